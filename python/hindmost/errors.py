@@ -1,0 +1,78 @@
+"""One tree of errors; each knows its exit code, and says what to do next.
+
+The message says what happened, with numbers, and why it matters; ``hint`` is a command or a change that helps.
+Exit codes are those of DESIGN section 6.
+"""
+
+from __future__ import annotations
+
+
+class HindmostError(Exception):
+    """Anything that Hindmost reports to a person instead of a traceback.
+
+    Parameters
+    ----------
+    message : str
+        What happened, with numbers, and why it matters.
+    hint : str, optional
+        What to do next; an exact command where there is one.
+    exit_code : int, optional
+        Overrides the class's own exit code.
+    """
+
+    exit_code: int = 1
+
+    def __init__(self, message: str, *, hint: str | None = None, exit_code: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        if exit_code is not None:
+            self.exit_code = exit_code
+
+
+class UsageError(HindmostError):
+    """What was asked for cannot be meant: a bad flag, plan, workload or target file (exit 2)."""
+
+    exit_code = 2
+
+
+class TargetError(HindmostError):
+    """The server under test could not be started, reached or recognised (exit 1)."""
+
+
+class InstanceError(HindmostError):
+    """A load instance failed in mid-run (exit 1)."""
+
+
+class StudyError(HindmostError):
+    """A study folder cannot be read or written (exit 1)."""
+
+
+class ThresholdCrossed(HindmostError):
+    """A ``--require`` threshold does not hold (exit 3)."""
+
+    exit_code = 3
+
+
+class Inconclusive(HindmostError):
+    """The machine or the sample cannot carry the claim (exit 4)."""
+
+    exit_code = 4
+
+
+class HostUnfit(HindmostError):
+    """This host cannot do what was asked (exit 5)."""
+
+    exit_code = 5
+
+
+class InvalidMeasurement(HindmostError):
+    """The instrument distorted the result (exit 6)."""
+
+    exit_code = 6
+
+
+class Interrupted(HindmostError):
+    """A person pressed Ctrl-C, or a signal asked us to end (exit 130)."""
+
+    exit_code = 130
