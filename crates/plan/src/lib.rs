@@ -1,1 +1,37 @@
-//! To come.
+//! The document that says what one load instance has to do: types, JSON schema, validation.
+//!
+//! A plan crosses from Python to Rust as one JSON text (`hindmost.plan/1`) and is refused as a
+//! whole, with the field and the value named, before anything is connected or sent.
+//!
+//! History of the format: `hindmost.plan/1` (0.1.0) first version.
+
+mod check;
+mod document;
+mod workload;
+
+pub use check::PlanError;
+pub use document::{Arrivals, Keep, Load, Pacing, Phases, Plan, Protocol, Share, Target, Thread, Warmup};
+pub use workload::{KeyValue, Http, Popularity, Size, Workload};
+
+/// The schema name that every plan carries.
+pub const SCHEMA: &str = "hindmost.plan/1";
+
+impl Plan {
+    /// Reads a plan and checks it as a whole.
+    ///
+    /// # Errors
+    /// [`PlanError`] with the field, the value and what would be right.
+    pub fn from_json(text: &str) -> Result<Self, PlanError> {
+        let plan: Self = serde_json::from_str(text).map_err(|e| PlanError::Unreadable(e.to_string()))?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// The JSON schema of a plan, as text.
+    ///
+    /// # Panics
+    /// Never: the schema of these types is always serialisable.
+    pub fn json_schema() -> String {
+        serde_json::to_string_pretty(&schemars::schema_for!(Plan)).expect("a schema is plain JSON")
+    }
+}

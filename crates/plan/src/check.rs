@@ -1,0 +1,258 @@
+//! Refusal of plans that contradict themselves, with the field, the value and what would be right.
+
+use thiserror::Error;
+
+use hindmost_clock::Rate;
+
+use crate::{Http, KeyValue, Load, Phases, Plan, Popularity, Protocol, Size, Warmup, Workload, SCHEMA};
+
+/// Why a plan is refused.
+#[derive(Debug, Error, PartialEq)]
+pub enum PlanError {
+    /// Not JSON, or not of the plan's shape.
+    #[error("the plan cannot be read: {0}")]
+    Unreadable(String),
+    /// A field holds what it must not.
+    #[error("plan field `{field}` is {value}, but must be {must}")]
+    Field {
+        /// Dotted name of the field.
+        field: &'static str,
+        /// What it holds.
+        value: String,
+        /// What would be right.
+        must: String,
+    },
+}
+
+fn refuse(field: &'static str, value: impl ToString, must: impl Into<String>) -> PlanError {
+    PlanError::Field { field, value: value.to_string(), must: must.into() }
+}
+
+/// Highest rate a plan may ask for, in requests a second: forty times what one core can send here;
+/// more is surely a typing error.
+const MAX_RATE: f64 = 1e8;
+/// A day: longer phases are surely a typing error.
+const MAX_SECONDS: f64 = 86_400.0;
+/// memcached's limit for keys (protocol.txt, "Keys").
+const MAX_KEY_BYTES: u32 = 250;
+/// memcached's default limit for an item is 1 MiB, header included.
+const MAX_VALUE_BYTES: u32 = 1_000_000;
+
+fn seconds(field: &'static str, value: f64, least: f64) -> Result<(), PlanError> {
+    if value.is_finite() && value >= least && value <= MAX_SECONDS {
+        return Ok(());
+    }
+    Err(refuse(field, value, format!("between {least} and {MAX_SECONDS} seconds")))
+}
+
+fn rate(value: f64) -> Result<(), PlanError> {
+    match Rate::per_second(value) {
+        Some(_) if value <= MAX_RATE => Ok(()),
+        _ => Err(refuse(
+            "load.rate_per_s",
+            value,
+            format!("a positive number of requests a second, at most {MAX_RATE:e}"),
+        )),
+    }
+}
+
+impl Plan {
+    /// Checks what the types cannot.
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
+        if self.schema != SCHEMA {
+            return Err(refuse("schema", format!("`{}`", self.schema), format!("`{SCHEMA}`")));
+        }
+        if self.instance.index >= self.instance.of {
+            let must = format!("below instance.of ({})", self.instance.of);
+            return Err(refuse("instance.index", self.instance.index, must));
+        }
+        match self.load {
+            Load::Open { rate_per_s, .. } => rate(rate_per_s)?,
+            Load::Closed { rate_per_s, .. } => rate_per_s.map_or(Ok(()), rate)?,
+        }
+        if self.threads.is_empty() || self.threads.len() > 1024 {
+            return Err(refuse("threads", format!("a list of {}", self.threads.len()), "a list of 1 to 1024"));
+        }
+        let threads = self.threads.len() as u32;
+        if self.connections < threads || self.connections > 100_000 {
+            let must = format!("between the number of threads ({threads}) and 100000");
+            return Err(refuse("connections", self.connections, must));
+        }
+        if self.max_outstanding < self.connections || self.max_outstanding > 1 << 24 {
+            let must = format!("between connections ({}) and {}", self.connections, 1 << 24);
+            return Err(refuse("max_outstanding", self.max_outstanding, must));
+        }
+        if self.keep.samples > 10_000_000 || self.keep.worst > 1_000_000 {
+            let value = format!("samples {} and worst {}", self.keep.samples, self.keep.worst);
+            return Err(refuse("keep", value, "at most 10000000 samples and 1000000 worst"));
+        }
+        seconds("timeout_s", self.timeout_s, 0.001)?;
+        self.phases.check()?;
+        self.check_workload()
+    }
+
+    fn check_workload(&self) -> Result<(), PlanError> {
+        match (&self.workload, self.target.protocol) {
+            (Workload::KeyValue(mix), Protocol::Memcached | Protocol::Redis) => mix.check(),
+            (Workload::Http(mix), Protocol::Http) => mix.check(),
+            (Workload::KeyValue(_), Protocol::Http) => {
+                Err(refuse("workload.kind", "key-value", "`http` for a target that speaks http"))
+            }
+            (Workload::Http(_), _) => Err(refuse(
+                "workload.kind",
+                "http",
+                "`key-value` for a target that speaks memcached or redis",
+            )),
+        }
+    }
+}
+
+impl Phases {
+    fn check(&self) -> Result<(), PlanError> {
+        match self.warmup {
+            Warmup::Fixed { seconds: s } => seconds("phases.warmup.fixed.seconds", s, 0.0)?,
+            Warmup::Auto { min_s, max_s } => {
+                seconds("phases.warmup.auto.min_s", min_s, 0.0)?;
+                seconds("phases.warmup.auto.max_s", max_s, 0.0)?;
+                if min_s > max_s {
+                    return Err(refuse("phases.warmup.auto.min_s", min_s, format!("at most max_s ({max_s})")));
+                }
+            }
+        }
+        seconds("phases.calibration_s", self.calibration_s, 0.0)?;
+        seconds("phases.measure_s", self.measure_s, 0.01)
+    }
+}
+
+impl KeyValue {
+    fn check(&self) -> Result<(), PlanError> {
+        if self.keys == 0 || self.keys > 100_000_000 {
+            return Err(refuse("workload.keys", self.keys, "between 1 and 100000000"));
+        }
+        if !(0.0..=1.0).contains(&self.get_ratio) {
+            return Err(refuse("workload.get_ratio", self.get_ratio, "between 0 and 1"));
+        }
+        self.key_bytes.check("workload.key_bytes", MAX_KEY_BYTES)?;
+        self.value_bytes.check("workload.value_bytes", MAX_VALUE_BYTES)?;
+        // Keys are told apart by a number in front, so the shortest must hold the largest number.
+        let digits = (self.keys - 1).max(1).ilog10() + 1;
+        if self.key_bytes.smallest() < digits {
+            let must = format!("at least {digits} bytes, to tell {} keys apart", self.keys);
+            return Err(refuse("workload.key_bytes", self.key_bytes.smallest(), must));
+        }
+        match self.popularity {
+            Popularity::Zipf(s) if !(s.is_finite() && (0.0..=10.0).contains(&s)) => {
+                Err(refuse("workload.popularity.zipf", s, "between 0 and 10"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Size {
+    fn check(&self, field: &'static str, largest: u32) -> Result<(), PlanError> {
+        if let Self::Uniform(low, high) = self {
+            if low > high {
+                return Err(refuse(field, format!("uniform [{low}, {high}]"), "[low, high] with low <= high"));
+            }
+        }
+        if let Self::Choice(options) = self {
+            let weights_ok = options.iter().all(|&(_, w)| w.is_finite() && w >= 0.0);
+            if !weights_ok || options.iter().map(|&(_, w)| w).sum::<f64>() <= 0.0 {
+                return Err(refuse(field, format!("choice {options:?}"), "a list of [bytes, weight] with positive weights"));
+            }
+        }
+        if self.largest() == 0 || self.largest() > largest {
+            return Err(refuse(field, self.largest(), format!("between 1 and {largest} bytes")));
+        }
+        Ok(())
+    }
+}
+
+impl Http {
+    fn check(&self) -> Result<(), PlanError> {
+        if self.paths.is_empty() {
+            return Err(refuse("workload.paths", "empty", "a list of at least one path"));
+        }
+        let clean = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
+        for path in &self.paths {
+            if !path.starts_with('/') || !clean(path) {
+                let must = "a path that starts with `/` and holds neither spaces nor control characters";
+                return Err(refuse("workload.paths", format!("{path:?}"), must));
+            }
+        }
+        match &self.host {
+            Some(host) if host.is_empty() || !clean(host) => {
+                Err(refuse("workload.host", format!("{host:?}"), "a host name without spaces"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, Value};
+
+    use super::*;
+
+    fn plain() -> Value {
+        json!({
+            "schema": SCHEMA, "seed": 1,
+            "target": {"protocol": "memcached", "address": "127.0.0.1:11211"},
+            "load": {"loop": "open", "rate_per_s": 1000.0}
+        })
+    }
+
+    /// The plain plan with one field changed must be refused, naming `field`.
+    fn check_refused(path: &[&str], value: Value, field: &str) {
+        let mut plan = plain();
+        let mut place = &mut plan;
+        for key in path {
+            place = &mut place[*key];
+        }
+        *place = value;
+        let error = Plan::from_json(&plan.to_string()).unwrap_err().to_string();
+        assert!(error.contains(field), "`{error}` does not name `{field}`");
+    }
+
+    #[test]
+    fn a_short_plan_gets_plain_defaults() {
+        let plan = Plan::from_json(&plain().to_string()).unwrap();
+        assert_eq!(plan.connections, 16);
+        assert_eq!(plan.workload, Workload::KeyValue(KeyValue::default()));
+        assert_eq!(Plan::from_json(&serde_json::to_string(&plan).unwrap()), Ok(plan));
+    }
+
+    #[test]
+    fn nonsense_is_refused_by_name() {
+        for rate in [0.0, -5.0, 1e12] {
+            check_refused(&["load", "rate_per_s"], json!(rate), "load.rate_per_s");
+        }
+        check_refused(&["load", "rate_per_s"], json!(null), "plan");
+        check_refused(&["schema"], json!("hindmost.plan/9"), "schema");
+        check_refused(&["rtae"], json!(1), "rtae");
+        check_refused(&["instance"], json!({"index": 2, "of": 2}), "instance.index");
+        check_refused(&["threads"], json!([]), "threads");
+        check_refused(&["connections"], json!(0), "connections");
+        check_refused(&["timeout_s"], json!(0), "timeout_s");
+        check_refused(&["phases"], json!({"warmup": {"auto": {"min_s": 5, "max_s": 1}}, "calibration_s": 0, "measure_s": 1}), "min_s");
+        check_refused(&["workload"], json!({"kind": "http"}), "workload.kind");
+        check_refused(&["workload"], json!({"kind": "key-value", "get_ratio": 1.5}), "get_ratio");
+        check_refused(&["workload"], json!({"kind": "key-value", "key_bytes": 2}), "key_bytes");
+        check_refused(&["workload"], json!({"kind": "key-value", "value_bytes": {"uniform": [9, 3]}}), "value_bytes");
+        check_refused(&["workload"], json!({"kind": "key-value", "popularity": {"zipf": -1.0}}), "zipf");
+    }
+
+    #[test]
+    fn every_size_has_its_spelling() {
+        for (text, size) in [
+            ("7", Size::Fixed(7)),
+            (r#"{"uniform":[1,9]}"#, Size::Uniform(1, 9)),
+            (r#"{"choice":[[10,0.5],[20,0.5]]}"#, Size::Choice(vec![(10, 0.5), (20, 0.5)])),
+        ] {
+            assert_eq!(serde_json::from_str::<Size>(text).unwrap(), size);
+            assert_eq!(serde_json::to_string(&size).unwrap().replace(".0", ""), text);
+        }
+    }
+}
