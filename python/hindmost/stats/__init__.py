@@ -1,0 +1,32 @@
+"""What run values can and cannot say: intervals, stopping, variance, warnings. No files, no sockets."""
+
+from hindmost.stats.aggregate import Aggregate, run_value
+from hindmost.stats.estimate import Estimate
+from hindmost.stats.intervals import mean_interval, median_interval, smallest_n_for_median
+from hindmost.stats.modality import Modality, modality, unseen_mode_share
+from hindmost.stats.order import OrderEffect, order_effect
+from hindmost.stats.ownership import Ownership, owners
+from hindmost.stats.sequential import Decision, PrecisionRule
+from hindmost.stats.variance import VarianceComponents, sections_allowed, variance_components, within_variance
+
+__all__ = [
+    "Aggregate",
+    "Decision",
+    "Estimate",
+    "Modality",
+    "OrderEffect",
+    "Ownership",
+    "PrecisionRule",
+    "VarianceComponents",
+    "mean_interval",
+    "median_interval",
+    "modality",
+    "order_effect",
+    "owners",
+    "run_value",
+    "sections_allowed",
+    "smallest_n_for_median",
+    "unseen_mode_share",
+    "variance_components",
+    "within_variance",
+]

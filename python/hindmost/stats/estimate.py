@@ -1,0 +1,86 @@
+"""One number and how far it may be wrong: a bare percentile cannot be printed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value over runs with its confidence interval.
+
+    Parameters
+    ----------
+    value
+        The estimate, in the unit of what was estimated (microseconds for latencies). ``math.inf`` when
+        at least one run was infinitely late at this quantile (censored).
+    low, high
+        Ends of the interval, same unit; ``low <= value <= high``. Both are NaN when the sample carries no
+        interval at all (a single run). The interval need not be symmetric around `value`.
+    n
+        Number of runs behind it.
+    confidence
+        Nominal level of the interval, in (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If `n` < 1, the level is not in (0, 1), only one end is NaN, or the value lies outside its interval.
+
+    Examples
+    --------
+    >>> p99 = Estimate(31.2, 30.1, 32.4, n=10)
+    >>> print(p99)
+    31.2 [30.1, 32.4] (95 %, n=10)
+    >>> round(p99.relative_half_width, 4)
+    0.0369
+    >>> print(Estimate(31.2, math.nan, math.nan, n=1))
+    31.2 [no interval] (n=1)
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise ValueError(f"an estimate needs at least 1 run, got n={self.n}")
+        if not 0.0 < self.confidence < 1.0:
+            raise ValueError(f"confidence must lie in (0, 1), got {self.confidence}")
+        if math.isnan(self.value):
+            raise ValueError("an estimate cannot be NaN; leave it out instead")
+        if math.isnan(self.low) != math.isnan(self.high):
+            raise ValueError(f"give both ends of an interval or neither, got [{self.low}, {self.high}]")
+        if self.known and not self.low <= self.value <= self.high:
+            raise ValueError(f"value {self.value} lies outside its interval [{self.low}, {self.high}]")
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval at all."""
+        return not math.isnan(self.low)
+
+    @property
+    def finite(self) -> bool:
+        """Whether value and both ends are finite numbers."""
+        return math.isfinite(self.value) and math.isfinite(self.low) and math.isfinite(self.high)
+
+    @property
+    def half_width(self) -> float:
+        """Half the length of the interval; infinite when there is no interval or an end is infinite."""
+        return (self.high - self.low) / 2.0 if self.finite else math.inf
+
+    @property
+    def relative_half_width(self) -> float:
+        """`half_width` as a share of ``|value|``; infinite when the value is 0 or not finite."""
+        if not self.finite or self.value == 0.0:
+            return math.inf
+        return self.half_width / abs(self.value)
+
+    def __str__(self) -> str:
+        if not self.known:
+            return f"{self.value:.4g} [no interval] (n={self.n})"
+        level = f"{100.0 * self.confidence:.4g} %"
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}] ({level}, n={self.n})"

@@ -1,0 +1,135 @@
+"""Does one instance own the slowest requests? The paper's Figure 2, with a rule for the warning.
+
+The rule. Let ``f`` be an instance's fair share (its share of all requests) and ``s`` its share of the
+requests above the threshold. It *owns* them when both hold:
+
+1. **It matters**: ``(1 - s) / (1 - f) <= 2/3``. Left to the other instances, requests above the threshold
+   would be a third rarer: their "slowest 1 %" would be a slowest 0.67 %, so the merged percentile speaks
+   mostly of one client. Among 2 equal instances that is s >= 67 %, among 4 s >= 50 %, among 8 s >= 42 %;
+   with many instances s >= 33 % whatever f.
+2. **It is not chance**: ``s > f`` in a one-sided test at 0.001 over all instances together (Bonferroni).
+
+Slow requests come in bursts (one stall delays everything that was due in it), so counts are over-dispersed
+and a plain binomial or chi-square test finds an owner where there is none. With counts of three or more
+runs the dispersion is measured between runs (Pearson's chi-square per degree of freedom) and the test is a
+t test on it: a state that changes owner from run to run is then no owner. With fewer runs it cannot be
+measured: `ASSUMED_DISPERSION` stands in, bursts of 25, and the text says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hindmost.stats.tables import Floats, upper_tail
+
+ASSUMED_DISPERSION = 25.0
+"""Variance of a count over that of independent requests, when runs are too few to measure it. A burst of b
+requests gives b: a 0.5 ms stall at 50,000 requests a second. An assumption, not a measurement."""
+
+FALSE_ALARM = 0.001
+RARER_WITHOUT = 2.0 / 3.0
+_RUNS_TO_MEASURE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Who contributes the slowest requests.
+
+    ``shares`` and ``fair`` have one entry an instance and sum to 1 (``shares`` is empty when no request
+    lies above the threshold); ``owner`` is an instance index or None; ``p_value`` belongs to the instance
+    with the greatest excess, already corrected for having looked at all; ``dispersion`` is 1 for
+    independent requests.
+    """
+
+    shares: tuple[float, ...]
+    fair: tuple[float, ...]
+    owner: int | None
+    p_value: float | None
+    dispersion: float
+    text: str
+
+
+def owners(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Ownership:
+    """Shares of the requests above a threshold by instance, and the instance that owns them, if one does.
+
+    Parameters
+    ----------
+    counts_above
+        Requests above the threshold, shape ``(instances,)`` or, better, ``(runs, instances)``. Requests
+        that never came back count as above. The threshold is usually the merged 99th percentile.
+    counts_total
+        All requests, same shape.
+
+    Raises
+    ------
+    ValueError
+        If shapes differ, a count is negative, or more requests lie above than there are.
+
+    Examples
+    --------
+    >>> owners([900, 40, 30, 30], [25_000] * 4).owner
+    0
+    >>> owners([280, 240, 250, 230], [25_000] * 4).owner is None
+    True
+    """
+    above, total = _checked(counts_above, counts_total)
+    instances = above.shape[1]
+    fair = total.sum(axis=0) / total.sum()
+    slow = above.sum()
+    if slow == 0.0:
+        return Ownership((), _floats(fair), None, None, 1.0, "no request lies above the threshold")
+    shares = above.sum(axis=0) / slow
+    if instances == 1:
+        return Ownership((1.0,), (1.0,), None, None, 1.0, "one instance: nothing to compare it with")
+
+    dispersion, df = _dispersion(above, shares)
+    p = _p_values(shares, fair, float(slow), dispersion, df)
+    first = int(np.argmax((shares - fair) / (1.0 - fair)))
+    p_value = min(1.0, float(p[first]) * instances)
+    matters = (1.0 - shares[first]) <= RARER_WITHOUT * (1.0 - fair[first])
+    owner = first if matters and p_value < FALSE_ALARM else None
+    text = (
+        f"instance {first} sends {fair[first]:.0%} of the requests and {shares[first]:.0%} of the slowest"
+        f" (p = {p_value:.2g}, dispersion {dispersion:.3g}{' measured' if df else ' assumed'}): "
+    )
+    if owner is not None:
+        text += "it owns the tail of the merged distribution"
+    elif matters:
+        text += "much, but these counts cannot tell it from chance"
+    else:
+        text += "no instance owns the tail"
+    return Ownership(_floats(shares), _floats(fair), owner, p_value, dispersion, text)
+
+
+def _checked(above: npt.ArrayLike, total: npt.ArrayLike) -> tuple[Floats, Floats]:
+    a = np.atleast_2d(np.asarray(above, dtype=np.float64))
+    t = np.atleast_2d(np.asarray(total, dtype=np.float64))
+    if a.shape != t.shape or a.ndim != 2 or a.size == 0:
+        raise ValueError(
+            f"counts above {a.shape} and in total {t.shape} must have one shape (runs, instances)"
+        )
+    if not (a >= 0.0).all() or not (t >= a).all() or not (t.sum(axis=0) > 0.0).all():
+        raise ValueError("counts must satisfy 0 <= above <= total, with requests at every instance")
+    return a, t
+
+
+def _dispersion(above: Floats, shares: Floats) -> tuple[float, int]:
+    """Pearson's chi-square per degree of freedom of runs by instances, and those degrees (0: assumed)."""
+    live = above[above.sum(axis=1) > 0.0][:, shares > 0.0]
+    df = (live.shape[0] - 1) * (live.shape[1] - 1)
+    if live.shape[0] < _RUNS_TO_MEASURE or df == 0:
+        return ASSUMED_DISPERSION, 0
+    expected = live.sum(axis=1, keepdims=True) * shares[shares > 0.0]
+    return max(1.0, float(((live - expected) ** 2 / expected).sum() / df)), df
+
+
+def _p_values(shares: Floats, fair: Floats, slow: float, dispersion: float, df: int) -> Floats:
+    z = (shares - fair) / np.sqrt(dispersion * fair * (1.0 - fair) / slow)
+    return upper_tail(z, df)
+
+
+def _floats(x: Floats) -> tuple[float, ...]:
+    return tuple(float(v) for v in x)

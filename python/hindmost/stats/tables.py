@@ -1,0 +1,35 @@
+"""The tables behind the intervals (Student, normal, sign test): scipy, imported when first used."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+def t_quantile(degrees: int, probability: float) -> float:
+    """Student's t: the point below which `probability` lies.
+
+    Examples
+    --------
+    >>> round(t_quantile(9, 0.975), 3)
+    2.262
+    """
+    from scipy.special import stdtrit  # type: ignore[import-untyped, unused-ignore]
+
+    return float(stdtrit(degrees, probability))
+
+
+def upper_tail(z: Floats, degrees: int = 0) -> Floats:
+    """P(T > z) for Student's t with these degrees of freedom, or for the normal law when they are 0."""
+    from scipy.special import ndtr, stdtr
+
+    return np.asarray(stdtr(degrees, -z) if degrees else ndtr(-z), dtype=np.float64)
+
+
+def coin_cdf(heads: npt.NDArray[np.int64], tosses: int) -> Floats:
+    """P(at most `heads` in `tosses` fair tosses)."""
+    from scipy.special import bdtr
+
+    return np.asarray(bdtr(heads, tosses, 0.5), dtype=np.float64)
