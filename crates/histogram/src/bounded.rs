@@ -1,0 +1,90 @@
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::mem::MaybeUninit;
+
+/// The `capacity` items with the smallest keys of all that were offered. The heap has the largest
+/// kept key on top, so that almost every offer of a long stream ends at one comparison.
+#[derive(Clone, Debug)]
+pub(crate) struct Smallest<T> {
+    heap: BinaryHeap<Keyed<T>>,
+    capacity: usize,
+}
+
+impl<T: Copy> Smallest<T> {
+    /// Allocates for `capacity` items and touches the memory, so that offers neither allocate nor
+    /// take a page fault.
+    pub(crate) fn new(capacity: usize) -> Self {
+        let mut room: Vec<Keyed<T>> = Vec::with_capacity(capacity);
+        for slot in room.spare_capacity_mut() {
+            *slot = MaybeUninit::zeroed();
+        }
+        std::hint::black_box(room.spare_capacity_mut());
+        Self {
+            heap: BinaryHeap::from(room),
+            capacity,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn offer(&mut self, key: u64, item: T) {
+        if self.heap.len() < self.capacity {
+            self.heap.push(Keyed { key, item });
+        } else if self.heap.peek().is_some_and(|largest| key < largest.key) {
+            self.replace_largest(key, item);
+        }
+    }
+
+    #[cold]
+    fn replace_largest(&mut self, key: u64, item: T) {
+        if let Some(mut largest) = self.heap.peek_mut() {
+            *largest = Keyed { key, item };
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for kept in &other.heap {
+            self.offer(kept.key, kept.item);
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.heap.clear();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// The items, smallest key first.
+    pub(crate) fn into_vec(self) -> Vec<T> {
+        let sorted = self.heap.into_sorted_vec();
+        sorted.into_iter().map(|kept| kept.item).collect()
+    }
+}
+
+/// An item that is ordered by its key alone.
+#[derive(Clone, Copy, Debug)]
+struct Keyed<T> {
+    key: u64,
+    item: T,
+}
+
+impl<T> Ord for Keyed<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl<T> PartialOrd for Keyed<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for Keyed<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl<T> Eq for Keyed<T> {}

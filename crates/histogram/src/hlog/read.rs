@@ -1,0 +1,131 @@
+use std::io::BufRead;
+use std::time::Duration;
+
+use base64::prelude::{Engine, BASE64_STANDARD};
+use hdrhistogram::serialization::interval_log::{
+    IntervalLogHistogram, IntervalLogIterator, LogEntry, Tag as WireTag,
+};
+use hdrhistogram::serialization::Deserializer;
+
+use super::exact::Exact;
+use super::{HlogError, Interval, LineFault, Log, Tag};
+use crate::Histogram;
+
+/// Reads a whole log: one that [`super::write`] wrote, or another tool's.
+///
+/// Payloads may be plain or compressed V2 of any unit and precision; coarser bins than ours come
+/// out as counts at their middle. Values are taken for nanoseconds, as they stand.
+pub fn read(text: impl BufRead) -> Result<Log, HlogError> {
+    let mut clock = LogClock::default();
+    let mut intervals = Vec::new();
+    let mut exact = None;
+    for (index, line) in text.lines().enumerate() {
+        let mut line = line?;
+        let here = |fault| HlogError::Line {
+            line: index + 1,
+            fault,
+        };
+        if Exact::is_in(&line) {
+            exact = Some(Exact::parse(&line).ok_or_else(|| here(LineFault::Exact))?);
+            continue;
+        }
+        if line.trim().is_empty() {
+            continue;
+        }
+        line.push('\n');
+        match IntervalLogIterator::new(line.as_bytes()).next() {
+            None => {} // another comment, or the legend
+            Some(Ok(LogEntry::StartTime(moment))) => clock.start = Some(moment),
+            Some(Ok(LogEntry::BaseTime(moment))) => clock.base = Some(moment),
+            Some(Ok(LogEntry::Interval(entry))) => {
+                intervals.push(interval(&entry, exact.take(), clock).map_err(here)?);
+            }
+            Some(Err(_)) => return Err(here(LineFault::Unreadable)),
+        }
+    }
+    Ok(Log {
+        started_s: clock.start.map(|moment| moment.as_secs_f64()),
+        intervals,
+    })
+}
+
+fn interval(
+    entry: &IntervalLogHistogram<'_>,
+    exact: Option<Exact>,
+    clock: LogClock,
+) -> Result<Interval, LineFault> {
+    let name = entry.tag().as_ref().map(WireTag::as_str);
+    let mut histogram = decode(entry.encoded_histogram())?;
+    if exact.is_some_and(|exact| !exact.restore(&mut histogram)) {
+        return Err(LineFault::Contradiction);
+    }
+    Ok(Interval {
+        tag: name.map(Tag::new).transpose()?,
+        start_s: clock.since_start(entry.start_timestamp()),
+        end_s: clock.since_start(entry.start_timestamp().saturating_add(entry.duration())),
+        histogram,
+    })
+}
+
+fn decode(payload: &str) -> Result<Histogram, LineFault> {
+    let bytes = BASE64_STANDARD.decode(payload)?;
+    let wire: hdrhistogram::Histogram<u64> = Deserializer::new().deserialize(&mut &bytes[..])?;
+    let mut histogram = Histogram::new();
+    for bin in wire.iter_recorded() {
+        let middle = wire.median_equivalent(bin.value_iterated_to());
+        histogram.record_n(middle, bin.count_at_value());
+    }
+    Ok(histogram)
+}
+
+/// What the moments in a log are relative to.
+#[derive(Clone, Copy, Debug, Default)]
+struct LogClock {
+    start: Option<Duration>,
+    base: Option<Duration>,
+}
+
+impl LogClock {
+    /// The seconds from the start of the log to `stamp`. Stamps count from the base time; where a
+    /// log names none, one that lies more than a year before the start counts from the start, and
+    /// a later one from the epoch (the rule of `HdrHistogram`'s log reader).
+    fn since_start(self, stamp: Duration) -> f64 {
+        const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+        let start = self.start.unwrap_or_default();
+        let base = self.base.unwrap_or(if stamp.saturating_add(YEAR) < start {
+            start
+        } else {
+            Duration::ZERO
+        });
+        let moment = base.saturating_add(stamp);
+        moment.saturating_sub(start).as_secs_f64() - start.saturating_sub(moment).as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_count_from_the_base_the_start_or_the_epoch() {
+        let seconds = Duration::from_secs;
+        for (start, base, stamp, since_start) in [
+            (None, None, 5, 5.0),
+            (Some(1_700_000_000), None, 5, 5.0),
+            (Some(1_700_000_000), None, 1_700_000_005, 5.0),
+            (Some(1_700_000_000), Some(1_700_000_000), 5, 5.0),
+            (Some(1_700_000_000), Some(0), 1_700_000_005, 5.0),
+            (Some(1_700_000_000), Some(1_699_999_990), 5, -5.0),
+        ] {
+            let clock = LogClock {
+                start: start.map(seconds),
+                base: base.map(seconds),
+            };
+            let found = clock.since_start(seconds(stamp));
+            assert!(
+                (found - since_start).abs() < 1e-9,
+                "{clock:?} {stamp}: {found}"
+            );
+        }
+    }
+}

@@ -1,0 +1,81 @@
+use crate::bounded::Smallest;
+
+/// The `capacity` items with the largest keys of all that were offered, exactly: the slowest
+/// requests, each with its stamps. Of items with equal keys at the border, the first offered stay.
+///
+/// All memory is allocated and touched by [`Worst::new`]; an offer that is not among the worst so
+/// far costs one comparison.
+#[derive(Clone, Debug)]
+pub struct Worst<T> {
+    kept: Smallest<T>,
+}
+
+impl<T: Copy> Worst<T> {
+    /// Keeps at most `capacity` items.
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            kept: Smallest::new(capacity),
+        }
+    }
+
+    /// Offers `item`, which is the worse the larger its `key` (a latency) is.
+    #[inline]
+    pub fn offer(&mut self, key: u64, item: T) {
+        // Complementing reverses the order: the largest key is the smallest complement.
+        self.kept.offer(!key, item);
+    }
+
+    /// Keeps the worst items of both.
+    pub fn merge(&mut self, other: &Self) {
+        self.kept.merge(&other.kept);
+    }
+
+    /// Forgets all items, keeps the memory.
+    pub fn clear(&mut self) {
+        self.kept.clear();
+    }
+
+    /// How many items are kept.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether no item is kept.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The items, worst first.
+    pub fn into_vec(self) -> Vec<T> {
+        self.kept.into_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_keys_come_out_worst_first() {
+        let mut worst = Worst::new(3);
+        for key in [5, u64::MAX, 1, 9, 0, 7] {
+            worst.offer(key, key);
+        }
+        assert_eq!(worst.into_vec(), [u64::MAX, 9, 7]);
+    }
+
+    #[test]
+    fn of_equal_keys_the_first_offered_stays() {
+        let mut worst = Worst::new(1);
+        worst.offer(4, "first");
+        worst.offer(4, "second");
+        assert_eq!(worst.into_vec(), ["first"]);
+    }
+
+    #[test]
+    fn keeping_none_keeps_none() {
+        let mut worst = Worst::new(0);
+        worst.offer(1, ());
+        assert!(worst.is_empty());
+    }
+}
