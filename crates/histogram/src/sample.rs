@@ -9,7 +9,7 @@ use crate::bounded::Smallest;
 ///
 /// All memory is allocated and touched by [`UniformSample::new`]. An offer costs one comparison
 /// once the sample is full: of n offers, about `k ln(n / k)` go further.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct UniformSample<T> {
     kept: Smallest<T>,
     offered: u64,

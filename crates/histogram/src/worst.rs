@@ -5,7 +5,7 @@ use crate::bounded::Smallest;
 ///
 /// All memory is allocated and touched by [`Worst::new`]; an offer that is not among the worst so
 /// far costs one comparison.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Worst<T> {
     kept: Smallest<T>,
 }
