@@ -37,6 +37,7 @@ def run_value(instance_values: Sequence[float], how: Aggregate = "mean") -> floa
     37.0
     >>> run_value([30.0, 31.0, float("inf")], "median")
     31.0
+
     """
     if how not in get_args(Aggregate):
         raise ValueError(f"unknown aggregate {how!r}; choose one of {', '.join(get_args(Aggregate))}")

@@ -37,6 +37,7 @@ class Estimate:
     0.0369
     >>> print(Estimate(31.2, math.nan, math.nan, n=1))
     31.2 [no interval] (n=1)
+
     """
 
     value: float

@@ -31,18 +31,17 @@ of the data can reach 95 % on the narrow bimodal law: 17 % of such samples hold 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from hindmost.stats.estimate import Estimate
-from hindmost.stats.tables import Floats, coin_cdf, t_quantile
+from hindmost.stats.tables import Floats, RunValues, coin_cdf, t_quantile
 
 _NO_SKEW = 1e-6  # below this Hall's transformation equals t to 1e-5 and its formula divides by zero
 
 
-def checked(values: Sequence[float] | Floats) -> Floats:
+def checked(values: RunValues) -> Floats:
     """Run values as a 1-d float array; infinities may pass, NaN and emptiness may not."""
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.size == 0:
@@ -70,6 +69,7 @@ def mean_bounds(
     -------
     mean, low, high
         Each of shape ``(...)``, unit of `x`.
+
     """
     n = x.shape[-1]
     mean = x.mean(axis=-1)
@@ -93,9 +93,7 @@ def _hall_inverse(t: float, skew: Floats, n: int) -> Floats:
     return np.where(np.abs(skew) < _NO_SKEW, t, bent)
 
 
-def mean_interval(
-    values: Sequence[float] | Floats, confidence: float = 0.95, *, skew_guard: bool = True
-) -> Estimate:
+def mean_interval(values: RunValues, confidence: float = 0.95, *, skew_guard: bool = True) -> Estimate:
     """Interval for the mean over runs.
 
     Parameters
@@ -125,9 +123,10 @@ def mean_interval(
     >>> print(mean_interval([30.1, 31.0, 30.4, 33.9, 30.6, 30.2], skew_guard=False))
     31.03 [29.52, 32.54] (95 %, n=6)
     >>> print(mean_interval([30.1, 31.0, 30.4, 33.9, 30.6, 30.2]))  # one slow run: longer to the right
-    31.03 [29.51, 34.32] (95 %, n=6)
+    31.03 [29.52, 35.23] (95 %, n=6)
     >>> print(mean_interval([30.1, 31.0, 30.4, float("inf")]))
-    inf [30.11, inf] (95 %, n=4)
+    inf [29.68, inf] (95 %, n=4)
+
     """
     x = checked(values)
     late = np.isposinf(x)
@@ -151,7 +150,7 @@ def _low_of_censored(x: Floats, late: npt.NDArray[np.bool_], confidence: float, 
     return float(mean_bounds(clipped, confidence, skew_guard=skew_guard)[1])
 
 
-def median_interval(values: Sequence[float] | Floats, confidence: float = 0.95) -> Estimate:
+def median_interval(values: RunValues, confidence: float = 0.95) -> Estimate:
     """Interval for the median over runs from order statistics: at least its level for every law.
 
     Parameters
@@ -173,6 +172,7 @@ def median_interval(values: Sequence[float] | Floats, confidence: float = 0.95) 
     30.5 [30.1, 33.9] (95 %, n=6)
     >>> median_interval([30.1, 31.0, 30.4, 33.9, 30.6]).known  # min-max of 5 covers only 93.8 %
     False
+
     """
     x = np.sort(checked(values))
     n = x.size
@@ -197,5 +197,6 @@ def smallest_n_for_median(confidence: float = 0.95) -> int:
     --------
     >>> smallest_n_for_median(0.95), smallest_n_for_median(0.99)
     (6, 8)
+
     """
     return max(2, math.ceil(1.0 - math.log2(1.0 - confidence)))

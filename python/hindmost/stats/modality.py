@@ -27,13 +27,12 @@ spread was tried: .22 false alarms on t3 at 60 runs. Silence is no proof of one 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hindmost.stats.intervals import checked
-from hindmost.stats.tables import Floats
+from hindmost.stats.tables import Floats, RunValues
 
 FALSE_ALARM = 0.01
 MIN_RUNS = 6
@@ -62,7 +61,7 @@ class Modality:
     text: str
 
 
-def modality(values: Sequence[float]) -> Modality | None:
+def modality(values: RunValues) -> Modality | None:
     """Test run values for two states.
 
     Parameters
@@ -82,6 +81,7 @@ def modality(values: Sequence[float]) -> Modality | None:
     (True, 0.3)
     >>> modality([30.1, 30.9, 31.3, 29.9, 30.2, 31.0, 30.6, 31.2, 30.0, 30.4]).bimodal
     False
+
     """
     x = checked(values)
     x = np.sort(x[np.isfinite(x)])
@@ -108,6 +108,7 @@ def best_split(ordered: Floats) -> tuple[Floats, int]:
     ----------
     ordered
         Shape ``(..., n)``, ascending along the last axis, n >= 4.
+
     """
     n = ordered.shape[-1]
     centred = ordered - ordered.mean(axis=-1, keepdims=True)
@@ -134,5 +135,6 @@ def unseen_mode_share(runs: int, confidence: float = 0.95) -> float:
     --------
     >>> round(unseen_mode_share(10), 2), round(unseen_mode_share(30), 2)
     (0.26, 0.1)
+
     """
     return float(1.0 - (1.0 - confidence) ** (1.0 / runs))

@@ -10,14 +10,13 @@ law of the runs. False-alarm rate: at most 1 % (`FALSE_ALARM`). It sees trends, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from hindmost.stats.intervals import checked
-from hindmost.stats.tables import Floats
+from hindmost.stats.tables import Floats, RunValues
 
 FALSE_ALARM = 0.01
 MIN_RUNS = 6
@@ -39,7 +38,7 @@ class OrderEffect:
     runs: int
 
 
-def order_effect(values: Sequence[float]) -> OrderEffect | None:
+def order_effect(values: RunValues) -> OrderEffect | None:
     """Test for a trend over the order in which runs were made.
 
     Parameters
@@ -58,6 +57,7 @@ def order_effect(values: Sequence[float]) -> OrderEffect | None:
     True
     >>> order_effect([30.0, 31.4, 30.2, 30.9, 31.1, 30.6, 31.5, 30.1]).drifting
     False
+
     """
     x = checked(values)
     n = x.size

@@ -74,6 +74,7 @@ def owners(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Ownershi
     0
     >>> owners([280, 240, 250, 230], [25_000] * 4).owner is None
     True
+
     """
     above, total = _checked(counts_above, counts_total)
     instances = above.shape[1]

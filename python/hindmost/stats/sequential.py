@@ -22,12 +22,11 @@ bimodal, 30 % +20 %, sd 5 %     .929      .940      .946     .949     .953      
 ==============================  ========  ========  =======  =======  ============  ===========
 
 "t, batch" is the plain t interval with the second look a batch later: it fails on both bimodal laws and
-costs 1.2-1.3 times the oracle's runs. (The last column belongs to "+1 run". Oracle: the fixed
-number of runs at which t has this width when the spread is known; worst over the precisions for which that
-is 20 or more, which it never is for lognormal 2 %: there the mean over all.) One more run is the cheapest
-second look that keeps all six laws at .94. A quantile law as skewed as the exponential (skewness 2) stays
-at .92-.94: the rule then under-covers by 1-3 points, and we say so. Requiring several quantiles at once
-makes every single one safer than this table.
+costs 1.2-1.3 times the oracle's runs. The last column belongs to "+1 run"; the oracle knows the spread and
+takes the fixed number of runs at which t is that narrow (worst over the precisions where that is 20 or more;
+it never is for lognormal 2 %, whose figure is the mean over all precisions). One more run is the cheapest
+second look that keeps all six laws at .94. Runs as skewed as the exponential (skewness 2) stay at .92-.94.
+Requiring several quantiles at once makes every single one safer than this table.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from hindmost.stats.intervals import mean_interval
 from hindmost.stats.modality import unseen_mode_share
 
 FIRST_LOOK = 10
-"""Runs before the first look. With a first look at 5 the narrow bimodal law covers .89 (plain t at 2: .76)."""
+"""Runs before the first look. A first look at 5 covers .89 on the narrow bimodal law (plain t at 2: .76)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +97,7 @@ class PrecisionRule:
     11
     >>> rule.decide({"p99": [*calm, 30.2]}).reason
     'p99 is known to ±0.48 % after 11 runs, 5 % was asked; 2 look(s) in a row agree'
+
     """
 
     precision: float
@@ -154,8 +154,8 @@ class PrecisionRule:
         if self.first >= FIRST_LOOK:
             return f"0.95 intervals cover .94 to .98 unless runs are very skewed (then .92); {unseen}"
         return (
-            f"{self.first} runs are fewer than {FIRST_LOOK}: where runs fall into two states a 0.95 interval may"
-            f" cover as little as .79 at 3, .86 at 5, .94 at 8 runs; {unseen}"
+            f"{self.first} runs are fewer than {FIRST_LOOK}: where runs fall into two states a 0.95 interval"
+            f" may cover as little as .79 at 3, .86 at 5, .94 at 8 runs; {unseen}"
         )
 
     def path(self, values: Sequence[float]) -> tuple[Estimate, ...]:
@@ -180,6 +180,7 @@ class PrecisionRule:
         ------
         ValueError
             If a named quantile is missing or lengths differ.
+
         """
         asked = self._asked(values)
         runs = len(next(iter(asked.values())))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+
+RunValues = Sequence[float] | Floats
+"""One value a run, in run order; infinite where the run was infinitely late."""
 
 
 def t_quantile(degrees: int, probability: float) -> float:
@@ -15,6 +20,7 @@ def t_quantile(degrees: int, probability: float) -> float:
     --------
     >>> round(t_quantile(9, 0.975), 3)
     2.262
+
     """
     from scipy.special import stdtrit  # type: ignore[import-untyped, unused-ignore]
 

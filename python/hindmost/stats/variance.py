@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hindmost.stats.intervals import checked
+from hindmost.stats.tables import RunValues
 
 MIN_ABOVE = 20
 """Requests above the quantile that each section should hold: their number then errs by 1/sqrt(20) = 22 %."""
@@ -49,13 +50,14 @@ def sections_allowed(samples: int, quantile: float, at_most: int = 20) -> int:
     --------
     >>> sections_allowed(20_000, 0.99), sections_allowed(20_000, 0.999)
     (10, 1)
+
     """
     if not 0.0 < quantile < 1.0:
         raise ValueError(f"a quantile lies in (0, 1), got {quantile}")
     return max(0, min(at_most, int(samples * (1.0 - quantile) * (1.0 + 1e-9) / MIN_ABOVE)))
 
 
-def within_variance(section_values: Sequence[float]) -> float | None:
+def within_variance(section_values: RunValues) -> float | None:
     """Sampling variance of one run's quantile from the quantiles of its sections.
 
     Returns
@@ -67,6 +69,7 @@ def within_variance(section_values: Sequence[float]) -> float | None:
     --------
     >>> within_variance([100.0, 104.0, 98.0, 102.0])  # variance 6.67 over 4 sections
     1.6666666666666667
+
     """
     if len(section_values) < 2:
         return None
@@ -75,7 +78,7 @@ def within_variance(section_values: Sequence[float]) -> float | None:
 
 
 def variance_components(
-    run_values: Sequence[float], within: Sequence[float | None] | None = None
+    run_values: RunValues, within: Sequence[float | None] | None = None
 ) -> VarianceComponents:
     """Method-of-moments components of the run values' variance.
 
@@ -99,6 +102,7 @@ def variance_components(
     (6.26, 1.58, 0.94)
     >>> variance_components([100.0, 110.0])
     VarianceComponents(between_sd=None, within_sd=None, between_share=None, runs=2)
+
     """
     x = checked(run_values)
     if within is not None and len(within) != x.size:
