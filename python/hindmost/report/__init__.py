@@ -1,0 +1,6 @@
+"""How results are shown: one self-contained page, and tables for the terminal. Computes no statistics."""
+
+from hindmost.report.page import render_page
+from hindmost.report.terminal import render_findings, render_terminal
+
+__all__ = ["render_findings", "render_page", "render_terminal"]

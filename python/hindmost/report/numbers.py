@@ -1,0 +1,196 @@
+"""How numbers are written, in one place: every table, sentence and chart of the report takes them from here.
+
+Three significant digits, or as many as the interval carries; ``∞`` for infinitely late; ``–`` for not known.
+Thousands are set apart by a no-break space, so that no locale can mistake them.
+"""
+
+import math
+from typing import NamedTuple
+
+THIN = "\u202f"
+"""Narrow no-break space: between thousands, and between a number and its unit."""
+
+INFINITE = "∞"
+MISSING = "–"
+
+_UNITS = (("s", 1e6), ("ms", 1e3), ("µs", 1.0))
+
+
+class Unit(NamedTuple):
+    """A unit that a whole column is written in."""
+
+    name: str
+    us: float
+    """Microseconds in one."""
+
+
+MICROSECONDS = Unit("µs", 1.0)
+
+
+def decimals(value: float, significant: int = 3) -> int:
+    """Decimals (0 to 3) that show ``value`` to ``significant`` digits."""
+    if not math.isfinite(value) or value == 0:
+        return 0
+    return min(3, max(0, significant - 1 - math.floor(math.log10(abs(value)))))
+
+
+def grouped(text: str) -> str:
+    """Set the thousands of a plain decimal number apart, from five digits on."""
+    whole, dot, fraction = text.partition(".")
+    sign, whole = ("−", whole[1:]) if whole.startswith("-") else ("", whole)
+    if len(whole) > 4:
+        whole = f"{int(whole):,}".replace(",", THIN)
+    return sign + whole + dot + fraction
+
+
+def number(value: float | None, places: int | None = None) -> str:
+    """Write a number to three significant digits, or with ``places`` decimals.
+
+    >>> number(31.234), number(1234.5), number(None), number(float("inf"))
+    ('31.2', '1234', '–', '∞')
+    """
+    if value is None or math.isnan(value):
+        return MISSING
+    if math.isinf(value):
+        return INFINITE
+    return grouped(f"{value:.{decimals(value) if places is None else places}f}")
+
+
+def count(value: int | float | None) -> str:
+    """Write a whole number with its thousands apart."""
+    return MISSING if value is None else number(float(value), 0)
+
+
+def percent(share: float | None) -> str:
+    r"""Write a share of 1 in percent: two digits of what it is, or of what it lacks to be whole.
+
+    >>> percent(0.42), percent(0.99974), percent(0.004), percent(1.0), percent(1e-9)
+    ('42\u202f%', '99.974\u202f%', '0.40\u202f%', '100\u202f%', '<0.001\u202f%')
+    """
+    if share is None or not math.isfinite(share):
+        return MISSING
+    value = share * 100
+    gap = min(abs(value), abs(100 - value))
+    if 1e-9 < gap < 0.0005:
+        return f"<0.001{THIN}%" if value < 50 else f">99.999{THIN}%" if value < 100 else f"100{THIN}%"
+    return f"{value:.{decimals(gap, 2) if gap > 1e-9 else 0}f}{THIN}%"
+
+
+def rate(per_second: float | None) -> str:
+    """Write a rate; rates are known well, so four digits and more."""
+    if per_second is None:
+        return MISSING
+    places = 0 if abs(per_second) >= 1000 else decimals(per_second, 4)
+    return f"{number(per_second, places)}/s"
+
+
+def unit_for(values: list[float]) -> Unit:
+    """The unit that suits a whole column: µs until its greatest value passes 100 ms."""
+    top = max((v for v in values if math.isfinite(v)), default=0.0)
+    if top >= 1e8:
+        return Unit("s", 1e6)
+    return Unit("ms", 1e3) if top >= 1e5 else MICROSECONDS
+
+
+def latency(us: float | None, *, missing: str = MISSING) -> str:
+    r"""Write one time with the unit that suits it.
+
+    >>> latency(31.2), latency(1250.0), latency(0.0), latency(25_000.0)
+    ('31.2\u202fµs', '1.25\u202fms', '0\u202fµs', '25.0\u202fms')
+    """
+    if us is None or math.isnan(us):
+        return missing
+    if math.isinf(us):
+        return INFINITE
+    for name, scale in _UNITS:
+        if abs(us) >= scale * 0.9995 or name == "µs":
+            return f"{number(us / scale)}{THIN}{name}"
+    return missing
+
+
+def tick(us: float) -> str:
+    r"""Write a round time for an axis, without digits that say nothing.
+
+    >>> tick(0.5), tick(20.0), tick(5000.0)
+    ('0.5\u202fµs', '20\u202fµs', '5\u202fms')
+    """
+    for name, scale in _UNITS:
+        if abs(us) >= scale * 0.9995 or name == "µs":
+            return f"{us / scale:.4g}{THIN}{name}"
+    return ""
+
+
+def seconds(value: float | None) -> str:
+    """Write a duration in seconds, or minutes from two on."""
+    if value is None:
+        return MISSING
+    if value >= 120:
+        return f"{int(value // 60)}{THIN}min {int(value % 60)}{THIN}s"
+    return f"{number(value)}{THIN}s"
+
+
+def plural(amount: int, word: str) -> str:
+    """Write an amount of things: ``1 run``, ``2 runs``."""
+    return f"{count(amount)} {word}{'' if amount == 1 else 's'}"
+
+
+def bytes_(value: float | None) -> str:
+    """Write a size of memory in binary units."""
+    if value is None:
+        return MISSING
+    for name in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{number(value)}{THIN}{name}"
+        value /= 1024
+    return f"{number(value)}{THIN}TiB"
+
+
+class Interval(NamedTuple):
+    """A value and its interval, written with the same decimals."""
+
+    value: str
+    low: str
+    high: str
+    half_share: str
+    """Half the width as a share of the value, ``''`` where that cannot be said."""
+
+
+def interval(
+    value: float | None, low: float | None, high: float | None, unit: Unit = MICROSECONDS
+) -> Interval:
+    """Write value, low and high (all in microseconds, ``inf`` allowed, ``None`` for not known) alike.
+
+    As many decimals as three digits of the value need, or the first digit of half the width, whichever is
+    more.
+    """
+    scaled = [None if v is None else v / unit.us for v in (value, low, high)]
+    known = [v for v in scaled if v is not None and math.isfinite(v)]
+    places = decimals(known[0]) if known else 0
+    half_share = ""
+    point, bottom, top = scaled
+    if point is not None and bottom is not None and top is not None and len(known) == 3 and top > bottom:
+        half = (top - bottom) / 2
+        places = max(places, decimals(half, 1))
+        if point > 0:
+            share = 100 * half / point
+            half_share = f"±{share:.{1 if share < 9.95 else 0}f}{THIN}%"
+    return Interval(number(point, places), number(bottom, places), number(top, places), half_share)
+
+
+def level_label(q: float) -> str:
+    """The percentile of a level, as an axis shows it.
+
+    >>> level_label(0.5), level_label(0.999)
+    ('50', '99.9')
+    """
+    return f"{100 * q:.6g}"
+
+
+def label_order(label: str) -> tuple[int, float]:
+    """Sort key of quantile labels: by percentile, then the mean, then what is unknown."""
+    if label == "mean":
+        return (1, 0.0)
+    try:
+        return (0, float(label.removeprefix("p")))
+    except ValueError:
+        return (2, 0.0)

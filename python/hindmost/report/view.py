@@ -1,0 +1,196 @@
+"""What the page and the terminal table both say, written out: taken from the document, not computed."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from hindmost.report import numbers
+from hindmost.report.document import bounds, finite, labels, run_value
+from hindmost.report.numbers import Interval, Unit
+from hindmost.store.result import Counts, Estimates, Measure
+
+VERDICT_MARKS = {"valid": "✓", "invalid": "✕", "inconclusive": "?"}
+FINDING_MARKS = {"fine": "✓", "mind": "!", "unfit": "✕"}
+MEANINGS = {
+    "latency": "done − due: what a user waits",
+    "service": "done − sent: what the server and the network took",
+    "slip": "sent − due: how late the instrument was",
+    "wire": "between the stamps of the kernel or the card",
+}
+
+
+class Cell(NamedTuple):
+    """One estimate, written."""
+
+    interval: Interval
+    infinite: bool
+    note: str
+    verdict: str
+
+
+class Row(NamedTuple):
+    """One quantile, over the columns of the table."""
+
+    label: str
+    cells: dict[str, Cell]
+    runs: str
+    merged: str
+
+
+class Table(NamedTuple):
+    """Quantiles with intervals; one unit for all."""
+
+    unit: Unit
+    columns: list[str]
+    rows: list[Row]
+
+
+def cell(estimates: Estimates, label: str, unit: Unit) -> Cell:
+    """Write one estimate, with a note where it is infinite or has no interval."""
+    value, low, high = bounds(estimates, label)
+    one = estimates.get(label)
+    note = ""
+    infinite = value == math.inf
+    if one is not None:
+        censored, runs = one.get("censored_runs") or 0, one.get("runs") or 0
+        if infinite or censored:
+            times = numbers.plural(censored, "run")
+            note = f"{times} reached unsent or timed-out requests" if censored else "infinitely late"
+        elif value is not None and (low is None or high is None):
+            note = "1 run: no interval" if runs == 1 else "no interval"
+    return Cell(numbers.interval(value, low, high, unit), infinite, note, one["verdict"] if one else "")
+
+
+def quantile_table(doc: Measure) -> Table:
+    """Build the table that the result is read from: a row per quantile, a column per kind of time."""
+    groups = {"latency": doc["latency_us"], "service": doc["service_us"], "slip": doc["slip_us"]}
+    if doc["wire_us"]:
+        groups["wire"] = doc["wire_us"]
+    groups = {name: group for name, group in groups.items() if group or name == "latency"}
+    return estimate_table(groups, doc["merged_us"])
+
+
+def estimate_table(groups: Mapping[str, Estimates], merged: Mapping[str, float | None] | None = None) -> Table:
+    """Write groups of estimates side by side in one unit."""
+    merged = merged or {}
+    unit = numbers.unit_for(
+        finite(v for group in groups.values() for label in group for v in bounds(group, label)[:2])
+    )
+    rows = []
+    for label in labels(*groups.values()):
+        runs = next((str(group[label]["runs"]) for group in groups.values() if label in group), "")
+        other = run_value(dict(merged), label)
+        other = other if other is None else other / unit.us
+        rows.append(
+            Row(
+                label,
+                {name: cell(group, label, unit) for name, group in groups.items()},
+                runs,
+                numbers.number(other),
+            )
+        )
+    return Table(unit, list(groups), rows)
+
+
+def accounting(counts: Counts) -> tuple[str, int]:
+    """Write the identity that must hold between the counts, and how many requests it leaves unexplained."""
+    ways = ("done", "errors", "timeouts", "unsent")
+    text = " + ".join(f"{numbers.count(counts[way])} {way}" for way in ways)  # type: ignore[literal-required]
+    missing = counts["due"] - counts["done"] - counts["errors"] - counts["timeouts"] - counts["unsent"]
+    return f"{numbers.count(counts['due'])} due = {text}", missing
+
+
+def throughput(doc: Measure) -> str:
+    """Say what rate was asked for and what came of it."""
+    asked, achieved = doc["throughput"]["asked"], doc["throughput"]["achieved"]
+    if asked:
+        share = numbers.percent(achieved / asked) if achieved is not None else numbers.MISSING
+        return f"asked {numbers.rate(asked)}, achieved {numbers.rate(achieved)} ({share})"
+    return f"achieved {numbers.rate(achieved)} (no rate was asked for)"
+
+
+def target_line(doc: Measure) -> str:
+    """Name the target and where it is, once."""
+    target = doc["target"]
+    name, address = target["name"], target["address"]
+    return f"{name} at {address}" if address and address not in name else name
+
+
+def moment(iso: str) -> str:
+    """Write an ISO 8601 moment for people."""
+    found = re.match(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?$", iso)
+    return f"{found[1]} {found[2]} {'UTC' if found[3] == 'Z' else found[3] or ''}".strip() if found else iso
+
+
+def variance_text(label: str, doc: Measure) -> str:
+    """Write the spread of one quantile between and within runs."""
+    one = doc["variance"][label]
+    between, within = one["between_runs_sd_us"], one["within_run_sd_us"]
+    known = [
+        f"{where} ±{numbers.latency(sd)}"
+        for where, sd in (("between runs", between), ("within a run", within))
+        if sd is not None
+    ]
+    text = ", ".join(known) or "not known"
+    share = one["between_share"]
+    return text if share is None else f"{text}; {numbers.percent(share)} of the variance is between runs"
+
+
+def hint_parts(hint: str | None) -> list[tuple[bool, str]]:
+    """Split a hint into prose and commands: what stands between backticks is a command.
+
+    Without backticks, a hint that begins with a program is a command as a whole.
+    """
+    if not hint:
+        return []
+    if "`" in hint:
+        return [(i % 2 == 1, part) for i, part in enumerate(hint.split("`")) if part]
+    program = re.match(r"(hindmost|sudo|taskset|make|cpupower|systemctl|sysctl|echo|apt-get)\s", hint)
+    return [(bool(program), hint)]
+
+
+def pairs(mapping: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Write the keys and values of a mapping for reading."""
+    return [(key.replace("_", " "), written(key, value)) for key, value in mapping.items()]
+
+
+def written(key: str, value: object) -> str:
+    """Write one value of the plan or of the host; the ending of its key names its unit."""
+    if value is None:
+        return "not known"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        if key.endswith("_bytes"):
+            return numbers.bytes_(value)
+        if key.endswith("_per_s"):
+            return numbers.rate(value)
+        if key.endswith("_us"):
+            return numbers.latency(value)
+        if key.endswith("_ns"):
+            return numbers.latency(value / 1000)
+        if key.endswith("_s"):
+            return numbers.seconds(value)
+        if key.endswith("_share") or key == "precision":
+            return numbers.percent(value)
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    if key == "runs" and isinstance(value, list) and len(value) == 2:
+        return f"{value[0]} to {value[1]}" if value[0] != value[1] else str(value[0])
+    if key == "quantiles" and isinstance(value, list):
+        return ", ".join(f"p{numbers.level_label(q)}" if isinstance(q, float) else str(q) for q in value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name.replace('_', ' ')} {written(name, item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def span(values: list[float | None], write: Callable[[float], str]) -> str:
+    """Write the least and the greatest of what the runs gave."""
+    known = finite(values)
+    if not known:
+        return numbers.MISSING
+    low, high = write(min(known)), write(max(known))
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,308 @@
+"""The document that ``hindmost measure`` writes as ``result.json``: its types and its JSON Schema.
+
+The document is a plain ``dict`` from end to end (``json.loads`` gives it, the page and the terminal table
+read it); the classes here are its types for the checker and the source of ``schemas/measure.schema.json``.
+They cost nothing at run time.
+
+Rules that hold everywhere in the document:
+
+- Times named ``*_us`` are microseconds, ``*_s`` seconds, ``*_share`` fractions of 1; ``started`` and
+  ``created`` are ISO 8601 in UTC.
+- JSON has no infinity. A ``null`` latency beside ``censored_runs > 0`` (or in a run or on a curve) means
+  *infinitely late*: that quantile was reached by unsent or timed-out requests. ``low`` and ``high`` are
+  ``null`` with ``censored_runs == 0`` when one run cannot carry an interval.
+- Quantiles are labelled by their percentile, ``p50``, ``p99.9``; ``mean`` stands beside them.
+- ``due = done + errors + timeouts + unsent``; ``misses`` are part of ``done``.
+
+History of the format: ``hindmost.measure/1`` (0.1.0), the first.
+"""
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+import msgspec
+
+SCHEMA_NAME = "hindmost.measure/1"
+
+Verdict = Literal["valid", "invalid", "inconclusive"]
+Mark = Literal["fine", "mind", "unfit"]
+
+Label = Annotated[str, msgspec.Meta(pattern=r"^(mean|p\d{1,3}(\.\d+)?)$")]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Level = Annotated[float, msgspec.Meta(ge=0, le=1, description="a quantile level, 0..1")]
+Microseconds = Annotated[
+    float | None, msgspec.Meta(description="microseconds; null is infinitely late, or not known")
+]
+
+
+class Reason(TypedDict):
+    """Why the verdict is what it is, or what to keep in mind; commands in a hint stand between backticks."""
+
+    code: str
+    level: Literal["invalid", "inconclusive", "mind"]
+    text: str
+    hint: str | None
+
+
+class Target(TypedDict):
+    """The server under test; ``managed`` says whether Hindmost started (and restarted) it."""
+
+    name: str
+    protocol: str
+    address: str
+    managed: bool
+    command: NotRequired[list[str] | None]
+    cpus: NotRequired[list[int] | None]
+    server_version: NotRequired[str | None]
+
+
+class Plan(TypedDict, total=False):
+    """The measure plan as it was resolved; more keys may stand here."""
+
+    rate_per_s: float | None
+    loop: Literal["open", "closed"]
+    arrivals: str
+    clients: int
+    connections: int
+    pacing: Literal["spin", "sleep"]
+    runs: list[int]
+    precision: float
+    duration_s: float
+    warmup: str | float
+    quantiles: list[Level]
+    aggregate: Literal["mean", "median"]
+    seed: int
+    workload: dict[str, Any]
+
+
+class Estimate(TypedDict):
+    """One figure with its interval over runs: never one without the other."""
+
+    value: Microseconds
+    low: Microseconds
+    high: Microseconds
+    runs: Count
+    censored_runs: Count
+    verdict: Verdict
+
+
+Estimates = dict[Label, Estimate]
+Values = dict[Label, Microseconds]
+
+
+class Counts(TypedDict):
+    """What became of every request that was due."""
+
+    due: Count
+    done: Count
+    misses: Count
+    errors: Count
+    timeouts: Count
+    unsent: Count
+
+
+class Throughput(TypedDict):
+    """Requests per second; ``asked`` is null in a closed loop."""
+
+    asked: float | None
+    achieved: float
+
+
+class Kind(TypedDict):
+    """One kind of request, such as ``get``."""
+
+    latency_us: Estimates
+    counts: Counts
+
+
+class Instance(TypedDict):
+    """One load-generating process in one run."""
+
+    index: Count
+    cpus: list[int]
+    latency_us: Values
+    service_us: Values
+    slip_us: Values
+    counts: Counts
+    busy_share: float | None
+    run_delay_share: float | None
+    involuntary_switches: int | None
+    warmup_s: float | None
+    steady: bool | None
+
+
+class Run(TypedDict):
+    """All instances against one start of the server."""
+
+    run: int
+    seed: int
+    started: str
+    seconds: float
+    verdict: Verdict
+    reasons: list[Reason]
+    latency_us: Values
+    service_us: Values
+    slip_us: Values
+    throughput: Throughput
+    counts: Counts
+    server_cpu_share: float | None
+    instances: list[Instance]
+
+
+class Variance(TypedDict):
+    """Spread of a quantile within a run and between runs; ``between_share`` is of the total variance."""
+
+    between_runs_sd_us: float | None
+    within_run_sd_us: float | None
+    between_share: Share | None
+
+
+class Hysteresis(TypedDict):
+    """Whether the runs settled at different values (paper, II-D), in words."""
+
+    visible: bool | None
+    text: str
+
+
+class SharesAt(TypedDict):
+    """Who contributed the samples around quantile ``q``; one share per instance."""
+
+    q: Level
+    shares: list[Share]
+
+
+class Clients(TypedDict):
+    """Decomposition of the merged distribution by instance (paper, Figure 2)."""
+
+    instances: Count
+    threshold_us: Microseconds
+    share_of_slowest: list[Share]
+    share_of_all: list[Share]
+    owner: int | None
+    by_quantile: list[SharesAt]
+
+
+class Look(TypedDict):
+    """The interval as it stood after ``runs`` runs."""
+
+    runs: Count
+    value: Microseconds
+    low: Microseconds
+    high: Microseconds
+
+
+class Stopping(TypedDict):
+    """When and why the runs ended."""
+
+    rule: str
+    precision: float
+    reached: bool
+    quantile: Label
+    runs: Count
+    path: dict[Label, list[Look]]
+
+
+class Curve(TypedDict):
+    """A quantile function, level against value; null is infinitely late."""
+
+    q: list[Level]
+    us: list[float | None]
+
+
+class RunCurve(Curve):
+    """The latency curve of one run."""
+
+    run: int
+
+
+class Distributions(TypedDict, total=False):
+    """Curves of the distributions merged over runs and instances."""
+
+    latency: Curve
+    service: Curve
+    slip: Curve
+
+
+class Outstanding(TypedDict):
+    """How many requests each arrival found outstanding before it was sent (paper, Figure 1)."""
+
+    values: list[int]
+    share: list[float]
+    per_instance: bool
+
+
+class Series(TypedDict):
+    """One run in windows, from the start of its warm-up; measured from ``measure_from_s``."""
+
+    run: int
+    t_s: list[float]
+    rate: list[float | None]
+    p50_us: list[float | None]
+    p99_us: list[float | None]
+    measure_from_s: float | None
+
+
+class Finding(TypedDict):
+    """One thing that ``hindmost doctor`` looked at."""
+
+    id: str
+    title: str
+    value: str | int | float | bool | None
+    mark: Mark
+    why: NotRequired[str | None]
+    hint: NotRequired[str | None]
+
+
+class Host(TypedDict):
+    """Facts of the host, and what of them distorts a measurement."""
+
+    facts: dict[str, Any]
+    findings: list[Finding]
+
+
+class Measure(TypedDict):
+    """The result of ``hindmost measure``."""
+
+    schema: Literal["hindmost.measure/1"]
+    version: str
+    created: str
+    verdict: Verdict
+    headline: str
+    reasons: list[Reason]
+    target: Target
+    plan: Plan
+    latency_us: Estimates
+    service_us: Estimates
+    slip_us: Estimates
+    wire_us: Estimates | None
+    merged_us: Values
+    by_kind: dict[str, Kind]
+    throughput: Throughput
+    counts: Counts
+    runs: list[Run]
+    variance: dict[Label, Variance]
+    hysteresis: Hysteresis
+    clients: Clients
+    stopping: Stopping
+    distributions: Distributions
+    per_run_curves: list[RunCurve]
+    outstanding: Outstanding | None
+    series: list[Series]
+    host: Host
+
+
+def json_schema() -> dict[str, Any]:
+    """Give the JSON Schema (2020-12) of the document, as kept in ``schemas/measure.schema.json``.
+
+    Keys that the schema does not name are allowed, so that a later version may add some.
+
+    Returns
+    -------
+    dict
+        A schema that any validator of draft 2020-12 takes.
+
+    """
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "hindmost.measure/1"}
+    body = msgspec.json.schema(Measure)
+    definitions = dict(sorted(body.pop("$defs").items()))
+    return {**head, "title": "Result of hindmost measure", **body, "$defs": definitions}

@@ -1,0 +1,386 @@
+"""Documents such as `hindmost measure` writes, made from a seed: realistic in shape, free of any machine."""
+
+import math
+import random
+import statistics
+from typing import Any
+
+LEVELS = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+T95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26, 20: 2.09, 30: 2.05}
+GRID = [0.0] + [round(1 - 10 ** (-k / 30), 7) for k in range(1, 121)]
+
+
+def t95(runs: int) -> float:
+    return T95.get(runs, 2.2)
+
+
+def lognormal(q: float, middle: float, spread: float) -> float:
+    z = statistics.NormalDist().inv_cdf(min(max(q, 0.002), 0.9999999))
+    knee = 1 + max(0.0, -math.log10(1 - min(q, 0.9999999)) - 1.4) ** 2.2 * 0.28
+    return middle * math.exp(spread * z) * knee
+
+
+def figure(values: list[float | None], verdict: str = "valid") -> dict[str, Any]:
+    known = [v for v in values if v is not None]
+    censored = len(values) - len(known)
+    out = {"runs": len(values), "censored_runs": censored, "verdict": verdict}
+    if censored:
+        low = round(min(known), 2) if known else None
+        return {"value": None, "low": low, "high": None, **out, "verdict": "inconclusive"}
+    mean = statistics.fmean(known)
+    if len(known) < 2:
+        return {"value": round(mean, 3), "low": None, "high": None, **out}
+    half = t95(len(known)) * statistics.stdev(known) / math.sqrt(len(known))
+    return {"value": round(mean, 3), "low": round(mean - half, 3), "high": round(mean + half, 3), **out}
+
+
+def counts(due: int, *, timeouts: int = 0, unsent: int = 0, errors: int = 0) -> dict[str, int]:
+    done = due - timeouts - unsent - errors
+    misses = done // 70
+    return {
+        "due": due, "done": done, "misses": misses, "errors": errors, "timeouts": timeouts, "unsent": unsent,
+    }  # fmt: skip
+
+
+def total(parts: list[dict[str, int]]) -> dict[str, int]:
+    return {key: sum(part[key] for part in parts) for key in parts[0]}
+
+
+def quantiles(middle: float, spread: float, shift: float) -> dict[str, float | None]:
+    out: dict[str, float | None] = {
+        label: round(lognormal(q, middle, spread) * (1 + shift * (0.3 + q**8)), 3)
+        for label, q in LEVELS.items()
+    }
+    out["mean"] = round(middle * 1.18 * (1 + shift / 2), 3)
+    return out
+
+
+def curve(middle: float, spread: float, *, until: float = 1.0, points: int = 121) -> dict[str, list[Any]]:
+    grid = GRID[:points]
+    return {"q": grid, "us": [round(lognormal(q, middle, spread), 3) if q <= until else None for q in grid]}
+
+
+def one_run(rng: random.Random, number: int, instances: int, slip: float, rate: float) -> dict[str, Any]:
+    shift = rng.gauss(0, 0.05)
+    parts = []
+    for index in range(instances):
+        own = shift + rng.gauss(0, 0.006) + 0.02 * index
+        parts.append(
+            {
+                "index": index,
+                "cpus": [1 + index],
+                "latency_us": quantiles(31.4 + slip, 0.31, own),
+                "service_us": quantiles(31.0, 0.3, own),
+                "slip_us": quantiles(slip, 0.5, own),
+                "counts": counts(int(rate / instances * 8) + rng.randrange(300)),
+                "busy_share": round(0.41 + rng.gauss(0, 0.01) + (0.5 if slip > 5 else 0), 3),
+                "run_delay_share": round(abs(rng.gauss(0.001, 0.0005)), 5),
+                "involuntary_switches": rng.randrange(4, 30),
+                "warmup_s": 2.4,
+                "steady": True,
+            }
+        )
+    merge = {
+        name: {
+            label: round(statistics.fmean(part[name][label] for part in parts), 3)
+            for label in (*LEVELS, "mean")
+        }
+        for name in ("latency_us", "service_us", "slip_us")
+    }
+    all_counts = total([part["counts"] for part in parts])
+    return {
+        "run": number,
+        "seed": 7000 + number,
+        "started": f"2026-11-20T10:{number:02d}:00Z",
+        "seconds": round(10.6 + rng.random(), 1),
+        "verdict": "valid" if slip < 5 else "invalid",
+        "reasons": [],
+        **merge,
+        "throughput": {"asked": rate, "achieved": round(all_counts["done"] / 8, 1)},
+        "counts": all_counts,
+        "server_cpu_share": round(0.62 + rng.gauss(0, 0.01), 3),
+        "instances": parts,
+    }
+
+
+def series_of(rng: random.Random, number: int, rate: float, windows: int = 50) -> dict[str, Any]:
+    out: dict[str, Any] = {"run": number, "t_s": [], "rate": [], "p50_us": [], "p99_us": []}
+    for window in range(windows):
+        warm = 1 + 1.6 * math.exp(-window / 4)
+        out["t_s"].append(round(window * 0.2, 1))
+        out["rate"].append(round(rate * (1 + rng.gauss(0, 0.012)), 1))
+        out["p50_us"].append(round(31.4 * warm * (1 + rng.gauss(0, 0.01)), 2))
+        out["p99_us"].append(round(88 * warm * math.exp(abs(rng.gauss(0, 0.09))), 2))
+    return {**out, "measure_from_s": 2.4}
+
+
+def paths(runs: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    out: dict[str, list[dict[str, Any]]] = {}
+    for label in (*LEVELS, "mean"):
+        out[label] = []
+        for n in range(2, len(runs) + 1):
+            one = figure([run["latency_us"][label] for run in runs[:n]])
+            out[label].append({"runs": n, "value": one["value"], "low": one["low"], "high": one["high"]})
+    return out
+
+
+FACTS = {
+    "kernel": "6.8.0-45-generic", "cpu_model": "Example CPU 3.0 GHz", "cpus_online": 4,
+    "memory_bytes": 8_321_499_136, "hypervisor": "kvm", "clocksource": "tsc", "governor": None,
+    "turbo": None, "smt": True, "virtual": True, "timer_slack_ns": 50_000,
+}  # fmt: skip
+
+FINDINGS: list[dict[str, Any]] = [
+    {"id": "cores", "title": "Cores", "value": "4 online", "mark": "fine",
+     "why": "one for the server, two for clients, one for the rest", "hint": None},
+    {"id": "clocksource", "title": "Clock source", "value": "tsc", "mark": "fine",
+     "why": "reading it costs 24 ns", "hint": None},
+    {"id": "timer_slack", "title": "Timer slack", "value": "50 µs", "mark": "mind",
+     "why": "a sleeping client wakes up to 50 µs late; spinning ones do not mind",
+     "hint": "measure with `--pacing spin`"},
+    {"id": "governor", "title": "CPU governor", "value": "not readable", "mark": "mind",
+     "why": "a virtual machine hides the governor; clock changes between runs show as variance",
+     "hint": None},
+    {"id": "steal", "title": "Stolen CPU time", "value": "3.1 %", "mark": "unfit",
+     "why": "the hypervisor took 31 ms of each second; p99.9 will show its scheduling, not the server's",
+     "hint": "hindmost doctor --watch 60"},
+]  # fmt: skip
+
+
+def valid(
+    runs: int = 10, instances: int = 2, *, seed: int = 1, slip: float = 0.31, windows: int = 50
+) -> dict[str, Any]:
+    """Ten runs, two instances, nothing wrong."""
+    rng = random.Random(seed)
+    rate = 50_000.0
+    all_runs = [one_run(rng, n, instances, slip, rate) for n in range(1, runs + 1)]
+    verdict = "valid" if slip < 5 else "invalid"
+    table = {
+        name: {label: figure([run[name][label] for run in all_runs], verdict) for label in (*LEVELS, "mean")}
+        for name in ("latency_us", "service_us", "slip_us")
+    }
+    everything = total([run["counts"] for run in all_runs])
+    gets = everything["due"] * 9 // 10
+    kinds = {"get": (gets, 1.0), "set": (everything["due"] - gets, 1.09)}
+    p99 = table["latency_us"]["p99"]
+    share = [round(1 / instances, 4)] * instances
+    arrivals = [0.38 * 0.62**n for n in range(24)]
+    return {
+        "schema": "hindmost.measure/1",
+        "version": "0.1.0",
+        "created": "2026-11-20T10:12:31Z",
+        "verdict": "valid",
+        "headline": (
+            f"99 % of requests at 50 000/s were answered within {p99['value']:.1f} µs: "
+            f"{runs} runs agree within ±5 % and the clients kept their schedule."
+        ),
+        "reasons": [],
+        "target": {
+            "name": "memcached", "protocol": "memcached", "address": "127.0.0.1:34567", "managed": True,
+            "command": ["memcached", "-l", "127.0.0.1", "-p", "34567", "-t", "1", "-m", "256"],
+            "cpus": [0], "server_version": "1.6.18",
+        },
+        "plan": {
+            "rate_per_s": rate, "loop": "open", "arrivals": "exponential", "clients": instances,
+            "connections": 8, "pacing": "spin", "runs": [10, 30], "precision": 0.05, "duration_s": 8.0,
+            "warmup": "auto", "quantiles": list(LEVELS.values()), "aggregate": "mean", "seed": 7,
+            "workload": {"keys": 10_000, "key_bytes": 32, "value_bytes": 200, "get_share": 0.9,
+                         "popularity": {"zipf": 0.99}},
+        },
+        **table,
+        "wire_us": None,
+        "merged_us": {label: round(v["value"] * 1.012, 2) for label, v in table["latency_us"].items()},
+        "by_kind": {
+            kind: {
+                "latency_us": {
+                    label: figure([run["latency_us"][label] * factor for run in all_runs], verdict)
+                    for label in (*LEVELS, "mean")
+                },
+                "counts": counts(due),
+            }
+            for kind, (due, factor) in kinds.items()
+        },
+        "throughput": {"asked": rate, "achieved": 49_987.2},
+        "counts": everything,
+        "runs": all_runs,
+        "variance": {
+            label: {
+                "between_runs_sd_us": round(
+                    statistics.stdev([run["latency_us"][label] for run in all_runs]) if runs > 1 else 0.0, 3
+                ),
+                "within_run_sd_us": round(table["latency_us"][label]["value"] * 0.009, 3),
+                "between_share": 0.92,
+            }
+            for label in LEVELS
+        },
+        "hysteresis": {
+            "visible": True,
+            "text": "Each run is steady, yet runs settle at different p99 values: "
+            "92 % of the variance lies between restarts of the server.",
+        },
+        "clients": {
+            "instances": instances, "threshold_us": round(p99["value"] * 1.01, 2),
+            "share_of_slowest": share, "share_of_all": share, "owner": None,
+            "by_quantile": [
+                {"q": q, "shares": share_at(instances, q, 0.04)}
+                for q in (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995)
+            ],
+        },
+        "stopping": {
+            "rule": "from 10 runs on, stop when the 95 % t-interval of the mean is within ±5 % twice in a row",
+            "precision": 0.05, "reached": True, "quantile": "p99", "runs": runs, "path": paths(all_runs),
+        },
+        "distributions": {
+            "latency": curve(31.7, 0.31), "service": curve(31.2, 0.3), "slip": curve(slip, 0.5),
+        },
+        "per_run_curves": [
+            {"run": run["run"], **curve(run["latency_us"]["p50"], 0.29 + 0.03 * rng.random())}
+            for run in all_runs
+        ],
+        "outstanding": {
+            "values": list(range(24)),
+            "share": [round(a / sum(arrivals), 6) for a in arrivals],
+            "per_instance": True,
+        },
+        "series": [series_of(rng, run["run"], rate, windows) for run in all_runs],
+        "host": {"facts": dict(FACTS), "findings": [dict(f) for f in FINDINGS[:4]]},
+    }  # fmt: skip
+
+
+def share_at(instances: int, q: float, lean: float) -> list[float]:
+    """Shares that lean towards the first instance as the quantile grows."""
+    if instances == 1:
+        return [1.0]
+    first = min(0.97, 1 / instances + lean * -math.log10(1 - q))
+    return [round(first, 4)] + [round((1 - first) / (instances - 1), 4)] * (instances - 1)
+
+
+def slipping() -> dict[str, Any]:
+    """Four instances that could not keep their schedule, one of which owns the tail."""
+    out = valid(instances=4, seed=2, slip=18.0)
+    out["verdict"] = "invalid"
+    slip, p99 = out["slip_us"]["p99"]["value"], out["latency_us"]["p99"]["value"]
+    out["headline"] = (
+        f"The clients sent late: at p99 requests left {slip:.0f} µs after they were due, half of what was "
+        "measured, so the latencies show the load generator rather than memcached. Lower the rate or give "
+        "the clients more cores."
+    )
+    out["reasons"] = [
+        {"code": "slip", "level": "invalid", "text": f"slip p99 is {slip:.0f} µs; at most 10 % of latency p99 "
+         f"({p99 / 10:.0f} µs) would leave the result unharmed", "hint": "hindmost measure memcached --rate 20k --clients 2"},
+        {"code": "busy", "level": "invalid", "text": "instances 0 to 3 used 91 % of their CPUs",
+         "hint": "give each instance a core of its own with `--client-cpus 1-4`, or lower `--rate`"},
+        {"code": "owner", "level": "mind", "text": "instance 0 contributes 83 % of the slowest 1 % of samples",
+         "hint": None},
+    ]  # fmt: skip
+    out["clients"].update(owner=0, share_of_slowest=[0.83, 0.06, 0.06, 0.05])
+    for row in out["clients"]["by_quantile"]:
+        row["shares"] = share_at(4, row["q"], 0.26)
+    out["host"]["findings"] = [dict(f) for f in FINDINGS]
+    return out
+
+
+def wide() -> dict[str, Any]:
+    """Thirty runs whose interval stays wide."""
+    out = valid(runs=30, seed=3)
+    for run in out["runs"]:
+        settled = 1.55 if run["run"] % 3 == 0 else 0.85
+        for label in ("p95", "p99", "p99.9"):
+            run["latency_us"][label] = round(run["latency_us"][label] * settled, 2)
+    for label in LEVELS:
+        estimate = figure([run["latency_us"][label] for run in out["runs"]], "inconclusive")
+        out["latency_us"][label] = estimate
+    out["stopping"].update(path=paths(out["runs"]), reached=False)
+    out["verdict"] = "inconclusive"
+    out["headline"] = (
+        "After 30 runs p99 is known to ±13 % only (asked: ±5 %): runs settle at two different values. "
+        "Allow more runs, or find what differs between restarts."
+    )
+    out["reasons"] = [
+        {"code": "precision", "level": "inconclusive", "text": "the interval of p99 spans 67.9 to 88.4 µs",
+         "hint": "hindmost measure memcached --runs 30..80 --resume"},
+    ]  # fmt: skip
+    return out
+
+
+def censored() -> dict[str, Any]:
+    """Three of ten runs had p99.9 reached by timed-out requests."""
+    out = valid(seed=4)
+    for run in out["runs"][2:9:3]:
+        run["latency_us"]["p99.9"] = None
+        run["counts"] = counts(run["counts"]["due"], timeouts=300, unsent=231, errors=4)
+        run["instances"][0]["latency_us"]["p99.9"] = None
+    out["counts"] = total([run["counts"] for run in out["runs"]])
+    out["latency_us"]["p99.9"] = figure([run["latency_us"]["p99.9"] for run in out["runs"]])
+    out["merged_us"]["p99.9"] = None
+    out["stopping"]["path"] = paths(out["runs"])
+    out["distributions"]["latency"] = curve(31.7, 0.31, until=0.9988)
+    for one in out["per_run_curves"][2:9:3]:
+        one["us"] = [us if q < 0.9985 else None for q, us in zip(one["q"], one["us"], strict=True)]
+    out["verdict"] = "inconclusive"
+    out["headline"] = (
+        "p99 is 70.7 µs, but p99.9 has no finite value: in 3 of 10 runs more than 0.1 % of the requests were "
+        "never answered. Lower the rate or raise the timeout."
+    )
+    out["reasons"] = [
+        {"code": "censored", "level": "inconclusive",
+         "text": "p99.9 was reached by unsent or timed-out requests in 3 of 10 runs",
+         "hint": "hindmost measure memcached --rate 40k --timeout 2s"},
+    ]  # fmt: skip
+    return out
+
+
+def single() -> dict[str, Any]:
+    """One run of one instance against a server that was already running."""
+    out = valid(runs=1, instances=1, seed=5)
+    out["target"] = {
+        "name": "memcached://cache.example:11211", "protocol": "memcached", "address": "cache.example:11211",
+        "managed": False, "command": None, "cpus": None, "server_version": None,
+    }  # fmt: skip
+    out["verdict"] = "inconclusive"
+    out["headline"] = "One run cannot say how much runs differ: repeat it at least ten times."
+    out["reasons"] = [
+        {"code": "runs", "level": "inconclusive", "text": "1 run carries no interval",
+         "hint": "hindmost measure memcached://cache.example:11211 --runs 10..30"},
+        {"code": "attached", "level": "mind",
+         "text": "the server was not restarted between runs, so hysteresis cannot be seen", "hint": None},
+    ]  # fmt: skip
+    out["variance"] = {
+        label: {"between_runs_sd_us": None, "within_run_sd_us": v["within_run_sd_us"], "between_share": None}
+        for label, v in out["variance"].items()
+    }
+    out["hysteresis"] = {"visible": None, "text": "Hysteresis cannot be seen: the server was not restarted."}
+    out["stopping"].update(reached=False, path={})
+    out["throughput"]["asked"] = None
+    out["plan"].update(loop="closed", rate_per_s=None)
+    return out
+
+
+HOSTILE = "</script><b onload=\"alert(1)\">'&amp; [red]{{7*7}} \x1b[31mESC\u202eRTL"
+
+
+def hostile() -> dict[str, Any]:
+    """Every text that comes from outside tries to break out."""
+    out = valid(seed=6)
+    out["headline"] = HOSTILE
+    out["target"].update(name=HOSTILE, server_version=HOSTILE, command=[HOSTILE], address=HOSTILE)
+    out["reasons"] = [{"code": HOSTILE, "level": "mind", "text": HOSTILE, "hint": f"`{HOSTILE}`"}]
+    out["by_kind"] = {HOSTILE: out["by_kind"]["get"]}
+    out["plan"]["workload"] = {HOSTILE: HOSTILE}
+    out["host"]["facts"][HOSTILE] = HOSTILE
+    out["host"]["findings"] = [
+        {"id": HOSTILE, "title": HOSTILE, "value": HOSTILE, "mark": "unfit", "why": HOSTILE, "hint": HOSTILE}
+    ]
+    out["hysteresis"]["text"] = HOSTILE
+    out["stopping"]["rule"] = HOSTILE
+    return out
+
+
+SAMPLES = {
+    "valid": valid,
+    "slipping": slipping,
+    "wide": wide,
+    "censored": censored,
+    "single": single,
+    "hostile": hostile,
+}
