@@ -1,0 +1,207 @@
+use serde::Serialize;
+
+use super::share;
+use crate::Tree;
+
+/// What one CPU did, in ticks (usually 10 ms, so a second resolves no more than a percent). Each
+/// column is disjoint from the others; `user` holds guests too, as in the kernel (proc(5)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CpuTime {
+    /// The CPU's number.
+    pub cpu: u32,
+    /// Programs, virtual machines among them.
+    pub user: u64,
+    /// Programs with a positive nice value.
+    pub nice: u64,
+    /// The kernel on behalf of programs.
+    pub system: u64,
+    /// Nothing to do.
+    pub idle: u64,
+    /// Nothing to do, but a disk owes an answer.
+    pub iowait: u64,
+    /// Hardware interrupts.
+    pub irq: u64,
+    /// Deferred interrupt work, network receive among it.
+    pub softirq: u64,
+    /// The hypervisor ran something else while this CPU wanted to run.
+    pub steal: u64,
+}
+
+impl CpuTime {
+    /// Reads `cpu3 1 2 3 ...`. Old kernels print fewer columns: those are zero.
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_ascii_whitespace();
+        let cpu = words.next()?.strip_prefix("cpu")?.parse().ok()?;
+        let mut columns = [0; 8];
+        let mut found = 0;
+        for (column, word) in columns.iter_mut().zip(words) {
+            *column = word.parse().ok()?;
+            found += 1;
+        }
+        let [user, nice, system, idle, iowait, irq, softirq, steal] = columns;
+        (found >= 4).then_some(Self {
+            cpu,
+            user,
+            nice,
+            system,
+            idle,
+            iowait,
+            irq,
+            softirq,
+            steal,
+        })
+    }
+
+    fn since(&self, earlier: &Self) -> Self {
+        // `iowait` and `idle` may go back a little (proc(5)), and all of them do when a CPU was offline.
+        Self {
+            cpu: self.cpu,
+            user: self.user.saturating_sub(earlier.user),
+            nice: self.nice.saturating_sub(earlier.nice),
+            system: self.system.saturating_sub(earlier.system),
+            idle: self.idle.saturating_sub(earlier.idle),
+            iowait: self.iowait.saturating_sub(earlier.iowait),
+            irq: self.irq.saturating_sub(earlier.irq),
+            softirq: self.softirq.saturating_sub(earlier.softirq),
+            steal: self.steal.saturating_sub(earlier.steal),
+        }
+    }
+
+    /// All ticks.
+    pub fn total(&self) -> u64 {
+        self.busy() + self.idle + self.iowait + self.steal
+    }
+
+    /// The ticks in which this CPU ran something.
+    pub fn busy(&self) -> u64 {
+        self.user + self.nice + self.system + self.irq + self.softirq
+    }
+
+    /// The share of time that the hypervisor took away, 0 to 1.
+    pub fn steal_share(&self) -> f64 {
+        share(self.steal, self.total())
+    }
+
+    /// The share of time in which this CPU ran something, 0 to 1.
+    pub fn busy_share(&self) -> f64 {
+        share(self.busy(), self.total())
+    }
+}
+
+/// What every online CPU did: since the host started, or between two readings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CpuTimes {
+    /// One entry an online CPU, by ascending number.
+    pub cpus: Vec<CpuTime>,
+}
+
+impl CpuTimes {
+    /// Reads `/proc/stat`; no CPUs where it cannot be read.
+    pub fn read(tree: &Tree) -> Self {
+        let stat = tree.text("proc/stat").unwrap_or_default();
+        let mut cpus: Vec<CpuTime> = stat.lines().filter_map(CpuTime::parse).collect();
+        cpus.sort_unstable_by_key(|time| time.cpu);
+        Self { cpus }
+    }
+
+    /// What happened after `earlier`, on the CPUs that both readings know.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let cpus = self.cpus.iter().filter_map(|now| {
+            let then = earlier.cpus.iter().find(|then| then.cpu == now.cpu)?;
+            Some(now.since(then))
+        });
+        Self {
+            cpus: cpus.collect(),
+        }
+    }
+
+    /// Only these CPUs of it.
+    #[must_use]
+    pub fn of(&self, cpus: &[u32]) -> Self {
+        let chosen = self.cpus.iter().filter(|time| cpus.contains(&time.cpu));
+        Self {
+            cpus: chosen.copied().collect(),
+        }
+    }
+
+    /// The share of the time of all these CPUs that the hypervisor took away; `None` without a tick.
+    pub fn steal_share(&self) -> Option<f64> {
+        let total: u64 = self.cpus.iter().map(CpuTime::total).sum();
+        let steal: u64 = self.cpus.iter().map(|time| time.steal).sum();
+        (total > 0).then(|| share(steal, total))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake_tree::FakeTree;
+
+    const BEFORE: &str = "cpu  30 0 30 300 0 0 0 10 0 0\n\
+                          cpu0 10 0 10 100 0 0 0 0 0 0\n\
+                          cpu1 20 0 20 200 0 0 0 10 0 0\n\
+                          intr 12345 0 0\nctxt 99\n";
+    const AFTER: &str = "cpu  30 0 30 300 0 0 0 10 0 0\n\
+                         cpu0 60 0 20 130 0 0 5 5 50 0\n\
+                         cpu1 20 0 20 299 0 0 0 11 0 0\n\
+                         cpu2 7 0 7 7 0 0 0 7 0 0\n";
+
+    #[test]
+    fn steal_is_a_share_of_all_ticks_between_two_readings() {
+        let fake = FakeTree::new(&[("proc/stat", BEFORE)]);
+        let before = CpuTimes::read(&fake.tree());
+        fake.write("proc/stat", AFTER.as_bytes());
+        let span = CpuTimes::read(&fake.tree()).since(&before);
+
+        assert_eq!(
+            span.cpus.len(),
+            2,
+            "a CPU that came later has no earlier reading"
+        );
+        assert!((span.cpus[0].steal_share() - 0.05).abs() < 1e-12);
+        assert!(
+            (span.cpus[0].busy_share() - 0.65).abs() < 1e-12,
+            "guest time is not counted twice"
+        );
+        assert!((span.cpus[1].steal_share() - 0.01).abs() < 1e-12);
+        assert!((span.steal_share().unwrap() - 0.03).abs() < 1e-12);
+        assert!((span.of(&[1]).steal_share().unwrap() - 0.01).abs() < 1e-12);
+        assert_eq!(span.of(&[9]).steal_share(), None);
+    }
+
+    #[test]
+    fn lines_that_are_no_cpu_are_passed_over() {
+        let check = |text: &str, expected: usize| {
+            let fake = FakeTree::new(&[("proc/stat", text)]);
+            assert_eq!(
+                CpuTimes::read(&fake.tree()).cpus.len(),
+                expected,
+                "{text:?}"
+            );
+        };
+        check("cpu0 1 2 3 4\n", 1);
+        check("cpu0 1 2 3\n", 0);
+        check("cpu0 1 2 x 4\n", 0);
+        check("cpuX 1 2 3 4\ncpu  1 2 3 4\n", 0);
+        check("", 0);
+        assert_eq!(
+            CpuTimes::read(&Tree::new("/nowhere/at/all")).steal_share(),
+            None
+        );
+    }
+
+    #[test]
+    fn a_counter_that_goes_back_counts_as_zero() {
+        let earlier = CpuTime {
+            idle: 100,
+            ..CpuTime::default()
+        };
+        let later = CpuTime {
+            idle: 99,
+            user: 3,
+            ..CpuTime::default()
+        };
+        assert_eq!(later.since(&earlier).total(), 3);
+    }
+}

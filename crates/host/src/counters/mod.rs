@@ -1,0 +1,24 @@
+//! Counters of the kernel, read before and after a run: what the run's threads, its server, its
+//! CPUs and its connections went through meanwhile.
+//!
+//! Each kind is a snapshot with a `read` and a `since`; the difference tells shares of the time
+//! between. None is cheap enough for the hot path (one to three small files each).
+
+mod cpu;
+mod process;
+mod tcp;
+mod thread;
+
+pub use cpu::{CpuTime, CpuTimes};
+pub use process::ProcessCpu;
+pub use tcp::TcpCounters;
+pub use thread::{Schedule, ThreadCounters, ThreadSpan};
+
+/// `part / whole`, zero where there is no whole.
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}

@@ -1,0 +1,131 @@
+use super::{Evidence, Finding, Mark};
+
+/// The usual soft limit is 1024: enough for the default of tens of connections, too little to ask how a
+/// server does with thousands, which is when its limit shows as refused connections.
+const FEW_FILES: u64 = 4_096;
+
+/// What to raise it to: a connection for every port there is.
+const MANY_FILES: u64 = 65_536;
+
+/// A closed connection keeps its port for 60 s (`TIME_WAIT`, fixed in Linux), so this many ports last for
+/// 160 connections a second. The default range has 28,232.
+const FEW_PORTS: u32 = 10_000;
+
+/// The default was 128 until Linux 5.4, 4096 since: a client that opens more connections than this at once
+/// overflows the queue, and the dropped ones try again a second later (RFC 6298, initial RTO).
+const SHORT_QUEUE: u64 = 1_024;
+
+/// Descriptors, one a connection on each side.
+pub(super) fn open_files(evidence: &Evidence) -> Option<Finding> {
+    let limit = evidence.facts.open_files_limit?;
+    let mark = if limit < FEW_FILES {
+        Mark::Mind
+    } else {
+        Mark::Fine
+    };
+    let why =
+        "a connection takes a descriptor in the client and one in the server, which inherits this \
+               limit; a server that has none left lets connections wait";
+    let finding = Finding::new("open_files", "Open files", mark, limit.to_string(), why);
+    let target = evidence
+        .facts
+        .open_files_hard_limit
+        .unwrap_or(MANY_FILES)
+        .min(MANY_FILES);
+    Some(if target > limit {
+        finding.hint(format!("ulimit -n {target}"))
+    } else {
+        finding.hint(format!("sudo prlimit --pid $$ --nofile={MANY_FILES}"))
+    })
+}
+
+/// Ports for connections that clients open.
+pub(super) fn local_ports(evidence: &Evidence) -> Option<Finding> {
+    let range = evidence.facts.local_ports?;
+    let count = range.count();
+    let mark = if count < FEW_PORTS {
+        Mark::Mind
+    } else {
+        Mark::Fine
+    };
+    let value = format!("{count} ({} to {})", range.first, range.last);
+    let why = "a closed connection keeps its port for a minute; a client that has none left cannot connect";
+    let finding = Finding::new("local_ports", "Local ports", mark, value, why);
+    Some(finding.hint("sudo sysctl -w net.ipv4.ip_local_port_range='16384 60999'"))
+}
+
+/// The accept queue that servers may have.
+pub(super) fn accept_queue(evidence: &Evidence) -> Option<Finding> {
+    let longest = evidence.facts.somaxconn?;
+    let mark = if longest < SHORT_QUEUE {
+        Mark::Mind
+    } else {
+        Mark::Fine
+    };
+    let why =
+        "connections that come while the server's accept queue is full are dropped and try again \
+               after a second";
+    let finding = Finding::new(
+        "accept_queue",
+        "Accept queue",
+        mark,
+        longest.to_string(),
+        why,
+    );
+    Some(finding.hint("sudo sysctl -w net.core.somaxconn=4096  (then start the server anew)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_facts;
+    use super::*;
+    use crate::{HostFacts, PortRange};
+
+    #[test]
+    fn the_hint_for_open_files_stays_within_what_the_user_may_set() {
+        let check = |soft, hard, mark, hint: Option<&str>| {
+            let facts = HostFacts {
+                open_files_limit: Some(soft),
+                open_files_hard_limit: hard,
+                ..HostFacts::default()
+            };
+            let finding = check_facts(open_files, facts, mark, &soft.to_string());
+            assert_eq!(finding.hint.as_deref(), hint);
+        };
+        check(1_024, None, Mark::Mind, Some("ulimit -n 65536"));
+        check(1_024, Some(20_000), Mark::Mind, Some("ulimit -n 20000"));
+        check(
+            1_024,
+            Some(1_024),
+            Mark::Mind,
+            Some("sudo prlimit --pid $$ --nofile=65536"),
+        );
+        check(20_000, Some(20_000), Mark::Fine, None);
+        assert_eq!(open_files(&Evidence::default()), None);
+    }
+
+    #[test]
+    fn few_ports_and_a_short_queue_are_to_be_minded() {
+        let with = |first, last, somaxconn| HostFacts {
+            local_ports: Some(PortRange { first, last }),
+            somaxconn: Some(somaxconn),
+            ..HostFacts::default()
+        };
+        let usual = with(32_768, 60_999, 4_096);
+        check_facts(
+            local_ports,
+            usual.clone(),
+            Mark::Fine,
+            "28232 (32768 to 60999)",
+        );
+        check_facts(accept_queue, usual, Mark::Fine, "4096");
+        let narrow = with(40_000, 40_999, 128);
+        check_facts(
+            local_ports,
+            narrow.clone(),
+            Mark::Mind,
+            "1000 (40000 to 40999)",
+        );
+        check_facts(accept_queue, narrow, Mark::Mind, "128");
+    }
+}

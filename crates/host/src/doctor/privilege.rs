@@ -1,0 +1,167 @@
+use super::{Evidence, Finding, Mark};
+
+fn has(evidence: &Evidence, capability: &str) -> bool {
+    evidence
+        .facts
+        .capabilities
+        .iter()
+        .any(|name| name == capability)
+}
+
+/// Writing to `/sys` and `/proc/sys` takes root's files and, for much of it, `CAP_SYS_ADMIN`, which root
+/// in a container lacks.
+pub(super) fn knobs(evidence: &Evidence) -> Option<Finding> {
+    let root = evidence.facts.is_root;
+    let admin = has(evidence, "CAP_SYS_ADMIN");
+    let (mark, value) = match (root, admin) {
+        (true, true) => (Mark::Fine, "root"),
+        (true, false) => (Mark::Mind, "root without CAP_SYS_ADMIN"),
+        (false, _) => (Mark::Mind, "not root"),
+    };
+    let why = if mark == Mark::Fine {
+        "governor, turbo, huge pages and the like can be set and compared"
+    } else {
+        "knobs, attribute and colocate cannot set what makes the tail (governor, turbo, huge pages); \
+         measure works, with the host as it is"
+    };
+    let finding = Finding::new("root", "Setting the host's knobs", mark, value, why);
+    Some(finding.hint("sudo hindmost doctor  (in a container: docker run --privileged)"))
+}
+
+/// Priorities and the CPUs of other users' processes (sched(7), capabilities(7)).
+pub(super) fn scheduling(evidence: &Evidence) -> Option<Finding> {
+    let (mark, value, why) = if has(evidence, "CAP_SYS_NICE") {
+        (
+            Mark::Fine,
+            "CAP_SYS_NICE",
+            "any server can be bound to CPUs and given a priority",
+        )
+    } else {
+        let why = "attribute and colocate cannot bind another user's server to CPUs nor raise priorities; \
+                   measure binds only what it starts itself";
+        (Mark::Mind, "no CAP_SYS_NICE", why)
+    };
+    let finding = Finding::new("scheduling", "Binding and priorities", mark, value, why);
+    Some(finding.hint("sudo hindmost doctor  (in a container: docker run --cap-add SYS_NICE)"))
+}
+
+/// Kernel tracing takes `CAP_BPF` and `CAP_PERFMON` (since Linux 5.8), or `CAP_SYS_ADMIN` for both; counts
+/// of the whole host also come with a `perf_event_paranoid` of 0 or less.
+pub(super) fn tracing(evidence: &Evidence) -> Option<Finding> {
+    let facts = &evidence.facts;
+    let admin = has(evidence, "CAP_SYS_ADMIN");
+    let probes = admin || has(evidence, "CAP_BPF") && has(evidence, "CAP_PERFMON");
+    let open = facts.perf_event_paranoid.is_some_and(|level| level <= 0);
+    let counters = facts.hardware_counters && (admin || has(evidence, "CAP_PERFMON") || open);
+    let (mark, why) = match (probes, counters) {
+        (true, true) => (Mark::Fine, "stages of a request and cache misses can be told apart"),
+        (true, false) => (
+            Mark::Mind,
+            "trace and watch work; without hardware counters colocate and diagnose judge by time alone, not \
+             by cycles and cache misses; measure needs none of it",
+        ),
+        (false, _) => (
+            Mark::Mind,
+            "trace, watch and diagnose cannot load their probes, so they cannot say where in a request's \
+             path the tail arises; measure needs none of it",
+        ),
+    };
+    let value = format!(
+        "kernel probes {}, hardware counters {}",
+        if probes { "allowed" } else { "not allowed" },
+        match (facts.hardware_counters, counters) {
+            (false, _) => "not visible",
+            (true, false) => "not allowed",
+            (true, true) => "allowed",
+        }
+    );
+    let finding = Finding::new("tracing", "Tracing and hardware counters", mark, value, why);
+    Some(match (probes, facts.hardware_counters) {
+        (true, false) => finding,
+        _ => finding.hint(
+            "sudo hindmost doctor  (in a container: docker run --cap-add BPF --cap-add PERFMON)",
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_facts;
+    use super::*;
+    use crate::HostFacts;
+
+    fn with(is_root: bool, capabilities: &[&str], hardware_counters: bool) -> HostFacts {
+        HostFacts {
+            is_root,
+            capabilities: capabilities.iter().map(|name| (*name).to_owned()).collect(),
+            perf_event_paranoid: Some(2),
+            hardware_counters,
+            ..HostFacts::default()
+        }
+    }
+
+    #[test]
+    fn root_without_the_capability_cannot_set_knobs() {
+        check_facts(
+            knobs,
+            with(true, &["CAP_SYS_ADMIN"], false),
+            Mark::Fine,
+            "root",
+        );
+        check_facts(
+            knobs,
+            with(true, &[], false),
+            Mark::Mind,
+            "root without CAP_SYS_ADMIN",
+        );
+        let user = check_facts(knobs, with(false, &[], false), Mark::Mind, "not root");
+        assert!(user.why.contains("attribute") && user.hint.is_some());
+    }
+
+    #[test]
+    fn priorities_take_their_own_capability() {
+        check_facts(
+            scheduling,
+            with(false, &["CAP_SYS_NICE"], false),
+            Mark::Fine,
+            "CAP_SYS_NICE",
+        );
+        check_facts(
+            scheduling,
+            with(true, &[], false),
+            Mark::Mind,
+            "no CAP_SYS_NICE",
+        );
+    }
+
+    #[test]
+    fn probes_take_both_capabilities_and_counters_take_hardware() {
+        let check = |capabilities: &[&str], hardware, mark, probes: &str, counters: &str| {
+            let value = format!("kernel probes {probes}, hardware counters {counters}");
+            check_facts(tracing, with(false, capabilities, hardware), mark, &value);
+        };
+        check(
+            &["CAP_BPF", "CAP_PERFMON"],
+            true,
+            Mark::Fine,
+            "allowed",
+            "allowed",
+        );
+        check(&["CAP_SYS_ADMIN"], true, Mark::Fine, "allowed", "allowed");
+        check(
+            &["CAP_SYS_ADMIN"],
+            false,
+            Mark::Mind,
+            "allowed",
+            "not visible",
+        );
+        check(&["CAP_PERFMON"], true, Mark::Mind, "not allowed", "allowed");
+        check(&["CAP_BPF"], true, Mark::Mind, "not allowed", "not allowed");
+        let open = HostFacts {
+            perf_event_paranoid: Some(-1),
+            ..with(false, &[], true)
+        };
+        let value = "kernel probes not allowed, hardware counters allowed";
+        check_facts(tracing, open, Mark::Mind, value);
+    }
+}

@@ -1,0 +1,106 @@
+use super::words::percent;
+use super::{Evidence, Finding, Mark};
+
+/// One tick in a second on two CPUs is 0.5 %, so less can't be seen in a spin; over the days since a host
+/// started, more than this is no accident.
+const STEAL_TO_MIND: f64 = 0.001;
+
+/// One moment in twenty belongs to the neighbours: they make the p95, and all beyond it.
+const STEAL_UNFIT: f64 = 0.05;
+
+/// Whether there is somebody below who decides when this machine's CPUs run.
+pub(super) fn virtual_machine(evidence: &Evidence) -> Option<Finding> {
+    const ID: &str = "virtual_machine";
+    const TITLE: &str = "Virtual machine";
+    let facts = &evidence.facts;
+    if !facts.is_virtual {
+        let why = "nobody below the kernel shares the CPUs out";
+        return Some(Finding::new(ID, TITLE, Mark::Fine, "no sign of one", why));
+    }
+    let why =
+        "neighbours that cannot be seen share cores, caches and frequency, so the tail moves with \
+               them; only differences measured side by side hold elsewhere";
+    let finding = Finding::new(ID, TITLE, Mark::Mind, facts.hypervisor.as_str(), why);
+    Some(
+        finding
+            .hint("repeat at another time of day and compare; for absolute figures use bare metal"),
+    )
+}
+
+/// Time that the hypervisor admits to have taken.
+pub(super) fn steal(evidence: &Evidence) -> Option<Finding> {
+    if !evidence.facts.is_virtual {
+        return None;
+    }
+    let since_start = evidence.facts.steal_share?;
+    let now = evidence.noise.as_ref().and_then(|noise| noise.steal_share);
+    let worst = now.unwrap_or(0.0).max(since_start);
+    let mark = match worst {
+        share if now.unwrap_or(since_start) > STEAL_UNFIT && share > STEAL_UNFIT => Mark::Unfit,
+        share if share > STEAL_TO_MIND => Mark::Mind,
+        _ => Mark::Fine,
+    };
+    let mut value = format!("{} since the start", percent(since_start));
+    if let Some(now) = now {
+        value = format!("{} during the spin, {value}", percent(now));
+    }
+    let why = format!(
+        "as large a share of requests ({}) falls into moments when the server's or the client's CPU \
+         does not run",
+        percent(worst)
+    );
+    let finding = Finding::new("steal", "Time stolen by the hypervisor", mark, value, why);
+    Some(
+        finding.hint(
+            "a machine with dedicated cores, or another hour: vmstat 1 shows it in column st",
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_facts;
+    use super::*;
+    use crate::noise::Noise;
+    use crate::HostFacts;
+
+    #[test]
+    fn a_virtual_machine_is_to_be_minded() {
+        let guest = HostFacts {
+            is_virtual: true,
+            hypervisor: "kvm".to_owned(),
+            ..HostFacts::default()
+        };
+        check_facts(virtual_machine, guest, Mark::Mind, "kvm");
+        check_facts(
+            virtual_machine,
+            HostFacts::default(),
+            Mark::Fine,
+            "no sign of one",
+        );
+    }
+
+    #[test]
+    fn steal_now_weighs_more_than_steal_long_ago() {
+        let check = |now: Option<f64>, since_start: f64, mark| {
+            let facts = HostFacts {
+                is_virtual: true,
+                steal_share: Some(since_start),
+                ..HostFacts::default()
+            };
+            let noise = now.map(|share| Noise {
+                floors: Vec::new(),
+                oversleep: None,
+                steal_share: Some(share),
+            });
+            assert_eq!(steal(&Evidence { facts, noise }).unwrap().mark, mark);
+        };
+        check(None, 0.0, Mark::Fine);
+        check(None, 0.002, Mark::Mind);
+        check(None, 0.2, Mark::Unfit);
+        check(Some(0.0), 0.2, Mark::Mind);
+        check(Some(0.005), 0.0, Mark::Mind);
+        check(Some(0.06), 0.0, Mark::Unfit);
+        assert_eq!(steal(&Evidence::default()), None);
+    }
+}

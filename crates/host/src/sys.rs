@@ -1,0 +1,78 @@
+//! The system calls that have no file in `/proc`: the only `unsafe` of this crate.
+
+use hindmost_clock::Nanos;
+
+/// How often the calling thread was switched off its CPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Switches {
+    pub voluntary: u64,
+    pub involuntary: u64,
+}
+
+/// Binds the calling thread to one CPU; `false` where the kernel refuses (offline, outside the cpuset).
+pub(crate) fn pin_this_thread(cpu: u32) -> bool {
+    let cpu = cpu as usize;
+    if cpu >= libc::CPU_SETSIZE as usize {
+        return false;
+    }
+    // SAFETY: a cpu_set_t is an array of integers, for which all zeroes is a value; `cpu` is below
+    // CPU_SETSIZE; the call reads as many bytes as the set has, and 0 names the calling thread.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) == 0
+    }
+}
+
+/// Lets the kernel delay the calling thread's timers by at most `slack` (prctl(2), `PR_SET_TIMERSLACK`).
+pub(crate) fn set_timer_slack(slack: Nanos) -> bool {
+    // SAFETY: this option takes one integer and touches no memory of ours.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack.0 as libc::c_ulong) == 0 }
+}
+
+/// Context switches of the calling thread (getrusage(2), `RUSAGE_THREAD`).
+pub(crate) fn switches() -> Switches {
+    // SAFETY: a rusage is made of integers, for which all zeroes is a value, and is ours to write.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+        usage
+    };
+    Switches {
+        voluntary: usage.ru_nvcsw as u64,
+        involuntary: usage.ru_nivcsw as u64,
+    }
+}
+
+/// The CPU time that the calling thread has used so far.
+pub(crate) fn thread_cpu_time() -> Nanos {
+    let mut t = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `t` is a valid timespec, and every Linux has this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut t) };
+    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+}
+
+/// The resolution of `CLOCK_MONOTONIC` timers: 1 ns with high-resolution timers, a tick (1 to 10 ms)
+/// without (`clock_getres(2)`, time(7)).
+pub(crate) fn clock_resolution() -> Nanos {
+    let mut t = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `t` is a valid timespec, and CLOCK_MONOTONIC exists on every Linux.
+    unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &raw mut t) };
+    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+}
+
+/// The ticks a second in which `/proc` counts CPU time (`USER_HZ`, 100 almost everywhere).
+pub(crate) fn ticks_per_second() -> u64 {
+    // SAFETY: sysconf takes and returns integers.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    u64::try_from(ticks)
+        .ok()
+        .filter(|&ticks| ticks > 0)
+        .unwrap_or(100)
+}

@@ -1,0 +1,101 @@
+//! The readers against the real `/proc` and `/sys` of the machine that runs the tests, whatever it is:
+//! these must hold in a container, in a virtual machine and on bare metal.
+
+use std::time::Duration;
+
+use hindmost_host::counters::{CpuTimes, ProcessCpu, TcpCounters, ThreadCounters};
+use hindmost_host::noise::Noise;
+use hindmost_host::{doctor, HostFacts, Topology, Tree};
+
+fn host() -> Tree {
+    Tree::new("/")
+}
+
+#[test]
+fn this_host_has_a_kernel_and_a_cpu_for_us() {
+    let facts = HostFacts::read(&host());
+    assert!(facts.kernel.is_some());
+    assert!(!facts.cpus_allowed.is_empty());
+    assert!(facts.cpus_online >= 1 && facts.cores >= 1 && facts.sockets >= 1);
+    assert!(facts.clock_resolution_ns >= 1);
+}
+
+#[test]
+fn every_online_cpu_is_its_own_sibling() {
+    let topology = Topology::read(&host());
+    assert!(!topology.cpus.is_empty());
+    for cpu in &topology.cpus {
+        assert!(cpu.siblings.contains(&cpu.id), "{cpu:?}");
+    }
+    assert!(topology.cores() <= topology.cpus.len());
+}
+
+#[test]
+fn counters_never_go_back() {
+    let (cpus, tcp, thread) = (
+        CpuTimes::read(&host()),
+        TcpCounters::read(&host()),
+        ThreadCounters::read_self(),
+    );
+    std::thread::sleep(Duration::from_millis(20));
+    let span = CpuTimes::read(&host()).since(&cpus);
+    assert!(span
+        .cpus
+        .iter()
+        .all(|cpu| (0.0..=1.0).contains(&cpu.steal_share())));
+    if let Some((now, then)) = TcpCounters::read(&host()).zip(tcp) {
+        assert!(now.retransmits >= then.retransmits);
+    }
+    let slept = ThreadCounters::read_self().since(&thread);
+    assert!(slept.wall_ns >= 20_000_000);
+    assert!(slept.cpu_ns <= slept.wall_ns);
+}
+
+#[test]
+fn this_process_belongs_to_its_own_family() {
+    let pid = std::process::id();
+    let alone = ProcessCpu::read(&host(), pid).unwrap();
+    let family = ProcessCpu::read_family(&host(), pid).unwrap();
+    assert!(family.cpu_time() >= alone.cpu_time());
+    let share = family.share_since(&alone).unwrap();
+    assert!(share >= 0.0);
+    assert_eq!(ProcessCpu::read(&host(), u32::MAX), None);
+}
+
+#[test]
+fn measuring_noise_leaves_the_callers_affinity_and_timers_alone() {
+    let before = HostFacts::read(&host());
+    let noise = Noise::measure(&before.cpus_allowed, Duration::from_millis(20));
+    let after = HostFacts::read(&host());
+    assert_eq!(after.cpus_allowed, before.cpus_allowed);
+    assert_eq!(after.timer_slack_ns, before.timer_slack_ns);
+    assert!(!noise.floors.is_empty());
+    for floor in &noise.floors {
+        assert!(floor.read_cost_ns > 0.0);
+        assert!((0.0..=1.0).contains(&floor.gaps.stolen_share));
+        assert!(floor.gaps.delay_p99_ns <= floor.gaps.delay_p999_ns);
+        assert!(floor.gaps.delay_p999_ns <= floor.gaps.largest_ns);
+    }
+    let late = noise.oversleep.unwrap();
+    assert!(late.p50_ns <= late.p99_ns);
+}
+
+#[test]
+fn noise_is_measured_without_binding_where_the_cpu_does_not_exist() {
+    let noise = Noise::measure(&[1_000_000], Duration::from_millis(1));
+    assert!(noise.floors.iter().all(|floor| !floor.pinned));
+    assert!(Noise::measure(&[], Duration::from_millis(1))
+        .floors
+        .is_empty());
+}
+
+#[test]
+fn a_diagnosis_of_this_host_is_json() {
+    let diagnosis = doctor::examine(&host(), Duration::from_millis(20));
+    let json = serde_json::to_value(&diagnosis).unwrap();
+    assert!(json["findings"].as_array().unwrap().len() >= 10);
+    assert_eq!(
+        json["noise"]["floors"][0]["cpu"],
+        diagnosis.facts.cpus_allowed[0]
+    );
+}
