@@ -1,0 +1,56 @@
+use std::io;
+
+use thiserror::Error;
+
+/// What can stop a server from starting, or from going on.
+#[derive(Debug, Error)]
+pub enum SynthError {
+    /// The document makes no sense.
+    #[error("{field} = {value} makes no sense: {wanted}")]
+    Config {
+        /// The field of the document, as written there.
+        field: &'static str,
+        /// The value found.
+        value: String,
+        /// What would be accepted.
+        wanted: &'static str,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Bind {
+        /// The address as configured.
+        address: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A thread cannot be pinned.
+    #[error("cannot pin server thread {thread} to CPU {cpu}: {source}")]
+    Pin {
+        /// Index of the thread, from 0.
+        thread: usize,
+        /// The CPU asked for.
+        cpu: usize,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A system call of the event loop failed.
+    #[error("server cannot {doing}: {source}")]
+    System {
+        /// What was attempted.
+        doing: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A server thread panicked: a defect of this crate.
+    #[error("server thread {thread} panicked")]
+    Panicked {
+        /// Index of the thread, from 0.
+        thread: usize,
+    },
+}
+
+impl SynthError {
+    pub(crate) fn system(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::System { doing, source }
+    }
+}

@@ -1,0 +1,15 @@
+//! The memcached text protocol: framing (`parse`, pure) and answering (`execute`, against the store).
+//! Replies were compared byte by byte with memcached 1.6.18 (`tests/against_memcached.rs`).
+
+mod execute;
+mod parse;
+
+pub(crate) use execute::{execute, Desk, Next};
+pub(crate) use parse::{Command, Parser, Step};
+
+/// Longest command line. Enough for a get of 260 keys of the greatest length; a client that sends
+/// more without a line feed is told so and disconnected.
+pub(crate) const MAX_LINE: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,385 @@
+//! Framing: where does a request end, and what does it ask for?
+
+use std::ops::Range;
+
+use super::MAX_LINE;
+use crate::store::{Mode, MAX_KEY, MAX_VALUE};
+
+/// A place inside a frame. Frames are shorter than 4 GiB by far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    from: u32,
+    to: u32,
+}
+
+impl Span {
+    fn new(range: Range<usize>) -> Self {
+        Self {
+            from: range.start as u32,
+            to: range.end as u32,
+        }
+    }
+
+    /// The bytes of `frame` at this place.
+    pub(crate) fn of(self, frame: &[u8]) -> &[u8] {
+        &frame[self.from as usize..self.to as usize]
+    }
+}
+
+/// One request. Places are relative to the start of its frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Get {
+        keys: Span,
+        with_cas: bool,
+    },
+    Store {
+        mode: Mode,
+        key: Span,
+        flags: u32,
+        exptime: i64,
+        data: Span,
+        quiet: bool,
+    },
+    Delete {
+        key: Span,
+        quiet: bool,
+    },
+    /// A store whose value is too large to be taken in; the value itself is skipped.
+    TooLarge {
+        key: Span,
+        quiet: bool,
+    },
+    FlushAll {
+        quiet: bool,
+    },
+    Version,
+    Stats,
+    StatsHindmost,
+    Quit,
+    /// Not to be obeyed: this is the reply.
+    Refuse(&'static str),
+    /// As `Refuse`, and the stream cannot be followed any further.
+    Hopeless(&'static str),
+    /// To be passed over without a reply.
+    Ignore,
+}
+
+impl Command {
+    /// Whether serving this takes a service time; all else is answered at once.
+    pub(crate) fn takes_service(&self) -> bool {
+        matches!(
+            self,
+            Self::Get { .. } | Self::Store { .. } | Self::Delete { .. }
+        )
+    }
+}
+
+/// What the next bytes of a stream are.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Not enough to say.
+    More,
+    /// So many bytes belong to no request.
+    Skip(usize),
+    /// A request that takes so many bytes.
+    Frame(Command, usize),
+}
+
+/// Cuts a byte stream into requests. The bytes stay with the caller; only the place is kept here.
+#[derive(Default)]
+pub(crate) struct Parser(State);
+
+enum State {
+    /// Inside a command line, of which `scanned` bytes hold no line feed.
+    Line { scanned: usize },
+    /// The line of a store is understood; its frame ends after `length` bytes.
+    Data {
+        command: Command,
+        line: usize,
+        length: usize,
+    },
+    /// Inside a value that is not taken in.
+    Skipping { left: usize },
+    /// Nothing that follows means anything.
+    Closed,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::Line { scanned: 0 }
+    }
+}
+
+pub(super) const ERROR: &str = "ERROR\r\n";
+const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format\r\n";
+const BAD_DELETE: &str = "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n";
+const BAD_EXPTIME: &str = "CLIENT_ERROR invalid exptime argument\r\n";
+const BAD_DATA: &str = "CLIENT_ERROR bad data chunk\r\n";
+const LATE_FLUSH: &str = "SERVER_ERROR flush_all with a delay is not supported\r\n";
+const LONG_LINE: &str = "CLIENT_ERROR line too long\r\n";
+
+impl Parser {
+    /// Bytes that the request at hand needs in all, where that is known.
+    pub(crate) fn need(&self) -> usize {
+        match self.0 {
+            State::Data { length, .. } => length,
+            _ => 0,
+        }
+    }
+
+    /// Looks at the bytes that follow what earlier steps have taken.
+    pub(crate) fn step(&mut self, bytes: &[u8]) -> Step {
+        match self.0 {
+            State::Line { scanned } => self.line(bytes, scanned),
+            State::Data {
+                command,
+                line,
+                length,
+            } => self.data(bytes, command, line, length),
+            State::Skipping { left } => {
+                let skipped = left.min(bytes.len());
+                self.0 = if skipped == left {
+                    State::default()
+                } else {
+                    State::Skipping {
+                        left: left - skipped,
+                    }
+                };
+                some(skipped)
+            }
+            State::Closed => some(bytes.len()),
+        }
+    }
+
+    fn line(&mut self, bytes: &[u8], scanned: usize) -> Step {
+        // The limit is applied to the position of the line feed alone, never to how much happens to
+        // have arrived: replies must not depend on how a stream was cut into packets.
+        let window = &bytes[..bytes.len().min(MAX_LINE)];
+        let Some(found) = window[scanned..].iter().position(|&byte| byte == b'\n') else {
+            if window.len() == MAX_LINE {
+                self.0 = State::Closed;
+                return Step::Frame(Command::Hopeless(LONG_LINE), window.len());
+            }
+            self.0 = State::Line {
+                scanned: window.len(),
+            };
+            return Step::More;
+        };
+        let feed = scanned + found;
+        let taken = feed + 1;
+        let text = &bytes[..if feed > 1 && bytes[feed - 1] == b'\r' {
+            feed - 1
+        } else {
+            feed
+        }];
+        let (command, value) = understand(text);
+        self.0 = match (command, value) {
+            (Command::Quit, _) => State::Closed,
+            (Command::TooLarge { .. }, value) => State::Skipping { left: value + 2 },
+            (Command::Store { .. }, value) => {
+                let length = taken + value + 2;
+                return self.data(bytes, command, taken, length);
+            }
+            _ => State::default(),
+        };
+        Step::Frame(command, taken)
+    }
+
+    fn data(&mut self, bytes: &[u8], mut command: Command, line: usize, length: usize) -> Step {
+        if bytes.len() < length {
+            self.0 = State::Data {
+                command,
+                line,
+                length,
+            };
+            return Step::More;
+        }
+        self.0 = State::default();
+        if let Command::Store { data, quiet, .. } = &mut command {
+            *data = Span::new(line..length - 2);
+            if &bytes[length - 2..length] != b"\r\n" {
+                command = refuse(BAD_DATA, *quiet);
+            }
+        }
+        Step::Frame(command, length)
+    }
+}
+
+fn some(skipped: usize) -> Step {
+    if skipped == 0 {
+        Step::More
+    } else {
+        Step::Skip(skipped)
+    }
+}
+
+fn refuse(reply: &'static str, quiet: bool) -> Command {
+    if quiet {
+        Command::Ignore
+    } else {
+        Command::Refuse(reply)
+    }
+}
+
+/// What a command line (without its end) asks for, and the length of the value that follows it.
+fn understand(line: &[u8]) -> (Command, usize) {
+    let mut words = Words { line, at: 0 };
+    let Some(verb) = words.next() else {
+        return (Command::Refuse(ERROR), 0);
+    };
+    let command = match verb.of(line) {
+        b"get" => get(line, words, false),
+        b"gets" => get(line, words, true),
+        b"set" => return store(line, words, Mode::Set),
+        b"add" => return store(line, words, Mode::Add),
+        b"replace" => return store(line, words, Mode::Replace),
+        b"delete" => delete(line, words),
+        b"flush_all" => flush_all(line, words),
+        b"version" => Command::Version,
+        b"stats" => stats(line, words),
+        b"quit" => Command::Quit,
+        _ => Command::Refuse(ERROR),
+    };
+    (command, 0)
+}
+
+fn get(line: &[u8], mut words: Words, with_cas: bool) -> Command {
+    let keys = Span::new(words.at..line.len());
+    let Some(first) = words.next() else {
+        return Command::Refuse(ERROR);
+    };
+    if std::iter::once(first)
+        .chain(words)
+        .any(|key| key.of(line).len() > MAX_KEY)
+    {
+        return Command::Refuse(BAD_FORMAT);
+    }
+    Command::Get { keys, with_cas }
+}
+
+fn store(line: &[u8], words: Words, mode: Mode) -> (Command, usize) {
+    let mut taken = [Span::default(); 5];
+    let (count, quiet) = collect(line, words, &mut taken);
+    if !(4..=5).contains(&count) {
+        return (refuse(ERROR, quiet), 0);
+    }
+    let [key, flags, exptime, length] = [0, 1, 2, 3].map(|index| taken[index].of(line));
+    let numbers = (integer(flags), integer(exptime), integer(length));
+    let (Some(flags), Some(exptime), Some(length)) = numbers else {
+        return (refuse(BAD_FORMAT, quiet), 0);
+    };
+    let Ok(flags) = u32::try_from(flags) else {
+        return (refuse(BAD_FORMAT, quiet), 0);
+    };
+    if key.len() > MAX_KEY || !(0..i64::from(i32::MAX) - 1).contains(&length) {
+        return (refuse(BAD_FORMAT, quiet), 0);
+    }
+    let (key, length) = (taken[0], length as usize);
+    if length > MAX_VALUE {
+        return (Command::TooLarge { key, quiet }, length);
+    }
+    (
+        Command::Store {
+            mode,
+            key,
+            flags,
+            exptime,
+            data: Span::default(),
+            quiet,
+        },
+        length,
+    )
+}
+
+fn delete(line: &[u8], words: Words) -> Command {
+    let mut taken = [Span::default(); 3];
+    let (count, quiet) = collect(line, words, &mut taken);
+    // `delete KEY 0` is the remains of a time argument that old clients still send.
+    let good = match count {
+        1 => true,
+        2 => quiet || taken[1].of(line) == b"0",
+        3 => quiet && taken[1].of(line) == b"0",
+        _ => return refuse(ERROR, quiet),
+    };
+    if !good {
+        return refuse(BAD_DELETE, quiet);
+    }
+    if taken[0].of(line).len() > MAX_KEY {
+        return refuse(BAD_FORMAT, quiet);
+    }
+    Command::Delete {
+        key: taken[0],
+        quiet,
+    }
+}
+
+fn flush_all(line: &[u8], words: Words) -> Command {
+    let mut taken = [Span::default(); 2];
+    let (count, quiet) = collect(line, words, &mut taken);
+    let delay = match (count, quiet) {
+        (0, _) | (1, true) => return Command::FlushAll { quiet },
+        (1, false) | (2, true) => integer(taken[0].of(line)),
+        _ => return refuse(ERROR, quiet),
+    };
+    match delay {
+        None => refuse(BAD_EXPTIME, quiet),
+        Some(1..) => refuse(LATE_FLUSH, quiet),
+        Some(..=0) => Command::FlushAll { quiet },
+    }
+}
+
+fn stats(line: &[u8], mut words: Words) -> Command {
+    match (words.next().map(|word| word.of(line)), words.next()) {
+        (None, _) => Command::Stats,
+        (Some(b"hindmost"), None) => Command::StatsHindmost,
+        _ => Command::Refuse(ERROR),
+    }
+}
+
+/// Puts the first words into `places`; says how many there are in all, and whether the last is `noreply`.
+fn collect(line: &[u8], words: Words, places: &mut [Span]) -> (usize, bool) {
+    let mut count = 0;
+    let mut last = Span::default();
+    for word in words {
+        if let Some(place) = places.get_mut(count) {
+            *place = word;
+        }
+        (count, last) = (count + 1, word);
+    }
+    (count, last.of(line) == b"noreply")
+}
+
+fn integer(word: &[u8]) -> Option<i64> {
+    std::str::from_utf8(word).ok()?.parse().ok()
+}
+
+/// The words of a line, parted by spaces.
+#[derive(Clone)]
+pub(super) struct Words<'a> {
+    line: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn of(line: &'a [u8]) -> Self {
+        Self { line, at: 0 }
+    }
+}
+
+impl Iterator for Words<'_> {
+    type Item = Span;
+
+    fn next(&mut self) -> Option<Span> {
+        let rest = &self.line[self.at..];
+        let from = self.at + rest.iter().position(|&byte| byte != b' ')?;
+        let word = &self.line[from..];
+        let to = from
+            + word
+                .iter()
+                .position(|&byte| byte == b' ')
+                .unwrap_or(word.len());
+        self.at = to;
+        Some(Span::new(from..to))
+    }
+}
