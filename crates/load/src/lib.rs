@@ -1,1 +1,18 @@
-//! To come.
+//! The load generator: one instance of it, from plan to result files.
+//!
+//! Four independent ideas stay four types: [`arrivals`] (when), [`stop`] (until when),
+//! [`transport`] (bytes), [`protocol`] (messages). [`workload`] says what is asked for, [`record`]
+//! what is kept, and [`engine`] is the one loop that brings them together.
+
+pub mod arrivals;
+pub mod engine;
+mod error;
+mod random;
+pub mod protocol;
+pub mod record;
+pub mod stop;
+pub mod transport;
+pub mod workload;
+
+pub use error::LoadError;
+pub use random::Random;

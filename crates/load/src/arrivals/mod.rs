@@ -1,0 +1,53 @@
+//! *When*: the arrival processes. A new one is one file here, one arm in [`thinned`] and one variant
+//! of `plan::Arrivals`.
+//!
+//! All workers of all instances together make the process that was asked for; each runs its own
+//! thinned part of it, with no word between them:
+//!
+//! ```text
+//! exponential    independent Poisson processes of rate/n each; their sum is Poisson of `rate`
+//! deterministic  worker k of n takes every n-th due time:  k, k+n, k+2n, ...
+//! ```
+
+mod deterministic;
+mod exponential;
+
+use hindmost_clock::{Nanos, Rate};
+
+pub use deterministic::Deterministic;
+pub use exponential::Exponential;
+
+use crate::random::Random;
+
+/// A sequence of due times, as offsets from the start of the load.
+pub trait Arrivals: Send {
+    /// The next due time. Never goes back.
+    fn next_due(&mut self) -> Nanos;
+}
+
+/// Which part of the whole process a worker takes: part `index` of `of`.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Counted over the workers of all instances.
+    pub index: u32,
+    /// All workers of all instances.
+    pub of: u32,
+}
+
+/// The worker's part of the arrival process `law` with `rate` over all workers.
+pub fn thinned(law: hindmost_plan::Arrivals, rate: Rate, part: Part, random: Random) -> Box<dyn Arrivals> {
+    match law {
+        hindmost_plan::Arrivals::Exponential => Box::new(Exponential::new(rate.share(part.of), random)),
+        hindmost_plan::Arrivals::Deterministic => Box::new(Deterministic::new(rate, part)),
+    }
+}
+
+/// Always due at once: the closed loop flat out.
+#[derive(Debug, Default)]
+pub struct FlatOut;
+
+impl Arrivals for FlatOut {
+    fn next_due(&mut self) -> Nanos {
+        Nanos::ZERO
+    }
+}

@@ -1,0 +1,106 @@
+//! What workers and coordinator tell each other: atomics only, one writer each.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use hindmost_clock::Nanos;
+
+use crate::record::Series;
+
+/// The moments of a run, on `CLOCK_MONOTONIC`; [`Nanos::MAX`] while not yet known.
+///
+/// ```text
+///   start          calibrate        measure                    end
+///     |--- warm-up ---|--- calibration --|------ measurement ------|- the last replies -
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    /// The first request is due after this.
+    pub start: Nanos,
+    /// The warm-up ends.
+    pub calibrate: Nanos,
+    /// Recording starts.
+    pub measure: Nanos,
+    /// Recording ends, and so does the load.
+    pub end: Nanos,
+}
+
+/// The coordinator's word to its workers.
+#[derive(Debug)]
+pub struct Control {
+    start: AtomicU64,
+    calibrate: AtomicU64,
+    measure: AtomicU64,
+    end: AtomicU64,
+    abort: AtomicBool,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        let unknown = || AtomicU64::new(u64::MAX);
+        Self {
+            start: unknown(),
+            calibrate: unknown(),
+            measure: unknown(),
+            end: unknown(),
+            abort: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Control {
+    /// Starts the load at `start`.
+    pub fn begin(&self, start: Nanos) {
+        self.start.store(start.0, Ordering::Relaxed);
+    }
+
+    /// Ends the warm-up at `calibrate`, which must lie ahead, and fixes what follows.
+    pub fn fix(&self, calibrate: Nanos, measure: Nanos, end: Nanos) {
+        self.measure.store(measure.0, Ordering::Relaxed);
+        self.end.store(end.0, Ordering::Relaxed);
+        // Last, and released: whoever sees it sees the other two.
+        self.calibrate.store(calibrate.0, Ordering::Release);
+    }
+
+    /// All moments known by now.
+    #[inline]
+    pub fn timeline(&self) -> Timeline {
+        let calibrate = Nanos(self.calibrate.load(Ordering::Acquire));
+        let known = calibrate != Nanos::MAX;
+        let read = |cell: &AtomicU64| if known { Nanos(cell.load(Ordering::Relaxed)) } else { Nanos::MAX };
+        Timeline {
+            start: Nanos(self.start.load(Ordering::Relaxed)),
+            calibrate,
+            measure: read(&self.measure),
+            end: read(&self.end),
+        }
+    }
+
+    /// Tells all workers to stop at once.
+    pub fn abort(&self) {
+        self.abort.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether to stop at once.
+    #[inline]
+    pub fn aborted(&self) -> bool {
+        self.abort.load(Ordering::Relaxed)
+    }
+}
+
+/// A worker's word to the coordinator.
+#[derive(Debug)]
+pub struct Progress {
+    /// Requests sent since the start.
+    pub sent: AtomicU64,
+    /// Replies since the start.
+    pub replies: AtomicU64,
+    /// Latency over time.
+    pub series: Series,
+}
+
+impl Progress {
+    /// Room for `windows` windows.
+    pub fn new(windows: usize) -> Self {
+        Self { sent: AtomicU64::new(0), replies: AtomicU64::new(0), series: Series::new(windows) }
+    }
+}

@@ -1,0 +1,162 @@
+//! An instance's files. All are created before the first request is sent, so that a bad place is
+//! found in the first second.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use hindmost_histogram::hlog::{self, Interval, Tag};
+use hindmost_histogram::Histogram;
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+
+use super::control::Timeline;
+use super::result::InstanceResult;
+use crate::record::{KindRecord, Recorder, Row, SECTIONS};
+use crate::LoadError;
+
+/// Columns of `samples-K.parquet` and `worst-K.parquet`. Times are nanoseconds since the
+/// measurement began; a time that never came is null.
+const COLUMNS: &str = "message request {
+    required int64 due_ns;
+    optional int64 sent_ns;
+    optional int64 done_ns;
+    required binary kind (UTF8);
+    required binary status (UTF8);
+    required int32 thread;
+    required int32 connection;
+}";
+
+/// One file, open for writing.
+struct Output {
+    path: PathBuf,
+    file: File,
+}
+
+impl Output {
+    fn create(path: PathBuf) -> Result<Self, LoadError> {
+        match File::create(&path) {
+            Ok(file) => Ok(Self { path, file }),
+            Err(source) => Err(LoadError::Write { path, source }),
+        }
+    }
+
+    /// Fills the file and makes sure that it is on the disk.
+    fn fill(self, fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<(), LoadError> {
+        let mut writer = BufWriter::with_capacity(1 << 16, &self.file);
+        fill(&mut writer)
+            .and_then(|()| writer.flush())
+            .and_then(|()| self.file.sync_all())
+            .map_err(|source| LoadError::Write { path: self.path.clone(), source })
+    }
+}
+
+/// The files of one instance.
+pub struct Outputs {
+    result: Output,
+    distributions: Output,
+    samples: Output,
+    worst: Output,
+}
+
+impl Outputs {
+    /// Creates the files of instance `index` in the folder `place`.
+    pub fn create(place: &Path, index: u32) -> Result<Self, LoadError> {
+        Ok(Self {
+            result: Output::create(place.join(format!("instance-{index}.json")))?,
+            distributions: Output::create(place.join(format!("instance-{index}.hlog")))?,
+            samples: Output::create(place.join(format!("samples-{index}.parquet")))?,
+            worst: Output::create(place.join(format!("worst-{index}.parquet")))?,
+        })
+    }
+
+    /// Writes everything.
+    pub fn write(
+        self,
+        result: &InstanceResult,
+        recorder: Recorder,
+        kinds: &[&'static str],
+        timeline: Timeline,
+        started: SystemTime,
+    ) -> Result<(), LoadError> {
+        self.distributions.fill(|out| {
+            let intervals = intervals(&recorder, kinds, timeline);
+            hlog::write(out, started, intervals).map_err(io::Error::other)
+        })?;
+        let (sample, worst) = (recorder.sample.into_vec(), recorder.worst.into_vec());
+        self.samples.fill(|out| rows(out, &sample, kinds, timeline).map_err(io::Error::other))?;
+        self.worst.fill(|out| rows(out, &worst, kinds, timeline).map_err(io::Error::other))?;
+        // Last: where this file is whole, the others are.
+        self.result.fill(|out| serde_json::to_writer(out, result).map_err(io::Error::other))
+    }
+}
+
+/// `latency/KIND` by section, `service/KIND` and `slip/KIND` as a whole, `outstanding`, `calibration`.
+fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> Vec<Interval<&'r Histogram>> {
+    let at = |moment: u64| moment.saturating_sub(timeline.start.0) as f64 / 1e9;
+    let (from, to) = (timeline.measure.0, timeline.end.0);
+    // Our own names: letters and a slash.
+    let tag = |what: &str, kind: &str| Tag::new(if kind.is_empty() { what.to_owned() } else { format!("{what}/{kind}") }).ok();
+    let whole = |tag, histogram| Interval { tag, start_s: at(from), end_s: at(to), histogram };
+    let mut all = Vec::new();
+    for (kind, record) in kinds.iter().zip(&recorder.kinds) {
+        let KindRecord { latency, service, slip, .. } = record;
+        for (i, histogram) in latency.iter().enumerate() {
+            let edge = |i: usize| at(from + (to - from) / SECTIONS as u64 * i as u64);
+            all.push(Interval { tag: tag("latency", kind), start_s: edge(i), end_s: edge(i + 1), histogram });
+        }
+        all.push(whole(tag("service", kind), service));
+        all.push(whole(tag("slip", kind), slip));
+    }
+    all.push(whole(tag("outstanding", ""), &recorder.outstanding));
+    let calibration = &recorder.calibration;
+    all.push(Interval {
+        tag: tag("calibration", ""),
+        start_s: at(timeline.calibrate.0),
+        end_s: at(from),
+        histogram: calibration,
+    });
+    all
+}
+
+fn rows(out: impl Write + Send, rows: &[Row], kinds: &[&str], timeline: Timeline) -> Result<(), ParquetError> {
+    let schema = Arc::new(parse_message_type(COLUMNS)?);
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let mut file = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
+    let mut group = file.next_row_group()?;
+    let since = |moment: u64| moment as i64 - timeline.measure.0 as i64;
+
+    macro_rules! column {
+        ($type:ty, $value:expr) => {{
+            let mut column = group.next_column()?.expect("the schema has this column");
+            let values: Vec<_> = rows.iter().map($value).collect();
+            column.typed::<$type>().write_batch(&values, None, None)?;
+            column.close()?;
+        }};
+    }
+    macro_rules! optional {
+        ($value:expr) => {{
+            let mut column = group.next_column()?.expect("the schema has this column");
+            let there: Vec<i16> = rows.iter().map(|row| i16::from($value(row) != 0)).collect();
+            let values: Vec<i64> = rows.iter().map($value).filter(|&v| v != 0).map(since).collect();
+            column.typed::<Int64Type>().write_batch(&values, Some(&there), None)?;
+            column.close()?;
+        }};
+    }
+    column!(Int64Type, |row| since(row.due_ns));
+    optional!(|row: &Row| row.sent_ns);
+    optional!(|row: &Row| row.done_ns);
+    column!(ByteArrayType, |row| ByteArray::from(kinds[usize::from(row.kind.0)]));
+    column!(ByteArrayType, |row| ByteArray::from(row.status.name()));
+    column!(Int32Type, |row| i32::from(row.thread));
+    column!(Int32Type, |row| row.connection as i32);
+    group.close()?;
+    file.close()?;
+    Ok(())
+}

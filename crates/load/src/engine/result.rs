@@ -1,0 +1,91 @@
+//! What an instance reports: `instance-K.json`.
+//!
+//! History of the format: `hindmost.instance/1` (0.1.0) first version.
+
+use std::collections::BTreeMap;
+
+use hindmost_host::counters::{TcpCounters, ThreadSpan};
+use serde::Serialize;
+
+use crate::record::{Counts, Window};
+use crate::stop::Ended;
+
+/// The schema name that every instance result carries.
+pub const SCHEMA: &str = "hindmost.instance/1";
+
+/// The result of one instance; its distributions lie beside it in `instance-K.hlog`.
+#[derive(Clone, Debug, Serialize)]
+pub struct InstanceResult {
+    /// `hindmost.instance/1`.
+    pub schema: &'static str,
+    /// Which instance.
+    pub index: u32,
+    /// Of how many.
+    pub of: u32,
+    /// The seed of the plan.
+    pub seed: u64,
+    /// When the load started, seconds since the epoch.
+    pub started_s: f64,
+    /// Length of the warm-up, in seconds.
+    pub warmup_s: f64,
+    /// How the warm-up ended.
+    pub warmup_ended: Ended,
+    /// What the calibration found.
+    pub calibration: Calibration,
+    /// Length of the measurement, in seconds.
+    pub measure_s: f64,
+    /// The rate asked of this instance, in requests a second; absent when flat out.
+    pub asked_per_s: Option<f64>,
+    /// Requests due in the measurement, by second.
+    pub due_per_s: f64,
+    /// Answered requests of the measurement, by second.
+    pub achieved_per_s: f64,
+    /// The account over all kinds.
+    pub counts: Counts,
+    /// The account of each kind.
+    pub kinds: BTreeMap<&'static str, Counts>,
+    /// The first error the server answered with.
+    pub first_error: Option<String>,
+    /// Connections that had to be made again.
+    pub reconnects: u64,
+    /// One entry a worker.
+    pub threads: Vec<ThreadReport>,
+    /// Share of the time that the hypervisor took from this instance's processors.
+    pub steal_share: Option<f64>,
+    /// TCP trouble of the whole host during the measurement.
+    pub tcp: Option<TcpCounters>,
+    /// Latency over time, from the start of the warm-up, by worker.
+    pub series: Vec<Vec<Window>>,
+}
+
+/// The range found in the calibration, and what left it later.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Calibration {
+    /// Length in seconds.
+    pub seconds: f64,
+    /// Replies seen.
+    pub count: u64,
+    /// Lowest latency.
+    pub low_ns: Option<u64>,
+    /// Highest latency.
+    pub high_ns: Option<u64>,
+    /// Latencies of the measurement above the range.
+    pub above: u64,
+    /// Latencies of the measurement below the range.
+    pub below: u64,
+}
+
+/// How one worker fared.
+#[derive(Clone, Debug, Serialize)]
+pub struct ThreadReport {
+    /// Where it was pinned.
+    pub cpu: Option<u32>,
+    /// Share of the time spent sending and receiving, as opposed to waiting.
+    pub busy_share: f64,
+    /// Share of the time on a processor, spinning included.
+    pub cpu_share: f64,
+    /// Share of the time spent waiting for a processor that another thread had.
+    pub run_delay_share: Option<f64>,
+    /// The counters behind these.
+    pub span: ThreadSpan,
+}

@@ -1,0 +1,153 @@
+//! The sending half of the loop.
+
+use std::io::ErrorKind;
+
+use hindmost_clock::{Clock, Nanos};
+
+use super::connection::Pending;
+use super::worker::Worker;
+use crate::protocol::Protocol;
+use crate::record::{Row, Status};
+use crate::transport::Transport;
+use crate::workload::Requests;
+use crate::LoadError;
+
+/// Requests put together before their write calls. When the loop is on time there is one; after a
+/// stall, requests that share a connection share a write.
+const BATCH: usize = 64;
+
+impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
+    /// Sends everything due at `now`; says whether there was anything.
+    #[inline]
+    pub(super) fn send_due(&mut self, now: Nanos) -> Result<bool, LoadError> {
+        if self.next_due > now || (self.closed && self.usable.is_empty()) {
+            return Ok(false);
+        }
+        self.send_batch(now)
+    }
+
+    fn send_batch(&mut self, mut now: Nanos) -> Result<bool, LoadError> {
+        let mut worked = false;
+        while self.next_due <= now && self.next_due < self.timeline.end {
+            let mut taken = 0;
+            while taken < BATCH && self.next_due <= now && self.next_due < self.timeline.end {
+                if !self.take(now) {
+                    break;
+                }
+                taken += 1;
+            }
+            if taken == 0 {
+                break;
+            }
+            worked = true;
+            now = self.flush_dirty()?;
+            if self.closed && self.usable.is_empty() {
+                break;
+            }
+        }
+        Ok(worked)
+    }
+
+    /// Puts the due request on a connection. In the closed loop, `false` when none is free.
+    #[inline]
+    fn take(&mut self, now: Nanos) -> bool {
+        let slot = if self.closed {
+            if now >= self.timeline.end {
+                return false;
+            }
+            let Some(slot) = self.usable.pop() else { return false };
+            // A closed loop knows no lateness: the request is due when its connection is free.
+            self.next_due = now;
+            slot
+        } else {
+            if self.usable.is_empty() {
+                self.unsent();
+                self.draw();
+                return true;
+            }
+            self.usable[Requests::pick(&mut self.routing, self.usable.len() as u32) as usize]
+        };
+        let connection = &mut self.connections[slot as usize];
+        if !connection.has_room(self.largest_request) {
+            self.unsent();
+            self.draw();
+            return true;
+        }
+        self.codec.write(self.next, &mut connection.out);
+        connection.pending.push_back(Pending { due_ns: self.next_due.0, sent_ns: 0, kind: self.next.kind });
+        if connection.fresh == 0 {
+            self.dirty.push(slot);
+        }
+        connection.fresh += 1;
+        self.recorder.met(self.next_due.0, self.outstanding);
+        self.outstanding += 1;
+        self.draw();
+        true
+    }
+
+    /// One write call a connection, each with its own stamp just before it.
+    fn flush_dirty(&mut self) -> Result<Nanos, LoadError> {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        let mut now = Nanos::ZERO;
+        for &slot in &dirty {
+            now = self.clock.now();
+            let connection = &mut self.connections[slot as usize];
+            let fresh = std::mem::take(&mut connection.fresh);
+            self.sent += fresh as u64;
+            let from = connection.pending.len() - fresh;
+            for pending in connection.pending.range_mut(from..) {
+                pending.sent_ns = now.0;
+                self.recorder.sent(&Row {
+                    due_ns: pending.due_ns,
+                    sent_ns: now.0,
+                    done_ns: 0,
+                    kind: pending.kind,
+                    status: Status::Hit,
+                    connection: slot,
+                    thread: self.index,
+                });
+            }
+            self.flush(slot, now)?;
+        }
+        dirty.clear();
+        self.dirty = dirty;
+        Ok(if now == Nanos::ZERO { self.clock.now() } else { now })
+    }
+
+    /// Writes what `slot` has to write, as far as the kernel takes it.
+    pub(super) fn flush(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        let connection = &mut self.connections[slot as usize];
+        if connection.out.is_empty() {
+            return Ok(());
+        }
+        // A connection that is blocked is written to when the kernel says that it has room.
+        if connection.blocked {
+            return Ok(());
+        }
+        match self.transport.write(slot, &connection.out[connection.written..]) {
+            Ok(n) => connection.written += n,
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(e) => return self.lose(slot, now, &e.to_string()),
+        }
+        if connection.written == connection.out.len() {
+            connection.out.clear();
+            connection.written = 0;
+            return Ok(());
+        }
+        connection.blocked = true;
+        self.transport.watch_writes(slot, true).map_err(LoadError::system("epoll_ctl failed"))
+    }
+
+    /// The due request cannot be sent: no connection, or no room to keep track of it.
+    pub(super) fn unsent(&mut self) {
+        self.recorder.ended(Row {
+            due_ns: self.next_due.0,
+            sent_ns: 0,
+            done_ns: 0,
+            kind: self.next.kind,
+            status: Status::Unsent,
+            connection: u32::MAX,
+            thread: self.index,
+        });
+    }
+}

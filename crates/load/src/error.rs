@@ -1,0 +1,127 @@
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use hindmost_plan::PlanError;
+use thiserror::Error;
+
+use crate::protocol::Garbage;
+
+/// Why a load instance gave up.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The plan contradicts itself.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The target's name means no address.
+    #[error("`{address}` cannot be resolved to an address: {source}")]
+    Unresolvable {
+        /// As the plan has it.
+        address: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// No connection could be made.
+    #[error("connection {slot} of {of} to {address} failed: {source}")]
+    Connect {
+        /// The server.
+        address: SocketAddr,
+        /// Which connection.
+        slot: u32,
+        /// Of how many.
+        of: u32,
+        /// Why.
+        source: io::Error,
+    },
+    /// The server went away and did not come back.
+    #[error("the server went away {after_s:.2} s into the load; {lost} requests were lost with it: {reason}")]
+    ServerGone {
+        /// Seconds since the load started.
+        after_s: f64,
+        /// Requests that one worker lost with their connections.
+        lost: u64,
+        /// What the last attempt to connect said.
+        reason: String,
+    },
+    /// The server closes its connections again and again.
+    #[error("the server closed {closed} connections while it answered {replies} requests: a keep-alive connection cannot be measured")]
+    Closing {
+        /// Connections closed.
+        closed: u64,
+        /// Requests answered.
+        replies: u64,
+    },
+    /// Bytes that are not of the protocol.
+    #[error(transparent)]
+    Garbage(#[from] Garbage),
+    /// Bytes that answer nothing.
+    #[error("the server sent {bytes} bytes when no request was outstanding")]
+    Unasked {
+        /// How many.
+        bytes: usize,
+    },
+    /// The keys could not be stored.
+    #[error("storing the keys failed after {stored} of {keys}: {reason}")]
+    Preload {
+        /// Stored so far.
+        stored: u32,
+        /// To be stored.
+        keys: u32,
+        /// Why.
+        reason: String,
+    },
+    /// A thread could not be pinned.
+    #[error("a worker thread cannot be pinned to CPU {cpu}: {source}")]
+    Pin {
+        /// The processor.
+        cpu: u32,
+        /// Why.
+        source: io::Error,
+    },
+    /// A result could not be written.
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The operating system refused something else.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// Whoever started the instance told it to stop, or is gone.
+    #[error("the load was stopped from outside")]
+    Aborted,
+    /// A worker thread panicked: a bug of ours.
+    #[error("a worker thread panicked: {0}")]
+    Panicked(String),
+}
+
+impl LoadError {
+    /// A name that programs can rely on.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Plan(_) => "plan",
+            Self::Unresolvable { .. } => "unresolvable",
+            Self::Connect { .. } => "connect",
+            Self::ServerGone { .. } => "server_gone",
+            Self::Closing { .. } => "closing",
+            Self::Garbage(_) | Self::Unasked { .. } => "garbage",
+            Self::Preload { .. } => "preload",
+            Self::Pin { .. } => "pin",
+            Self::Write { .. } => "write",
+            Self::System { .. } => "system",
+            Self::Aborted => "aborted",
+            Self::Panicked(_) => "panicked",
+        }
+    }
+
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::System { what, source }
+    }
+}

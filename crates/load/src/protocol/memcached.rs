@@ -1,0 +1,117 @@
+//! memcached's text protocol: get and set (protocol.txt of memcached 1.6).
+
+use std::io::Write;
+
+use hindmost_plan::{Plan, Workload};
+
+use super::{filler, line_end, number, Garbage, Outcome, Parsed, Protocol};
+use crate::workload::{KeySpace, Kind, Request};
+
+/// What follows a value: the end of its line, and the end of the list of values.
+const TAIL: &[u8] = b"\r\nEND\r\n";
+
+/// The codec.
+pub struct Memcached {
+    keys: KeySpace,
+    filler: Vec<u8>,
+}
+
+impl Protocol for Memcached {
+    const NAME: &'static str = "memcached";
+    /// `VALUE <250-byte key> <flags> <bytes> <cas>` and error lines fit.
+    const MAX_HEAD: usize = 1024;
+
+    fn new(plan: &Plan) -> Self {
+        let Workload::KeyValue(mix) = &plan.workload else {
+            unreachable!("the plan has checked that memcached gets a key-value workload")
+        };
+        Self { keys: KeySpace::new(mix), filler: filler(mix.value_bytes.largest() as usize) }
+    }
+
+    #[inline]
+    fn write(&self, request: Request, out: &mut Vec<u8>) {
+        if request.kind == Kind::GET {
+            out.extend_from_slice(b"get ");
+            self.keys.write(request.item, out);
+            out.extend_from_slice(b"\r\n");
+            return;
+        }
+        out.extend_from_slice(b"set ");
+        self.keys.write(request.item, out);
+        // Writing to a Vec cannot fail.
+        let _ = write!(out, " 0 0 {}\r\n", request.value_bytes);
+        out.extend_from_slice(&self.filler[..request.value_bytes as usize]);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    #[inline]
+    fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+        let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
+        let garbage = || Garbage::new(Self::NAME, kind, bytes);
+        let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;
+        if kind == Kind::GET {
+            if let Some(header) = line.strip_prefix(b"VALUE ") {
+                let size = header.split(|&b| b == b' ').nth(2).and_then(number).ok_or_else(garbage)?;
+                let length = end as u64 + size + TAIL.len() as u64;
+                if bytes.len() as u64 >= length && !bytes[..length as usize].ends_with(TAIL) {
+                    return Err(Garbage::new(Self::NAME, kind, &bytes[end + size as usize..]));
+                }
+                return Ok(Parsed::Reply { length, outcome: Outcome::Hit, closes: false });
+            }
+            if line == b"END" {
+                return Ok(Parsed::reply(end, Outcome::Miss));
+            }
+        } else if line == b"STORED" {
+            return Ok(Parsed::reply(end, Outcome::Hit));
+        } else if line == b"NOT_STORED" {
+            return Ok(Parsed::reply(end, Outcome::Miss));
+        }
+        if line == b"ERROR" || line.starts_with(b"CLIENT_ERROR") || line.starts_with(b"SERVER_ERROR") {
+            return Ok(Parsed::reply(end, Outcome::Error));
+        }
+        Err(garbage())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{check_prefixes, plan};
+    use super::*;
+
+    #[test]
+    fn requests_are_what_protocol_txt_asks_for() {
+        let codec = Memcached::new(&plan("memcached"));
+        let mut out = Vec::new();
+        codec.write(Request { kind: Kind::GET, item: 7, value_bytes: 0 }, &mut out);
+        codec.write(Request { kind: Kind::SET, item: 7, value_bytes: 3 }, &mut out);
+        let key = "0007kkkkkkkkkkkkkkkkkkkkkkkkkk";
+        let text = String::from_utf8(out).unwrap();
+        let value = String::from_utf8(filler(3)).unwrap();
+        assert_eq!(text, format!("get {key}\r\nset {key} 0 0 3\r\n{value}\r\n"));
+    }
+
+    #[test]
+    fn replies_are_told_apart_however_they_arrive() {
+        let codec = Memcached::new(&plan("memcached"));
+        for (kind, reply, outcome) in [
+            (Kind::GET, &b"VALUE k 0 5\r\nhello\r\nEND\r\n"[..], Outcome::Hit),
+            (Kind::GET, b"VALUE k 0 6 99\r\n\r\nEND\r\r\nEND\r\n", Outcome::Hit),
+            (Kind::GET, b"END\r\n", Outcome::Miss),
+            (Kind::SET, b"STORED\r\n", Outcome::Hit),
+            (Kind::SET, b"NOT_STORED\r\n", Outcome::Miss),
+            (Kind::SET, b"SERVER_ERROR out of memory storing object\r\n", Outcome::Error),
+            (Kind::GET, b"ERROR\r\n", Outcome::Error),
+        ] {
+            check_prefixes(&codec, kind, reply, outcome);
+        }
+    }
+
+    #[test]
+    fn garbage_is_called_garbage() {
+        let codec = Memcached::new(&plan("memcached"));
+        for bytes in [&b"HTTP/1.1 400 Bad Request\r\n"[..], b"-ERR unknown command\r\n", b"VALUE k 0 x\r\n", b"\n"] {
+            assert!(codec.read(Kind::GET, bytes).is_err(), "{bytes:?}");
+        }
+        assert!(codec.read(Kind::GET, b"VALUE k 0 1\r\nabcdefgh\r\n").is_err());
+    }
+}

@@ -1,0 +1,94 @@
+//! Redis: GET and SET in RESP2 (redis.io, "Redis serialization protocol specification").
+
+use std::io::Write;
+
+use hindmost_plan::{Plan, Workload};
+
+use super::{filler, line_end, number, Garbage, Outcome, Parsed, Protocol};
+use crate::workload::{KeySpace, Kind, Request};
+
+/// The codec.
+pub struct Redis {
+    keys: KeySpace,
+    filler: Vec<u8>,
+}
+
+impl Protocol for Redis {
+    const NAME: &'static str = "redis";
+    /// Bulk headers are short; error lines are not, and may quote arguments.
+    const MAX_HEAD: usize = 4096;
+
+    fn new(plan: &Plan) -> Self {
+        let Workload::KeyValue(mix) = &plan.workload else {
+            unreachable!("the plan has checked that redis gets a key-value workload")
+        };
+        Self { keys: KeySpace::new(mix), filler: filler(mix.value_bytes.largest() as usize) }
+    }
+
+    #[inline]
+    fn write(&self, request: Request, out: &mut Vec<u8>) {
+        let (head, verb) = match request.kind {
+            Kind::SET => (3, "SET"),
+            _ => (2, "GET"),
+        };
+        // Writing to a Vec cannot fail.
+        let _ = write!(out, "*{head}\r\n$3\r\n{verb}\r\n${}\r\n", self.keys.length(request.item));
+        self.keys.write(request.item, out);
+        out.extend_from_slice(b"\r\n");
+        if request.kind == Kind::SET {
+            let _ = write!(out, "${}\r\n", request.value_bytes);
+            out.extend_from_slice(&self.filler[..request.value_bytes as usize]);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    #[inline]
+    fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+        let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
+        let garbage = || Garbage::new(Self::NAME, kind, bytes);
+        let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;
+        match (line.first(), kind) {
+            (Some(b'-'), _) => Ok(Parsed::reply(end, Outcome::Error)),
+            (Some(b'+'), Kind::SET) => Ok(Parsed::reply(end, Outcome::Hit)),
+            (Some(b'$'), _) if line == b"$-1" => Ok(Parsed::reply(end, Outcome::Miss)),
+            (Some(b'$'), Kind::GET) => {
+                let size = number(&line[1..]).ok_or_else(garbage)?;
+                Ok(Parsed::Reply { length: end as u64 + size + 2, outcome: Outcome::Hit, closes: false })
+            }
+            _ => Err(garbage()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{check_prefixes, plan};
+    use super::*;
+
+    #[test]
+    fn requests_are_arrays_of_bulk_strings() {
+        let codec = Redis::new(&plan("redis"));
+        let mut out = Vec::new();
+        codec.write(Request { kind: Kind::SET, item: 12, value_bytes: 2 }, &mut out);
+        let value = String::from_utf8(filler(2)).unwrap();
+        let expected = format!("*3\r\n$3\r\nSET\r\n$30\r\n0012{}\r\n$2\r\n{value}\r\n", "k".repeat(26));
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn replies_are_told_apart_however_they_arrive() {
+        let codec = Redis::new(&plan("redis"));
+        for (kind, reply, outcome) in [
+            (Kind::GET, &b"$5\r\nhello\r\n"[..], Outcome::Hit),
+            (Kind::GET, b"$0\r\n\r\n", Outcome::Hit),
+            (Kind::GET, b"$-1\r\n", Outcome::Miss),
+            (Kind::SET, b"+OK\r\n", Outcome::Hit),
+            (Kind::SET, b"-OOM command not allowed\r\n", Outcome::Error),
+        ] {
+            check_prefixes(&codec, kind, reply, outcome);
+        }
+        for bytes in [&b"ERROR\r\n"[..], b":1\r\n", b"$x\r\n", b"+OK\r\n"] {
+            assert!(codec.read(Kind::GET, bytes).is_err(), "{bytes:?}");
+        }
+    }
+}

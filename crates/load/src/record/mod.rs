@@ -1,0 +1,12 @@
+//! What is kept of requests: distributions, a sub-sample, the worst, and windows over time.
+//!
+//! All memory is allocated and touched before the first request; recording one costs a handful of
+//! additions.
+
+mod recorder;
+mod row;
+mod series;
+
+pub use recorder::{Counts, KindRecord, Recorder, SECTIONS};
+pub use row::{Row, Status};
+pub use series::{Series, Window, WindowRecorder};

@@ -1,0 +1,269 @@
+use hindmost_clock::Nanos;
+use hindmost_histogram::{Histogram, UniformSample, Worst};
+use hindmost_plan::Keep;
+use rand::Rng;
+use serde::Serialize;
+
+use super::{Row, Status};
+use crate::random::Random;
+
+/// Parts of the measurement phase whose latencies are kept apart: their spread gives the variance
+/// within a run under autocorrelation (batch quantiles), and they merge without loss into the whole.
+pub const SECTIONS: usize = 10;
+
+/// The account of one kind of request. `due = done + errors + timeouts + unsent`, always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Due in the measurement phase.
+    pub due: u64,
+    /// Answered in time, hits and misses.
+    pub done: u64,
+    /// Of these, misses.
+    pub misses: u64,
+    /// Answered with an error, or lost with their connection.
+    pub errors: u64,
+    /// Of these, lost with their connection.
+    pub lost: u64,
+    /// Not answered in time.
+    pub timeouts: u64,
+    /// Not sent.
+    pub unsent: u64,
+}
+
+impl Counts {
+    /// Adds another account.
+    pub fn add(&mut self, other: &Self) {
+        self.due += other.due;
+        self.done += other.done;
+        self.misses += other.misses;
+        self.errors += other.errors;
+        self.lost += other.lost;
+        self.timeouts += other.timeouts;
+        self.unsent += other.unsent;
+    }
+
+    /// Whether every due request is accounted for.
+    pub fn closes(&self) -> bool {
+        self.due == self.done + self.errors + self.timeouts + self.unsent
+    }
+}
+
+/// What is kept of one kind of request.
+#[derive(Clone, Debug, Default)]
+pub struct KindRecord {
+    /// The account.
+    pub counts: Counts,
+    /// done - due, by section of the measurement phase.
+    pub latency: [Histogram; SECTIONS],
+    /// done - sent.
+    pub service: Histogram,
+    /// sent - due.
+    pub slip: Histogram,
+}
+
+impl KindRecord {
+    /// Adds what another worker kept.
+    pub fn merge(&mut self, other: &Self) {
+        self.counts.add(&other.counts);
+        for (mine, theirs) in self.latency.iter_mut().zip(&other.latency) {
+            mine.merge(theirs);
+        }
+        self.service.merge(&other.service);
+        self.slip.merge(&other.slip);
+    }
+}
+
+/// What one worker keeps.
+pub struct Recorder {
+    /// By kind.
+    pub kinds: Vec<KindRecord>,
+    /// Outstanding requests of this worker that each new request met.
+    pub outstanding: Histogram,
+    /// Latencies of the calibration phase.
+    pub calibration: Histogram,
+    /// The uniform sub-sample.
+    pub sample: UniformSample<Row>,
+    /// The slowest requests; those without an answer rank as the slowest of all.
+    pub worst: Worst<Row>,
+    random: Random,
+    measure_from: u64,
+    measure_to: u64,
+    section_ns: u64,
+}
+
+impl Recorder {
+    /// A recorder for `kinds` kinds of requests. Allocates and touches all it will ever use.
+    pub fn new(kinds: usize, keep: Keep, random: Random) -> Self {
+        let mut recorder = Self {
+            kinds: vec![KindRecord::default(); kinds],
+            outstanding: Histogram::new(),
+            calibration: Histogram::new(),
+            sample: UniformSample::new(keep.samples as usize),
+            worst: Worst::new(keep.worst as usize),
+            random,
+            measure_from: u64::MAX,
+            measure_to: u64::MAX,
+            section_ns: u64::MAX,
+        };
+        for kind in &mut recorder.kinds {
+            kind.latency.iter_mut().chain([&mut kind.service, &mut kind.slip]).for_each(Histogram::prefault);
+        }
+        recorder.outstanding.prefault();
+        recorder.calibration.prefault();
+        recorder
+    }
+
+    /// Sets the measurement phase. Everything due in `[from, to)` is recorded.
+    pub fn set_measurement(&mut self, from: Nanos, to: Nanos) {
+        self.measure_from = from.0;
+        self.measure_to = to.0;
+        self.section_ns = ((to.0 - from.0) / SECTIONS as u64).max(1);
+    }
+
+    /// Adds what another worker of the same instance kept.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
+            mine.merge(theirs);
+        }
+        self.outstanding.merge(&other.outstanding);
+        self.calibration.merge(&other.calibration);
+        self.sample.merge(&other.sample);
+        self.worst.merge(&other.worst);
+    }
+
+    #[inline]
+    fn measured(&self, due_ns: u64) -> bool {
+        due_ns >= self.measure_from && due_ns < self.measure_to
+    }
+
+    #[inline]
+    fn section(&self, due_ns: u64) -> usize {
+        (((due_ns - self.measure_from) / self.section_ns) as usize).min(SECTIONS - 1)
+    }
+
+    /// A request was handed to the kernel at `row.sent_ns`.
+    #[inline]
+    pub fn sent(&mut self, row: &Row) {
+        if self.measured(row.due_ns) {
+            self.kinds[usize::from(row.kind.0)].slip.record(row.sent_ns - row.due_ns);
+        }
+    }
+
+    /// A request found `others` of this worker outstanding when it came.
+    #[inline]
+    pub fn met(&mut self, due_ns: u64, others: u64) {
+        if self.measured(due_ns) {
+            self.outstanding.record(others);
+        }
+    }
+
+    /// A request of the calibration phase took so long.
+    #[inline]
+    pub fn calibrate(&mut self, latency_ns: u64) {
+        self.calibration.record(latency_ns);
+    }
+
+    /// A request has ended, as `row.status` says. Only those due in the measurement phase count.
+    #[inline]
+    pub fn ended(&mut self, row: Row) {
+        if !self.measured(row.due_ns) {
+            return;
+        }
+        let section = self.section(row.due_ns);
+        let record = &mut self.kinds[usize::from(row.kind.0)];
+        record.counts.due += 1;
+        let rank = match row.status {
+            Status::Hit | Status::Miss => {
+                record.counts.done += 1;
+                record.counts.misses += u64::from(row.status == Status::Miss);
+                let latency = row.done_ns - row.due_ns;
+                record.latency[section].record(latency);
+                record.service.record(row.done_ns - row.sent_ns);
+                Some(latency)
+            }
+            Status::Error | Status::Lost => {
+                record.counts.errors += 1;
+                record.counts.lost += u64::from(row.status == Status::Lost);
+                None
+            }
+            Status::Timeout => {
+                record.counts.timeouts += 1;
+                record.latency[section].add_censored(1);
+                record.service.add_censored(1);
+                Some(u64::MAX)
+            }
+            Status::Unsent => {
+                record.counts.unsent += 1;
+                record.latency[section].add_censored(1);
+                record.slip.add_censored(1);
+                Some(u64::MAX)
+            }
+        };
+        self.sample.offer(self.random.next_u64(), row);
+        if let Some(rank) = rank {
+            self.worst.offer(rank, row);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hindmost_histogram::{Quantile, Value};
+
+    use super::*;
+    use crate::random::{stream, Purpose};
+    use crate::workload::Kind;
+
+    fn recorder() -> Recorder {
+        let mut recorder =
+            Recorder::new(2, Keep { samples: 10, worst: 2 }, stream(1, 0, 0, Purpose::Sampling));
+        recorder.set_measurement(Nanos(1000), Nanos(2000));
+        recorder
+    }
+
+    fn row(due_ns: u64, latency_ns: u64, status: Status) -> Row {
+        let done_ns = due_ns + latency_ns;
+        Row { due_ns, sent_ns: due_ns + 1, done_ns, kind: Kind::GET, status, connection: 0, thread: 0 }
+    }
+
+    #[test]
+    fn the_phase_of_a_request_is_that_of_its_due_time() {
+        let mut recorder = recorder();
+        for due in [999, 1000, 1999, 2000] {
+            recorder.ended(row(due, 5000, Status::Hit));
+        }
+        let record = &recorder.kinds[0];
+        assert_eq!(record.counts.due, 2);
+        assert_eq!((record.latency[0].count(), record.latency[9].count()), (1, 1));
+    }
+
+    #[test]
+    fn the_account_closes_whatever_happens() {
+        let mut recorder = recorder();
+        let all = [Status::Hit, Status::Miss, Status::Error, Status::Lost, Status::Timeout, Status::Unsent];
+        for (i, status) in all.into_iter().cycle().take(600).enumerate() {
+            recorder.ended(row(1000 + i as u64, 10, status));
+        }
+        let counts = recorder.kinds[0].counts;
+        assert!(counts.closes(), "{counts:?}");
+        assert_eq!((counts.due, counts.done, counts.misses, counts.errors), (600, 200, 100, 200));
+        assert_eq!(recorder.sample.len(), 10);
+    }
+
+    #[test]
+    fn requests_without_an_answer_are_infinitely_late() {
+        let mut recorder = recorder();
+        for i in 0..98 {
+            recorder.ended(row(1000 + i, 100 + i, Status::Hit));
+        }
+        recorder.ended(row(1100, 0, Status::Timeout));
+        recorder.ended(row(1101, 0, Status::Unsent));
+        let mut whole = Histogram::new();
+        recorder.kinds[0].latency.iter().for_each(|section| whole.merge(section));
+        let quantile = |q| whole.quantile(Quantile::new(q).unwrap()).unwrap();
+        assert!(matches!(quantile(0.98), Value::Finite(_)));
+        assert_eq!(quantile(0.99), Value::Infinite);
+        let worst: Vec<Status> = recorder.worst.into_vec().iter().map(|row| row.status).collect();
+        assert!(worst.contains(&Status::Timeout) && worst.contains(&Status::Unsent));
+    }
+}

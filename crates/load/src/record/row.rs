@@ -1,0 +1,54 @@
+use serde::Serialize;
+
+use crate::workload::Kind;
+
+/// One request with all its stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Due time, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub due_ns: u64,
+    /// Sent; 0 where it never was.
+    pub sent_ns: u64,
+    /// Done; 0 where it never was.
+    pub done_ns: u64,
+    /// What it did.
+    pub kind: Kind,
+    /// How it ended.
+    pub status: Status,
+    /// The connection that carried it, counted within its worker.
+    pub connection: u32,
+    /// The worker, counted within its instance.
+    pub thread: u16,
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Served.
+    Hit,
+    /// Answered: there is no such item.
+    Miss,
+    /// Answered with an error.
+    Error,
+    /// Its connection was lost before the answer came.
+    Lost,
+    /// No answer within the timeout.
+    Timeout,
+    /// It could not be sent.
+    Unsent,
+}
+
+impl Status {
+    /// The name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Miss => "miss",
+            Self::Error => "error",
+            Self::Lost => "lost",
+            Self::Timeout => "timeout",
+            Self::Unsent => "unsent",
+        }
+    }
+}

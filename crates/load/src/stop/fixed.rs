@@ -1,0 +1,14 @@
+use hindmost_clock::Nanos;
+
+use super::{Ended, Stop};
+use crate::record::Window;
+
+/// Just so long.
+#[derive(Clone, Copy, Debug)]
+pub struct FixedTime(pub Nanos);
+
+impl Stop for FixedTime {
+    fn look(&mut self, elapsed: Nanos, _: &[Window]) -> Option<Ended> {
+        (elapsed >= self.0).then_some(Ended::Elapsed)
+    }
+}

@@ -1,0 +1,47 @@
+//! *Bytes*: a worker's connections. [`Tcp`] is the real one; tests drive the engine through a
+//! scripted fake with the same trait.
+
+mod poller;
+mod tcp;
+
+use std::io;
+
+use hindmost_clock::Nanos;
+
+pub use tcp::Tcp;
+
+/// What a connection is ready for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// The connection's slot.
+    pub slot: u32,
+    /// Bytes, an end of stream or an error can be read.
+    pub readable: bool,
+    /// Bytes can be written again, or a connection attempt has ended.
+    pub writable: bool,
+}
+
+/// The connections of one worker, by slot. Nothing here blocks but [`Transport::wait`].
+pub trait Transport {
+    /// Starts to connect `slot`, dropping the connection it had; it becomes writable when connected.
+    fn connect(&mut self, slot: u32) -> io::Result<()>;
+
+    /// After `slot` became writable: whether the attempt succeeded.
+    fn connected(&mut self, slot: u32) -> io::Result<()>;
+
+    /// Writes what the connection takes; `WouldBlock` when it takes nothing.
+    fn write(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Reads what is there; `WouldBlock` when nothing is, `Ok(0)` at the end of the stream.
+    fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Asks to be told when `slot` can be written again, or not any more.
+    fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()>;
+
+    /// Closes `slot`.
+    fn close(&mut self, slot: u32);
+
+    /// Fills `ready` with the slots that are ready; returns at once when `timeout` is zero, else at
+    /// the latest when it has passed.
+    fn wait(&mut self, timeout: Nanos, ready: &mut Vec<Ready>) -> io::Result<()>;
+}

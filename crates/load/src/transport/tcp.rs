@@ -1,0 +1,112 @@
+//! TCP connections, non-blocking, without Nagle's delay.
+#![allow(unsafe_code)]
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use hindmost_clock::Nanos;
+
+use super::poller::Poller;
+use super::{Ready, Transport};
+
+/// One worker's TCP connections to one address.
+pub struct Tcp {
+    address: SocketAddr,
+    poller: Poller,
+    streams: Vec<Option<TcpStream>>,
+}
+
+impl Tcp {
+    /// Room for `slots` connections to `address`; none is open yet.
+    pub fn new(address: SocketAddr, slots: u32) -> io::Result<Self> {
+        Ok(Self { address, poller: Poller::new()?, streams: (0..slots).map(|_| None).collect() })
+    }
+
+    fn stream(&self, slot: u32) -> io::Result<&TcpStream> {
+        self.streams[slot as usize].as_ref().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+}
+
+impl Transport for Tcp {
+    fn connect(&mut self, slot: u32) -> io::Result<()> {
+        self.close(slot);
+        let stream = start_connecting(self.address)?;
+        stream.set_nodelay(true)?;
+        self.poller.add(stream.as_raw_fd(), slot, true)?;
+        self.streams[slot as usize] = Some(stream);
+        Ok(())
+    }
+
+    fn connected(&mut self, slot: u32) -> io::Result<()> {
+        let stream = self.stream(slot)?;
+        match stream.take_error()? {
+            Some(error) => Err(error),
+            None => self.poller.change(stream.as_raw_fd(), slot, false),
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize> {
+        self.stream(slot)?.write(bytes)
+    }
+
+    #[inline]
+    fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize> {
+        self.stream(slot)?.read(into)
+    }
+
+    fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()> {
+        self.poller.change(self.stream(slot)?.as_raw_fd(), slot, on)
+    }
+
+    fn close(&mut self, slot: u32) {
+        // Closing the descriptor takes it out of the epoll set (epoll(7), Q6).
+        self.streams[slot as usize] = None;
+    }
+
+    #[inline]
+    fn wait(&mut self, timeout: Nanos, ready: &mut Vec<Ready>) -> io::Result<()> {
+        self.poller.wait(timeout, ready)
+    }
+}
+
+/// A non-blocking connect(2), which the standard library does not offer.
+fn start_connecting(address: SocketAddr) -> io::Result<TcpStream> {
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    // SAFETY: no pointers are passed.
+    let fd = unsafe { libc::socket(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `fd` was just created and has no other owner.
+    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    let result = match address {
+        SocketAddr::V4(v4) => {
+            let raw = libc::sockaddr_in {
+                sin_family: libc::AF_INET as u16,
+                sin_port: v4.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: `raw` is a whole sockaddr_in and lives through the call.
+            unsafe { libc::connect(fd, (&raw const raw).cast(), size_of::<libc::sockaddr_in>() as u32) }
+        }
+        SocketAddr::V6(v6) => {
+            let raw = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as u16,
+                sin6_port: v6.port().to_be(),
+                sin6_flowinfo: v6.flowinfo(),
+                sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
+                sin6_scope_id: v6.scope_id(),
+            };
+            // SAFETY: `raw` is a whole sockaddr_in6 and lives through the call.
+            unsafe { libc::connect(fd, (&raw const raw).cast(), size_of::<libc::sockaddr_in6>() as u32) }
+        }
+    };
+    let error = io::Error::last_os_error();
+    if result < 0 && error.raw_os_error() != Some(libc::EINPROGRESS) {
+        return Err(error);
+    }
+    Ok(TcpStream::from(socket))
+}
