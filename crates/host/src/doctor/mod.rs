@@ -2,7 +2,7 @@
 //!
 //! [`examine`] gathers evidence once; every check is a function from that evidence to a [`Finding`],
 //! so that each can be shown to judge right on hosts that are not at hand. A new check is one function
-//! and one line in [`CHECKS`]. Limits stand beside the checks that use them, with their reasons.
+//! and one line in `CHECKS`. Limits stand beside the checks that use them, with their reasons.
 
 #![allow(
     clippy::unnecessary_wraps,
@@ -92,7 +92,7 @@ struct Evidence {
 type Check = fn(&Evidence) -> Option<Finding>;
 
 /// All checks, in the order in which people read them.
-const CHECKS: [Check; 25] = [
+const CHECKS: &[Check] = &[
     cpu::count,
     cpu::quota,
     cpu::smt,

@@ -8,10 +8,6 @@ const DELAY_P999_TO_MIND_NS: u64 = 8_000;
 /// At p99 the host alone adds as much as that server's whole p99: what is measured is the host.
 const DELAY_P99_UNFIT_NS: u64 = 80_000;
 
-/// Pauses that no scheduler of this host explains, from this length on, are another machine's turn:
-/// interrupts and their deferred work take microseconds.
-const OUTSIDE_TO_MIND_NS: u64 = 1_000_000;
-
 /// What gaps alone make of the tail, on the worst CPU.
 pub(super) fn floor(evidence: &Evidence) -> Option<Finding> {
     let floor = evidence.noise.as_ref()?.worst()?;
@@ -47,39 +43,35 @@ pub(super) fn floor(evidence: &Evidence) -> Option<Finding> {
     Some(Finding::new("noise_floor", "Noise floor", mark, value, why).hint(hint))
 }
 
-/// Time that went neither to the spin nor to another thread of this host. On bare metal the same figure
-/// would hold firmware's interrupts, but only in a virtual machine does it have a likely name.
+/// Gaps in which no other thread of this host ran. Interrupts make such gaps too, of microseconds; one
+/// above a millisecond is the turn of another machine, or, on bare metal, of the firmware, which is
+/// too rare there to be looked for in a second.
 pub(super) fn outside(evidence: &Evidence) -> Option<Finding> {
     if !evidence.facts.is_virtual {
         return None;
     }
-    let floors = &evidence.noise.as_ref()?.floors;
-    let floor = floors
-        .iter()
-        .filter(|floor| floor.run_delay_ns.is_some())
-        .max_by_key(|floor| floor.unexplained_ns())?;
-    let taken = floor.unexplained_ns();
-    let mark = if floor.gaps.largest_ns > OUTSIDE_TO_MIND_NS && taken > OUTSIDE_TO_MIND_NS {
-        Mark::Mind
+    let floors = evidence.noise.as_ref()?.floors.iter();
+    let floor = floors.max_by_key(|floor| floor.outside.largest_ns)?;
+    let gaps = &floor.outside;
+    let (mark, why) = if gaps.over_1ms == 0 {
+        let why =
+            "the hypervisor let the CPUs run while this was looked at; what is left is interrupts";
+        (Mark::Fine, why)
     } else {
-        Mark::Fine
+        let why = "the hypervisor stops a CPU in mid-request and nothing inside the machine can prevent it: \
+                   such outliers come and go with the neighbours, so runs differ";
+        (Mark::Mind, why)
     };
     let value = format!(
-        "{} in {} on CPU {} went to no thread of this host; longest gap {}",
-        span(taken),
-        span(floor.elapsed_ns),
+        "longest {}, {} above 1 ms, {} of the time on CPU {}",
+        span(gaps.largest_ns),
+        gaps.over_1ms,
+        percent(gaps.stolen_share),
         floor.cpu,
-        span(floor.gaps.largest_ns)
     );
-    let why = if mark == Mark::Fine {
-        "interrupts explain so little; the hypervisor left the CPUs alone while this was looked at"
-    } else {
-        "the hypervisor stops a CPU in mid-request and nothing inside the machine can prevent it: such \
-         outliers come and go with the neighbours, so runs differ"
-    };
     let finding = Finding::new(
         "preemption",
-        "Preemption by the hypervisor",
+        "Gaps from outside this host",
         mark,
         value,
         why,
@@ -93,14 +85,15 @@ mod tests {
     use crate::noise::{Gaps, Noise, NoiseFloor};
     use crate::HostFacts;
 
-    fn spun(gaps: Gaps, run_delay_ns: u64) -> Evidence {
+    fn spun(gaps: Gaps, outside: Gaps) -> Evidence {
         let floor = NoiseFloor {
             cpu: 1,
             pinned: true,
             elapsed_ns: 1_000_000_000,
             read_cost_ns: 24.0,
             gaps,
-            run_delay_ns: Some(run_delay_ns),
+            outside,
+            run_delay_ns: Some(0),
             involuntary_switches: 0,
         };
         Evidence {
@@ -124,7 +117,7 @@ mod tests {
                 delay_p999_ns,
                 ..Gaps::default()
             };
-            assert_eq!(floor(&spun(gaps, 0)).unwrap().mark, mark);
+            assert_eq!(floor(&spun(gaps, Gaps::default())).unwrap().mark, mark);
         };
         check(0, 7_000, Mark::Fine);
         check(0, 9_000, Mark::Mind);
@@ -134,19 +127,28 @@ mod tests {
     }
 
     #[test]
-    fn gaps_that_other_threads_explain_are_not_the_hypervisors() {
-        let gaps = Gaps {
+    fn gaps_in_which_another_thread_ran_are_not_the_hypervisors() {
+        let long = Gaps {
+            over_1ms: 2,
             largest_ns: 4_000_000,
-            stolen_ns: 12_000_000,
+            stolen_ns: 6_000_000,
+            stolen_share: 0.006,
             ..Gaps::default()
         };
-        assert_eq!(outside(&spun(gaps, 11_900_000)).unwrap().mark, Mark::Fine);
-        assert_eq!(outside(&spun(gaps, 100_000)).unwrap().mark, Mark::Mind);
-        assert!(floor(&spun(gaps, 0))
-            .unwrap()
-            .value
-            .contains("longest gap 4.00 ms"));
-        let mut metal = spun(gaps, 0);
+        let interrupts = Gaps {
+            largest_ns: 30_000,
+            stolen_share: 0.001,
+            ..Gaps::default()
+        };
+        assert_eq!(outside(&spun(long, interrupts)).unwrap().mark, Mark::Fine);
+        let stopped = outside(&spun(long, long)).unwrap();
+        assert_eq!(stopped.mark, Mark::Mind);
+        assert!(
+            stopped.value.starts_with("longest 4.00 ms"),
+            "{}",
+            stopped.value
+        );
+        let mut metal = spun(long, long);
         metal.facts.is_virtual = false;
         assert_eq!(outside(&metal), None);
     }

@@ -27,8 +27,11 @@ pub struct NoiseFloor {
     pub elapsed_ns: u64,
     /// What one reading of `CLOCK_MONOTONIC` costs (median of batches).
     pub read_cost_ns: f64,
-    /// The gaps it met.
+    /// All gaps that it met.
     pub gaps: Gaps,
+    /// Those of them in which no other thread of this host got the CPU: interrupts and, in a virtual
+    /// machine, the hypervisor.
+    pub outside: Gaps,
     /// The part of the spin that it waited for another thread of this host; `None` where the scheduler
     /// keeps no account.
     pub run_delay_ns: Option<u64>,
@@ -36,13 +39,19 @@ pub struct NoiseFloor {
     pub involuntary_switches: u64,
 }
 
-impl NoiseFloor {
-    /// Time in gaps which no other thread of this host accounts for: interrupts and the hypervisor.
-    pub fn unexplained_ns(&self) -> u64 {
-        self.gaps
-            .stolen_ns
-            .saturating_sub(self.run_delay_ns.unwrap_or(0))
-    }
+/// One pause of the spinning thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Gap {
+    length: Nanos,
+    /// Whether another thread of this host ran meanwhile.
+    switched: bool,
+}
+
+impl Gap {
+    const NONE: Self = Self {
+        length: Nanos::MAX,
+        switched: true,
+    };
 }
 
 /// Spins on all of `cpus` at the same time, as a measurement would fill them. A CPU for which no
@@ -52,8 +61,7 @@ pub(super) fn on_each(cpus: &[u32], span: Nanos) -> Vec<NoiseFloor> {
         let spinners: Vec<_> = cpus
             .iter()
             .filter_map(|&cpu| {
-                let name = format!("spin-{cpu}");
-                let builder = thread::Builder::new().name(name);
+                let builder = thread::Builder::new().name(format!("spin-{cpu}"));
                 builder
                     .spawn_scoped(scope, move || on_this_thread(cpu, span))
                     .ok()
@@ -72,39 +80,55 @@ fn on_this_thread(cpu: u32, span: Nanos) -> NoiseFloor {
     let read_cost_ns = read_cost(&clock);
     let shortest = SHORTEST_GAP.max(Nanos((read_cost_ns * SHORTEST_GAP_IN_READINGS) as u64));
     // Written now, so that no page of it is first touched in the spin.
-    let mut gaps = vec![Nanos::MAX; MOST_GAPS];
+    let mut gaps = vec![Gap::NONE; MOST_GAPS];
 
     let before = ThreadCounters::read_self();
-    let (elapsed, found) = spin(&clock, span, shortest, &mut gaps);
+    let turns_lost = || sys::switches().involuntary;
+    let (elapsed, found) = spin(&clock, turns_lost, span, shortest, &mut gaps);
     let meanwhile = ThreadCounters::read_self().since(&before);
 
     gaps.truncate(found);
+    let lengths =
+        |chosen: fn(&&Gap) -> bool| gaps.iter().filter(chosen).map(|gap| gap.length).collect();
     NoiseFloor {
         cpu,
         pinned,
         elapsed_ns: elapsed.0,
         read_cost_ns,
-        gaps: Gaps::of(gaps, elapsed),
+        gaps: Gaps::of(lengths(|_| true), elapsed),
+        outside: Gaps::of(lengths(|gap| !gap.switched), elapsed),
         run_delay_ns: meanwhile.schedule.map(|schedule| schedule.run_delay_ns),
         involuntary_switches: meanwhile.involuntary_switches,
     }
 }
 
 /// Reads the clock for `span` and writes down every gap of at least `shortest`, until `gaps` is full.
-/// Returns how long it took and how many there were.
-fn spin(clock: &impl Clock, span: Nanos, shortest: Nanos, gaps: &mut [Nanos]) -> (Nanos, usize) {
+/// Returns how long it took and how many there were. `turns_lost` counts how often the thread lost its
+/// CPU; it is asked only after a gap, and the time that the answer takes is not looked at.
+fn spin(
+    clock: &impl Clock,
+    mut turns_lost: impl FnMut() -> u64,
+    span: Nanos,
+    shortest: Nanos,
+    gaps: &mut [Gap],
+) -> (Nanos, usize) {
+    let mut lost_before = turns_lost();
     let start = clock.now();
     let end = start.saturating_add(span);
     let mut last = start;
     let mut found = 0;
     while last < end && found < gaps.len() {
         let now = clock.now();
-        let gap = now.saturating_sub(last);
-        if gap >= shortest {
-            gaps[found] = gap;
-            found += 1;
-        }
+        let length = now.saturating_sub(last);
         last = now;
+        if length >= shortest {
+            let lost_now = turns_lost();
+            let switched = lost_now != lost_before;
+            gaps[found] = Gap { length, switched };
+            found += 1;
+            lost_before = lost_now;
+            last = clock.now();
+        }
     }
     (last.saturating_sub(start), found)
 }
@@ -160,33 +184,57 @@ mod tests {
         }
     }
 
+    /// Spins on that clock; `switches` are what the counter says from one question to the next.
+    fn spun(clock: &Halting, span: Nanos, switches: &[u64]) -> (Nanos, Vec<Gap>) {
+        let mut answers = switches.iter().copied();
+        let mut gaps = [Gap::NONE; 8];
+        let count = || answers.next().unwrap_or(0);
+        let (elapsed, found) = spin(clock, count, span, SHORTEST_GAP, &mut gaps);
+        (elapsed, gaps[..found].to_vec())
+    }
+
+    fn gap(length: u64, switched: bool) -> Gap {
+        Gap {
+            length: Nanos(length),
+            switched,
+        }
+    }
+
     #[test]
     fn a_spin_writes_down_the_gaps_and_nothing_else() {
         let clock = Halting::new(&[(10, 7_000), (20, 999), (30, 60_000)]);
-        let mut gaps = [Nanos::MAX; 8];
-        let (elapsed, found) = spin(&clock, Nanos::from_micros(100), SHORTEST_GAP, &mut gaps);
-        assert_eq!(&gaps[..found], [Nanos(7_000), Nanos(60_000)]);
+        let (elapsed, gaps) = spun(&clock, Nanos::from_micros(100), &[]);
+        assert_eq!(gaps, [gap(7_000, false), gap(60_000, false)]);
         assert!(elapsed >= Nanos::from_micros(100) && elapsed < Nanos::from_micros(101));
+    }
+
+    #[test]
+    fn a_gap_without_a_switch_came_from_outside() {
+        let clock = Halting::new(&[(10, 7_000), (20, 8_000), (30, 9_000), (40, 6_000)]);
+        let (_, gaps) = spun(&clock, Nanos::from_micros(40), &[5, 5, 6, 6, 9]);
+        let expected = [
+            gap(7_000, false),
+            gap(8_000, true),
+            gap(9_000, false),
+            gap(6_000, true),
+        ];
+        assert_eq!(gaps, expected);
     }
 
     #[test]
     fn a_gap_that_reaches_beyond_the_end_counts_whole() {
         let clock = Halting::new(&[(3, 10_000_000)]);
-        let (elapsed, found) = spin(&clock, Nanos(200), SHORTEST_GAP, &mut [Nanos::MAX; 8]);
-        assert_eq!((elapsed, found), (Nanos(10_000_040), 1));
+        let (elapsed, gaps) = spun(&clock, Nanos(200), &[]);
+        assert_eq!(gaps, [gap(10_000_000, false)]);
+        assert_eq!(elapsed, Nanos(10_000_060));
     }
 
     #[test]
     fn a_spin_ends_when_there_is_no_room_for_another_gap() {
-        let halts: Vec<(usize, u64)> = (1..100).map(|i| (i, 5_000)).collect();
-        let clock = Halting::new(&halts);
-        let (elapsed, found) = spin(
-            &clock,
-            Nanos::from_millis(5),
-            SHORTEST_GAP,
-            &mut [Nanos::MAX; 8],
-        );
-        assert_eq!((elapsed, found), (Nanos(40_000), 8));
+        let halts: Vec<(usize, u64)> = (1..100).map(|i| (2 * i, 5_000)).collect();
+        let (elapsed, gaps) = spun(&Halting::new(&halts), Nanos::from_millis(5), &[]);
+        assert_eq!(gaps.len(), 8);
+        assert!(elapsed < Nanos::from_micros(50));
     }
 
     #[test]
