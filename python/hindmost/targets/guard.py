@@ -1,0 +1,285 @@
+"""The guard: a tiny process between Hindmost and a server it started, so that nothing is left behind.
+
+Hindmost may die at any moment (``kill -9``, out of memory). The guard then stops the server and all its
+descendants. It is started by `hindmost.targets.warden` as a plain file, imports the standard library only,
+and speaks JSON lines: one request on standard input (see ``Request`` there), events on standard output.
+
+::
+
+    Hindmost ──control pipe──> guard ──fork, exec──> server ──fork──> workers, daemons
+             <──report pipe───   │   <── orphans are adopted by the guard (child subreaper)
+             <····pidfd·······───┘
+
+What it promises
+    - End of file on the control pipe, the end of Hindmost's process (pidfd, in case a stray fork kept the
+      pipe open), ``SIGTERM`` or ``stop``: the server is stopped as its target says, and after the timeout
+      everything that descends from the guard gets ``SIGKILL`` until ``wait`` says that no child is left.
+    - Between start and stop it sleeps in one ``poll`` without a timeout: no wake-up during a measurement.
+    - It has its own session, so a terminal's Ctrl-C reaches Hindmost only; the server has its own process
+      group.
+
+What it cannot promise
+    If the guard itself is killed with ``SIGKILL``, the server gets its stop signal through
+    ``PR_SET_PDEATHSIG``. The kernel clears that setting when the server changes its credentials
+    (``prctl(2)``), so a server that drops privileges by itself survives (with ``user`` in the target file the
+    guard drops them first, and it does not); Hindmost, if it lives, then ends the server's process group.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_CHILD_SUBREAPER = 1, 15, 36
+LOG_TAIL_BYTES = 4096
+KILL_PATIENCE_S = 10.0  # how long to insist with SIGKILL; a process in uninterruptible sleep may outlast it
+
+
+def parents() -> dict[int, int]:
+    """Map every visible process to its parent; those that have ended and wait to be reaped are left out.
+
+    ``/proc/*/task/*/children`` would be shorter but exists only under ``CONFIG_PROC_CHILDREN``.
+    """
+    found = {}
+    for entry in os.listdir("/proc"):  # noqa: PTH208 (half the system calls of Path.iterdir)
+        if entry.isdigit():
+            # After the last ')' (a name may hold spaces and brackets): state, parent (proc(5)).
+            with contextlib.suppress(OSError, ValueError):
+                stat = Path(f"/proc/{entry}/stat").read_bytes()
+                state, parent = stat.rpartition(b")")[2].split()[:2]
+                if state not in (b"Z", b"X"):
+                    found[int(entry)] = int(parent)
+    return found
+
+
+def descendants(root: int) -> list[int]:
+    """All processes below `root`, nearest first, without `root` itself."""
+    children: dict[int, list[int]] = {}
+    for pid, parent in parents().items():
+        children.setdefault(parent, []).append(pid)
+    found = list(children.get(root, []))
+    for pid in found:  # grows while it is walked
+        found.extend(children.get(pid, []))
+    return found
+
+
+def _prctl(option: int, value: int | ctypes.Array[ctypes.c_char]) -> None:
+    argument = ctypes.c_ulong(value) if isinstance(value, int) else value
+    if ctypes.CDLL(None, use_errno=True).prctl(option, argument, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def report(event: str, **fields: Any) -> None:  # noqa: ANN401 (whatever JSON can hold)
+    """Tell Hindmost; silently nothing when it is gone."""
+    with contextlib.suppress(OSError):
+        os.write(1, json.dumps({"event": event, **fields}).encode() + b"\n")
+
+
+class Control:
+    """The three things that can wake the guard: the control pipe, a signal, the end of Hindmost."""
+
+    def __init__(self, controller: int) -> None:
+        self.lines: list[bytes] = []
+        self._partial = b""
+        self._poll = select.poll()
+        self._poll.register(0, select.POLLIN)
+        self._wake, wake_in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        # Handlers, not SIG_IGN: an ignored signal would stay ignored in the server (signal(7)).
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(wake_in, warn_on_full_buffer=False)
+        self._poll.register(self._wake, select.POLLIN)
+        self.ended = False
+        try:
+            self._pidfd = os.pidfd_open(controller)
+            self._poll.register(self._pidfd, select.POLLIN)
+        except OSError as error:  # a kernel before 5.3 has no pidfd: the pipe alone must do
+            self._pidfd = -1
+            self.ended = error.errno == errno.ESRCH
+
+    def wait(self, seconds: float | None) -> None:
+        """Sleep until something happens, or for `seconds`; `ended` and `lines` then say what."""
+        for fd, _ in self._poll.poll(None if seconds is None else max(0, round(seconds * 1000))):
+            if fd == self._wake:
+                self.ended |= signal.SIGTERM in os.read(fd, 512)
+            elif fd == 0:
+                chunk = os.read(0, 65536)
+                *whole, self._partial = (self._partial + chunk).split(b"\n")
+                self.lines += whole
+                if not chunk:
+                    self._poll.unregister(0)
+                    self.ended = True
+            else:
+                self._poll.unregister(fd)
+                self.ended = True
+
+
+class Guard:
+    """One server: start it, wait, stop it with all that came from it."""
+
+    def __init__(self, request: dict[str, Any], control: Control) -> None:
+        self.request = request
+        self.control = control
+        self.main: int | None = None
+        self.main_running = False
+        self.children_left = False
+
+    def start(self) -> None:
+        """Start the server, on its processors, as its user, in its own process group."""
+        here = os.sched_getaffinity(0)
+        try:
+            if cpus := set(self.request["cpus"]):
+                os.sched_setaffinity(0, cpus)  # inherited by the server
+                if (granted := os.sched_getaffinity(0)) != cpus:  # the kernel drops those it does not allow
+                    raise OSError(f"of processors {sorted(cpus)} the kernel allows only {sorted(granted)}")
+            self.main = self._spawn(self.request["argv"], self.request["program"])
+        finally:
+            os.sched_setaffinity(0, here)
+        self.main_running = self.children_left = True
+        report("started", pid=self.main)
+
+    def _spawn(self, argv: list[str], program: str | None) -> int:
+        request, guard = self.request, os.getpid()
+
+        def die_with_guard() -> None:
+            # Runs after the change of user, which would clear it.
+            _prctl(PR_SET_PDEATHSIG, request["stop_signal"])
+            if os.getppid() != guard:
+                os._exit(1)
+
+        log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            server = subprocess.Popen(
+                argv,
+                executable=program,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=request["cwd"],
+                env=request["env"],
+                process_group=0,
+                preexec_fn=die_with_guard,
+                user=request["uid"],
+                group=request["gid"],
+                extra_groups=request["groups"],
+            )
+        finally:
+            os.close(log)
+        server.returncode = 0  # reaped by `reap`, not by Popen
+        return server.pid
+
+    def reap(self) -> None:
+        """Collect every child that ended; report the end of the server and of the last process."""
+        while self.children_left:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                self.children_left = False
+                report("gone")
+                return
+            if pid == 0:
+                return
+            if pid == self.main:
+                self.main_running = False
+                code = os.waitstatus_to_exitcode(status)
+                report("exited", code=code, log=self.log_tail())
+
+    def log_tail(self) -> str:
+        """The last few kilobytes that the server wrote."""
+        try:
+            with open(self.request["log"], "rb") as log:  # noqa: PTH123
+                log.seek(max(0, log.seek(0, os.SEEK_END) - LOG_TAIL_BYTES))
+                return log.read().decode(errors="replace")
+        except OSError:
+            return ""
+
+    def stop(self, *, patiently: bool) -> None:
+        """Ask, wait, then kill; ends when no child is left (or one cannot be killed)."""
+        deadline = time.monotonic() + (self.request["stop_timeout_s"] if patiently else 0.0)
+        if self.children_left and patiently:
+            self._ask()
+        orphans_asked = not self.main_running
+        while self.children_left and (left := deadline - time.monotonic()) > 0:
+            self.control.wait(left)
+            if b"kill" in self.control.lines:
+                break
+            self.reap()
+            if not self.main_running and not orphans_asked:  # the server went without its helpers
+                orphans_asked = True
+                self._signal_children()
+        forced = self.children_left
+        give_up = time.monotonic() + KILL_PATIENCE_S
+        while self.children_left and time.monotonic() < give_up:
+            for pid in descendants(os.getpid()):  # again and again: they may fork, and orphans come to us
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            self.control.wait(0.02)
+            self.reap()
+        report("stopped", forced=forced, left=descendants(os.getpid()) if self.children_left else [])
+
+    def _ask(self) -> None:
+        command = self.request["stop_argv"]
+        try:
+            if command and self.main_running:
+                self._spawn(command, None)
+                return
+        except (OSError, subprocess.SubprocessError) as error:
+            report("stop-command-failed", error=str(error))
+        self._signal_children()
+
+    def _signal_children(self) -> None:
+        if self.main_running and self.main is not None:
+            pids = [self.main]
+        else:  # it daemonised, or left helpers: their roots were adopted by the guard
+            pids = [pid for pid, parent in parents().items() if parent == os.getpid()]
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                os.kill(pid, self.request["stop_signal"])
+
+
+def _remove(folder: str | None) -> None:
+    if folder:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main(controller: int) -> int:
+    """Guard one server from its start to its end. `controller` is the process to outlive."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    _prctl(PR_SET_NAME, ctypes.create_string_buffer(b"hindmost-guard"))
+    os.chdir("/")
+    control = Control(controller)
+    while not control.lines and not control.ended:
+        control.wait(None)
+    if not control.lines:
+        return 0
+    request = json.loads(control.lines.pop(0))
+    guard = Guard(request, control)
+    try:
+        if not control.ended:
+            guard.start()
+            while not control.ended and not control.lines:
+                control.wait(None)
+                guard.reap()
+        guard.stop(patiently=b"kill" not in control.lines)
+    except (OSError, subprocess.SubprocessError) as error:
+        report("failed", error=str(error))
+        guard.stop(patiently=False)
+    finally:
+        _remove(request["remove"])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

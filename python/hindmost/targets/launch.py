@@ -1,0 +1,174 @@
+"""From a target's description to the request for its guard: folder, files, placeholders, program."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hindmost.errors import HindmostError, TargetError, UsageError
+from hindmost.targets.cpus import format_cpus, parse_cpus
+from hindmost.targets.placeholders import render
+from hindmost.targets.procfs import join_address
+from hindmost.targets.spec import TargetSpec
+from hindmost.targets.users import Account, account
+from hindmost.targets.warden import Request
+
+# Debian keeps servers here, and a user's PATH does not.
+_SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
+_ONLINE = Path("/sys/devices/system/cpu/online")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One start of a server, ready to go.
+
+    Attributes
+    ----------
+    request
+        For the guard, which removes ``request.remove``.
+    ready_argv
+        Command of the ready probe; empty for the other kinds.
+    """
+
+    request: Request
+    ready_argv: tuple[str, ...]
+    folder: Path
+
+
+def threads_for(spec: TargetSpec, cpus: Sequence[int] | None) -> int:
+    """Value of ``{threads}``: the file's, else the number of processors that the server may use."""
+    return spec.threads or len(cpus or os.sched_getaffinity(0))
+
+
+def prepare(spec: TargetSpec, *, cpus: Sequence[int] | None, port: int, log: Path | None) -> Launch:
+    """Make the folder of one start, write its files, and fill in the placeholders.
+
+    Raises
+    ------
+    TargetError
+        If the program is missing, the user cannot be switched to, or the folder cannot be made.
+    UsageError
+        If the target asks for a user or processors that do not exist.
+    """
+    who = account(spec)
+    _check_cpus(spec, cpus)
+    env = {**os.environ, **spec.env}
+    folder = _make_folder(spec, who)
+    try:
+        values: dict[str, object] = {
+            **spec.options,
+            "host": spec.host,
+            "port": port,
+            "address": join_address(spec.host, port),
+            "cpus": format_cpus(cpus or os.sched_getaffinity(0)),
+            "threads": threads_for(spec, cpus),
+            "dir": str(folder),
+            "here": str(spec.folder),
+            "python": sys.executable,
+            "options": spec.options,
+        }
+        env |= {name: render(text, values) for name, text in spec.env.items()}
+        argv = [render(text, values) for text in spec.command]
+        cwd = folder if spec.cwd is None else spec.folder / render(spec.cwd, values)
+        _write_files(spec, folder, values, who)
+        return Launch(
+            Request(
+                argv=argv,
+                program=find_program(spec, argv[0], env),
+                env=env,
+                cwd=str(cwd),
+                cpus=list(cpus or []),
+                log=str((log or folder / "server.log").absolute()),
+                remove=str(folder),
+                stop_signal=spec.stop.number,
+                stop_argv=[render(text, values) for text in spec.stop.command or []],
+                stop_timeout_s=spec.stop.timeout_s,
+                uid=who.uid if who else None,
+                gid=who.gid if who else None,
+                groups=who.groups if who else None,
+            ),
+            tuple(render(text, values) for text in spec.ready.command or []),
+            folder,
+        )
+    except OSError as error:
+        _discard(folder)
+        raise TargetError(f"cannot prepare {spec.name}: {error.filename}: {error.strerror}") from None
+    except HindmostError:
+        _discard(folder)
+        raise
+
+
+def find_program(spec: TargetSpec, name: str, env: Mapping[str, str]) -> str:
+    """Find the file that a command names: in PATH and the system's folders, or relative to the target file.
+
+    Raises
+    ------
+    TargetError
+        If it is missing or cannot be executed; the hint installs it where the package is known.
+    """
+    if "/" in name:
+        path = spec.folder / name
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path)
+        problem = "is not executable" if path.exists() else "does not exist"
+        raise TargetError(f"cannot start {spec.name}: {path} {problem}", hint=f"ls -l {path}")
+    found = shutil.which(name, path=f"{env.get('PATH', os.defpath)}:{_SYSTEM_PATH}")
+    if found is None:
+        hint = f"apt-get install {spec.package}" if spec.package else f"install {name}, or give its full path"
+        raise TargetError(f"cannot start {spec.name}: the program {name} is not installed", hint=hint)
+    return str(Path(found).absolute())
+
+
+def _check_cpus(spec: TargetSpec, cpus: Sequence[int] | None) -> None:
+    try:
+        online = parse_cpus(_ONLINE.read_text().strip())
+    except (OSError, ValueError):
+        return  # the guard sees what the kernel allows
+    if missing := sorted(set(cpus or []) - set(online)):
+        raise UsageError(
+            f"target {spec.name}: cpus = {format_cpus(cpus or [])}, "
+            f"but processor {format_cpus(missing)} is missing or offline; there are {format_cpus(online)}",
+            hint=f'cpus = "{format_cpus(os.sched_getaffinity(0))}" is what Hindmost itself may use',
+        )
+
+
+def _make_folder(spec: TargetSpec, who: Account | None) -> Path:
+    """Make a fresh folder that the server's user can reach and write."""
+    bases = [tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"]
+    if who is not None:  # it must get through every folder above
+        bases = [base for base in bases if all(_passable(path) for path in (Path(base), *Path(base).parents))]
+    for base in dict.fromkeys(bases):
+        try:
+            folder = Path(tempfile.mkdtemp(prefix=f"hindmost-{spec.protocol}-", dir=base))
+        except OSError:
+            continue
+        if who is not None:
+            os.chown(folder, who.uid, who.gid)
+        return folder
+    raise TargetError(
+        f"cannot make a temporary folder for {spec.name} in {', '.join(bases) or tempfile.gettempdir()}",
+        hint="df -h /tmp; or set TMPDIR to a folder with room",
+    )
+
+
+def _passable(folder: Path) -> bool:
+    return folder.is_dir() and bool(folder.stat().st_mode & 0o001)
+
+
+def _write_files(spec: TargetSpec, folder: Path, values: Mapping[str, object], who: Account | None) -> None:
+    for name, text in spec.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(render(text, values), encoding="utf-8")
+    if who is not None:
+        for path in folder.rglob("*"):
+            os.chown(path, who.uid, who.gid)
+
+
+def _discard(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,110 @@
+"""Free and taken TCP ports on this machine."""
+
+from __future__ import annotations
+
+import errno
+import random
+import re
+import socket
+from pathlib import Path
+
+from hindmost.errors import TargetError
+from hindmost.targets.procfs import join_address, port_holder
+
+_LOWEST = 10_240  # below live the well-known services
+_TRIES = 64
+_TAKEN = re.compile(r"address already in use|EADDRINUSE", re.IGNORECASE)
+
+
+def bind_error(host: str, port: int) -> int:
+    """Try to bind; 0 if the port is free, else the error number.
+
+    ``SO_REUSEADDR``, as servers set it: connections that linger in TIME_WAIT do not count as taken.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+            probe.listen(1)
+    except OSError as error:
+        return error.errno or errno.EINVAL
+    return 0
+
+
+def ephemeral_range() -> tuple[int, int]:
+    """First and last port that the kernel gives to outgoing connections (``ip(7)``)."""
+    try:
+        low, high = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+        return int(low), int(high)
+    except (OSError, ValueError):
+        return 32_768, 60_999
+
+
+def pick_free_port(host: str) -> int:
+    """Pick a free port below the ephemeral range.
+
+    A port that the kernel hands out for ``bind(0)`` comes from the ephemeral range: between our look and the
+    server's bind, one of our own outgoing connections may take it, and a client that polls it before the
+    server listens may connect to itself (simultaneous open, RFC 9293 section 3.5). Neither happens below it.
+
+    Raises
+    ------
+    TargetError
+        If `host` is no address of this machine.
+    """
+    low, _ = ephemeral_range()
+    if low - _LOWEST >= 1000:
+        draw = random.SystemRandom()
+        for _ in range(_TRIES):
+            port = draw.randrange(_LOWEST, low)
+            problem = bind_error(host, port)
+            if problem == 0:
+                return port
+            if problem == errno.EADDRNOTAVAIL:
+                break
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.bind((host, 0))
+            return int(probe.getsockname()[1])
+    except OSError as error:
+        raise TargetError(
+            f"cannot pick a free port on {host}: {error.strerror}",
+            hint="set port in the target file, or host to an address of this machine (ip address show)",
+        ) from None
+
+
+def refuse_taken_port(host: str, port: int) -> None:
+    """Refuse a port that somebody else listens on.
+
+    Raises
+    ------
+    TargetError
+        Says which process holds it, if it can be seen.
+    """
+    problem = bind_error(host, port)
+    if problem == errno.EADDRINUSE:
+        raise TargetError(taken_message(host, port), hint=taken_hint(port))
+    if problem == errno.EACCES:
+        raise TargetError(
+            f"port {port} on {host} is a privileged port and Hindmost does not run as root",
+            hint="set port to 1024 or more, or to 0 for a free one",
+        )
+
+
+def taken_message(host: str, port: int) -> str:
+    """Say that a port is taken and by whom."""
+    holder = port_holder(join_address(host, port))
+    who = holder or "a process that cannot be seen from here (another user or namespace)"
+    return f"port {port} on {host} is already taken by {who}"
+
+
+def taken_hint(port: int) -> str:
+    """What to do about it."""
+    return f"stop that process (ss -ltnp 'sport = :{port}' shows it), or set port = 0 for a free port"
+
+
+def says_taken(log: str) -> bool:
+    """Whether a server's log complains that its address is taken."""
+    return _TAKEN.search(log) is not None

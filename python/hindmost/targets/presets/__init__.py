@@ -1,0 +1,33 @@
+"""Servers that Hindmost knows how to start: one TOML file each, in this folder; a new one is a new preset."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from hindmost.errors import UsageError
+from hindmost.targets.names import nearest
+from hindmost.targets.spec import TargetSpec, parse_target_toml
+
+
+def preset_names() -> list[str]:
+    """All presets, in alphabetical order."""
+    found = (Path(entry.name) for entry in files(__name__).iterdir())
+    return sorted(path.stem for path in found if path.suffix == ".toml")
+
+
+def preset(name: str) -> TargetSpec:
+    """Return the preset called `name`.
+
+    Raises
+    ------
+    UsageError
+        If there is none; suggests the nearest and lists them all.
+    """
+    if name not in preset_names():
+        raise UsageError(
+            f"there is no preset {name!r}{nearest(name, preset_names())}",
+            hint=f"presets: {', '.join(preset_names())}",
+        )
+    text = (files(__name__) / f"{name}.toml").read_text(encoding="utf-8")
+    return parse_target_toml(text, f"preset {name}", Path.cwd())

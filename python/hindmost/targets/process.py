@@ -1,0 +1,244 @@
+"""Start a managed server, wait until it is ready, and stop it with all that came from it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from hindmost.errors import TargetError
+from hindmost.targets import ports, probe
+from hindmost.targets.launch import prepare
+from hindmost.targets.procfs import join_address, listeners, process_tree
+from hindmost.targets.spec import Protocol, TargetSpec
+from hindmost.targets.warden import ExitReport, Warden
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.05
+_PROBE_PATIENCE_S = 1.0
+_LOG_LINES = 12
+
+
+class _PortLost(Exception):
+    """Somebody took the port between our look and the server's bind; `failure` says it for people."""
+
+    def __init__(self, failure: TargetError) -> None:
+        super().__init__()
+        self.failure = failure
+
+
+class ManagedServer:
+    """One start of a server: a context manager that leaves nothing behind, even after ``kill -9``.
+
+    Parameters
+    ----------
+    spec : TargetSpec
+        What to start.
+    cpus : sequence of int, optional
+        Processors to bind it to; default: those of `spec`, else any.
+    log : Path, optional
+        File that takes the server's output; default: in its temporary folder, gone with it.
+    ready_timeout_s : float, optional
+        Default: that of `spec`.
+
+    Attributes
+    ----------
+    command : tuple of str
+        The start command with its placeholders filled in.
+    server_version : str
+        What the server says it is; empty unless the ready probe's kind is ``protocol``.
+
+    Raises
+    ------
+    TargetError
+        From `start`: shows the command, how it ended and its last words.
+
+    Examples
+    --------
+    >>> from hindmost.targets import ManagedServer, preset
+    >>> with ManagedServer(preset("memcached"), cpus=[0]) as server:  # doctest: +SKIP
+    ...     print(server.address, server.server_version)
+    127.0.0.1:20417 1.6.18
+    """
+
+    def __init__(
+        self,
+        spec: TargetSpec,
+        *,
+        cpus: Sequence[int] | None = None,
+        log: Path | None = None,
+        ready_timeout_s: float | None = None,
+    ) -> None:
+        self.spec = spec
+        self.cpus = tuple(cpus if cpus is not None else spec.cpus or ())
+        self.log = log
+        self.ready_timeout_s = spec.ready.timeout_s if ready_timeout_s is None else ready_timeout_s
+        self.command: tuple[str, ...] = ()
+        self.server_version = ""
+        self.ready_after_s = math.nan
+        self._port = spec.port
+        self._warden: Warden | None = None
+
+    @property
+    def protocol(self) -> Protocol:
+        """What the server speaks."""
+        return self.spec.protocol
+
+    @property
+    def port(self) -> int:
+        """TCP port of this start."""
+        return self._port
+
+    @property
+    def address(self) -> str:
+        """``IP:PORT`` of this start."""
+        return join_address(self.spec.host, self._port)
+
+    @property
+    def pid(self) -> int:
+        """The process that the start command became."""
+        return self._started().pid or 0
+
+    @property
+    def guard_pid(self) -> int:
+        """The guard, which idles beside the server."""
+        return self._started().guard_pid
+
+    def pids(self) -> list[int]:
+        """All processes of the server: also workers, and those that turned themselves into daemons."""
+        return process_tree(self._started().guard_pid)[1:]
+
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self._warden is not None and self._warden.alive()
+
+    def exit_report(self) -> ExitReport | None:
+        """How it ended; None while it runs."""
+        warden = self._started()
+        return None if warden.alive() else warden.exit_report()
+
+    def start(self) -> Self:
+        """Start it and wait until it is ready; on any failure nothing is left behind."""
+        if self._warden is not None:
+            raise RuntimeError("a ManagedServer starts once; make a new one for the next run")
+        if self.spec.port:
+            ports.refuse_taken_port(self.spec.host, self.spec.port)
+            attempts = 1
+        else:
+            attempts = 2
+        for attempt in range(1, attempts + 1):
+            self._port = self.spec.port or ports.pick_free_port(self.spec.host)
+            try:
+                self._start_once()
+                return self
+            except _PortLost as lost:
+                if attempt == attempts:
+                    raise lost.failure from None
+        raise AssertionError("unreachable")
+
+    def _start_once(self) -> None:
+        launch = prepare(self.spec, cpus=self.cpus or None, port=self._port, log=self.log)
+        self.command = tuple(launch.request.argv)
+        began = time.monotonic()
+        self._warden = Warden(launch.request)
+        try:
+            self._wait_until_ready(launch.ready_argv, began)
+        except BaseException:
+            self._warden.stop(patiently=False)
+            raise
+        self.ready_after_s = time.monotonic() - began
+
+    def _wait_until_ready(self, ready_argv: Sequence[str], began: float) -> None:
+        warden = self._started()
+        deadline = began + self.ready_timeout_s
+        pause = _FIRST_PAUSE_S
+        while True:
+            if not warden.alive():
+                raise self._died()
+            problem = self._probe(ready_argv, min(_PROBE_PATIENCE_S, max(0.01, deadline - time.monotonic())))
+            if problem is None:
+                self._check_owner()
+                return
+            if isinstance(problem, probe.WrongProtocol):
+                self._check_owner()
+                raise self._failure(f"answers, but not in its protocol: {problem.message}", problem.hint)
+            if time.monotonic() >= deadline:
+                raise self._failure(
+                    f"was not ready within {self.ready_timeout_s:g} s; its last probe: {problem.message}",
+                    "raise ready.timeout_s in the target file, or see the server's log",
+                )
+            warden.pump(pause)  # sleeps, but wakes at once when the server ends
+            pause = min(pause * 1.5, _LONGEST_PAUSE_S)
+
+    def _probe(self, ready_argv: Sequence[str], patience_s: float) -> TargetError | None:
+        try:
+            match self.spec.ready.kind:
+                case "protocol":
+                    self.server_version = probe.identify(
+                        self.address, self.spec.protocol, patience_s, path=self.spec.path
+                    )
+                case "tcp":
+                    probe.accepts(self.address, patience_s)
+                case "command":
+                    _run_probe(ready_argv, self.spec, self.ready_timeout_s)
+        except TargetError as error:
+            return error
+        return None
+
+    def _check_owner(self) -> None:
+        """Make sure that it was our server that answered, not one that took the port first."""
+        holders = listeners(self.address)
+        if holders and not set(holders) & set(self.pids()):
+            raise _PortLost(self._port_taken())
+
+    def _died(self) -> Exception:
+        report = self._started().exit_report()
+        failure = self._failure(f"{report.describe()} before it was ready", "run the command by hand")
+        if not ports.says_taken(report.log):
+            return failure
+        held = ports.bind_error(self.spec.host, self._port) != 0  # else it wanted another port beside ours
+        return _PortLost(self._port_taken() if held else failure)
+
+    def _port_taken(self) -> TargetError:
+        message = ports.taken_message(self.spec.host, self._port)
+        return TargetError(f"{self.spec.name} cannot start: {message}", hint=ports.taken_hint(self._port))
+
+    def _failure(self, what: str, hint: str | None) -> TargetError:
+        report = self._started().stop(patiently=False)
+        lines = report.log.splitlines()[-_LOG_LINES:]
+        log = "its last words:\n  " + "\n  ".join(lines) if lines else "it wrote nothing"
+        return TargetError(f"{self.spec.name} {what}\ncommand: {shlex.join(self.command)}\n{log}", hint=hint)
+
+    def stop(self, *, patiently: bool = True) -> ExitReport:
+        """Stop it with all its descendants (`patiently`: as the target says, killing after its timeout)."""
+        return self._started().stop(patiently=patiently)
+
+    def _started(self) -> Warden:
+        if self._warden is None:
+            raise RuntimeError("the server was not started")
+        return self._warden
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _run_probe(argv: Sequence[str], spec: TargetSpec, timeout_s: float) -> None:
+    try:
+        done = subprocess.run(argv, capture_output=True, cwd=spec.folder, timeout=timeout_s, check=False)
+    except subprocess.TimeoutExpired:
+        raise TargetError(f"{argv[0]} did not end within {timeout_s:g} s") from None
+    except OSError as error:
+        raise TargetError(f"cannot run {argv[0]}: {error.strerror}") from None
+    if done.returncode != 0:
+        words = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()
+        last = f": {words[-1][:200]}" if words else ""
+        raise TargetError(f"{shlex.join(argv)} exited with status {done.returncode}{last}")

@@ -1,0 +1,171 @@
+"""What ``/proc`` tells about servers on this machine: who listens on a port, trees, processors, CPU time.
+
+Only what the caller may read: another user's processes stay unknown (None) unless Hindmost runs as root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+from hindmost.targets.guard import descendants, parents
+
+_LISTEN = "0A"  # TCP_LISTEN in include/net/tcp_states.h
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Take ``host:port`` or ``[host]:port`` apart.
+
+    Examples
+    --------
+    >>> split_address("[::1]:6379")
+    ('::1', 6379)
+    """
+    host, _, port = address.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def join_address(host: str, port: int) -> str:
+    """Put host and port together, with brackets around an IPv6 address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _packed(host: str) -> bytes:
+    """IP address as 4 bytes, or 16 unless it is an IPv4 address inside IPv6."""
+    if ":" not in host:
+        return socket.inet_pton(socket.AF_INET, host)
+    raw = socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
+    return raw[12:] if raw.startswith(bytes(10) + b"\xff\xff") else raw
+
+
+def decode_hex_address(text: str) -> bytes:
+    """Undo the kernel's hexadecimal: 32-bit words in the machine's byte order (``proc_pid_net(5)``, tcp)."""
+    words = (int(text[i : i + 8], 16) for i in range(0, len(text), 8))
+    raw = b"".join(struct.pack("=I", word) for word in words)
+    return raw[12:] if len(raw) == 16 and raw.startswith(bytes(10) + b"\xff\xff") else raw
+
+
+def listening_inodes(host: str, port: int, proc: Path = Path("/proc")) -> set[str]:
+    """Inodes of the sockets that accept connections to this address, on it or on a wildcard address."""
+    wanted = {_packed(host), bytes(16), bytes(4)}
+    if len(_packed(host)) == 16:
+        wanted.remove(bytes(4))
+    found = set()
+    for table in ("net/tcp", "net/tcp6"):
+        with contextlib.suppress(OSError):
+            for line in (proc / table).read_text().splitlines()[1:]:
+                fields = line.split()
+                local, _, local_port = fields[1].rpartition(":")
+                here = fields[3] == _LISTEN and int(local_port, 16) == port
+                if here and decode_hex_address(local) in wanted:
+                    found.add(fields[9])
+    return found
+
+
+def _holds(pid: int, links: set[str]) -> bool:
+    with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as descriptors:
+        for descriptor in descriptors:
+            with contextlib.suppress(OSError):
+                if os.readlink(descriptor.path) in links:  # noqa: PTH115 (thousands of them: no Path each)
+                    return True
+    return False
+
+
+def is_local(host: str) -> bool:
+    """Whether `host` (an IP address) belongs to this machine: the kernel lets us bind to it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((host, 0))
+    except OSError:
+        return False
+    return True
+
+
+def listeners(address: str) -> list[int]:
+    """Processes that hold a listening socket for `address` (``IP:PORT``); empty if none can be seen."""
+    host, port = split_address(address)
+    links = {f"socket:[{inode}]" for inode in listening_inodes(host, port)}
+    return sorted(pid for pid in parents() if _holds(pid, links)) if links else []
+
+
+def local_owner(address: str) -> int | None:
+    """Find the process that serves `address`, if it is on this machine and may be looked at.
+
+    Parameters
+    ----------
+    address : str
+        ``IP:PORT``; IPv6 in brackets.
+
+    Returns
+    -------
+    int or None
+        The topmost process of those that share the socket (nginx: the master). None for another machine,
+        another user's server when not root, or a server in another network namespace.
+    """
+    host, _ = split_address(address)
+    if not is_local(host):
+        return None
+    holders = listeners(address)
+    up = parents()
+    return next((pid for pid in holders if up.get(pid) not in holders), None)
+
+
+def process_tree(pid: int) -> list[int]:
+    """`pid` and all its descendants."""
+    return [pid, *descendants(pid)]
+
+
+def process_name(pid: int) -> str:
+    """Name of a process (15 characters at most), or ``?``."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip() or "?"
+    except OSError:
+        return "?"
+
+
+def port_holder(address: str) -> str | None:
+    """Name and number of the process that listens on `address`, for messages; None if it cannot be seen."""
+    holders = listeners(address)
+    if not holders:
+        return None
+    up = parents()
+    top = next((pid for pid in holders if up.get(pid) not in holders), holders[0])
+    return f"{process_name(top)} (process {top})"
+
+
+def cpu_affinity(pid: int) -> list[int]:
+    """Processors that any thread of `pid` may run on, sorted.
+
+    Raises
+    ------
+    ProcessLookupError
+        If the process has ended.
+    """
+    found: set[int] = set()
+    with contextlib.suppress(FileNotFoundError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(ProcessLookupError):
+                found |= os.sched_getaffinity(int(task.name))
+    if not found:
+        raise ProcessLookupError(errno.ESRCH, f"process {pid} has ended")
+    return sorted(found)
+
+
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """CPU time that these processes have used so far, in seconds (user and system, all threads).
+
+    The kernel gives it in ticks of 10 ms (``proc(5)``): over a run of ten seconds, one part in a thousand.
+    Processes that have ended count as zero.
+    """
+    ticks = 0
+    for pid in pids:
+        with contextlib.suppress(OSError, IndexError):
+            fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,205 @@
+"""What TARGET on the command line means: a running server, a preset, or a target file."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import parse_qsl
+
+from hindmost.errors import TargetError, UsageError
+from hindmost.targets.names import nearest
+from hindmost.targets.presets import preset, preset_names
+from hindmost.targets.procfs import join_address
+from hindmost.targets.spec import PROTOCOLS, Protocol, TargetSpec, load_target_file
+
+DEFAULT_PORTS: dict[Protocol, int] = {"memcached": 11211, "redis": 6379, "http": 80}
+_FORMS = "memcached://HOST:PORT, redis://HOST:PORT, http://HOST:PORT/PATH, a preset, or a .toml file"
+
+
+@dataclass(frozen=True)
+class Attached:
+    """A running server that Hindmost sends requests to and never starts or stops.
+
+    Attributes
+    ----------
+    name
+        What the user wrote.
+    host, port
+        As written; the port defaults to the protocol's own.
+    path
+        What is fetched (http), else ``"/"``.
+    addresses
+        ``IP:PORT`` for every address of the host, IPv4 first.
+    """
+
+    name: str
+    protocol: Protocol
+    host: str
+    port: int
+    path: str
+    addresses: tuple[str, ...]
+    managed: Literal[False] = False
+
+    @property
+    def address(self) -> str:
+        """The first of `addresses`."""
+        return self.addresses[0]
+
+
+@dataclass(frozen=True)
+class Managed:
+    """A server that Hindmost starts and restarts itself, from a preset or a target file."""
+
+    name: str
+    protocol: Protocol
+    spec: TargetSpec
+    source: str
+    managed: Literal[True] = True
+
+    @property
+    def path(self) -> str:
+        """What is fetched (http), else ``"/"``."""
+        return self.spec.path
+
+
+def parse_target(text: str) -> Attached | Managed:
+    """Find out what TARGET means; a host name is resolved, nothing is connected or started.
+
+    Parameters
+    ----------
+    text : str
+        A URL (memcached, redis, http), a preset, or the path of a target file; the latter two with options:
+        ``memcached?memory_mib=1024``.
+
+    Raises
+    ------
+    UsageError
+        If it is none of these, or its port, path or options are wrong.
+    TargetError
+        If the host's name cannot be resolved.
+    """
+    text = text.strip()
+    if not text:
+        raise UsageError("no target is named", hint=f"TARGET is {_FORMS}")
+    scheme, found, rest = text.partition("://")
+    if found:
+        return _attached(text, scheme.lower(), rest)
+    name, _, query = text.partition("?")
+    if name in preset_names():
+        spec, source = preset(name), f"preset {name}"
+    elif name.endswith(".toml") or Path(name).is_file():
+        spec, source = load_target_file(name), name
+    else:
+        raise _unknown(name)
+    if query:
+        spec = spec.with_options(_options(text, query))
+    return Managed(spec.name, spec.protocol, spec, source)
+
+
+def _unknown(name: str) -> UsageError:
+    host, _, port = name.rpartition(":")
+    if host and port.isdigit():
+        by_port: dict[int, str] = {number: scheme for scheme, number in DEFAULT_PORTS.items()}
+        likely = by_port.get(int(port), "memcached")
+        return UsageError(f"target {name!r} does not say its protocol", hint=f"write {likely}://{name}")
+    return UsageError(
+        f"target {name!r} is neither a preset, a file, nor a URL{nearest(name, preset_names())}",
+        hint=f"TARGET is {_FORMS}; presets: {', '.join(preset_names())}",
+    )
+
+
+def _options(text: str, query: str) -> dict[str, object]:
+    options: dict[str, object] = {}
+    for part in query.split("&"):
+        name, found, value = part.partition("=")
+        if not found or not name:
+            raise UsageError(f"option {part!r} in target {text!r} is not NAME=VALUE")
+        if name in options:
+            raise UsageError(f"option {name!r} is given twice in target {text!r}")
+        (_, plain), *_ = parse_qsl(f"x={value}", keep_blank_values=True, separator="\n")
+        try:
+            options[name] = json.loads(plain)
+        except ValueError:
+            options[name] = plain
+    return options
+
+
+def _attached(text: str, scheme: str, rest: str) -> Attached:
+    protocol = next((known for known in PROTOCOLS if known == scheme), None)
+    if protocol is None:
+        if scheme in ("https", "rediss", "memcacheds"):
+            raise UsageError(
+                f"target {text!r} asks for TLS, which Hindmost does not speak yet",
+                hint="measure the plain port",
+            )
+        raise UsageError(f"unknown protocol {scheme!r} in target {text!r}{nearest(scheme, PROTOCOLS)}")
+    match = re.match(r"([^/?#]*)([^#]*)(#.*)?$", rest, re.DOTALL)
+    assert match is not None
+    authority, path, fragment = match[1], match[2], match[3]
+    if "@" in authority:
+        raise UsageError(
+            f"target {scheme}://...@{authority.rpartition('@')[2]} holds a user or password; "
+            "Hindmost does not log in yet",
+            hint="measure a server without authentication",
+        )
+    if fragment:
+        raise UsageError(f"target {text!r} holds a fragment ({fragment}), which is never sent")
+    if protocol != "http" and path not in ("", "/"):
+        raise UsageError(f"target {text!r}: {protocol} has no path", hint=f"write {scheme}://{authority}")
+    if protocol == "http" and (not path.isascii() or re.search(r"[\x00-\x20\x7f]", path)):
+        raise UsageError(f"target {text!r}: the path holds a character that must be written as %XX")
+    if path.startswith("?"):
+        path = "/" + path
+    host, port = _host_and_port(text, authority, DEFAULT_PORTS[protocol])
+    return Attached(text, protocol, host, port, path or "/", resolve_host(host, port))
+
+
+def _host_and_port(text: str, authority: str, default: int) -> tuple[str, int]:
+    if authority.startswith("["):
+        match = re.fullmatch(r"\[([^\]]*)\](?::(.*))?", authority)
+        if match is None:
+            raise UsageError(f"target {text!r}: write an IPv6 address as [ADDRESS]:PORT")
+        host, port = match[1], match[2]
+        try:
+            socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
+        except OSError:
+            raise UsageError(f"target {text!r}: {host!r} is not an IPv6 address") from None
+    elif authority.count(":") > 1:
+        raise UsageError(f"target {text!r}: an IPv6 address needs brackets", hint="write [ADDRESS]:PORT")
+    else:
+        host, colon, after = authority.partition(":")
+        port = after if colon else None
+    if not host:
+        raise UsageError(f"target {text!r} names no host", hint="write 127.0.0.1 for this machine")
+    if port is None:
+        return host, default
+    if not re.fullmatch(r"[0-9]{1,9}", port) or not 1 <= int(port) <= 65535:
+        raise UsageError(f"target {text!r}: port {port!r} is not in 1..65535", hint=f"default: {default}")
+    return host, int(port)
+
+
+def resolve_host(host: str, port: int) -> tuple[str, ...]:
+    """Every ``IP:PORT`` of a host, IPv4 first (most servers listen there), without repetition.
+
+    Raises
+    ------
+    TargetError
+        If the name cannot be resolved.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise TargetError(f"cannot resolve host {host!r}: {reason}", hint=f"getent hosts {host}") from None
+    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
+    scoped = (_with_scope(str(address[0]), address) for *_, address in found)
+    return tuple(dict.fromkeys(join_address(ip, port) for ip in scoped))
+
+
+def _with_scope(ip: str, address: tuple[object, ...]) -> str:
+    """Keep the zone of a link-local address (RFC 4007): without it the address cannot be connected."""
+    return f"{ip}%{address[3]}" if len(address) == 4 and address[3] and "%" not in ip else ip

@@ -1,0 +1,303 @@
+"""What a target file may say: pydantic models, their checks, and the JSON schema made from them.
+
+``python -m hindmost.targets.spec > schemas/target.schema.json`` writes the schema.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import signal as signals
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from hindmost.errors import UsageError
+from hindmost.targets import placeholders
+from hindmost.targets.cpus import parse_cpus
+from hindmost.targets.names import nearest
+
+Protocol = Literal["memcached", "redis", "http"]
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+
+MAX_TARGET_FILE_BYTES = 1 << 20
+_OPTION_NAME = r"^[a-z][a-z0-9_]*$"
+
+Cpus = Annotated[list[int], BeforeValidator(parse_cpus, json_schema_input_type=str | list[int])]
+Argv = Annotated[list[str], Field(min_length=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ReadyProbe(_Strict):
+    """How Hindmost sees that the server is ready."""
+
+    kind: Literal["protocol", "tcp", "command"] = Field(
+        default="protocol",
+        description="protocol: the server answers in its protocol; tcp: it accepts a connection; "
+        "command: the command exits with status 0",
+    )
+    timeout_s: float = Field(
+        default=10.0, gt=0, le=3600, description="seconds until the start counts as failed"
+    )
+    command: Argv | None = Field(default=None, description="for kind command: program and arguments")
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.kind == "command" and self.command is None:
+            raise ValueError('kind = "command" needs a command')
+        if self.kind != "command" and self.command is not None:
+            raise ValueError(f'command is given, but kind = "{self.kind}" does not use it')
+        return self
+
+
+class Stop(_Strict):
+    """How the server is asked to stop; after the timeout it is killed with all its descendants."""
+
+    signal: str = Field(default="TERM", description="signal sent to the server, such as TERM, INT or QUIT")
+    command: Argv | None = Field(
+        default=None, description="command that stops the server, instead of a signal"
+    )
+    timeout_s: float = Field(default=5.0, ge=0, le=3600, description="seconds until it is killed")
+
+    @field_validator("signal")
+    @classmethod
+    def _known_signal(cls, value: str) -> str:
+        name = value.upper().removeprefix("SIG")
+        known = [s.name.removeprefix("SIG") for s in signals.Signals]
+        if name not in known:
+            raise ValueError(f"unknown signal{nearest(name, known)}")
+        return name
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.command is not None and "signal" in self.model_fields_set:
+            raise ValueError("both signal and command are given; choose one")
+        return self
+
+    @property
+    def number(self) -> int:
+        """The signal as a number."""
+        return signals.Signals[f"SIG{self.signal}"].value
+
+
+class TargetSpec(_Strict):
+    """A server that Hindmost starts, restarts and stops itself."""
+
+    name: str = Field(min_length=1, max_length=80, description="what reports call the target")
+    protocol: Protocol = Field(description="what the server speaks")
+    command: Argv = Field(
+        description="program and arguments; must stay in the foreground or exit with status 0"
+    )
+    host: str = Field(default="127.0.0.1", description="IP address the server listens on")
+    port: int = Field(default=0, ge=0, le=65535, description="TCP port; 0: a free one, picked at each start")
+    path: str = Field(default="/", description="for http: what is fetched to see that the server is ready")
+    env: dict[str, str] = Field(default={}, description="environment variables, beside the inherited ones")
+    cwd: str | None = Field(
+        default=None, description="working folder, relative to the target file; default {dir}"
+    )
+    cpus: Cpus | None = Field(
+        default=None, description='processors the server is bound to: "0-3,5" or [0, 1, 2, 3, 5]'
+    )
+    threads: int | None = Field(
+        default=None, ge=1, le=8192, description="value of {threads}; default: number of cpus"
+    )
+    ready: ReadyProbe = ReadyProbe()
+    stop: Stop = Stop()
+    files: dict[str, str] = Field(default={}, description="text files written into {dir} before the start")
+    user: str | None = Field(default=None, description="user the server runs as; needs root")
+    user_if_root: str | None = Field(
+        default=None, description="user the server runs as if Hindmost runs as root; else nothing changes"
+    )
+    package: str | None = Field(
+        default=None, description="Debian package of the program, for the hint when it is missing"
+    )
+    options: dict[Annotated[str, Field(pattern=_OPTION_NAME)], Any] = Field(
+        default={}, description="further placeholders and their values; TARGET?name=value overrides one"
+    )
+
+    _folder: Path = PrivateAttr(default_factory=Path.cwd)
+
+    @property
+    def folder(self) -> Path:
+        """Folder that relative paths start from: the target file's."""
+        return self._folder
+
+    @field_validator("host")
+    @classmethod
+    def _ip_address(cls, value: str) -> str:
+        try:
+            address = ipaddress.ip_address(value)
+        except ValueError:
+            raise ValueError('not an IP address; write "127.0.0.1" or "::1"') from None
+        if address.is_unspecified:
+            raise ValueError(f'{value} means "all addresses"; write the one that requests go to')
+        return str(address)
+
+    @field_validator("path")
+    @classmethod
+    def _http_path(cls, value: str) -> str:
+        if not value.startswith("/") or not value.isascii() or any(c <= " " for c in value):
+            raise ValueError("must start with / and hold no spaces")
+        return value
+
+    @field_validator("files")
+    @classmethod
+    def _inside_dir(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            path = PurePosixPath(name)
+            if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
+                raise ValueError(f"{name!r} must be a path inside {{dir}}")
+        return value
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if clash := sorted(set(self.options) & set(placeholders.BUILT_IN)):
+            raise ValueError(f"options.{clash[0]} is already a placeholder with a meaning of its own")
+        known = [*placeholders.BUILT_IN, *self.options]
+        texts = self.texts()
+        for key, text in texts.items():
+            try:
+                placeholders.check(text, known)
+            except ValueError as error:
+                raise ValueError(f"{key}: {error}") from None
+        everywhere = set().union(*(placeholders.used(text) for text in texts.values()))
+        if self.port == 0 and not everywhere & {"port", "address"}:
+            raise ValueError(
+                "port = 0 picks a free port, but neither {port} nor {address} tells the server which; "
+                "use one in command, env or files, or set port to the server's own"
+            )
+        if self.user is not None and self.user_if_root is not None:
+            raise ValueError("both user and user_if_root are given; choose one")
+        if self.path != "/" and self.protocol != "http":
+            raise ValueError(f'path is for protocol = "http", not "{self.protocol}"')
+        return self
+
+    def texts(self) -> dict[str, str]:
+        """Every text that may hold placeholders, by its key."""
+        found = {f"command[{i}]": text for i, text in enumerate(self.command)}
+        found |= {f"env.{name}": text for name, text in self.env.items()}
+        found |= {f"files.{name}": text for name, text in self.files.items()}
+        found |= {f"ready.command[{i}]": text for i, text in enumerate(self.ready.command or [])}
+        found |= {f"stop.command[{i}]": text for i, text in enumerate(self.stop.command or [])}
+        return found | ({} if self.cwd is None else {"cwd": self.cwd})
+
+    def with_options(self, changes: Mapping[str, object]) -> TargetSpec:
+        """Return a copy with some options changed.
+
+        Raises
+        ------
+        UsageError
+            If the target has no such option; suggests the nearest.
+        """
+        for name in changes:
+            if name not in self.options:
+                known = f"it takes {', '.join(self.options)}" if self.options else "it takes none"
+                raise UsageError(
+                    f"target {self.name} has no option {name!r}{nearest(name, self.options)}",
+                    hint=f"{known}; write {self.name}?NAME=VALUE",
+                )
+        return self.model_copy(update={"options": {**self.options, **changes}})
+
+
+def load_target_file(path: str | Path) -> TargetSpec:
+    """Read and check a target file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file (see ``schemas/target.schema.json``).
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, is not TOML, or is wrong or contradictory: names file, key and value.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()[: MAX_TARGET_FILE_BYTES + 1] if path.is_file() else None
+    except OSError as error:
+        raise UsageError(f"cannot read target file {path}: {error.strerror}", hint=f"ls -l {path}") from None
+    if data is None:
+        what = "is not a file" if path.exists() else "does not exist"
+        raise UsageError(f"target file {path} {what}", hint="give a .toml file, a preset, or a URL")
+    if len(data) > MAX_TARGET_FILE_BYTES:
+        raise UsageError(
+            f"target file {path} is larger than {MAX_TARGET_FILE_BYTES} bytes: not a target file"
+        )
+    try:
+        return parse_target_toml(data.decode(), str(path), path.resolve().parent)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"target file {path} is not UTF-8 text (byte {error.start})") from None
+
+
+def parse_target_toml(text: str, where: str, folder: Path) -> TargetSpec:
+    """Check the text of a target file; `where` names it in messages, relative paths start from `folder`."""
+    try:
+        spec = TargetSpec.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"target file {where} is not TOML: {error}", hint="see examples/targets/") from None
+    except ValidationError as error:
+        problems = [_explain(problem) for problem in error.errors(include_url=False)]
+        head = f"target file {where}"
+        head += ": " if len(problems) == 1 else f", {len(problems)} problems:\n  "
+        raise UsageError(head + "\n  ".join(problems), hint="see examples/targets/") from None
+    spec._folder = folder
+    return spec
+
+
+_MODELS: dict[tuple[str, ...], type[BaseModel]] = {(): TargetSpec, ("ready",): ReadyProbe, ("stop",): Stop}
+
+
+def _explain(problem: Any) -> str:  # noqa: ANN401 (pydantic's ErrorDetails)
+    location = [str(part) for part in problem["loc"] if part != "[key]"]
+    key = ".".join(location)
+    if problem["type"] == "extra_forbidden":
+        model = _MODELS.get(tuple(location[:-1]))
+        return f"unknown key {key}{nearest(location[-1], model.model_fields if model else [])}"
+    if problem["type"] == "missing":
+        return f"{key} is missing"
+    message = problem["msg"].removeprefix("Value error, ")
+    value = problem["input"]
+    if isinstance(value, dict) or not key:  # a contradiction: the message names the keys itself
+        return f"{key}: {message}" if key else message
+    return f"{key} = {_short(value)}: {message}"
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON schema of target files."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "hindmost.target/1",
+        **TargetSpec.model_json_schema(),
+    }
+
+
+def json_schema_text() -> str:
+    """The schema as it is kept in ``schemas/target.schema.json``."""
+    return json.dumps(json_schema(), indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(json_schema_text())

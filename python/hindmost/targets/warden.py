@@ -1,0 +1,229 @@
+"""Hindmost's end of the guard: starts it, sends the request, reads what it reports."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import TargetError
+from hindmost.targets import guard
+
+# The guard needs this much beyond the server's own stop timeout: to insist with SIGKILL, and to remove files.
+GUARD_MARGIN_S = guard.KILL_PATIENCE_S + 5.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the guard is to run; crosses the control pipe as one JSON line.
+
+    Attributes
+    ----------
+    argv, program
+        The command and the executable file that it names.
+    log
+        File that takes the server's output (appended).
+    remove
+        Folder that the guard removes at the end, whatever happened to Hindmost.
+    stop_argv
+        Command that stops the server; empty: send `stop_signal`.
+    """
+
+    argv: Sequence[str]
+    program: str
+    env: Mapping[str, str]
+    cwd: str
+    cpus: Sequence[int]
+    log: str
+    remove: str | None
+    stop_signal: int
+    stop_argv: Sequence[str]
+    stop_timeout_s: float
+    uid: int | None = None
+    gid: int | None = None
+    groups: Sequence[int] | None = None
+
+
+@dataclass(frozen=True)
+class ExitReport:
+    """How a server ended.
+
+    Attributes
+    ----------
+    pid
+        The process that the start command became.
+    status
+        Exit status; negative: the signal that killed it (as in `subprocess`).
+    log
+        The last few kilobytes of its output.
+    expected
+        True when it ended because it was asked to.
+    forced
+        True when something had to be killed after the stop timeout.
+    left
+        Processes that could not be killed (uninterruptible sleep); nearly always empty.
+    """
+
+    pid: int | None
+    status: int | None
+    log: str
+    expected: bool = False
+    forced: bool = False
+    left: tuple[int, ...] = ()
+
+    def describe(self) -> str:
+        """Say in a few words how it ended, e.g. ``"was killed by SIGKILL"``."""
+        if self.status is None:
+            return "ended without a status"
+        if self.status < 0:
+            with contextlib.suppress(ValueError):
+                return f"was killed by {signal.Signals(-self.status).name}"
+            return f"was killed by signal {-self.status}"
+        return f"exited with status {self.status}"
+
+
+class Warden:
+    """One guard process and the server below it.
+
+    Parameters
+    ----------
+    request : Request
+        What to run. The guard starts it at once.
+
+    Raises
+    ------
+    TargetError
+        If the guard does not start, or reports that the server could not be started.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.pid: int | None = None
+        self.status: int | None = None
+        self.main_running = False
+        self.gone = False
+        self.log = ""
+        self.forced = False
+        self.left: tuple[int, ...] = ()
+        self._asked_to_stop = False
+        self._expected = False
+        self._stopped = False
+        self._failure: str | None = None
+        self._partial = b""
+        # A plain file with -I -S: standard library only, no site-packages, ready in about 40 ms.
+        self._guard = subprocess.Popen(
+            [sys.executable, "-I", "-S", guard.__file__, str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+        assert self._guard.stdout is not None
+        self._reports = self._guard.stdout.fileno()
+        self._poll = select.poll()
+        self._poll.register(self._reports, select.POLLIN)
+        try:
+            self._send(json.dumps(asdict(request)))
+            while self.pid is None and self._failure is None and not self._stopped:
+                self.pump(None)
+        except BaseException:
+            self.stop(patiently=False)
+            raise
+        if self.pid is None:
+            self.stop(patiently=False)
+            raise TargetError(f"cannot start {request.argv[0]}: {self._failure or 'its guard process ended'}")
+
+    @property
+    def guard_pid(self) -> int:
+        """Process id of the guard."""
+        return self._guard.pid
+
+    def pump(self, seconds: float | None) -> None:
+        """Read reports; returns when one came, or after `seconds` (None: as long as it takes)."""
+        if self._stopped:
+            return
+        if self._poll.poll(None if seconds is None else max(0, round(seconds * 1000))):
+            chunk = os.read(self._reports, 65536)
+            *lines, self._partial = (self._partial + chunk).split(b"\n")
+            for line in lines:
+                self._take(json.loads(line))
+            if not chunk:
+                self._stopped = True
+
+    def _take(self, report: dict[str, Any]) -> None:
+        match report["event"]:
+            case "started":
+                self.pid, self.main_running = report["pid"], True
+            case "exited":
+                self.status, self.log, self.main_running = report["code"], report["log"], False
+                self._expected = self._asked_to_stop
+            case "gone":
+                self.gone = True
+            case "stopped":
+                self.forced, self.left = report["forced"], tuple(report["left"])
+            case "failed":
+                self._failure = report["error"]
+
+    def alive(self) -> bool:
+        """Whether the server still runs; one that turned itself into a daemon (exit status 0) does."""
+        self.pump(0)
+        return not self._stopped and (self.main_running or (self.status == 0 and not self.gone))
+
+    def _send(self, line: str) -> None:
+        assert self._guard.stdin is not None
+        with contextlib.suppress(OSError):  # the guard is gone: the reports say so
+            self._guard.stdin.write(line.encode() + b"\n")
+            self._guard.stdin.flush()
+
+    def stop(self, *, patiently: bool = True) -> ExitReport:
+        """Stop the server and all its descendants; idempotent. Ctrl-C meanwhile kills it, then goes on."""
+        if self._guard.returncode is None:
+            self.pump(0)  # did it end by itself before it was asked?
+            self._asked_to_stop = True
+            try:
+                if patiently:
+                    self._finish("stop", self.request.stop_timeout_s)
+                else:
+                    self._finish("kill", 0.0)
+            except BaseException:
+                self._finish("kill", 0.0)
+                raise
+        return self.exit_report()
+
+    def _finish(self, word: str, timeout_s: float) -> None:
+        self._send(word)
+        deadline = time.monotonic() + timeout_s + GUARD_MARGIN_S
+        while not self._stopped and (left := deadline - time.monotonic()) > 0:
+            self.pump(left)
+        if not self._stopped:
+            self._guard.kill()
+        assert self._guard.stdin is not None
+        assert self._guard.stdout is not None
+        with contextlib.suppress(OSError):
+            self._guard.stdin.close()
+        self._guard.wait()
+        self._guard.stdout.close()
+        self._stopped = True
+        if self.main_running and self.pid is not None:
+            # The guard was killed: end the server's group ourselves.
+            with contextlib.suppress(OSError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self.main_running = False
+        if self.request.remove and Path(self.request.remove).exists():
+            import shutil
+
+            shutil.rmtree(self.request.remove, ignore_errors=True)
+
+    def exit_report(self) -> ExitReport:
+        """How the server ended; `status` is None while it runs."""
+        return ExitReport(self.pid, self.status, self.log, self._expected, self.forced, self.left)

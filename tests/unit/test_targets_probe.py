@@ -1,0 +1,155 @@
+"""Identity checks against scripted servers: each answer, and what is said about it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hindmost.errors import TargetError
+from hindmost.targets import first_answering, identify
+from hindmost.targets.probe import NotListening, NotReady, WrongProtocol, accepts, recognise
+from hindmost.targets.spec import Protocol
+
+
+@contextmanager
+def scripted(*replies: bytes, linger: bool = False, pieces: int = 1 << 20) -> Iterator[str]:
+    """A server that answers the n-th thing it reads with the n-th reply, then hangs up (or waits)."""
+    done = threading.Event()
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for reply in replies:
+                connection.recv(4096)
+                for start in range(0, len(reply), pieces):
+                    connection.sendall(reply[start : start + pieces])
+            if linger:
+                done.wait(10)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        done.set()
+        thread.join(10)
+
+
+INFO = b"$60\r\n# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nos:Lin\r\n"
+VALKEY = b"$51\r\n# Server\r\nredis_version:7.2.4\r\nvalkey_version:8.0.1\r\n"
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 1 << 20])
+@pytest.mark.parametrize(
+    ("protocol", "replies", "version"),
+    [
+        ("memcached", [b"VERSION 1.6.18\r\n"], "1.6.18"),
+        ("redis", [b"+PONG\r\n", INFO], "7.0.15"),
+        ("redis", [b"+PONG\r\n", VALKEY], "valkey 8.0.1"),
+        ("redis", [b"+PONG\r\n", b"-NOPERM no\r\n"], "unknown"),
+        ("http", [b"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nA: b\r\n\r\nx"], "nginx/1.22.1"),
+        ("http", [b"HTTP/1.0 204 No Content\r\n\r\n"], "HTTP/1.0"),
+        ("http", [b"HTTP/1.1 200 OK\r\nA: b\r\n\r\nServer: body"], "HTTP/1.1"),
+    ],
+)
+def test_a_right_server_is_identified_however_its_bytes_arrive(
+    protocol: Protocol, replies: list[bytes], version: str, pieces: int
+) -> None:
+    with scripted(*replies, pieces=pieces) as address:
+        assert identify(address, protocol, 5.0) == version
+
+
+@pytest.mark.parametrize(
+    ("protocol", "reply", "kind", "words"),
+    [
+        (
+            "memcached",
+            b"-ERR unknown command 'version'\r\n",
+            WrongProtocol,
+            ["-ERR", "looks like redis", "redis://"],
+        ),
+        ("memcached", b"HTTP/1.1 400 Bad Request\r\n\r\n", WrongProtocol, ["an HTTP server", "http://"]),
+        ("memcached", b"SSH-2.0-x\r\n", WrongProtocol, ["SSH"]),
+        ("memcached", b"\x15\x03\x01\x00\x02\x02\x28", WrongProtocol, ["TLS"]),
+        ("memcached", b"\xff\x00 garbage", WrongProtocol, [r"\xff\x00 garbage"]),
+        ("memcached", b"", WrongProtocol, ["without an answer"]),
+        ("redis", b"ERROR\r\n", WrongProtocol, ["looks like memcached", "memcached://"]),
+        ("redis", b"-NOAUTH Authentication required.\r\n", TargetError, ["refuses", "NOAUTH", "password"]),
+        ("redis", b"-LOADING Redis is loading\r\n", NotReady, ["LOADING"]),
+        ("http", b"-ERR wrong number of arguments\r\n", WrongProtocol, ["redis"]),
+        ("http", b"ERROR\r\n", WrongProtocol, ["memcached"]),
+        ("http", b"HTTP/1.1 503 Busy\r\n\r\n", NotReady, ["503"]),
+        ("http", b"HTTP/1.1 404 Not Found\r\n\r\n", TargetError, ["404", "every request would be an error"]),
+        ("http", b"HTTP/1.1 xyz\r\n\r\n", WrongProtocol, ["xyz"]),
+    ],
+)
+def test_a_wrong_server_is_told_by_what_it_answered(
+    protocol: Protocol, reply: bytes, kind: type[TargetError], words: list[str]
+) -> None:
+    with scripted(reply) as address, pytest.raises(kind) as caught:
+        identify(address, protocol, 5.0)
+    assert caught.value.exit_code == 1
+    said = f"{caught.value.message} {caught.value.hint}"
+    for word in [address, *words]:
+        assert word in said
+
+
+def test_a_silent_server_is_given_up_in_time() -> None:
+    began = time.monotonic()
+    with (
+        scripted(b"", linger=True) as address,
+        pytest.raises(TargetError, match=r"said nothing within 0\.2 s"),
+    ):
+        identify(address, "memcached", 0.2)
+    assert time.monotonic() - began < 5
+
+
+def test_a_server_that_stops_in_mid_reply_is_given_up_in_time() -> None:
+    with scripted(b"VERS", linger=True) as address, pytest.raises(WrongProtocol, match="VERS"):
+        identify(address, "memcached", 0.2)
+
+
+def test_an_endless_line_is_not_read_for_ever() -> None:
+    with scripted(b"x" * 200_000) as address, pytest.raises(TargetError):
+        identify(address, "memcached", 5.0)
+
+
+def test_a_refused_connection_says_that_nothing_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    with pytest.raises(NotListening, match="nothing listens on 127") as caught:
+        identify(address, "redis", 1.0)
+    assert "ss -ltn" in (caught.value.hint or "")
+
+
+def test_an_address_that_swallows_packets_is_given_up_in_time() -> None:
+    with pytest.raises(TargetError) as caught:
+        accepts("192.0.2.1:9", 0.2)  # TEST-NET-1 (RFC 5737): never routed
+    assert "192.0.2.1" in caught.value.message
+
+
+def test_the_first_address_that_answers_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        dead = f"127.0.0.1:{closed.getsockname()[1]}"
+    with scripted(b"VERSION 1\r\n") as address:
+        assert first_answering([dead, address], "memcached") == (address, "1")
+    with pytest.raises(NotListening):
+        first_answering([dead], "memcached")
+
+
+@pytest.mark.parametrize(
+    ("reply", "what"),
+    [
+        (b"220 mail.example ESMTP\r\n", "a mail or FTP server"),
+        (b"\x4a\x00\x00\x00\x0a8.0.36\x00", "MySQL"),
+        (b"<html>", "an HTTP server"),
+        (b"CLIENT_ERROR bad\r\n", "memcached"),
+        (b"?", None),
+    ],
+)
+def test_known_greetings_are_recognised(reply: bytes, what: str | None) -> None:
+    assert recognise(reply)[0] == what

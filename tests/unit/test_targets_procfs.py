@@ -1,0 +1,145 @@
+"""What /proc and ports tell, against sockets and processes of this test."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hindmost.errors import TargetError
+from hindmost.targets import ports
+from hindmost.targets.procfs import (
+    cpu_affinity,
+    cpu_seconds,
+    decode_hex_address,
+    is_local,
+    join_address,
+    listeners,
+    listening_inodes,
+    local_owner,
+    process_tree,
+    split_address,
+)
+
+
+@pytest.mark.skipif(sys.byteorder != "little", reason="the table is of a little-endian machine")
+@pytest.mark.parametrize(
+    ("text", "raw"),
+    [
+        ("0100007F", bytes([127, 0, 0, 1])),
+        ("00000000", bytes(4)),
+        ("00000000000000000000000001000000", bytes(15) + b"\x01"),
+        ("0000000000000000FFFF00000100007F", bytes([127, 0, 0, 1])),
+    ],
+)
+def test_kernel_addresses_are_decoded(text: str, raw: bytes) -> None:
+    assert decode_hex_address(text) == raw
+
+
+@pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 80), ("::1", 6379), ("fe80::1%eth0", 1)])
+def test_addresses_survive_splitting_and_joining(host: str, port: int) -> None:
+    assert split_address(join_address(host, port)) == (host, port)
+
+
+@pytest.mark.parametrize(
+    ("bound", "asked", "seen"),
+    [
+        ("127.0.0.1", "127.0.0.1", True),
+        ("0.0.0.0", "127.0.0.1", True),
+        ("127.0.0.2", "127.0.0.1", False),
+        ("::1", "::1", True),
+        ("::", "127.0.0.1", True),
+        ("::", "::1", True),
+        ("0.0.0.0", "::1", False),
+    ],
+)
+def test_the_owner_of_a_listening_port_is_found(bound: str, asked: str, seen: bool) -> None:
+    family = socket.AF_INET6 if ":" in bound else socket.AF_INET
+    if not is_local(asked):
+        pytest.skip(f"this machine has no {asked}")
+    with socket.socket(family, socket.SOCK_STREAM) as server:
+        server.bind((bound, 0))
+        address = join_address(asked, server.getsockname()[1])
+        assert local_owner(address) is None, "bound is not listening"
+        server.listen()
+        assert (local_owner(address) == os.getpid()) is seen
+        assert listeners(address) == ([os.getpid()] if seen else [])
+
+
+def test_another_machine_has_no_local_owner() -> None:
+    assert local_owner("192.0.2.1:80") is None
+
+
+def test_missing_tables_are_no_error(tmp_path: Path) -> None:
+    assert listening_inodes("127.0.0.1", 80, tmp_path) == set()
+
+
+def test_a_process_tree_holds_children_and_their_affinity() -> None:
+    script = "import subprocess,sys; subprocess.run(['sleep', '60'])"
+    child = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        while len(process_tree(child.pid)) < 2:
+            assert child.poll() is None
+        tree = process_tree(child.pid)
+        assert tree[0] == child.pid
+        assert cpu_affinity(child.pid) == sorted(os.sched_getaffinity(child.pid))
+        assert cpu_seconds(tree) >= 0.0
+        os.kill(tree[1], 9)
+    finally:
+        child.kill()
+        child.wait()
+    with pytest.raises(ProcessLookupError):
+        cpu_affinity(child.pid)
+    assert cpu_seconds([child.pid]) == 0.0
+
+
+def test_own_cpu_time_grows() -> None:
+    before = cpu_seconds([os.getpid()])
+    while cpu_seconds([os.getpid()]) == before:
+        sum(range(100_000))
+
+
+def test_a_free_port_lies_below_the_ephemeral_range_and_can_be_bound() -> None:
+    low, _ = ports.ephemeral_range()
+    port = ports.pick_free_port("127.0.0.1")
+    assert ports.bind_error("127.0.0.1", port) == 0
+    assert port < low or low < 11_240
+
+
+def test_a_machine_without_room_below_the_range_still_gets_a_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "ephemeral_range", lambda: (1024, 65535))
+    assert ports.pick_free_port("127.0.0.1") > 0
+
+
+def test_no_port_is_picked_on_an_address_of_another_machine() -> None:
+    with pytest.raises(TargetError, match=r"cannot pick a free port on 192\.0\.2\.1"):
+        ports.pick_free_port("192.0.2.1")
+
+
+def test_a_taken_port_is_refused_with_its_holder() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert ports.bind_error("127.0.0.1", port) == errno.EADDRINUSE
+        with pytest.raises(
+            TargetError, match=rf"port {port} .* already taken by .*process {os.getpid()}\)"
+        ) as caught:
+            ports.refuse_taken_port("127.0.0.1", port)
+    assert f":{port}" in (caught.value.hint or "")
+    ports.refuse_taken_port("127.0.0.1", port)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "failed to listen on TCP port 1: Address already in use",
+        "bind() failed (98: Address already in use)",
+        "EADDRINUSE",
+    ],
+)
+def test_servers_that_lost_the_port_are_recognised(log: str) -> None:
+    assert ports.says_taken(log)
+    assert not ports.says_taken("out of memory")

@@ -1,0 +1,110 @@
+"""TARGET on the command line: what each way of writing it means."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from hindmost.errors import HindmostError, TargetError, UsageError
+from hindmost.targets import Attached, Managed, parse_target
+from hindmost.targets.resolve import resolve_host
+
+
+@pytest.mark.parametrize(
+    ("text", "protocol", "address", "path"),
+    [
+        ("memcached://127.0.0.1:12345", "memcached", "127.0.0.1:12345", "/"),
+        ("memcached://127.0.0.1", "memcached", "127.0.0.1:11211", "/"),
+        ("redis://127.0.0.1/", "redis", "127.0.0.1:6379", "/"),
+        ("HTTP://127.0.0.1", "http", "127.0.0.1:80", "/"),
+        ("http://127.0.0.1:8080/a/b?c=d", "http", "127.0.0.1:8080", "/a/b?c=d"),
+        ("http://127.0.0.1?c=d", "http", "127.0.0.1:80", "/?c=d"),
+        ("redis://[::1]:7000", "redis", "[::1]:7000", "/"),
+        ("redis://[::1]", "redis", "[::1]:6379", "/"),
+        ("  memcached://127.0.0.1:1  ", "memcached", "127.0.0.1:1", "/"),
+    ],
+)
+def test_a_url_names_a_running_server(text: str, protocol: str, address: str, path: str) -> None:
+    target = parse_target(text)
+    assert isinstance(target, Attached)
+    assert (target.protocol, target.address, target.path, target.managed) == (protocol, address, path, False)
+
+
+def test_localhost_prefers_ipv4() -> None:
+    target = parse_target("memcached://localhost:1")
+    assert isinstance(target, Attached)
+    assert target.addresses[0] == "127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ["no target"]),
+        ("memcache://h", ["unknown protocol 'memcache'", "did you mean memcached?"]),
+        ("https://h", ["TLS"]),
+        ("memcached://127.0.0.1:0", ["port '0'", "1..65535", "11211"]),
+        ("memcached://127.0.0.1:65536", ["65536"]),
+        ("memcached://127.0.0.1:", ["port ''"]),
+        ("memcached://127.0.0.1:12a", ["12a"]),
+        ("memcached://127.0.0.1:-1", ["-1"]),
+        ("memcached://127.0.0.1:99999999999999999999", ["1..65535"]),
+        ("memcached://", ["no host"]),
+        ("memcached://:11211", ["no host"]),
+        ("redis://127.0.0.1/3", ["redis has no path"]),
+        ("redis://user:secret@127.0.0.1", ["user or password"]),
+        ("http://127.0.0.1/#x", ["fragment"]),
+        ("http://127.0.0.1/a b", ["%XX"]),
+        ("redis://::1:6379", ["brackets"]),
+        ("redis://[::g]:6379", ["not an IPv6 address"]),
+        ("redis://[::1]x", ["[ADDRESS]:PORT"]),
+        ("memcache", ["neither", "did you mean memcached?"]),
+        ("localhost:6379", ["protocol", "redis://localhost:6379"]),
+        ("gone.toml", ["gone.toml", "does not exist"]),
+        ("memcached?memory_mib", ["NAME=VALUE"]),
+        ("memcached?memory_mib=1&memory_mib=2", ["twice"]),
+        ("memcached?nonsense=1", ["no option 'nonsense'"]),
+    ],
+)
+def test_a_wrong_target_is_a_usage_error_that_says_what_is_right(text: str, words: list[str]) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_target(text)
+    said = f"{caught.value.message} {caught.value.hint}"
+    assert "secret" not in said
+    for word in words:
+        assert word in said
+
+
+def test_an_unresolvable_host_is_a_target_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    with pytest.raises(
+        TargetError, match=r"cannot resolve host 'nowhere\.invalid': Name or service not known"
+    ):
+        resolve_host("nowhere.invalid", 1)
+
+
+@pytest.mark.parametrize("host", ["a" * 80 + ".invalid", "a..b", "x y"])
+def test_a_malformed_host_name_is_told_not_raised(host: str) -> None:
+    with pytest.raises(HindmostError):
+        parse_target(f"redis://{host}:1")
+
+
+def test_a_preset_is_a_managed_target_and_takes_options() -> None:
+    target = parse_target("memcached?memory_mib=64")
+    assert isinstance(target, Managed)
+    assert (target.name, target.protocol, target.managed) == ("memcached", "memcached", True)
+    assert target.spec.options["memory_mib"] == 64
+    synth = parse_target("synth?service=exponential:200us")
+    assert isinstance(synth, Managed)
+    assert synth.spec.options["service"] == "exponential:200us"
+
+
+def test_a_target_file_is_a_managed_target(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\nprotocol = "http"\ncommand = ["serve", "{port}"]\npath = "/x"\n')
+    target = parse_target(str(path))
+    assert isinstance(target, Managed)
+    assert (target.name, target.path, target.source) == ("mine", "/x", str(path))
