@@ -97,9 +97,10 @@ def test_a_preset_is_a_managed_target_and_takes_options() -> None:
     assert isinstance(target, Managed)
     assert (target.name, target.protocol, target.managed) == ("memcached", "memcached", True)
     assert target.spec.options["memory_mib"] == 64
-    synth = parse_target("synth?service=exponential:200us")
+    synth = parse_target('synth?service={"kind": "exponential", "mean_us": 200}&idle=spin')
     assert isinstance(synth, Managed)
-    assert synth.spec.options["service"] == "exponential:200us"
+    assert synth.spec.options["service"] == {"kind": "exponential", "mean_us": 200}
+    assert synth.spec.options["idle"] == "spin"
 
 
 def test_a_target_file_is_a_managed_target(tmp_path: Path) -> None:

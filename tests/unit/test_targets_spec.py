@@ -185,6 +185,15 @@ def test_a_target_this_machine_cannot_run_is_refused_before_the_start(
         prepare(spec, cpus=spec.cpus, port=1, log=None)
 
 
+def test_the_synth_preset_is_told_its_service_as_json() -> None:
+    spec = preset("synth").with_options({"service": {"kind": "exponential", "mean_us": 200}})
+    launch = prepare(spec, cpus=[0], port=1234, log=None)
+    launch.folder.rmdir()
+    told = json.loads(launch.request.argv[-1])
+    assert told["address"] == "127.0.0.1:1234"
+    assert (told["threads"], told["service"]) == (1, {"kind": "exponential", "mean_us": 200})
+
+
 def test_preparing_fills_in_placeholders_and_files(tmp_path: Path) -> None:
     text = GOOD.replace("serve", "sleep") + (
         'cwd = "."\ncpus = [0]\nenv = {A = "{address} {{x}}"}\n'

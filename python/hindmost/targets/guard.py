@@ -245,6 +245,7 @@ class Guard:
         for pid in pids:
             with contextlib.suppress(OSError):
                 os.kill(pid, self.request["stop_signal"])
+                os.kill(pid, signal.SIGCONT)  # one that was frozen (SIGSTOP) must wake up to hear it
 
 
 def _remove(folder: str | None) -> None:
@@ -273,7 +274,7 @@ def main(controller: int) -> int:
                 control.wait(None)
                 guard.reap()
         guard.stop(patiently=b"kill" not in control.lines)
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, ValueError, subprocess.SubprocessError) as error:  # ValueError: a NUL in the command
         report("failed", error=str(error))
         guard.stop(patiently=False)
     finally:

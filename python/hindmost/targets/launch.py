@@ -97,7 +97,7 @@ def prepare(spec: TargetSpec, *, cpus: Sequence[int] | None, port: int, log: Pat
         )
     except OSError as error:
         _discard(folder)
-        raise TargetError(f"cannot prepare {spec.name}: {error.filename}: {error.strerror}") from None
+        raise TargetError(f"cannot prepare {spec.name}: {error}", hint="df -h /tmp") from None
     except HindmostError:
         _discard(folder)
         raise
