@@ -113,7 +113,7 @@ def test_impossible_counts_are_refused(above: list[int], total: list[int]) -> No
 
 
 def test_components_recover_planted_standard_deviations() -> None:
-    """2,000 runs, between sd 5, ten sections of noise sd 6 (run mean sd 1.9): relative error 2 % at one se."""
+    """2,000 runs, between sd 5, ten sections of noise sd 6 each: within sd 1.9, known to 2 % (1 se)."""
     g = np.random.default_rng(3)
     truth = g.normal(100.0, 5.0, (2_000, 1))
     sections = truth + g.normal(0.0, 6.0, (2_000, 10))

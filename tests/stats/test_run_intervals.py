@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -131,3 +133,8 @@ def test_bad_run_values_are_refused(values: list[float]) -> None:
 def test_contradictory_estimates_cannot_be_made(args: tuple[float, ...], match: str) -> None:
     with pytest.raises(ValueError, match=match):
         Estimate(*args)  # type: ignore[arg-type]
+
+
+def test_scipy_is_not_paid_for_until_an_interval_is_asked_for() -> None:
+    code = "import sys, hindmost.stats; sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

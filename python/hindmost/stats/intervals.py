@@ -79,7 +79,7 @@ def mean_bounds(
     low, high = mean - t * se, mean + t * se
     if skew_guard and n >= 3:
         z = (x - mean[..., None]) / np.where(sd > 0.0, sd, 1.0)[..., None]
-        skew = (z**3).sum(axis=-1) * n / ((n - 1) * (n - 2))  # adjusted Fisher-Pearson
+        skew = (z * z * z).sum(axis=-1) * n / ((n - 1) * (n - 2))  # adjusted Fisher-Pearson
         low = np.minimum(low, mean - se * _hall_inverse(t, skew, n))
         high = np.maximum(high, mean - se * _hall_inverse(-t, skew, n))
     return mean, low, high
