@@ -1,1 +1,33 @@
-//! To come.
+//! The only crate that knows Python: it converts, and never decides.
+//!
+//! Everything crosses coarsely: a whole plan in, a whole run out, the interpreter released for all
+//! of it. What the module offers is described for Python in `python/hindmost/_engine.pyi`.
+
+mod distribution;
+mod fault;
+mod host;
+mod instance;
+mod pipe;
+mod synth;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _engine {
+    #[pymodule_export]
+    use super::distribution::{read_hlog, Histogram};
+    #[pymodule_export]
+    use super::fault::EngineError;
+    #[pymodule_export]
+    use super::host::{cpu_counters, doctor, monotonic_ns, process_cpu_ns, topology};
+    #[pymodule_export]
+    use super::instance::{check_plan, plan_schema, run_instance};
+    #[pymodule_export]
+    use super::synth::serve_synth;
+
+    #[pymodule_init]
+    fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {
+        use super::PyModuleMethods;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

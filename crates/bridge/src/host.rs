@@ -1,0 +1,48 @@
+//! The host: doctor, topology, counters.
+
+use std::time::Duration;
+
+use hindmost_clock::{Clock, MonotonicClock};
+use hindmost_host::counters::{CpuTimes, ProcessCpu};
+use hindmost_host::{doctor as examiner, Topology, Tree};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::fault::raise;
+
+/// The diagnosis of this host as JSON text: `facts` and `findings`.
+#[pyfunction]
+#[pyo3(signature = (root="/", spin_seconds=1.0))]
+pub fn doctor(py: Python<'_>, root: &str, spin_seconds: f64) -> PyResult<String> {
+    let spin = Duration::try_from_secs_f64(spin_seconds).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    py.detach(|| text(serde_json::to_string(&examiner::examine(&Tree::new(root), spin))))
+}
+
+/// The processors of this host as JSON text.
+#[pyfunction]
+#[pyo3(signature = (root="/"))]
+pub fn topology(root: &str) -> PyResult<String> {
+    text(serde_json::to_string(&Topology::read(&Tree::new(root))))
+}
+
+/// Time spent by each processor so far, in ticks, as JSON text.
+#[pyfunction]
+pub fn cpu_counters() -> PyResult<String> {
+    text(serde_json::to_string(&CpuTimes::read(&Tree::new("/"))))
+}
+
+/// CPU time in nanoseconds used so far by a process and all that descend from it; `None` if gone.
+#[pyfunction]
+pub fn process_cpu_ns(pid: u32) -> Option<u64> {
+    ProcessCpu::read_family(&Tree::new("/"), pid).map(|cpu| cpu.cpu_time().0)
+}
+
+/// `CLOCK_MONOTONIC` in nanoseconds: the clock of due times.
+#[pyfunction]
+pub fn monotonic_ns() -> u64 {
+    MonotonicClock.now().0
+}
+
+fn text(result: serde_json::Result<String>) -> PyResult<String> {
+    result.map_err(|e| raise("host", &e.to_string()))
+}

@@ -1,0 +1,35 @@
+//! Load instances and their plans.
+
+use std::path::PathBuf;
+
+use hindmost_load::engine::{self, Alone, Link};
+use hindmost_plan::Plan;
+use pyo3::prelude::*;
+
+use crate::fault::{load_error, raise};
+use crate::pipe::Pipe;
+
+/// Runs one instance and returns its result as JSON text; its files are in `place`.
+#[pyfunction]
+#[pyo3(signature = (plan, place, *, controlled=false))]
+pub fn run_instance(py: Python<'_>, plan: &str, place: PathBuf, controlled: bool) -> PyResult<String> {
+    py.detach(|| {
+        let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
+        let mut link: Box<dyn Link> = if controlled { Box::new(Pipe::default()) } else { Box::new(Alone::default()) };
+        let result = engine::run(&plan, &place, link.as_mut()).map_err(load_error)?;
+        serde_json::to_string(&result).map_err(|e| raise("write", &e.to_string()))
+    })
+}
+
+/// Raises `EngineError` with code `plan` unless the plan is a good one; returns it with all defaults.
+#[pyfunction]
+pub fn check_plan(plan: &str) -> PyResult<String> {
+    let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
+    serde_json::to_string(&plan).map_err(|e| raise("plan", &e.to_string()))
+}
+
+/// The JSON schema of plans, as text.
+#[pyfunction]
+pub fn plan_schema() -> String {
+    Plan::json_schema()
+}

@@ -1,0 +1,56 @@
+//! An instance's words over its standard input and output: one JSON document a line.
+#![allow(unsafe_code)]
+
+use std::io::{self, Write};
+
+use hindmost_clock::Nanos;
+use hindmost_load::engine::{Command, Event, Link};
+use hindmost_load::LoadError;
+
+/// The pipe to whoever started this process.
+#[derive(Default)]
+pub struct Pipe {
+    heard: Vec<u8>,
+}
+
+impl Link for Pipe {
+    fn tell(&mut self, event: &Event) -> Result<(), LoadError> {
+        let mut line = serde_json::to_vec(event).map_err(|_| LoadError::Aborted)?;
+        line.push(b'\n');
+        let mut out = io::stdout().lock();
+        // Nobody reads any more: whoever started us is gone.
+        out.write_all(&line).and_then(|()| out.flush()).map_err(|_| LoadError::Aborted)
+    }
+
+    fn hear(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
+        if !self.heard.contains(&b'\n') && !self.read(patience)? {
+            return Ok(None);
+        }
+        let Some(end) = self.heard.iter().position(|&b| b == b'\n') else { return Ok(None) };
+        let line: Vec<u8> = self.heard.drain(..=end).collect();
+        Ok(serde_json::from_slice(&line).ok())
+    }
+}
+
+impl Pipe {
+    /// Waits for input and takes what is there; `false` when the patience is over.
+    fn read(&mut self, patience: Nanos) -> Result<bool, LoadError> {
+        let mut poll = libc::pollfd { fd: libc::STDIN_FILENO, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid pollfd, which lives through the call.
+        let ready = unsafe { libc::poll(&raw mut poll, 1, (patience.0 / 1_000_000) as i32) };
+        if ready <= 0 {
+            return Ok(false);
+        }
+        let mut bytes = [0u8; 4096];
+        // SAFETY: the buffer is as long as said.
+        let got = unsafe { libc::read(libc::STDIN_FILENO, bytes.as_mut_ptr().cast(), bytes.len()) };
+        match usize::try_from(got) {
+            Ok(0) => Err(LoadError::Aborted),
+            Ok(n) => {
+                self.heard.extend_from_slice(&bytes[..n]);
+                Ok(true)
+            }
+            Err(_) => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+"""What runs on a load host: ``python -m hindmost.agent``. Enters Rust at once and stays there.
+
+``instance PLAN.json PLACE``
+    One load instance; talks one JSON document a line over standard input and output, and ends when the
+    input does, so that it never outlives whoever started it.
+``synth CONFIG``
+    The embedded server, from a JSON text; runs until SIGTERM or SIGINT.
+
+Imports nothing but the engine: a load host needs the wheel and none of its dependencies.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+from hindmost import _engine
+
+
+def main(argv: list[str]) -> int:
+    """Run one role; returns the exit code."""
+    match argv:
+        case ["instance", plan, place]:
+            # Ctrl-C reaches the whole terminal group; the controller decides what it means.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            work = _instance
+            arguments = (plan, place)
+        case ["synth", config]:
+            work = _synth
+            arguments = (config,)
+        case _:
+            print("usage: python -m hindmost.agent instance PLAN.json PLACE | synth CONFIG", file=sys.stderr)
+            return 2
+    try:
+        work(*arguments)
+    except _engine.EngineError as error:
+        code, message = error.args
+        print(json.dumps({"event": "failed", "code": code, "message": message}), flush=True)
+        return 1
+    return 0
+
+
+def _instance(plan: str, place: str) -> None:
+    _engine.run_instance(Path(plan).read_text(encoding="utf-8"), place, controlled=True)
+
+
+def _synth(config: str) -> None:
+    _engine.serve_synth(config)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
