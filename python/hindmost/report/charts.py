@@ -30,7 +30,9 @@ def _curve_points(x: Scale, y: Scale, levels: Sequence[float], values: Values) -
     return [(x(q), y(v)) for q, v in zip(levels, values, strict=True) if v is not None]
 
 
-def distribution(doc: Measure, width: float, names: Sequence[str] = ("latency", "service", "slip")) -> str | None:
+def distribution(
+    doc: Measure, width: float, names: Sequence[str] = ("latency", "service", "slip")
+) -> str | None:
     """Draw the merged quantile curves (and, with latency, one thin curve a run) on the tail scale."""
     found = doc["distributions"]
     every: dict[str, Curve | None] = {
@@ -52,7 +54,7 @@ def distribution(doc: Measure, width: float, names: Sequence[str] = ("latency", 
         x, y, x_ticks=tail_ticks(max(end, 0.9)), y_ticks=time_ticks(y.low, y.high), x_title="percentile"
     )
     levels = grid([q for qs, _ in drawn for q in qs], 90)
-    thin = levels if len(levels) <= 40 else grid(levels, 40)
+    thin = grid(levels, 60)
     for run in runs if len(runs) > 1 else []:
         plot.line(_curve_points(x, y, thin, on_grid(run, thin)), "run")
     for name, curve in curves.items():
@@ -60,7 +62,7 @@ def distribution(doc: Measure, width: float, names: Sequence[str] = ("latency", 
         from_ = infinite_from(curve)
         if from_ is not None:
             plot.add("path", d=f"M{x(from_):.1f} {y.start:.1f}V{y.end:.1f}", class_=f"line limit {name}")
-            note = f"{name} ∞ from p{numbers.level_label(from_)}"
+            note = f"{name} ∞ from p{numbers.about_level(from_)}"
             plot.text(x(from_) - 6, y.end + 10, note, anchor="end", cls="tick")
     return str(plot)
 
@@ -126,7 +128,9 @@ def outstanding(doc: Measure, width: float) -> str | None:
     plot.axes(
         x,
         y,
-        x_ticks=[(t, f"{t:g}") for t in linear_ticks(0, max(shown, 1), 8 if width > 500 else 5) if t % 1 == 0],
+        x_ticks=[
+            (t, f"{t:g}") for t in linear_ticks(0, max(shown, 1), 8 if width > 500 else 5) if t % 1 == 0
+        ],
         y_ticks=[(share, numbers.percent(share)) for share in (0.0, 0.25, 0.5, 0.75, 1.0)],
         x_title="requests outstanding when the next one was due",
     )

@@ -1,15 +1,15 @@
-"""What the scripts of the page draw: the same curves and ranges as the static charts, as one JSON document."""
+"""What the scripts of the page draw: the curves and ranges of the static charts, as one JSON document."""
 
 import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from hindmost.report.charts import run_domain, tail_ticks, time_ticks
+from hindmost.report.charts import run_domain, tail_ticks
 from hindmost.report.curves import drawable, grid, infinite_from, on_grid, rounded, thinned
 from hindmost.report.document import finite, labels, run_value
-from hindmost.report.numbers import tick
-from hindmost.report.svg import linear_ticks, log_domain, tail
+from hindmost.report.numbers import about_level, tick
+from hindmost.report.svg import linear_ticks, tail
 from hindmost.store.result import Measure
 
 
@@ -40,7 +40,6 @@ def tail_data(doc: Measure) -> dict[str, Any] | None:
     if not values:
         return None
     levels = grid([q for qs, _ in drawn for q in qs], 120)
-    low, high = log_domain(values)
     end = max(levels[-1], 0.9)
     limits = {name: infinite_from(curve) for name, curve in merged.items()}
     runs = doc["per_run_curves"] if len(doc["per_run_curves"]) > 1 else []
@@ -50,10 +49,10 @@ def tail_data(doc: Measure) -> dict[str, Any] | None:
         "end": round(tail(end), 5),
         "curves": {name: _cut(on_grid(c, levels)) for name, c in merged.items() if c and c.get("q")},
         "runs": [{"run": c["run"], "us": _cut(on_grid(c, levels))} for c in runs],
-        "infinite": {name: [round(tail(q), 5), q] for name, q in limits.items() if q is not None},
+        "infinite": {
+            name: [round(tail(q), 5), about_level(q)] for name, q in limits.items() if q is not None
+        },
         "x_ticks": [[round(tail(q), 5), text] for q, text in tail_ticks(end)],
-        "y": [low, high],
-        "y_ticks": [list(t) for t in time_ticks(low, high)],
     }
 
 
@@ -104,8 +103,6 @@ def series_data(doc: Measure) -> list[dict[str, Any]] | None:
         one, step = thinned(each)
         if not one["t_s"]:
             continue
-        latencies = finite([*one["p50_us"], *one["p99_us"]])
-        low, high = log_domain(latencies)
         out.append(
             {
                 "run": one["run"],
@@ -113,10 +110,8 @@ def series_data(doc: Measure) -> list[dict[str, Any]] | None:
                 "rate": _cut(one["rate"]),
                 "p50": _cut(one["p50_us"]),
                 "p99": _cut(one["p99_us"]),
-                "from": one["measure_from_s"],
+                "from": rounded(one["measure_from_s"]),
                 "step": step,
-                "y": [low, high],
-                "y_ticks": [list(t) for t in time_ticks(low, high)],
             }
         )
     return out or None

@@ -31,7 +31,8 @@ def decimals(value: float, significant: int = 3) -> int:
     """Decimals (0 to 3) that show ``value`` to ``significant`` digits."""
     if not math.isfinite(value) or value == 0:
         return 0
-    return min(3, max(0, significant - 1 - math.floor(math.log10(abs(value)))))
+    power = int(f"{value:.{significant - 1}e}".partition("e")[2])
+    return min(3, max(0, significant - 1 - power))
 
 
 def grouped(text: str) -> str:
@@ -73,7 +74,8 @@ def percent(share: float | None) -> str:
     gap = min(abs(value), abs(100 - value))
     if 1e-9 < gap < 0.0005:
         return f"<0.001{THIN}%" if value < 50 else f">99.999{THIN}%" if value < 100 else f"100{THIN}%"
-    return f"{value:.{decimals(gap, 2) if gap > 1e-9 else 0}f}{THIN}%"
+    whole = abs(value - round(value)) < 1e-9
+    return f"{value:.{0 if whole else decimals(gap, 2)}f}{THIN}%"
 
 
 def rate(per_second: float | None) -> str:
@@ -126,7 +128,7 @@ def seconds(value: float | None) -> str:
         return MISSING
     if value >= 120:
         return f"{int(value // 60)}{THIN}min {int(value % 60)}{THIN}s"
-    return f"{number(value)}{THIN}s"
+    return f"{value:.3g}{THIN}s"
 
 
 def plural(amount: int, word: str) -> str:
@@ -140,7 +142,7 @@ def bytes_(value: float | None) -> str:
         return MISSING
     for name in ("B", "KiB", "MiB", "GiB"):
         if value < 1024:
-            return f"{number(value)}{THIN}{name}"
+            return f"{value:.3g}{THIN}{name}" if value < 1000 else f"{value:.0f}{THIN}{name}"
         value /= 1024
     return f"{number(value)}{THIN}TiB"
 
@@ -184,6 +186,16 @@ def level_label(q: float) -> str:
     ('50', '99.9')
     """
     return f"{100 * q:.6g}"
+
+
+def about_level(q: float) -> str:
+    """Write a level that is not a round one with a digit more than its nines.
+
+    >>> about_level(0.988342), about_level(0.3333), about_level(0.999)
+    ('98.8', '33', '99.9')
+    """
+    places = max(0, math.ceil(-math.log10(max(1 - q, 1e-9)) - 1e-6) - 1)
+    return f"{float(f'{100 * q:.{places}f}'):g}"
 
 
 def label_order(label: str) -> tuple[int, float]:

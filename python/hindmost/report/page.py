@@ -1,14 +1,17 @@
 """The page: one HTML file with everything inside, that opens offline and can be printed."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hindmost.report import charts, data, numbers, view
 from hindmost.report.curves import drawable, on_grid
 from hindmost.report.document import complete, labels, run_value
 from hindmost.store.result import Measure
+
+if TYPE_CHECKING:
+    import jinja2
 
 _HERE = Path(__file__).parent
 _POLICY = (
@@ -29,20 +32,9 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         Whether charts answer to the pointer (uPlot, inside the file); without, the same charts stand still.
 
     """
-    import jinja2
     from markupsafe import Markup
 
     doc = complete(result)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-    )
-    environment.globals.update(view=view, numbers=numbers, run_value=run_value)
-    environment.filters["svg"] = Markup  # drawings of our own, their texts escaped where they are made
 
     def drawing(draw: Callable[[float], str | None]) -> tuple[Markup, Markup] | None:
         wide, narrow = draw(_WIDE), draw(_NARROW)
@@ -51,7 +43,7 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
     def asset(name: str) -> Markup:
         return Markup((_HERE / name).read_text(encoding="utf-8").strip())
 
-    return environment.get_template("page.html").render(
+    return _template().render(
         doc=doc,
         scripts=scripts,
         policy=_POLICY.format(scripts="'unsafe-inline'" if scripts else "'none'"),
@@ -76,6 +68,23 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         uplot_script=asset("vendor/uPlot.iife.min.js") if scripts else "",
         data=Markup(data.embedded(doc)) if scripts else "",
     )
+
+
+@cache
+def _template() -> "jinja2.Template":
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    environment.globals.update(view=view, numbers=numbers, run_value=run_value)
+    environment.filters["glued"] = view.glued
+    return environment.get_template("page.html")
 
 
 def readings(doc: Measure) -> list[tuple[str, list[str]]]:

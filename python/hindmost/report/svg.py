@@ -60,7 +60,8 @@ def log_ticks(low: float, high: float) -> list[float]:
         for power in range(math.floor(math.log10(low)), math.ceil(math.log10(max(high, low))) + 1)
         for m in ((1,) if wide else (1, 2, 5))
     ]
-    return [round(t, 9) for t in out if low * 0.999 <= t <= high * 1.001]
+    inside = [round(t, 9) for t in out if low * 0.999 <= t <= high * 1.001]
+    return inside if len(inside) > 1 else linear_ticks(low, high)
 
 
 def log_domain(values: Sequence[float], floor: float = 0.01) -> tuple[float, float]:
@@ -90,7 +91,7 @@ class Plot:
     height: float
     title: str
     left: float = 58
-    right: float = 14
+    right: float = 24
     top: float = 14
     bottom: float = 42
     parts: list[str] = field(default_factory=list)

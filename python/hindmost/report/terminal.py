@@ -21,9 +21,7 @@ _KEY = 12
 _STAND_IN = "\ue000"
 
 
-def render_terminal(
-    result: Mapping[str, Any], *, width: int | None = None, color: bool | None = None
-) -> str:
+def render_terminal(result: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
     """Write a result for the terminal: verdict, why, what to do, then the figures with their intervals.
 
     Parameters
@@ -68,7 +66,9 @@ def render_findings(
         mark = str(finding.get("mark", "mind"))
         line = Text(f"{view.FINDING_MARKS.get(mark, '!')} {mark:<6}", style=_MARK_STYLES.get(mark, "yellow"))
         line.append(f"{plain(str(finding.get('title', ''))):<{min(room, 28)}}  ", style="default not bold")
-        line.append(plain(view.written("", finding.get("value"))), style="bold" if mark != "fine" else "default")
+        line.append(
+            plain(view.written("", finding.get("value"))), style="bold" if mark != "fine" else "default"
+        )
         _print(console, line, indent=8)
         if mark != "fine":
             _note(console, finding.get("why"), finding.get("hint"), indent=8)
@@ -178,8 +178,8 @@ def _table_notes(table: view.Table, verdict: str) -> list[str]:
                 notes.setdefault(one.note, []).append(f"{name} {row.label}{sign}")
             if one.verdict not in ("valid", "", verdict):
                 starred.setdefault(one.verdict, []).append(f"{name} {row.label}")
-    every = sum(len(row.cells) for row in table.rows)
-    out = [text if len(where) == every else f"{_few(where)}: {text}" for text, where in notes.items()]
+    out = [table.note] if table.note else []
+    out += [f"{_few(where)}: {text}" for text, where in notes.items()]
     return out + [f"* {word}: {_few(where)}" for word, where in starred.items()]
 
 
@@ -210,7 +210,12 @@ def _facts(console: "Console", doc: Measure) -> None:
     rows.append(("clients", clients_text(doc)))
     if doc["stopping"]["rule"]:
         how = {True: "reached", False: "not reached", None: "not asked for"}[doc["stopping"]["reached"]]
-        rows.append(("stopping", f"{how} after {numbers.plural(doc['stopping']['runs'], 'run')}: {doc['stopping']['rule']}"))
+        rows.append(
+            (
+                "stopping",
+                f"{how} after {numbers.plural(doc['stopping']['runs'], 'run')}: {doc['stopping']['rule']}",
+            )
+        )
     from rich.text import Text
 
     for key, value in rows:
@@ -259,4 +264,6 @@ def _note(console: "Console", why: str | None, hint: str | None, *, indent: int)
         for line in _wrapped(console, Text(plain(why)), console.width - indent):
             console.print(Text(pad) + line, soft_wrap=True)
     if hint:
-        console.print(Text(pad) + Text("hint: ", style="cyan") + Text(plain(hint).replace("`", "")), soft_wrap=True)
+        console.print(
+            Text(pad) + Text("hint: ", style="cyan") + Text(plain(hint).replace("`", "")), soft_wrap=True
+        )

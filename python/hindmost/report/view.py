@@ -45,6 +45,8 @@ class Table(NamedTuple):
     unit: Unit
     columns: list[str]
     rows: list[Row]
+    note: str
+    """What holds for every cell, said once."""
 
 
 def cell(estimates: Estimates, label: str, unit: Unit) -> Cell:
@@ -72,7 +74,9 @@ def quantile_table(doc: Measure) -> Table:
     return estimate_table(groups, doc["merged_us"])
 
 
-def estimate_table(groups: Mapping[str, Estimates], merged: Mapping[str, float | None] | None = None) -> Table:
+def estimate_table(
+    groups: Mapping[str, Estimates], merged: Mapping[str, float | None] | None = None
+) -> Table:
     """Write groups of estimates side by side in one unit."""
     merged = merged or {}
     unit = numbers.unit_for(
@@ -91,7 +95,12 @@ def estimate_table(groups: Mapping[str, Estimates], merged: Mapping[str, float |
                 numbers.number(other),
             )
         )
-    return Table(unit, list(groups), rows)
+    notes = {one.note for row in rows for one in row.cells.values()}
+    shared = notes.pop() if len(notes) == 1 else ""
+    if shared:
+        bare = [{name: one._replace(note="") for name, one in row.cells.items()} for row in rows]
+        rows = [row._replace(cells=cells) for row, cells in zip(rows, bare, strict=True)]
+    return Table(unit, list(groups), rows, shared)
 
 
 def accounting(counts: Counts) -> tuple[str, int]:
@@ -151,9 +160,14 @@ def hint_parts(hint: str | None) -> list[tuple[bool, str]]:
     return [(bool(program), hint)]
 
 
-def pairs(mapping: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Write the keys and values of a mapping for reading."""
-    return [(key.replace("_", " "), written(key, value)) for key, value in mapping.items()]
+def pairs(mapping: Mapping[str, Any], missing: str = "not known") -> list[tuple[str, str]]:
+    """Write the keys and values of a mapping for reading; ``missing`` stands for null."""
+    return [(named(key), missing if value is None else written(key, value)) for key, value in mapping.items()]
+
+
+def named(key: str) -> str:
+    """Name a key for reading: without the unit, which stands at the value."""
+    return re.sub(r"_(per_s|s|us|ns|bytes|share)$", "", key).replace("_", " ")
 
 
 def written(key: str, value: object) -> str:
@@ -181,7 +195,7 @@ def written(key: str, value: object) -> str:
     if key == "quantiles" and isinstance(value, list):
         return ", ".join(f"p{numbers.level_label(q)}" if isinstance(q, float) else str(q) for q in value)
     if isinstance(value, Mapping):
-        return ", ".join(f"{name.replace('_', ' ')} {written(name, item)}" for name, item in value.items())
+        return ", ".join(f"{named(name)} {written(name, item)}" for name, item in value.items())
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     return value if isinstance(value, str) else json.dumps(value)
@@ -193,4 +207,12 @@ def span(values: list[float | None], write: Callable[[float], str]) -> str:
     if not known:
         return numbers.MISSING
     low, high = write(min(known)), write(max(known))
-    return low if low == high else f"{low} to {high}"
+    if low == high:
+        return low
+    (first, _, unit), (_, _, other) = low.rpartition(numbers.THIN), high.rpartition(numbers.THIN)
+    return f"{first if unit == other and first else low}–{high}"
+
+
+def glued(text: str) -> str:
+    """Keep a number and its unit, or the groups of its digits, on one line."""
+    return re.sub(r"(?<=\d) (?=(?:µs|ms|s|%)(?!\w)|\d{3}(?!\d))", numbers.THIN, text)

@@ -17,6 +17,9 @@
   const thousands = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, n >= 10000 ? "\u202f" : "");
   const rate = (n) => (n == null ? "–" : thousands(n) + "/s");
 
+  // A percentile with a digit more than its nines.
+  const level = (q) => +(100 * q).toFixed(Math.max(0, Math.ceil(-Math.log10(1 - q) - 1e-6) - 1));
+
   function axis(ticks, extra) {
     return {
       stroke: css("muted"), font: font(), gap: 6,
@@ -25,18 +28,48 @@
       filter: ticks && ((u, splits) => splits), ...extra,
     };
   }
-  // Vertical ticks whose texts would touch lose them.
-  function thinned(ticks, scale, height) {
-    const place = scale.log ? Math.log : (v) => v;
-    const span = place(scale.high) - place(scale.low) || 1;
-    let last = -Infinity;
-    return ticks.map(([value, text]) => {
-      const at = ((place(value) - place(scale.low)) / span) * height;
-      if (at - last < 15) return [value, ""];
-      last = at;
-      return [value, text];
+  // A logarithmic axis of times: 1, 2, 5 times the powers of ten, texts that would touch left out.
+  function timeAxis() {
+    const ticks = (low, high) => {
+      const out = [];
+      const steps = high / low > 2000 ? [1] : [1, 2, 5];
+      for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
+        for (const step of steps) out.push(+(step * 10 ** power).toPrecision(3));
+      }
+      const inside = out.filter((v) => v >= low * 0.999 && v <= high * 1.001);
+      if (inside.length > 1) return inside;
+      // Less than a factor of two or so: round steps, as on a linear axis.
+      const power = 10 ** Math.floor(Math.log10((high - low) / 5));
+      const step = [1, 2, 5, 10].find((m) => m * power * 5 >= high - low) * power;
+      const even = [];
+      for (let v = Math.ceil(low / step) * step; v <= high; v += step) even.push(+v.toPrecision(6));
+      return even;
+    };
+    return axis(null, {
+      size: 62,
+      splits: (u, i, low, high) => ticks(low, high),
+      filter: (u, splits) => splits,
+      values: (u, splits) => {
+        let last = Infinity;
+        return splits.map((v) => {
+          const at = u.valToPos(v, "y");
+          if (last - at < 15) return "";
+          last = at;
+          const [unit, scale] = v >= 1e6 ? ["s", 1e6] : v >= 1e3 ? ["ms", 1e3] : ["µs", 1];
+          return +(v / scale).toPrecision(4) + "\u202f" + unit;
+        });
+      },
     });
   }
+  // Room around what is shown, and at least a factor of two.
+  function aired(u, low, high) {
+    if (low == null || !(low > 0)) return [1, 10];
+    low /= 1.15;
+    high *= 1.15;
+    const middle = Math.sqrt(low * high);
+    return high / low < 2 ? [middle / Math.SQRT2, middle * Math.SQRT2] : [low, high];
+  }
+  const legend = { markers: { width: 0, fill: (u, i) => (i ? u.series[i].stroke(u, i) : "transparent") } };
   function line(label, color, extra) {
     return {
       label, stroke: css(color), width: 2, spanGaps: false, points: { show: false },
@@ -53,6 +86,7 @@
     const dashes = { service: [7, 3], slip: [2, 3] };
     const shown = Object.keys(names).filter((name) => d.curves[name]);
     const runCurves = (u) => {
+      if (u.series[1] && !u.series[1].show) return;
       const c = u.ctx;
       c.save();
       c.beginPath();
@@ -73,8 +107,15 @@
       }
       c.restore();
     };
+    const single = d.runs.flatMap((run) => run.us).filter((us) => us > 0);
+    const top = Math.max(...single), bottom = Math.min(...single);
+    // The curves of single runs belong to the one of latency: hidden with it, they need no room.
+    const withRuns = (u, low, high) => {
+      const shown = single.length && (!u.series[1] || u.series[1].show);
+      return shown ? aired(u, Math.min(low ?? bottom, bottom), Math.max(high ?? top, top)) : aired(u, low, high);
+    };
     const limits = (u) => {
-      for (const [name, [x, q]] of Object.entries(d.infinite)) {
+      for (const [name, [x, percentile]] of Object.entries(d.infinite)) {
         const c = u.ctx, at = u.valToPos(x, "x", true);
         c.save();
         c.strokeStyle = c.fillStyle = css(name);
@@ -82,18 +123,18 @@
         c.beginPath(); c.moveTo(at, u.bbox.top); c.lineTo(at, u.bbox.top + u.bbox.height); c.stroke();
         c.font = 12 * uPlot.pxRatio + "px " + getComputedStyle(document.body).fontFamily;
         c.textAlign = "right"; c.textBaseline = "top";
-        c.fillText(name + " ∞ from p" + +(100 * q).toPrecision(6), at - 6 * uPlot.pxRatio, u.bbox.top + 4);
+        c.fillText(name + " ∞ from p" + percentile, at - 6 * uPlot.pxRatio, u.bbox.top + 4);
         c.restore();
       }
     };
     return new uPlot({
-      width, height, legend: { live: true },
-      cursor: { y: false, drag: { setScale: false, x: false } },
-      scales: { x: { time: false, range: [0, d.end] }, y: { distr: 3, range: d.y } },
-      axes: [axis(d.x_ticks, { label: "percentile", labelSize: 22, labelFont: font() }),
-        axis(thinned(d.y_ticks, { low: d.y[0], high: d.y[1], log: true }, height - 90), { size: 62 })],
+      width, height,
+      legend, cursor: { y: false, drag: { setScale: false, x: false } },
+      scales: { x: { time: false, range: [0, d.end] }, y: { distr: 3, range: withRuns } },
+      axes: [axis(d.x_ticks, { label: "percentile", size: 30, labelSize: 20, labelGap: 2, labelFont: font() }),
+        timeAxis()],
       series: [
-        { label: "percentile", value: (u, v, s, i) => (i == null ? "–" : "p" + +(100 * d.q[i]).toPrecision(6)) },
+        { label: "percentile", value: (u, v, s, i) => (i == null ? "–" : "p" + level(d.q[i])) },
         ...shown.map((n) => line(names[n], n, { dash: dashes[n], points: dots(d.curves[n]) })),
       ],
       hooks: { drawAxes: [runCurves], draw: [limits] },
@@ -117,20 +158,24 @@
     const valid = one.points.map((v, i) => (d.verdict[i] === "valid" ? v : null));
     const other = one.points.map((v, i) => (d.verdict[i] === "valid" ? null : v));
     const dot = { width: 0, paths: () => null };
-    const ends = (name) => ({ label: name, stroke: "transparent", width: 0, points: { show: false }, value: (u, v) => time(v) });
+    const end = () => ({ class: "quiet", stroke: "transparent", width: 0, points: { show: false } });
     return new uPlot({
       width, height,
-      cursor: { y: false, drag: { setScale: false, x: false } },
+      legend, cursor: { y: false, drag: { setScale: false, x: false } },
       scales: { x: { time: false, range: [first - 0.5, last + 0.5] }, y: { range: one.y } },
-      axes: [axis(null, { label: "run", labelSize: 22, labelFont: font(), incrs: [1, 2, 5, 10, 20, 50, 100], grid: { show: false } }),
+      axes: [axis(null, { label: "run", size: 30, labelSize: 20, labelGap: 2, labelFont: font(), incrs: [1, 2, 5, 10, 20, 50, 100], grid: { show: false } }),
         axis(one.y_ticks, { size: 62 })],
       series: [
         { label: "run", value: (u, v) => (v == null ? "–" : String(v)) },
-        line(label + " of the run", "ink", { ...dot, points: { show: true, size: 7, fill: css("ink") }, value: (u, v, s, i) =>
-          (i != null && one.infinite.includes(d.run[i]) ? "∞" : time(i == null ? v : one.points[i])) }),
-        line("not valid", "ink", { ...dot, points: { show: true, size: 7, fill: css("panel"), width: 1.5 } }),
-        line("running mean", "latency", { spanGaps: true }),
-        ends("low"), ends("high"),
+        line(label + " of the run", "ink", { ...dot, points: { show: true, size: 7, fill: css("ink") }, value: (u, v, s, i) => {
+          if (i == null) return "–";
+          const text = one.infinite.includes(d.run[i]) ? "∞" : time(one.points[i]);
+          return d.verdict[i] === "valid" ? text : text + " (" + d.verdict[i] + ")";
+        } }),
+        line("", "ink", { ...dot, class: "quiet", points: { show: true, size: 7, fill: css("panel"), width: 1.5 } }),
+        line("running mean", "latency", { spanGaps: true, value: (u, v, s, i) =>
+          (v == null ? "–" : `${time(v)} [${time(one.low[i])}, ${time(one.high[i])}]`) }),
+        end(), end(),
       ],
       bands: [{ series: [5, 4], fill: css("band") }],
       hooks: { draw: [infinite] },
@@ -157,10 +202,10 @@
       c.restore();
     };
     const common = {
-      width, cursor: { y: false, sync: { key }, drag: { x: false, setScale: false } },
+      width, legend, cursor: { y: false, sync: { key }, drag: { x: false, setScale: false } },
       hooks: { drawClear: [warm] },
     };
-    const clock = { label: "s", value: (u, v) => (v == null ? "–" : v.toFixed(2) + "\u202fs") };
+    const clock = { label: "time", value: (u, v) => (v == null ? "–" : v.toFixed(2) + "\u202fs") };
     const x = { time: false, range: ends };
     const upper = new uPlot({
       ...common, height: 130,
@@ -169,12 +214,12 @@
         axis(null, { size: 62, space: 34, values: (u, s) => s.map((v) => thousands(v)) })],
       series: [clock, line("rate", "muted", { width: 1.5, value: (u, v) => rate(v), points: dots(d.rate) })],
     }, [d.t, d.rate], box);
-    const height = width < 500 ? 250 : 280;
+    const height = width < 500 ? 240 : 270;
     const lower = new uPlot({
       ...common, height,
-      scales: { x, y: { distr: 3, range: d.y } },
-      axes: [axis(null, { label: "seconds since the run began", labelSize: 22, labelFont: font() }),
-        axis(thinned(d.y_ticks, { low: d.y[0], high: d.y[1], log: true }, height - 90), { size: 62 })],
+      scales: { x, y: { distr: 3, range: aired } },
+      axes: [axis(null, { label: "seconds since the run began", size: 30, labelSize: 20, labelGap: 2, labelFont: font() }),
+        timeAxis()],
       series: [clock, line("p99", "latency", { points: dots(d.p99) }), line("p50", "service", { dash: [7, 3], points: dots(d.p50) })],
     }, [d.t, d.p99, d.p50], box);
     lower.over.dataset.lower = "1";
@@ -210,13 +255,17 @@
   const all = () => Object.keys(charts).forEach(draw);
   all();
 
-  let width = window.innerWidth, timer = 0;
-  window.addEventListener("resize", () => {
-    if (window.innerWidth === width) return;
-    width = window.innerWidth;
-    clearTimeout(timer);
-    timer = setTimeout(all, 120);
-  });
+  // The page got another width (a turned phone, a resized window): draw again, once a frame.
+  let width = document.body.clientWidth, waiting = false;
+  new ResizeObserver(() => {
+    if (waiting || document.body.clientWidth === width) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      width = document.body.clientWidth;
+      all();
+    });
+  }).observe(document.body);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
 
   const group = document.querySelector('[data-choose="runs"]');

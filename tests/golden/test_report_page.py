@@ -1,0 +1,229 @@
+"""What must hold of every page, whatever the document says or lacks."""
+
+import copy
+import hashlib
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import hindmost.report
+import pytest
+from hindmost.report import numbers, render_page, render_terminal
+from hindmost.report.data import chart_data
+from hindmost.report.document import complete
+from sample_results import HOSTILE, SAMPLES, valid
+
+LOADING = {"src", "href", "srcset", "data", "poster", "action", "formaction", "background", "cite"}
+VOID = {"meta", "link"}
+
+
+class Page(HTMLParser):
+    """Elements of a page, and whether each that was opened was closed in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.faults: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(tag)
+
+    def handle_data(self, data):
+        if not self.open or self.open[-1] not in ("script", "style"):
+            self.text.append(data)
+
+    def attributes(self, name):
+        return [attrs[name] for _, attrs in self.elements if name in attrs]
+
+
+def embedded(html: str) -> dict:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_page_loads_nothing_and_says_so(name, scripts):
+    page = Page(render_page(SAMPLES[name](), scripts=scripts))
+    assert page.faults == []
+    assert page.open == []
+    for attribute in LOADING:
+        for value in page.attributes(attribute):
+            assert value is None or value.startswith(("#", "data:,")), (attribute, value)
+    policies = [a["content"] for t, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    assert len(policies) == 1
+    assert policies[0].startswith("default-src 'none';")
+    assert "http" not in policies[0]
+    assert ("script-src 'none'" in policies[0]) is not scripts
+    assert any(tag == "script" for tag, _ in page.elements) is scripts
+
+
+def test_style_sheets_and_scripts_fetch_nothing():
+    html = render_page(valid())
+    for tag in ("style", "script"):
+        for body in re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", html, re.DOTALL):
+            assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|WebSocket|sendBeacon|import\(", body)
+
+
+def test_verdict_as_a_word_comes_first():
+    for name, word in (("valid", "valid"), ("slipping", "invalid"), ("wide", "inconclusive")):
+        page = Page(render_page(SAMPLES[name]()))
+        seen = [t.strip() for t in page.text if t.strip()]
+        body = seen[seen.index(next(t for t in seen if t in "✓✕?")) :]
+        assert body[1] == word
+        assert body[2].replace(numbers.THIN, " ") == SAMPLES[name]()["headline"]
+
+
+def test_thirty_runs_of_four_instances_stay_below_400_kB():
+    html = render_page(valid(runs=30, instances=4, windows=600))
+    assert len(html.encode()) < 400_000
+
+
+def test_hostile_strings_are_text_and_nothing_else():
+    html = render_page(SAMPLES["hostile"]())
+    page = Page(html)
+    assert page.faults == []
+    assert not any("onload" in attrs for _, attrs in page.elements)
+    assert "<b onload" not in html
+    assert "\x1b" not in html
+    assert "\u202e" not in html
+    assert "{{7*7}}" in html
+    shown = HOSTILE.replace("\x1b", "\ufffd").replace("\u202e", "\ufffd")
+    assert any(shown in text for text in page.text)
+    assert embedded(html)["runs"]["chosen"] == "p99"
+
+
+def test_hostile_strings_cannot_steer_a_terminal():
+    for color in (True, False):
+        text = render_terminal(SAMPLES["hostile"](), width=100, color=color)
+        assert "\x1b[31mESC" not in text
+        assert "\u202e" not in text
+        assert "[red]" in text
+
+
+def test_labels_from_the_document_stay_inside_the_embedded_json():
+    document = valid(runs=2)
+    document["runs"][0]["latency_us"]["</script><script>alert(1)//"] = 1.0
+    html = render_page(document)
+    assert "<script>alert" not in html
+    assert "</script><script>alert(1)//" in embedded(html)["runs"]["labels"]
+
+
+def holes(document: dict) -> list[dict]:
+    """The document with each key of its top taken away, emptied, or set to null."""
+    out = []
+    for key, value in document.items():
+        for other in ("missing", None, type(value)() if isinstance(value, (dict, list)) else None):
+            changed = dict(document)
+            if other == "missing":
+                del changed[key]
+            else:
+                changed[key] = other
+            out.append(changed)
+    return out
+
+
+def test_any_part_may_be_missing():
+    for document in holes(valid(runs=2)):
+        assert "<h1>" in render_page(document, scripts=False)
+        assert render_terminal(document, width=100, color=False)
+    assert "no latency was recorded" in render_terminal({}, color=False)
+    assert "No latency was recorded" in render_page({})
+
+
+def numbers_in(value, path=()):
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from numbers_in(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value[:1]):
+            yield from numbers_in(item, (*path, index))
+    elif isinstance(value, float):
+        yield path
+
+
+def replaced(document, path, new):
+    changed = copy.deepcopy(document)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = new
+    return changed
+
+
+def test_every_measured_figure_may_be_null_or_infinite():
+    document = valid(runs=2, windows=5)
+    del document["plan"], document["host"]
+    for curve in [*document["distributions"].values(), *document["per_run_curves"]]:
+        curve["q"], curve["us"] = curve["q"][::20], curve["us"][::20]
+    paths = [p for p in numbers_in(document) if p[-2] not in ("q", "t_s") and p[0] != "by_kind"]
+    assert len(paths) > 50
+    for path in paths:
+        if path[-1] == "q" or path[0] in ("clients", "outstanding"):
+            continue
+        for new in (None, math.inf, math.nan, 0.0):
+            changed = replaced(document, path, new)
+            json.dumps(chart_data(complete(changed)), allow_nan=False)
+            assert render_terminal(changed, width=100, color=False)
+    for group in ("latency_us", "slip_us"):
+        for value in (None, math.inf, 0.0):
+            changed = replaced(document, (group, "p99", "value"), value)
+            assert "<h1>" in render_page(changed, scripts=False)
+
+
+def test_an_infinite_quantile_says_how_many_runs_and_why():
+    html = Page(render_page(SAMPLES["censored"]()))
+    text = " ".join(html.text)
+    assert "∞" in text
+    assert "(3 runs reached unsent or timed-out requests)" in text
+    assert "latency p99.9 ∞: 3 runs reached" in render_terminal(SAMPLES["censored"](), width=100, color=False)
+
+
+def test_a_single_point_and_a_single_run_are_drawn():
+    document = valid(runs=1, instances=1)
+    document["distributions"] = {"latency": {"q": [0.5], "us": [30.0]}}
+    document["per_run_curves"] = []
+    html = render_page(document, scripts=False)
+    assert "dot" in html
+    assert "One instance only" in html
+
+
+def test_an_account_that_does_not_close_is_said_to_be_open():
+    document = valid(runs=2)
+    document["counts"]["due"] += 5
+    assert "The account does not close: 5 requests" in render_page(document)
+    assert "5 NOT ACCOUNTED FOR" in render_terminal(document, width=100, color=False)
+
+
+def test_a_page_needs_no_more_than_its_document():
+    document = valid(runs=2)
+    before = copy.deepcopy(document)
+    assert render_page(document) == render_page(document)
+    assert document == before
+
+
+def test_vendored_files_are_those_that_versions_names():
+    folder = Path(hindmost.report.__file__).parent / "vendor"
+    rows = [
+        line.split() for line in (folder / "VERSIONS").read_text().splitlines() if line[:1] not in ("#", "")
+    ]
+    assert {row[3] for row in rows} == {f.name for f in folder.iterdir()} - {"VERSIONS"}
+    for _, version, licence, name, digest in rows:
+        assert (version, licence) == ("1.6.32", "MIT")
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
