@@ -12,6 +12,9 @@ from hindmost.report.numbers import about_level, tick
 from hindmost.report.svg import linear_ticks, tail
 from hindmost.store.result import Measure
 
+_WINDOWS = 3600
+"""Windows of all runs together that a page holds, so that thirty runs stay below 400 kB."""
+
 
 def embedded(doc: Measure) -> str:
     """JSON of the charts' data that may stand inside a ``<script>`` element whatever strings it holds."""
@@ -99,8 +102,9 @@ def told(doc: Measure) -> str:
 def series_data(doc: Measure) -> list[dict[str, Any]] | None:
     """Windows of every run; of long runs the worst of every few."""
     out = []
+    windows = max(60, min(240, _WINDOWS // max(1, len(doc["series"]))))
     for each in doc["series"]:
-        one, step = thinned(each)
+        one, step = thinned(each, windows)
         if not one["t_s"]:
             continue
         out.append(
