@@ -66,6 +66,7 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         script=asset("templates/page.js") if scripts else "",
         uplot_style=asset("vendor/uPlot.min.css") if scripts else "",
         uplot_script=asset("vendor/uPlot.iife.min.js") if scripts else "",
+        uplot_licence=asset("vendor/uPlot.LICENSE") if scripts else "",
         data=Markup(data.embedded(doc)) if scripts else "",
     )
 
