@@ -16,7 +16,7 @@ pub struct Tally {
     pub busy_ns: u64,
     /// Sum of the service times drawn.
     pub drawn_ns: u64,
-    /// Sum of the service times achieved: reply about to be written minus service start.
+    /// Sum of the service times achieved: reply written minus service start.
     pub achieved_ns: u64,
     /// Sum of the waits from arrival in user space to service start.
     pub queued_ns: u64,

@@ -198,12 +198,15 @@ fn deterministic_service_times_are_kept() {
         let total = server.stop().unwrap().total;
         assert_eq!(total.served, u64::from(requests));
         assert_eq!(total.drawn_ns, u64::from(requests) * drawn_ns);
+        // A reply is begun a little early, by what writing takes: 20 us at most.
+        let least_ns = u64::from(requests) * (drawn_ns - 20_000);
         assert!(
-            total.achieved_ns >= total.drawn_ns,
-            "a service may be late, never early"
+            total.achieved_ns >= least_ns,
+            "{} ns achieved",
+            total.achieved_ns
         );
         assert!(
-            wall_ns >= total.drawn_ns,
+            wall_ns >= total.drawn_ns - 20_000,
             "{wall_ns} ns for {} ns of service",
             total.drawn_ns
         );
@@ -211,7 +214,7 @@ fn deterministic_service_times_are_kept() {
         let achieved = total.mean_achieved_ns() / drawn_ns as f64;
         let waited = total.mean_queued_ns() / mean_wait;
         let rate = wall_ns as f64 / total.drawn_ns as f64;
-        if achieved < 1.01 && (0.98..1.02).contains(&waited) && rate < 1.02 {
+        if (0.99..1.01).contains(&achieved) && (0.98..1.02).contains(&waited) && rate < 1.02 {
             return;
         }
         eprintln!("attempt {attempt}: service {achieved:.4}, wait {waited:.4}, wall {rate:.4} of what was asked");

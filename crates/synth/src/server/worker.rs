@@ -26,10 +26,12 @@ const TICK: Duration = Duration::from_millis(100);
 const LOOK_EVERY: Nanos = Nanos::from_micros(1);
 /// No look is begun this close to the end of a service: reading one socket takes about as long.
 const LOOK_GUARD: Nanos = Nanos::from_micros(3);
-/// Writing a reply and taking up the next request happen inside the next service time, if they stay
-/// below this. Otherwise every service would be longer than drawn by 5-15 us, 2-7 % of 200 us. What is
-/// above was not ours (the host took the CPU away) and delays the queue as it would in any server.
+/// A service that ended late by no more than this takes its excess out of the next one: very short
+/// services cost more than they take. What is above was not ours (the host took the CPU away) and delays
+/// the queue as it would in any server.
 const CARRY: Nanos = Nanos::from_micros(50);
+/// Writes that take longer than this say nothing about the next one.
+const LONG_WRITE: Nanos = Nanos::from_micros(20);
 /// Requests of zero service time between two looks at the sockets.
 const BATCH: usize = 64;
 
@@ -48,6 +50,11 @@ pub(super) struct Worker {
     reply: Vec<u8>,
     /// When the last service ended, by the drawn times.
     free_at: Nanos,
+    /// What writing a reply takes (moving average): it is begun that much before the service ends.
+    /// Writing after the end would make each service 3-5 us longer than drawn, 2 % of 200 us, and leave
+    /// the sockets unwatched just when a request would find the server idle. Measured over loopback, a
+    /// client saw 9.8 us on top of the sojourn time without this, and sees 6.5 us with it.
+    lead: Nanos,
 }
 
 impl Worker {
@@ -74,6 +81,7 @@ impl Worker {
             sampler: Sampler::new(config.service, config.seed, thread),
             reply: Vec::with_capacity(4096),
             free_at: Nanos::ZERO,
+            lead: Nanos::ZERO,
         })
     }
 
@@ -153,9 +161,9 @@ impl Worker {
     }
 
     /// ```text
-    ///   arrival   start                end = start + drawn
-    ///      |--wait--|--obey, then spin--|--write, look--|
-    ///                                   |--next service, if one waits ...
+    ///   arrival   start                         end = start + drawn
+    ///      |--wait--|--obey, then spin--|--write--|
+    ///                                             |--next service, if one waits ...
     /// ```
     fn serve_one(&mut self, stopped: &impl Fn() -> bool) -> Result<(), SynthError> {
         let Some(turn) = self.floor.next_turn() else {
@@ -174,8 +182,13 @@ impl Worker {
             .max(begun.saturating_sub(CARRY));
         let end = start.saturating_add(drawn);
         let next = self.floor.work(&turn, begun, &mut self.reply);
-        let ended = self.spin_until(end, stopped)?;
+        let writing = self.spin_until(end.saturating_sub(self.lead), stopped)?;
         self.floor.deliver(turn.token, &self.reply, next, false);
+        let ended = now();
+        let took = ended - writing;
+        if took < LONG_WRITE {
+            self.lead = Nanos((7 * self.lead.0 + took.0) / 8);
+        }
         self.free_at = end;
         let ledger = self.shared.ledger(self.thread);
         ledger.serve(&Served {
@@ -184,7 +197,7 @@ impl Worker {
             drawn,
             ended,
         });
-        ledger.busy(now().saturating_sub(begun));
+        ledger.busy(ended - begun);
         Ok(())
     }
 
