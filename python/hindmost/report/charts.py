@@ -77,6 +77,7 @@ def runs(doc: Measure, width: float, label: str) -> str | None:
     band = [k for k in path if k["value"] is not None and k["low"] is not None and k["high"] is not None]
     low, high = run_domain(values, band)
     plot = Plot(width, 280, f"Latency {label} of each run, and the running mean with its interval", top=24)
+    plot.text(4, 12, f"latency {label}", cls="name")
     numbers_ = [n for n, _, _ in points]
     x, y = plot.x(min(numbers_) - 0.5, max(numbers_) + 0.5), plot.y(low, high)
     step = max(1, math.ceil(len(numbers_) / (width / 40)))
