@@ -112,8 +112,7 @@ with ManagedServer(spec) as server:
         time.sleep(60)  # keeps the control pipe open, as a forked helper of a library might
         os._exit(0)
     time.sleep(0.2)
-    folder = server._started().request.remove
-    print(json.dumps({"pids": [server.guard_pid, *server.pids()], "folder": folder}), flush=True)
+    print(json.dumps({"pids": [server.guard_pid, *server.pids()], "folder": str(server.folder)}), flush=True)
     time.sleep(60)
 """
 
@@ -155,15 +154,16 @@ def test_a_preset_starts_is_recognised_and_leaves_nothing(name: str, tmp_path: P
         if os.geteuid() == 0:
             assert all(Path(f"/proc/{pid}").stat().st_uid != 0 for pid in server.pids())
         pids = [server.guard_pid, *server.pids()]
-        folder = server._started().request.remove
+        folder = server.folder
+        assert folder.is_dir()
         assert len(pids) >= (3 if name == "nginx" else 2)
     assert_gone(pids)
-    assert folder is not None
-    assert not Path(folder).exists()
+    assert not folder.exists()
     assert (tmp_path / "server.log").exists()
     report = server.exit_report()
     assert report is not None
-    assert (report.expected, report.forced, report.status) == (True, False, 0)
+    assert (report.expected, report.forced) == (True, False)
+    assert report.status == (-signal.SIGKILL if spec.stop.signal == "KILL" else 0)
     assert server.stop() == report, "stopping twice changes nothing"
     assert not server.alive()
 
@@ -202,6 +202,34 @@ def test_kill_9_is_seen_although_a_forked_child_holds_the_pipe() -> None:
     with controller(python_target(STUBBORN), "leak") as (child, told):
         child.kill()
         assert_gone(told["pids"])
+
+
+@pytest.mark.parametrize("moment_s", [0.0, 0.02, 0.04, 0.06, 0.08, 0.12])
+def test_kill_9_in_the_middle_of_a_start_leaves_nothing(moment_s: float, tmp_path: Path) -> None:
+    def left() -> list[str]:
+        found = []
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                arguments = entry.read_bytes().decode(errors="replace").split("\0")
+                if str(child.pid) in arguments or any(str(tmp_path) in argument for argument in arguments):
+                    found.append(" ".join(arguments))
+        return found + [str(path) for path in tmp_path.iterdir()]
+
+    text = python_target(STUBBORN).model_dump_json(exclude_none=True, exclude_defaults=True)
+    script = CONTROLLER.replace("with ManagedServer", "print(flush=True)\nwith ManagedServer")
+    child = subprocess.Popen(
+        [sys.executable, "-c", script, text],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert child.stdout is not None
+    with child.stdout:
+        child.stdout.readline()
+        time.sleep(moment_s)
+        child.kill()
+        child.wait()
+    until(lambda: not left(), "something is left behind")
 
 
 def test_ctrl_c_reaches_hindmost_only_and_leaves_nothing() -> None:
@@ -264,9 +292,11 @@ def test_a_server_that_dies_is_noticed_with_its_status() -> None:
     assert server.exit_report() == report
 
 
-def test_a_server_that_crashes_at_its_start_is_shown_with_its_last_words() -> None:
+def test_a_server_that_crashes_at_its_start_is_shown_with_its_last_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     spec = python_target("import sys; print('no config, no service'); sys.exit(3)")
-    before = set(Path("/tmp").glob("hindmost-*"))
     server = ManagedServer(spec)
     began = time.monotonic()
     with pytest.raises(TargetError) as caught:
@@ -276,7 +306,7 @@ def test_a_server_that_crashes_at_its_start_is_shown_with_its_last_words() -> No
         assert word in caught.value.message
     assert caught.value.hint
     assert_gone([server.guard_pid])
-    assert set(Path("/tmp").glob("hindmost-*")) <= before
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.memcached

@@ -10,7 +10,7 @@ import pytest
 from hindmost.errors import HindmostError, TargetError, UsageError
 from hindmost.targets import TargetSpec, load_target_file, preset, preset_names
 from hindmost.targets.cpus import format_cpus, parse_cpus
-from hindmost.targets.launch import find_program, prepare, threads_for
+from hindmost.targets.launch import choose_folder, find_program, prepare, threads_for
 from hindmost.targets.presets import preset as named_preset
 from hindmost.targets.spec import json_schema_text, parse_target_toml
 
@@ -150,7 +150,7 @@ def test_threads_follow_the_processors_of_the_server() -> None:
 def test_a_missing_program_says_how_to_install_it(tmp_path: Path) -> None:
     spec = preset("memcached").model_copy(update={"command": ["no-such-memcached", "{port}"]})
     with pytest.raises(TargetError, match="no-such-memcached is not installed") as caught:
-        prepare(spec, cpus=None, port=1, log=None)
+        prepare(spec, tmp_path, cpus=None, port=1, log=None)
     assert (caught.value.exit_code, caught.value.hint) == (1, "apt-get install memcached")
     (tmp_path / "data").write_text("")
     spec._folder = tmp_path
@@ -176,19 +176,18 @@ def test_a_program_of_the_system_is_found_without_its_folder_in_path() -> None:
     ],
 )
 def test_a_target_this_machine_cannot_run_is_refused_before_the_start(
-    changes: dict[str, object], word: str
+    changes: dict[str, object], word: str, tmp_path: Path
 ) -> None:
     if "user_if_root" in changes and os.geteuid() != 0:
         pytest.skip("only root switches users")
     spec = TargetSpec(name="s", protocol="redis", command=["sleep", "{port}"]).model_copy(update=changes)
     with pytest.raises(HindmostError, match=word):
-        prepare(spec, cpus=spec.cpus, port=1, log=None)
+        prepare(spec, tmp_path, cpus=spec.cpus, port=1, log=None)
 
 
-def test_the_synth_preset_is_told_its_service_as_json() -> None:
+def test_the_synth_preset_is_told_its_service_as_json(tmp_path: Path) -> None:
     spec = preset("synth").with_options({"service": {"kind": "exponential", "mean_us": 200}})
-    launch = prepare(spec, cpus=[0], port=1234, log=None)
-    launch.folder.rmdir()
+    launch = prepare(spec, tmp_path, cpus=[0], port=1234, log=None)
     told = json.loads(launch.request.argv[-1])
     assert told["address"] == "127.0.0.1:1234"
     assert (told["threads"], told["service"]) == (1, {"kind": "exponential", "mean_us": 200})
@@ -200,14 +199,23 @@ def test_preparing_fills_in_placeholders_and_files(tmp_path: Path) -> None:
         '[files]\n"sub/conf" = "{threads} {cpus} {options}"\n'
         "[options]\nservice = {kind = 'none'}\n"
     )
-    launch = prepare(parse_target_toml(text, "x", tmp_path), cpus=[0], port=1234, log=tmp_path / "log")
-    try:
-        request = launch.request
-        assert request.argv == ["sleep", "1234"]
-        assert request.env["A"] == "127.0.0.1:1234 {x}"
-        assert (launch.folder / "sub" / "conf").read_text() == '1 0 {"service": {"kind": "none"}}'
-        assert (request.cwd, request.log) == (str(tmp_path), str(tmp_path / "log"))
-    finally:
-        (launch.folder / "sub" / "conf").unlink()
-        (launch.folder / "sub").rmdir()
-        launch.folder.rmdir()
+    folder = tmp_path / "dir"
+    folder.mkdir()
+    spec = parse_target_toml(text, "x", tmp_path)
+    request = prepare(spec, folder, cpus=[0], port=1234, log=tmp_path / "log").request
+    assert request.argv == ["sleep", "1234"]
+    assert request.env["A"] == "127.0.0.1:1234 {x}"
+    assert (folder / "sub" / "conf").read_text() == '1 0 {"service": {"kind": "none"}}'
+    assert (request.cwd, request.log) == (str(tmp_path), str(tmp_path / "log"))
+    with pytest.raises(TargetError, match="cannot write the files of s"):
+        prepare(spec, Path("/proc/no"), cpus=[0], port=1234, log=None)
+
+
+def test_the_folder_lies_where_the_servers_user_can_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert Path(choose_folder(preset("synth")).path).parent == tmp_path
+    if os.geteuid() == 0:
+        tmp_path.chmod(0o700)
+        assert Path(choose_folder(preset("memcached")).path).parent == Path("/tmp")

@@ -2,7 +2,8 @@
 
 Hindmost may die at any moment (``kill -9``, out of memory). The guard then stops the server and all its
 descendants. It is started by `hindmost.targets.warden` as a plain file, imports the standard library only,
-and speaks JSON lines: one request on standard input (see ``Request`` there), events on standard output.
+and speaks JSON lines: on standard input a folder to make and a request (``Folder``, ``Request`` there), then
+``stop`` or ``kill``; on standard output events.
 
 ::
 
@@ -41,6 +42,7 @@ from pathlib import Path
 from typing import Any
 
 PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_CHILD_SUBREAPER = 1, 15, 36
+STOP_WORDS = (b"stop", b"kill")
 LOG_TAIL_BYTES = 4096
 KILL_PATIENCE_S = 10.0  # how long to insist with SIGKILL; a process in uninterruptible sleep may outlast it
 
@@ -106,6 +108,12 @@ class Control:
         except OSError as error:  # a kernel before 5.3 has no pidfd: the pipe alone must do
             self._pidfd = -1
             self.ended = error.errno == errno.ESRCH
+
+    def next_line(self) -> bytes | None:
+        """The next line of the control pipe, however long it takes; None once Hindmost has gone."""
+        while not self.lines and not self.ended:
+            self.wait(None)
+        return None if self.ended else self.lines.pop(0)
 
     def wait(self, seconds: float | None) -> None:
         """Sleep until something happens, or for `seconds`; `ended` and `lines` then say what."""
@@ -248,37 +256,44 @@ class Guard:
                 os.kill(pid, signal.SIGCONT)  # one that was frozen (SIGSTOP) must wake up to hear it
 
 
-def _remove(folder: str | None) -> None:
-    if folder:
-        import shutil
-
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def main(controller: int) -> int:
-    """Guard one server from its start to its end. `controller` is the process to outlive."""
-    _prctl(PR_SET_CHILD_SUBREAPER, 1)
-    _prctl(PR_SET_NAME, ctypes.create_string_buffer(b"hindmost-guard"))
-    os.chdir("/")
-    control = Control(controller)
-    while not control.lines and not control.ended:
-        control.wait(None)
-    if not control.lines:
-        return 0
-    request = json.loads(control.lines.pop(0))
-    guard = Guard(request, control)
+def run(folder: dict[str, Any], control: Control) -> None:
+    """Make the folder, wait for the request, guard one server from its start to its end."""
+    os.mkdir(folder["path"], 0o700)  # noqa: PTH102
     try:
-        if not control.ended:
+        if folder["uid"] is not None:
+            os.chown(folder["path"], folder["uid"], folder["gid"])
+        report("folder")
+        line = control.next_line()
+        if line is None or line in STOP_WORDS:
+            return
+        guard = Guard(json.loads(line), control)
+        try:
             guard.start()
             while not control.ended and not control.lines:
                 control.wait(None)
                 guard.reap()
-        guard.stop(patiently=b"kill" not in control.lines)
+            guard.stop(patiently=b"kill" not in control.lines)
+        except BaseException:
+            guard.stop(patiently=False)
+            raise
+    finally:
+        import shutil
+
+        shutil.rmtree(folder["path"], ignore_errors=True)
+
+
+def main(controller: int) -> int:
+    """Serve one warden. `controller` is the process to outlive."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    _prctl(PR_SET_NAME, ctypes.create_string_buffer(b"hindmost-guard"))
+    os.chdir("/")
+    control = Control(controller)
+    line = control.next_line()
+    try:
+        if line is not None and line not in STOP_WORDS:
+            run(json.loads(line), control)
     except (OSError, ValueError, subprocess.SubprocessError) as error:  # ValueError: a NUL in the command
         report("failed", error=str(error))
-        guard.stop(patiently=False)
-    finally:
-        _remove(request["remove"])
     return 0
 
 

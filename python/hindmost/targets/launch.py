@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import sys
 import tempfile
@@ -10,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hindmost.errors import HindmostError, TargetError, UsageError
+from hindmost.errors import TargetError, UsageError
 from hindmost.targets.cpus import format_cpus, parse_cpus
 from hindmost.targets.placeholders import render
 from hindmost.targets.procfs import join_address
 from hindmost.targets.spec import TargetSpec
 from hindmost.targets.users import Account, account
-from hindmost.targets.warden import Request
+from hindmost.targets.warden import Folder, Request
 
 # Debian keeps servers here, and a user's PATH does not.
 _SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
@@ -30,14 +31,13 @@ class Launch:
     Attributes
     ----------
     request
-        For the guard, which removes ``request.remove``.
+        For the guard.
     ready_argv
         Command of the ready probe; empty for the other kinds.
     """
 
     request: Request
     ready_argv: tuple[str, ...]
-    folder: Path
 
 
 def threads_for(spec: TargetSpec, cpus: Sequence[int] | None) -> int:
@@ -45,62 +45,79 @@ def threads_for(spec: TargetSpec, cpus: Sequence[int] | None) -> int:
     return spec.threads or len(cpus or os.sched_getaffinity(0))
 
 
-def prepare(spec: TargetSpec, *, cpus: Sequence[int] | None, port: int, log: Path | None) -> Launch:
-    """Make the folder of one start, write its files, and fill in the placeholders.
+def choose_folder(spec: TargetSpec) -> Folder:
+    """Choose a fresh folder that the server's user can reach and write; the guard makes it.
+
+    Raises
+    ------
+    UsageError
+        If the target asks for a user who does not exist.
+    TargetError
+        If the user cannot be switched to, or there is no place for the folder.
+    """
+    who = account(spec)
+    for base in dict.fromkeys([tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"]):
+        path = Path(base)
+        # The server's user must get through every folder above.
+        reachable = who is None or all(_passable(folder) for folder in (path, *path.parents))
+        if reachable and path.is_dir() and os.access(path, os.W_OK | os.X_OK):
+            name = path / f"hindmost-{spec.protocol}-{secrets.token_hex(4)}"
+            return Folder(str(name), who.uid if who else None, who.gid if who else None)
+    raise TargetError(
+        f"no temporary folder can be made for {spec.name} in {tempfile.gettempdir()}, nor in /tmp",
+        hint="set TMPDIR to a folder that everybody may enter",
+    )
+
+
+def prepare(
+    spec: TargetSpec, folder: Path, *, cpus: Sequence[int] | None, port: int, log: Path | None
+) -> Launch:
+    """Fill in the placeholders and write the target's files into `folder`.
 
     Raises
     ------
     TargetError
-        If the program is missing, the user cannot be switched to, or the folder cannot be made.
+        If the program is missing, the user cannot be switched to, or a file cannot be written.
     UsageError
         If the target asks for a user or processors that do not exist.
     """
     who = account(spec)
-    _check_cpus(spec, cpus)
-    env = {**os.environ, **spec.env}
-    folder = _make_folder(spec, who)
+    check_cpus(spec, cpus)
+    values: dict[str, object] = {
+        **spec.options,
+        "host": spec.host,
+        "port": port,
+        "address": join_address(spec.host, port),
+        "cpus": format_cpus(cpus or os.sched_getaffinity(0)),
+        "threads": threads_for(spec, cpus),
+        "dir": str(folder),
+        "here": str(spec.folder),
+        "python": sys.executable,
+        "options": spec.options,
+    }
+    env = {**os.environ, **{name: render(text, values) for name, text in spec.env.items()}}
+    argv = [render(text, values) for text in spec.command]
     try:
-        values: dict[str, object] = {
-            **spec.options,
-            "host": spec.host,
-            "port": port,
-            "address": join_address(spec.host, port),
-            "cpus": format_cpus(cpus or os.sched_getaffinity(0)),
-            "threads": threads_for(spec, cpus),
-            "dir": str(folder),
-            "here": str(spec.folder),
-            "python": sys.executable,
-            "options": spec.options,
-        }
-        env |= {name: render(text, values) for name, text in spec.env.items()}
-        argv = [render(text, values) for text in spec.command]
-        cwd = folder if spec.cwd is None else spec.folder / render(spec.cwd, values)
         _write_files(spec, folder, values, who)
-        return Launch(
-            Request(
-                argv=argv,
-                program=find_program(spec, argv[0], env),
-                env=env,
-                cwd=str(cwd),
-                cpus=list(cpus or []),
-                log=str((log or folder / "server.log").absolute()),
-                remove=str(folder),
-                stop_signal=spec.stop.number,
-                stop_argv=[render(text, values) for text in spec.stop.command or []],
-                stop_timeout_s=spec.stop.timeout_s,
-                uid=who.uid if who else None,
-                gid=who.gid if who else None,
-                groups=who.groups if who else None,
-            ),
-            tuple(render(text, values) for text in spec.ready.command or []),
-            folder,
-        )
-    except OSError as error:
-        _discard(folder)
-        raise TargetError(f"cannot prepare {spec.name}: {error}", hint="df -h /tmp") from None
-    except HindmostError:
-        _discard(folder)
-        raise
+    except (OSError, ValueError) as error:
+        raise TargetError(
+            f"cannot write the files of {spec.name}: {error}", hint=f"df -h {folder.parent}"
+        ) from None
+    request = Request(
+        argv=argv,
+        program=find_program(spec, argv[0], env),
+        env=env,
+        cwd=str(folder if spec.cwd is None else spec.folder / render(spec.cwd, values)),
+        cpus=list(cpus or []),
+        log=str((log or folder / "server.log").absolute()),
+        stop_signal=spec.stop.number,
+        stop_argv=[render(text, values) for text in spec.stop.command or []],
+        stop_timeout_s=spec.stop.timeout_s,
+        uid=who.uid if who else None,
+        gid=who.gid if who else None,
+        groups=who.groups if who else None,
+    )
+    return Launch(request, tuple(render(text, values) for text in spec.ready.command or []))
 
 
 def find_program(spec: TargetSpec, name: str, env: Mapping[str, str]) -> str:
@@ -124,7 +141,8 @@ def find_program(spec: TargetSpec, name: str, env: Mapping[str, str]) -> str:
     return str(Path(found).absolute())
 
 
-def _check_cpus(spec: TargetSpec, cpus: Sequence[int] | None) -> None:
+def check_cpus(spec: TargetSpec, cpus: Sequence[int] | None) -> None:
+    """Refuse processors that this machine does not have (UsageError)."""
     try:
         online = parse_cpus(_ONLINE.read_text().strip())
     except (OSError, ValueError):
@@ -135,25 +153,6 @@ def _check_cpus(spec: TargetSpec, cpus: Sequence[int] | None) -> None:
             f"but processor {format_cpus(missing)} is missing or offline; there are {format_cpus(online)}",
             hint=f'cpus = "{format_cpus(os.sched_getaffinity(0))}" is what Hindmost itself may use',
         )
-
-
-def _make_folder(spec: TargetSpec, who: Account | None) -> Path:
-    """Make a fresh folder that the server's user can reach and write."""
-    bases = [tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"]
-    if who is not None:  # it must get through every folder above
-        bases = [base for base in bases if all(_passable(path) for path in (Path(base), *Path(base).parents))]
-    for base in dict.fromkeys(bases):
-        try:
-            folder = Path(tempfile.mkdtemp(prefix=f"hindmost-{spec.protocol}-", dir=base))
-        except OSError:
-            continue
-        if who is not None:
-            os.chown(folder, who.uid, who.gid)
-        return folder
-    raise TargetError(
-        f"cannot make a temporary folder for {spec.name} in {', '.join(bases) or tempfile.gettempdir()}",
-        hint="df -h /tmp; or set TMPDIR to a folder with room",
-    )
 
 
 def _passable(folder: Path) -> bool:
@@ -168,7 +167,3 @@ def _write_files(spec: TargetSpec, folder: Path, values: Mapping[str, object], w
     if who is not None:
         for path in folder.rglob("*"):
             os.chown(path, who.uid, who.gid)
-
-
-def _discard(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)

@@ -13,7 +13,7 @@ from typing import Self
 
 from hindmost.errors import TargetError
 from hindmost.targets import ports, probe
-from hindmost.targets.launch import prepare
+from hindmost.targets.launch import choose_folder, prepare
 from hindmost.targets.procfs import join_address, listeners, process_tree
 from hindmost.targets.spec import Protocol, TargetSpec
 from hindmost.targets.warden import ExitReport, Warden
@@ -108,6 +108,11 @@ class ManagedServer:
         """The guard, which idles beside the server."""
         return self._started().guard_pid
 
+    @property
+    def folder(self) -> Path:
+        """``{dir}`` of this start; removed with it."""
+        return Path(self._started().folder.path)
+
     def pids(self) -> list[int]:
         """All processes of the server: also workers, and those that turned themselves into daemons."""
         return process_tree(self._started().guard_pid)[1:]
@@ -141,11 +146,15 @@ class ManagedServer:
         raise AssertionError("unreachable")
 
     def _start_once(self) -> None:
-        launch = prepare(self.spec, cpus=self.cpus or None, port=self._port, log=self.log)
-        self.command = tuple(launch.request.argv)
-        began = time.monotonic()
-        self._warden = Warden(launch.request)
+        folder = choose_folder(self.spec)
+        self._warden = Warden(folder)
         try:
+            launch = prepare(
+                self.spec, Path(folder.path), cpus=self.cpus or None, port=self._port, log=self.log
+            )
+            self.command = tuple(launch.request.argv)
+            began = time.monotonic()
+            self._warden.launch(launch.request)
             self._wait_until_ready(launch.ready_argv, began)
         except BaseException:
             self._warden.stop(patiently=False)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,23 @@ GUARD_MARGIN_S = guard.KILL_PATIENCE_S + 5.0
 
 
 @dataclass(frozen=True)
+class Folder:
+    """A folder for one start, which the guard makes first of all, and removes whatever happens to Hindmost.
+
+    Attributes
+    ----------
+    path
+        Must not exist yet.
+    uid, gid
+        Who shall own it; None: whoever runs Hindmost.
+    """
+
+    path: str
+    uid: int | None = None
+    gid: int | None = None
+
+
+@dataclass(frozen=True)
 class Request:
     """What the guard is to run; crosses the control pipe as one JSON line.
 
@@ -32,8 +49,6 @@ class Request:
         The command and the executable file that it names.
     log
         File that takes the server's output (appended).
-    remove
-        Folder that the guard removes at the end, whatever happened to Hindmost.
     stop_argv
         Command that stops the server; empty: send `stop_signal`.
     """
@@ -44,7 +59,6 @@ class Request:
     cwd: str
     cpus: Sequence[int]
     log: str
-    remove: str | None
     stop_signal: int
     stop_argv: Sequence[str]
     stop_timeout_s: float
@@ -92,21 +106,21 @@ class ExitReport:
 
 
 class Warden:
-    """One guard process and the server below it.
+    """One guard process and, once `launch` was called, the server below it.
 
     Parameters
     ----------
-    request : Request
-        What to run. The guard starts it at once.
+    folder : Folder
+        Made before this returns.
 
     Raises
     ------
     TargetError
-        If the guard does not start, or reports that the server could not be started.
+        If the guard does not start, or cannot make the folder.
     """
 
-    def __init__(self, request: Request) -> None:
-        self.request = request
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
         self.pid: int | None = None
         self.status: int | None = None
         self.main_running = False
@@ -117,7 +131,9 @@ class Warden:
         self._asked_to_stop = False
         self._expected = False
         self._stopped = False
+        self._stop_timeout_s = 0.0
         self._failure: str | None = None
+        self._folder_made = False
         self._partial = b""
         # A plain file with -I -S: standard library only, no site-packages, ready in about 40 ms.
         self._guard = subprocess.Popen(
@@ -133,15 +149,29 @@ class Warden:
         self._poll = select.poll()
         self._poll.register(self._reports, select.POLLIN)
         try:
-            self._send(json.dumps(asdict(request)))
-            while self.pid is None and self._failure is None and not self._stopped:
-                self.pump(None)
+            self._send(json.dumps(asdict(folder)))
+            self._wait_for(lambda: self._folder_made, f"cannot make the folder {folder.path}")
         except BaseException:
             self.stop(patiently=False)
             raise
-        if self.pid is None:
-            self.stop(patiently=False)
-            raise TargetError(f"cannot start {request.argv[0]}: {self._failure or 'its guard process ended'}")
+
+    def launch(self, request: Request) -> None:
+        """Start the server; the caller stops the warden if this fails.
+
+        Raises
+        ------
+        TargetError
+            If it cannot be started: says why.
+        """
+        self._stop_timeout_s = request.stop_timeout_s
+        self._send(json.dumps(asdict(request)))
+        self._wait_for(lambda: self.pid is not None, f"cannot start {request.argv[0]}")
+
+    def _wait_for(self, condition: Callable[[], bool], otherwise: str) -> None:
+        while not condition():
+            if self._failure is not None or self._stopped:
+                raise TargetError(f"{otherwise}: {self._failure or 'its guard process ended'}")
+            self.pump(None)
 
     @property
     def guard_pid(self) -> int:
@@ -162,6 +192,8 @@ class Warden:
 
     def _take(self, report: dict[str, Any]) -> None:
         match report["event"]:
+            case "folder":
+                self._folder_made = True
             case "started":
                 self.pid, self.main_running = report["pid"], True
             case "exited":
@@ -192,7 +224,7 @@ class Warden:
             self._asked_to_stop = True
             try:
                 if patiently:
-                    self._finish("stop", self.request.stop_timeout_s)
+                    self._finish("stop", self._stop_timeout_s)
                 else:
                     self._finish("kill", 0.0)
             except BaseException:
@@ -219,10 +251,10 @@ class Warden:
             with contextlib.suppress(OSError):
                 os.killpg(self.pid, signal.SIGKILL)
             self.main_running = False
-        if self.request.remove and Path(self.request.remove).exists():
+        if self._folder_made and Path(self.folder.path).exists():
             import shutil
 
-            shutil.rmtree(self.request.remove, ignore_errors=True)
+            shutil.rmtree(self.folder.path, ignore_errors=True)
 
     def exit_report(self) -> ExitReport:
         """How the server ended; `status` is None while it runs."""
