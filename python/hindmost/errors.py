@@ -41,7 +41,9 @@ class TargetError(HindmostError):
 
 
 class InstanceError(HindmostError):
-    """A load instance failed in mid-run (exit 1)."""
+    """A load instance failed in mid-run (exit 1); ``code`` is the engine's name for it, if it gave one."""
+
+    code: str | None = None
 
 
 class StudyError(HindmostError):

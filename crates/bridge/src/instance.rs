@@ -15,7 +15,8 @@ use crate::pipe::Pipe;
 pub fn run_instance(py: Python<'_>, plan: &str, place: PathBuf, controlled: bool) -> PyResult<String> {
     py.detach(|| {
         let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
-        let mut link: Box<dyn Link> = if controlled { Box::new(Pipe::default()) } else { Box::new(Alone::default()) };
+        let mut link: Box<dyn Link> =
+            if controlled { Box::new(Pipe::default()) } else { Box::new(Alone::default()) };
         let result = engine::run(&plan, &place, link.as_mut()).map_err(load_error)?;
         serde_json::to_string(&result).map_err(|e| raise("write", &e.to_string()))
     })

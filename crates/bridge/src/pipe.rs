@@ -37,7 +37,7 @@ impl Pipe {
     fn read(&mut self, patience: Nanos) -> Result<bool, LoadError> {
         let mut poll = libc::pollfd { fd: libc::STDIN_FILENO, events: libc::POLLIN, revents: 0 };
         // SAFETY: one valid pollfd, which lives through the call.
-        let ready = unsafe { libc::poll(&raw mut poll, 1, (patience.0 / 1_000_000) as i32) };
+        let ready = unsafe { libc::poll(&raw mut poll, 1, patience.0.div_ceil(1_000_000) as i32) };
         if ready <= 0 {
             return Ok(false);
         }

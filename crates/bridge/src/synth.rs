@@ -18,7 +18,8 @@ extern "C" fn stop(_: libc::c_int) {
 #[pyfunction]
 pub fn serve_synth(py: Python<'_>, config: &str) -> PyResult<String> {
     py.detach(|| {
-        let config: ServerConfig = serde_json::from_str(config).map_err(|e| raise("config", &e.to_string()))?;
+        let config: ServerConfig =
+            serde_json::from_str(config).map_err(|e| raise("config", &e.to_string()))?;
         let server = Server::bind(&config).map_err(|e| raise("synth", &e.to_string()))?;
         for signal in [libc::SIGTERM, libc::SIGINT] {
             // SAFETY: the handler only stores to an atomic, which is async-signal-safe.

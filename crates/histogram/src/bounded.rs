@@ -21,10 +21,7 @@ impl<T: Copy> Smallest<T> {
         let slots = black_box(room.spare_capacity_mut());
         slots.fill_with(MaybeUninit::zeroed);
         black_box(slots);
-        Self {
-            heap: BinaryHeap::from(room),
-            capacity,
-        }
+        Self { heap: BinaryHeap::from(room), capacity }
     }
 
     #[inline]

@@ -37,14 +37,7 @@ impl Histogram {
     /// An empty histogram over all of `u64`. The pages of its bins come from the kernel on first
     /// use; see [`Histogram::prefault`].
     pub fn new() -> Self {
-        Self {
-            bins: zeroed_bins(),
-            sum: 0,
-            finite: 0,
-            censored: 0,
-            min: u64::MAX,
-            max: 0,
-        }
+        Self { bins: zeroed_bins(), sum: 0, finite: 0, censored: 0, min: u64::MAX, max: 0 }
     }
 
     /// Touches every page of the bins, so that no [`Histogram::record`] takes a page fault (about
@@ -52,10 +45,7 @@ impl Histogram {
     pub fn prefault(&mut self) {
         const WORDS_OF_A_PAGE: usize = 4096 / size_of::<u64>();
         let touch = |word: &mut u64| *word = black_box(*word);
-        self.bins
-            .iter_mut()
-            .step_by(WORDS_OF_A_PAGE)
-            .for_each(touch);
+        self.bins.iter_mut().step_by(WORDS_OF_A_PAGE).for_each(touch);
         self.bins.last_mut().map(touch);
     }
 
@@ -201,9 +191,7 @@ impl fmt::Debug for Histogram {
 
 /// Zeroed on the heap by `calloc`, never built on the stack.
 fn zeroed_bins() -> Box<[u64; BINS]> {
-    vec![0; BINS]
-        .try_into()
-        .expect("the vector has just been made with BINS elements")
+    vec![0; BINS].try_into().expect("the vector has just been made with BINS elements")
 }
 
 #[cfg(test)]
@@ -226,19 +214,13 @@ mod tests {
     fn the_whole_range_of_u64_is_recorded() {
         let histogram = of(&[0, 1, 1 << 40, u64::MAX]);
         assert_eq!(histogram.count(), 4);
-        assert_eq!(
-            (histogram.min(), histogram.max()),
-            (Some(0), Some(u64::MAX))
-        );
+        assert_eq!((histogram.min(), histogram.max()), (Some(0), Some(u64::MAX)));
         assert_eq!(histogram.sum(), u128::from(u64::MAX) + (1 << 40) + 1);
     }
 
     #[test]
     fn the_mean_is_exact_where_bins_are_wide() {
-        assert_eq!(
-            of(&[1_000_000_001, 1_000_000_004]).mean(),
-            Some(1_000_000_002.5)
-        );
+        assert_eq!(of(&[1_000_000_001, 1_000_000_004]).mean(), Some(1_000_000_002.5));
     }
 
     #[test]

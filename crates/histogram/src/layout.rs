@@ -72,10 +72,7 @@ mod tests {
     #[test]
     fn small_integers_have_a_bin_each() {
         for value in 0..2048 {
-            assert_eq!(
-                (low_of(index_of(value)), high_of(index_of(value))),
-                (value, value)
-            );
+            assert_eq!((low_of(index_of(value)), high_of(index_of(value))), (value, value));
         }
         assert_eq!(index_of(2048), index_of(2049));
     }

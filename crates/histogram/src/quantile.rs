@@ -93,14 +93,7 @@ mod tests {
 
     #[test]
     fn shares_that_are_no_shares_are_refused() {
-        for bad in [
-            -1e-9,
-            1.000_000_1,
-            50.0,
-            f64::NAN,
-            f64::INFINITY,
-            f64::NEG_INFINITY,
-        ] {
+        for bad in [-1e-9, 1.000_000_1, 50.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             assert_eq!(Quantile::new(bad), None);
         }
     }

@@ -18,10 +18,7 @@ pub struct UniformSample<T> {
 impl<T: Copy> UniformSample<T> {
     /// An empty sample of at most `capacity` items.
     pub fn new(capacity: usize) -> Self {
-        Self {
-            kept: Smallest::new(capacity),
-            offered: 0,
-        }
+        Self { kept: Smallest::new(capacity), offered: 0 }
     }
 
     /// Offers `item`. The `priority` must be uniform over `u64` and independent of the item: draw

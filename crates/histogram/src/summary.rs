@@ -62,11 +62,7 @@ impl Histogram {
     pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
         self.used().filter_map(|index| {
             let count = self.bins[index];
-            (count > 0).then(|| Bin {
-                low: layout::low_of(index),
-                high: layout::high_of(index),
-                count,
-            })
+            (count > 0).then(|| Bin { low: layout::low_of(index), high: layout::high_of(index), count })
         })
     }
 
@@ -123,14 +119,7 @@ mod tests {
     #[test]
     fn small_values_have_exact_quantiles() {
         let histogram = of(1..=1000);
-        for (q, value) in [
-            (0.0, 1),
-            (0.001, 1),
-            (0.5, 500),
-            (0.99, 990),
-            (0.999, 999),
-            (1.0, 1000),
-        ] {
+        for (q, value) in [(0.0, 1), (0.001, 1), (0.5, 500), (0.99, 990), (0.999, 999), (1.0, 1000)] {
             assert_eq!(at(&histogram, q), Some(Value::Finite(value)), "{q}");
         }
     }
@@ -170,10 +159,7 @@ mod tests {
     #[test]
     fn infinite_is_later_than_every_finite_value() {
         assert!(Value::Infinite > Value::Finite(u64::MAX));
-        assert_eq!(
-            (Value::Infinite.finite(), Value::Finite(3).finite()),
-            (None, Some(3))
-        );
+        assert_eq!((Value::Infinite.finite(), Value::Finite(3).finite()), (None, Some(3)));
     }
 
     #[test]

@@ -13,9 +13,7 @@ pub struct Worst<T> {
 impl<T: Copy> Worst<T> {
     /// Keeps at most `capacity` items.
     pub fn new(capacity: usize) -> Self {
-        Self {
-            kept: Smallest::new(capacity),
-        }
+        Self { kept: Smallest::new(capacity) }
     }
 
     /// Offers `item`, which is the worse the larger its `key` (a latency) is.

@@ -28,8 +28,5 @@ fn recording_after_start_up_takes_no_page_fault() {
     let taken = page_faults() - before;
     // Untouched, the three would take more than 500; a few are the test's own.
     assert!(taken < 20, "{taken} page faults");
-    assert_eq!(
-        (histogram.count(), sample.len(), worst.len()),
-        (100_000, 20_000, 20_000)
-    );
+    assert_eq!((histogram.count(), sample.len(), worst.len()), (100_000, 20_000, 20_000));
 }

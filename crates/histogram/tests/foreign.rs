@@ -48,9 +48,7 @@ fn python_reads(text: &[u8]) -> String {
 
 /// Latencies from 20 us up to hours, the longer the rarer.
 fn latencies(count: u64) -> Histogram {
-    (1..=count)
-        .map(|i| 20_000 * count / i * (1 + i % 7))
-        .collect()
+    (1..=count).map(|i| 20_000 * count / i * (1 + i % 7)).collect()
 }
 
 #[test]
@@ -74,19 +72,13 @@ fn another_implementation_reads_the_same_counts_and_quantiles() {
     hlog::write(&mut text, started, intervals).unwrap();
 
     let answer = python_reads(&text);
-    let lines: Vec<Vec<_>> = answer
-        .lines()
-        .map(|line| line.split(' ').collect())
-        .collect();
+    let lines: Vec<Vec<_>> = answer.lines().map(|line| line.split(' ').collect()).collect();
     assert_eq!(lines.len(), parts.len() + 1, "{answer}");
     for ((tag, start, histogram), line) in parts.iter().zip(&lines) {
         assert_eq!(line[..2], [*tag, &histogram.count().to_string()]);
         let times = [line[2], line[3]].map(|t| t.parse::<f64>().unwrap() / 1e3 - 1.7e9);
         assert!((times[0] - f64::from(*start)).abs() < 1e-3, "{line:?}");
-        assert!(
-            (times[1] - f64::from(*start) - 1.5).abs() < 1e-3,
-            "{line:?}"
-        );
+        assert!((times[1] - f64::from(*start) - 1.5).abs() < 1e-3, "{line:?}");
         for (percentile, theirs) in PERCENTILES.iter().zip(&line[4..]) {
             let quantile = Quantile::new(percentile / 100.0).unwrap();
             let Some(ours) = histogram.quantile(quantile) else {
@@ -98,12 +90,5 @@ fn another_implementation_reads_the_same_counts_and_quantiles() {
             assert!(apart <= 0.001, "{tag} p{percentile}: {ours} and {theirs}");
         }
     }
-    assert_eq!(
-        lines[5],
-        [parts
-            .iter()
-            .map(|part| part.2.count())
-            .sum::<u64>()
-            .to_string()]
-    );
+    assert_eq!(lines[5], [parts.iter().map(|part| part.2.count()).sum::<u64>().to_string()]);
 }

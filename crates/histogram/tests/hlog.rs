@@ -16,12 +16,7 @@ fn started() -> SystemTime {
 }
 
 fn interval<H>(tag: &str, start_s: f64, end_s: f64, histogram: H) -> Interval<H> {
-    Interval {
-        tag: Some(Tag::new(tag).unwrap()),
-        start_s,
-        end_s,
-        histogram,
-    }
+    Interval { tag: Some(Tag::new(tag).unwrap()), start_s, end_s, histogram }
 }
 
 fn text_of(intervals: &[Interval]) -> String {
@@ -77,21 +72,12 @@ fn the_head_is_what_other_readers_look_for() {
             "#[Hindmost: censored=0 min=913022 max=913022 sum=913022]",
         ]
     );
-    assert!(
-        lines[6].starts_with("Tag=latency/get,0.250,10.000,0.913,HISTFAAA"),
-        "{}",
-        lines[6]
-    );
+    assert!(lines[6].starts_with("Tag=latency/get,0.250,10.000,0.913,HISTFAAA"), "{}", lines[6]);
 }
 
 #[test]
 fn the_top_of_the_range_is_written_and_read() {
-    let intervals = [interval(
-        "top",
-        0.0,
-        1.0,
-        of(&[0, i64::MAX as u64, 1 << 63, u64::MAX]),
-    )];
+    let intervals = [interval("top", 0.0, 1.0, of(&[0, i64::MAX as u64, 1 << 63, u64::MAX]))];
     let log = read(&text_of(&intervals)).unwrap();
     assert_eq!(log.intervals, intervals);
 }
@@ -119,22 +105,9 @@ fn intervals_that_meet_still_meet_when_cut_to_milliseconds() {
 #[test]
 fn times_that_mean_nothing_are_refused() {
     let histogram = of(&[1]);
-    for (start_s, end_s) in [
-        (2.0, 1.0),
-        (-1.0, 1.0),
-        (f64::NAN, 1.0),
-        (0.0, f64::INFINITY),
-        (0.0, 1e300),
-    ] {
-        let written = hlog::write(
-            &mut Vec::new(),
-            started(),
-            [interval("a", start_s, end_s, &histogram)],
-        );
-        assert!(
-            matches!(written, Err(HlogError::Times { .. })),
-            "{start_s}..{end_s}"
-        );
+    for (start_s, end_s) in [(2.0, 1.0), (-1.0, 1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY), (0.0, 1e300)] {
+        let written = hlog::write(&mut Vec::new(), started(), [interval("a", start_s, end_s, &histogram)]);
+        assert!(matches!(written, Err(HlogError::Times { .. })), "{start_s}..{end_s}");
     }
 }
 
@@ -142,16 +115,9 @@ fn times_that_mean_nothing_are_refused() {
 fn a_count_that_the_format_cannot_hold_is_an_error() {
     let mut histogram = Histogram::new();
     histogram.record_n(1, u64::MAX);
-    let written = hlog::write(
-        &mut Vec::new(),
-        started(),
-        [interval("a", 0.5, 1.0, &histogram)],
-    );
+    let written = hlog::write(&mut Vec::new(), started(), [interval("a", 0.5, 1.0, &histogram)]);
     let message = written.unwrap_err().to_string();
-    assert!(
-        message.starts_with("the histogram from 0.5 s on cannot be encoded"),
-        "{message}"
-    );
+    assert!(message.starts_with("the histogram from 0.5 s on cannot be encoded"), "{message}");
 }
 
 #[test]
@@ -170,34 +136,14 @@ fn damage_is_refused_with_the_line_it_is_in() {
         Err(HlogError::Line { line: l, fault: f }) if l == line && fault(&f) => {}
         other => panic!("{other:?} of\n{damaged}"),
     };
-    check(text.replace("0.000,1.000", "zero,one"), 7, |f| {
-        matches!(f, LineFault::Unreadable)
-    });
-    check("no log at all".into(), 1, |f| {
-        matches!(f, LineFault::Unreadable)
-    });
-    check(
-        text.replace(payload, &payload[..payload.len() - 3]),
-        7,
-        |f| matches!(f, LineFault::Base64(_)),
-    );
-    check(
-        text.replace(payload, &payload[..payload.len() - 32]),
-        7,
-        |f| matches!(f, LineFault::Decode(_)),
-    );
-    check(text.replace(payload, "AAAA"), 7, |f| {
-        matches!(f, LineFault::Decode(_))
-    });
-    check(text.replace("Tag=a,", "Tag=a b,"), 7, |f| {
-        matches!(f, LineFault::Tag(_))
-    });
-    check(text.replace("sum=", "some="), 6, |f| {
-        matches!(f, LineFault::Exact)
-    });
-    check(text.replace("max=913022", "max=99"), 7, |f| {
-        matches!(f, LineFault::Contradiction)
-    });
+    check(text.replace("0.000,1.000", "zero,one"), 7, |f| matches!(f, LineFault::Unreadable));
+    check("no log at all".into(), 1, |f| matches!(f, LineFault::Unreadable));
+    check(text.replace(payload, &payload[..payload.len() - 3]), 7, |f| matches!(f, LineFault::Base64(_)));
+    check(text.replace(payload, &payload[..payload.len() - 32]), 7, |f| matches!(f, LineFault::Decode(_)));
+    check(text.replace(payload, "AAAA"), 7, |f| matches!(f, LineFault::Decode(_)));
+    check(text.replace("Tag=a,", "Tag=a b,"), 7, |f| matches!(f, LineFault::Tag(_)));
+    check(text.replace("sum=", "some="), 6, |f| matches!(f, LineFault::Exact));
+    check(text.replace("max=913022", "max=99"), 7, |f| matches!(f, LineFault::Contradiction));
 }
 
 #[test]
@@ -224,12 +170,7 @@ fn a_log_of_another_implementation_is_read() {
     assert_eq!(ramp.tag, None);
     assert_eq!((ramp.start_s, ramp.end_s), (0.0, 1.0));
     assert!(ramp.histogram.bins().eq(of(&thousands).bins()));
-    let p99 = ramp
-        .histogram
-        .quantile(Quantile::P99)
-        .unwrap()
-        .finite()
-        .unwrap();
+    let p99 = ramp.histogram.quantile(Quantile::P99).unwrap().finite().unwrap();
     assert!(p99.abs_diff(990_000) < 990, "{p99}");
     assert_eq!(seconds.tag, Some(Tag::new("service/set").unwrap()));
     assert_eq!((seconds.start_s, seconds.end_s), (1.0, 2.5));

@@ -86,10 +86,7 @@ fn each_item_is_as_likely_to_be_kept_as_any_other() {
         let stream: Vec<_> = (0..50).map(|item| (random.next(), item)).collect();
         let mut sample = sample_of(&stream[..35], 10);
         sample.merge(&sample_of(&stream[35..], 10));
-        sample
-            .into_vec()
-            .into_iter()
-            .for_each(|item| kept[item] += 1);
+        sample.into_vec().into_iter().for_each(|item| kept[item] += 1);
     }
     for (item, &times) in kept.iter().enumerate() {
         assert!((661..=939).contains(&times), "item {item}: {times} times");

@@ -38,18 +38,12 @@ pub(crate) fn switches() -> Switches {
         libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
         usage
     };
-    Switches {
-        voluntary: usage.ru_nvcsw as u64,
-        involuntary: usage.ru_nivcsw as u64,
-    }
+    Switches { voluntary: usage.ru_nvcsw as u64, involuntary: usage.ru_nivcsw as u64 }
 }
 
 /// The CPU time that the calling thread has used so far.
 pub(crate) fn thread_cpu_time() -> Nanos {
-    let mut t = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `t` is a valid timespec, and every Linux has this clock.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut t) };
     Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
@@ -58,10 +52,7 @@ pub(crate) fn thread_cpu_time() -> Nanos {
 /// The resolution of `CLOCK_MONOTONIC` timers: 1 ns with high-resolution timers, a tick (1 to 10 ms)
 /// without (`clock_getres(2)`, time(7)).
 pub(crate) fn clock_resolution() -> Nanos {
-    let mut t = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `t` is a valid timespec, and CLOCK_MONOTONIC exists on every Linux.
     unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &raw mut t) };
     Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
@@ -71,8 +62,5 @@ pub(crate) fn clock_resolution() -> Nanos {
 pub(crate) fn ticks_per_second() -> u64 {
     // SAFETY: sysconf takes and returns integers.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    u64::try_from(ticks)
-        .ok()
-        .filter(|&ticks| ticks > 0)
-        .unwrap_or(100)
+    u64::try_from(ticks).ok().filter(|&ticks| ticks > 0).unwrap_or(100)
 }

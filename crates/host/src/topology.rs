@@ -46,9 +46,7 @@ impl Topology {
                 id,
                 core: tree.value(&format!("{CPUS}/cpu{id}/topology/core_id")),
                 socket: tree.value(&format!("{CPUS}/cpu{id}/topology/physical_package_id")),
-                node: nodes
-                    .iter()
-                    .find_map(|(node, cpus)| cpus.contains(&id).then_some(*node)),
+                node: nodes.iter().find_map(|(node, cpus)| cpus.contains(&id).then_some(*node)),
                 siblings: siblings(tree, id),
             })
             .collect();
@@ -81,17 +79,13 @@ impl Topology {
 }
 
 fn online(tree: &Tree) -> Vec<u32> {
-    let listed = tree
-        .text(&format!("{CPUS}/online"))
-        .and_then(|text| cpulist::parse(&text))
-        .unwrap_or_default();
+    let listed =
+        tree.text(&format!("{CPUS}/online")).and_then(|text| cpulist::parse(&text)).unwrap_or_default();
     if !listed.is_empty() {
         return listed;
     }
     let stat = tree.text("proc/stat").unwrap_or_default();
-    stat.lines()
-        .filter_map(|line| line.strip_prefix("cpu")?.split(' ').next()?.parse().ok())
-        .collect()
+    stat.lines().filter_map(|line| line.strip_prefix("cpu")?.split(' ').next()?.parse().ok()).collect()
 }
 
 /// `core_cpus_list` since Linux 5.3, `thread_siblings_list` before and still; itself alone where
@@ -141,27 +135,15 @@ mod tests {
         assert_eq!(topology.cores(), 4);
         assert_eq!(topology.threads_per_core(), 2);
         assert_eq!(topology.nodes(), 2);
-        let cpu6 = Cpu {
-            id: 6,
-            core: Some(0),
-            socket: Some(1),
-            node: Some(1),
-            siblings: vec![2, 6],
-        };
+        let cpu6 = Cpu { id: 6, core: Some(0), socket: Some(1), node: Some(1), siblings: vec![2, 6] };
         assert_eq!(topology.cpus[6], cpu6);
     }
 
     #[test]
     fn without_sysfs_every_cpu_of_proc_stat_is_a_core_of_its_own() {
-        let fake = FakeTree::new(&[(
-            "proc/stat",
-            "cpu  1 2 3 4\ncpu0 1 2 3 4\ncpu1 1 2\nintr 5\n",
-        )]);
+        let fake = FakeTree::new(&[("proc/stat", "cpu  1 2 3 4\ncpu0 1 2 3 4\ncpu1 1 2\nintr 5\n")]);
         let topology = Topology::read(&fake.tree());
-        assert_eq!(
-            topology.cpus.iter().map(|cpu| cpu.id).collect::<Vec<_>>(),
-            [0, 1]
-        );
+        assert_eq!(topology.cpus.iter().map(|cpu| cpu.id).collect::<Vec<_>>(), [0, 1]);
         assert_eq!((topology.cores(), topology.sockets()), (2, 1));
         assert_eq!(topology.cpus[0].socket, None);
     }
@@ -170,18 +152,12 @@ mod tests {
     fn garbage_is_read_as_absent() {
         let fake = two_sockets();
         fake.write("sys/devices/system/cpu/cpu1/topology/core_id", b"\xff\xfe");
-        fake.write(
-            "sys/devices/system/cpu/cpu1/topology/thread_siblings_list",
-            b"7-1",
-        );
+        fake.write("sys/devices/system/cpu/cpu1/topology/thread_siblings_list", b"7-1");
         fake.write("sys/devices/system/node/node1/cpulist", b"many");
         let topology = Topology::read(&fake.tree());
         assert_eq!(topology.cpus[1].core, None);
         assert_eq!(topology.cpus[1].siblings, [1]);
         assert_eq!(topology.cpus[2].node, None);
-        assert_eq!(
-            Topology::read(&Tree::new("/nowhere/at/all")),
-            Topology::default()
-        );
+        assert_eq!(Topology::read(&Tree::new("/nowhere/at/all")), Topology::default());
     }
 }

@@ -48,21 +48,16 @@ impl Tree {
         let Ok(entries) = std::fs::read_dir(self.locate(path)) else {
             return Vec::new();
         };
-        let mut names: Vec<String> = entries
-            .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .collect();
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort();
         names
     }
 
     /// The names in a folder that are `prefix` and a number, as those numbers, ascending.
     pub(crate) fn numbered(&self, path: &str, prefix: &str) -> Vec<u32> {
-        let mut numbers: Vec<u32> = self
-            .names(path)
-            .iter()
-            .filter_map(|name| name.strip_prefix(prefix)?.parse().ok())
-            .collect();
+        let mut numbers: Vec<u32> =
+            self.names(path).iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
         numbers.sort_unstable();
         numbers
     }
@@ -95,11 +90,7 @@ mod tests {
 
     #[test]
     fn numbered_names_come_in_the_order_of_their_numbers() {
-        let fake = FakeTree::new(&[
-            ("cpu/cpu10/x", ""),
-            ("cpu/cpu9/x", ""),
-            ("cpu/cpufreq/x", ""),
-        ]);
+        let fake = FakeTree::new(&[("cpu/cpu10/x", ""), ("cpu/cpu9/x", ""), ("cpu/cpufreq/x", "")]);
         assert_eq!(fake.tree().numbered("cpu", "cpu"), [9, 10]);
         assert!(fake.tree().numbered("none", "cpu").is_empty());
     }

@@ -32,17 +32,11 @@ fn every_online_cpu_is_its_own_sibling() {
 
 #[test]
 fn counters_never_go_back() {
-    let (cpus, tcp, thread) = (
-        CpuTimes::read(&host()),
-        TcpCounters::read(&host()),
-        ThreadCounters::read_self(),
-    );
+    let (cpus, tcp, thread) =
+        (CpuTimes::read(&host()), TcpCounters::read(&host()), ThreadCounters::read_self());
     std::thread::sleep(Duration::from_millis(20));
     let span = CpuTimes::read(&host()).since(&cpus);
-    assert!(span
-        .cpus
-        .iter()
-        .all(|cpu| (0.0..=1.0).contains(&cpu.steal_share())));
+    assert!(span.cpus.iter().all(|cpu| (0.0..=1.0).contains(&cpu.steal_share())));
     if let Some((now, then)) = TcpCounters::read(&host()).zip(tcp) {
         assert!(now.retransmits >= then.retransmits);
     }
@@ -84,9 +78,7 @@ fn measuring_noise_leaves_the_callers_affinity_and_timers_alone() {
 fn noise_is_measured_without_binding_where_the_cpu_does_not_exist() {
     let noise = Noise::measure(&[1_000_000], Duration::from_millis(1));
     assert!(noise.floors.iter().all(|floor| !floor.pinned));
-    assert!(Noise::measure(&[], Duration::from_millis(1))
-        .floors
-        .is_empty());
+    assert!(Noise::measure(&[], Duration::from_millis(1)).floors.is_empty());
 }
 
 #[test]
@@ -94,8 +86,5 @@ fn a_diagnosis_of_this_host_is_json() {
     let diagnosis = doctor::examine(&host(), Duration::from_millis(20));
     let json = serde_json::to_value(&diagnosis).unwrap();
     assert!(json["findings"].as_array().unwrap().len() >= 10);
-    assert_eq!(
-        json["noise"]["floors"][0]["cpu"],
-        diagnosis.facts.cpus_allowed[0]
-    );
+    assert_eq!(json["noise"]["floors"][0]["cpu"], diagnosis.facts.cpus_allowed[0]);
 }

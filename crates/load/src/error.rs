@@ -34,7 +34,9 @@ pub enum LoadError {
         source: io::Error,
     },
     /// The server went away and did not come back.
-    #[error("the server went away {after_s:.2} s into the load; {lost} requests were lost with it: {reason}")]
+    #[error(
+        "the server went away {after_s:.2} s into the load; {lost} requests were lost with it: {reason}"
+    )]
     ServerGone {
         /// Seconds since the load started.
         after_s: f64,

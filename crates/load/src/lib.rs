@@ -7,8 +7,8 @@
 pub mod arrivals;
 pub mod engine;
 mod error;
-mod random;
 pub mod protocol;
+mod random;
 pub mod record;
 pub mod stop;
 pub mod transport;

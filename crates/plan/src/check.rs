@@ -71,7 +71,11 @@ impl Plan {
             Load::Closed { rate_per_s, .. } => rate_per_s.map_or(Ok(()), rate)?,
         }
         if self.threads.is_empty() || self.threads.len() > 1024 {
-            return Err(refuse("threads", format!("a list of {}", self.threads.len()), "a list of 1 to 1024"));
+            return Err(refuse(
+                "threads",
+                format!("a list of {}", self.threads.len()),
+                "a list of 1 to 1024",
+            ));
         }
         let threads = self.threads.len() as u32;
         if self.connections < threads || self.connections > 100_000 {
@@ -115,7 +119,11 @@ impl Phases {
                 seconds("phases.warmup.auto.min_s", min_s, 0.0)?;
                 seconds("phases.warmup.auto.max_s", max_s, 0.0)?;
                 if min_s > max_s {
-                    return Err(refuse("phases.warmup.auto.min_s", min_s, format!("at most max_s ({max_s})")));
+                    return Err(refuse(
+                        "phases.warmup.auto.min_s",
+                        min_s,
+                        format!("at most max_s ({max_s})"),
+                    ));
                 }
             }
         }
@@ -153,13 +161,21 @@ impl Size {
     fn check(&self, field: &'static str, largest: u32) -> Result<(), PlanError> {
         if let Self::Uniform(low, high) = self {
             if low > high {
-                return Err(refuse(field, format!("uniform [{low}, {high}]"), "[low, high] with low <= high"));
+                return Err(refuse(
+                    field,
+                    format!("uniform [{low}, {high}]"),
+                    "[low, high] with low <= high",
+                ));
             }
         }
         if let Self::Choice(options) = self {
             let weights_ok = options.iter().all(|&(_, w)| w.is_finite() && w >= 0.0);
             if !weights_ok || options.iter().map(|&(_, w)| w).sum::<f64>() <= 0.0 {
-                return Err(refuse(field, format!("choice {options:?}"), "a list of [bytes, weight] with positive weights"));
+                return Err(refuse(
+                    field,
+                    format!("choice {options:?}"),
+                    "a list of [bytes, weight] with positive weights",
+                ));
             }
         }
         if self.largest() == 0 || self.largest() > largest {
@@ -236,11 +252,19 @@ mod tests {
         check_refused(&["threads"], json!([]), "threads");
         check_refused(&["connections"], json!(0), "connections");
         check_refused(&["timeout_s"], json!(0), "timeout_s");
-        check_refused(&["phases"], json!({"warmup": {"auto": {"min_s": 5, "max_s": 1}}, "calibration_s": 0, "measure_s": 1}), "min_s");
+        check_refused(
+            &["phases"],
+            json!({"warmup": {"auto": {"min_s": 5, "max_s": 1}}, "calibration_s": 0, "measure_s": 1}),
+            "min_s",
+        );
         check_refused(&["workload"], json!({"kind": "http"}), "workload.kind");
         check_refused(&["workload"], json!({"kind": "key-value", "get_ratio": 1.5}), "get_ratio");
         check_refused(&["workload"], json!({"kind": "key-value", "key_bytes": 2}), "key_bytes");
-        check_refused(&["workload"], json!({"kind": "key-value", "value_bytes": {"uniform": [9, 3]}}), "value_bytes");
+        check_refused(
+            &["workload"],
+            json!({"kind": "key-value", "value_bytes": {"uniform": [9, 3]}}),
+            "value_bytes",
+        );
         check_refused(&["workload"], json!({"kind": "key-value", "popularity": {"zipf": -1.0}}), "zipf");
     }
 

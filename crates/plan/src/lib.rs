@@ -11,7 +11,7 @@ mod workload;
 
 pub use check::PlanError;
 pub use document::{Arrivals, Keep, Load, Pacing, Phases, Plan, Protocol, Share, Target, Thread, Warmup};
-pub use workload::{KeyValue, Http, Popularity, Size, Workload};
+pub use workload::{Http, KeyValue, Popularity, Size, Workload};
 
 /// The schema name that every plan carries.
 pub const SCHEMA: &str = "hindmost.plan/1";

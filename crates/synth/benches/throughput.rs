@@ -26,30 +26,17 @@ fn client(address: std::net::SocketAddr, depth: usize, until: Instant) -> u64 {
 fn main() {
     println!("connections  depth  requests/s");
     for (connections, depth) in [(1, 1), (4, 1), (1, 16), (4, 16), (4, 64), (4, 256)] {
-        let server = Server::spawn(&ServerConfig {
-            cpus: Some(vec![0]),
-            ..ServerConfig::default()
-        })
-        .unwrap();
+        let server = Server::spawn(&ServerConfig { cpus: Some(vec![0]), ..ServerConfig::default() }).unwrap();
         let address = server.local_address();
         let mut setter = TcpStream::connect(address).unwrap();
-        setter
-            .write_all(format!("set key 0 0 100\r\n{}\r\n", "v".repeat(100)).as_bytes())
-            .unwrap();
+        setter.write_all(format!("set key 0 0 100\r\n{}\r\n", "v".repeat(100)).as_bytes()).unwrap();
         setter.read_exact(&mut [0; 8]).unwrap();
         let began = Instant::now();
         let until = began + Duration::from_secs(2);
-        let clients: Vec<_> = (0..connections)
-            .map(|_| std::thread::spawn(move || client(address, depth, until)))
-            .collect();
-        let done: u64 = clients
-            .into_iter()
-            .map(|client| client.join().unwrap())
-            .sum();
+        let clients: Vec<_> =
+            (0..connections).map(|_| std::thread::spawn(move || client(address, depth, until))).collect();
+        let done: u64 = clients.into_iter().map(|client| client.join().unwrap()).sum();
         let seconds = began.elapsed().as_secs_f64();
-        println!(
-            "{connections:>11}  {depth:>5}  {:>10.0}",
-            done as f64 / seconds
-        );
+        println!("{connections:>11}  {depth:>5}  {:>10.0}", done as f64 / seconds);
     }
 }

@@ -113,10 +113,7 @@ impl Ledger {
         bump(&self.served, 1);
         bump(&self.drawn, request.drawn.0);
         bump(&self.achieved, achieved.0);
-        bump(
-            &self.queued,
-            request.start.saturating_sub(request.arrival).0,
-        );
+        bump(&self.queued, request.start.saturating_sub(request.arrival).0);
         let overrun = achieved.saturating_sub(request.drawn).0;
         if overrun > self.worst_overrun.load(Ordering::Relaxed) {
             self.worst_overrun.store(overrun, Ordering::Relaxed);
@@ -154,8 +151,5 @@ impl Ledger {
 
 /// Adds without a locked instruction: only the owning thread writes.
 fn bump(cell: &AtomicU64, by: u64) {
-    cell.store(
-        cell.load(Ordering::Relaxed).wrapping_add(by),
-        Ordering::Relaxed,
-    );
+    cell.store(cell.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
 }

@@ -22,7 +22,5 @@ pub(crate) fn pin(cpu: usize) -> io::Result<()> {
 
 /// Whether a thread of this process may run on `cpu`, found out by a thread that tries.
 pub(crate) fn check(cpu: usize) -> io::Result<()> {
-    std::thread::spawn(move || pin(cpu))
-        .join()
-        .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+    std::thread::spawn(move || pin(cpu)).join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
 }

@@ -77,33 +77,15 @@ const MAX_MEMORY_MIB: usize = 1 << 20;
 impl ServerConfig {
     /// Refuses what makes no sense, naming field and value.
     pub fn validate(&self) -> Result<(), SynthError> {
-        let refuse = |field, value: String, wanted| {
-            Err(SynthError::Config {
-                field,
-                value,
-                wanted,
-            })
-        };
+        let refuse = |field, value: String, wanted| Err(SynthError::Config { field, value, wanted });
         if !(1..=MAX_THREADS).contains(&self.threads) {
-            return refuse(
-                "threads",
-                self.threads.to_string(),
-                "1 to 1024 threads are possible",
-            );
+            return refuse("threads", self.threads.to_string(), "1 to 1024 threads are possible");
         }
         if self.cpus.as_ref().is_some_and(Vec::is_empty) {
-            return refuse(
-                "cpus",
-                "[]".to_owned(),
-                "name at least one CPU, or leave it out",
-            );
+            return refuse("cpus", "[]".to_owned(), "name at least one CPU, or leave it out");
         }
         if !(1..=MAX_MEMORY_MIB).contains(&self.memory_mib) {
-            return refuse(
-                "memory_mib",
-                self.memory_mib.to_string(),
-                "1 to 1048576 MiB are possible",
-            );
+            return refuse("memory_mib", self.memory_mib.to_string(), "1 to 1048576 MiB are possible");
         }
         match self.service {
             ServiceTime::Zero => Ok(()),
@@ -111,11 +93,7 @@ impl ServerConfig {
                 if mean_us.is_finite() && mean_us > 0.0 && mean_us <= MAX_MEAN_US {
                     return Ok(());
                 }
-                refuse(
-                    "service.mean_us",
-                    mean_us.to_string(),
-                    "above 0 and at most 10000000 (10 s)",
-                )
+                refuse("service.mean_us", mean_us.to_string(), "above 0 and at most 10000000 (10 s)")
             }
         }
     }
@@ -127,9 +105,7 @@ impl ServerConfig {
             wanted: "a host and a port that resolve here, such as 127.0.0.1:0",
         };
         let mut found = self.address.to_socket_addrs().map_err(bad)?;
-        found
-            .next()
-            .ok_or_else(|| bad(std::io::ErrorKind::NotFound.into()))
+        found.next().ok_or_else(|| bad(std::io::ErrorKind::NotFound.into()))
     }
 
     pub(crate) fn cpu_of(&self, thread: usize) -> Option<usize> {
@@ -143,10 +119,7 @@ mod tests {
 
     #[test]
     fn a_document_may_leave_out_everything() {
-        assert_eq!(
-            serde_json::from_str::<ServerConfig>("{}").unwrap(),
-            ServerConfig::default()
-        );
+        assert_eq!(serde_json::from_str::<ServerConfig>("{}").unwrap(), ServerConfig::default());
     }
 
     #[test]
@@ -165,10 +138,7 @@ mod tests {
             r#"{"service": {"kind": "deterministic", "mean_us": 1, "sigma": 2}}"#,
             r#"{"service": {"kind": "lognormal"}}"#,
         ] {
-            assert!(
-                serde_json::from_str::<ServerConfig>(text).is_err(),
-                "{text}"
-            );
+            assert!(serde_json::from_str::<ServerConfig>(text).is_err(), "{text}");
         }
     }
 
@@ -176,60 +146,23 @@ mod tests {
     fn nonsense_is_refused_with_field_and_value() {
         let base = ServerConfig::default;
         for (config, field) in [
+            (ServerConfig { threads: 0, ..base() }, "threads = 0 "),
+            (ServerConfig { threads: 100_000, ..base() }, "threads = 100000 "),
+            (ServerConfig { cpus: Some(vec![]), ..base() }, "cpus = [] "),
+            (ServerConfig { memory_mib: 0, ..base() }, "memory_mib = 0 "),
             (
-                ServerConfig {
-                    threads: 0,
-                    ..base()
-                },
-                "threads = 0 ",
-            ),
-            (
-                ServerConfig {
-                    threads: 100_000,
-                    ..base()
-                },
-                "threads = 100000 ",
-            ),
-            (
-                ServerConfig {
-                    cpus: Some(vec![]),
-                    ..base()
-                },
-                "cpus = [] ",
-            ),
-            (
-                ServerConfig {
-                    memory_mib: 0,
-                    ..base()
-                },
-                "memory_mib = 0 ",
-            ),
-            (
-                ServerConfig {
-                    service: ServiceTime::Deterministic { mean_us: -3.0 },
-                    ..base()
-                },
+                ServerConfig { service: ServiceTime::Deterministic { mean_us: -3.0 }, ..base() },
                 "service.mean_us = -3 ",
             ),
             (
-                ServerConfig {
-                    service: ServiceTime::Exponential { mean_us: f64::NAN },
-                    ..base()
-                },
+                ServerConfig { service: ServiceTime::Exponential { mean_us: f64::NAN }, ..base() },
                 "service.mean_us = NaN ",
             ),
         ] {
             let message = config.validate().unwrap_err().to_string();
             assert!(message.starts_with(field), "{message}");
         }
-        let lost = ServerConfig {
-            address: "nowhere".to_owned(),
-            ..base()
-        };
-        assert!(lost
-            .socket_address()
-            .unwrap_err()
-            .to_string()
-            .starts_with("address = \"nowhere\""));
+        let lost = ServerConfig { address: "nowhere".to_owned(), ..base() };
+        assert!(lost.socket_address().unwrap_err().to_string().starts_with("address = \"nowhere\""));
     }
 }

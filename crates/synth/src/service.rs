@@ -20,17 +20,10 @@ impl Sampler {
     pub(crate) fn new(service: ServiceTime, seed: u64, thread: usize) -> Self {
         let law = match service {
             ServiceTime::Zero => Law::Constant(Nanos::ZERO),
-            ServiceTime::Deterministic { mean_us } => {
-                Law::Constant(Nanos::from_secs_f64(mean_us / 1e6))
-            }
-            ServiceTime::Exponential { mean_us } => Law::Exponential {
-                mean_ns: mean_us * 1e3,
-            },
+            ServiceTime::Deterministic { mean_us } => Law::Constant(Nanos::from_secs_f64(mean_us / 1e6)),
+            ServiceTime::Exponential { mean_us } => Law::Exponential { mean_ns: mean_us * 1e3 },
         };
-        Self {
-            law,
-            random: Pcg64::new(u128::from(seed), thread as u128),
-        }
+        Self { law, random: Pcg64::new(u128::from(seed), thread as u128) }
     }
 
     /// Whether every service takes no time at all, so that nothing has to be waited for.
@@ -69,20 +62,15 @@ mod tests {
         for q in [0.5_f64, 0.9, 0.99] {
             let found = times[(q * times.len() as f64) as usize];
             let expected = -(1.0 - q).ln() * 200_000.0;
-            assert!(
-                (found / expected - 1.0).abs() < 0.02,
-                "{q}: {found} against {expected}"
-            );
+            assert!((found / expected - 1.0).abs() < 0.02, "{q}: {found} against {expected}");
         }
     }
 
     #[test]
     fn deterministic_times_do_not_vary() {
-        assert!(
-            draws(ServiceTime::Deterministic { mean_us: 12.5 }, 1, 0, 100)
-                .iter()
-                .all(|t| (t - 12_500.0).abs() < 0.5)
-        );
+        assert!(draws(ServiceTime::Deterministic { mean_us: 12.5 }, 1, 0, 100)
+            .iter()
+            .all(|t| (t - 12_500.0).abs() < 0.5));
         assert!(Sampler::new(ServiceTime::Zero, 1, 0).is_zero());
     }
 

@@ -58,9 +58,7 @@ pub(crate) enum Outcome {
 
 impl Store {
     pub(crate) fn new(limit_bytes: usize, now: Nanos) -> Self {
-        let unix = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             hasher: RandomState::new(),
@@ -88,12 +86,7 @@ impl Store {
     }
 
     /// Shows the item under `key` to `look`; `None` where there is none.
-    pub(crate) fn get<T>(
-        &self,
-        key: &[u8],
-        now: Nanos,
-        look: impl FnOnce(&Item) -> T,
-    ) -> Option<T> {
+    pub(crate) fn get<T>(&self, key: &[u8], now: Nanos, look: impl FnOnce(&Item) -> T) -> Option<T> {
         let mut shard = lock(self.shard(key));
         self.live(&mut shard, key, now).map(|item| look(item))
     }
@@ -130,15 +123,7 @@ impl Store {
             }
             (item.flags, item.cas, item.expires) = (flags, cas, expires);
         } else {
-            shard.insert(
-                key.into(),
-                Item {
-                    flags,
-                    cas,
-                    value: value.to_vec(),
-                    expires,
-                },
-            );
+            shard.insert(key.into(), Item { flags, cas, value: value.to_vec(), expires });
         }
         Outcome::Stored
     }
@@ -157,10 +142,7 @@ impl Store {
     pub(crate) fn clear(&self) {
         for shard in &self.shards {
             let mut shard = lock(shard);
-            let freed = shard
-                .iter()
-                .map(|(key, item)| charge(key, item.value.len()))
-                .sum();
+            let freed = shard.iter().map(|(key, item)| charge(key, item.value.len())).sum();
             self.used.fetch_sub(freed, Ordering::Relaxed);
             *shard = Shard::new();
         }
@@ -186,19 +168,15 @@ impl Store {
 
     fn remove(&self, shard: &mut Shard, key: &[u8]) {
         if let Some(item) = shard.remove(key) {
-            self.used
-                .fetch_sub(charge(key, item.value.len()), Ordering::Relaxed);
+            self.used.fetch_sub(charge(key, item.value.len()), Ordering::Relaxed);
         }
     }
 
     /// Takes `after` bytes in exchange for `before`, unless that passes the limit.
     fn reserve(&self, after: usize, before: usize) -> bool {
-        let swap = |used: usize| {
-            Some(used - before + after).filter(|&total| total <= self.limit || after <= before)
-        };
-        self.used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, swap)
-            .is_ok()
+        let swap =
+            |used: usize| Some(used - before + after).filter(|&total| total <= self.limit || after <= before);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, swap).is_ok()
     }
 
     fn expiry(&self, exptime: i64, now: Nanos) -> Nanos {
@@ -245,21 +223,12 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_given_back() {
         let store = Store::new(10 * (ITEM_OVERHEAD + 101), NOW);
-        let outcomes: Vec<_> = (0..12_u8)
-            .map(|n| store.put(Mode::Set, &[n], &[0; 100], 0, 0, NOW))
-            .collect();
+        let outcomes: Vec<_> = (0..12_u8).map(|n| store.put(Mode::Set, &[n], &[0; 100], 0, 0, NOW)).collect();
         assert_eq!(outcomes[..10], [Outcome::Stored; 10]);
         assert_eq!(outcomes[10..], [Outcome::OutOfMemory; 2]);
-        assert_eq!(
-            store.put(Mode::Set, &[0], &[0; 50], 0, 0, NOW),
-            Outcome::Stored,
-            "smaller than before"
-        );
+        assert_eq!(store.put(Mode::Set, &[0], &[0; 50], 0, 0, NOW), Outcome::Stored, "smaller than before");
         assert!(store.delete(&[1], NOW));
-        assert_eq!(
-            store.put(Mode::Set, &[99], &[0; 100], 0, 0, NOW),
-            Outcome::Stored
-        );
+        assert_eq!(store.put(Mode::Set, &[99], &[0; 100], 0, 0, NOW), Outcome::Stored);
         store.clear();
         assert_eq!((store.used(), store.len()), (0, 0));
     }
@@ -273,8 +242,7 @@ mod tests {
         store.put(Mode::Set, b"past", b"x", 0, -1, NOW);
         store.put(Mode::Set, b"never", b"x", 0, 0, NOW);
         let seen = |now| {
-            [&b"relative"[..], b"absolute", b"past", b"never"]
-                .map(|key| value(&store, key, now).is_some())
+            [&b"relative"[..], b"absolute", b"past", b"never"].map(|key| value(&store, key, now).is_some())
         };
         assert_eq!(seen(later(9)), [true, true, false, true]);
         assert_eq!(seen(later(11)), [false, false, false, true]);

@@ -40,9 +40,7 @@ fn memcached() -> Option<(Memcached, SocketAddr)> {
 /// All that is replied to `request`: a `quit` at its end makes either server hang up.
 fn converse(address: SocketAddr, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     stream.write_all(request).unwrap();
     let _ = stream.write_all(b"quit\r\n");
     let _ = stream.shutdown(Shutdown::Write);
@@ -106,7 +104,9 @@ fn the_same_requests_get_the_same_bytes() {
     let mut sequences: Vec<String> = SEQUENCES.iter().map(|&text| text.to_owned()).collect();
     sequences.extend([
         format!("set {long} 0 0 1|x|get {long}|delete {long}|"),
-        format!("get a {longer} b|delete {longer}|set {longer} 0 0 5|versi|set {longer} 0 0 5 noreply|versi|"),
+        format!(
+            "get a {longer} b|delete {longer}|set {longer} 0 0 5|versi|set {longer} 0 0 5 noreply|versi|"
+        ),
         format!("set a 0 0 500000|{value}|get a|"),
         format!("set a 0 0 1|x|set a 0 0 2000000|{large}|get a|"),
         format!("set a 0 0 1|x|set a 0 0 2000000 noreply|{large}|get a|"),
@@ -120,9 +120,6 @@ fn the_same_requests_get_the_same_bytes() {
             converse(address, request.as_bytes())
         });
         let shown = &sequence[..sequence.len().min(200)];
-        assert!(
-            ours == theirs,
-            "{shown}\n  ours: {ours:.300?}\ntheirs: {theirs:.300?}"
-        );
+        assert!(ours == theirs, "{shown}\n  ours: {ours:.300?}\ntheirs: {theirs:.300?}");
     }
 }

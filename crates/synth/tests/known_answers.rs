@@ -114,13 +114,7 @@ fn round(service: ServiceTime, load: f64, seed: u64) -> Round {
     // Both cores were fully used in the round before: let the rest of the host catch up.
     std::thread::sleep(Duration::from_millis(150));
     let idle = Idle::Spin;
-    let config = ServerConfig {
-        service,
-        seed,
-        idle,
-        cpus: Some(vec![0]),
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig { service, seed, idle, cpus: Some(vec![0]), ..ServerConfig::default() };
     let server = Server::spawn(&config).unwrap();
     let mut arrivals = Pcg64::new(u128::from(seed), 99);
     let mut moment = 0.0;
@@ -151,16 +145,12 @@ fn round(service: ServiceTime, load: f64, seed: u64) -> Round {
 
 #[test]
 #[ignore = "needs two quiet cores for half a minute"]
-#[expect(
-    clippy::print_stderr,
-    reason = "the figures are the point, and an inconclusive test says so"
-)]
+#[expect(clippy::print_stderr, reason = "the figures are the point, and an inconclusive test says so")]
 fn sojourn_times_are_those_of_queueing_theory() {
     let mean_us = MEAN_NS / 1e3;
-    for (name, service) in [
-        ("M/D/1", ServiceTime::Deterministic { mean_us }),
-        ("M/M/1", ServiceTime::Exponential { mean_us }),
-    ] {
+    for (name, service) in
+        [("M/D/1", ServiceTime::Deterministic { mean_us }), ("M/M/1", ServiceTime::Exponential { mean_us })]
+    {
         for load in [0.5, 0.8] {
             let rounds: Vec<Round> = (0..ROUNDS).map(|seed| round(service, load, seed)).collect();
             let good: Vec<&Round> = rounds.iter().filter(|round| round.undisturbed).collect();
@@ -171,17 +161,9 @@ fn sojourn_times_are_those_of_queueing_theory() {
                 );
                 continue;
             }
-            let expected = quantiles(
-                good.iter()
-                    .flat_map(|round| round.expected.clone())
-                    .collect(),
-            );
+            let expected = quantiles(good.iter().flat_map(|round| round.expected.clone()).collect());
             let found = quantiles(good.iter().flat_map(|round| round.found.clone()).collect());
-            let worst = found
-                .iter()
-                .zip(&expected)
-                .map(|(f, e)| (f / e - 1.0).abs())
-                .fold(0.0, f64::max);
+            let worst = found.iter().zip(&expected).map(|(f, e)| (f / e - 1.0).abs()).fold(0.0, f64::max);
             let mean = |of: fn(&Tally) -> f64| {
                 good.iter().map(|round| of(&round.total)).sum::<f64>() / good.len() as f64 / 1e3
             };

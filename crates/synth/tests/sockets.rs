@@ -8,18 +8,12 @@ use std::time::{Duration, Instant};
 use hindmost_synth::{Idle, Running, Server, ServerConfig, ServiceTime, SynthError};
 
 fn start(service: ServiceTime) -> Running {
-    Server::spawn(&ServerConfig {
-        service,
-        ..ServerConfig::default()
-    })
-    .unwrap()
+    Server::spawn(&ServerConfig { service, ..ServerConfig::default() }).unwrap()
 }
 
 fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_secs(20)))
-        .unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.set_nodelay(true).unwrap();
     stream
 }
@@ -30,11 +24,7 @@ fn read_to(stream: &mut TcpStream, end: &str) -> String {
     let mut chunk = vec![0; 1 << 16];
     while !read.ends_with(end.as_bytes()) {
         let count = stream.read(&mut chunk).expect("a reply in time");
-        assert!(
-            count > 0,
-            "hung up after {:?}",
-            String::from_utf8_lossy(&read)
-        );
+        assert!(count > 0, "hung up after {:?}", String::from_utf8_lossy(&read));
         read.extend_from_slice(&chunk[..count]);
     }
     String::from_utf8(read).unwrap()
@@ -51,27 +41,16 @@ fn ask(stream: &mut TcpStream, request: &[u8]) -> String {
 /// The value of a line of `stats hindmost`.
 fn stat(stream: &mut TcpStream, name: &str) -> u64 {
     let replies = ask(stream, b"stats hindmost\r\n");
-    let line = replies
-        .lines()
-        .find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
-    line.unwrap_or_else(|| panic!("{name} in {replies}"))
-        .parse()
-        .unwrap()
+    let line = replies.lines().find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
+    line.unwrap_or_else(|| panic!("{name} in {replies}")).parse().unwrap()
 }
 
 #[test]
 fn what_is_set_can_be_got_from_another_connection() {
     for threads in [1, 3] {
-        let server = Server::spawn(&ServerConfig {
-            threads,
-            ..ServerConfig::default()
-        })
-        .unwrap();
+        let server = Server::spawn(&ServerConfig { threads, ..ServerConfig::default() }).unwrap();
         let mut clients: Vec<_> = (0..4).map(|_| connect(server.local_address())).collect();
-        assert_eq!(
-            ask(&mut clients[0], b"set k 9 0 5\r\nvalue\r\n"),
-            "STORED\r\n"
-        );
+        assert_eq!(ask(&mut clients[0], b"set k 9 0 5\r\nvalue\r\n"), "STORED\r\n");
         for client in &mut clients {
             assert_eq!(ask(client, b"get k\r\n"), "VALUE k 9 5\r\nvalue\r\nEND\r\n");
         }
@@ -83,31 +62,18 @@ fn what_is_set_can_be_got_from_another_connection() {
 fn requests_may_be_cut_anywhere() {
     let server = start(ServiceTime::Zero);
     let mut client = connect(server.local_address());
-    for piece in [
-        &b"se"[..],
-        b"t k 0 0 4\r",
-        b"\nab",
-        b"cd\r",
-        b"\nget k\r\nge",
-        b"t k\r\nversion\r\n",
-    ] {
+    for piece in [&b"se"[..], b"t k 0 0 4\r", b"\nab", b"cd\r", b"\nget k\r\nge", b"t k\r\nversion\r\n"] {
         client.write_all(piece).unwrap();
         std::thread::sleep(Duration::from_millis(2));
     }
     let value = "VALUE k 0 4\r\nabcd\r\nEND\r\n";
     let replies = read_to(&mut client, "-hindmost-synth\r\n");
-    assert!(
-        replies.starts_with(&format!("STORED\r\n{value}{value}VERSION")),
-        "{replies}"
-    );
+    assert!(replies.starts_with(&format!("STORED\r\n{value}{value}VERSION")), "{replies}");
 }
 
 #[test]
 fn pipelined_requests_are_all_answered_in_order() {
-    for service in [
-        ServiceTime::Zero,
-        ServiceTime::Deterministic { mean_us: 5.0 },
-    ] {
+    for service in [ServiceTime::Zero, ServiceTime::Deterministic { mean_us: 5.0 }] {
         let server = start(service);
         let mut client = connect(server.local_address());
         let numbers = || 0..5_000;
@@ -118,8 +84,7 @@ fn pipelined_requests_are_all_answered_in_order() {
             .map(|n| format!("STORED\r\nVALUE k {n} 1\r\nx\r\nEND\r\nERROR\r\n"))
             .fold(String::new(), |a, b| a + &b);
         let mut sender = client.try_clone().unwrap();
-        let sending =
-            std::thread::spawn(move || sender.write_all((requests + "version\r\n").as_bytes()));
+        let sending = std::thread::spawn(move || sender.write_all((requests + "version\r\n").as_bytes()));
         let replies = read_to(&mut client, "-hindmost-synth\r\n");
         sending.join().unwrap().unwrap();
         assert!(replies.starts_with(&expected));
@@ -130,10 +95,7 @@ fn pipelined_requests_are_all_answered_in_order() {
 #[test]
 fn connections_are_served_in_order_of_arrival() {
     let server = start(ServiceTime::Deterministic { mean_us: 20_000.0 });
-    let (mut one, mut two) = (
-        connect(server.local_address()),
-        connect(server.local_address()),
-    );
+    let (mut one, mut two) = (connect(server.local_address()), connect(server.local_address()));
     // Both connections are known to the server once they have been answered.
     ask(&mut one, b"set k 1 0 1\r\nx\r\n");
     ask(&mut two, b"");
@@ -142,43 +104,24 @@ fn connections_are_served_in_order_of_arrival() {
     two.write_all(b"set k 2 0 1\r\nx\r\n").unwrap();
     std::thread::sleep(Duration::from_millis(1));
     let replies = ask(&mut one, b"get k\r\nget k\r\n");
-    let flags: Vec<_> = replies
-        .lines()
-        .filter(|line| line.starts_with("VALUE"))
-        .collect();
-    assert_eq!(
-        flags,
-        [
-            "VALUE k 1 1",
-            "VALUE k 1 1",
-            "VALUE k 1 1",
-            "VALUE k 2 1",
-            "VALUE k 2 1"
-        ]
-    );
+    let flags: Vec<_> = replies.lines().filter(|line| line.starts_with("VALUE")).collect();
+    assert_eq!(flags, ["VALUE k 1 1", "VALUE k 1 1", "VALUE k 1 1", "VALUE k 2 1", "VALUE k 2 1"]);
     assert_eq!(read_to(&mut two, "\r\n"), "STORED\r\n");
 }
 
 #[test]
 fn a_question_about_the_server_does_not_overtake_nor_wait_for_others() {
     let server = start(ServiceTime::Deterministic { mean_us: 100_000.0 });
-    let (mut one, mut two) = (
-        connect(server.local_address()),
-        connect(server.local_address()),
-    );
+    let (mut one, mut two) = (connect(server.local_address()), connect(server.local_address()));
     ask(&mut one, b"");
     ask(&mut two, b"");
-    one.write_all(b"get k\r\nget k\r\nget k\r\nversion\r\n")
-        .unwrap();
+    one.write_all(b"get k\r\nget k\r\nget k\r\nversion\r\n").unwrap();
     std::thread::sleep(Duration::from_millis(10));
     // At once, while three services of the other connection are still to come ...
     assert_eq!(stat(&mut two, "served"), 0);
     // ... whose own question is answered in its place.
     let replies = read_to(&mut one, "-hindmost-synth\r\n");
-    assert!(
-        replies.starts_with("END\r\nEND\r\nEND\r\nVERSION"),
-        "{replies}"
-    );
+    assert!(replies.starts_with("END\r\nEND\r\nEND\r\nVERSION"), "{replies}");
 }
 
 #[test]
@@ -190,26 +133,15 @@ fn deterministic_service_times_are_kept() {
         let server = start(ServiceTime::Deterministic { mean_us: 500.0 });
         let mut client = connect(server.local_address());
         let began = Instant::now();
-        ask(
-            &mut client,
-            "get k\r\n".repeat(requests as usize).as_bytes(),
-        );
+        ask(&mut client, "get k\r\n".repeat(requests as usize).as_bytes());
         let wall_ns = began.elapsed().as_nanos() as u64;
         let total = server.stop().unwrap().total;
         assert_eq!(total.served, u64::from(requests));
         assert_eq!(total.drawn_ns, u64::from(requests) * drawn_ns);
         // A reply is begun a little early, by what writing takes: 20 us at most.
         let least_ns = u64::from(requests) * (drawn_ns - 20_000);
-        assert!(
-            total.achieved_ns >= least_ns,
-            "{} ns achieved",
-            total.achieved_ns
-        );
-        assert!(
-            wall_ns >= total.drawn_ns - 20_000,
-            "{wall_ns} ns for {} ns of service",
-            total.drawn_ns
-        );
+        assert!(total.achieved_ns >= least_ns, "{} ns achieved", total.achieved_ns);
+        assert!(wall_ns >= total.drawn_ns - 20_000, "{wall_ns} ns for {} ns of service", total.drawn_ns);
         let mean_wait = (f64::from(requests) - 1.0) / 2.0 * drawn_ns as f64;
         let achieved = total.mean_achieved_ns() / drawn_ns as f64;
         let waited = total.mean_queued_ns() / mean_wait;
@@ -217,7 +149,9 @@ fn deterministic_service_times_are_kept() {
         if (0.99..1.01).contains(&achieved) && (0.98..1.02).contains(&waited) && rate < 1.02 {
             return;
         }
-        eprintln!("attempt {attempt}: service {achieved:.4}, wait {waited:.4}, wall {rate:.4} of what was asked");
+        eprintln!(
+            "attempt {attempt}: service {achieved:.4}, wait {waited:.4}, wall {rate:.4} of what was asked"
+        );
     }
     eprintln!("inconclusive: the machine is too noisy to say whether service times are kept");
 }
@@ -226,9 +160,7 @@ fn deterministic_service_times_are_kept() {
 fn quit_hangs_up_after_the_replies_due() {
     let server = start(ServiceTime::Deterministic { mean_us: 1_000.0 });
     let mut client = connect(server.local_address());
-    client
-        .write_all(b"get k\r\nget k\r\nquit\r\nget k\r\n")
-        .unwrap();
+    client.write_all(b"get k\r\nget k\r\nquit\r\nget k\r\n").unwrap();
     let mut replies = String::new();
     client.read_to_string(&mut replies).unwrap();
     assert_eq!(replies, "END\r\nEND\r\n");
@@ -238,9 +170,7 @@ fn quit_hangs_up_after_the_replies_due() {
 fn a_client_that_stops_sending_still_gets_its_replies() {
     let server = start(ServiceTime::Deterministic { mean_us: 1_000.0 });
     let mut client = connect(server.local_address());
-    client
-        .write_all(b"get k\r\nget k\r\nget k\r\nget ")
-        .unwrap();
+    client.write_all(b"get k\r\nget k\r\nget k\r\nget ").unwrap();
     client.shutdown(Shutdown::Write).unwrap();
     let mut replies = String::new();
     client.read_to_string(&mut replies).unwrap();
@@ -259,23 +189,14 @@ fn a_client_that_goes_away_takes_its_requests_along() {
     }
     let began = Instant::now();
     assert_eq!(ask(&mut stays, b"get k\r\n"), "END\r\n");
-    assert!(
-        began.elapsed() < Duration::from_secs(15),
-        "2,000 abandoned requests would take 40 s"
-    );
+    assert!(began.elapsed() < Duration::from_secs(15), "2,000 abandoned requests would take 40 s");
 }
 
 #[test]
 fn garbage_is_answered_and_survived() {
     let server = start(ServiceTime::Zero);
     let mut client = connect(server.local_address());
-    assert_eq!(
-        ask(
-            &mut client,
-            b"\x80\x01\x00\xff\r\nset \xff\xfe 0 0 1\r\nx\r\n"
-        ),
-        "ERROR\r\nSTORED\r\n"
-    );
+    assert_eq!(ask(&mut client, b"\x80\x01\x00\xff\r\nset \xff\xfe 0 0 1\r\nx\r\n"), "ERROR\r\nSTORED\r\n");
     assert_eq!(ask(&mut client, b"\n\n\r\n"), "ERROR\r\n".repeat(3));
     client.write_all(&vec![b'x'; 200_000]).unwrap();
     let mut replies = String::new();
@@ -283,10 +204,7 @@ fn garbage_is_answered_and_survived() {
         Ok(_) => assert_eq!(replies, "CLIENT_ERROR line too long\r\n"),
         Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
     }
-    assert_eq!(
-        ask(&mut connect(server.local_address()), b"get k\r\n"),
-        "END\r\n"
-    );
+    assert_eq!(ask(&mut connect(server.local_address()), b"get k\r\n"), "END\r\n");
 }
 
 #[test]
@@ -297,36 +215,21 @@ fn oversize_values_are_refused_and_skipped() {
     let mut request = format!("set k 0 0 {}\r\n", value.len()).into_bytes();
     request.extend_from_slice(&value);
     request.extend_from_slice(b"\r\nget k\r\n");
-    assert_eq!(
-        ask(&mut client, &request),
-        "SERVER_ERROR object too large for cache\r\nEND\r\n"
-    );
+    assert_eq!(ask(&mut client, &request), "SERVER_ERROR object too large for cache\r\nEND\r\n");
 }
 
 #[test]
 fn a_client_that_does_not_read_is_held_back_and_then_served() {
-    for service in [
-        ServiceTime::Zero,
-        ServiceTime::Deterministic { mean_us: 10.0 },
-    ] {
+    for service in [ServiceTime::Zero, ServiceTime::Deterministic { mean_us: 10.0 }] {
         let server = start(service);
         let mut client = connect(server.local_address());
         let value = "v".repeat(1 << 19);
-        ask(
-            &mut client,
-            format!("set k 0 0 {}\r\n{value}\r\n", value.len()).as_bytes(),
-        );
+        ask(&mut client, format!("set k 0 0 {}\r\n{value}\r\n", value.len()).as_bytes());
         // 400 MiB of replies are asked for; 3 MiB or so fit into buffers.
         let gets = 800;
-        client
-            .write_all("get k\r\n".repeat(gets).as_bytes())
-            .unwrap();
+        client.write_all("get k\r\n".repeat(gets).as_bytes()).unwrap();
         std::thread::sleep(Duration::from_millis(200));
-        assert!(
-            server.report().total.served < 100,
-            "{}",
-            server.report().total.served
-        );
+        assert!(server.report().total.served < 100, "{}", server.report().total.served);
         let mut other = connect(server.local_address());
         assert_eq!(ask(&mut other, b"get nope\r\n"), "END\r\n");
         let mut left = gets * (value.len() + "VALUE k 0 524288\r\n\r\nEND\r\n".len());
@@ -342,39 +245,20 @@ fn a_client_that_does_not_read_is_held_back_and_then_served() {
 
 #[test]
 fn a_spinning_server_answers_as_a_blocking_one_does() {
-    let config = ServerConfig {
-        idle: Idle::Spin,
-        cpus: Some(vec![0]),
-        ..ServerConfig::default()
-    };
+    let config = ServerConfig { idle: Idle::Spin, cpus: Some(vec![0]), ..ServerConfig::default() };
     let server = Server::spawn(&config).unwrap();
-    assert_eq!(
-        ask(&mut connect(server.local_address()), b"get k\r\n"),
-        "END\r\n"
-    );
+    assert_eq!(ask(&mut connect(server.local_address()), b"get k\r\n"), "END\r\n");
 }
 
 #[test]
 fn what_is_missing_is_told_before_the_first_request() {
     let taken = start(ServiceTime::Zero);
     let address = taken.local_address().to_string();
-    let error = Server::bind(&ServerConfig {
-        address: address.clone(),
-        ..ServerConfig::default()
-    })
-    .err()
-    .unwrap();
-    assert!(
-        error
-            .to_string()
-            .starts_with(&format!("cannot listen on {address}: ")),
-        "{error}"
-    );
+    let error =
+        Server::bind(&ServerConfig { address: address.clone(), ..ServerConfig::default() }).err().unwrap();
+    assert!(error.to_string().starts_with(&format!("cannot listen on {address}: ")), "{error}");
     for cpu in [1_000, 1_000_000] {
-        let config = ServerConfig {
-            cpus: Some(vec![cpu]),
-            ..ServerConfig::default()
-        };
+        let config = ServerConfig { cpus: Some(vec![cpu]), ..ServerConfig::default() };
         assert!(
             matches!(Server::bind(&config), Err(SynthError::Pin { thread: 0, cpu: told, .. }) if told == cpu)
         );
@@ -397,9 +281,7 @@ fn run_serves_until_told_to_stop() {
 
 #[test]
 fn a_dropped_server_is_gone_even_in_the_middle_of_a_service() {
-    let server = start(ServiceTime::Deterministic {
-        mean_us: 9_000_000.0,
-    });
+    let server = start(ServiceTime::Deterministic { mean_us: 9_000_000.0 });
     let mut client = connect(server.local_address());
     client.write_all(b"get k\r\n").unwrap();
     std::thread::sleep(Duration::from_millis(20));

@@ -26,8 +26,7 @@ impl Exact {
 
     /// Whether `line` claims to be such a comment.
     pub(super) fn is_in(line: &str) -> bool {
-        line.strip_prefix('#')
-            .is_some_and(|comment| comment.starts_with(OPENING))
+        line.strip_prefix('#').is_some_and(|comment| comment.starts_with(OPENING))
     }
 
     /// Reads the comment in `line`; `None` if a fact is missing or is no number.
@@ -36,18 +35,12 @@ impl Exact {
         let mut facts = facts.strip_suffix(']')?.split(' ');
         let censored = number(facts.next()?, "censored=")?.try_into().ok()?;
         let Some(min) = facts.next() else {
-            return Some(Self {
-                censored,
-                finite: None,
-            });
+            return Some(Self { censored, finite: None });
         };
         let min = number(min, "min=")?.try_into().ok()?;
         let max = number(facts.next()?, "max=")?.try_into().ok()?;
         let sum = number(facts.next()?, "sum=")?;
-        facts.next().is_none().then_some(Self {
-            censored,
-            finite: Some((min, max, sum)),
-        })
+        facts.next().is_none().then_some(Self { censored, finite: Some((min, max, sum)) })
     }
 
     /// Puts the facts into `histogram`, which has the bins; `false`, and nothing is changed, if
@@ -82,9 +75,9 @@ impl fmt::Display for Exact {
 /// away from the sum that was recorded.
 fn sums(histogram: &Histogram) -> RangeInclusive<u128> {
     let sum = |edge: fn(&Bin) -> u64| {
-        histogram.bins().fold(0_u128, |sum, bin| {
-            sum.saturating_add(u128::from(edge(&bin)) * u128::from(bin.count))
-        })
+        histogram
+            .bins()
+            .fold(0_u128, |sum, bin| sum.saturating_add(u128::from(edge(&bin)) * u128::from(bin.count)))
     };
     sum(|bin| bin.low)..=sum(|bin| bin.high)
 }
@@ -105,12 +98,7 @@ mod tests {
 
     #[test]
     fn the_comment_comes_back_as_it_was_written() {
-        for histogram in [
-            of(&[], 0),
-            of(&[], 3),
-            of(&[0], 0),
-            of(&[7, u64::MAX], u64::MAX),
-        ] {
+        for histogram in [of(&[], 0), of(&[], 3), of(&[0], 0), of(&[7, u64::MAX], u64::MAX)] {
             let exact = Exact::of(&histogram);
             let line = format!("#{exact}");
             assert!(Exact::is_in(&line));
@@ -136,12 +124,7 @@ mod tests {
     #[test]
     fn facts_of_another_histogram_are_refused() {
         let mut histogram = of(&[10, 20], 0);
-        for other in [
-            of(&[10, 21], 0),
-            of(&[9, 20], 0),
-            of(&[10, 15, 20], 0),
-            of(&[], 1),
-        ] {
+        for other in [of(&[10, 21], 0), of(&[9, 20], 0), of(&[10, 15, 20], 0), of(&[], 1)] {
             assert!(!Exact::of(&other).restore(&mut histogram));
         }
         assert!(!Exact::of(&histogram).restore(&mut of(&[], 0)));

@@ -21,10 +21,7 @@ pub fn read(text: impl BufRead) -> Result<Log, HlogError> {
     let mut exact = None;
     for (index, line) in text.lines().enumerate() {
         let mut line = line?;
-        let here = |fault| HlogError::Line {
-            line: index + 1,
-            fault,
-        };
+        let here = |fault| HlogError::Line { line: index + 1, fault };
         if Exact::is_in(&line) {
             exact = Some(Exact::parse(&line).ok_or_else(|| here(LineFault::Exact))?);
             continue;
@@ -43,10 +40,7 @@ pub fn read(text: impl BufRead) -> Result<Log, HlogError> {
             Some(Err(_)) => return Err(here(LineFault::Unreadable)),
         }
     }
-    Ok(Log {
-        started_s: clock.start.map(|moment| moment.as_secs_f64()),
-        intervals,
-    })
+    Ok(Log { started_s: clock.start.map(|moment| moment.as_secs_f64()), intervals })
 }
 
 fn interval(
@@ -92,11 +86,8 @@ impl LogClock {
     fn since_start(self, stamp: Duration) -> f64 {
         const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
         let start = self.start.unwrap_or_default();
-        let base = self.base.unwrap_or(if stamp.saturating_add(YEAR) < start {
-            start
-        } else {
-            Duration::ZERO
-        });
+        let base =
+            self.base.unwrap_or(if stamp.saturating_add(YEAR) < start { start } else { Duration::ZERO });
         let moment = base.saturating_add(stamp);
         moment.saturating_sub(start).as_secs_f64() - start.saturating_sub(moment).as_secs_f64()
     }
@@ -117,15 +108,9 @@ mod tests {
             (Some(1_700_000_000), Some(0), 1_700_000_005, 5.0),
             (Some(1_700_000_000), Some(1_699_999_990), 5, -5.0),
         ] {
-            let clock = LogClock {
-                start: start.map(seconds),
-                base: base.map(seconds),
-            };
+            let clock = LogClock { start: start.map(seconds), base: base.map(seconds) };
             let found = clock.since_start(seconds(stamp));
-            assert!(
-                (found - since_start).abs() < 1e-9,
-                "{clock:?} {stamp}: {found}"
-            );
+            assert!((found - since_start).abs() < 1e-9, "{clock:?} {stamp}: {found}");
         }
     }
 }

@@ -62,13 +62,7 @@ mod tests {
 
     #[test]
     fn what_would_break_the_line_is_refused_and_named() {
-        for (name, forbidden) in [
-            ("a,b", ','),
-            ("a b", ' '),
-            ("a\nb", '\n'),
-            ("\ra", '\r'),
-            ("a\0", '\0'),
-        ] {
+        for (name, forbidden) in [("a,b", ','), ("a b", ' '), ("a\nb", '\n'), ("\ra", '\r'), ("a\0", '\0')] {
             let tag = name.to_owned();
             assert_eq!(Tag::new(name), Err(TagError::Forbidden { tag, forbidden }));
         }

@@ -11,8 +11,7 @@ use super::{HlogError, Interval, Tag};
 use crate::Histogram;
 
 const FORMAT: &str = "[Histogram log format version 1.3]";
-const LEGEND: &str =
-    r#""StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram""#;
+const LEGEND: &str = r#""StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram""#;
 
 /// The third column is in milliseconds, as `HdrHistogram`'s own writers have it for nanoseconds.
 const NANOS_OF_THE_MAXIMUM: f64 = 1e6;
@@ -43,20 +42,16 @@ pub fn write<'h, W: Write>(
         .begin_log_with(out, &mut serializer)?;
     for interval in intervals {
         let (start, length) = span(&interval)?;
-        let tag = interval
-            .tag
-            .as_ref()
-            .map(Tag::as_str)
-            .and_then(WireTag::new);
+        let tag = interval.tag.as_ref().map(Tag::as_str).and_then(WireTag::new);
         log.write_comment(&Exact::of(interval.histogram).to_string())?;
-        log.write_histogram(&on_the_wire(interval.histogram), start, length, tag)
-            .map_err(|error| match error {
+        log.write_histogram(&on_the_wire(interval.histogram), start, length, tag).map_err(
+            |error| match error {
                 IntervalLogWriterError::IoError(error) => HlogError::Io(error),
-                IntervalLogWriterError::SerializeError(source) => HlogError::Encode {
-                    start_s: interval.start_s,
-                    source,
-                },
-            })?;
+                IntervalLogWriterError::SerializeError(source) => {
+                    HlogError::Encode { start_s: interval.start_s, source }
+                }
+            },
+        )?;
     }
     out.flush()?;
     Ok(())
@@ -79,8 +74,7 @@ fn on_the_wire(histogram: &Histogram) -> hdrhistogram::Histogram<u64> {
     let mut wire = hdrhistogram::Histogram::new_with_bounds(1, high, 3)
         .expect("1 to an hour or more at 3 digits is a valid range");
     for bin in histogram.bins() {
-        wire.record_n(bin.low, bin.count)
-            .expect("the range reaches up to the largest value");
+        wire.record_n(bin.low, bin.count).expect("the range reaches up to the largest value");
     }
     wire
 }

@@ -39,17 +39,7 @@ impl CpuTime {
             found += 1;
         }
         let [user, nice, system, idle, iowait, irq, softirq, steal] = columns;
-        (found >= 4).then_some(Self {
-            cpu,
-            user,
-            nice,
-            system,
-            idle,
-            iowait,
-            irq,
-            softirq,
-            steal,
-        })
+        (found >= 4).then_some(Self { cpu, user, nice, system, idle, iowait, irq, softirq, steal })
     }
 
     fn since(&self, earlier: &Self) -> Self {
@@ -111,18 +101,14 @@ impl CpuTimes {
             let then = earlier.cpus.iter().find(|then| then.cpu == now.cpu)?;
             Some(now.since(then))
         });
-        Self {
-            cpus: cpus.collect(),
-        }
+        Self { cpus: cpus.collect() }
     }
 
     /// Only these CPUs of it.
     #[must_use]
     pub fn of(&self, cpus: &[u32]) -> Self {
         let chosen = self.cpus.iter().filter(|time| cpus.contains(&time.cpu));
-        Self {
-            cpus: chosen.copied().collect(),
-        }
+        Self { cpus: chosen.copied().collect() }
     }
 
     /// The share of the time of all these CPUs that the hypervisor took away; `None` without a tick.
@@ -154,16 +140,9 @@ mod tests {
         fake.write("proc/stat", AFTER.as_bytes());
         let span = CpuTimes::read(&fake.tree()).since(&before);
 
-        assert_eq!(
-            span.cpus.len(),
-            2,
-            "a CPU that came later has no earlier reading"
-        );
+        assert_eq!(span.cpus.len(), 2, "a CPU that came later has no earlier reading");
         assert!((span.cpus[0].steal_share() - 0.05).abs() < 1e-12);
-        assert!(
-            (span.cpus[0].busy_share() - 0.65).abs() < 1e-12,
-            "guest time is not counted twice"
-        );
+        assert!((span.cpus[0].busy_share() - 0.65).abs() < 1e-12, "guest time is not counted twice");
         assert!((span.cpus[1].steal_share() - 0.01).abs() < 1e-12);
         assert!((span.steal_share().unwrap() - 0.03).abs() < 1e-12);
         assert!((span.of(&[1]).steal_share().unwrap() - 0.01).abs() < 1e-12);
@@ -174,34 +153,20 @@ mod tests {
     fn lines_that_are_no_cpu_are_passed_over() {
         let check = |text: &str, expected: usize| {
             let fake = FakeTree::new(&[("proc/stat", text)]);
-            assert_eq!(
-                CpuTimes::read(&fake.tree()).cpus.len(),
-                expected,
-                "{text:?}"
-            );
+            assert_eq!(CpuTimes::read(&fake.tree()).cpus.len(), expected, "{text:?}");
         };
         check("cpu0 1 2 3 4\n", 1);
         check("cpu0 1 2 3\n", 0);
         check("cpu0 1 2 x 4\n", 0);
         check("cpuX 1 2 3 4\ncpu  1 2 3 4\n", 0);
         check("", 0);
-        assert_eq!(
-            CpuTimes::read(&Tree::new("/nowhere/at/all")).steal_share(),
-            None
-        );
+        assert_eq!(CpuTimes::read(&Tree::new("/nowhere/at/all")).steal_share(), None);
     }
 
     #[test]
     fn a_counter_that_goes_back_counts_as_zero() {
-        let earlier = CpuTime {
-            idle: 100,
-            ..CpuTime::default()
-        };
-        let later = CpuTime {
-            idle: 99,
-            user: 3,
-            ..CpuTime::default()
-        };
+        let earlier = CpuTime { idle: 100, ..CpuTime::default() };
+        let later = CpuTime { idle: 99, user: 3, ..CpuTime::default() };
         assert_eq!(later.since(&earlier).total(), 3);
     }
 }

@@ -51,10 +51,7 @@ impl Process {
 impl ProcessCpu {
     /// Reads one process; `None` where there is none.
     pub fn read(tree: &Tree, pid: u32) -> Option<Self> {
-        Some(Self {
-            processes: vec![Process::read(tree, pid)?],
-            at_ns: MonotonicClock.now().0,
-        })
+        Some(Self { processes: vec![Process::read(tree, pid)?], at_ns: MonotonicClock.now().0 })
     }
 
     /// Reads a process and all that descend from it, as servers with worker processes need.
@@ -77,10 +74,7 @@ impl ProcessCpu {
             family.extend(children);
             others = rest;
         }
-        Some(Self {
-            processes: family,
-            at_ns: MonotonicClock.now().0,
-        })
+        Some(Self { processes: family, at_ns: MonotonicClock.now().0 })
     }
 
     /// The CPU time used since the processes started.
@@ -96,8 +90,7 @@ impl ProcessCpu {
         let same = self.processes.first()?.is(earlier.processes.first()?);
         let used = self.processes.iter().map(|now| {
             let then = earlier.processes.iter().find(|then| then.is(now));
-            now.cpu_ns
-                .saturating_sub(then.map_or(0, |then| then.cpu_ns))
+            now.cpu_ns.saturating_sub(then.map_or(0, |then| then.cpu_ns))
         });
         (same && wall > 0).then(|| used.sum::<u64>() as f64 / wall as f64)
     }
@@ -143,12 +136,7 @@ mod tests {
             at_ns,
             processes: processes
                 .iter()
-                .map(|&(pid, started_ticks, cpu_ns)| Process {
-                    pid,
-                    parent: 1,
-                    started_ticks,
-                    cpu_ns,
-                })
+                .map(|&(pid, started_ticks, cpu_ns)| Process { pid, parent: 1, started_ticks, cpu_ns })
                 .collect(),
         };
         let before = reading(1_000, &[(7, 777, 100), (8, 778, 50)]);

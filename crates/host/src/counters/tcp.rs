@@ -31,9 +31,7 @@ impl TcpCounters {
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             retransmits: self.retransmits.saturating_sub(earlier.retransmits),
-            listen_overflows: self
-                .listen_overflows
-                .saturating_sub(earlier.listen_overflows),
+            listen_overflows: self.listen_overflows.saturating_sub(earlier.listen_overflows),
             listen_drops: self.listen_drops.saturating_sub(earlier.listen_drops),
         }
     }
@@ -42,15 +40,8 @@ impl TcpCounters {
 /// The value under `name`, in a table of a line of names and a line of values with the same `prefix`.
 fn column(text: &str, prefix: &str, name: &str) -> Option<u64> {
     let mut rows = text.lines().filter_map(|line| line.strip_prefix(prefix));
-    let position = rows
-        .next()?
-        .split_ascii_whitespace()
-        .position(|word| word == name)?;
-    rows.next()?
-        .split_ascii_whitespace()
-        .nth(position)?
-        .parse()
-        .ok()
+    let position = rows.next()?.split_ascii_whitespace().position(|word| word == name)?;
+    rows.next()?.split_ascii_whitespace().nth(position)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -61,32 +52,17 @@ mod tests {
     #[test]
     fn columns_are_found_by_name_not_by_place() {
         let fake = FakeTree::new(&[
-            (
-                "proc/net/snmp",
-                "Ip: Forwarding\nIp: 1\nTcp: MaxConn RetransSegs InErrs\nTcp: -1 12 0\n",
-            ),
+            ("proc/net/snmp", "Ip: Forwarding\nIp: 1\nTcp: MaxConn RetransSegs InErrs\nTcp: -1 12 0\n"),
             (
                 "proc/net/netstat",
                 "TcpExt: ListenDrops X ListenOverflows\nTcpExt: 5 9 4\nIpExt: A\nIpExt: 1\n",
             ),
         ]);
         let counters = TcpCounters::read(&fake.tree()).unwrap();
-        let expected = TcpCounters {
-            retransmits: 12,
-            listen_overflows: 4,
-            listen_drops: 5,
-        };
+        let expected = TcpCounters { retransmits: 12, listen_overflows: 4, listen_drops: 5 };
         assert_eq!(counters, expected);
-        let earlier = TcpCounters {
-            retransmits: 10,
-            listen_overflows: 4,
-            listen_drops: 9,
-        };
-        let span = TcpCounters {
-            retransmits: 2,
-            listen_overflows: 0,
-            listen_drops: 0,
-        };
+        let earlier = TcpCounters { retransmits: 10, listen_overflows: 4, listen_drops: 9 };
+        let span = TcpCounters { retransmits: 2, listen_overflows: 0, listen_drops: 0 };
         assert_eq!(counters.since(&earlier), span);
     }
 

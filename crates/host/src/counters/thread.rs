@@ -33,11 +33,7 @@ pub struct Schedule {
 impl Schedule {
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_ascii_whitespace().map(|word| word.parse().ok());
-        Some(Self {
-            on_cpu_ns: words.next()??,
-            run_delay_ns: words.next()??,
-            timeslices: words.next()??,
-        })
+        Some(Self { on_cpu_ns: words.next()??, run_delay_ns: words.next()??, timeslices: words.next()?? })
     }
 }
 
@@ -62,12 +58,8 @@ impl ThreadCounters {
         ThreadSpan {
             wall_ns: self.at_ns.saturating_sub(earlier.at_ns),
             cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
-            voluntary_switches: self
-                .voluntary_switches
-                .saturating_sub(earlier.voluntary_switches),
-            involuntary_switches: self
-                .involuntary_switches
-                .saturating_sub(earlier.involuntary_switches),
+            voluntary_switches: self.voluntary_switches.saturating_sub(earlier.voluntary_switches),
+            involuntary_switches: self.involuntary_switches.saturating_sub(earlier.involuntary_switches),
             schedule: schedule.map(|(now, then)| Schedule {
                 on_cpu_ns: now.on_cpu_ns.saturating_sub(then.on_cpu_ns),
                 run_delay_ns: now.run_delay_ns.saturating_sub(then.run_delay_ns),
@@ -110,17 +102,10 @@ mod tests {
 
     #[test]
     fn schedstat_is_three_numbers_or_nothing() {
-        let schedule = Schedule {
-            on_cpu_ns: 57_276,
-            run_delay_ns: 49_579,
-            timeslices: 2,
-        };
-        for (text, expected) in [
-            ("57276 49579 2\n", Some(schedule)),
-            ("57276 49579\n", None),
-            ("0 x 2", None),
-            ("", None),
-        ] {
+        let schedule = Schedule { on_cpu_ns: 57_276, run_delay_ns: 49_579, timeslices: 2 };
+        for (text, expected) in
+            [("57276 49579 2\n", Some(schedule)), ("57276 49579\n", None), ("0 x 2", None), ("", None)]
+        {
             assert_eq!(Schedule::parse(text), expected, "{text:?}");
         }
     }
@@ -130,20 +115,14 @@ mod tests {
         let reading = |at_ns, cpu_ns, run_delay_ns| ThreadCounters {
             at_ns,
             cpu_ns,
-            schedule: Some(Schedule {
-                run_delay_ns,
-                ..Schedule::default()
-            }),
+            schedule: Some(Schedule { run_delay_ns, ..Schedule::default() }),
             ..ThreadCounters::default()
         };
         let span = reading(3_000, 900, 60).since(&reading(1_000, 400, 40));
         assert!((span.busy_share() - 0.25).abs() < 1e-12);
         assert!((span.run_delay_share().unwrap() - 0.01).abs() < 1e-12);
         let blind = ThreadCounters::default();
-        assert_eq!(
-            reading(3_000, 900, 60).since(&blind).run_delay_share(),
-            None
-        );
+        assert_eq!(reading(3_000, 900, 60).since(&blind).run_delay_share(), None);
         assert!(blind.since(&blind).busy_share().abs() < 1e-12);
     }
 

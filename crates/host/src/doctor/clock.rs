@@ -2,13 +2,7 @@ use super::words::span;
 use super::{Evidence, Finding, Mark};
 
 /// Counters of the CPU itself, read without leaving the program: x86, ARM, POWER, RISC-V, s390.
-const CPU_COUNTERS: [&str; 5] = [
-    "tsc",
-    "arch_sys_counter",
-    "timebase",
-    "riscv_clocksource",
-    "tod",
-];
+const CPU_COUNTERS: [&str; 5] = ["tsc", "arch_sys_counter", "timebase", "riscv_clocksource", "tod"];
 
 /// Devices on a bus, a microsecond or more a reading, one reader at a time; and tick counters, which
 /// stand still for milliseconds.
@@ -31,26 +25,18 @@ pub(super) fn source(evidence: &Evidence) -> Option<Finding> {
     let facts = &evidence.facts;
     let source = facts.clocksource.as_deref()?;
     let (mark, why) = if CPU_COUNTERS.contains(&source) {
-        (
-            Mark::Fine,
-            "a counter of the CPU: stamps are cheap and all CPUs agree on them",
-        )
+        (Mark::Fine, "a counter of the CPU: stamps are cheap and all CPUs agree on them")
     } else if SLOW.contains(&source) {
-        let why =
-            "each stamp waits for a device or a tick: a microsecond or more is added to every \
+        let why = "each stamp waits for a device or a tick: a microsecond or more is added to every \
                    request, and threads that take stamps queue for each other";
         (Mark::Unfit, why)
     } else {
-        let why =
-            "the time passes through the hypervisor: stamps cost more, and jump where it corrects \
+        let why = "the time passes through the hypervisor: stamps cost more, and jump where it corrects \
                    them or moves the machine";
         (Mark::Mind, why)
     };
     let finding = Finding::new("clocksource", "Clock source", mark, source, why);
-    let better = facts
-        .clocksources_available
-        .iter()
-        .find(|name| CPU_COUNTERS.contains(&name.as_str()));
+    let better = facts.clocksources_available.iter().find(|name| CPU_COUNTERS.contains(&name.as_str()));
     Some(match better {
         Some(name) => finding.hint(format!(
             "echo {name} | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -66,26 +52,14 @@ pub(super) fn source(evidence: &Evidence) -> Option<Finding> {
 /// What a stamp costs.
 pub(super) fn reading_cost(evidence: &Evidence) -> Option<Finding> {
     let floors = evidence.noise.as_ref()?.floors.iter();
-    let cost = floors
-        .map(|floor| floor.read_cost_ns)
-        .max_by(f64::total_cmp)?;
-    let mark = if cost > COSTLY_READING_NS {
-        Mark::Mind
-    } else {
-        Mark::Fine
-    };
+    let cost = floors.map(|floor| floor.read_cost_ns).max_by(f64::total_cmp)?;
+    let mark = if cost > COSTLY_READING_NS { Mark::Mind } else { Mark::Fine };
     let why = format!(
         "a request is stamped about three times, which adds {:.2} us to the client's work on it",
         3.0 * cost / 1e3
     );
     let value = format!("{cost:.0} ns");
-    let finding = Finding::new(
-        "clock_reading",
-        "Cost of reading the clock",
-        mark,
-        value,
-        why,
-    );
+    let finding = Finding::new("clock_reading", "Cost of reading the clock", mark, value, why);
     Some(finding.hint("use a clock source of the CPU, see clocksource above"))
 }
 
@@ -94,16 +68,9 @@ pub(super) fn sleep(evidence: &Evidence) -> Option<Finding> {
     let facts = &evidence.facts;
     let late = evidence.noise.as_ref()?.oversleep?;
     let coarse = facts.clock_resolution_ns > COARSE_TIMERS_NS;
-    let mark = if coarse || late.p99_ns > LATE_WAKING_NS {
-        Mark::Mind
-    } else {
-        Mark::Fine
-    };
+    let mark = if coarse || late.p99_ns > LATE_WAKING_NS { Mark::Mind } else { Mark::Fine };
     let slack = facts.timer_slack_ns.map_or_else(String::new, |slack| {
-        format!(
-            ", at a timer slack of 1 ns; this process has {}",
-            span(slack)
-        )
+        format!(", at a timer slack of 1 ns; this process has {}", span(slack))
     });
     let value = format!(
         "a sleep of {} ends {} late (p50), {} (p99){slack}",
@@ -117,13 +84,7 @@ pub(super) fn sleep(evidence: &Evidence) -> Option<Finding> {
         "a client that sleeps between requests sends that much late; latency still counts from the due \
          time, so slip would make part of its tail"
     };
-    let finding = Finding::new(
-        "sleep_pacing",
-        "Waking from a short sleep",
-        mark,
-        value,
-        why,
-    );
+    let finding = Finding::new("sleep_pacing", "Waking from a short sleep", mark, value, why);
     Some(finding.hint("let the client spin: --pacing spin"))
 }
 
@@ -142,11 +103,7 @@ mod tests {
                 clocksources_available: vec!["tsc".to_owned(), name.to_owned()],
                 ..HostFacts::default()
             };
-            assert_eq!(
-                check_facts(source, facts, mark, name).hint.is_some(),
-                hint,
-                "{name}"
-            );
+            assert_eq!(check_facts(source, facts, mark, name).hint.is_some(), hint, "{name}");
         };
         check("tsc", Mark::Fine, false);
         check("arch_sys_counter", Mark::Fine, false);
@@ -162,26 +119,10 @@ mod tests {
     #[test]
     fn late_waking_is_to_be_minded() {
         let check = |p99_ns: u64, clock_resolution_ns: u64, mark| {
-            let late = Oversleep {
-                asked_ns: 100_000,
-                sleeps: 200,
-                p50_ns: 4_000,
-                p99_ns,
-            };
-            let noise = Noise {
-                floors: Vec::new(),
-                oversleep: Some(late),
-                steal_share: None,
-            };
-            let facts = HostFacts {
-                clock_resolution_ns,
-                ..HostFacts::default()
-            };
-            let finding = sleep(&Evidence {
-                facts,
-                noise: Some(noise),
-            })
-            .unwrap();
+            let late = Oversleep { asked_ns: 100_000, sleeps: 200, p50_ns: 4_000, p99_ns };
+            let noise = Noise { floors: Vec::new(), oversleep: Some(late), steal_share: None };
+            let facts = HostFacts { clock_resolution_ns, ..HostFacts::default() };
+            let finding = sleep(&Evidence { facts, noise: Some(noise) }).unwrap();
             assert_eq!(finding.mark, mark, "{finding:?}");
         };
         check(9_000, 1, Mark::Fine);

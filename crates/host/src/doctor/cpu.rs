@@ -10,10 +10,7 @@ const ENOUGH_CPUS: usize = 4;
 
 /// The CPUs that a measurement may use.
 pub(super) fn count(evidence: &Evidence) -> Option<Finding> {
-    let (allowed, online) = (
-        evidence.facts.cpus_allowed.len(),
-        evidence.facts.cpus_online,
-    );
+    let (allowed, online) = (evidence.facts.cpus_allowed.len(), evidence.facts.cpus_online);
     let (mark, why) = match allowed {
         ..FEWEST_CPUS => (
             Mark::Unfit,
@@ -25,10 +22,7 @@ pub(super) fn count(evidence: &Evidence) -> Option<Finding> {
             "server and client fill the CPUs, so that interrupts and every other process run in between \
              and show in the tail",
         ),
-        ENOUGH_CPUS.. => (
-            Mark::Fine,
-            "server, client and the rest of the host can have CPUs of their own",
-        ),
+        ENOUGH_CPUS.. => (Mark::Fine, "server, client and the rest of the host can have CPUs of their own"),
     };
     let value = format!("{} of {online} online", cpus(allowed));
     let finding = Finding::new("cpus", "CPUs to use", mark, value, why);
@@ -51,14 +45,10 @@ pub(super) fn quota(evidence: &Evidence) -> Option<Finding> {
         let why = "no limit stops server or client in mid-request";
         return Some(Finding::new(ID, TITLE, Mark::Fine, "none seen", why));
     };
-    let throttled = quota.throttled_periods.map_or_else(String::new, |periods| {
-        format!(", stopped in {periods} periods so far")
-    });
-    let value = format!(
-        "{:.2} CPUs, {} allowed{throttled}",
-        quota.cpus,
-        cpus(allowed)
-    );
+    let throttled = quota
+        .throttled_periods
+        .map_or_else(String::new, |periods| format!(", stopped in {periods} periods so far"));
+    let value = format!("{:.2} CPUs, {} allowed{throttled}", quota.cpus, cpus(allowed));
     let (mark, why) = if quota.cpus < allowed as f64 {
         let stopped_share = 1.0 - quota.cpus / allowed as f64;
         let longest_ms = quota.period_us as f64 / 1e3 * stopped_share;
@@ -68,16 +58,9 @@ pub(super) fn quota(evidence: &Evidence) -> Option<Finding> {
         );
         (Mark::Unfit, why)
     } else {
-        (
-            Mark::Fine,
-            "the quota covers all allowed CPUs, so it stops nobody".to_owned(),
-        )
+        (Mark::Fine, "the quota covers all allowed CPUs, so it stops nobody".to_owned())
     };
-    let unlimited = if quota.file.ends_with("cpu.max") {
-        "max"
-    } else {
-        "-1"
-    };
+    let unlimited = if quota.file.ends_with("cpu.max") { "max" } else { "-1" };
     let hint = format!(
         "echo {unlimited} | sudo tee /{}  (in a container: start it without a CPU limit)",
         quota.file
@@ -96,11 +79,7 @@ pub(super) fn smt(evidence: &Evidence) -> Option<Finding> {
              give server and client cores of their own",
         )
     } else {
-        (
-            Mark::Fine,
-            "off".to_owned(),
-            "each CPU is a core of its own, as far as can be seen",
-        )
+        (Mark::Fine, "off".to_owned(), "each CPU is a core of its own, as far as can be seen")
     };
     let finding = Finding::new("smt", "Threads of a core (SMT)", mark, value, why);
     Some(finding.hint("echo off | sudo tee /sys/devices/system/cpu/smt/control"))
@@ -113,11 +92,7 @@ mod tests {
     use crate::{CpuQuota, HostFacts};
 
     fn with_cpus(allowed: u32) -> HostFacts {
-        HostFacts {
-            cpus_online: 8,
-            cpus_allowed: (0..allowed).collect(),
-            ..HostFacts::default()
-        }
+        HostFacts { cpus_online: 8, cpus_allowed: (0..allowed).collect(), ..HostFacts::default() }
     }
 
     #[test]
@@ -146,39 +121,16 @@ mod tests {
             "1.50 CPUs, 2 CPUs allowed, stopped in 3 periods so far",
         );
         assert!(tight.why.contains("up to 25 ms"));
-        assert!(tight
-            .hint
-            .unwrap()
-            .starts_with("echo max | sudo tee /sys/fs/cgroup/a/cpu.max"));
-        check_facts(
-            quota,
-            with_quota(2.0, None),
-            Mark::Fine,
-            "2.00 CPUs, 2 CPUs allowed",
-        );
+        assert!(tight.hint.unwrap().starts_with("echo max | sudo tee /sys/fs/cgroup/a/cpu.max"));
+        check_facts(quota, with_quota(2.0, None), Mark::Fine, "2.00 CPUs, 2 CPUs allowed");
         check_facts(quota, with_cpus(2), Mark::Fine, "none seen");
     }
 
     #[test]
     fn smt_is_to_be_minded_where_it_is_on() {
-        let with_smt = |smt| HostFacts {
-            smt,
-            threads_per_core: 2,
-            ..HostFacts::default()
-        };
-        check_facts(
-            smt,
-            with_smt(Some(true)),
-            Mark::Mind,
-            "on, 2 threads a core",
-        );
+        let with_smt = |smt| HostFacts { smt, threads_per_core: 2, ..HostFacts::default() };
+        check_facts(smt, with_smt(Some(true)), Mark::Mind, "on, 2 threads a core");
         check_facts(smt, with_smt(Some(false)), Mark::Fine, "off");
-        assert_eq!(
-            smt(&Evidence {
-                facts: with_smt(None),
-                noise: None
-            }),
-            None
-        );
+        assert_eq!(smt(&Evidence { facts: with_smt(None), noise: None }), None);
     }
 }

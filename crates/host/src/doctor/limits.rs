@@ -18,20 +18,11 @@ const SHORT_QUEUE: u64 = 1_024;
 /// Descriptors, one a connection on each side.
 pub(super) fn open_files(evidence: &Evidence) -> Option<Finding> {
     let limit = evidence.facts.open_files_limit?;
-    let mark = if limit < FEW_FILES {
-        Mark::Mind
-    } else {
-        Mark::Fine
-    };
-    let why =
-        "a connection takes a descriptor in the client and one in the server, which inherits this \
+    let mark = if limit < FEW_FILES { Mark::Mind } else { Mark::Fine };
+    let why = "a connection takes a descriptor in the client and one in the server, which inherits this \
                limit; a server that has none left lets connections wait";
     let finding = Finding::new("open_files", "Open files", mark, limit.to_string(), why);
-    let target = evidence
-        .facts
-        .open_files_hard_limit
-        .unwrap_or(MANY_FILES)
-        .min(MANY_FILES);
+    let target = evidence.facts.open_files_hard_limit.unwrap_or(MANY_FILES).min(MANY_FILES);
     Some(if target > limit {
         finding.hint(format!("ulimit -n {target}"))
     } else {
@@ -43,11 +34,7 @@ pub(super) fn open_files(evidence: &Evidence) -> Option<Finding> {
 pub(super) fn local_ports(evidence: &Evidence) -> Option<Finding> {
     let range = evidence.facts.local_ports?;
     let count = range.count();
-    let mark = if count < FEW_PORTS {
-        Mark::Mind
-    } else {
-        Mark::Fine
-    };
+    let mark = if count < FEW_PORTS { Mark::Mind } else { Mark::Fine };
     let value = format!("{count} ({} to {})", range.first, range.last);
     let why = "a closed connection keeps its port for a minute; a client that has none left cannot connect";
     let finding = Finding::new("local_ports", "Local ports", mark, value, why);
@@ -57,21 +44,10 @@ pub(super) fn local_ports(evidence: &Evidence) -> Option<Finding> {
 /// The accept queue that servers may have.
 pub(super) fn accept_queue(evidence: &Evidence) -> Option<Finding> {
     let longest = evidence.facts.somaxconn?;
-    let mark = if longest < SHORT_QUEUE {
-        Mark::Mind
-    } else {
-        Mark::Fine
-    };
-    let why =
-        "connections that come while the server's accept queue is full are dropped and try again \
+    let mark = if longest < SHORT_QUEUE { Mark::Mind } else { Mark::Fine };
+    let why = "connections that come while the server's accept queue is full are dropped and try again \
                after a second";
-    let finding = Finding::new(
-        "accept_queue",
-        "Accept queue",
-        mark,
-        longest.to_string(),
-        why,
-    );
+    let finding = Finding::new("accept_queue", "Accept queue", mark, longest.to_string(), why);
     Some(finding.hint("sudo sysctl -w net.core.somaxconn=4096  (then start the server anew)"))
 }
 
@@ -94,12 +70,7 @@ mod tests {
         };
         check(1_024, None, Mark::Mind, Some("ulimit -n 65536"));
         check(1_024, Some(20_000), Mark::Mind, Some("ulimit -n 20000"));
-        check(
-            1_024,
-            Some(1_024),
-            Mark::Mind,
-            Some("sudo prlimit --pid $$ --nofile=65536"),
-        );
+        check(1_024, Some(1_024), Mark::Mind, Some("sudo prlimit --pid $$ --nofile=65536"));
         check(20_000, Some(20_000), Mark::Fine, None);
         assert_eq!(open_files(&Evidence::default()), None);
     }
@@ -112,20 +83,10 @@ mod tests {
             ..HostFacts::default()
         };
         let usual = with(32_768, 60_999, 4_096);
-        check_facts(
-            local_ports,
-            usual.clone(),
-            Mark::Fine,
-            "28232 (32768 to 60999)",
-        );
+        check_facts(local_ports, usual.clone(), Mark::Fine, "28232 (32768 to 60999)");
         check_facts(accept_queue, usual, Mark::Fine, "4096");
         let narrow = with(40_000, 40_999, 128);
-        check_facts(
-            local_ports,
-            narrow.clone(),
-            Mark::Mind,
-            "1000 (40000 to 40999)",
-        );
+        check_facts(local_ports, narrow.clone(), Mark::Mind, "1000 (40000 to 40999)");
         check_facts(accept_queue, narrow, Mark::Mind, "128");
     }
 }

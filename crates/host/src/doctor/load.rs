@@ -16,14 +16,9 @@ pub(super) fn load_average(evidence: &Evidence) -> Option<Finding> {
     let load = evidence.facts.load_average?.one;
     let allowed = evidence.facts.cpus_allowed.len();
     let per_cpu = load / allowed.max(1) as f64;
-    let mark = if per_cpu > LOAD_PER_CPU_TO_MIND {
-        Mark::Mind
-    } else {
-        Mark::Fine
-    };
+    let mark = if per_cpu > LOAD_PER_CPU_TO_MIND { Mark::Mind } else { Mark::Fine };
     let value = format!("{load:.2} over a minute, on {}", cpus(allowed));
-    let why =
-        "each thread that is not the measurement's takes turns on its CPUs, milliseconds at a time";
+    let why = "each thread that is not the measurement's takes turns on its CPUs, milliseconds at a time";
     let finding = Finding::new("load_average", "Other work on this host", mark, value, why);
     Some(finding.hint("find it with top -H -o %CPU, stop it, wait a minute"))
 }
@@ -31,10 +26,8 @@ pub(super) fn load_average(evidence: &Evidence) -> Option<Finding> {
 /// How long threads waited for a CPU lately.
 pub(super) fn pressure(evidence: &Evidence) -> Option<Finding> {
     let waited = evidence.facts.cpu_pressure_avg10?;
-    let all_busy = evidence
-        .facts
-        .load_average
-        .is_some_and(|load| load.one >= evidence.facts.cpus_allowed.len() as f64);
+    let all_busy =
+        evidence.facts.load_average.is_some_and(|load| load.one >= evidence.facts.cpus_allowed.len() as f64);
     let mark = if waited > PRESSURE_UNFIT && all_busy {
         Mark::Unfit
     } else if waited > PRESSURE_TO_MIND {
@@ -58,11 +51,7 @@ mod tests {
     fn busy(one: f64, waited: f64) -> HostFacts {
         HostFacts {
             cpus_allowed: vec![0, 1],
-            load_average: Some(LoadAverage {
-                one,
-                five: 0.0,
-                fifteen: 0.0,
-            }),
+            load_average: Some(LoadAverage { one, five: 0.0, fifteen: 0.0 }),
             cpu_pressure_avg10: Some(waited),
             ..HostFacts::default()
         }
@@ -70,47 +59,17 @@ mod tests {
 
     #[test]
     fn load_counts_for_each_allowed_cpu() {
-        check_facts(
-            load_average,
-            busy(0.4, 0.0),
-            Mark::Fine,
-            "0.40 over a minute, on 2 CPUs",
-        );
-        check_facts(
-            load_average,
-            busy(0.9, 0.0),
-            Mark::Mind,
-            "0.90 over a minute, on 2 CPUs",
-        );
+        check_facts(load_average, busy(0.4, 0.0), Mark::Fine, "0.40 over a minute, on 2 CPUs");
+        check_facts(load_average, busy(0.9, 0.0), Mark::Mind, "0.90 over a minute, on 2 CPUs");
         assert_eq!(load_average(&Evidence::default()), None);
     }
 
     #[test]
     fn pressure_is_unfit_only_where_no_cpu_is_left() {
-        check_facts(
-            pressure,
-            busy(0.1, 0.4),
-            Mark::Fine,
-            "0.40 % of the last 10 s",
-        );
-        check_facts(
-            pressure,
-            busy(0.1, 2.9),
-            Mark::Mind,
-            "2.9 % of the last 10 s",
-        );
-        check_facts(
-            pressure,
-            busy(1.0, 60.0),
-            Mark::Mind,
-            "60 % of the last 10 s",
-        );
-        check_facts(
-            pressure,
-            busy(5.0, 60.0),
-            Mark::Unfit,
-            "60 % of the last 10 s",
-        );
+        check_facts(pressure, busy(0.1, 0.4), Mark::Fine, "0.40 % of the last 10 s");
+        check_facts(pressure, busy(0.1, 2.9), Mark::Mind, "2.9 % of the last 10 s");
+        check_facts(pressure, busy(1.0, 60.0), Mark::Mind, "60 % of the last 10 s");
+        check_facts(pressure, busy(5.0, 60.0), Mark::Unfit, "60 % of the last 10 s");
         assert_eq!(pressure(&Evidence::default()), None);
     }
 }

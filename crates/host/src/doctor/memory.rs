@@ -13,11 +13,7 @@ pub(super) fn available(evidence: &Evidence) -> Option<Finding> {
     let total = evidence.facts.memory_bytes?;
     let left = evidence.facts.memory_available_bytes?;
     let share = left as f64 / total.max(1) as f64;
-    let mark = if share < LITTLE_AVAILABLE {
-        Mark::Mind
-    } else {
-        Mark::Fine
-    };
+    let mark = if share < LITTLE_AVAILABLE { Mark::Mind } else { Mark::Fine };
     let value = format!("{} of {} ({})", memory(left), memory(total), percent(share));
     let why = "a request that needs a page when none is free reclaims one itself, for a millisecond or more";
     let finding = Finding::new("memory", "Memory available", mark, value, why);
@@ -29,11 +25,7 @@ pub(super) fn swap(evidence: &Evidence) -> Option<Finding> {
     let used = evidence.facts.swap_used_bytes?;
     let total = evidence.facts.memory_bytes?;
     let share = used as f64 / total.max(1) as f64;
-    let mark = if share > MUCH_SWAPPED {
-        Mark::Mind
-    } else {
-        Mark::Fine
-    };
+    let mark = if share > MUCH_SWAPPED { Mark::Mind } else { Mark::Fine };
     let value = format!("{} in use", memory(used));
     let why = "a request that touches a swapped page waits for a disk, 0.1 to 10 ms";
     let finding = Finding::new("swap", "Swap", mark, value, why);
@@ -44,23 +36,13 @@ pub(super) fn swap(evidence: &Evidence) -> Option<Finding> {
 pub(super) fn transparent_hugepages(evidence: &Evidence) -> Option<Finding> {
     let setting = evidence.facts.transparent_hugepages.as_deref()?;
     let (mark, why) = if setting == "always" {
-        let why =
-            "a page fault may clear or gather 2 MiB at once, and khugepaged moves pages while the \
+        let why = "a page fault may clear or gather 2 MiB at once, and khugepaged moves pages while the \
                    server runs: faster on average, with rare pauses of 0.1 ms and more";
         (Mark::Mind, why)
     } else {
-        (
-            Mark::Fine,
-            "only programs that ask for huge pages meet the pauses of making them",
-        )
+        (Mark::Fine, "only programs that ask for huge pages meet the pauses of making them")
     };
-    let finding = Finding::new(
-        "transparent_hugepages",
-        "Transparent huge pages",
-        mark,
-        setting,
-        why,
-    );
+    let finding = Finding::new("transparent_hugepages", "Transparent huge pages", mark, setting, why);
     Some(finding.hint("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"))
 }
 
@@ -75,11 +57,7 @@ pub(super) fn numa_balancing(evidence: &Evidence) -> Option<Finding> {
                    meet extra faults, and runs differ by where the pages ended up";
         (Mark::Mind, format!("on, {nodes} nodes"), why)
     } else {
-        (
-            Mark::Fine,
-            format!("off, {nodes} nodes"),
-            "pages stay where they were first used",
-        )
+        (Mark::Fine, format!("off, {nodes} nodes"), "pages stay where they were first used")
     };
     let finding = Finding::new("numa_balancing", "NUMA balancing", mark, value, why);
     Some(finding.hint("sudo sysctl -w kernel.numa_balancing=0"))
@@ -99,18 +77,8 @@ mod tests {
             swap_used_bytes: Some(swapped),
             ..HostFacts::default()
         };
-        check_facts(
-            available,
-            with(4 << 30, 0),
-            Mark::Fine,
-            "4.0 GiB of 8.0 GiB (50 %)",
-        );
-        check_facts(
-            available,
-            with(512 << 20, 0),
-            Mark::Mind,
-            "512 MiB of 8.0 GiB (6.2 %)",
-        );
+        check_facts(available, with(4 << 30, 0), Mark::Fine, "4.0 GiB of 8.0 GiB (50 %)");
+        check_facts(available, with(512 << 20, 0), Mark::Mind, "512 MiB of 8.0 GiB (6.2 %)");
         check_facts(swap, with(0, 0), Mark::Fine, "0 MiB in use");
         check_facts(swap, with(0, 1 << 30), Mark::Mind, "1.0 GiB in use");
         assert_eq!(available(&Evidence::default()), None);
@@ -119,34 +87,18 @@ mod tests {
 
     #[test]
     fn huge_pages_for_all_are_to_be_minded() {
-        for (setting, mark) in [
-            ("always", Mark::Mind),
-            ("madvise", Mark::Fine),
-            ("never", Mark::Fine),
-        ] {
-            let facts = HostFacts {
-                transparent_hugepages: Some(setting.to_owned()),
-                ..HostFacts::default()
-            };
+        for (setting, mark) in [("always", Mark::Mind), ("madvise", Mark::Fine), ("never", Mark::Fine)] {
+            let facts = HostFacts { transparent_hugepages: Some(setting.to_owned()), ..HostFacts::default() };
             check_facts(transparent_hugepages, facts, mark, setting);
         }
     }
 
     #[test]
     fn numa_balancing_matters_from_two_nodes_on() {
-        let with = |numa_nodes, on| HostFacts {
-            numa_nodes,
-            numa_balancing: Some(on),
-            ..HostFacts::default()
-        };
+        let with =
+            |numa_nodes, on| HostFacts { numa_nodes, numa_balancing: Some(on), ..HostFacts::default() };
         check_facts(numa_balancing, with(2, true), Mark::Mind, "on, 2 nodes");
         check_facts(numa_balancing, with(2, false), Mark::Fine, "off, 2 nodes");
-        assert_eq!(
-            numa_balancing(&Evidence {
-                facts: with(1, true),
-                noise: None
-            }),
-            None
-        );
+        assert_eq!(numa_balancing(&Evidence { facts: with(1, true), noise: None }), None);
     }
 }

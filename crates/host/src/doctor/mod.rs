@@ -64,14 +64,7 @@ impl Finding {
         value: impl Into<String>,
         why: impl Into<String>,
     ) -> Self {
-        Self {
-            id,
-            title,
-            value: value.into(),
-            mark,
-            why: why.into(),
-            hint: None,
-        }
+        Self { id, title, value: value.into(), mark, why: why.into(), hint: None }
     }
 
     /// With a hint, unless all is fine.
@@ -150,11 +143,7 @@ pub fn examine(tree: &Tree, spin: Duration) -> Diagnosis {
 
 fn judge(evidence: Evidence) -> Diagnosis {
     let findings = CHECKS.iter().filter_map(|check| check(&evidence)).collect();
-    Diagnosis {
-        findings,
-        facts: evidence.facts,
-        noise: evidence.noise,
-    }
+    Diagnosis { findings, facts: evidence.facts, noise: evidence.noise }
 }
 
 #[cfg(test)]
@@ -182,23 +171,13 @@ mod tests {
     #[test]
     fn each_finding_has_a_name_of_its_own_and_says_why() {
         let diagnosis = examine(&Tree::new("/"), Duration::from_millis(5));
-        let mut ids: Vec<&str> = diagnosis
-            .findings
-            .iter()
-            .map(|finding| finding.id)
-            .collect();
+        let mut ids: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.id).collect();
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), diagnosis.findings.len());
         for finding in &diagnosis.findings {
-            assert!(
-                !finding.value.is_empty() && finding.why.len() > 20,
-                "{finding:?}"
-            );
-            assert!(
-                finding.mark > Mark::Fine || finding.hint.is_none(),
-                "{finding:?}"
-            );
+            assert!(!finding.value.is_empty() && finding.why.len() > 20, "{finding:?}");
+            assert!(finding.mark > Mark::Fine || finding.hint.is_none(), "{finding:?}");
         }
     }
 
@@ -214,21 +193,8 @@ mod tests {
         let json = serde_json::to_value(&diagnosis).unwrap();
         assert_eq!(json["facts"]["virtual"], false);
         assert_eq!(json["facts"]["hypervisor"], "none");
-        for key in [
-            "kernel",
-            "cpu_model",
-            "memory_bytes",
-            "clocksource",
-            "governor",
-            "turbo",
-            "smt",
-        ] {
-            assert!(
-                json["facts"]
-                    .get(key)
-                    .is_some_and(serde_json::Value::is_null),
-                "{key}"
-            );
+        for key in ["kernel", "cpu_model", "memory_bytes", "clocksource", "governor", "turbo", "smt"] {
+            assert!(json["facts"].get(key).is_some_and(serde_json::Value::is_null), "{key}");
         }
         let finding = json["findings"][0].as_object().unwrap();
         for key in ["id", "title", "value", "mark", "why", "hint"] {

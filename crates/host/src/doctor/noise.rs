@@ -54,8 +54,7 @@ pub(super) fn outside(evidence: &Evidence) -> Option<Finding> {
     let floor = floors.max_by_key(|floor| floor.outside.largest_ns)?;
     let gaps = &floor.outside;
     let (mark, why) = if gaps.over_1ms == 0 {
-        let why =
-            "the hypervisor let the CPUs run while this was looked at; what is left is interrupts";
+        let why = "the hypervisor let the CPUs run while this was looked at; what is left is interrupts";
         (Mark::Fine, why)
     } else {
         let why = "the hypervisor stops a CPU in mid-request and nothing inside the machine can prevent it: \
@@ -69,13 +68,7 @@ pub(super) fn outside(evidence: &Evidence) -> Option<Finding> {
         percent(gaps.stolen_share),
         floor.cpu,
     );
-    let finding = Finding::new(
-        "preemption",
-        "Gaps from outside this host",
-        mark,
-        value,
-        why,
-    );
+    let finding = Finding::new("preemption", "Gaps from outside this host", mark, value, why);
     Some(finding.hint("a machine with dedicated cores, or more runs: --runs 20..60"))
 }
 
@@ -97,26 +90,15 @@ mod tests {
             involuntary_switches: 0,
         };
         Evidence {
-            facts: HostFacts {
-                is_virtual: true,
-                ..HostFacts::default()
-            },
-            noise: Some(Noise {
-                floors: vec![floor],
-                oversleep: None,
-                steal_share: None,
-            }),
+            facts: HostFacts { is_virtual: true, ..HostFacts::default() },
+            noise: Some(Noise { floors: vec![floor], oversleep: None, steal_share: None }),
         }
     }
 
     #[test]
     fn a_floor_is_judged_by_the_delay_it_adds_to_the_tail() {
         let check = |delay_p99_ns, delay_p999_ns, mark| {
-            let gaps = Gaps {
-                delay_p99_ns,
-                delay_p999_ns,
-                ..Gaps::default()
-            };
+            let gaps = Gaps { delay_p99_ns, delay_p999_ns, ..Gaps::default() };
             assert_eq!(floor(&spun(gaps, Gaps::default())).unwrap().mark, mark);
         };
         check(0, 7_000, Mark::Fine);
@@ -135,19 +117,11 @@ mod tests {
             stolen_share: 0.006,
             ..Gaps::default()
         };
-        let interrupts = Gaps {
-            largest_ns: 30_000,
-            stolen_share: 0.001,
-            ..Gaps::default()
-        };
+        let interrupts = Gaps { largest_ns: 30_000, stolen_share: 0.001, ..Gaps::default() };
         assert_eq!(outside(&spun(long, interrupts)).unwrap().mark, Mark::Fine);
         let stopped = outside(&spun(long, long)).unwrap();
         assert_eq!(stopped.mark, Mark::Mind);
-        assert!(
-            stopped.value.starts_with("longest 4.00 ms"),
-            "{}",
-            stopped.value
-        );
+        assert!(stopped.value.starts_with("longest 4.00 ms"), "{}", stopped.value);
         let mut metal = spun(long, long);
         metal.facts.is_virtual = false;
         assert_eq!(outside(&metal), None);

@@ -8,22 +8,16 @@ const SLOW_WAKING_US: u64 = 20;
 pub(super) fn governor(evidence: &Evidence) -> Option<Finding> {
     let facts = &evidence.facts;
     let (mark, value, why) = match facts.governor.as_deref() {
-        Some("performance") => (
-            Mark::Fine,
-            "performance",
-            "CPUs run at full frequency at any load",
-        ),
+        Some("performance") => (Mark::Fine, "performance", "CPUs run at full frequency at any load"),
         Some(other) => (
             Mark::Mind,
             other,
             "a CPU that was idle clocks up only under load: at low load most requests meet a slow CPU or a \
              change of step, and latency may be higher than at high load (Treadmill, finding 3)",
         ),
-        None if facts.is_virtual => (
-            Mark::Mind,
-            "not visible",
-            "the machine below chooses the frequency by what all its guests do",
-        ),
+        None if facts.is_virtual => {
+            (Mark::Mind, "not visible", "the machine below chooses the frequency by what all its guests do")
+        }
         None => (
             Mark::Mind,
             "not visible",
@@ -32,9 +26,9 @@ pub(super) fn governor(evidence: &Evidence) -> Option<Finding> {
     };
     let finding = Finding::new("governor", "Frequency governor", mark, value, why);
     Some(match facts.governor {
-        Some(_) => finding.hint(
-            "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
-        ),
+        Some(_) => {
+            finding.hint("echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")
+        }
         None => finding,
     })
 }
@@ -69,11 +63,7 @@ pub(super) fn turbo(evidence: &Evidence) -> Option<Finding> {
 /// How long an idle CPU takes to wake.
 pub(super) fn idle_states(evidence: &Evidence) -> Option<Finding> {
     let deepest = evidence.facts.deepest_idle.as_ref()?;
-    let mark = if deepest.exit_us > SLOW_WAKING_US {
-        Mark::Mind
-    } else {
-        Mark::Fine
-    };
+    let mark = if deepest.exit_us > SLOW_WAKING_US { Mark::Mind } else { Mark::Fine };
     let value = format!("down to {}, {} us to wake", deepest.name, deepest.exit_us);
     let why = format!(
         "a request that finds the server's CPU asleep waits up to {} us before anything runs, most often \
@@ -94,15 +84,8 @@ mod tests {
     fn only_the_performance_governor_is_fine() {
         let check = |name: Option<&str>, is_virtual, mark, value, hint| {
             let governor_name = name.map(str::to_owned);
-            let facts = HostFacts {
-                governor: governor_name,
-                is_virtual,
-                ..HostFacts::default()
-            };
-            assert_eq!(
-                check_facts(governor, facts, mark, value).hint.is_some(),
-                hint
-            );
+            let facts = HostFacts { governor: governor_name, is_virtual, ..HostFacts::default() };
+            assert_eq!(check_facts(governor, facts, mark, value).hint.is_some(), hint);
         };
         check(Some("performance"), false, Mark::Fine, "performance", false);
         check(Some("powersave"), false, Mark::Mind, "powersave", true);
@@ -119,39 +102,18 @@ mod tests {
             (Some(true), Mark::Mind, "on"),
             (None, Mark::Mind, "not visible"),
         ] {
-            check_facts(
-                turbo,
-                HostFacts {
-                    turbo: state,
-                    ..HostFacts::default()
-                },
-                mark,
-                value,
-            );
+            check_facts(turbo, HostFacts { turbo: state, ..HostFacts::default() }, mark, value);
         }
     }
 
     #[test]
     fn deep_sleep_is_to_be_minded() {
         let with_state = |name: &str, exit_us| HostFacts {
-            deepest_idle: Some(IdleState {
-                name: name.to_owned(),
-                exit_us,
-            }),
+            deepest_idle: Some(IdleState { name: name.to_owned(), exit_us }),
             ..HostFacts::default()
         };
-        check_facts(
-            idle_states,
-            with_state("C1E", 10),
-            Mark::Fine,
-            "down to C1E, 10 us to wake",
-        );
-        check_facts(
-            idle_states,
-            with_state("C6", 133),
-            Mark::Mind,
-            "down to C6, 133 us to wake",
-        );
+        check_facts(idle_states, with_state("C1E", 10), Mark::Fine, "down to C1E, 10 us to wake");
+        check_facts(idle_states, with_state("C6", 133), Mark::Mind, "down to C6, 133 us to wake");
         assert_eq!(idle_states(&Evidence::default()), None);
     }
 }

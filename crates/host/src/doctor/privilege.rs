@@ -1,11 +1,7 @@
 use super::{Evidence, Finding, Mark};
 
 fn has(evidence: &Evidence, capability: &str) -> bool {
-    evidence
-        .facts
-        .capabilities
-        .iter()
-        .any(|name| name == capability)
+    evidence.facts.capabilities.iter().any(|name| name == capability)
 }
 
 /// Writing to `/sys` and `/proc/sys` takes root's files and, for much of it, `CAP_SYS_ADMIN`, which root
@@ -31,11 +27,7 @@ pub(super) fn knobs(evidence: &Evidence) -> Option<Finding> {
 /// Priorities and the CPUs of other users' processes (sched(7), capabilities(7)).
 pub(super) fn scheduling(evidence: &Evidence) -> Option<Finding> {
     let (mark, value, why) = if has(evidence, "CAP_SYS_NICE") {
-        (
-            Mark::Fine,
-            "CAP_SYS_NICE",
-            "any server can be bound to CPUs and given a priority",
-        )
+        (Mark::Fine, "CAP_SYS_NICE", "any server can be bound to CPUs and given a priority")
     } else {
         let why = "attribute and colocate cannot bind another user's server to CPUs nor raise priorities; \
                    measure binds only what it starts itself";
@@ -78,9 +70,9 @@ pub(super) fn tracing(evidence: &Evidence) -> Option<Finding> {
     let finding = Finding::new("tracing", "Tracing and hardware counters", mark, value, why);
     Some(match (probes, facts.hardware_counters) {
         (true, false) => finding,
-        _ => finding.hint(
-            "sudo hindmost doctor  (in a container: docker run --cap-add BPF --cap-add PERFMON)",
-        ),
+        _ => {
+            finding.hint("sudo hindmost doctor  (in a container: docker run --cap-add BPF --cap-add PERFMON)")
+        }
     })
 }
 
@@ -102,36 +94,16 @@ mod tests {
 
     #[test]
     fn root_without_the_capability_cannot_set_knobs() {
-        check_facts(
-            knobs,
-            with(true, &["CAP_SYS_ADMIN"], false),
-            Mark::Fine,
-            "root",
-        );
-        check_facts(
-            knobs,
-            with(true, &[], false),
-            Mark::Mind,
-            "root without CAP_SYS_ADMIN",
-        );
+        check_facts(knobs, with(true, &["CAP_SYS_ADMIN"], false), Mark::Fine, "root");
+        check_facts(knobs, with(true, &[], false), Mark::Mind, "root without CAP_SYS_ADMIN");
         let user = check_facts(knobs, with(false, &[], false), Mark::Mind, "not root");
         assert!(user.why.contains("attribute") && user.hint.is_some());
     }
 
     #[test]
     fn priorities_take_their_own_capability() {
-        check_facts(
-            scheduling,
-            with(false, &["CAP_SYS_NICE"], false),
-            Mark::Fine,
-            "CAP_SYS_NICE",
-        );
-        check_facts(
-            scheduling,
-            with(true, &[], false),
-            Mark::Mind,
-            "no CAP_SYS_NICE",
-        );
+        check_facts(scheduling, with(false, &["CAP_SYS_NICE"], false), Mark::Fine, "CAP_SYS_NICE");
+        check_facts(scheduling, with(true, &[], false), Mark::Mind, "no CAP_SYS_NICE");
     }
 
     #[test]
@@ -140,27 +112,12 @@ mod tests {
             let value = format!("kernel probes {probes}, hardware counters {counters}");
             check_facts(tracing, with(false, capabilities, hardware), mark, &value);
         };
-        check(
-            &["CAP_BPF", "CAP_PERFMON"],
-            true,
-            Mark::Fine,
-            "allowed",
-            "allowed",
-        );
+        check(&["CAP_BPF", "CAP_PERFMON"], true, Mark::Fine, "allowed", "allowed");
         check(&["CAP_SYS_ADMIN"], true, Mark::Fine, "allowed", "allowed");
-        check(
-            &["CAP_SYS_ADMIN"],
-            false,
-            Mark::Mind,
-            "allowed",
-            "not visible",
-        );
+        check(&["CAP_SYS_ADMIN"], false, Mark::Mind, "allowed", "not visible");
         check(&["CAP_PERFMON"], true, Mark::Mind, "not allowed", "allowed");
         check(&["CAP_BPF"], true, Mark::Mind, "not allowed", "not allowed");
-        let open = HostFacts {
-            perf_event_paranoid: Some(-1),
-            ..with(false, &[], true)
-        };
+        let open = HostFacts { perf_event_paranoid: Some(-1), ..with(false, &[], true) };
         let value = "kernel probes not allowed, hardware counters allowed";
         check_facts(tracing, open, Mark::Mind, value);
     }

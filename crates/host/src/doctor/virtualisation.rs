@@ -17,14 +17,10 @@ pub(super) fn virtual_machine(evidence: &Evidence) -> Option<Finding> {
         let why = "nobody below the kernel shares the CPUs out";
         return Some(Finding::new(ID, TITLE, Mark::Fine, "no sign of one", why));
     }
-    let why =
-        "neighbours that cannot be seen share cores, caches and frequency, so the tail moves with \
+    let why = "neighbours that cannot be seen share cores, caches and frequency, so the tail moves with \
                them; only differences measured side by side hold elsewhere";
     let finding = Finding::new(ID, TITLE, Mark::Mind, facts.hypervisor.as_str(), why);
-    Some(
-        finding
-            .hint("repeat at another time of day and compare; for absolute figures use bare metal"),
-    )
+    Some(finding.hint("repeat at another time of day and compare; for absolute figures use bare metal"))
 }
 
 /// Time that the hypervisor admits to have taken.
@@ -50,11 +46,7 @@ pub(super) fn steal(evidence: &Evidence) -> Option<Finding> {
         percent(worst)
     );
     let finding = Finding::new("steal", "Time stolen by the hypervisor", mark, value, why);
-    Some(
-        finding.hint(
-            "a machine with dedicated cores, or another hour: vmstat 1 shows it in column st",
-        ),
-    )
+    Some(finding.hint("a machine with dedicated cores, or another hour: vmstat 1 shows it in column st"))
 }
 
 #[cfg(test)]
@@ -66,33 +58,18 @@ mod tests {
 
     #[test]
     fn a_virtual_machine_is_to_be_minded() {
-        let guest = HostFacts {
-            is_virtual: true,
-            hypervisor: "kvm".to_owned(),
-            ..HostFacts::default()
-        };
+        let guest = HostFacts { is_virtual: true, hypervisor: "kvm".to_owned(), ..HostFacts::default() };
         check_facts(virtual_machine, guest, Mark::Mind, "kvm");
-        check_facts(
-            virtual_machine,
-            HostFacts::default(),
-            Mark::Fine,
-            "no sign of one",
-        );
+        check_facts(virtual_machine, HostFacts::default(), Mark::Fine, "no sign of one");
     }
 
     #[test]
     fn steal_now_weighs_more_than_steal_long_ago() {
         let check = |now: Option<f64>, since_start: f64, mark| {
-            let facts = HostFacts {
-                is_virtual: true,
-                steal_share: Some(since_start),
-                ..HostFacts::default()
-            };
-            let noise = now.map(|share| Noise {
-                floors: Vec::new(),
-                oversleep: None,
-                steal_share: Some(share),
-            });
+            let facts =
+                HostFacts { is_virtual: true, steal_share: Some(since_start), ..HostFacts::default() };
+            let noise =
+                now.map(|share| Noise { floors: Vec::new(), oversleep: None, steal_share: Some(share) });
             assert_eq!(steal(&Evidence { facts, noise }).unwrap().mark, mark);
         };
         check(None, 0.0, Mark::Fine);

@@ -35,9 +35,8 @@ impl HostFacts {
         let name = name(tree, &self.clocksources_available);
         // On x86 the `hypervisor` bit is the word that counts; elsewhere a name is all there is.
         let flags = field(&cpuinfo, "flags", ':');
-        self.is_virtual = flags.map_or(name.is_some(), |flags| {
-            flags.split_whitespace().any(|flag| flag == "hypervisor")
-        });
+        self.is_virtual =
+            flags.map_or(name.is_some(), |flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
         self.hypervisor = match (self.is_virtual, name) {
             (false, _) => "none".to_owned(),
             (true, None) => "unknown".to_owned(),
@@ -48,33 +47,20 @@ impl HostFacts {
 
 fn name(tree: &Tree, clocks: &[String]) -> Option<String> {
     let by_clock = || {
-        let known =
-            |(prefix, _): &&(&str, &str)| clocks.iter().any(|clock| clock.starts_with(prefix));
-        CLOCK_NAMES
-            .iter()
-            .find(known)
-            .map(|(_, name)| (*name).to_owned())
+        let known = |(prefix, _): &&(&str, &str)| clocks.iter().any(|clock| clock.starts_with(prefix));
+        CLOCK_NAMES.iter().find(known).map(|(_, name)| (*name).to_owned())
     };
     let by_dmi = || {
         let maker = tree.text(&format!("{DMI}/sys_vendor")).unwrap_or_default();
-        let product = tree
-            .text(&format!("{DMI}/product_name"))
-            .unwrap_or_default();
+        let product = tree.text(&format!("{DMI}/product_name")).unwrap_or_default();
         let known = |(word, _): &&(&str, &str)| maker.contains(word) || product.contains(word);
-        DMI_NAMES
-            .iter()
-            .find(known)
-            .map(|(_, name)| (*name).to_owned())
+        DMI_NAMES.iter().find(known).map(|(_, name)| (*name).to_owned())
     };
     // The last is how ARM and POWER guests are told (devicetree specification, node `hypervisor`).
     let by_devicetree = || {
-        tree.word("proc/device-tree/hypervisor/compatible")
-            .map(|text| text.trim_end_matches('\0').to_owned())
+        tree.word("proc/device-tree/hypervisor/compatible").map(|text| text.trim_end_matches('\0').to_owned())
     };
-    tree.word("sys/hypervisor/type")
-        .or_else(by_clock)
-        .or_else(by_dmi)
-        .or_else(by_devicetree)
+    tree.word("sys/hypervisor/type").or_else(by_clock).or_else(by_dmi).or_else(by_devicetree)
 }
 
 #[cfg(test)]
@@ -86,44 +72,20 @@ mod tests {
     fn a_hypervisor_is_told_by_flag_and_named_by_what_it_offers() {
         let check = |files: &[(&str, &str)], is_virtual: bool, name: &str| {
             let facts = HostFacts::read(&FakeTree::new(files).tree());
-            assert_eq!(
-                (facts.is_virtual, facts.hypervisor.as_str()),
-                (is_virtual, name),
-                "{files:?}"
-            );
+            assert_eq!((facts.is_virtual, facts.hypervisor.as_str()), (is_virtual, name), "{files:?}");
         };
         let clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource";
         let guest = ("proc/cpuinfo", "flags\t\t: fpu tsc hypervisor lahf_lm\n");
         let metal = ("proc/cpuinfo", "flags\t\t: fpu tsc lahf_lm\n");
         check(&[guest, (clocks, "tsc kvm-clock \n")], true, "kvm");
-        check(
-            &[guest, (clocks, "hyperv_clocksource_tsc_page acpi_pm\n")],
-            true,
-            "hyperv",
-        );
-        check(
-            &[guest, ("sys/class/dmi/id/sys_vendor", "VMware, Inc.\n")],
-            true,
-            "vmware",
-        );
+        check(&[guest, (clocks, "hyperv_clocksource_tsc_page acpi_pm\n")], true, "hyperv");
+        check(&[guest, ("sys/class/dmi/id/sys_vendor", "VMware, Inc.\n")], true, "vmware");
         check(&[guest, ("sys/hypervisor/type", "xen\n")], true, "xen");
         check(&[guest], true, "unknown");
         check(&[metal], false, "none");
-        check(
-            &[metal, ("sys/class/dmi/id/sys_vendor", "QEMU\n")],
-            false,
-            "none",
-        );
-        check(
-            &[("sys/class/dmi/id/product_name", "KVM Virtual Machine\n")],
-            true,
-            "kvm",
-        );
-        check(
-            &[("proc/device-tree/hypervisor/compatible", "linux,kvm\0")],
-            true,
-            "linux,kvm",
-        );
+        check(&[metal, ("sys/class/dmi/id/sys_vendor", "QEMU\n")], false, "none");
+        check(&[("sys/class/dmi/id/product_name", "KVM Virtual Machine\n")], true, "kvm");
+        check(&[("proc/device-tree/hypervisor/compatible", "linux,kvm\0")], true, "linux,kvm");
         check(&[], false, "none");
     }
 
@@ -133,10 +95,7 @@ mod tests {
             let facts = HostFacts::read(&FakeTree::new(&[("proc/cpuinfo", cpuinfo)]).tree());
             assert_eq!(facts.cpu_model.as_deref(), expected);
         };
-        check(
-            "model\t\t: 207\nmodel name\t: Some(R) Processor\n",
-            Some("Some(R) Processor"),
-        );
+        check("model\t\t: 207\nmodel name\t: Some(R) Processor\n", Some("Some(R) Processor"));
         check("processor : 0\nModel : Board 4\n", Some("Board 4"));
         check("processor : 0\nCPU implementer : 0x41\n", None);
     }

@@ -13,13 +13,10 @@ impl HostFacts {
         self.memory_available_bytes = bytes("MemAvailable");
         let swap = bytes("SwapTotal").zip(bytes("SwapFree"));
         self.swap_used_bytes = swap.map(|(total, free)| total.saturating_sub(free));
-        self.transparent_hugepages = tree
-            .text("sys/kernel/mm/transparent_hugepage/enabled")
-            .and_then(|text| chosen(&text));
+        self.transparent_hugepages =
+            tree.text("sys/kernel/mm/transparent_hugepage/enabled").and_then(|text| chosen(&text));
         // 1 balances for speed, 2 between tiers of memory; both move pages (sysctl/kernel.rst).
-        self.numa_balancing = tree
-            .value::<u8>("proc/sys/kernel/numa_balancing")
-            .map(|mode| mode != 0);
+        self.numa_balancing = tree.value::<u8>("proc/sys/kernel/numa_balancing").map(|mode| mode != 0);
     }
 }
 
@@ -57,10 +54,7 @@ mod tests {
     fn without_swap_lines_swap_is_unknown() {
         let fake = FakeTree::new(&[("proc/meminfo", "MemTotal: 16 MB\nMemAvailable: x kB\n")]);
         let facts = HostFacts::read(&fake.tree());
-        assert_eq!(
-            (facts.memory_bytes, facts.memory_available_bytes),
-            (None, None)
-        );
+        assert_eq!((facts.memory_bytes, facts.memory_available_bytes), (None, None));
         assert_eq!(facts.swap_used_bytes, None);
     }
 }

@@ -123,17 +123,10 @@ impl HostFacts {
         let mut facts = Self {
             hostname: tree.word("proc/sys/kernel/hostname"),
             kernel: tree.word("proc/sys/kernel/osrelease"),
-            uptime_s: tree
-                .text("proc/uptime")
-                .and_then(|text| finite(text.split(' ').next()?)),
-            load_average: tree
-                .text("proc/loadavg")
-                .and_then(|text| load_average(&text)),
-            cpu_pressure_avg10: tree
-                .text("proc/pressure/cpu")
-                .and_then(|text| pressure_avg10(&text)),
-            clocksource: tree
-                .word("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            uptime_s: tree.text("proc/uptime").and_then(|text| finite(text.split(' ').next()?)),
+            load_average: tree.text("proc/loadavg").and_then(|text| load_average(&text)),
+            cpu_pressure_avg10: tree.text("proc/pressure/cpu").and_then(|text| pressure_avg10(&text)),
+            clocksource: tree.word("sys/devices/system/clocksource/clocksource0/current_clocksource"),
             clocksources_available: tree
                 .text("sys/devices/system/clocksource/clocksource0/available_clocksource")
                 .map(|text| text.split_whitespace().map(str::to_owned).collect())
@@ -184,20 +177,13 @@ fn finite(text: &str) -> Option<f64> {
 
 fn load_average(text: &str) -> Option<LoadAverage> {
     let mut words = text.split_whitespace().map(finite);
-    Some(LoadAverage {
-        one: words.next()??,
-        five: words.next()??,
-        fifteen: words.next()??,
-    })
+    Some(LoadAverage { one: words.next()??, five: words.next()??, fifteen: words.next()?? })
 }
 
 /// `some avg10=0.50 avg60=...` of `/proc/pressure/cpu` (Documentation/accounting/psi.rst of the kernel).
 fn pressure_avg10(text: &str) -> Option<f64> {
     let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
-    finite(
-        some.split_whitespace()
-            .find_map(|word| word.strip_prefix("avg10="))?,
-    )
+    finite(some.split_whitespace().find_map(|word| word.strip_prefix("avg10="))?)
 }
 
 #[cfg(test)]
@@ -252,10 +238,7 @@ mod tests {
         assert_eq!(facts.load_average, None);
         assert_eq!(facts.cpu_pressure_avg10, None);
         assert_eq!(facts.uptime_s, None);
-        assert_eq!(
-            (facts.turbo, facts.smt, facts.deepest_idle),
-            (None, None, None)
-        );
+        assert_eq!((facts.turbo, facts.smt, facts.deepest_idle), (None, None, None));
         assert_eq!(facts.cpu_quota, None);
         assert_eq!(facts.transparent_hugepages, None);
         assert_eq!(facts.cpus_online, 0);
@@ -280,11 +263,7 @@ mod tests {
             ),
         ]);
         let facts = HostFacts::read(&fake.tree());
-        let load = LoadAverage {
-            one: 0.91,
-            five: 0.35,
-            fifteen: 0.19,
-        };
+        let load = LoadAverage { one: 0.91, five: 0.35, fifteen: 0.19 };
         assert_eq!(facts.load_average, Some(load));
         assert_eq!(facts.cpu_pressure_avg10, Some(2.91));
         assert_eq!(facts.uptime_s, Some(1234.5));

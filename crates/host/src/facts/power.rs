@@ -21,9 +21,7 @@ impl HostFacts {
     pub(super) fn add_power(&mut self, tree: &Tree) {
         self.governor = governor(tree);
         self.turbo = turbo(tree);
-        self.smt = tree
-            .flag(&format!("{CPUS}/smt/active"))
-            .or((self.threads_per_core > 1).then_some(true));
+        self.smt = tree.flag(&format!("{CPUS}/smt/active")).or((self.threads_per_core > 1).then_some(true));
         self.deepest_idle = deepest_idle(tree);
     }
 }
@@ -38,10 +36,7 @@ fn governor(tree: &Tree) -> Option<String> {
     if counts.len() < 2 {
         return counts.into_keys().next();
     }
-    let parts: Vec<String> = counts
-        .iter()
-        .map(|(name, count)| format!("{name} ({count})"))
-        .collect();
+    let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{name} ({count})")).collect();
     Some(parts.join(", "))
 }
 
@@ -92,10 +87,7 @@ mod tests {
             assert_eq!(HostFacts::read(&fake.tree()).governor.as_deref(), expected);
         };
         check(&["performance\n", "performance\n"], Some("performance"));
-        check(
-            &["powersave\n", "performance\n", "powersave\n"],
-            Some("performance (1), powersave (2)"),
-        );
+        check(&["powersave\n", "performance\n", "powersave\n"], Some("performance (1), powersave (2)"));
         check(&["\n"], None);
         check(&[], None);
     }
@@ -105,10 +97,7 @@ mod tests {
         let intel = format!("{CPUS}/intel_pstate/no_turbo");
         let boost = format!("{CPUS}/cpufreq/boost");
         assert_eq!(facts(&[(&intel, "0\n")]).turbo, Some(true));
-        assert_eq!(
-            facts(&[(&intel, "1\n"), (&boost, "1\n")]).turbo,
-            Some(false)
-        );
+        assert_eq!(facts(&[(&intel, "1\n"), (&boost, "1\n")]).turbo, Some(false));
         assert_eq!(facts(&[(&boost, "1\n")]).turbo, Some(true));
         assert_eq!(facts(&[(&boost, "on\n")]).turbo, None);
         assert_eq!(facts(&[]).turbo, None);
@@ -121,10 +110,7 @@ mod tests {
         let sibling = (format!("{CPUS}/cpu0/topology/core_cpus_list"), "0-1");
         assert_eq!(facts(&[(&switch, "1\n")]).smt, Some(true));
         assert_eq!(facts(&[(&switch, "0\n")]).smt, Some(false));
-        assert_eq!(
-            facts(&[(&online.0, online.1), (&sibling.0, sibling.1)]).smt,
-            Some(true)
-        );
+        assert_eq!(facts(&[(&online.0, online.1), (&sibling.0, sibling.1)]).smt, Some(true));
         assert_eq!(facts(&[(&online.0, online.1)]).smt, None);
     }
 
@@ -141,16 +127,10 @@ mod tests {
             (&state(2, "latency"), "133"),
         ]);
         let deepest = |fake: &FakeTree| HostFacts::read(&fake.tree()).deepest_idle;
-        let c6 = IdleState {
-            name: "C6".to_owned(),
-            exit_us: 133,
-        };
+        let c6 = IdleState { name: "C6".to_owned(), exit_us: 133 };
         assert_eq!(deepest(&fake), Some(c6));
         fake.write(&state(2, "disable"), b"1\n");
-        let c1e = IdleState {
-            name: "C1E".to_owned(),
-            exit_us: 10,
-        };
+        let c1e = IdleState { name: "C1E".to_owned(), exit_us: 10 };
         assert_eq!(deepest(&fake), Some(c1e));
     }
 }

@@ -39,12 +39,10 @@ impl HostFacts {
     /// What this process may do, and the limits it hands on to the servers it starts.
     pub(super) fn add_process(&mut self, tree: &Tree) {
         self.timer_slack_ns = tree.value("proc/self/timerslack_ns");
-        self.is_root = status(tree, "Uid")
-            .and_then(|ids| ids.split_whitespace().nth(1)?.parse::<u32>().ok())
-            == Some(0);
-        let effective = status(tree, "CapEff")
-            .and_then(|text| u64::from_str_radix(&text, 16).ok())
-            .unwrap_or(0);
+        self.is_root =
+            status(tree, "Uid").and_then(|ids| ids.split_whitespace().nth(1)?.parse::<u32>().ok()) == Some(0);
+        let effective =
+            status(tree, "CapEff").and_then(|text| u64::from_str_radix(&text, 16).ok()).unwrap_or(0);
         self.capabilities = CAPABILITIES
             .iter()
             .filter(|(_, bit)| effective >> bit & 1 == 1)
@@ -55,24 +53,14 @@ impl HostFacts {
             name == "cpu" || name == "cpu_core" || name.starts_with("armv") && name.contains("pmu")
         });
         let limits = tree.text("proc/self/limits").unwrap_or_default();
-        let files = limits
-            .lines()
-            .find_map(|line| line.strip_prefix("Max open files"));
-        let mut files = files
-            .unwrap_or_default()
-            .split_whitespace()
-            .map(|word| word.parse().ok());
+        let files = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+        let mut files = files.unwrap_or_default().split_whitespace().map(|word| word.parse().ok());
         self.open_files_limit = files.next().flatten();
         self.open_files_hard_limit = files.next().flatten();
-        self.local_ports = tree
-            .text("proc/sys/net/ipv4/ip_local_port_range")
-            .and_then(|text| {
-                let (first, last) = text.split_once(char::is_whitespace)?;
-                Some(PortRange {
-                    first: first.trim().parse().ok()?,
-                    last: last.trim().parse().ok()?,
-                })
-            });
+        self.local_ports = tree.text("proc/sys/net/ipv4/ip_local_port_range").and_then(|text| {
+            let (first, last) = text.split_once(char::is_whitespace)?;
+            Some(PortRange { first: first.trim().parse().ok()?, last: last.trim().parse().ok()? })
+        });
         self.somaxconn = tree.value("proc/sys/net/core/somaxconn");
     }
 }
@@ -97,16 +85,8 @@ mod tests {
             assert_eq!(facts.is_root, is_root, "{status:?}");
             assert_eq!(facts.capabilities, capabilities, "{status:?}");
         };
-        check(
-            "Uid:\t1000\t0\t0\t0\nCapEff:\t0000000000800000\n",
-            true,
-            &["CAP_SYS_NICE"],
-        );
-        check(
-            "Uid:\t0\t1000\t0\t0\nCapEff:\t000000c000000000\n",
-            false,
-            &["CAP_PERFMON", "CAP_BPF"],
-        );
+        check("Uid:\t1000\t0\t0\t0\nCapEff:\t0000000000800000\n", true, &["CAP_SYS_NICE"]);
+        check("Uid:\t0\t1000\t0\t0\nCapEff:\t000000c000000000\n", false, &["CAP_PERFMON", "CAP_BPF"]);
         check("Uid:\t0\nCapEff:\tzz\n", false, &[]);
         check("", false, &[]);
     }

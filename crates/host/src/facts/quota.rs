@@ -36,15 +36,13 @@ impl CpuQuota {
     }
 
     fn of(tree: &Tree, folder: &str) -> Option<Self> {
-        let (file, quota_us, period_us) =
-            Self::v2(tree, folder).or_else(|| Self::v1(tree, folder))?;
+        let (file, quota_us, period_us) = Self::v2(tree, folder).or_else(|| Self::v1(tree, folder))?;
         let stat = tree.text(&format!("{folder}/cpu.stat")).unwrap_or_default();
         (period_us > 0).then(|| Self {
             file,
             cpus: quota_us as f64 / period_us as f64,
             period_us,
-            throttled_periods: field(&stat, "nr_throttled", ' ')
-                .and_then(|count| count.parse().ok()),
+            throttled_periods: field(&stat, "nr_throttled", ' ').and_then(|count| count.parse().ok()),
         })
     }
 
@@ -75,17 +73,12 @@ fn folders(controllers: &str, path: &str) -> Vec<String> {
         _ => return Vec::new(),
     };
     let path = path.trim_matches('/');
-    let mut above: Vec<&str> = path
-        .match_indices('/')
-        .map(|(end, _)| &path[..end])
-        .collect();
+    let mut above: Vec<&str> = path.match_indices('/').map(|(end, _)| &path[..end]).collect();
     above.extend(["", path]);
     mounts
         .iter()
         .flat_map(|mount| {
-            above
-                .iter()
-                .map(move |group| format!("{mount}/{group}").trim_end_matches('/').to_owned())
+            above.iter().map(move |group| format!("{mount}/{group}").trim_end_matches('/').to_owned())
         })
         .collect()
 }
@@ -103,10 +96,7 @@ mod tests {
     #[test]
     fn the_tightest_group_on_the_way_to_the_root_counts() {
         let own = ("proc/self/cgroup", "0::/a/b/c\n");
-        check(
-            &[own, ("sys/fs/cgroup/a/b/c/cpu.max", "150000 100000\n")],
-            Some(1.5),
-        );
+        check(&[own, ("sys/fs/cgroup/a/b/c/cpu.max", "150000 100000\n")], Some(1.5));
         check(
             &[
                 own,
@@ -115,22 +105,13 @@ mod tests {
             ],
             Some(0.5),
         );
-        check(
-            &[own, ("sys/fs/cgroup/a/b/c/cpu.max", "max 100000\n")],
-            None,
-        );
-        check(
-            &[own, ("sys/fs/cgroup/other/cpu.max", "50000 100000\n")],
-            None,
-        );
+        check(&[own, ("sys/fs/cgroup/a/b/c/cpu.max", "max 100000\n")], None);
+        check(&[own, ("sys/fs/cgroup/other/cpu.max", "50000 100000\n")], None);
     }
 
     #[test]
     fn a_container_that_sees_only_its_own_group_finds_the_limit_at_the_root() {
-        let files = [
-            ("proc/self/cgroup", "0::/\n"),
-            ("sys/fs/cgroup/cpu.max", "200000 100000"),
-        ];
+        let files = [("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/cpu.max", "200000 100000")];
         check(&files, Some(2.0));
         let v1 = "12:pids:/docker/1\n4:cpu,cpuacct:/docker/1\n";
         let files = [
@@ -146,11 +127,7 @@ mod tests {
         let own = ("proc/self/cgroup", "1:cpu:/\nnonsense\n0::/x\n");
         check(&[own, ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n")], None);
         check(
-            &[
-                own,
-                ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "5"),
-                ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "0"),
-            ],
+            &[own, ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "5"), ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "0")],
             None,
         );
         check(&[own, ("sys/fs/cgroup/cpu.max", "half all")], None);
@@ -162,10 +139,7 @@ mod tests {
         let fake = FakeTree::new(&[
             ("proc/self/cgroup", "0::/a\n"),
             ("sys/fs/cgroup/a/cpu.max", "100000 100000"),
-            (
-                "sys/fs/cgroup/a/cpu.stat",
-                "usage_usec 5\nnr_periods 9\nnr_throttled 4\n",
-            ),
+            ("sys/fs/cgroup/a/cpu.stat", "usage_usec 5\nnr_periods 9\nnr_throttled 4\n"),
         ]);
         let quota = CpuQuota::read(&fake.tree()).unwrap();
         assert_eq!(quota.throttled_periods, Some(4));

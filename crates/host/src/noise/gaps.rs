@@ -34,11 +34,7 @@ impl Gaps {
             over_1ms: over(Nanos::from_millis(1)),
             largest_ns: gaps.last().map_or(0, |gap| gap.0),
             stolen_ns,
-            stolen_share: if elapsed.0 == 0 {
-                0.0
-            } else {
-                stolen_ns as f64 / elapsed.0 as f64
-            },
+            stolen_share: if elapsed.0 == 0 { 0.0 } else { stolen_ns as f64 / elapsed.0 as f64 },
             delay_p99_ns: delay(&gaps, elapsed, 0.01),
             delay_p999_ns: delay(&gaps, elapsed, 0.001),
         }
@@ -74,14 +70,8 @@ mod tests {
     #[test]
     fn a_gap_delays_those_that_fall_into_it_by_what_is_left_of_it() {
         let check = |gaps: &[u64], p99: u64, p999: u64| {
-            let gaps = Gaps::of(
-                gaps.iter().map(|&us| Nanos::from_micros(us)).collect(),
-                SECOND,
-            );
-            assert_eq!(
-                (gaps.delay_p99_ns / 1_000, gaps.delay_p999_ns / 1_000),
-                (p99, p999)
-            );
+            let gaps = Gaps::of(gaps.iter().map(|&us| Nanos::from_micros(us)).collect(), SECOND);
+            assert_eq!((gaps.delay_p99_ns / 1_000, gaps.delay_p999_ns / 1_000), (p99, p999));
         };
         check(&[], 0, 0);
         // A gap of 100 ms: the worst 1 % of moments lie in its first 10 ms and wait for 90 ms or more.
@@ -91,13 +81,7 @@ mod tests {
         // Ten gaps of 2 ms: together 2 %; half of those in one wait for more than half of it.
         check(&[2_000; 10], 1_000, 1_900);
         // The long gap alone makes the worst 0.1 %, both kinds make the worst 1 %: 5 ms + 9 ms - 10 x = 10 ms.
-        check(
-            &[
-                5_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000,
-            ],
-            400,
-            4_000,
-        );
+        check(&[5_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000], 400, 4_000);
     }
 
     #[test]

@@ -77,9 +77,7 @@ impl Noise {
 fn spread(cpus: &[u32], most: usize) -> Vec<u32> {
     let last = cpus.len().saturating_sub(1);
     let count = cpus.len().min(most);
-    (0..count)
-        .map(|i| cpus[i * last / (count - 1).max(1)])
-        .collect()
+    (0..count).map(|i| cpus[i * last / (count - 1).max(1)]).collect()
 }
 
 /// The value below which the share `q` of `sorted` lies (nearest rank); `None` where it is empty.

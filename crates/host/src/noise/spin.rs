@@ -48,10 +48,7 @@ struct Gap {
 }
 
 impl Gap {
-    const NONE: Self = Self {
-        length: Nanos::MAX,
-        switched: true,
-    };
+    const NONE: Self = Self { length: Nanos::MAX, switched: true };
 }
 
 /// Spins on all of `cpus` at the same time, as a measurement would fill them. A CPU for which no
@@ -62,15 +59,10 @@ pub(super) fn on_each(cpus: &[u32], span: Nanos) -> Vec<NoiseFloor> {
             .iter()
             .filter_map(|&cpu| {
                 let builder = thread::Builder::new().name(format!("spin-{cpu}"));
-                builder
-                    .spawn_scoped(scope, move || on_this_thread(cpu, span))
-                    .ok()
+                builder.spawn_scoped(scope, move || on_this_thread(cpu, span)).ok()
             })
             .collect();
-        spinners
-            .into_iter()
-            .filter_map(|spinner| spinner.join().ok())
-            .collect()
+        spinners.into_iter().filter_map(|spinner| spinner.join().ok()).collect()
     })
 }
 
@@ -88,8 +80,7 @@ fn on_this_thread(cpu: u32, span: Nanos) -> NoiseFloor {
     let meanwhile = ThreadCounters::read_self().since(&before);
 
     gaps.truncate(found);
-    let lengths =
-        |chosen: fn(&&Gap) -> bool| gaps.iter().filter(chosen).map(|gap| gap.length).collect();
+    let lengths = |chosen: fn(&&Gap) -> bool| gaps.iter().filter(chosen).map(|gap| gap.length).collect();
     NoiseFloor {
         cpu,
         pinned,
@@ -165,11 +156,7 @@ mod tests {
 
     impl<'a> Halting<'a> {
         fn new(halts: &'a [(usize, u64)]) -> Self {
-            Self {
-                now: Cell::new(5_000),
-                reading: Cell::new(0),
-                halts,
-            }
+            Self { now: Cell::new(5_000), reading: Cell::new(0), halts }
         }
     }
 
@@ -178,8 +165,7 @@ mod tests {
             let reading = self.reading.get();
             let halt = self.halts.iter().find(|(at, _)| *at == reading);
             self.reading.set(reading + 1);
-            self.now
-                .set(self.now.get() + halt.map_or(20, |(_, halt)| *halt));
+            self.now.set(self.now.get() + halt.map_or(20, |(_, halt)| *halt));
             Nanos(self.now.get())
         }
     }
@@ -194,10 +180,7 @@ mod tests {
     }
 
     fn gap(length: u64, switched: bool) -> Gap {
-        Gap {
-            length: Nanos(length),
-            switched,
-        }
+        Gap { length: Nanos(length), switched }
     }
 
     #[test]
@@ -212,12 +195,7 @@ mod tests {
     fn a_gap_without_a_switch_came_from_outside() {
         let clock = Halting::new(&[(10, 7_000), (20, 8_000), (30, 9_000), (40, 6_000)]);
         let (_, gaps) = spun(&clock, Nanos::from_micros(40), &[5, 5, 6, 6, 9]);
-        let expected = [
-            gap(7_000, false),
-            gap(8_000, true),
-            gap(9_000, false),
-            gap(6_000, true),
-        ];
+        let expected = [gap(7_000, false), gap(8_000, true), gap(9_000, false), gap(6_000, true)];
         assert_eq!(gaps, expected);
     }
 

@@ -29,11 +29,13 @@ use crate::transport::Tcp;
 use crate::workload::{kinds, Requests};
 use crate::LoadError;
 
-/// How often the coordinator looks up: often enough to end a warm-up in time, seldom enough not to
-/// disturb a worker on the same processor (some 10 us each).
+/// How often the coordinator looks up before the measurement.
 const LOOK: Nanos = Nanos::from_millis(100);
-/// How often progress is told.
+/// How often progress is told before the measurement.
 const TELL: Nanos = Nanos::from_millis(1_000);
+/// The longest sleep during the measurement. Nothing is told then: on a small host whoever listens
+/// shares a processor with a worker, and a word costs it a tenth of a millisecond.
+const SILENCE: Nanos = Nanos::from_millis(10_000);
 /// Windows of latency over time: at least this long, and at most so many.
 const WINDOW: Nanos = Nanos::from_millis(100);
 const WINDOWS: u64 = 4_000;
@@ -72,7 +74,8 @@ fn run_with<P: Protocol>(
 ) -> Result<InstanceResult, LoadError> {
     let control = Arc::new(Control::default());
     let (window, capacity) = windows(plan);
-    let progress: Vec<Arc<Progress>> = plan.threads.iter().map(|_| Arc::new(Progress::new(capacity))).collect();
+    let progress: Vec<Arc<Progress>> =
+        plan.threads.iter().map(|_| Arc::new(Progress::new(capacity))).collect();
 
     let (followed, finished) = std::thread::scope(|scope| {
         let (ready, all_ready) = mpsc::channel();
@@ -111,7 +114,9 @@ fn windows(plan: &Plan) -> (Nanos, usize) {
         Warmup::Auto { max_s, .. } => max_s,
     };
     // Other instances may be slower to get warm, hence the half more.
-    let all = Nanos::from_secs_f64((warmup * 1.5 + 2.0) + plan.phases.calibration_s + plan.phases.measure_s + plan.timeout_s);
+    let all = Nanos::from_secs_f64(
+        (warmup * 1.5 + 2.0) + plan.phases.calibration_s + plan.phases.measure_s + plan.timeout_s,
+    );
     let window = WINDOW.max(Nanos(all.0 / WINDOWS));
     (window, (all.0 / window.0) as usize + 1)
 }
@@ -192,9 +197,12 @@ fn arrivals_of(plan: &Plan, thread: u32) -> Box<dyn Arrivals> {
     let threads = plan.threads.len() as u32;
     let part = Part { index: plan.instance.index * threads + thread, of: plan.instance.of * threads };
     match asked(plan) {
-        Some(rate) => {
-            arrivals::thinned(law, rate, part, stream(plan.seed, plan.instance.index, thread, Purpose::Arrivals))
-        }
+        Some(rate) => arrivals::thinned(
+            law,
+            rate,
+            part,
+            stream(plan.seed, plan.instance.index, thread, Purpose::Arrivals),
+        ),
         None => Box::new(FlatOut),
     }
 }
@@ -249,7 +257,9 @@ fn follow(
     let mut before = None;
     let mut told = start;
     loop {
-        match link.hear(LOOK)? {
+        let until_end = control.timeline().end.saturating_sub(clock.now());
+        let silent = control.timeline().end != Nanos::MAX;
+        match link.hear(if silent { until_end.min(SILENCE) } else { LOOK })? {
             Some(Command::Measure { from_ns }) => {
                 let calibrate = Nanos(from_ns);
                 let measure = calibrate + Nanos::from_secs_f64(plan.phases.calibration_s);
@@ -272,7 +282,7 @@ fn follow(
                 link.tell(&Event::Warm { ended, after_s: elapsed.as_secs_f64() })?;
             }
         }
-        if now.saturating_sub(told) >= TELL {
+        if !silent && now.saturating_sub(told) >= TELL {
             told = now;
             let sum = |pick: fn(&Progress) -> u64| progress.iter().map(|p| pick(p)).sum();
             link.tell(&Event::Progress {

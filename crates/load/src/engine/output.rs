@@ -102,7 +102,9 @@ fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> 
     let at = |moment: u64| moment.saturating_sub(timeline.start.0) as f64 / 1e9;
     let (from, to) = (timeline.measure.0, timeline.end.0);
     // Our own names: letters and a slash.
-    let tag = |what: &str, kind: &str| Tag::new(if kind.is_empty() { what.to_owned() } else { format!("{what}/{kind}") }).ok();
+    let tag = |what: &str, kind: &str| {
+        Tag::new(if kind.is_empty() { what.to_owned() } else { format!("{what}/{kind}") }).ok()
+    };
     let whole = |tag, histogram| Interval { tag, start_s: at(from), end_s: at(to), histogram };
     let mut all = Vec::new();
     for (kind, record) in kinds.iter().zip(&recorder.kinds) {
@@ -125,7 +127,12 @@ fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> 
     all
 }
 
-fn rows(out: impl Write + Send, rows: &[Row], kinds: &[&str], timeline: Timeline) -> Result<(), ParquetError> {
+fn rows(
+    out: impl Write + Send,
+    rows: &[Row],
+    kinds: &[&str],
+    timeline: Timeline,
+) -> Result<(), ParquetError> {
     let schema = Arc::new(parse_message_type(COLUMNS)?);
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let mut file = SerializedFileWriter::new(out, schema, Arc::new(properties))?;

@@ -37,7 +37,9 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
                 let slot = self.connections.iter().position(|c| c.state != State::Open).unwrap_or(0);
                 return Err(failed(slot as u32, ErrorKind::TimedOut.into()));
             }
-            self.transport.wait(left.min(Nanos::from_millis(50)), &mut ready).map_err(LoadError::system("epoll_wait failed"))?;
+            self.transport
+                .wait(left.min(Nanos::from_millis(50)), &mut ready)
+                .map_err(LoadError::system("epoll_wait failed"))?;
             for one in &ready {
                 if self.is_open(one.slot) {
                     continue;
@@ -104,7 +106,10 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
                     Parsed::Reply { length, outcome, .. } if at as u64 + length <= held.len() as u64 => {
                         let reply = &held[at..at + length as usize];
                         if outcome == Outcome::Error {
-                            return Err(format!("the server answered {:?}", String::from_utf8_lossy(reply).trim_end()));
+                            return Err(format!(
+                                "the server answered {:?}",
+                                String::from_utf8_lossy(reply).trim_end()
+                            ));
                         }
                         at += reply.len();
                         answered += 1;

@@ -26,26 +26,15 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         self.send_batch(now)
     }
 
-    fn send_batch(&mut self, mut now: Nanos) -> Result<bool, LoadError> {
-        let mut worked = false;
-        while self.next_due <= now && self.next_due < self.timeline.end {
-            let mut taken = 0;
-            while taken < BATCH && self.next_due <= now && self.next_due < self.timeline.end {
-                if !self.take(now) {
-                    break;
-                }
-                taken += 1;
-            }
-            if taken == 0 {
-                break;
-            }
-            worked = true;
-            now = self.flush_dirty()?;
-            if self.closed && self.usable.is_empty() {
-                break;
-            }
+    /// One batch only: when the worker lags, replies have to be taken between batches, or the lag
+    /// would be counted as the server's.
+    fn send_batch(&mut self, now: Nanos) -> Result<bool, LoadError> {
+        let mut taken = 0;
+        while taken < BATCH && self.next_due <= now && self.next_due < self.timeline.end && self.take(now) {
+            taken += 1;
         }
-        Ok(worked)
+        self.flush_dirty()?;
+        Ok(taken > 0)
     }
 
     /// Puts the due request on a connection. In the closed loop, `false` when none is free.
@@ -86,11 +75,10 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
     }
 
     /// One write call a connection, each with its own stamp just before it.
-    fn flush_dirty(&mut self) -> Result<Nanos, LoadError> {
+    fn flush_dirty(&mut self) -> Result<(), LoadError> {
         let mut dirty = std::mem::take(&mut self.dirty);
-        let mut now = Nanos::ZERO;
         for &slot in &dirty {
-            now = self.clock.now();
+            let now = self.clock.now();
             let connection = &mut self.connections[slot as usize];
             let fresh = std::mem::take(&mut connection.fresh);
             self.sent += fresh as u64;
@@ -111,7 +99,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         }
         dirty.clear();
         self.dirty = dirty;
-        Ok(if now == Nanos::ZERO { self.clock.now() } else { now })
+        Ok(())
     }
 
     /// Writes what `slot` has to write, as far as the kernel takes it.

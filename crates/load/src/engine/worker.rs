@@ -134,7 +134,12 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             scratch: vec![0; READ_BYTES + P::MAX_HEAD],
             ready: Vec::with_capacity(READY),
             largest_request,
-            timeline: Timeline { start: Nanos::MAX, calibrate: Nanos::MAX, measure: Nanos::MAX, end: Nanos::MAX },
+            timeline: Timeline {
+                start: Nanos::MAX,
+                calibrate: Nanos::MAX,
+                measure: Nanos::MAX,
+                end: Nanos::MAX,
+            },
             next: Request { kind: crate::workload::Kind::GET, item: 0, value_bytes: 0 },
             next_due: Nanos::MAX,
             outstanding: 0,
@@ -279,7 +284,13 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
 
     /// Records how a request ended.
     #[inline]
-    pub(super) fn end(&mut self, slot: u32, pending: super::connection::Pending, done_ns: u64, status: Status) {
+    pub(super) fn end(
+        &mut self,
+        slot: u32,
+        pending: super::connection::Pending,
+        done_ns: u64,
+        status: Status,
+    ) {
         self.recorder.ended(Row {
             due_ns: pending.due_ns,
             sent_ns: pending.sent_ns,
@@ -305,7 +316,9 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
 fn largest_request(plan: &Plan) -> usize {
     match &plan.workload {
         hindmost_plan::Workload::KeyValue(mix) => {
-            (mix.key_bytes.largest() + if mix.get_ratio < 1.0 { mix.value_bytes.largest() } else { 0 }) as usize + 128
+            (mix.key_bytes.largest() + if mix.get_ratio < 1.0 { mix.value_bytes.largest() } else { 0 })
+                as usize
+                + 128
         }
         hindmost_plan::Workload::Http(mix) => mix.paths.iter().map(String::len).max().unwrap_or(1) + 512,
     }

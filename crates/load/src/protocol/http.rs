@@ -26,7 +26,8 @@ impl Protocol for Http {
         let host = mix.host.as_deref().unwrap_or(&plan.target.address);
         let agent = concat!("hindmost/", env!("CARGO_PKG_VERSION"));
         let request = |path: &String| {
-            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {agent}\r\nAccept: */*\r\n\r\n").into_bytes()
+            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {agent}\r\nAccept: */*\r\n\r\n")
+                .into_bytes()
         };
         Self { requests: mix.paths.iter().map(request).collect() }
     }
@@ -96,7 +97,8 @@ fn chunked(bytes: &[u8]) -> Result<Option<usize>, ()> {
         if size == 0 {
             break;
         }
-        let next = u64::try_from(at).map_err(drop)?.checked_add(size).and_then(|n| n.checked_add(2)).ok_or(())?;
+        let next =
+            u64::try_from(at).map_err(drop)?.checked_add(size).and_then(|n| n.checked_add(2)).ok_or(())?;
         if next > bytes.len() as u64 {
             return Ok(None);
         }
@@ -133,7 +135,10 @@ mod tests {
             (b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", Outcome::Miss),
             (b"HTTP/1.1 503 Busy\r\nContent-Length: 1\r\n\r\nx", Outcome::Error),
             (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", Outcome::Hit),
-            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX: y\r\n\r\n", Outcome::Hit),
+            (
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX: y\r\n\r\n",
+                Outcome::Hit,
+            ),
         ] {
             check_prefixes(&codec, Kind::GET, reply, outcome);
         }
@@ -142,7 +147,8 @@ mod tests {
     #[test]
     fn a_server_that_closes_is_noticed_and_an_endless_body_refused() {
         let codec = Http::new(&plan("http"));
-        let closing = codec.read(Kind::GET, b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        let closing =
+            codec.read(Kind::GET, b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
         assert!(matches!(closing, Ok(Parsed::Reply { closes: true, .. })));
         assert!(codec.read(Kind::GET, b"HTTP/1.1 200 OK\r\n\r\n").is_err());
         assert!(codec.read(Kind::GET, b"VALUE k 0 1\r\n").is_err());

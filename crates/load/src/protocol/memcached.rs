@@ -109,7 +109,9 @@ mod tests {
     #[test]
     fn garbage_is_called_garbage() {
         let codec = Memcached::new(&plan("memcached"));
-        for bytes in [&b"HTTP/1.1 400 Bad Request\r\n"[..], b"-ERR unknown command\r\n", b"VALUE k 0 x\r\n", b"\n"] {
+        for bytes in
+            [&b"HTTP/1.1 400 Bad Request\r\n"[..], b"-ERR unknown command\r\n", b"VALUE k 0 x\r\n", b"\n"]
+        {
             assert!(codec.read(Kind::GET, bytes).is_err(), "{bytes:?}");
         }
         assert!(codec.read(Kind::GET, b"VALUE k 0 1\r\nabcdefgh\r\n").is_err());

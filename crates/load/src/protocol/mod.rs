@@ -165,7 +165,10 @@ mod tests {
     /// Every prefix of a good reply asks for more or already knows the same answer.
     pub(super) fn check_prefixes<P: Protocol>(codec: &P, kind: Kind, reply: &[u8], outcome: Outcome) {
         let whole = codec.read(kind, reply).unwrap();
-        assert!(matches!(whole, Parsed::Reply { length, outcome: o, .. } if length == reply.len() as u64 && o == outcome), "{whole:?}");
+        assert!(
+            matches!(whole, Parsed::Reply { length, outcome: o, .. } if length == reply.len() as u64 && o == outcome),
+            "{whole:?}"
+        );
         for n in 0..reply.len() {
             let part = codec.read(kind, &reply[..n]).unwrap();
             assert!(part == Parsed::More || part == whole, "{n} bytes: {part:?}");

@@ -34,7 +34,8 @@ impl Series {
     pub fn push(&self, window: Window) {
         let at = self.length.load(Ordering::Relaxed);
         if let Some(cell) = self.cells.get(at) {
-            for (place, value) in cell.iter().zip([window.at_ns, window.count, window.p50_ns, window.p99_ns]) {
+            for (place, value) in cell.iter().zip([window.at_ns, window.count, window.p50_ns, window.p99_ns])
+            {
                 place.store(value, Ordering::Relaxed);
             }
             // Whoever sees the new length sees the cell.

@@ -41,7 +41,8 @@ mod tests {
 
     #[test]
     fn a_transient_is_cut_and_nothing_more() {
-        let series: Vec<f64> = (0..200).map(|i| noise(i) + if i < 40 { 20.0 - i as f64 / 2.0 } else { 0.0 }).collect();
+        let series: Vec<f64> =
+            (0..200).map(|i| noise(i) + if i < 40 { 20.0 - i as f64 / 2.0 } else { 0.0 }).collect();
         let cut = mser5(&series).unwrap();
         assert!((30..=60).contains(&cut), "{cut}");
         assert!(mser5(&(0..200).map(noise).collect::<Vec<_>>()).unwrap() <= 100);

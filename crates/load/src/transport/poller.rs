@@ -78,8 +78,15 @@ impl Poller {
         // SAFETY: `events` has room for BATCH events, `span` lives through the call, and a null
         // signal mask leaves the mask alone.
         unsafe {
-            libc::syscall(libc::SYS_epoll_pwait2, fd, events, room, &raw const span, std::ptr::null::<u8>(), 8usize)
-                as i32
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                fd,
+                events,
+                room,
+                &raw const span,
+                std::ptr::null::<u8>(),
+                8usize,
+            ) as i32
         }
     }
 }

@@ -32,13 +32,7 @@ pub(crate) enum Next {
 }
 
 /// Obeys `command`, whose bytes are `frame`, and appends the reply to `out`.
-pub(crate) fn execute(
-    command: &Command,
-    frame: &[u8],
-    desk: Desk,
-    now: Nanos,
-    out: &mut Vec<u8>,
-) -> Next {
+pub(crate) fn execute(command: &Command, frame: &[u8], desk: Desk, now: Nanos, out: &mut Vec<u8>) -> Next {
     let store = &desk.shared.store;
     let mut say = |quiet: bool, text: &str| {
         if !quiet {
@@ -47,14 +41,7 @@ pub(crate) fn execute(
     };
     match *command {
         Command::Get { keys, with_cas } => get(keys.of(frame), with_cas, desk, now, out),
-        Command::Store {
-            mode,
-            key,
-            flags,
-            exptime,
-            data,
-            quiet,
-        } => {
+        Command::Store { mode, key, flags, exptime, data, quiet } => {
             desk.ledger.set();
             let text = match store.put(mode, key.of(frame), data.of(frame), flags, exptime, now) {
                 Outcome::Stored => "STORED\r\n",
@@ -72,23 +59,13 @@ pub(crate) fn execute(
             say(quiet, TOO_LARGE);
         }
         Command::Delete { key, quiet } => {
-            say(
-                quiet,
-                if store.delete(key.of(frame), now) {
-                    "DELETED\r\n"
-                } else {
-                    "NOT_FOUND\r\n"
-                },
-            );
+            say(quiet, if store.delete(key.of(frame), now) { "DELETED\r\n" } else { "NOT_FOUND\r\n" });
         }
         Command::FlushAll { quiet } => {
             store.clear();
             say(quiet, "OK\r\n");
         }
-        Command::Version => say(
-            false,
-            concat!("VERSION ", env!("CARGO_PKG_VERSION"), "-hindmost-synth\r\n"),
-        ),
+        Command::Version => say(false, concat!("VERSION ", env!("CARGO_PKG_VERSION"), "-hindmost-synth\r\n")),
         Command::Stats => stats(desk, now, out),
         Command::StatsHindmost => stats_hindmost(desk, out),
         Command::Refuse(text) => say(false, text),
@@ -157,17 +134,9 @@ fn stats(desk: Desk, now: Nanos, out: &mut Vec<u8>) {
     let Shared { store, .. } = desk.shared;
     let total = desk.shared.report().total;
     stat(out, "pid", std::process::id());
-    stat(
-        out,
-        "uptime",
-        now.saturating_sub(desk.shared.started).as_secs_f64() as u64,
-    );
+    stat(out, "uptime", now.saturating_sub(desk.shared.started).as_secs_f64() as u64);
     stat(out, "time", store.unix_s(now));
-    stat(
-        out,
-        "version",
-        concat!(env!("CARGO_PKG_VERSION"), "-hindmost-synth"),
-    );
+    stat(out, "version", concat!(env!("CARGO_PKG_VERSION"), "-hindmost-synth"));
     stat(out, "pointer_size", usize::BITS);
     stat(out, "curr_connections", desk.shared.connections());
     stat(out, "cmd_get", total.hits + total.misses);

@@ -14,10 +14,7 @@ pub(crate) struct Span {
 
 impl Span {
     fn new(range: Range<usize>) -> Self {
-        Self {
-            from: range.start as u32,
-            to: range.end as u32,
-        }
+        Self { from: range.start as u32, to: range.end as u32 }
     }
 
     /// The bytes of `frame` at this place.
@@ -68,10 +65,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether serving this takes a service time; all else is answered at once.
     pub(crate) fn takes_service(&self) -> bool {
-        matches!(
-            self,
-            Self::Get { .. } | Self::Store { .. } | Self::Delete { .. }
-        )
+        matches!(self, Self::Get { .. } | Self::Store { .. } | Self::Delete { .. })
     }
 }
 
@@ -94,11 +88,7 @@ enum State {
     /// Inside a command line, of which `scanned` bytes hold no line feed.
     Line { scanned: usize },
     /// The line of a store is understood; its frame ends after `length` bytes.
-    Data {
-        command: Command,
-        line: usize,
-        length: usize,
-    },
+    Data { command: Command, line: usize, length: usize },
     /// Inside a value that is not taken in.
     Skipping { left: usize },
     /// Nothing that follows means anything.
@@ -132,20 +122,11 @@ impl Parser {
     pub(crate) fn step(&mut self, bytes: &[u8]) -> Step {
         match self.0 {
             State::Line { scanned } => self.line(bytes, scanned),
-            State::Data {
-                command,
-                line,
-                length,
-            } => self.data(bytes, command, line, length),
+            State::Data { command, line, length } => self.data(bytes, command, line, length),
             State::Skipping { left } => {
                 let skipped = left.min(bytes.len());
-                self.0 = if skipped == left {
-                    State::default()
-                } else {
-                    State::Skipping {
-                        left: left - skipped,
-                    }
-                };
+                self.0 =
+                    if skipped == left { State::default() } else { State::Skipping { left: left - skipped } };
                 some(skipped)
             }
             State::Closed => some(bytes.len()),
@@ -161,18 +142,12 @@ impl Parser {
                 self.0 = State::Closed;
                 return Step::Frame(Command::Hopeless(LONG_LINE), window.len());
             }
-            self.0 = State::Line {
-                scanned: window.len(),
-            };
+            self.0 = State::Line { scanned: window.len() };
             return Step::More;
         };
         let feed = scanned + found;
         let taken = feed + 1;
-        let text = &bytes[..if feed > 1 && bytes[feed - 1] == b'\r' {
-            feed - 1
-        } else {
-            feed
-        }];
+        let text = &bytes[..if feed > 1 && bytes[feed - 1] == b'\r' { feed - 1 } else { feed }];
         let (command, value) = understand(text);
         self.0 = match (command, value) {
             (Command::Quit, _) => State::Closed,
@@ -188,11 +163,7 @@ impl Parser {
 
     fn data(&mut self, bytes: &[u8], mut command: Command, line: usize, length: usize) -> Step {
         if bytes.len() < length {
-            self.0 = State::Data {
-                command,
-                line,
-                length,
-            };
+            self.0 = State::Data { command, line, length };
             return Step::More;
         }
         self.0 = State::default();
@@ -249,10 +220,7 @@ fn get(line: &[u8], mut words: Words, with_cas: bool) -> Command {
     let Some(first) = words.next() else {
         return Command::Refuse(ERROR);
     };
-    if std::iter::once(first)
-        .chain(words)
-        .any(|key| key.of(line).len() > MAX_KEY)
-    {
+    if std::iter::once(first).chain(words).any(|key| key.of(line).len() > MAX_KEY) {
         return Command::Refuse(BAD_FORMAT);
     }
     Command::Get { keys, with_cas }
@@ -279,17 +247,7 @@ fn store(line: &[u8], words: Words, mode: Mode) -> (Command, usize) {
     if length > MAX_VALUE {
         return (Command::TooLarge { key, quiet }, length);
     }
-    (
-        Command::Store {
-            mode,
-            key,
-            flags,
-            exptime,
-            data: Span::default(),
-            quiet,
-        },
-        length,
-    )
+    (Command::Store { mode, key, flags, exptime, data: Span::default(), quiet }, length)
 }
 
 fn delete(line: &[u8], words: Words) -> Command {
@@ -308,10 +266,7 @@ fn delete(line: &[u8], words: Words) -> Command {
     if taken[0].of(line).len() > MAX_KEY {
         return refuse(BAD_FORMAT, quiet);
     }
-    Command::Delete {
-        key: taken[0],
-        quiet,
-    }
+    Command::Delete { key: taken[0], quiet }
 }
 
 fn flush_all(line: &[u8], words: Words) -> Command {
@@ -374,11 +329,7 @@ impl Iterator for Words<'_> {
         let rest = &self.line[self.at..];
         let from = self.at + rest.iter().position(|&byte| byte != b' ')?;
         let word = &self.line[from..];
-        let to = from
-            + word
-                .iter()
-                .position(|&byte| byte == b' ')
-                .unwrap_or(word.len());
+        let to = from + word.iter().position(|&byte| byte == b' ').unwrap_or(word.len());
         self.at = to;
         Some(Span::new(from..to))
     }

@@ -7,14 +7,8 @@ use crate::ServerConfig;
 
 /// Feeds `chunks` through framing and answering, as one connection of a server would.
 fn converse<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    let shared = Shared::new(&ServerConfig {
-        memory_mib: 4,
-        ..ServerConfig::default()
-    });
-    let desk = Desk {
-        shared: &shared,
-        ledger: shared.ledger(0),
-    };
+    let shared = Shared::new(&ServerConfig { memory_mib: 4, ..ServerConfig::default() });
+    let desk = Desk { shared: &shared, ledger: shared.ledger(0) };
     let (mut inbox, mut out, now) = (Inbox::default(), Vec::new(), Nanos::from_millis(1));
     for mut chunk in chunks {
         while !chunk.is_empty() {
@@ -47,23 +41,14 @@ fn requests_get_the_replies_of_the_protocol() {
     for (input, expected) in [
         ("set a 5 0 3|abc|get a|", "STORED|VALUE a 5 3|abc|END|"),
         ("get a|", "END|"),
-        (
-            "set a 0 0 1|x|set b 0 0 1|y|get a nope b|",
-            "STORED|STORED|VALUE a 0 1|x|VALUE b 0 1|y|END|",
-        ),
+        ("set a 0 0 1|x|set b 0 0 1|y|get a nope b|", "STORED|STORED|VALUE a 0 1|x|VALUE b 0 1|y|END|"),
         ("set a 0 0 1|x|gets a|", "STORED|VALUE a 0 1 1|x|END|"),
         ("set a 0 0 1 noreply|x|get a|", "VALUE a 0 1|x|END|"),
         ("set a 0 0 0||get a|", "STORED|VALUE a 0 0||END|"),
         ("set a 0 0 4|a|b|get a|", "STORED|VALUE a 0 4|a|b|END|"),
-        (
-            "add a 0 0 1|x|add a 0 0 1|y|get a|",
-            "STORED|NOT_STORED|VALUE a 0 1|x|END|",
-        ),
+        ("add a 0 0 1|x|add a 0 0 1|y|get a|", "STORED|NOT_STORED|VALUE a 0 1|x|END|"),
         ("replace a 0 0 1|x|", "NOT_STORED|"),
-        (
-            "delete a|set a 0 0 1|x|delete a|",
-            "NOT_FOUND|STORED|DELETED|",
-        ),
+        ("delete a|set a 0 0 1|x|delete a|", "NOT_FOUND|STORED|DELETED|"),
         ("set a 0 0 1|x|flush_all|get a|", "STORED|OK|END|"),
         ("set a 0 -1 1|x|get a|", "STORED|END|"),
         ("quit|version|", "<closed>"),
@@ -72,14 +57,8 @@ fn requests_get_the_replies_of_the_protocol() {
             "set a 0 0|set a 0 0 x|set a 0 0 -1|",
             "ERROR|CLIENT_ERROR bad command line format|CLIENT_ERROR bad command line format|",
         ),
-        (
-            "set a 0 0 3|abcd|version|",
-            "CLIENT_ERROR bad data chunk|ERROR|VERSION 0.1.0-hindmost-synth|",
-        ),
-        (
-            "delete a 1|",
-            "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]|",
-        ),
+        ("set a 0 0 3|abcd|version|", "CLIENT_ERROR bad data chunk|ERROR|VERSION 0.1.0-hindmost-synth|"),
+        ("delete a 1|", "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]|"),
         ("flush_all x|", "CLIENT_ERROR invalid exptime argument|"),
     ] {
         check(input, expected);
@@ -89,28 +68,16 @@ fn requests_get_the_replies_of_the_protocol() {
 #[test]
 fn keys_are_bounded() {
     let (good, bad) = ("k".repeat(250), "k".repeat(251));
-    check(
-        &format!("set {good} 0 0 1|x|delete {good}|"),
-        "STORED|DELETED|",
-    );
-    check(
-        &format!("get a {bad} b|"),
-        "CLIENT_ERROR bad command line format|",
-    );
-    check(
-        &format!("set {bad} 0 0 1|"),
-        "CLIENT_ERROR bad command line format|",
-    );
+    check(&format!("set {good} 0 0 1|x|delete {good}|"), "STORED|DELETED|");
+    check(&format!("get a {bad} b|"), "CLIENT_ERROR bad command line format|");
+    check(&format!("set {bad} 0 0 1|"), "CLIENT_ERROR bad command line format|");
 }
 
 #[test]
 fn an_oversize_value_is_skipped_and_the_old_one_dropped() {
     let value = "v".repeat((1 << 20) + 1);
     let request = format!("set a 0 0 1|x|set a 0 0 {}|{value}|get a|", value.len());
-    check(
-        &request,
-        "STORED|SERVER_ERROR object too large for cache|END|",
-    );
+    check(&request, "STORED|SERVER_ERROR object too large for cache|END|");
     let greatest = &value[1..];
     check(
         &format!("set a 0 0 {}|{greatest}|get a|", 1 << 20),
@@ -123,24 +90,14 @@ fn memory_runs_out_with_a_clear_word() {
     let value = "v".repeat(1 << 20);
     let set = |key: &str| format!("set {key} 0 0 {}|{value}|", value.len());
     let sets = ["a", "b", "c", "d", "a"].map(set).concat();
-    check(
-        &sets,
-        "STORED|STORED|STORED|SERVER_ERROR out of memory storing object|STORED|",
-    );
+    check(&sets, "STORED|STORED|STORED|SERVER_ERROR out of memory storing object|STORED|");
 }
 
 #[test]
 fn a_reply_is_bounded() {
     let value = "v".repeat(1 << 20);
-    let input = format!(
-        "set a 0 0 {}|{value}|get{}|get b|",
-        value.len(),
-        " a".repeat(9)
-    );
-    check(
-        &input,
-        "STORED|SERVER_ERROR out of memory writing get response|END|",
-    );
+    let input = format!("set a 0 0 {}|{value}|get{}|get b|", value.len(), " a".repeat(9));
+    check(&input, "STORED|SERVER_ERROR out of memory writing get response|END|");
 }
 
 #[test]
@@ -159,30 +116,19 @@ fn a_line_is_bounded_wherever_it_is_cut() {
 
 /// Streams that are mostly requests, with garbage between.
 fn streams() -> impl Strategy<Value = Vec<u8>> {
-    let key = prop_oneof![
-        Just("a".to_owned()),
-        Just("b".to_owned()),
-        "[a-z]{1,8}",
-        Just("k".repeat(251))
-    ];
+    let key = prop_oneof![Just("a".to_owned()), Just("b".to_owned()), "[a-z]{1,8}", Just("k".repeat(251))];
     let end = prop_oneof![9 => Just("\r\n"), 1 => Just("\n")];
     let quiet = prop_oneof![3 => Just(""), 1 => Just(" noreply")];
     let verb = prop_oneof![Just("set"), Just("add"), Just("replace")];
-    let store = (
-        verb,
-        key.clone(),
-        prop::collection::vec(any::<u8>(), 0..40),
-        -2_i64..3,
-        quiet.clone(),
-        end.clone(),
-    )
-        .prop_map(|(verb, key, value, lie, quiet, end)| {
-            let length = value.len() as i64 + if lie.abs() == 2 { lie } else { 0 };
-            let mut bytes = format!("{verb} {key} 7 0 {length}{quiet}{end}").into_bytes();
-            bytes.extend_from_slice(&value);
-            bytes.extend_from_slice(b"\r\n");
-            bytes
-        });
+    let store =
+        (verb, key.clone(), prop::collection::vec(any::<u8>(), 0..40), -2_i64..3, quiet.clone(), end.clone())
+            .prop_map(|(verb, key, value, lie, quiet, end)| {
+                let length = value.len() as i64 + if lie.abs() == 2 { lie } else { 0 };
+                let mut bytes = format!("{verb} {key} 7 0 {length}{quiet}{end}").into_bytes();
+                bytes.extend_from_slice(&value);
+                bytes.extend_from_slice(b"\r\n");
+                bytes
+            });
     let large = (1_048_570_usize..1_048_590).prop_map(|length| {
         let mut bytes = format!("set a 0 0 {length}\r\n").into_bytes();
         bytes.resize(bytes.len() + length, b'v');
@@ -191,14 +137,9 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
     });
     let get = (prop::collection::vec(key.clone(), 0..5), end.clone())
         .prop_map(|(keys, end)| format!("get {}{end}", keys.join(" ")).into_bytes());
-    let delete = (key, quiet, end)
-        .prop_map(|(key, quiet, end)| format!("delete {key}{quiet}{end}").into_bytes());
-    let fixed = prop_oneof![
-        Just("version\r\n"),
-        Just("flush_all\r\n"),
-        Just("\r\n"),
-        Just("quit\r\n")
-    ];
+    let delete =
+        (key, quiet, end).prop_map(|(key, quiet, end)| format!("delete {key}{quiet}{end}").into_bytes());
+    let fixed = prop_oneof![Just("version\r\n"), Just("flush_all\r\n"), Just("\r\n"), Just("quit\r\n")];
     let garbage = prop::collection::vec(any::<u8>(), 0..60);
     let piece = prop_oneof![
         200 => store,

@@ -58,11 +58,7 @@ impl Floor {
     pub(super) fn admit(&mut self, mut stream: TcpStream, registry: &Registry) {
         let token = self.slots.next_token();
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if stream
-            .set_nodelay(true)
-            .and_then(|()| registry.register(&mut stream, token, interest))
-            .is_ok()
-        {
+        if stream.set_nodelay(true).and_then(|()| registry.register(&mut stream, token, interest)).is_ok() {
             self.slots.insert(Connection::new(stream));
             self.shared.connections.fetch_add(1, Ordering::Relaxed);
         }
@@ -96,17 +92,12 @@ impl Floor {
         let Some(connection) = self.slots.get(token) else {
             return;
         };
-        let desk = Desk {
-            shared: &self.shared,
-            ledger: self.shared.ledger(self.thread),
-        };
+        let desk = Desk { shared: &self.shared, ledger: self.shared.ledger(self.thread) };
         let mut reads = 0;
         let alive = loop {
             while !connection.is_leaving() && connection.inbox.advance(now) {
                 // Answered at once, unless earlier requests of this client still wait for their reply.
-                if connection.inbox.waiting() > 1
-                    || connection.is_clogged()
-                    || !answer(connection, desk, now)
+                if connection.inbox.waiting() > 1 || connection.is_clogged() || !answer(connection, desk, now)
                 {
                     self.queue.push_back(token);
                 }
@@ -132,11 +123,7 @@ impl Floor {
     /// The request that has waited longest, of a client that takes its replies.
     pub(super) fn next_turn(&mut self) -> Option<Turn> {
         while let Some(token) = self.queue.pop_front() {
-            if self
-                .slots
-                .get(token)
-                .is_some_and(|connection| connection.is_clogged())
-            {
+            if self.slots.get(token).is_some_and(|connection| connection.is_clogged()) {
                 self.write(token);
             }
             let Some(connection) = self.slots.get(token) else {
@@ -147,11 +134,7 @@ impl Floor {
                 continue;
             }
             if let Some((pending, _)) = connection.inbox.front() {
-                return Some(Turn {
-                    token,
-                    command: pending.command,
-                    arrival: pending.arrival,
-                });
+                return Some(Turn { token, command: pending.command, arrival: pending.arrival });
             }
         }
         None
@@ -161,17 +144,9 @@ impl Floor {
     /// so that nothing behind it is answered first.
     pub(super) fn work(&mut self, turn: &Turn, now: Nanos, reply: &mut Vec<u8>) -> Next {
         reply.clear();
-        let desk = Desk {
-            shared: &self.shared,
-            ledger: self.shared.ledger(self.thread),
-        };
-        let front = self
-            .slots
-            .get(turn.token)
-            .and_then(|connection| connection.inbox.front());
-        front.map_or(Next::Go, |(pending, frame)| {
-            execute(&pending.command, frame, desk, now, reply)
-        })
+        let desk = Desk { shared: &self.shared, ledger: self.shared.ledger(self.thread) };
+        let front = self.slots.get(turn.token).and_then(|connection| connection.inbox.front());
+        front.map_or(Next::Go, |(pending, frame)| execute(&pending.command, frame, desk, now, reply))
     }
 
     /// Hands out the reply to the oldest request of a connection: into the socket, or with the batch.

@@ -47,17 +47,13 @@ impl Inbox {
         }
         let waiting = self.parsed - self.served;
         // One request may be longer than the read-ahead, but only once everything before it is short.
-        let limit = if waiting < READ_AHEAD {
-            READ_AHEAD.max(waiting + self.parser.need())
-        } else {
-            READ_AHEAD
-        };
+        let limit =
+            if waiting < READ_AHEAD { READ_AHEAD.max(waiting + self.parser.need()) } else { READ_AHEAD };
         if self.filled - self.served >= limit {
             return None;
         }
         if self.filled == self.bytes.len() {
-            if self.served > self.bytes.len() / 2 || (self.served > 0 && self.bytes.len() >= limit)
-            {
+            if self.served > self.bytes.len() / 2 || (self.served > 0 && self.bytes.len() >= limit) {
                 self.bytes.copy_within(self.served..self.filled, 0);
                 self.parsed -= self.served;
                 self.filled -= self.served;
@@ -89,11 +85,7 @@ impl Inbox {
                 }
                 Step::Frame(command, length) => {
                     self.parsed += length;
-                    self.pending.push_back(Pending {
-                        command,
-                        arrival,
-                        length,
-                    });
+                    self.pending.push_back(Pending { command, arrival, length });
                     return true;
                 }
             }

@@ -77,17 +77,10 @@ impl Server {
         config.validate()?;
         for thread in 0..config.threads {
             if let Some(cpu) = config.cpu_of(thread) {
-                affinity::check(cpu).map_err(|source| SynthError::Pin {
-                    thread,
-                    cpu,
-                    source,
-                })?;
+                affinity::check(cpu).map_err(|source| SynthError::Pin { thread, cpu, source })?;
             }
         }
-        let failed = |source| SynthError::Bind {
-            address: config.address.clone(),
-            source,
-        };
+        let failed = |source| SynthError::Bind { address: config.address.clone(), source };
         let listener = TcpListener::bind(config.socket_address()?).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let shared = Arc::new(Shared::new(config));
@@ -103,12 +96,7 @@ impl Server {
             workers.push(worker);
         }
         workers[0].open(Door::new(listener, desks))?;
-        Ok(Self {
-            address,
-            shared,
-            workers,
-            wakers,
-        })
+        Ok(Self { address, shared, workers, wakers })
     }
 
     /// Where clients find the server.
@@ -118,12 +106,7 @@ impl Server {
 
     /// Serves until `stop` is set (an idle server looks every 100 ms), or until a thread fails.
     pub fn run(self, stop: &AtomicBool) -> Result<Report, SynthError> {
-        let Self {
-            shared,
-            workers,
-            wakers,
-            ..
-        } = self;
+        let Self { shared, workers, wakers, .. } = self;
         thread::scope(|scope| {
             let threads: Vec<_> = workers
                 .into_iter()
@@ -131,18 +114,14 @@ impl Server {
                     let (shared, wakers) = (&shared, &wakers);
                     scope.spawn(move || {
                         let alarm = Alarm { shared, wakers };
-                        worker
-                            .run(stop, &shared.failed)
-                            .inspect(|()| std::mem::forget(alarm))
+                        worker.run(stop, &shared.failed).inspect(|()| std::mem::forget(alarm))
                     })
                 })
                 .collect();
             // Every thread is joined; the first error is told.
             let mut outcome = Ok(());
             for (thread, handle) in threads.into_iter().enumerate() {
-                let end = handle
-                    .join()
-                    .unwrap_or(Err(SynthError::Panicked { thread }));
+                let end = handle.join().unwrap_or(Err(SynthError::Panicked { thread }));
                 outcome = outcome.and(end);
             }
             outcome
@@ -154,23 +133,13 @@ impl Server {
     pub fn spawn(config: &ServerConfig) -> Result<Running, SynthError> {
         let server = Self::bind(config)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let (address, shared, wakers) = (
-            server.address,
-            Arc::clone(&server.shared),
-            server.wakers.clone(),
-        );
+        let (address, shared, wakers) = (server.address, Arc::clone(&server.shared), server.wakers.clone());
         let flag = Arc::clone(&stop);
         let thread = thread::Builder::new()
             .name("synth".to_owned())
             .spawn(move || server.run(&flag))
             .map_err(SynthError::system("start a thread"))?;
-        Ok(Running {
-            address,
-            shared,
-            stop,
-            wakers,
-            thread: Some(thread),
-        })
+        Ok(Running { address, shared, stop, wakers, thread: Some(thread) })
     }
 }
 
@@ -215,11 +184,7 @@ impl Running {
     fn end(&mut self) -> Option<Result<Report, SynthError>> {
         self.stop.store(true, Ordering::Relaxed);
         wake(&self.wakers);
-        self.thread.take().map(|thread| {
-            thread
-                .join()
-                .unwrap_or(Err(SynthError::Panicked { thread: 0 }))
-        })
+        self.thread.take().map(|thread| thread.join().unwrap_or(Err(SynthError::Panicked { thread: 0 })))
     }
 }
 

@@ -65,8 +65,7 @@ impl Worker {
         arrivals: Receiver<TcpStream>,
     ) -> Result<Self, SynthError> {
         let poll = Poll::new().map_err(SynthError::system("create an event queue"))?;
-        let waker =
-            Waker::new(poll.registry(), WAKER).map_err(SynthError::system("create a waker"))?;
+        let waker = Waker::new(poll.registry(), WAKER).map_err(SynthError::system("create a waker"))?;
         Ok(Self {
             thread,
             cpu: config.cpu_of(thread),
@@ -91,10 +90,7 @@ impl Worker {
 
     /// Makes this the thread that accepts.
     pub(super) fn open(&mut self, mut door: Door) -> Result<(), SynthError> {
-        let registered =
-            self.poll
-                .registry()
-                .register(&mut door.listener, LISTENER, Interest::READABLE);
+        let registered = self.poll.registry().register(&mut door.listener, LISTENER, Interest::READABLE);
         registered.map_err(SynthError::system("watch the listener"))?;
         self.door = Some(door);
         Ok(())
@@ -104,11 +100,7 @@ impl Worker {
     pub(super) fn run(mut self, stop: &AtomicBool, failed: &AtomicBool) -> Result<(), SynthError> {
         if let Some(cpu) = self.cpu {
             let thread = self.thread;
-            affinity::pin(cpu).map_err(|source| SynthError::Pin {
-                thread,
-                cpu,
-                source,
-            })?;
+            affinity::pin(cpu).map_err(|source| SynthError::Pin { thread, cpu, source })?;
         }
         let stopped = || stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
         while !stopped() {
@@ -127,10 +119,7 @@ impl Worker {
     fn look(&mut self, patience: Duration) -> Result<(), SynthError> {
         match self.poll.poll(&mut self.events, Some(patience)) {
             Err(error) if error.kind() != ErrorKind::Interrupted => {
-                return Err(SynthError::System {
-                    doing: "wait for events",
-                    source: error,
-                });
+                return Err(SynthError::System { doing: "wait for events", source: error });
             }
             _ => {}
         }
@@ -143,12 +132,7 @@ impl Worker {
                 _ => self.floor.on_event(event, now),
             }
         }
-        if newcomers
-            || self
-                .door
-                .as_ref()
-                .is_some_and(|door| door.stuck && patience >= TICK)
-        {
+        if newcomers || self.door.as_ref().is_some_and(|door| door.stuck && patience >= TICK) {
             if let Some(door) = &mut self.door {
                 door.deal();
             }
@@ -176,10 +160,7 @@ impl Worker {
             return Ok(());
         }
         let drawn = self.sampler.draw();
-        let start = turn
-            .arrival
-            .max(self.free_at)
-            .max(begun.saturating_sub(CARRY));
+        let start = turn.arrival.max(self.free_at).max(begun.saturating_sub(CARRY));
         let end = start.saturating_add(drawn);
         let next = self.floor.work(&turn, begun, &mut self.reply);
         let writing = self.spin_until(end.saturating_sub(self.lead), stopped)?;
@@ -191,12 +172,7 @@ impl Worker {
         }
         self.free_at = end;
         let ledger = self.shared.ledger(self.thread);
-        ledger.serve(&Served {
-            arrival: turn.arrival,
-            start,
-            drawn,
-            ended,
-        });
+        ledger.serve(&Served { arrival: turn.arrival, start, drawn, ended });
         ledger.busy(ended - begun);
         Ok(())
     }
@@ -232,21 +208,14 @@ impl Worker {
             self.floor.deliver(turn.token, &self.reply, next, true);
             let ended = now();
             if turn.command.takes_service() {
-                let served = Served {
-                    arrival: turn.arrival,
-                    start: begun,
-                    drawn: Nanos::ZERO,
-                    ended,
-                };
+                let served = Served { arrival: turn.arrival, start: begun, drawn: Nanos::ZERO, ended };
                 self.shared.ledger(self.thread).serve(&served);
             }
             begun = ended;
         }
         if begun > first {
             self.floor.write_batch();
-            self.shared
-                .ledger(self.thread)
-                .busy(now().saturating_sub(first));
+            self.shared.ledger(self.thread).busy(now().saturating_sub(first));
         }
     }
 }
@@ -261,16 +230,8 @@ pub(super) struct Door {
 }
 
 impl Door {
-    pub(super) fn new(
-        listener: TcpListener,
-        threads: Vec<(Sender<TcpStream>, Arc<Waker>)>,
-    ) -> Self {
-        Self {
-            listener,
-            threads,
-            next: 0,
-            stuck: false,
-        }
+    pub(super) fn new(listener: TcpListener, threads: Vec<(Sender<TcpStream>, Arc<Waker>)>) -> Self {
+        Self { listener, threads, next: 0, stuck: false }
     }
 
     fn deal(&mut self) {

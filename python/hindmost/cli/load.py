@@ -1,0 +1,42 @@
+"""``hindmost load``: one bare load instance, for those who bring their own procedure."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from hindmost import _engine
+from hindmost.errors import InstanceError, UsageError
+
+
+def load(
+    plan: Path,
+    *,
+    out: Annotated[Path, Parameter(help="Folder for the instance's files; made if absent.")] = Path("load-result"),
+) -> int:
+    """Run one bare load instance, decided by nobody but its plan.
+
+    Parameters
+    ----------
+    plan
+        An engine plan (schemas/plan.schema.json).
+    """
+    try:
+        text = plan.read_text(encoding="utf-8")
+        out.mkdir(parents=True, exist_ok=True)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{plan} cannot be read: {error}", hint=f"ls -l {plan}") from None
+    try:
+        result = json.loads(_engine.run_instance(text, str(out)))
+    except _engine.EngineError as error:
+        code, message = error.args
+        kind = UsageError if code == "plan" else InstanceError
+        raise kind(message, hint="see schemas/plan.schema.json" if code == "plan" else None) from None
+    result.pop("series")
+    print(json.dumps(result))
+    print(f"files: {out}", file=sys.stderr)
+    return 0

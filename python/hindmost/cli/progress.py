@@ -1,0 +1,93 @@
+"""Progress on standard error: one line that renews itself on a terminal, one line a run elsewhere.
+
+Kept far cheaper than a drawing library: it runs beside a measurement, and on a small host on the client's
+own processor.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TextIO
+
+from hindmost.experiment.figures import RunFigures
+from hindmost.fleet import Moment
+from hindmost.plan import MeasurePlan
+from hindmost.stats import Decision
+
+_PHASES = {
+    "start": "starting the server, connecting, storing keys",
+    "warm-up": "warming up",
+    "measure": "measuring",
+    "collect": "collecting",
+}
+
+
+class Progress:
+    """Tells a person how far a measurement is and what remains."""
+
+    def __init__(self, plan: MeasurePlan, *, quiet: bool, out: TextIO = sys.stderr) -> None:
+        self._plan = plan
+        self._quiet = quiet
+        self._out = out
+        self._live = out.isatty() and not quiet
+        self._number, self._least, self._most = 0, *plan.runs
+        self._decision: Decision | None = None
+        self._run_began = 0.0
+        self._run_seconds: list[float] = []
+
+    def run_begins(self, number: int, least: int, most: int) -> None:
+        """A run begins."""
+        self._number, self._least, self._most = number, least, most
+        self._run_began = time.monotonic()
+        self._line(f"{_PHASES['start']} ...")
+
+    def moment(self, moment: Moment) -> None:
+        """Where it stands."""
+        if not self._live:
+            return
+        if moment.phase == "measure":  # one line for all of it: drawing could disturb a client
+            seconds = self._plan.calibration_s + self._plan.duration_s
+            self._line(f"warm after {moment.elapsed_s:.1f} s; measuring in silence for {seconds:g} s")
+        else:
+            self._line(f"{_PHASES[moment.phase]}, {moment.elapsed_s:.0f} s, {moment.replies:,} replies")
+
+    def run_ended(self, figures: RunFigures, decision: Decision) -> None:
+        """A run is stored."""
+        self._run_seconds.append(time.monotonic() - self._run_began)
+        self._decision = decision
+        name = decision.widest
+        value = figures.values["latency"][name]
+        width = f", mean known to ±{decision.half_width:.1%}" if decision.half_width < 10 else ""
+        text = f"run {figures.number}: {name} {value:.4g} us{width}; {self._remaining()}"
+        self.say(text)
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        if not self._quiet:
+            self._clear()
+            print(text, file=self._out, flush=True)
+
+    def _remaining(self) -> str:
+        decision = self._decision
+        if decision is None or decision.stop:
+            return "enough"
+        each = sum(self._run_seconds) / len(self._run_seconds)
+        least = max(0, (decision.next_look or self._number) - self._number)
+        most = self._most - self._number
+        low, high = _span(least * each), _span(most * each)
+        return f"{low} to {high} left" if low != high else f"{high} left"
+
+    def _line(self, text: str) -> None:
+        if self._live:
+            head = f"run {self._number} of {self._least}..{self._most}: "
+            left = f"; {self._remaining()}" if self._decision else ""
+            print(f"\r\x1b[2K{head}{text}{left}", end="", file=self._out, flush=True)
+
+    def _clear(self) -> None:
+        if self._live:
+            print("\r\x1b[2K", end="", file=self._out)
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"

@@ -1,0 +1,52 @@
+"""``hindmost report``: the answer again, from what is stored."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from hindmost.errors import StudyError
+
+
+def report(
+    study: Path,
+    *,
+    json_: Annotated[bool, Parameter(name="--json", negative="", help="Print the result as JSON.")] = False,
+) -> int:
+    """Build the page and the table again from a study's stored runs.
+
+    Parameters
+    ----------
+    study
+        The study's folder.
+    """
+    from hindmost.store import Study
+
+    opened = Study.open(study)
+    if not opened.runs():
+        raise StudyError(f"{study} holds no finished run", hint=f"hindmost measure --resume {study}")
+    publish(opened, as_json=json_)
+    return 0
+
+
+def publish(study: object, *, as_json: bool, quiet: bool = False) -> dict[str, object]:
+    """Write ``result.json`` and ``report.html``, print the result, and return it."""
+    from hindmost.experiment import answer
+    from hindmost.report import render_page, render_terminal
+    from hindmost.store import Study
+
+    assert isinstance(study, Study)
+    result = answer(study)
+    study.write("result.json", json.dumps(result, allow_nan=False))
+    page = study.write("report.html", render_page(result))
+    if as_json:
+        print(json.dumps(result, allow_nan=False))
+    else:
+        print(render_terminal(result))
+    if not quiet:
+        print(f"page: {page}\nstudy: {study.folder}", file=sys.stderr)
+    return result

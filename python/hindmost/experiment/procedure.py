@@ -1,0 +1,226 @@
+"""The procedure (Treadmill III-B): restart the server, run all instances, repeat until certain enough."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from hindmost import _engine
+from hindmost.errors import InstanceError, TargetError
+from hindmost.experiment.answer import rule_of
+from hindmost.experiment.figures import RunFigures, Totals, run_figures
+from hindmost.fleet import LocalFleet, Moment
+from hindmost.plan import MeasurePlan
+from hindmost.stats import Decision
+from hindmost.store import Study, now_utc
+from hindmost.targets import Attached, Managed, ManagedServer, cpu_affinity, first_answering, local_owner
+
+SPARE_S = 30.0
+"""Patience beyond the load's own time, for the last replies and for writing files."""
+
+
+class Watcher(Protocol):
+    """Whoever wants to see how far it is."""
+
+    def run_begins(self, number: int, least: int, most: int) -> None:
+        """Run `number` begins."""
+
+    def moment(self, moment: Moment) -> None:
+        """Where the run stands."""
+
+    def run_ended(self, figures: RunFigures, decision: Decision) -> None:
+        """A run is stored; what was decided after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """The server of one run: where it listens and whom to watch."""
+
+    address: str
+    pid: int | None
+    document: dict[str, Any]
+    managed: ManagedServer | None
+
+
+class _CpuWatch:
+    """CPU time of the server and stolen time of its processors: read before and after the measurement.
+
+    Parameters
+    ----------
+    pid : int or None
+        The server's first process.
+    cpus : sequence of int
+        Its processors.
+    seconds : float
+        Length of the load between the two readings.
+    """
+
+    def __init__(self, pid: int | None, cpus: Sequence[int], seconds: float) -> None:
+        self._pid = pid
+        self._cpus = set(cpus)
+        self._seconds = seconds
+        self._readings: dict[str, tuple[int | None, int, int]] = {}
+
+    def look(self, moment: Moment) -> None:
+        """Take a reading when a phase begins that needs one."""
+        if moment.phase in ("measure", "collect") and moment.phase not in self._readings:
+            self._readings[moment.phase] = self._read()
+
+    def _read(self) -> tuple[int | None, int, int]:
+        used = None if self._pid is None else _engine.process_cpu_ns(self._pid)
+        mine = [one for one in json.loads(_engine.cpu_counters())["cpus"] if one["cpu"] in self._cpus]
+        whole = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+        return used, sum(one["steal"] for one in mine), sum(one[name] for one in mine for name in whole)
+
+    def shares(self) -> tuple[float | None, float | None]:
+        """CPUs' worth of time used by the server, and the share stolen; None where unknown."""
+        if len(self._readings) < 2:
+            return None, None
+        before, after = self._readings["measure"], self._readings["collect"]
+        used = None
+        if before[0] is not None and after[0] is not None:
+            used = max(0.0, (after[0] - before[0]) / 1e9 / self._seconds)
+        ticks = after[2] - before[2]
+        return used, ((after[1] - before[1]) / ticks if ticks > 0 else None)
+
+
+class Procedure:
+    """Measures a target into a study.
+
+    Parameters
+    ----------
+    study : Study
+        An open, locked study.
+    plan : MeasurePlan
+        What to do.
+    target : Attached or Managed
+        What `plan.target` means.
+    watcher : Watcher
+        Told how far it is.
+    """
+
+    def __init__(self, study: Study, plan: MeasurePlan, target: Attached | Managed, watcher: Watcher) -> None:
+        self.study = study
+        self.plan = plan
+        self.target = target
+        self.watcher = watcher
+        self.fleet = LocalFleet(plan.client_cpus)
+
+    def run(self) -> Decision:
+        """Make runs until the plan's rule says that it is enough; finished ones are never made again.
+
+        Raises
+        ------
+        TargetError
+            If the server cannot be started, reached, or dies.
+        InstanceError
+            If a load instance fails.
+        StudyError
+            If a run cannot be stored.
+        """
+        rule = rule_of(self.plan)
+        values: dict[str, list[float]] = {name: [] for name in self.plan.labels}
+
+        def look(figures: RunFigures) -> Decision:
+            for name, column in values.items():
+                column.append(figures.values["latency"][name])
+            return rule.decide(values)
+
+        decision = rule.decide(values)
+        for finished in self.study.runs():
+            decision = look(run_figures(finished, self.plan, Totals()))
+        number = len(self.study.runs())
+        while not decision.stop:
+            number += 1
+            self.watcher.run_begins(number, *self.plan.runs)
+            self._one(number)
+            figures = run_figures(self.study.runs()[-1], self.plan, Totals())
+            decision = look(figures)
+            self.watcher.run_ended(figures, decision)
+        return decision
+
+    def _one(self, number: int) -> None:
+        begun = time.monotonic()
+        measure_s = self.plan.calibration_s + self.plan.duration_s
+        with self.study.new_run(number) as (place, record):
+            record |= {"seed": self.plan.run_seed(number), "started": now_utc()}
+            with self._server(place) as server:
+                plans = [
+                    self.plan.engine_plan(number, index, self.target.protocol, server.address)
+                    for index in range(self.plan.clients)
+                ]
+                watch = _CpuWatch(server.pid, self.plan.server_cpus, measure_s)
+
+                def look(moment: Moment) -> None:
+                    watch.look(moment)
+                    self.watcher.moment(moment)
+
+                patience = self.plan.timeout_s + SPARE_S
+                try:
+                    self.fleet.run(plans, place, (measure_s, patience), look)
+                except InstanceError as error:
+                    raise _explained(error, server, number) from None
+            used, stolen = watch.shares()
+            record |= {
+                "seconds": time.monotonic() - begun,
+                "instances": self.plan.clients,
+                "target": server.document,
+                "server_cpu_share": used,
+                "server_steal_share": stolen,
+            }
+
+    @contextmanager
+    def _server(self, place: Path) -> Iterator[_Server]:
+        if isinstance(self.target, Attached):
+            yield self._attached(self.target)
+            return
+        with ManagedServer(self.target.spec, cpus=self.plan.server_cpus, log=place / "server.log") as server:
+            document = {
+                "name": self.target.name,
+                "protocol": self.target.protocol,
+                "address": server.address,
+                "managed": True,
+                "command": list(server.command),
+                "cpus": list(self.plan.server_cpus),
+                "server_version": server.server_version,
+            }
+            yield _Server(server.address, server.pid, document, server)
+
+    def _attached(self, target: Attached) -> _Server:
+        address, version = first_answering(target.addresses, target.protocol, path=target.path)
+        pid = local_owner(address)
+        document = {
+            "name": target.name,
+            "protocol": target.protocol,
+            "address": address,
+            "managed": False,
+            "command": None,
+            "cpus": list(cpu_affinity(pid)) if pid is not None else None,
+            "server_version": version,
+        }
+        return _Server(address, pid, document, None)
+
+
+def _explained(error: InstanceError, server: _Server, number: int) -> Exception:
+    """An instance's failure, with what is known of the server."""
+    managed = server.managed
+    if managed is None or error.code not in ("server_gone", "connect", "closing", "preload"):
+        return InstanceError(f"run {number}: {error.message}", hint=error.hint)
+    report = None
+    for _ in range(20):  # its death may reach us a moment after its connections' end
+        report = managed.exit_report()
+        if report is not None:
+            break
+        time.sleep(0.05)
+    if report is None:
+        return InstanceError(f"run {number}: {error.message}", hint=error.hint)
+    log = f"\nits last words:\n  {report.log.strip()[-1000:]}" if report.log.strip() else ""
+    return TargetError(
+        f"run {number}: {server.document['name']} {report.describe()} in mid-run ({error.message}){log}",
+        hint="start it by hand to see why; finished runs are kept",
+    )

@@ -1,0 +1,96 @@
+"""What a stored run holds: distributions by instance, kind and section, read from its files."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from hindmost import _engine
+from hindmost._engine import Histogram
+from hindmost.errors import StudyError
+from hindmost.store import RunRecord
+
+What = Literal["latency", "service", "slip"]
+WHATS: tuple[What, ...] = ("latency", "service", "slip")
+
+
+def merged(histograms: Iterable[Histogram]) -> Histogram:
+    """Merge histograms, without loss."""
+    whole = Histogram()
+    for one in histograms:
+        whole.merge(one)
+    return whole
+
+
+def microseconds(histogram: Histogram, level: float | None) -> float:
+    """Read a quantile (or the mean, for None) in microseconds; inf when infinitely late or empty."""
+    nanoseconds = histogram.mean if level is None else histogram.quantile(level)
+    return math.inf if nanoseconds is None else nanoseconds / 1e3
+
+
+@dataclass
+class InstanceReading:
+    """One instance of one run."""
+
+    result: dict[str, Any]
+    latency_sections: dict[str, list[Histogram]] = field(default_factory=dict)
+    by_kind: dict[tuple[What, str], Histogram] = field(default_factory=dict)
+    outstanding: Histogram = field(default_factory=Histogram)
+
+    def whole(self, what: What) -> Histogram:
+        """All kinds together."""
+        return self._wholes[what]
+
+    @cached_property
+    def _wholes(self) -> dict[What, Histogram]:
+        return {w: merged(h for (x, _), h in self.by_kind.items() if x == w) for w in WHATS}
+
+    def sections(self, how_many: int) -> list[Histogram]:
+        """Latency over the measurement, cut into `how_many` equal spans (or fewer, of whole sections)."""
+        kinds = list(self.latency_sections.values())
+        finest = [merged(kind[i] for kind in kinds) for i in range(len(kinds[0]))] if kinds else []
+        each = max(1, math.ceil(len(finest) / max(1, how_many)))
+        return [merged(finest[i : i + each]) for i in range(0, len(finest) - each + 1, each)]
+
+
+def read_instances(run: RunRecord) -> list[InstanceReading]:
+    """Read the files of a run's instances.
+
+    Raises
+    ------
+    StudyError
+        If one is missing or damaged.
+    """
+    instances = []
+    for index in range(run.record["instances"]):
+        try:
+            result = json.loads((run.folder / f"instance-{index}.json").read_text(encoding="utf-8"))
+            intervals = _engine.read_hlog(str(run.folder / f"instance-{index}.hlog"))
+        except (OSError, ValueError, _engine.EngineError) as error:
+            why = error.args[1] if isinstance(error, _engine.EngineError) else error
+            raise StudyError(
+                f"run {run.number} of the study cannot be read: {why}",
+                hint=f"move {run.folder} away and report again",
+            ) from None
+        instances.append(_instance(result, intervals))
+    return instances
+
+
+def _instance(
+    result: dict[str, Any], intervals: list[tuple[str | None, float, float, Histogram]]
+) -> InstanceReading:
+    reading = InstanceReading(result)
+    for tag, _, _, histogram in intervals:
+        what, _, kind = (tag or "").partition("/")
+        if what == "latency":
+            reading.latency_sections.setdefault(kind, []).append(histogram)
+            reading.by_kind.setdefault(("latency", kind), Histogram()).merge(histogram)
+        elif what in WHATS:
+            reading.by_kind[what, kind] = histogram
+        elif what == "outstanding":
+            reading.outstanding = histogram
+    return reading

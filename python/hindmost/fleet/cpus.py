@@ -1,0 +1,86 @@
+"""Which processors the server and each load instance get.
+
+The rule: the server's processors are its own; every instance gets one of the rest; two instances never spin
+on one processor. Where there are more instances than processors, they sleep between due times instead,
+and the verdict says what that costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hindmost.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Allotment:
+    """Who runs where.
+
+    ``server``: processors of the server (empty: not bound). ``clients``: one tuple an instance.
+    ``shared``: some processor serves two instances. ``beside_server``: instances share the server's.
+    """
+
+    server: tuple[int, ...]
+    clients: tuple[tuple[int, ...], ...]
+    shared: bool
+    beside_server: bool
+
+    @property
+    def pacing(self) -> str:
+        """``spin`` where every instance has a processor of its own, else ``sleep``."""
+        return "sleep" if self.shared or self.beside_server else "spin"
+
+
+def allot(
+    cpus: Sequence[int],
+    *,
+    clients: int | None = None,
+    server: Sequence[int] | None = None,
+    client_cpus: Sequence[int] | None = None,
+    threads: int = 1,
+) -> Allotment:
+    """Share out the processors that this process may use.
+
+    Parameters
+    ----------
+    cpus : sequence of int
+        All processors at hand.
+    clients : int, optional
+        How many instances; default: as many as there are processors left for them.
+    server : sequence of int, optional
+        Processors of the server; default: the first half. Empty: the server is elsewhere.
+    client_cpus : sequence of int, optional
+        Processors of the instances; default: all that the server does not have.
+    threads : int, optional
+        Worker threads of each instance, one processor each.
+
+    Raises
+    ------
+    UsageError
+        If a named processor is not at hand.
+
+    Examples
+    --------
+    >>> allot([0, 1])
+    Allotment(server=(0,), clients=((1,),), shared=False, beside_server=False)
+    >>> allot([0, 1], clients=4).pacing
+    'sleep'
+    """
+    at_hand = sorted(set(cpus))
+    for name, named in (("server", server), ("client", client_cpus)):
+        if named and (missing := sorted(set(named) - set(at_hand))):
+            raise UsageError(
+                f"{name} CPU {missing[0]} is not at hand; this process may use {at_hand}",
+                hint=f"--{name}-cpus {at_hand[-1]}",
+            )
+    if server is None:
+        server = at_hand[: len(at_hand) // 2] or at_hand
+    rest = list(client_cpus) if client_cpus else [cpu for cpu in at_hand if cpu not in set(server)]
+    beside = not rest or bool(set(rest) & set(server))
+    rest = rest or list(server) or at_hand
+    count = clients or max(1, len(rest) // threads)
+    wanted = count * threads
+    places = [rest[i % len(rest)] for i in range(wanted)]
+    each = tuple(tuple(places[i * threads : (i + 1) * threads]) for i in range(count))
+    return Allotment(tuple(server), each, wanted > len(rest), beside)

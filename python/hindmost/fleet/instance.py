@@ -1,0 +1,112 @@
+"""One load instance as a child process: its words, its end, and that it never outlives us."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_PATIENCE_S = 3.0
+
+
+class Instance:
+    """A running ``python -m hindmost.agent instance``.
+
+    Parameters
+    ----------
+    index : int
+        Which instance.
+    plan : str
+        Its engine plan.
+    place : Path
+        Folder for its files.
+    cpus : sequence of int
+        Where all its threads may run; its workers are pinned within.
+    """
+
+    def __init__(self, index: int, plan: str, place: Path, cpus: Sequence[int]) -> None:
+        self.index = index
+        self.failure: tuple[str, str] | None = None
+        self._heard = b""
+        self._errors = place / f"instance-{index}.err"
+        path = place / f"plan-{index}.json"
+        path.write_text(plan, encoding="utf-8")
+        with self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "hindmost.agent", "instance", str(path), str(place)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,  # the terminal's Ctrl-C is ours to pass on
+            )
+        if cpus:
+            with contextlib.suppress(OSError):  # gone already: its exit tells why
+                os.sched_setaffinity(self._process.pid, cpus)
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    def fileno(self) -> int:
+        """What to wait on for its words."""
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def tell(self, command: dict[str, Any]) -> None:
+        """Send a command; an instance that is gone is noticed when it is listened to."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(command).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def hear(self) -> list[dict[str, Any]]:
+        """All events that are there; call it when `fileno` is readable. Its end is the event ``ended``."""
+        got = os.read(self.fileno(), 1 << 16)
+        self._heard += got
+        *lines, self._heard = self._heard.split(b"\n")
+        events = []
+        for line in lines:
+            with contextlib.suppress(ValueError):
+                events.append(json.loads(line))
+        for event in events:
+            if event.get("event") == "failed":
+                self.failure = (event["code"], event["message"])
+        if not got:
+            events.append({"event": "ended"})
+        return events
+
+    def exit_status(self) -> int:
+        """Wait for its end; 0 is a good one."""
+        try:
+            return self._process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.stop()
+            return self._process.wait()
+
+    def last_words(self) -> str:
+        """What it wrote to standard error."""
+        try:
+            return self._errors.read_text(errors="replace").strip()[-2000:]
+        except OSError:
+            return ""
+
+    def stop(self) -> None:
+        """End it: its input closes, which it takes as an order; a deaf one is killed."""
+        for stream in (self._process.stdin,):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        try:
+            self._process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()

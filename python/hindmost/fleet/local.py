@@ -1,0 +1,185 @@
+"""Instances on this machine: started together, warm together, measuring together, ended together.
+
+::
+
+    we         start ─────────────── go ──────────────────── measure ──────────────── collect
+    instance         connect, load ▸ ready   warm up ▸ warm          calibrate, measure ▸ done
+
+No instance measures before all are warm, and all measure over the same time of one clock.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from hindmost import _engine
+from hindmost.errors import InstanceError
+from hindmost.fleet.instance import Instance
+
+AHEAD_NS = 100_000_000
+"""Orders name a moment this far ahead, so that every instance has heard them in time (it listens ten
+times a second, and at once when something comes)."""
+PREPARE_S = 120.0
+"""Longest time for connecting and storing the keys."""
+
+_HINTS = {
+    "connect": "is the server running and reachable from here? try: hindmost doctor",
+    "server_gone": "see server.log in the study's folder, and the server's own log",
+    "garbage": "is this port the protocol that TARGET names? memcached://, redis:// or http://",
+    "closing": "let the server keep connections open (nginx: keepalive_requests)",
+    "preload": "give the server more memory, or the workload fewer keys or smaller values",
+    "pin": "hindmost doctor lists the CPUs that this process may use; see --client-cpus",
+    "write": "df -h and ls -ld on the study's folder",
+    "panicked": "this is a bug of Hindmost: please report it with the study's manifest.json",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Where a run stands: its phase, seconds since its load began, requests answered so far."""
+
+    phase: Literal["start", "warm-up", "measure", "collect"]
+    elapsed_s: float
+    replies: int
+
+
+class LocalFleet:
+    """Runs instances on this machine.
+
+    Parameters
+    ----------
+    cpus : sequence of sequence of int
+        Processors of each instance.
+    """
+
+    def __init__(self, cpus: Sequence[Sequence[int]]) -> None:
+        self.cpus = cpus
+
+    def run(
+        self,
+        plans: Sequence[str],
+        place: Path,
+        phases_s: tuple[float, float],
+        watch: Callable[[Moment], None] = lambda _: None,
+    ) -> list[dict[str, Any]]:
+        """Run one instance a plan, to the end.
+
+        Parameters
+        ----------
+        plans : sequence of str
+            Engine plans.
+        place : Path
+            Folder for the instances' files.
+        phases_s : (float, float)
+            Seconds from the order to measure until the load ends, and the patience beyond that.
+        watch : callable, optional
+            Told where the run stands: about once a second until the measurement begins, then once, and
+            once more when it is over. In between nothing here wakes up: it could disturb a client.
+
+        Returns
+        -------
+        list of dict
+            The instances' results (``hindmost.instance/1``).
+
+        Raises
+        ------
+        InstanceError
+            If one failed; then all are stopped.
+        """
+        with _started(plans, place, self.cpus) as instances, selectors.DefaultSelector() as selector:
+            for one in instances:
+                selector.register(one, selectors.EVENT_READ)
+            self._follow(instances, selector, phases_s, watch)
+            results = [_result(one, place) for one in instances]
+        for index in range(len(plans)):
+            (place / f"plan-{index}.json").unlink(missing_ok=True)
+            (place / f"instance-{index}.err").unlink(missing_ok=True)
+        return results
+
+    def _follow(
+        self,
+        instances: Sequence[Instance],
+        selector: selectors.BaseSelector,
+        phases_s: tuple[float, float],
+        watch: Callable[[Moment], None],
+    ) -> None:
+        said: dict[str, set[int]] = {name: set() for name in ("ready", "warm", "done", "ended")}
+        replies: dict[int, int] = {}
+        phase: Literal["start", "warm-up", "measure", "collect"] = "start"
+        begun = time.monotonic()
+        deadline = begun + PREPARE_S
+        everyone = len(instances)
+        while len(said["ended"]) < everyone:
+            if time.monotonic() > deadline:
+                late = sorted({one.index for one in instances} - said["ended"])
+                raise InstanceError(
+                    f"instance {late[0]} is stuck in phase `{phase}` after {time.monotonic() - begun:.0f} s",
+                    hint="hindmost doctor shows whether this host is overloaded",
+                )
+            for key, _ in selector.select(timeout=max(0.0, deadline - time.monotonic())):
+                one: Instance = key.fileobj  # type: ignore[assignment]
+                for event in one.hear():
+                    name = event["event"]
+                    said.setdefault(name, set()).add(one.index)
+                    replies[one.index] = event.get("replies", replies.get(one.index, 0))
+                    if name == "ended":
+                        selector.unregister(one)
+                        if one.failure or one.exit_status() != 0:
+                            raise _failure(one)
+            if phase == "start" and len(said["ready"]) == everyone:
+                phase, begun = "warm-up", time.monotonic()
+                deadline = begun + 86_400.0  # the warm-up has its own bound, in the plan
+                _order(instances, "go", "start_ns")
+            elif phase == "warm-up" and len(said["warm"]) == everyone:
+                phase = "measure"
+                deadline = time.monotonic() + phases_s[0] + phases_s[1]
+                _order(instances, "measure", "from_ns")
+            elif phase == "measure" and len(said["done"]) == everyone:
+                phase = "collect"
+            watch(Moment(phase, time.monotonic() - begun, sum(replies.values())))
+
+
+def _order(instances: Sequence[Instance], command: str, moment: str) -> None:
+    at = _engine.monotonic_ns() + AHEAD_NS
+    for one in instances:
+        one.tell({command: {moment: at}})
+
+
+@contextmanager
+def _started(plans: Sequence[str], place: Path, cpus: Sequence[Sequence[int]]) -> Iterator[list[Instance]]:
+    instances: list[Instance] = []
+    try:
+        for index, plan in enumerate(plans):
+            instances.append(Instance(index, plan, place, cpus[index] if index < len(cpus) else ()))
+        yield instances
+    finally:
+        for one in instances:
+            one.stop()
+
+
+def _failure(one: Instance) -> InstanceError:
+    if one.failure:
+        code, message = one.failure
+        error = InstanceError(message, hint=_HINTS.get(code))
+        error.code = code
+        return error
+    words = one.last_words()
+    status = one.exit_status()
+    how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
+    return InstanceError(f"load instance {one.index} (pid {one.pid}) {how}" + (f":\n{words}" if words else ""))
+
+
+def _result(one: Instance, place: Path) -> dict[str, Any]:
+    path = place / f"instance-{one.index}.json"
+    try:
+        result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InstanceError(f"the result of instance {one.index} cannot be read: {error}") from None
+    return result

@@ -1,0 +1,106 @@
+"""The measure plan: everything that decides what a study does, checked, in one record.
+
+It is stored in the study's manifest, so that a resumed study goes on as it began, and turned into one
+engine plan for each instance of each run.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from hindmost import _engine
+from hindmost.errors import UsageError
+from hindmost.plan.units import label
+
+WARMUP_LEAST_S, WARMUP_MOST_S = 2.0, 15.0
+"""``--warmup auto``: MSER-5 needs twenty windows of 100 ms at least; a server that is not steady after a
+quarter of a minute is reported instead of waited for."""
+
+
+class MeasurePlan(BaseModel):
+    """What ``hindmost measure`` was asked to do, all defaults filled in."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: str
+    loop: Literal["open", "closed"] = "open"
+    rate_per_s: float | None = 10_000.0
+    arrivals: Literal["exponential", "deterministic"] = "exponential"
+    clients: int = 1
+    threads: int = Field(default=1, description="worker threads of each instance")
+    connections: int = Field(default=16, description="of all instances together")
+    client_cpus: tuple[tuple[int, ...], ...] = ((),)
+    server_cpus: tuple[int, ...] = ()
+    pacing: Literal["spin", "sleep"] = "spin"
+    runs: tuple[int, int] = (10, 30)
+    precision: float = 0.05
+    duration_s: float = 10.0
+    warmup: Literal["auto"] | float = "auto"
+    calibration_s: float = 0.5
+    timeout_s: float = 2.0
+    quantiles: tuple[float, ...] = (0.5, 0.95, 0.99, 0.999)
+    aggregate: Literal["mean", "median"] = "mean"
+    seed: int = 1
+    samples: int = 20_000
+    worst: int = 1_000
+    workload: dict[str, Any] = {"kind": "key-value"}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the asked quantiles."""
+        return tuple(label(q) for q in self.quantiles)
+
+    def engine_plan(self, run: int, index: int, protocol: str, address: str) -> str:
+        """One instance's plan for one run, as the engine's JSON.
+
+        Parameters
+        ----------
+        run : int
+            Counted from 1; decides the seed.
+        index : int
+            Which instance.
+
+        Raises
+        ------
+        UsageError
+            If the engine refuses it; names field and value.
+        """
+        share, rest = divmod(self.connections, self.clients)
+        cpus = self.client_cpus[index] if index < len(self.client_cpus) else ()
+        threads = [{"cpu": cpus[i % len(cpus)]} if cpus else {} for i in range(self.threads)]
+        load: dict[str, Any] = {"loop": self.loop, "arrivals": self.arrivals}
+        if self.rate_per_s is not None:
+            load["rate_per_s"] = self.rate_per_s
+        warmup: dict[str, Any] = (
+            {"auto": {"min_s": WARMUP_LEAST_S, "max_s": WARMUP_MOST_S}}
+            if self.warmup == "auto"
+            else {"fixed": {"seconds": self.warmup}}
+        )
+        plan = {
+            "schema": "hindmost.plan/1",
+            "seed": self.run_seed(run),
+            "instance": {"index": index, "of": self.clients},
+            "target": {"protocol": protocol, "address": address},
+            "load": load,
+            "connections": max(share + (index < rest), 1),
+            "threads": threads,
+            "pacing": self.pacing,
+            "workload": self.workload,
+            "preload": protocol != "http" and index == 0,
+            "phases": {"warmup": warmup, "calibration_s": self.calibration_s, "measure_s": self.duration_s},
+            "timeout_s": self.timeout_s,
+            "keep": {"samples": -(-self.samples // self.clients), "worst": self.worst},
+        }
+        try:
+            return _engine.check_plan(json.dumps(plan, allow_nan=False))
+        except _engine.EngineError as error:
+            raise UsageError(str(error.args[1]), hint="hindmost measure --help") from None
+        except ValueError as error:
+            raise UsageError(f"the plan holds a number that is none: {error}") from None
+
+    def run_seed(self, run: int) -> int:
+        """Seed of run `run` (from 1): the same study seed gives the same streams, run by run."""
+        return self.seed + run - 1

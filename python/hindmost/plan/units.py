@@ -1,0 +1,138 @@
+"""How people write rates, times, shares and thresholds; everything unreadable is a `UsageError`."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from hindmost.errors import UsageError
+
+_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf)\s*([a-zµ%]*)\s*(?:/s)?\s*", re.IGNORECASE)
+_RATES = {"": 1.0, "k": 1e3, "m": 1e6}
+_TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+HIGHEST_RATE = 1e8
+"""Requests a second; more is a typing error (the engine refuses it, too)."""
+LONGEST_S = 86_400.0
+"""A day; a longer phase is a typing error."""
+
+
+def _split(text: str, what: str, units: dict[str, float], example: str) -> float:
+    match = _NUMBER.fullmatch(text)
+    if match is None or match[2].lower() not in units:
+        raise UsageError(f"{what} {text!r} cannot be read", hint=f"write it like {example}")
+    return float(match[1]) * units[match[2].lower()]
+
+
+def parse_rate(text: str) -> float:
+    """Read a rate in requests a second.
+
+    >>> parse_rate("50k"), parse_rate("1200"), parse_rate("1.5M")
+    (50000.0, 1200.0, 1500000.0)
+    """
+    rate = _split(text, "rate", _RATES, "50k, 1200 or 1.5M (requests a second)")
+    if not (math.isfinite(rate) and 0 < rate <= HIGHEST_RATE):
+        raise UsageError(
+            f"rate {text!r} is not between 0 and {HIGHEST_RATE:.0e} requests a second",
+            hint="write it like 50k, 1200 or 1.5M",
+        )
+    return rate
+
+
+def parse_duration(text: str, what: str = "duration", least_s: float = 0.0) -> float:
+    """Read a time in seconds.
+
+    >>> parse_duration("10s"), parse_duration("500ms"), parse_duration("2m")
+    (10.0, 0.5, 120.0)
+    """
+    seconds = _split(text, what, _TIMES, "10s, 500ms or 2m")
+    if not (math.isfinite(seconds) and least_s <= seconds <= LONGEST_S):
+        raise UsageError(
+            f"{what} {text!r} is not between {least_s:g} s and a day", hint="write it like 10s, 500ms or 2m"
+        )
+    return seconds
+
+
+def parse_percent(text: str, what: str = "precision") -> float:
+    """Read a share; returns a fraction of 1.
+
+    >>> parse_percent("5%"), parse_percent("0.05")
+    (0.05, 0.05)
+    """
+    share = _split(text, what, {"": 1.0, "%": 0.01}, "5% or 0.05")
+    if not 0.0 < share < 1.0:
+        raise UsageError(f"{what} {text!r} is not between 0 and 100 %", hint="write it like 5%")
+    return share
+
+
+def parse_runs(text: str) -> tuple[int, int]:
+    """Read how many runs, at least and at most.
+
+    >>> parse_runs("10..30"), parse_runs("5")
+    ((10, 30), (5, 5))
+    """
+    match = re.fullmatch(r"\s*(\d{1,6})\s*(?:(?:\.\.|-)\s*(\d{1,6}))?\s*", text)
+    if match is None:
+        raise UsageError(f"runs {text!r} cannot be read", hint="write it like 10..30, or 5 for just five")
+    least, most = int(match[1]), int(match[2] or match[1])
+    if not 1 <= least <= most:
+        raise UsageError(f"runs {text!r}: at least 1, and the first number not above the second", hint="10..30")
+    return least, most
+
+
+def parse_quantiles(text: str) -> tuple[float, ...]:
+    """Read percentiles; returns sorted levels in (0, 1).
+
+    >>> parse_quantiles("50,95,99,99.9")
+    (0.5, 0.95, 0.99, 0.999)
+    """
+    levels = set()
+    for part in text.split(","):
+        try:
+            percent = float(part.strip().removeprefix("p"))
+        except ValueError:
+            raise UsageError(f"percentile {part!r} cannot be read", hint="write them like 50,95,99,99.9") from None
+        if not 0.0 < percent < 100.0:
+            raise UsageError(f"percentile {part!r} is not between 0 and 100", hint="write them like 50,95,99,99.9")
+        levels.add(round(percent / 100.0, 12))
+    return tuple(sorted(levels))
+
+
+def label(level: float) -> str:
+    """Name a quantile by its percentile.
+
+    >>> label(0.5), label(0.999)
+    ('p50', 'p99.9')
+    """
+    return f"p{round(100.0 * level, 10):.12g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A limit on a latency figure: ``name`` below ``limit_us`` microseconds, as ``text`` says."""
+
+    text: str
+    name: str
+    limit_us: float
+
+    @property
+    def level(self) -> float | None:
+        """The quantile's level; None for the mean."""
+        return None if self.name == "mean" else round(float(self.name[1:]) / 100.0, 12)
+
+
+def parse_threshold(text: str) -> Threshold:
+    """Read a ``--require``.
+
+    >>> parse_threshold("p99<500us").limit_us
+    500.0
+    """
+    match = re.fullmatch(r"\s*(mean|p\d{1,2}(?:\.\d+)?)\s*<=?\s*(.+)", text)
+    if match is None:
+        raise UsageError(f"threshold {text!r} cannot be read", hint="write it like 'p99<500us' or 'mean<1ms'")
+    limit_s = parse_duration(match[2], "threshold")
+    if limit_s <= 0.0:
+        raise UsageError(f"threshold {text!r} cannot be met: latencies are above 0", hint="'p99<500us'")
+    name = "mean" if match[1] == "mean" else label(float(match[1][1:]) / 100.0)
+    return Threshold(text.strip(), name, limit_s * 1e6)

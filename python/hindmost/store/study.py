@@ -1,0 +1,195 @@
+"""A study folder::
+
+    STUDY/manifest.json      what was asked, on which host, with which versions and seeds (hindmost.study/1)
+    STUDY/runs/0001/         one run: run.json, instance-K.json, instance-K.hlog, samples-K.parquet,
+                             worst-K.parquet, server.log
+    STUDY/result.json        the answer (hindmost.measure/1)
+    STUDY/report.html        the page
+
+Every file and every run folder is written under a hidden name, synced, and renamed: it is whole or absent,
+whatever happens in between. ``runs`` are numbered without gaps, and a resumed study goes on after the last.
+
+History of the format: ``hindmost.study/1`` (0.1.0), the first.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import StudyError, UsageError
+
+SCHEMA = "hindmost.study/1"
+RUN_SCHEMA = "hindmost.run/1"
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One finished run: its number, its folder, and what ``run.json`` says."""
+
+    number: int
+    folder: Path
+    record: dict[str, Any]
+
+
+def now_utc() -> str:
+    """The present moment, ISO 8601 in UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Study:
+    """An open study folder. One process at a time works in it; any number may read.
+
+    Parameters
+    ----------
+    folder : Path
+        The study's folder.
+    manifest : dict
+        Its manifest.
+    """
+
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+        self.folder = folder
+        self.manifest = manifest
+
+    @classmethod
+    def create(cls, folder: Path, manifest: dict[str, Any]) -> Study:
+        """Make a new study.
+
+        Raises
+        ------
+        UsageError
+            If the folder is not empty.
+        StudyError
+            If it cannot be written.
+        """
+        if (folder / "manifest.json").exists():
+            raise UsageError(
+                f"{folder} already holds a study", hint=f"go on with it: hindmost measure --resume {folder}"
+            )
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UsageError(f"{folder} exists and is not an empty folder", hint="choose another --out")
+        study = cls(folder, {"schema": SCHEMA, **manifest})
+        with _telling(folder):
+            (folder / "runs").mkdir(parents=True, exist_ok=True)
+            study.write("manifest.json", json.dumps(study.manifest, indent=1))
+        return study
+
+    @classmethod
+    def open(cls, folder: Path) -> Study:
+        """Open an existing study.
+
+        Raises
+        ------
+        StudyError
+            If there is none, or one of another format.
+        """
+        path = folder / "manifest.json"
+        try:
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise StudyError(f"{folder} holds no study: it has no manifest.json", hint=f"ls {folder}") from None
+        except (OSError, ValueError) as error:
+            raise StudyError(f"{path} cannot be read: {error}", hint=f"head -c 200 {path}") from None
+        if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+            found = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
+            raise StudyError(f"{folder} is a study of format {found!r}; this version reads {SCHEMA!r}")
+        return cls(folder, manifest)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other writers out, and sweep away what a killed one left half done."""
+        with _telling(self.folder), (self.folder / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise StudyError(
+                    f"another hindmost is at work in {self.folder}", hint="wait for it, or choose another --out"
+                ) from None
+            for left in self.folder.glob("runs/.part-*"):
+                shutil.rmtree(left, ignore_errors=True)
+            yield
+
+    def runs(self) -> list[RunRecord]:
+        """All finished runs, in order."""
+        found = []
+        for folder in sorted(self.folder.glob("runs/[0-9]*")):
+            try:
+                record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+            except (OSError, ValueError) as error:
+                raise StudyError(
+                    f"run {folder.name} cannot be read: {error}", hint=f"move {folder} away and report again"
+                ) from None
+            found.append(RunRecord(int(folder.name), folder, record))
+        return found
+
+    @contextmanager
+    def new_run(self, number: int) -> Iterator[tuple[Path, dict[str, Any]]]:
+        """A hidden folder and an empty record for run `number`; kept only when the block ends well."""
+        part = self.folder / "runs" / f".part-{number:04d}"
+        with _telling(self.folder):
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir(parents=True)
+            record: dict[str, Any] = {"schema": RUN_SCHEMA, "run": number}
+            try:
+                yield part, record
+                _write(part / "run.json", json.dumps(record))
+                part.rename(self.folder / "runs" / f"{number:04d}")
+                _sync_folder(self.folder / "runs")
+            except BaseException:
+                shutil.rmtree(part, ignore_errors=True)
+                raise
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file of the study, whole or not at all."""
+        with _telling(self.folder):
+            return _write(self.folder / name, text)
+
+
+def _write(path: Path, text: str) -> Path:
+    part = path.with_name(f".part-{path.name}")
+    try:
+        with part.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _telling(folder: Path) -> Iterator[None]:
+    """Say what a failed write means, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        hints = {
+            errno.ENOSPC: f"make room (df -h {folder}), then hindmost measure --resume {folder}",
+            errno.EROFS: "choose another --out",
+            errno.EACCES: f"choose another --out, or ls -ld {folder}",
+        }
+        where = error.filename or folder
+        raise StudyError(
+            f"{where} cannot be written: {error.strerror}; finished runs are kept",
+            hint=hints.get(error.errno or 0, f"ls -ld {folder}"),
+        ) from error
