@@ -1,0 +1,81 @@
+# What people type. `make demo` and `make test` set up all they need; a second call takes what is there.
+# The work is done by the scripts in setup/; this file knows only what depends on what.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+RUN := setup/run
+ENGINE := Cargo.toml Cargo.lock rust-toolchain.toml pyproject.toml \
+          $(shell find crates \( -name '*.rs' -o -name Cargo.toml \) -not -path '*/tests/*' -not -path '*/benches/*')
+
+# A virtual environment that was moved or copied acts on its old place: then it is made anew.
+ifneq ($(wildcard .venv),)
+ifeq ($(shell grep -sF '$(CURDIR)/.venv' .venv/bin/activate),)
+$(shell rm -rf .venv .stamps)
+endif
+endif
+
+.PHONY: help demo test nightly bench lint format setup clean
+
+help: ## What can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: .stamps/engine ## Measure a real memcached in about a minute and a half; leaves demo-study/report.html
+	@setup/system.sh want memcached
+	@setup/demo.sh
+
+test: .stamps/engine .stamps/dev ## All tests but the slow ring
+	@setup/system.sh want memcached redis-server nginx
+	@setup/test.sh
+
+nightly: .stamps/engine .stamps/dev ## The slow ring: coverage simulations, soaks
+	@setup/system.sh want memcached redis-server nginx
+	@$(RUN) python -m pytest -m nightly
+
+bench: .stamps/engine ## Our own cost and precision on this machine: some ten minutes of a quiet host
+	@setup/system.sh want memcached
+	@$(RUN) cargo run --release --locked --quiet -p hindmost-histogram --example record_cost
+	@$(RUN) python benches/engine.py
+
+lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be said
+	@$(RUN) ruff check .
+	@$(RUN) mypy
+	@$(RUN) cargo fmt --check
+	@$(RUN) cargo clippy --workspace --all-targets --locked -- -D warnings
+
+format: .stamps/dev ## Let rustfmt and ruff set the code
+	@$(RUN) cargo fmt
+	@$(RUN) ruff check --fix --quiet .
+
+setup: .stamps/engine .stamps/dev ## Only set up: .venv with the engine and the developers' tools
+
+clean: ## Remove all that was built or made here, the demo's study too
+	rm -rf .venv .stamps target demo-study .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -f python/hindmost/_engine*.so
+	find python tests benches -name __pycache__ -prune -exec rm -rf {} +
+
+# --- what depends on what -------------------------------------------------------------------------------
+
+.stamps/system: setup/system.sh setup/lib.sh
+	@setup/system.sh need
+	@touch $@
+
+# .venv/bin/python is a link to the system's Python: where that went away, the link no longer counts.
+.venv/bin/python: | .stamps/system
+	@setup/venv.sh requirements.lock
+	@mkdir -p .stamps && touch .stamps/runtime
+
+.stamps/runtime: requirements.lock .venv/bin/python | .stamps/system
+	@[ $@ -nt requirements.lock ] || setup/venv.sh requirements.lock
+	@touch $@
+
+.stamps/dev: requirements-dev.lock .stamps/runtime
+	@setup/venv.sh requirements-dev.lock
+	@touch $@
+
+.stamps/engine: $(ENGINE) .stamps/runtime
+	@setup/engine.sh
+	@touch $@

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Renews the lock files from what pyproject.toml asks for: setup/lock.sh
+# Plain name==version lines, so that they hold wherever packages come from. Read the difference, run
+# `make test`, then commit.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+read -r python _ < <(find_python venv)
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+
+# freeze NAME REQUIREMENT...: what pip chooses for them, one pin a line.
+freeze() {
+  local name=$1
+  shift
+  "$python" -m venv "$place/$name"
+  "$place/$name/bin/pip" install --quiet --disable-pip-version-check "$@"
+  "$place/$name/bin/pip" freeze --exclude pip --exclude setuptools --all | grep '==' | sort -f
+}
+
+# wanted GROUP: the requirements of pyproject.toml, one a line.
+wanted() {
+  "$python" - "$1" <<'PYTHON'
+import sys, tomllib
+with open("pyproject.toml", "rb") as file:
+    document = tomllib.load(file)
+if sys.argv[1] == "runtime":
+    print(*document["build-system"]["requires"], *document["project"]["dependencies"], sep="\n")
+else:
+    print(*document["dependency-groups"][sys.argv[1]], sep="\n")
+PYTHON
+}
+
+cd "$ROOT"
+mapfile -t runtime < <(wanted runtime)
+mapfile -t dev < <(wanted dev)
+{
+  echo "# What builds and runs Hindmost, pinned. Made by setup/lock.sh."
+  freeze runtime "${runtime[@]}"
+} >"$place/requirements.lock"
+{
+  echo "# What tests and checks it, beside requirements.lock, pinned. Made by setup/lock.sh."
+  freeze dev -c "$place/requirements.lock" "${dev[@]}" | grep -vxFf "$place/requirements.lock"
+} >"$place/requirements-dev.lock"
+mv "$place"/*.lock "$ROOT/"

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# What comes from the system, not from a language's own registry:
+#
+#   setup/system.sh need    a C linker, Python, Rust; without them nothing goes
+#   setup/system.sh want memcached redis-server nginx ...
+#                           servers to measure; without one the demo and the tests say what they skip
+#
+# What is missing is installed where we are root and the system has apt; otherwise one line says what to run.
+# Nothing is ever removed or replaced (--no-remove).
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: *//p' | sed 's/^[0-9]*://; s/(none)//'; }
+
+# Debian packages that bring a Rust which is new enough, or nothing. Debian's newest stable names them
+# cargo and rustc; older releases keep a newer pair for their browsers (-web), Ubuntu numbers them.
+rust_packages() {
+  local newest
+  newest=$(apt-cache pkgnames cargo-1. 2>/dev/null | grep -E '^cargo-1\.[0-9]+$' | sort -V | tail -n 1 || true)
+  for pair in "cargo rustc" "cargo-web rustc-web" "${newest:-cargo-} ${newest/#cargo/rustc}"; do
+    local version
+    version=$(candidate "${pair#* }")
+    if [ -n "$version" ] && at_least "${version%%[!0-9.]*}" "$RUST_LEAST"; then
+      echo "$pair"
+      return
+    fi
+  done
+  if [ -n "$(candidate rustup)" ]; then echo rustup; fi
+}
+
+as_root() { [ "$(id -u)" = 0 ]; }
+
+updated=no
+update() {
+  [ "$updated" = yes ] && return
+  updated=yes
+  as_root || return 0
+  say "asking the package manager what it has"
+  apt-get update -qq >/dev/null 2>&1 || say "apt-get update failed; going on with the lists at hand"
+}
+
+install() {
+  DEBIAN_FRONTEND=noninteractive quietly "installing $*" \
+    apt-get install -y -qq --no-remove --no-install-recommends "$@"
+}
+
+need() {
+  local packages=() python
+  have cc || packages+=(gcc libc6-dev)
+  if ! find_python venv >/dev/null; then
+    if python=$(find_python); then
+      packages+=("python${python#* }-venv")
+    else
+      packages+=(python3 python3-venv)
+    fi
+  fi
+  if find_rust >/dev/null && [ ${#packages[@]} = 0 ]; then return; fi
+  have apt-get || die "this needs cc, Python >= $PYTHON_LEAST with venv, and Rust >= $RUST_LEAST; install them"
+  update
+  if ! find_rust >/dev/null; then
+    local rust
+    rust=$(rust_packages)
+    if have rustup; then
+      die "rustup is here, but its Rust is older than $RUST_LEAST" "rustup update stable"
+    elif [ -n "$rust" ]; then
+      read -ra rust <<<"$rust"
+      packages+=("${rust[@]}")
+    else
+      die "no Rust >= $RUST_LEAST is here, and the package manager has none; install it with rustup, then make again"
+    fi
+  fi
+  as_root || die "missing: ${packages[*]}" "sudo apt-get update && sudo apt-get install -y ${packages[*]}"
+  install "${packages[@]}"
+  case " ${packages[*]} " in *" rustup "*) quietly "installing Rust with rustup" rustup default stable ;; esac
+  find_rust >/dev/null || die "what was installed is older than Rust $RUST_LEAST" "rustup update stable"
+  find_python venv >/dev/null || die "no Python >= $PYTHON_LEAST with venv could be installed"
+}
+
+want() {
+  local missing=() server
+  for server in "$@"; do have "$server" || missing+=("$server"); done
+  if [ ${#missing[@]} = 0 ]; then return; fi
+  if ! have apt-get || ! as_root; then
+    say "not here: ${missing[*]}; to have them: sudo apt-get update && sudo apt-get install -y ${missing[*]}"
+    return
+  fi
+  update
+  for server in "${missing[@]}"; do
+    (install "$server") || say "going on without $server"
+  done
+}
+
+mkdir -p "$STAMPS"
+case ${1:-} in
+need) need ;;
+want) shift && want "$@" ;;
+*) die "usage: setup/system.sh need | want SERVER..." ;;
+esac
