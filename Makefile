@@ -37,7 +37,7 @@ nightly: .stamps/engine .stamps/dev ## The slow ring: coverage simulations, soak
 
 bench: .stamps/engine ## Our own cost and precision on this machine: some ten minutes of a quiet host
 	@setup/system.sh want memcached
-	@$(RUN) cargo run --release --locked --quiet -p hindmost-histogram --example record_cost
+	@$(RUN) cargo bench --locked --quiet -p hindmost-histogram --bench record
 	@$(RUN) python benches/engine.py
 
 lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be said

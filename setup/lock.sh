@@ -32,7 +32,7 @@ PYTHON
 
 cd "$ROOT"
 mapfile -t runtime < <(wanted runtime)
-mapfile -t dev < <(wanted dev)
+mapfile -t dev < <(wanted developers)
 {
   echo "# What builds and runs Hindmost, pinned. Made by setup/lock.sh."
   freeze runtime "${runtime[@]}"

@@ -1,0 +1,67 @@
+//! What recording one value costs, beside the `hdrhistogram` crate with the same bins:
+//! `cargo bench -p hindmost-histogram --bench record`. Read the ratio; nanoseconds are this machine's.
+#![allow(clippy::print_stdout, reason = "a benchmark is there to print")]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use hindmost_histogram::Histogram;
+
+const VALUES: usize = 1 << 16;
+const PASSES: usize = 64;
+const ROUNDS: usize = 9;
+
+/// Latencies as a server gives them: some 30 us, now and then ten or a hundred times as much. The
+/// generator is a plain linear congruence: it need not be good, only the same each time.
+fn latencies() -> Vec<u64> {
+    let mut state = 1u64;
+    let mut draw = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let scale = |draw: u64| if draw % 100 < 98 { 1 } else { 10 + draw % 90 };
+    (0..VALUES).map(|_| (20_000 + draw() % 20_000) * scale(draw())).collect()
+}
+
+/// Nanoseconds a value.
+fn cost(values: &[u64], mut record: impl FnMut(u64)) -> f64 {
+    let began = Instant::now();
+    for _ in 0..PASSES {
+        for &value in values {
+            record(black_box(value));
+        }
+    }
+    began.elapsed().as_nanos() as f64 / (PASSES * values.len()) as f64
+}
+
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+fn main() {
+    let values = latencies();
+    let mut ours = Histogram::new();
+    ours.prefault();
+    let mut theirs = hdrhistogram::Histogram::<u64>::new_with_bounds(1, u64::MAX / 2, 3).unwrap();
+    let (mut our_cost, mut their_cost, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let one = cost(&values, |value| ours.record(value));
+        let other = cost(&values, |value| theirs.record(value).unwrap());
+        our_cost.push(one);
+        their_cost.push(other);
+        ratios.push(other / one);
+    }
+    assert_eq!(ours.count(), theirs.len());
+    let (our_cost, their_cost, ratios) = (sorted(our_cost), sorted(their_cost), sorted(ratios));
+    let middle = ROUNDS / 2;
+    println!("record one value, median of {ROUNDS} alternating rounds [least, most]");
+    println!("  hindmost-histogram   {:>6.2} ns", our_cost[middle]);
+    println!(
+        "  hdrhistogram crate   {:>6.2} ns   {:.2} times as much [{:.2}, {:.2}]",
+        their_cost[middle],
+        ratios[middle],
+        ratios[0],
+        ratios[ROUNDS - 1]
+    );
+}
