@@ -11,7 +11,7 @@ import numpy as np
 from hindmost import __version__
 from hindmost.experiment import pictures, verdict
 from hindmost.experiment.figures import RunFigures, Totals, Values, run_figures
-from hindmost.experiment.readings import WHATS, microseconds
+from hindmost.experiment.readings import WHATS, microseconds, plan_of
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import label
 from hindmost.stats import (
@@ -50,7 +50,7 @@ def answer(study: Study) -> dict[str, Any]:
     dict
         A document ``hindmost.measure/1``; latencies in microseconds, null where infinite.
     """
-    plan = MeasurePlan.model_validate(study.manifest["plan"])
+    plan = plan_of(study)
     totals = Totals()
     runs = [run_figures(run, plan, totals) for run in study.runs()]
     target = runs[-1].record["target"]

@@ -9,12 +9,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from pydantic import ValidationError
+
 from hindmost import _engine
 from hindmost._engine import Histogram
 from hindmost.errors import StudyError
-from hindmost.store import RunRecord
+from hindmost.plan import MeasurePlan
+from hindmost.store import RunRecord, Study
 
 What = Literal["latency", "service", "slip"]
+INSTANCE_SCHEMA = "hindmost.instance/1"
 WHATS: tuple[What, ...] = ("latency", "service", "slip")
 
 
@@ -57,6 +61,25 @@ class InstanceReading:
         return [merged(finest[i : i + each]) for i in range(0, len(finest) - each + 1, each)]
 
 
+def plan_of(study: Study) -> MeasurePlan:
+    """The plan that a study was made with.
+
+    Raises
+    ------
+    StudyError
+        If its manifest holds none that can be read.
+    """
+    try:
+        return MeasurePlan.model_validate(study.manifest["plan"])
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        path = study.folder / "manifest.json"
+        raise StudyError(
+            f"{path} holds no plan: {where}: {first['msg']}", hint=f"head -c 2000 {path}"
+        ) from None
+
+
 def read_instances(run: RunRecord) -> list[InstanceReading]:
     """Read the files of a run's instances.
 
@@ -69,6 +92,8 @@ def read_instances(run: RunRecord) -> list[InstanceReading]:
     for index in range(run.record["instances"]):
         try:
             result = json.loads((run.folder / f"instance-{index}.json").read_text(encoding="utf-8"))
+            if not (isinstance(result, dict) and result.get("schema") == INSTANCE_SCHEMA):
+                raise ValueError(f"instance-{index}.json is not a whole {INSTANCE_SCHEMA}")
             intervals = _engine.read_hlog(str(run.folder / f"instance-{index}.hlog"))
         except (OSError, ValueError, _engine.EngineError) as error:
             why = error.args[1] if isinstance(error, _engine.EngineError) else error

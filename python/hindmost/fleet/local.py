@@ -34,7 +34,8 @@ _HINTS = {
     "server_gone": "see server.log in the study's folder, and the server's own log",
     "garbage": "is this port the protocol that TARGET names? memcached://, redis:// or http://",
     "closing": "let the server keep connections open (nginx: keepalive_requests)",
-    "preload": "give the server more memory, or the workload fewer keys or smaller values",
+    "preload": "does the server have room for all keys (else fewer keys or smaller values in --workload),"
+    " and is it the protocol that TARGET names?",
     "pin": "hindmost doctor lists the CPUs that this process may use; see --client-cpus",
     "write": "df -h and ls -ld on the study's folder",
     "panicked": "this is a bug of Hindmost: please report it with the study's manifest.json",

@@ -99,7 +99,9 @@ class MeasurePlan(BaseModel):
         except _engine.EngineError as error:
             raise UsageError(str(error.args[1]), hint="hindmost measure --help") from None
         except ValueError as error:
-            raise UsageError(f"the plan holds a number that is none: {error}") from None
+            raise UsageError(
+                f"the plan holds a number that is none: {error}", hint="see the file given with --workload"
+            ) from None
 
     def run_seed(self, run: int) -> int:
         """Seed of run `run` (from 1): the same study seed gives the same streams, run by run."""

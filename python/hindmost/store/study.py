@@ -79,9 +79,9 @@ class Study:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(f"{folder} exists and is not an empty folder", hint="choose another --out")
         study = cls(folder, {"schema": SCHEMA, **manifest})
-        with _telling(folder):
+        with _telling(folder, new=True):
             (folder / "runs").mkdir(parents=True, exist_ok=True)
-            study.write("manifest.json", json.dumps(study.manifest, indent=1))
+            _write(folder / "manifest.json", json.dumps(study.manifest, indent=1))
         return study
 
     @classmethod
@@ -97,12 +97,21 @@ class Study:
         try:
             manifest = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise StudyError(f"{folder} holds no study: it has no manifest.json", hint=f"ls {folder}") from None
+            raise StudyError(
+                f"{folder} holds no study: it has no manifest.json", hint=f"ls {folder}"
+            ) from None
         except (OSError, ValueError) as error:
             raise StudyError(f"{path} cannot be read: {error}", hint=f"head -c 200 {path}") from None
         if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
             found = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
-            raise StudyError(f"{folder} is a study of format {found!r}; this version reads {SCHEMA!r}")
+            raise StudyError(
+                f"{folder} is a study of format {found!r}; this version reads {SCHEMA!r}",
+                hint="read it with the version of Hindmost that wrote it",
+            )
+        if missing := [name for name in ("plan", "host") if not isinstance(manifest.get(name), dict)]:
+            raise StudyError(
+                f"{path} is not whole: it lacks {' and '.join(missing)}", hint=f"head -c 200 {path}"
+            )
         return cls(folder, manifest)
 
     @contextmanager
@@ -113,7 +122,8 @@ class Study:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise StudyError(
-                    f"another hindmost is at work in {self.folder}", hint="wait for it, or choose another --out"
+                    f"another hindmost is at work in {self.folder}",
+                    hint="wait for it, or choose another --out",
                 ) from None
             for left in self.folder.glob("runs/.part-*"):
                 shutil.rmtree(left, ignore_errors=True)
@@ -125,6 +135,10 @@ class Study:
         for folder in sorted(self.folder.glob("runs/[0-9]*")):
             try:
                 record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+                if not (
+                    isinstance(record, dict) and record.get("schema") == RUN_SCHEMA and "target" in record
+                ):
+                    raise ValueError(f"its run.json is not a whole {RUN_SCHEMA}")
             except (OSError, ValueError) as error:
                 raise StudyError(
                     f"run {folder.name} cannot be read: {error}", hint=f"move {folder} away and report again"
@@ -178,18 +192,21 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _telling(folder: Path) -> Iterator[None]:
-    """Say what a failed write means, and what to do."""
+def _telling(folder: Path, *, new: bool = False) -> Iterator[None]:
+    """Say what a failed write means, and what to do; a `new` study holds nothing yet that could be kept."""
     try:
         yield
     except OSError as error:
+        again = "repeat, or choose another --out" if new else f"hindmost measure --resume {folder}"
         hints = {
-            errno.ENOSPC: f"make room (df -h {folder}), then hindmost measure --resume {folder}",
+            errno.ENOSPC: f"make room (df -h {folder}), then {again}",
+            errno.EDQUOT: f"make room (quota -s), then {again}",
+            errno.ENOTDIR: "choose another --out",
             errno.EROFS: "choose another --out",
             errno.EACCES: f"choose another --out, or ls -ld {folder}",
         }
         where = error.filename or folder
         raise StudyError(
-            f"{where} cannot be written: {error.strerror}; finished runs are kept",
+            f"{where} cannot be written: {error.strerror}" + ("" if new else "; finished runs are kept"),
             hint=hints.get(error.errno or 0, f"ls -ld {folder}"),
         ) from error

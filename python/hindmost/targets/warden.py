@@ -213,7 +213,8 @@ class Warden:
 
     def _send(self, line: str) -> None:
         assert self._guard.stdin is not None
-        with contextlib.suppress(OSError):  # the guard is gone: the reports say so
+        # OSError: the guard is gone, the reports say so. ValueError: a second Ctrl-C found it stopped.
+        with contextlib.suppress(OSError, ValueError):
             self._guard.stdin.write(line.encode() + b"\n")
             self._guard.stdin.flush()
 
