@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from hindmost import _engine
@@ -25,16 +26,14 @@ def main(argv: list[str]) -> int:
         case ["instance", plan, place]:
             # Ctrl-C reaches the whole terminal group; the controller decides what it means.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            work = _instance
-            arguments = (plan, place)
+            work = partial(_instance, plan, place)
         case ["synth", config]:
-            work = _synth
-            arguments = (config,)
+            work = partial(_synth, config)
         case _:
             print("usage: python -m hindmost.agent instance PLAN.json PLACE | synth CONFIG", file=sys.stderr)
             return 2
     try:
-        work(*arguments)
+        work()
     except _engine.EngineError as error:
         code, message = error.args
         print(json.dumps({"event": "failed", "code": code, "message": message}), flush=True)

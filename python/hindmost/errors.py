@@ -1,6 +1,7 @@
 """One tree of errors; each knows its exit code, and says what to do next.
 
-The message says what happened, with numbers, and why it matters; ``hint`` is a command or a change that helps.
+The message says what happened, with numbers, and why it matters; ``hint`` is a command or a change that
+helps.
 Exit codes are those of DESIGN section 6.
 """
 
@@ -63,7 +64,7 @@ class Inconclusive(HindmostError):
 
 
 class HostUnfit(HindmostError):
-    """This host cannot do what was asked (exit 5)."""
+    """The host cannot do what was asked (exit 5)."""
 
     exit_code = 5
 

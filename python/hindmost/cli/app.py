@@ -11,33 +11,73 @@ from types import FrameType
 import cyclopts
 
 from hindmost import __version__
+from hindmost.cli.help import PlainHelp
+from hindmost.cli.usage import explained
 from hindmost.errors import HindmostError, Interrupted
+
+EXITS = """\
+Exit codes: 0 done; 1 error; 2 usage; 3 a --require limit is crossed;
+4 inconclusive; 5 host unfit; 6 invalid measurement; 130 interrupted.
+"""
 
 app = cyclopts.App(
     name="hindmost",
-    help="A laboratory for tail latency: measures how slow the slowest requests of a server are, and how sure that is.",
+    help="A laboratory for tail latency: measures how slow the slowest requests of a server are, and how sure"
+    " that is.",
     version=__version__,
     help_format="plaintext",
-    help_epilogue="Exit codes: 0 done; 1 error; 2 usage; 3 a --require threshold is crossed; 4 inconclusive; "
-    "5 host unfit for what was asked; 6 invalid measurement; 130 interrupted.",
+    help_formatter=PlainHelp(),
+    help_epilogue=EXITS,
+    suppress_keyboard_interrupt=False,
 )
-app.command("hindmost.cli.measure:measure", help="Measure a server's tail latency, end to end.")
-app.command("hindmost.cli.doctor:doctor", help="List what on this host will distort a measurement.")
-app.command("hindmost.cli.report:report", help="Build the page and the table again from a study's stored runs.")
-app.command("hindmost.cli.load:load", help="Run one bare load instance from an engine plan.")
+VERBS = {
+    "measure": "Measure a server's tail latency, end to end.",
+    "doctor": "List what on this host will distort a measurement.",
+    "report": "Build the page and the table again from a study's stored runs.",
+    "load": "Run one bare load instance from an engine plan.",
+}
+USAGE = {
+    "measure": "TARGET [OPTIONS]",
+    "doctor": "[OPTIONS]",
+    "report": "STUDY [OPTIONS]",
+    "load": "PLAN.json [OPTIONS]",
+}
+EXAMPLES = {
+    "measure": """\
+Examples:
+  hindmost measure memcached --rate 20k
+  hindmost measure memcached://10.0.0.7:11211 --rate 50k --clients 4 --runs 5
+  hindmost measure nginx --rate 2k --require 'p99<5ms' --json
+
+""",
+}
+for place, (verb, purpose) in enumerate(VERBS.items()):
+    app.command(
+        f"hindmost.cli.{verb}:{verb}",
+        help=purpose,
+        usage=f"hindmost {verb} {USAGE[verb]}",
+        help_epilogue=EXAMPLES.get(verb, "") + EXITS,
+        sort_key=place,
+    )
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+ENDS = (signal.SIGTERM, signal.SIGHUP)
+"""Asked to end from outside: like Ctrl-C, everything is put away first."""
+
+
+def run(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code and raises nothing."""
-    signal.signal(signal.SIGTERM, _terminated)
+    for number in ENDS:
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup(1) has had SIGHUP ignored, and it stays so
+            signal.signal(number, _terminated)
     try:
         code = app(argv, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return int(code or 0)
     except cyclopts.CycloptsError as error:
-        return _usage(error)
+        return _tell(explained(error, VERBS))
     except KeyboardInterrupt:
-        return _tell(Interrupted("interrupted"))
+        return _tell(Interrupted("interrupted", hint="run the command again"))
     except HindmostError as error:
         return _tell(error)
     except BrokenPipeError:  # whoever read our output has had enough
@@ -46,17 +86,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
-    raise Interrupted(f"ended by {signal.Signals(number).name}")
-
-
-def _usage(error: cyclopts.CycloptsError) -> int:
-    verb = " ".join(error.command_chain or ())
-    text = str(error).strip().splitlines()
-    message = " ".join(line.strip(" │╭╰─╮╯") for line in text).strip()
-    return _tell(HindmostError(message, hint=f"hindmost {verb} --help".replace("  ", " "), exit_code=2))
+    raise Interrupted(f"ended by {signal.Signals(number).name}", hint="run the command again")
 
 
 def _tell(error: HindmostError) -> int:
+    if error.exit_code == Interrupted.exit_code:  # it is put away; impatience must not spoil the exit code
+        for number in (signal.SIGINT, *ENDS):
+            signal.signal(number, signal.SIG_IGN)
     print(f"error: {error.message}", file=sys.stderr)
     if error.hint:
         print(f"hint: {error.hint}", file=sys.stderr)

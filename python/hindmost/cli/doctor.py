@@ -1,20 +1,19 @@
-"""``hindmost doctor``: is this host fit to measure, and what would it distort?"""
+"""``hindmost doctor``: whether this host is fit to measure, and what it would distort."""
 
 from __future__ import annotations
 
 import json
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from hindmost import _engine
+from hindmost.cli.options import OUTPUT, Json, option
 from hindmost.errors import UsageError
 
 
 def doctor(
     *,
-    spin: Annotated[str, Parameter(help="How long to spin for the noise floor.")] = "1s",
-    json_: Annotated[bool, Parameter(name="--json", negative="", help="Print facts and findings as JSON.")] = False,
+    spin: Annotated[str, option(OUTPUT, "TIME", "How long to spin for the noise floor.")] = "1s",
+    json_: Json = False,
 ) -> int:
     """List what on this host will distort a measurement, each marked fine, mind or unfit.
 

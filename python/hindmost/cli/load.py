@@ -7,24 +7,19 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from hindmost import _engine
+from hindmost.cli.options import OUTPUT, TARGET, option
 from hindmost.errors import InstanceError, UsageError
 
 
 def load(
-    plan: Path,
+    plan: Annotated[Path, option(TARGET, None, "An engine plan (schemas/plan.schema.json).")],
     *,
-    out: Annotated[Path, Parameter(help="Folder for the instance's files; made if absent.")] = Path("load-result"),
+    out: Annotated[Path, option(OUTPUT, "FOLDER", "Folder for the instance's files; made if absent.")] = Path(
+        "load-result"
+    ),
 ) -> int:
-    """Run one bare load instance, decided by nobody but its plan.
-
-    Parameters
-    ----------
-    plan
-        An engine plan (schemas/plan.schema.json).
-    """
+    """Run one bare load instance, decided by nobody but its plan."""
     try:
         text = plan.read_text(encoding="utf-8")
         out.mkdir(parents=True, exist_ok=True)

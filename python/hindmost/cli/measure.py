@@ -1,4 +1,4 @@
-"""``hindmost measure``: how slow is the tail, and how sure are we?"""
+"""``hindmost measure``: how slow the tail is, and how sure we are."""
 
 from __future__ import annotations
 
@@ -11,6 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from hindmost.cli.options import (
+    CLIENTS,
+    LOAD,
+    OUTPUT,
+    PROCEDURE,
+    TARGET,
+    Json,
+    option,
+    switch,
+    whole,
+)
 from hindmost.errors import HindmostError, Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -18,50 +29,100 @@ if TYPE_CHECKING:
     from hindmost.store import Study
     from hindmost.targets import Attached, Managed
 
-EXITS = {"valid": 0, "inconclusive": 4, "invalid": 6}
+TARGET_HELP = (
+    "A running server (memcached://HOST:PORT, redis://HOST:PORT, http://HOST:PORT/PATH), a preset that is"
+    " started and restarted (memcached, redis, nginx, synth), or a target file (TOML)."
+)
 SPIN_S = 0.3
 """Spin for the noise floor before a study: short, and long enough to see a host that is busy."""
 
 
 def measure(
-    target: str | None = None,
+    target: Annotated[str | None, option(TARGET, None, TARGET_HELP)] = None,
     *,
-    rate: Annotated[str | None, Parameter(help="Requests a second of all clients together, like 50k. [default: 10k]")] = None,
-    workload: Annotated[Path | None, Parameter(help="JSON file with mix, sizes and popularity.")] = None,
-    clients: Annotated[int | None, Parameter(help="Load instances. [default: one for each processor left for clients]")] = None,
-    threads: Annotated[int, Parameter(help="Worker threads of each instance.")] = 1,
-    connections: Annotated[int, Parameter(help="Connections of all instances together.")] = 16,
-    runs: Annotated[str | None, Parameter(help="Runs at least and at most, like 10..30, or 5. [default: 10..30]")] = None,
-    precision: Annotated[str | None, Parameter(help="Half-width of the interval, of the value, at which to stop. [default: 5%]")] = None,
-    duration: Annotated[str, Parameter(help="Length of the measurement in each run.")] = "10s",
-    warmup: Annotated[str, Parameter(help="Length of the warm-up, or auto: until steady.")] = "auto",
-    quantiles: Annotated[str, Parameter(help="Percentiles to report.")] = "50,95,99,99.9",
-    arrivals: Annotated[Literal["exponential", "deterministic"], Parameter(help="Law of the gaps between requests.")] = "exponential",
-    pacing: Annotated[Literal["auto", "spin", "sleep"], Parameter(help="How clients wait; auto spins where each has a processor.")] = "auto",
-    closed: Annotated[bool, Parameter(negative="", help="Closed loop, to see its bias; with no --rate, flat out.")] = False,
-    aggregate: Annotated[Literal["mean", "median"], Parameter(help="How instances' quantiles make a run's.")] = "mean",
-    timeout: Annotated[str, Parameter(help="A request without reply for so long is infinitely late.")] = "2s",
-    server_cpus: Annotated[str | None, Parameter(help="Processors of a managed server, like 0 or 0-3.")] = None,
-    client_cpus: Annotated[str | None, Parameter(help="Processors of the clients.")] = None,
-    seed: Annotated[int, Parameter(help="Same seed, same requests.")] = 1,
-    samples: Annotated[int, Parameter(help="Single requests kept of each run, beside the worst 1,000.")] = 20_000,
-    out: Annotated[Path | None, Parameter(help="Study folder. [default: hindmost-TARGET-TIME]")] = None,
-    resume: Annotated[Path | None, Parameter(help="Go on with this study; only --runs and --precision may change.")] = None,
-    require: Annotated[list[str], Parameter(negative="", help="Fail with exit code 3 unless so, like 'p99<500us'.")] = [],  # noqa: B006
-    json_: Annotated[bool, Parameter(name="--json", negative="", help="Print the result as JSON.")] = False,
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="No progress.")] = False,
+    server_cpus: Annotated[
+        str | None, option(TARGET, "CPUS", "Processors of a server that is started here, like 0 or 0-3.")
+    ] = None,
+    rate: Annotated[
+        str | None,
+        option(LOAD, "RATE", "Requests a second of all clients together, like 50k. [default: 10k]"),
+    ] = None,
+    workload: Annotated[
+        Path | None,
+        option(
+            LOAD, "FILE", "JSON file with mix, sizes and popularity. [default: 90 % get, 200-byte values]"
+        ),
+    ] = None,
+    arrivals: Annotated[
+        Literal["exponential", "deterministic"], option(LOAD, "LAW", "Law of the gaps between requests.")
+    ] = "exponential",
+    closed: Annotated[
+        bool, switch(LOAD, "Closed loop, to see its bias; without --rate as fast as it goes.")
+    ] = False,
+    timeout: Annotated[
+        str, option(LOAD, "TIME", "A request without reply for so long counts as infinitely late.")
+    ] = "2s",
+    seed: Annotated[int, whole(LOAD, "Same seed, same requests.")] = 1,
+    clients: Annotated[
+        int | None, whole(CLIENTS, "Load instances. [default: one for each processor left for clients]")
+    ] = None,
+    threads: Annotated[int, whole(CLIENTS, "Worker threads of each instance.")] = 1,
+    connections: Annotated[int, whole(CLIENTS, "Connections of all instances together.")] = 16,
+    client_cpus: Annotated[
+        str | None, option(CLIENTS, "CPUS", "Processors of the clients. [default: all but the server's]")
+    ] = None,
+    pacing: Annotated[
+        Literal["auto", "spin", "sleep"],
+        option(CLIENTS, "HOW", "How clients wait; auto spins where each has a processor of its own."),
+    ] = "auto",
+    runs: Annotated[
+        str | None,
+        option(PROCEDURE, "MIN..MAX", "Runs at least and at most, or just 5. [default: 10..30]"),
+    ] = None,
+    precision: Annotated[
+        str | None,
+        option(
+            PROCEDURE,
+            "SHARE",
+            "Stop when each percentile's interval is within this share of its value. [default: 5%]",
+        ),
+    ] = None,
+    duration: Annotated[str, option(PROCEDURE, "TIME", "Length of the measurement in each run.")] = "10s",
+    warmup: Annotated[
+        str, option(PROCEDURE, "TIME", "Length of the warm-up, or auto: until steady.")
+    ] = "auto",
+    quantiles: Annotated[str, option(PROCEDURE, "LIST", "Percentiles to report.")] = "50,95,99,99.9",
+    aggregate: Annotated[
+        Literal["mean", "median"],
+        option(PROCEDURE, "HOW", "How the percentiles of a run's instances make the run's."),
+    ] = "mean",
+    resume: Annotated[
+        Path | None,
+        option(PROCEDURE, "STUDY", "Go on with this study; only --runs and --precision may change."),
+    ] = None,
+    out: Annotated[
+        Path | None, option(OUTPUT, "STUDY", "Folder of the study. [default: hindmost-TARGET-TIME]")
+    ] = None,
+    samples: Annotated[
+        int, whole(OUTPUT, "Single requests kept of each run, beside the worst 1000.")
+    ] = 20_000,
+    require: Annotated[
+        tuple[str, ...],
+        Parameter(
+            group=OUTPUT,
+            metavar="LIMIT",
+            negative="",
+            help="Exit with 3 unless this holds, like 'p99<500us'; may be repeated.",
+        ),
+    ] = (),
+    json_: Json = False,
+    quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
 ) -> int:
     """Measure a server's tail latency with the whole Treadmill procedure.
 
     Open-loop load from several light clients; warm-up, calibration, measurement; runs against a freshly
     started server until the interval of every percentile is narrow enough; a verdict on whether the figures
     can be believed.
-
-    Parameters
-    ----------
-    target
-        A running server (memcached://HOST:PORT, redis://HOST:PORT, http://HOST:PORT/PATH), a preset that is
-        started and restarted (memcached, redis, nginx, synth), or a target file (TOML).
     """
     from hindmost.plan import parse_percent, parse_runs, parse_threshold
 
@@ -73,11 +134,16 @@ def measure(
         changes["precision"] = parse_percent(precision)
     if resume is not None:
         if target is not None or out is not None:
-            raise UsageError("--resume takes its target and folder from the study", hint=f"hindmost measure --resume {resume}")
+            raise UsageError(
+                "--resume takes its target and folder from the study",
+                hint=f"hindmost measure --resume {resume}",
+            )
         study, plan = _reopen(resume, changes)
     else:
         if target is None:
-            raise UsageError("no target is named", hint="hindmost measure memcached, or hindmost measure --help")
+            raise UsageError(
+                "no target is named", hint="hindmost measure memcached, or hindmost measure --help"
+            )
         plan = _plan(locals() | changes)
         study = None
     for threshold in thresholds:
@@ -102,11 +168,20 @@ def _plan(asked: dict[str, Any]) -> MeasurePlan:
         try:
             return parse_cpus(asked[name])
         except ValueError as error:
-            raise UsageError(f"--{name.replace('_', '-')} {asked[name]!r}: {error}", hint="write it like 0-3,5") from None
+            raise UsageError(
+                f"--{name.replace('_', '-')} {asked[name]!r}: {error}", hint="write it like 0-3,5"
+            ) from None
 
-    for name, least, most in (("clients", 1, 1024), ("threads", 1, 256), ("connections", 1, 100_000), ("samples", 0, 10_000_000)):
+    for name, least, most in (
+        ("clients", 1, 1024),
+        ("threads", 1, 256),
+        ("connections", 1, 100_000),
+        ("samples", 0, 10_000_000),
+    ):
         if asked[name] is not None and not least <= asked[name] <= most:
-            raise UsageError(f"--{name} {asked[name]} is not between {least} and {most}", hint="hindmost measure --help")
+            raise UsageError(
+                f"--{name} {asked[name]} is not between {least} and {most}", hint="hindmost measure --help"
+            )
     if not 0 <= asked["seed"] < 2**63:
         raise UsageError(f"--seed {asked['seed']} is not between 0 and 2^63", hint="--seed 1")
     closed, rate = asked["closed"], asked["rate"]
@@ -114,7 +189,9 @@ def _plan(asked: dict[str, Any]) -> MeasurePlan:
     if asked["workload"] is not None:
         workload = load_workload(asked["workload"])
     else:
-        workload = {"kind": "http", "paths": [target.path]} if target.protocol == "http" else {"kind": "key-value"}
+        workload = (
+            {"kind": "http", "paths": [target.path]} if target.protocol == "http" else {"kind": "key-value"}
+        )
     server = cpus("server_cpus")
     if target.managed and server is None and target.spec.cpus:
         server = list(target.spec.cpus)
@@ -157,7 +234,9 @@ def _plan(asked: dict[str, Any]) -> MeasurePlan:
             hint="--pacing auto, or fewer --clients",
         )
     plan.engine_plan(1, 0, target.protocol, "127.0.0.1:1")  # the engine's own checks, before anything starts
-    return plan.model_copy(update={"workload": json.loads(plan.engine_plan(1, 0, target.protocol, "127.0.0.1:1"))["workload"]})
+    return plan.model_copy(
+        update={"workload": json.loads(plan.engine_plan(1, 0, target.protocol, "127.0.0.1:1"))["workload"]}
+    )
 
 
 def _cpus_of_attached(target: Attached) -> list[int]:
@@ -173,11 +252,11 @@ def _cpus_of_attached(target: Attached) -> list[int]:
 
 
 def _reopen(folder: Path, changes: dict[str, Any]) -> tuple[Study, MeasurePlan]:
-    from hindmost.plan import MeasurePlan
+    from hindmost.experiment.readings import plan_of
     from hindmost.store import Study
 
     study = Study.open(folder)
-    plan = MeasurePlan.model_validate(study.manifest["plan"]).model_copy(update=changes)
+    plan = plan_of(study).model_copy(update=changes)
     study.manifest["plan"] = plan.model_dump(mode="json")
     return study, plan
 
@@ -193,6 +272,7 @@ def _measure(
 ) -> int:
     from hindmost.cli.progress import Progress
     from hindmost.cli.report import publish
+    from hindmost.cli.require import exit_code
     from hindmost.experiment import Procedure
     from hindmost.targets import parse_target
 
@@ -217,14 +297,17 @@ def _measure(
     except (KeyboardInterrupt, Interrupted) as stop:
         kept = len(study.runs())
         raise Interrupted(
-            f"{stop or 'interrupted'}; {kept} finished run(s) are kept in {study.folder}",
+            f"{str(stop) or 'interrupted'}; {kept} finished run(s) are kept in {study.folder}",
             hint=f"hindmost measure --resume {study.folder}",
         ) from None
     except HindmostError as error:
         if study.runs():
-            print(f"{len(study.runs())} finished run(s) are kept: hindmost measure --resume {study.folder}", file=sys.stderr)
+            print(
+                f"{len(study.runs())} finished run(s) are kept: hindmost measure --resume {study.folder}",
+                file=sys.stderr,
+            )
         raise error
-    return _exit_code(result, thresholds)
+    return exit_code(result, thresholds, study.folder)
 
 
 def _greet(target: Attached) -> None:
@@ -238,7 +321,10 @@ def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None) 
     from hindmost import __version__, _engine
     from hindmost.store import Study, now_utc
 
-    safe = "".join(c if c.isalnum() or c in "-." else "-" for c in Path(target.name).stem).strip("-.") or "target"
+    safe = (
+        "".join(c if c.isalnum() or c in "-." else "-" for c in Path(target.name).stem).strip("-.")
+        or "target"
+    )
     folder = out or Path(f"hindmost-{safe}-{datetime.now():%Y%m%d-%H%M%S}")
     host = json.loads(_engine.doctor("/", SPIN_S))
     host.pop("noise", None)
@@ -259,29 +345,3 @@ def _step_aside(plan: MeasurePlan) -> None:
     server = set(plan.server_cpus)
     rest = (mine - server - clients) or (mine - server) or mine
     os.sched_setaffinity(0, rest)
-
-
-def _exit_code(result: dict[str, Any], thresholds: list[Threshold]) -> int:
-    code = EXITS[result["verdict"]]
-    if code == EXITS["invalid"]:
-        return code
-    for threshold in thresholds:
-        one = result["latency_us"][threshold.name]
-        low, high = (one[end] if one[end] is not None else one["value"] for end in ("low", "high"))
-        if low is None or low >= threshold.limit_us:
-            print(f"error: --require {threshold.text!r} does not hold: {_found(threshold, one)}", file=sys.stderr)
-            return 3
-        if high is None or high >= threshold.limit_us:
-            print(f"error: --require {threshold.text!r} is undecided: {_found(threshold, one)}", file=sys.stderr)
-            print("hint: more runs narrow the interval: hindmost measure --resume STUDY --runs 30..60", file=sys.stderr)
-            code = EXITS["inconclusive"]
-    return code
-
-
-def _found(threshold: Threshold, one: dict[str, Any]) -> str:
-    if one["value"] is None:
-        return f"{threshold.name} is infinitely late"
-    if one["low"] is None:
-        return f"{threshold.name} is {one['value']:.4g} us (one run, no interval)"
-    high = "infinite" if one["high"] is None else f"{one['high']:.4g}"
-    return f"{threshold.name} is {one['value']:.4g} us, interval {one['low']:.4g} to {high}"

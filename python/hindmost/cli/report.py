@@ -7,23 +7,14 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
+from hindmost.cli.options import TARGET, Json, option
 from hindmost.errors import StudyError
 
 
 def report(
-    study: Path,
-    *,
-    json_: Annotated[bool, Parameter(name="--json", negative="", help="Print the result as JSON.")] = False,
+    study: Annotated[Path, option(TARGET, None, "The study's folder.")], *, json_: Json = False
 ) -> int:
-    """Build the page and the table again from a study's stored runs.
-
-    Parameters
-    ----------
-    study
-        The study's folder.
-    """
+    """Build the page and the table again from a study's stored runs."""
     from hindmost.store import Study
 
     opened = Study.open(study)

@@ -20,7 +20,9 @@ def curve(histogram: Histogram, points: int = 400) -> dict[str, list[float | Non
     n = histogram.count
     if n == 0:
         return {"q": [], "us": []}
-    levels = 1.0 - 10.0 ** -np.linspace(0.0, math.log10(max(n, 10)), points)
+    levels = 1.0 - 10.0 ** -np.linspace(
+        0.0, math.log10(max(n, 10)), points
+    )  # short of 1: no place on the scale
     values = [histogram.quantile(float(level)) for level in levels]
     us = [None if v is None or math.isinf(v) else round(v / 1e3, 4) for v in values]
     return {"q": [round(float(level), 9) for level in levels], "us": us}
@@ -48,7 +50,10 @@ def series(run: RunFigures) -> dict[str, Any]:
     workers = [worker for one in run.instances for worker in one.result["series"]]
     length = min((len(worker) for worker in workers), default=0)
     step = max(1, math.ceil(length / MOST_WINDOWS))
-    t_s, rate, p50, p99 = [], [], [], []
+    t_s: list[float] = []
+    rate: list[float | None] = []
+    p50: list[float | None] = []
+    p99: list[float | None] = []
     before = 0.0
     for i in range(step - 1, length, step):
         cells = [worker[j] for worker in workers for j in range(i - step + 1, i + 1)]

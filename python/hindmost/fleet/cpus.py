@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from hindmost.errors import UsageError
 
@@ -27,7 +28,7 @@ class Allotment:
     beside_server: bool
 
     @property
-    def pacing(self) -> str:
+    def pacing(self) -> Literal["spin", "sleep"]:
         """``spin`` where every instance has a processor of its own, else ``sleep``."""
         return "sleep" if self.shared or self.beside_server else "spin"
 

@@ -174,7 +174,9 @@ def _failure(one: Instance) -> InstanceError:
     words = one.last_words()
     status = one.exit_status()
     how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
-    return InstanceError(f"load instance {one.index} (pid {one.pid}) {how}" + (f":\n{words}" if words else ""))
+    return InstanceError(
+        f"load instance {one.index} (pid {one.pid}) {how}" + (f":\n{words}" if words else "")
+    )
 
 
 def _result(one: Instance, place: Path) -> dict[str, Any]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from hindmost.errors import UsageError
 
-_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf)\s*([a-zµ%]*)\s*(?:/s)?\s*", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf)\s*([a-zµ%]*)\s*(?:/s)?\s*", re.IGNORECASE
+)
 _RATES = {"": 1.0, "k": 1e3, "m": 1e6}
 _TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -77,7 +79,9 @@ def parse_runs(text: str) -> tuple[int, int]:
         raise UsageError(f"runs {text!r} cannot be read", hint="write it like 10..30, or 5 for just five")
     least, most = int(match[1]), int(match[2] or match[1])
     if not 1 <= least <= most:
-        raise UsageError(f"runs {text!r}: at least 1, and the first number not above the second", hint="10..30")
+        raise UsageError(
+            f"runs {text!r}: at least 1, and the first number not above the second", hint="10..30"
+        )
     return least, most
 
 
@@ -92,9 +96,13 @@ def parse_quantiles(text: str) -> tuple[float, ...]:
         try:
             percent = float(part.strip().removeprefix("p"))
         except ValueError:
-            raise UsageError(f"percentile {part!r} cannot be read", hint="write them like 50,95,99,99.9") from None
+            raise UsageError(
+                f"percentile {part!r} cannot be read", hint="write them like 50,95,99,99.9"
+            ) from None
         if not 0.0 < percent < 100.0:
-            raise UsageError(f"percentile {part!r} is not between 0 and 100", hint="write them like 50,95,99,99.9")
+            raise UsageError(
+                f"percentile {part!r} is not between 0 and 100", hint="write them like 50,95,99,99.9"
+            )
         levels.add(round(percent / 100.0, 12))
     return tuple(sorted(levels))
 

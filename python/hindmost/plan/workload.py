@@ -22,12 +22,18 @@ def load_workload(path: Path) -> dict[str, Any]:
     """
     try:
         if path.stat().st_size > _LARGEST_BYTES:
-            raise UsageError(f"workload file {path} is larger than {_LARGEST_BYTES} bytes: not a workload file")
+            raise UsageError(
+                f"workload file {path} is larger than {_LARGEST_BYTES} bytes: not a workload file"
+            )
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(f"workload file {path} cannot be read: {error.strerror}", hint=f"ls -l {path}") from None
+        raise UsageError(
+            f"workload file {path} cannot be read: {error.strerror}", hint=f"ls -l {path}"
+        ) from None
     except ValueError as error:
-        raise UsageError(f"workload file {path} is not JSON: {error}", hint=f"write it like {_EXAMPLE}") from None
+        raise UsageError(
+            f"workload file {path} is not JSON: {error}", hint=f"write it like {_EXAMPLE}"
+        ) from None
     if not isinstance(document, dict):
         raise UsageError(f"workload file {path} holds no JSON object", hint=f"write it like {_EXAMPLE}")
     document.setdefault("kind", "key-value")

@@ -1,4 +1,6 @@
-"""A study folder::
+"""A study folder.
+
+::
 
     STUDY/manifest.json      what was asked, on which host, with which versions and seeds (hindmost.study/1)
     STUDY/runs/0001/         one run: run.json, instance-K.json, instance-K.hlog, samples-K.parquet,

@@ -1,0 +1,42 @@
+"""What the options of all verbs share: groups of the help page, and how they are declared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from cyclopts import Group, Parameter
+
+TARGET = Group("Target", sort_key=1)
+LOAD = Group("Load", sort_key=2)
+CLIENTS = Group("Clients", sort_key=3)
+PROCEDURE = Group("Procedure", sort_key=4)
+OUTPUT = Group("Output", sort_key=5)
+
+
+def option(group: Group, metavar: str | None, help: str) -> Parameter:
+    """Declare an option that takes a value."""
+    return Parameter(group=group, metavar=metavar, help=help)
+
+
+def switch(group: Group, help: str, *names: str) -> Parameter:
+    """Declare an option that is there or not."""
+    return Parameter(group=group, name=list(names) or None, negative="", help=help)
+
+
+def _whole(hint: Any, tokens: Sequence[Any]) -> int:  # noqa: ANN401 (cyclopts' types)
+    """Read a whole number; 1.5 is a mistake, not 2."""
+    text = tokens[0].value
+    if not re.fullmatch(r"[+-]?\d[\d_]*", text):
+        raise ValueError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def whole(group: Group, help: str, metavar: str = "N") -> Parameter:
+    """Declare an option that takes a whole number."""
+    return Parameter(group=group, metavar=metavar, help=help, converter=_whole)
+
+
+Json = Annotated[bool, switch(OUTPUT, "Print the result as JSON.", "--json")]
+"""Every view for people has a machine's twin."""

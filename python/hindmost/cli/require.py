@@ -1,0 +1,55 @@
+"""``--require``: whether a latency lies below a limit, and the exit code that says so."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hindmost.plan import Threshold
+
+EXITS = {"valid": 0, "inconclusive": 4, "invalid": 6}
+CROSSED = 3
+
+
+def exit_code(result: Mapping[str, Any], thresholds: Sequence[Threshold], study: Path) -> int:
+    """Exit code of a measurement; says on standard error which threshold decided it.
+
+    An invalid measurement decides nothing. A threshold is crossed when the whole interval lies at or above
+    it (a single run has no interval: its value decides), and undecided when the interval reaches it.
+    """
+    code = EXITS[result["verdict"]]
+    if code == EXITS["invalid"]:
+        return code
+    undecided = False
+    for threshold in thresholds:
+        one = result["latency_us"][threshold.name]
+        low, high = (one[end] if one[end] is not None else one["value"] for end in ("low", "high"))
+        if low is None or low >= threshold.limit_us:
+            _say(f"error: --require {threshold.text!r} does not hold: {_found(threshold, one)}")
+            return CROSSED
+        if high is None or high >= threshold.limit_us:
+            _say(f"error: --require {threshold.text!r} is undecided: {_found(threshold, one)}")
+            undecided = True
+    if undecided:
+        runs = max(one["runs"] for one in result["latency_us"].values())
+        _say(
+            "hint: more runs narrow the interval:"
+            f" hindmost measure --resume {study} --runs {2 * runs}..{max(30, 4 * runs)}"
+        )
+        return EXITS["inconclusive"]
+    return code
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _found(threshold: Threshold, one: Mapping[str, Any]) -> str:
+    if one["value"] is None:
+        return f"{threshold.name} is infinitely late"
+    if one["low"] is None:
+        return f"{threshold.name} is {one['value']:.4g} us (one run, no interval)"
+    high = "infinite" if one["high"] is None else f"{one['high']:.4g}"
+    return f"{threshold.name} is {one['value']:.4g} us, interval {one['low']:.4g} to {high}"
