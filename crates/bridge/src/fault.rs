@@ -18,7 +18,6 @@ pub fn raise(code: &'static str, message: &str) -> PyErr {
 }
 
 /// A load instance's failure as Python's.
-#[allow(clippy::needless_pass_by_value)]
 pub fn load_error(error: LoadError) -> PyErr {
     raise(error.code(), &error.to_string())
 }

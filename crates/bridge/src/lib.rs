@@ -3,6 +3,9 @@
 //! Everything crosses coarsely: a whole plan in, a whole run out, the interpreter released for all
 //! of it. What the module offers is described for Python in `python/hindmost/_engine.pyi`.
 
+// PyO3 hands arguments over by value.
+#![allow(clippy::needless_pass_by_value)]
+
 mod distribution;
 mod fault;
 mod host;

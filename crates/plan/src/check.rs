@@ -24,6 +24,8 @@ pub enum PlanError {
     },
 }
 
+/// By value, because callers hand over numbers and texts of all sorts that they made for this.
+#[allow(clippy::needless_pass_by_value)]
 fn refuse(field: &'static str, value: impl ToString, must: impl Into<String>) -> PlanError {
     PlanError::Field { field, value: value.to_string(), must: must.into() }
 }

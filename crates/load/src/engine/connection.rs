@@ -50,24 +50,50 @@ pub struct Connection {
     pub tail: Option<Tail>,
 }
 
+/// Memory touched beforehand of each connection, so that the first requests take no page faults. The
+/// rest is used only when a server lags.
+const TOUCHED_BYTES: usize = 64 * 1024;
+const TOUCHED_REQUESTS: usize = 1024;
+
 impl Connection {
     pub fn new(requests: usize, out_bytes: usize, head_bytes: usize) -> Self {
-        Self {
+        let mut pending = VecDeque::with_capacity(requests);
+        let nothing = Pending { due_ns: 0, sent_ns: 0, kind: Kind::GET };
+        pending.resize(requests.min(TOUCHED_REQUESTS), nothing);
+        let mut out = Vec::with_capacity(out_bytes);
+        out.resize(out_bytes.min(TOUCHED_BYTES), 1);
+        let mut connection = Self {
             state: State::Down,
-            pending: VecDeque::with_capacity(requests),
+            pending,
             fresh: 0,
-            out: Vec::with_capacity(out_bytes),
+            out,
             written: 0,
             blocked: false,
             head: Vec::with_capacity(head_bytes),
             tail: None,
-        }
+        };
+        connection.reset(State::Down);
+        connection
     }
 
     /// Whether one more request of at most `bytes` can be taken without allocating.
     #[inline]
-    pub fn has_room(&self, bytes: usize) -> bool {
-        self.pending.len() < self.pending.capacity() && self.out.len() + bytes <= self.out.capacity()
+    pub fn make_room(&mut self, bytes: usize) -> bool {
+        if self.pending.len() == self.pending.capacity() {
+            return false;
+        }
+        self.out.len() + bytes <= self.out.capacity() || self.make_room_in_out(bytes)
+    }
+
+    /// Drops the bytes that are written, once they are half of all, so that each byte moves once.
+    #[cold]
+    fn make_room_in_out(&mut self, bytes: usize) -> bool {
+        if 2 * self.written < self.out.len() {
+            return false;
+        }
+        self.out.drain(..self.written);
+        self.written = 0;
+        self.out.len() + bytes <= self.out.capacity()
     }
 
     /// Forgets everything but the capacity.

@@ -1,41 +1,34 @@
 //! An instance from plan to files: starts the workers, follows the phases, writes what they kept.
 
-use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Sender};
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use hindmost_clock::{Clock, MonotonicClock, Nanos, Rate};
-use hindmost_host::counters::{CpuTimes, TcpCounters};
-use hindmost_host::Tree;
 use hindmost_plan::{Load, Plan, Warmup, Workload};
 
 use super::control::{Control, Progress};
 use super::link::{Command, Event, Link};
 use super::output::Outputs;
-use super::result::{Calibration, InstanceResult, ThreadReport, SCHEMA};
+use super::phases::follow;
+use super::result::InstanceResult;
+use super::run::Spent;
+use super::summary::summarise;
 use super::thread;
-use super::worker::{Parts, Spent, Worker};
+use super::worker::{Parts, Worker};
 use crate::arrivals::{self, Arrivals, FlatOut, Part};
 use crate::protocol::{with_protocol, Protocol};
 use crate::random::{stream, Purpose};
-use crate::record::{Counts, Recorder, Window};
-use crate::stop::{self, Ended};
+use crate::record::Recorder;
 use crate::transport::Tcp;
 use crate::workload::{kinds, Requests};
 use crate::LoadError;
 
-/// How often the coordinator looks up before the measurement.
-const LOOK: Nanos = Nanos::from_millis(100);
-/// How often progress is told before the measurement.
-const TELL: Nanos = Nanos::from_millis(1_000);
-/// The longest sleep during the measurement. Nothing is told then: on a small host whoever listens
-/// shares a processor with a worker, and a word costs it a tenth of a millisecond.
-const SILENCE: Nanos = Nanos::from_millis(10_000);
+/// How often workers that are about to end are looked at.
+const BREATH: Nanos = Nanos::from_millis(5);
 /// Windows of latency over time: at least this long, and at most so many.
 const WINDOW: Nanos = Nanos::from_millis(100);
 const WINDOWS: u64 = 4_000;
@@ -57,14 +50,14 @@ fn resolve(address: &str) -> Result<SocketAddr, LoadError> {
 }
 
 /// What a worker hands over at the end.
-struct Finished {
-    recorder: Recorder,
-    spent: Spent,
-    first_error: String,
-    reconnects: u64,
+pub(super) struct Finished {
+    pub recorder: Recorder,
+    pub spent: Spent,
+    pub first_error: String,
+    pub reconnects: u64,
 }
 
-type Handle<'scope> = ScopedJoinHandle<'scope, Result<Finished, LoadError>>;
+pub(super) type Handle<'scope> = ScopedJoinHandle<'scope, Result<Finished, LoadError>>;
 
 fn run_with<P: Protocol>(
     plan: &Plan,
@@ -79,22 +72,25 @@ fn run_with<P: Protocol>(
 
     let (followed, finished) = std::thread::scope(|scope| {
         let (ready, all_ready) = mpsc::channel();
-        let mut handles = Vec::new();
+        let mut handles: Vec<Handle> = Vec::new();
         for (index, progress) in progress.iter().enumerate() {
             let (control, progress, ready) = (control.clone(), progress.clone(), ready.clone());
-            handles.push(start(scope, index, move || {
-                work::<P>(plan, address, index, control, progress, window, &ready)
-            })?);
+            let stop = control.clone();
+            let worker = start(scope, index, move || {
+                work::<P>(plan, address, index, &control, progress, window, &ready)
+            });
+            // Those that are started already would wait for ever.
+            handles.push(worker.inspect_err(|_| stop.abort())?);
         }
         drop(ready);
         let followed = follow(plan, &control, &progress, &handles, &all_ready, link);
         if followed.is_err() {
             control.abort();
         }
-        let finished = join(handles, &control);
+        let finished = join(handles, &control, link);
         // What a worker says tells more than that the coordinator was left alone.
         match (followed, finished) {
-            (Err(LoadError::Aborted), Err(e)) | (_, Err(e)) | (Err(e), _) => Err(e),
+            (Err(e), Ok(_) | Err(LoadError::Aborted)) | (_, Err(e)) => Err(e),
             (Ok(followed), Ok(finished)) => Ok((followed, finished)),
         }
     })?;
@@ -137,7 +133,7 @@ fn work<P: Protocol>(
     plan: &Plan,
     address: SocketAddr,
     index: usize,
-    control: Arc<Control>,
+    control: &Arc<Control>,
     progress: Arc<Progress>,
     window: Nanos,
     ready: &Sender<()>,
@@ -185,7 +181,7 @@ impl<P: Protocol, T: crate::transport::Transport, C: Clock> Worker<P, T, C> {
     }
 }
 
-fn asked(plan: &Plan) -> Option<Rate> {
+pub(super) fn asked(plan: &Plan) -> Option<Rate> {
     match plan.load {
         Load::Open { rate_per_s, .. } => Rate::per_second(rate_per_s),
         Load::Closed { rate_per_s, .. } => rate_per_s.and_then(Rate::per_second),
@@ -207,209 +203,39 @@ fn arrivals_of(plan: &Plan, thread: u32) -> Box<dyn Arrivals> {
     }
 }
 
-/// What the coordinator learned on the way.
-struct Followed {
-    started: SystemTime,
-    warmup_s: f64,
-    warmup_ended: Ended,
-    steal_share: Option<f64>,
-    tcp: Option<TcpCounters>,
-}
-
-/// Brings the workers through the phases.
-fn follow(
-    plan: &Plan,
-    control: &Control,
-    progress: &[Arc<Progress>],
-    handles: &[Handle],
-    all_ready: &Receiver<()>,
-    link: &mut dyn Link,
-) -> Result<Followed, LoadError> {
-    let clock = MonotonicClock;
-    let mut waiting = handles.len();
-    while waiting > 0 {
-        match all_ready.recv_timeout(Duration::from_nanos(LOOK.0)) {
-            Ok(()) => waiting -= 1,
-            Err(RecvTimeoutError::Timeout) => drop(link.hear(Nanos::ZERO)?),
-            Err(RecvTimeoutError::Disconnected) => return Err(LoadError::Aborted),
-        }
-        if handles.iter().any(ScopedJoinHandle::is_finished) {
-            return Err(LoadError::Aborted);
-        }
-    }
-    link.tell(&Event::Ready)?;
-    let start = loop {
-        match link.hear(LOOK)? {
-            Some(Command::Go { start_ns }) => break Nanos(start_ns),
-            Some(Command::Stop) => return Err(LoadError::Aborted),
-            Some(Command::Measure { .. }) | None => {}
-        }
-    };
-    control.begin(start);
-    let started = SystemTime::now() + Duration::from_nanos(start.saturating_sub(clock.now()).0);
-
-    let cpus: Vec<u32> = plan.threads.iter().filter_map(|t| t.cpu).collect();
-    let tree = Tree::new("/");
-    let read_host = || (CpuTimes::read(&tree).of(&cpus), TcpCounters::read(&tree));
-    let mut rules: Vec<_> = progress.iter().map(|_| stop::warmup(&plan.phases.warmup)).collect();
-    let mut ends: Vec<Option<Ended>> = vec![None; progress.len()];
-    let mut warm: Option<(Ended, f64)> = None;
-    let mut before = None;
-    let mut told = start;
-    loop {
-        let until_end = control.timeline().end.saturating_sub(clock.now());
-        let silent = control.timeline().end != Nanos::MAX;
-        match link.hear(if silent { until_end.min(SILENCE) } else { LOOK })? {
-            Some(Command::Measure { from_ns }) => {
-                let calibrate = Nanos(from_ns);
-                let measure = calibrate + Nanos::from_secs_f64(plan.phases.calibration_s);
-                control.fix(calibrate, measure, measure + Nanos::from_secs_f64(plan.phases.measure_s));
-                before = Some(read_host());
-            }
-            Some(Command::Stop) => return Err(LoadError::Aborted),
-            Some(Command::Go { .. }) | None => {}
-        }
-        let now = clock.now();
-        let elapsed = now.saturating_sub(start);
-        if warm.is_none() {
-            for ((rule, end), progress) in rules.iter_mut().zip(&mut ends).zip(progress) {
-                *end = end.or_else(|| rule.look(elapsed, &progress.series.snapshot()));
-            }
-            let never = ends.contains(&Some(Ended::NeverSteady));
-            if let Some(&Some(first)) = ends.iter().all(Option::is_some).then(|| &ends[0]) {
-                let ended = if never { Ended::NeverSteady } else { first };
-                warm = Some((ended, elapsed.as_secs_f64()));
-                link.tell(&Event::Warm { ended, after_s: elapsed.as_secs_f64() })?;
-            }
-        }
-        if !silent && now.saturating_sub(told) >= TELL {
-            told = now;
-            let sum = |pick: fn(&Progress) -> u64| progress.iter().map(|p| pick(p)).sum();
-            link.tell(&Event::Progress {
-                elapsed_s: elapsed.as_secs_f64(),
-                sent: sum(|p| p.sent.load(Ordering::Relaxed)),
-                replies: sum(|p| p.replies.load(Ordering::Relaxed)),
-            })?;
-        }
-        let timeline = control.timeline();
-        if now >= timeline.end || handles.iter().any(ScopedJoinHandle::is_finished) {
-            let (cpu_before, tcp_before) = before.unwrap_or_else(read_host);
-            let (cpu_after, tcp_after) = read_host();
-            return Ok(Followed {
-                started,
-                warmup_s: timeline.calibrate.saturating_sub(start).as_secs_f64(),
-                warmup_ended: warm.map_or(Ended::Elapsed, |(ended, _)| ended),
-                steal_share: cpu_after.since(&cpu_before).steal_share(),
-                tcp: tcp_after.zip(tcp_before).map(|(after, before)| after.since(&before)),
-            });
-        }
-    }
-}
-
-/// Waits for all workers; the first real failure counts, and stops the others.
-fn join(handles: Vec<Handle>, control: &Control) -> Result<Vec<Finished>, LoadError> {
-    let mut finished = Vec::new();
+/// Waits for all workers; the first real failure counts, and stops the others, as does the word from
+/// outside.
+fn join(handles: Vec<Handle>, control: &Control, link: &mut dyn Link) -> Result<Vec<Finished>, LoadError> {
+    let mut finished: Vec<Option<Finished>> = handles.iter().map(|_| None).collect();
     let mut failure: Option<LoadError> = None;
-    let mut left = handles;
+    let mut left: Vec<(usize, Handle)> = handles.into_iter().enumerate().collect();
     while !left.is_empty() {
         // Whoever ends first is asked first, so that a failure stops the others at once.
-        let Some(at) = left.iter().position(ScopedJoinHandle::is_finished) else {
-            std::thread::sleep(Duration::from_millis(5));
+        let Some(at) = left.iter().position(|(_, handle)| handle.is_finished()) else {
+            if control.aborted() {
+                std::thread::sleep(Duration::from_nanos(BREATH.0));
+            } else if matches!(link.hear(BREATH), Ok(Some(Command::Stop)) | Err(_)) {
+                control.abort();
+            }
             continue;
         };
-        match left.remove(at).join() {
-            Ok(Ok(one)) => finished.push(one),
-            Ok(Err(e)) => {
-                control.abort();
-                if failure.as_ref().is_none_or(|f| matches!(f, LoadError::Aborted)) {
-                    failure = Some(e);
-                }
+        let (index, handle) = left.remove(at);
+        let failed = match handle.join() {
+            Ok(Ok(one)) => {
+                finished[index] = Some(one);
+                continue;
             }
+            Ok(Err(e)) => e,
             Err(panic) => {
-                control.abort();
                 let text = panic.downcast_ref::<String>().cloned();
                 let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
-                failure = Some(LoadError::Panicked(text.unwrap_or_default()));
+                LoadError::Panicked(text.unwrap_or_default())
             }
+        };
+        control.abort();
+        if failure.as_ref().is_none_or(|earlier| matches!(earlier, LoadError::Aborted)) {
+            failure = Some(failed);
         }
     }
-    failure.map_or(Ok(finished), Err)
-}
-
-fn summarise(
-    plan: &Plan,
-    followed: &Followed,
-    finished: Vec<Finished>,
-    series: Vec<Vec<Window>>,
-) -> (InstanceResult, Recorder) {
-    let mut threads = Vec::new();
-    let mut whole: Option<Recorder> = None;
-    let mut first_error = None;
-    let mut reconnects = 0;
-    for (thread, one) in plan.threads.iter().zip(finished) {
-        let span = one.spent.span;
-        threads.push(ThreadReport {
-            cpu: thread.cpu,
-            busy_share: if span.wall_ns > 0 { one.spent.busy_ns as f64 / span.wall_ns as f64 } else { 0.0 },
-            cpu_share: span.busy_share(),
-            run_delay_share: span.run_delay_share(),
-            span,
-        });
-        reconnects += one.reconnects;
-        if first_error.is_none() && !one.first_error.is_empty() {
-            first_error = Some(one.first_error);
-        }
-        match &mut whole {
-            None => whole = Some(one.recorder),
-            Some(whole) => whole.merge(&one.recorder),
-        }
-    }
-    let recorder = whole.expect("a plan has at least one thread");
-    let names = kinds(&plan.workload);
-    let by_kind: BTreeMap<&'static str, Counts> =
-        names.iter().copied().zip(recorder.kinds.iter().map(|k| k.counts)).collect();
-    let mut counts = Counts::default();
-    by_kind.values().for_each(|one| counts.add(one));
-    let measure_s = plan.phases.measure_s;
-    let share = f64::from(plan.instance.of);
-    let result = InstanceResult {
-        schema: SCHEMA,
-        index: plan.instance.index,
-        of: plan.instance.of,
-        seed: plan.seed,
-        started_s: followed.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
-        warmup_s: followed.warmup_s,
-        warmup_ended: followed.warmup_ended,
-        calibration: calibration(plan, &recorder),
-        measure_s,
-        asked_per_s: asked(plan).map(|rate| rate.get() / share),
-        due_per_s: counts.due as f64 / measure_s,
-        achieved_per_s: counts.done as f64 / measure_s,
-        counts,
-        kinds: by_kind,
-        first_error,
-        reconnects,
-        threads,
-        steal_share: followed.steal_share,
-        tcp: followed.tcp,
-        series,
-    };
-    (result, recorder)
-}
-
-fn calibration(plan: &Plan, recorder: &Recorder) -> Calibration {
-    let range = &recorder.calibration;
-    let all = || recorder.kinds.iter().flat_map(|kind| &kind.latency);
-    let above = |value: u64| all().map(|section| section.count_above(value)).sum::<u64>();
-    let (low_ns, high_ns) = (range.min(), range.max());
-    let seen = all().map(|section| section.count() - section.censored()).sum::<u64>();
-    let censored = all().map(hindmost_histogram::Histogram::censored).sum::<u64>();
-    Calibration {
-        seconds: plan.phases.calibration_s,
-        count: range.count(),
-        low_ns,
-        high_ns,
-        above: high_ns.map_or(0, above),
-        below: low_ns.map_or(0, |low| seen + censored - above(low.saturating_sub(1))),
-    }
+    failure.map_or(Ok(finished.into_iter().flatten().collect()), Err)
 }

@@ -6,16 +6,20 @@
 //!    └── worker 1 ── ...      nothing shared but a few atomics, nothing locked, nothing allocated
 //! ```
 
+mod connect;
 mod connection;
 mod control;
 mod instance;
 mod link;
 mod output;
 mod pace;
+mod phases;
 mod preload;
 mod receive;
 mod result;
+mod run;
 mod send;
+mod summary;
 mod thread;
 mod worker;
 

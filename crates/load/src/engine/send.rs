@@ -49,7 +49,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             self.next_due = now;
             slot
         } else {
-            if self.usable.is_empty() {
+            if self.usable.is_empty() || self.outstanding >= self.max_outstanding {
                 self.unsent();
                 self.draw();
                 return true;
@@ -57,7 +57,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             self.usable[Requests::pick(&mut self.routing, self.usable.len() as u32) as usize]
         };
         let connection = &mut self.connections[slot as usize];
-        if !connection.has_room(self.largest_request) {
+        if !connection.make_room(self.largest_request) {
             self.unsent();
             self.draw();
             return true;
@@ -74,7 +74,9 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         true
     }
 
-    /// One write call a connection, each with its own stamp just before it.
+    /// One write call a connection, each with its own stamp just before it. On a connection whose
+    /// buffer in the kernel is full, the stamp is that of the call that would have been made: the
+    /// server keeps the request waiting from then on, not the instrument.
     fn flush_dirty(&mut self) -> Result<(), LoadError> {
         let mut dirty = std::mem::take(&mut self.dirty);
         for &slot in &dirty {
@@ -102,28 +104,43 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// Writes what `slot` has to write, as far as the kernel takes it.
-    pub(super) fn flush(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+    /// Writes what `slot` has to write, as far as the kernel takes it. A connection that is blocked is
+    /// written to when the kernel says that it has room again.
+    fn flush(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        if self.connections[slot as usize].blocked || self.write_out(slot, now)? {
+            return Ok(());
+        }
+        self.connections[slot as usize].blocked = true;
+        self.transport.watch_writes(slot, true).map_err(LoadError::system("epoll_ctl failed"))
+    }
+
+    /// The kernel has room again for the bytes of `slot`.
+    #[cold]
+    pub(super) fn unblock(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        if !self.connections[slot as usize].blocked || !self.write_out(slot, now)? || !self.is_open(slot) {
+            return Ok(());
+        }
+        self.connections[slot as usize].blocked = false;
+        self.transport.watch_writes(slot, false).map_err(LoadError::system("epoll_ctl failed"))
+    }
+
+    /// One write call; says whether nothing is left to write.
+    fn write_out(&mut self, slot: u32, now: Nanos) -> Result<bool, LoadError> {
         let connection = &mut self.connections[slot as usize];
-        if connection.out.is_empty() {
-            return Ok(());
-        }
-        // A connection that is blocked is written to when the kernel says that it has room.
-        if connection.blocked {
-            return Ok(());
-        }
         match self.transport.write(slot, &connection.out[connection.written..]) {
             Ok(n) => connection.written += n,
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            Err(e) => return self.lose(slot, now, &e.to_string()),
+            Err(e) => {
+                self.lose(slot, now, &e.to_string())?;
+                return Ok(true);
+            }
         }
-        if connection.written == connection.out.len() {
+        let all = connection.written == connection.out.len();
+        if all {
             connection.out.clear();
             connection.written = 0;
-            return Ok(());
         }
-        connection.blocked = true;
-        self.transport.watch_writes(slot, true).map_err(LoadError::system("epoll_ctl failed"))
+        Ok(all)
     }
 
     /// The due request cannot be sent: no connection, or no room to keep track of it.

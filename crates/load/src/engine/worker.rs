@@ -1,21 +1,18 @@
-//! A worker: one thread, its connections, its arrivals, its records. The loop is [`Worker::run`].
+//! A worker: one thread, its connections, its arrivals, its records. The loop is in `run.rs`.
 
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use hindmost_clock::{Clock, Nanos};
-use hindmost_host::counters::{ThreadCounters, ThreadSpan};
 use hindmost_plan::{Load, Pacing, Plan};
 
 use super::connection::{Connection, State};
 use super::control::{Control, Progress, Timeline};
-use super::pace;
 use crate::arrivals::Arrivals;
 use crate::protocol::Protocol;
 use crate::record::{Recorder, Row, Status, WindowRecorder};
 use crate::transport::{Ready, Transport};
 use crate::workload::{Request, Requests};
-use crate::{LoadError, Random};
+use crate::Random;
 
 /// One read takes at most this much: many small replies, or a piece of a large one.
 const READ_BYTES: usize = 256 * 1024;
@@ -23,10 +20,6 @@ const READ_BYTES: usize = 256 * 1024;
 const READY: usize = 64;
 /// Memory for bytes waiting to be written, of one worker, over all its connections.
 const OUT_BYTES: usize = 64 << 20;
-/// After a connection broke, it is tried again this much later.
-pub(super) const RETRY: Nanos = Nanos::from_millis(20);
-/// No connection for so long: the server is gone.
-pub(super) const GONE: Nanos = Nanos::from_millis(250);
 
 /// What a worker is made with.
 pub struct Parts<P, T, C> {
@@ -60,6 +53,10 @@ pub struct Worker<P, T, C> {
     pub(super) timeout_ns: u64,
 
     pub(super) connections: Vec<Connection>,
+    /// What is due beyond so many outstanding requests is not sent.
+    pub(super) max_outstanding: u64,
+    /// How many connections are open.
+    pub(super) open: usize,
     /// Slots that can carry requests; in the closed loop, those that are free.
     pub(super) usable: Vec<u32>,
     /// Slots that were given bytes in this round and wait for their write call.
@@ -69,9 +66,11 @@ pub struct Worker<P, T, C> {
     pub(super) retry_at: Nanos,
     /// Since when no connection is open.
     pub(super) alone_since: Option<Nanos>,
+    /// The last attempt to connect failed.
+    pub(super) refused: bool,
     pub(super) last_failure: String,
     pub(super) scratch: Vec<u8>,
-    ready: Vec<Ready>,
+    pub(super) ready: Vec<Ready>,
     pub(super) largest_request: usize,
 
     pub(super) timeline: Timeline,
@@ -85,18 +84,9 @@ pub struct Worker<P, T, C> {
     pub(super) lost: u64,
     pub(super) first_error: String,
     pub(super) windows: WindowRecorder,
-    window: Nanos,
-    window_ends: Nanos,
-    busy_ns: u64,
-}
-
-/// How a worker spent the measured part of its time.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Spent {
-    /// From the start of the calibration to the end of the load.
-    pub span: ThreadSpan,
-    /// Of it, in rounds that sent or received something.
-    pub busy_ns: u64,
+    pub(super) window: Nanos,
+    pub(super) window_ends: Nanos,
+    pub(super) busy_ns: u64,
 }
 
 impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
@@ -106,9 +96,10 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         let largest_request = largest_request(plan);
         let workers = plan.threads.len() as u32;
         // Four times a connection's fair share, because the choice of connections is random.
-        let fair = (plan.max_outstanding / workers).div_ceil(slots) * 4;
+        let max_outstanding = (plan.max_outstanding / workers).max(slots);
+        let fair = max_outstanding.div_ceil(slots) * 4;
         let requests = if closed { 1 } else { fair.max(64) as usize };
-        let out = (OUT_BYTES / slots as usize).clamp(2 * largest_request, 1 << 20);
+        let out = (OUT_BYTES / slots as usize).min(1 << 20).max(2 * largest_request);
         let connections = (0..slots).map(|_| Connection::new(requests, out, P::MAX_HEAD)).collect();
         Self {
             index: parts.index,
@@ -125,13 +116,16 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             closed,
             timeout_ns: Nanos::from_secs_f64(plan.timeout_s).0,
             connections,
+            max_outstanding: u64::from(max_outstanding),
+            open: 0,
             usable: Vec::with_capacity(slots as usize),
             dirty: Vec::with_capacity(slots as usize),
             down: Vec::with_capacity(slots as usize),
             retry_at: Nanos::MAX,
             alone_since: None,
+            refused: false,
             last_failure: String::with_capacity(256),
-            scratch: vec![0; READ_BYTES + P::MAX_HEAD],
+            scratch: touched(READ_BYTES + P::MAX_HEAD),
             ready: Vec::with_capacity(READY),
             largest_request,
             timeline: Timeline {
@@ -153,133 +147,6 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             window_ends: Nanos::MAX,
             busy_ns: 0,
         }
-    }
-
-    /// The load, from its start to its last reply.
-    pub fn run(&mut self) -> Result<Spent, LoadError> {
-        self.draw();
-        let mut last = self.clock.now();
-        let mut worked = false;
-        let mut counters: Option<ThreadCounters> = None;
-        loop {
-            let now = self.clock.now();
-            if worked {
-                self.busy_ns += now.0 - last.0;
-            }
-            last = now;
-            self.follow_timeline();
-            if counters.is_none() && now >= self.timeline.calibrate {
-                counters = Some(ThreadCounters::read_self());
-                self.busy_ns = 0;
-            }
-            if self.next_due.max(if self.closed { now } else { Nanos::ZERO }) >= self.timeline.end {
-                break;
-            }
-            if now >= self.timeline.end.saturating_add(Nanos(self.timeout_ns)) {
-                self.give_up_sending();
-                break;
-            }
-            worked = self.round(now)?;
-        }
-        let ended = ThreadCounters::read_self();
-        let span = counters.map(|begun| ended.since(&begun)).unwrap_or_default();
-        let busy_ns = self.busy_ns;
-        self.take_the_last_replies()?;
-        Ok(Spent { span, busy_ns })
-    }
-
-    /// One turn of the loop: what is due is sent before replies are looked at, and again after each
-    /// connection's replies, so that a send never waits for more than one read.
-    pub(super) fn round(&mut self, now: Nanos) -> Result<bool, LoadError> {
-        let mut worked = self.send_due(now)?;
-        if now >= self.window_ends {
-            self.close_window(now);
-        }
-        if now >= self.retry_at {
-            self.retry(now)?;
-        }
-        let timeout = pace::sleep(self.pacing, now, self.next_wake());
-        let mut ready = std::mem::take(&mut self.ready);
-        self.transport.wait(timeout, &mut ready).map_err(LoadError::system("epoll_wait failed"))?;
-        for one in &ready {
-            worked = true;
-            let now = self.serve(*one)?;
-            self.send_due(now)?;
-        }
-        self.ready = ready;
-        if self.control.aborted() {
-            return Err(LoadError::Aborted);
-        }
-        Ok(worked)
-    }
-
-    fn next_wake(&self) -> Nanos {
-        // In the closed loop a due request cannot go out before a connection is free, and the reply
-        // that frees one wakes us.
-        let due = if self.closed && self.usable.is_empty() { Nanos::MAX } else { self.next_due };
-        due.min(self.retry_at)
-    }
-
-    /// Draws the next request and its due time.
-    #[inline]
-    pub(super) fn draw(&mut self) {
-        self.next = self.requests.draw();
-        let offset = self.arrivals.next_due();
-        self.next_due = self.timeline.start.saturating_add(offset);
-    }
-
-    fn follow_timeline(&mut self) {
-        let timeline = self.control.timeline();
-        if timeline == self.timeline {
-            return;
-        }
-        if self.timeline.start == Nanos::MAX && timeline.start != Nanos::MAX {
-            // The first due time was drawn before the start was known.
-            self.timeline.start = timeline.start;
-            self.next_due = timeline.start;
-            self.next_due = self.timeline.start.saturating_add(self.arrivals.next_due());
-            self.window_ends = timeline.start + self.window;
-        }
-        if timeline.measure != self.timeline.measure {
-            self.recorder.set_measurement(timeline.measure, timeline.end);
-        }
-        self.timeline = timeline;
-    }
-
-    fn close_window(&mut self, now: Nanos) {
-        while now >= self.window_ends {
-            let at = self.window_ends.saturating_sub(self.timeline.start);
-            self.progress.series.push(self.windows.close(at.0));
-            self.window_ends += self.window;
-        }
-        self.progress.sent.store(self.sent, Ordering::Relaxed);
-        self.progress.replies.store(self.replies, Ordering::Relaxed);
-    }
-
-    /// The load is over and what was due could not even be sent within the timeout.
-    fn give_up_sending(&mut self) {
-        while self.next_due < self.timeline.end {
-            self.unsent();
-            self.draw();
-        }
-    }
-
-    /// Waits for the replies still owed, at most for the timeout; what is still missing then has
-    /// timed out.
-    fn take_the_last_replies(&mut self) -> Result<(), LoadError> {
-        let until = self.clock.now().max(self.timeline.end).saturating_add(Nanos(self.timeout_ns));
-        self.next_due = Nanos::MAX;
-        while self.outstanding > 0 && self.clock.now() < until {
-            let now = self.clock.now();
-            self.round(now)?;
-        }
-        for slot in 0..self.connections.len() {
-            while let Some(pending) = self.connections[slot].pending.pop_front() {
-                self.end(slot as u32, pending, 0, Status::Timeout);
-            }
-        }
-        self.outstanding = 0;
-        Ok(())
     }
 
     /// Records how a request ended.
@@ -322,4 +189,9 @@ fn largest_request(plan: &Plan) -> usize {
         }
         hindmost_plan::Workload::Http(mix) => mix.paths.iter().map(String::len).max().unwrap_or(1) + 512,
     }
+}
+
+/// Bytes whose pages are there already, which zeroes from the allocator are not.
+fn touched(length: usize) -> Vec<u8> {
+    vec![1; length]
 }

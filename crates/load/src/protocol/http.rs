@@ -3,7 +3,7 @@
 use hindmost_plan::{Plan, Workload};
 use httparse::Status;
 
-use super::{line_end, Garbage, Outcome, Parsed, Protocol};
+use super::{line_end, number, Garbage, Outcome, Parsed, Protocol};
 use crate::workload::{Kind, Request};
 
 /// More header fields than any server sends that one would measure.
@@ -38,48 +38,70 @@ impl Protocol for Http {
     }
 
     fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
-        let garbage = || Garbage::new(Self::NAME, kind, bytes);
-        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-        let mut response = httparse::Response::new(&mut headers);
-        let head = match response.parse(bytes).map_err(|_| garbage())? {
-            Status::Partial => return Ok(Parsed::More),
-            Status::Complete(head) => head,
-        };
-        let code = response.code.unwrap_or(0);
-        let mut body = Body::UntilClose;
-        let mut closes = response.version == Some(0);
-        for header in response.headers.iter() {
-            if header.name.eq_ignore_ascii_case("content-length") {
-                let text = std::str::from_utf8(header.value).map_err(|_| garbage())?;
-                body = Body::Length(text.trim().parse().map_err(|_| garbage())?);
-            } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
-                body = Body::Chunked;
-            } else if header.name.eq_ignore_ascii_case("connection") {
-                closes = header.value.eq_ignore_ascii_case(b"close");
+        let mut at = 0;
+        loop {
+            match reply(&bytes[at..]).map_err(|NotHttp| Garbage::new(Self::NAME, kind, &bytes[at..]))? {
+                // An interim reply (RFC 9110, 15.2): the one that counts follows it.
+                (100..=199, Parsed::Reply { length, .. }) => at += length as usize,
+                (_, Parsed::Reply { length, outcome, closes }) => {
+                    return Ok(Parsed::Reply { length: length.saturating_add(at as u64), outcome, closes });
+                }
+                (_, Parsed::More) => return Ok(Parsed::More),
             }
         }
-        if matches!(code, 100..=199 | 204 | 304) {
-            body = Body::Length(0);
-        }
-        let length = match body {
-            Body::Length(length) => (head as u64).checked_add(length).ok_or_else(garbage)?,
-            Body::Chunked => match chunked(&bytes[head..]).map_err(|()| garbage())? {
-                Some(length) => (head + length) as u64,
-                None => return Ok(Parsed::More),
-            },
-            // Its end would be the end of the connection: no kept-alive connection can be measured.
-            Body::UntilClose => return Err(garbage()),
-        };
-        let outcome = match code {
-            200..=399 => Outcome::Hit,
-            404 | 410 => Outcome::Miss,
-            _ => Outcome::Error,
-        };
-        Ok(Parsed::Reply { length, outcome, closes })
     }
 }
 
+/// Not a reply in HTTP/1.
+struct NotHttp;
+
+/// The first reply in `bytes`, with its status code.
+fn reply(bytes: &[u8]) -> Result<(u16, Parsed), NotHttp> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    let Status::Complete(head) = response.parse(bytes).map_err(|_| NotHttp)? else {
+        return Ok((0, Parsed::More));
+    };
+    let code = response.code.unwrap_or(0);
+    let mut body = Body::UntilClose;
+    let mut closes = response.version == Some(0);
+    for header in response.headers.iter() {
+        if header.name.eq_ignore_ascii_case("content-length") && body != Body::Chunked {
+            body = Body::Length(number(header.value.trim_ascii()).ok_or(NotHttp)?);
+        } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+            // It overrides a length (RFC 9112, 6.3).
+            body = Body::Chunked;
+        } else if header.name.eq_ignore_ascii_case("connection") {
+            closes = says_close(header.value);
+        }
+    }
+    if matches!(code, 100..=199 | 204 | 304) {
+        body = Body::Length(0);
+    }
+    let length = match body {
+        Body::Length(length) => head as u64 + length,
+        Body::Chunked => match chunked(&bytes[head..]).map_err(|()| NotHttp)? {
+            Some(length) => (head + length) as u64,
+            None => return Ok((code, Parsed::More)),
+        },
+        // It never ends as far as we can tell: the request is lost when the server closes.
+        Body::UntilClose => u64::MAX,
+    };
+    let outcome = match code {
+        200..=399 => Outcome::Hit,
+        404 | 410 => Outcome::Miss,
+        _ => Outcome::Error,
+    };
+    Ok((code, Parsed::Reply { length, outcome, closes }))
+}
+
+/// Whether `close` is among the options of a `Connection` header.
+fn says_close(options: &[u8]) -> bool {
+    options.split(|&b| b == b',').any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"))
+}
+
 /// How the length of a body is told (RFC 9112, 6.3).
+#[derive(PartialEq)]
 enum Body {
     Length(u64),
     Chunked,
@@ -139,18 +161,41 @@ mod tests {
                 b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX: y\r\n\r\n",
                 Outcome::Hit,
             ),
+            (b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", Outcome::Miss),
+            (
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\n0\r\n\r\n",
+                Outcome::Hit,
+            ),
         ] {
             check_prefixes(&codec, Kind::GET, reply, outcome);
         }
     }
 
     #[test]
-    fn a_server_that_closes_is_noticed_and_an_endless_body_refused() {
+    fn a_server_that_closes_is_noticed() {
         let codec = Http::new(&plan("http"));
-        let closing =
-            codec.read(Kind::GET, b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-        assert!(matches!(closing, Ok(Parsed::Reply { closes: true, .. })));
-        assert!(codec.read(Kind::GET, b"HTTP/1.1 200 OK\r\n\r\n").is_err());
-        assert!(codec.read(Kind::GET, b"VALUE k 0 1\r\n").is_err());
+        for (head, expected) in [
+            ("HTTP/1.1 200 OK\r\nConnection: close\r\n", true),
+            ("HTTP/1.1 200 OK\r\nConnection: upgrade, Close\r\n", true),
+            ("HTTP/1.0 200 OK\r\n", true),
+            ("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n", false),
+            ("HTTP/1.1 200 OK\r\n", false),
+        ] {
+            let reply = format!("{head}Content-Length: 0\r\n\r\n");
+            let Ok(Parsed::Reply { closes, .. }) = codec.read(Kind::GET, reply.as_bytes()) else {
+                panic!("{head}")
+            };
+            assert_eq!(closes, expected, "{head}");
+        }
+    }
+
+    #[test]
+    fn a_body_without_length_never_ends_and_nonsense_is_refused() {
+        let codec = Http::new(&plan("http"));
+        let endless = codec.read(Kind::GET, b"HTTP/1.1 200 OK\r\n\r\nabc");
+        assert!(matches!(endless, Ok(Parsed::Reply { length: u64::MAX, .. })));
+        for bytes in [&b"VALUE k 0 1\r\n"[..], b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"] {
+            assert!(codec.read(Kind::GET, bytes).is_err());
+        }
     }
 }

@@ -85,7 +85,7 @@ pub struct Garbage {
 }
 
 impl Garbage {
-    fn new(protocol: &'static str, kind: Kind, bytes: &[u8]) -> Self {
+    pub(crate) fn new(protocol: &'static str, kind: Kind, bytes: &[u8]) -> Self {
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
         Self { protocol, kind: ["get", "set"][usize::from(kind.0.min(1))], start }
     }

@@ -63,11 +63,11 @@ impl Stop for Steady {
 mod tests {
     use super::*;
 
-    fn windows(n: usize, p50_us: impl Fn(usize) -> f64) -> Vec<Window> {
+    fn windows(n: usize, median_us: impl Fn(usize) -> f64) -> Vec<Window> {
         (0..n)
             .map(|i| {
                 let wobble = 1.0 + 0.02 * ((i * 31 % 7) as f64 - 3.0) / 3.0;
-                let p50_ns = (p50_us(i) * wobble * 1e3) as u64;
+                let p50_ns = (median_us(i) * wobble * 1e3) as u64;
                 Window { at_ns: i as u64, count: 100, p50_ns, p99_ns: p50_ns * 4 }
             })
             .collect()

@@ -42,6 +42,7 @@ pub trait Transport {
     fn close(&mut self, slot: u32);
 
     /// Fills `ready` with the slots that are ready; returns at once when `timeout` is zero, else at
-    /// the latest when it has passed.
-    fn wait(&mut self, timeout: Nanos, ready: &mut Vec<Ready>) -> io::Result<()>;
+    /// the latest when it has passed. Where nothing is `expected`, because no reply and no connection
+    /// is awaited, it may look less often.
+    fn wait(&mut self, timeout: Nanos, expected: bool, ready: &mut Vec<Ready>) -> io::Result<()>;
 }

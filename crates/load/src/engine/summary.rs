@@ -1,0 +1,94 @@
+//! What all workers of an instance kept, as one result.
+
+use std::collections::BTreeMap;
+use std::time::UNIX_EPOCH;
+
+use hindmost_histogram::Histogram;
+use hindmost_plan::Plan;
+
+use super::instance::{asked, Finished};
+use super::phases::Followed;
+use super::result::{Calibration, InstanceResult, ThreadReport, SCHEMA};
+use crate::record::{Counts, Recorder, Window};
+use crate::workload::kinds;
+
+/// The result, and the one recorder that holds what all threads kept.
+pub(super) fn summarise(
+    plan: &Plan,
+    followed: &Followed,
+    finished: Vec<Finished>,
+    series: Vec<Vec<Window>>,
+) -> (InstanceResult, Recorder) {
+    let mut threads = Vec::new();
+    let mut whole: Option<Recorder> = None;
+    let mut first_error = None;
+    let mut reconnects = 0;
+    for (thread, one) in plan.threads.iter().zip(finished) {
+        let span = one.spent.span;
+        threads.push(ThreadReport {
+            cpu: thread.cpu,
+            busy_share: if span.wall_ns > 0 { one.spent.busy_ns as f64 / span.wall_ns as f64 } else { 0.0 },
+            cpu_share: span.busy_share(),
+            run_delay_share: span.run_delay_share(),
+            span,
+        });
+        reconnects += one.reconnects;
+        if first_error.is_none() && !one.first_error.is_empty() {
+            first_error = Some(one.first_error);
+        }
+        match &mut whole {
+            None => whole = Some(one.recorder),
+            Some(whole) => whole.merge(&one.recorder),
+        }
+    }
+    let recorder = whole.expect("a plan has at least one thread");
+    let names = kinds(&plan.workload);
+    let by_kind: BTreeMap<&'static str, Counts> =
+        names.iter().copied().zip(recorder.kinds.iter().map(|k| k.counts)).collect();
+    let mut counts = Counts::default();
+    for one in by_kind.values() {
+        counts.add(one);
+    }
+    let measure_s = plan.phases.measure_s;
+    let share = f64::from(plan.instance.of);
+    let result = InstanceResult {
+        schema: SCHEMA,
+        index: plan.instance.index,
+        of: plan.instance.of,
+        seed: plan.seed,
+        started_s: followed.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+        warmup_s: followed.warmup_s,
+        warmup_ended: followed.warmup_ended,
+        calibration: calibration(plan, &recorder),
+        measure_s,
+        asked_per_s: asked(plan).map(|rate| rate.get() / share),
+        due_per_s: counts.due as f64 / measure_s,
+        achieved_per_s: counts.done as f64 / measure_s,
+        counts,
+        kinds: by_kind,
+        first_error,
+        reconnects,
+        threads,
+        steal_share: followed.steal_share,
+        tcp: followed.tcp,
+        series,
+    };
+    (result, recorder)
+}
+
+fn calibration(plan: &Plan, recorder: &Recorder) -> Calibration {
+    let range = &recorder.calibration;
+    let all = || recorder.kinds.iter().flat_map(|kind| &kind.latency);
+    let above = |value: u64| all().map(|section| section.count_above(value)).sum::<u64>();
+    let (low_ns, high_ns) = (range.min(), range.max());
+    let seen = all().map(|section| section.count() - section.censored()).sum::<u64>();
+    let censored = all().map(Histogram::censored).sum::<u64>();
+    Calibration {
+        seconds: plan.phases.calibration_s,
+        count: range.count(),
+        low_ns,
+        high_ns,
+        above: high_ns.map_or(0, above),
+        below: low_ns.map_or(0, |low| seen + censored - above(low.saturating_sub(1))),
+    }
+}
