@@ -175,6 +175,8 @@ def valid(
             f"{runs} runs agree within ±5 % and the clients kept their schedule."
         ),
         "reasons": [],
+        "study": "hindmost-memcached-20261120-100000",
+        "seconds_total": 8.1 * runs,
         "target": {
             "name": "memcached", "protocol": "memcached", "address": "127.0.0.1:34567", "managed": True,
             "command": ["memcached", "-l", "127.0.0.1", "-p", "34567", "-t", "1", "-m", "256"],
@@ -219,7 +221,7 @@ def valid(
             "92 % of the variance lies between restarts of the server.",
         },
         "clients": {
-            "instances": instances, "threshold_us": round(p99["value"] * 1.01, 2),
+            "instances": instances, "pacing": "spin", "threshold_us": round(p99["value"] * 1.01, 2),
             "share_of_slowest": share, "share_of_all": share, "owner": None,
             "by_quantile": [
                 {"q": q, "shares": share_at(instances, q, 0.04)}
@@ -241,6 +243,7 @@ def valid(
             "values": list(range(24)),
             "share": [round(a / sum(arrivals), 6) for a in arrivals],
             "per_instance": True,
+            "connections": 8,
         },
         "series": [series_of(rng, run["run"], rate, windows) for run in all_runs],
         "host": {"facts": dict(FACTS), "findings": [dict(f) for f in FINDINGS[:4]]},

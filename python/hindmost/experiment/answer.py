@@ -13,7 +13,7 @@ from hindmost.experiment import pictures, verdict
 from hindmost.experiment.figures import RunFigures, Totals, Values, run_figures
 from hindmost.experiment.readings import WHATS, microseconds, plan_of
 from hindmost.plan import MeasurePlan
-from hindmost.plan.units import label
+from hindmost.plan.units import format_us, label
 from hindmost.stats import (
     Decision,
     Estimate,
@@ -28,6 +28,7 @@ from hindmost.store.result import SCHEMA_NAME
 
 OWNED = 0.99
 """Who contributes the slowest 1 %: the paper's Figure 2."""
+_NOBODY = Ownership((), (), None, None, 1.0, "")
 
 
 def rule_of(plan: MeasurePlan) -> PrecisionRule:
@@ -60,16 +61,20 @@ def answer(study: Study) -> dict[str, Any]:
     threshold = totals.whole["latency"].quantile(OWNED)
     owner = _owner(runs, threshold)
     host = study.manifest["host"]
-    reasons = verdict.judge(verdict.Evidence(plan, target, runs, decision, owner, host["findings"], str(study.folder)))
+    reasons = verdict.judge(
+        verdict.Evidence(plan, target, runs, decision, owner, host["findings"], str(study.folder))
+    )
     outcome = verdict.overall(reasons)
     estimates = {what: _estimates([run.values[what] for run in runs], reasons) for what in WHATS}
-    document = {
+    document: dict[str, Any] = {
         "schema": SCHEMA_NAME,
         "version": __version__,
         "created": now_utc(),
         "verdict": outcome,
         "headline": verdict.headline(outcome, reasons, _figures(estimates["latency"], plan)),
         "reasons": [reason.document() for reason in reasons],
+        "study": study.folder.resolve().name,
+        "seconds_total": sum(run.record["seconds"] for run in runs),
         "target": target,
         "plan": plan.model_dump(mode="json"),
         "latency_us": estimates["latency"],
@@ -87,11 +92,11 @@ def answer(study: Study) -> dict[str, Any]:
         "stopping": _stopping(rule, decision, latencies, plan),
         "distributions": {what: pictures.curve(totals.whole[what]) for what in WHATS},
         "per_run_curves": [{"run": run.number, **pictures.curve(run.latency, 120)} for run in runs],
-        "outstanding": pictures.outstanding(totals.outstanding, plan.clients * plan.threads > 1),
+        "outstanding": pictures.outstanding(totals.outstanding, plan),
         "series": [pictures.series(run) for run in runs],
         "host": host,
     }
-    return _finite(document)
+    return {key: _finite(value) for key, value in document.items()}
 
 
 def _estimates(values: Sequence[Values], reasons: Sequence[verdict.Reason]) -> dict[str, Any]:
@@ -105,7 +110,7 @@ def _estimates(values: Sequence[Values], reasons: Sequence[verdict.Reason]) -> d
 def _estimate(estimate: Estimate, values: Sequence[float], outcome: verdict.Verdict) -> dict[str, Any]:
     return {
         "value": estimate.value,
-        "low": estimate.low,
+        "low": max(0.0, estimate.low) if estimate.known else estimate.low,  # no time is negative
         "high": estimate.high,
         "runs": estimate.n,
         "censored_runs": sum(math.isinf(v) for v in values),
@@ -120,7 +125,8 @@ def _figures(latency: Mapping[str, Any], plan: MeasurePlan) -> str:
     for name in good:
         one = latency[name]
         if math.isfinite(one["value"]):
-            parts.append(f"{name} {one['value']:.4g} us [{one['low']:.4g}, {one['high']:.4g}]")
+            low, high = format_us(one["low"]), format_us(one["high"])
+            parts.append(f"{name} {format_us(one['value'])} [{low}, {high}]")
         else:
             parts.append(f"{name} infinitely late")
     return f"{', '.join(parts)} over {latency[good[0]]['runs']} runs" if parts else ""
@@ -148,9 +154,8 @@ def _throughput(plan: MeasurePlan, runs: Sequence[RunFigures]) -> dict[str, floa
 
 def _run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> dict[str, Any]:
     alone = Decision(True, True, "", None, 1, plan.labels[0], 0.0)
-    nobody = Ownership((), (), None, None, 1.0, "")
     managed = {**target, "managed": True}
-    reasons = verdict.judge(verdict.Evidence(plan, managed, [run], alone, nobody, []))
+    reasons = verdict.judge(verdict.Evidence(plan, managed, [run], alone, _NOBODY, []))
     return {
         "run": run.number,
         "seed": run.record["seed"],
@@ -212,17 +217,22 @@ def _hysteresis(runs: Sequence[RunFigures], plan: MeasurePlan, target: Mapping[s
     far = float(np.abs(values / values.mean() - 1.0).max())
     visible = parts.between_share > 0.5
     word = "most" if visible else "less than half"
+    start = "Restarted, the server settles elsewhere" if visible else "Restarts make little difference"
     return {
         "visible": visible,
-        "text": f"Restarted, the server settles elsewhere: runs lie up to {far:.0%} from their mean {name}, and"
-        f" {word} of the spread ({parts.between_share:.0%} of the variance) is between runs, not within them."
+        "text": f"{start}: runs lie up to {far:.0%} from their mean {name}, and {word} of"
+        f" the spread ({parts.between_share:.0%} of the"
+        " variance) is between runs, not within them."
         + (" Longer runs would not help; more runs do." if visible else ""),
     }
 
 
 def _owner(runs: Sequence[RunFigures], threshold_ns: float | None) -> Ownership:
-    above = [[_above(one.latency, threshold_ns) for one in run.instances] for run in runs]
-    total = [[one.latency.count for one in run.instances] for run in runs]
+    heard = [run for run in runs if all(one.latency.count for one in run.instances)]
+    if not heard:  # not one request was answered: nobody owns anything
+        return _NOBODY
+    above = [[_above(one.latency, threshold_ns) for one in run.instances] for run in heard]
+    total = [[one.latency.count for one in run.instances] for run in heard]
     return owners(above, total)
 
 
@@ -241,6 +251,7 @@ def _clients(
 ) -> dict[str, Any]:
     return {
         "instances": plan.clients,
+        "pacing": plan.pacing,
         "threshold_us": None if threshold_ns is None else threshold_ns / 1e3,
         "share_of_slowest": list(owner.shares),
         "share_of_all": list(owner.fair),

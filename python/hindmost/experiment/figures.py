@@ -137,4 +137,6 @@ def _within(instances: Sequence[InstanceReading], level: float | None, how: Aggr
         return None
     cut = [one.sections(allowed) for one in instances]
     spans = min(len(sections) for sections in cut)
-    return within_variance([run_value([microseconds(one[i], level) for one in cut], how) for i in range(spans)])
+    return within_variance(
+        [run_value([microseconds(one[i], level) for one in cut], how) for i in range(spans)]
+    )

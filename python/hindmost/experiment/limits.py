@@ -3,11 +3,11 @@
 LATENESS = 0.10
 """Share of a reported latency quantile that may come from sending late (1 - service quantile / latency
 quantile). Beyond it the figure says more about the client than about the server: invalid. The paper asks
-that clients add "an approximately constant latency" (Treadmill II-C); a tenth is also the coarsest precision
-anybody asks of a quantile."""
+that clients add "an approximately constant latency" (Treadmill II-C); a tenth is also the coarsest
+precision that anybody asks of a quantile."""
 
 LATENESS_FLOOR_US = 5.0
-"""Lateness below this is the noise of a quiet host (a spin here loses 5 us to an interrupt), not distortion."""
+"""Lateness below this is the noise of a quiet host (an interrupt takes 5 us of a spin), not distortion."""
 
 BUSY_INVALID = 0.80
 """Share of its time a worker may be busy. Treating the worker as an M/D/1 queue, a request waits 2 service

@@ -10,6 +10,7 @@ import numpy as np
 
 from hindmost._engine import Histogram
 from hindmost.experiment.figures import RunFigures, Totals
+from hindmost.plan import MeasurePlan
 
 SHARE_LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999)
 MOST_WINDOWS = 240
@@ -20,16 +21,18 @@ def curve(histogram: Histogram, points: int = 400) -> dict[str, list[float | Non
     n = histogram.count
     if n == 0:
         return {"q": [], "us": []}
-    levels = 1.0 - 10.0 ** -np.linspace(
-        0.0, math.log10(max(n, 10)), points
-    )  # short of 1: no place on the scale
+    levels = 1.0 - 10.0 ** -np.linspace(0.0, math.log10(max(n, 10)), points)
     values = [histogram.quantile(float(level)) for level in levels]
     us = [None if v is None or math.isinf(v) else round(v / 1e3, 4) for v in values]
-    return {"q": [round(float(level), 9) for level in levels], "us": us}
+    kept = [(q, v) for level, v in zip(levels, us, strict=True) if (q := round(float(level), 9)) < 1.0]
+    return {"q": [q for q, _ in kept], "us": [v for _, v in kept]}
 
 
-def outstanding(histogram: Histogram, per_instance: bool) -> dict[str, Any] | None:
-    """How many requests each arrival found outstanding (the paper's Figure 1)."""
+def outstanding(histogram: Histogram, plan: MeasurePlan) -> dict[str, Any] | None:
+    """How many requests each arrival found outstanding (the paper's Figure 1), within its own worker.
+
+    ``connections`` is how many that worker has: what a closed loop cannot go beyond.
+    """
     if histogram.count == 0:
         return None
     low, _, counts = (np.frombuffer(part, dtype=np.uint64) for part in histogram.bins())
@@ -37,10 +40,12 @@ def outstanding(histogram: Histogram, per_instance: bool) -> dict[str, Any] | No
         edges = np.linspace(0, low.size, 401).astype(int)[:-1]
         low, counts = low[edges], np.add.reduceat(counts, edges)
     share = counts / histogram.count
+    workers = plan.clients * plan.threads
     return {
         "values": [int(v) for v in low],
         "share": [float(s) for s in share],
-        "per_instance": per_instance,
+        "per_instance": workers > 1,
+        "connections": math.ceil(plan.connections / workers),
     }
 
 

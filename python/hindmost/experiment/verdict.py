@@ -14,7 +14,7 @@ from typing import Any, Literal
 from hindmost.experiment import limits
 from hindmost.experiment.figures import RunFigures
 from hindmost.plan import MeasurePlan
-from hindmost.plan.units import label
+from hindmost.plan.units import format_us, label
 from hindmost.stats import Decision, Ownership, modality, order_effect
 
 Level = Literal["invalid", "inconclusive", "mind"]
@@ -93,22 +93,27 @@ def _late(e: Evidence) -> Iterator[Reason]:
     yield Reason(
         "slip",
         "invalid",
-        f"{_listed(names)} tell{'s' if len(names) == 1 else ''} more of late sending than of the server: requests"
-        f" left late, which makes {worst[1]:.0%} ({worst[2]:.3g} us) of {worst[0]}; {limits.LATENESS:.0%} is"
-        f" the limit; {cause}",
+        f"{_listed(names)} tell{'s' if len(names) == 1 else ''} of late sending: requests left late, which"
+        f" makes {worst[1]:.0%} ({format_us(worst[2])}) of {worst[0]}; {limits.LATENESS:.0%} is the limit;"
+        f" {cause}",
         hint,
         names,
     )
 
 
 def _cause_of_lateness(e: Evidence, busy: float) -> tuple[str, str]:
-    delays = [one.run_delay_share for run in e.runs for one in run.instances if one.run_delay_share is not None]
+    delays = [
+        one.run_delay_share for run in e.runs for one in run.instances if one.run_delay_share is not None
+    ]
     if busy > limits.BUSY_MIND:
-        return f"a client was busy {busy:.0%} of the time", f"--clients {e.plan.clients + 1}, or a lower --rate"
+        return (
+            f"a client was busy {busy:.0%} of the time",
+            _more_clients(e),
+        )
     if e.plan.pacing == "sleep":
         return (
             "the clients sleep between due times, for want of a processor each",
-            f"--clients 1, so that it can spin; or more processors than {len(e.plan.client_cpus)} instances",
+            "`--clients 1`, so that it can spin; or a processor for each client",
         )
     if delays and max(delays) > 0.001:
         return (
@@ -121,6 +126,12 @@ def _cause_of_lateness(e: Evidence, busy: float) -> tuple[str, str]:
     )
 
 
+def _more_clients(e: Evidence) -> str:
+    if e.plan.pacing == "sleep":
+        return "a lower `--rate`, or a processor for each client"
+    return f"a lower `--rate`; or `--clients {e.plan.clients + 1}`, if there is a processor for it"
+
+
 def _busy(e: Evidence) -> Iterator[Reason]:
     busy = _mean([max(one.busy_share for one in run.instances) for run in e.runs])
     if busy > limits.BUSY_MIND and e.plan.loop == "open":
@@ -130,7 +141,7 @@ def _busy(e: Evidence) -> Iterator[Reason]:
             level,
             f"the busiest client worked {busy:.0%} of the time; above {limits.BUSY_INVALID:.0%} its own queue"
             f" distorts the tail, above {limits.BUSY_MIND:.0%} it can be seen",
-            f"--clients {e.plan.clients + 1} on processors of their own, or a lower --rate",
+            _more_clients(e),
         )
 
 
@@ -154,31 +165,43 @@ def _rate(e: Evidence) -> Iterator[Reason]:
             "invalid",
             f"{e.plan.rate_per_s:.0f} requests a second were asked, {done / asked:.1%} of them were sent and"
             f" answered{why}",
-            f"--rate {max(1.0, 0.8 * done / (e.plan.duration_s * len(e.runs))):.0f}",
+            f"`--rate {max(1.0, 0.8 * done / (e.plan.duration_s * len(e.runs))):.0f}`",
         )
 
 
 def _unanswered(e: Evidence) -> Iterator[Reason]:
-    totals = {name: sum(run.counts[name] for run in e.runs) for name in ("due", "timeouts", "unsent", "errors", "misses", "done")}
+    totals = {
+        name: sum(run.counts[name] for run in e.runs)
+        for name in ("due", "timeouts", "unsent", "errors", "misses", "done")
+    }
     due = max(1, totals["due"])
     late = totals["timeouts"] + totals["unsent"]
     if late:
-        reached = tuple(n for n in e.plan.labels if any(math.isinf(run.values["latency"][n]) for run in e.runs))
-        which = f"{_listed(reached)} reach{'es' if len(reached) == 1 else ''} them" if reached else "no asked quantile reaches them"
+        reached = tuple(
+            n for n in e.plan.labels if any(math.isinf(run.values["latency"][n]) for run in e.runs)
+        )
+        which = (
+            f"{_listed(reached)} reach{'es' if len(reached) == 1 else ''} them"
+            if reached
+            else "no asked quantile reaches them"
+        )
         yield Reason(
             "infinitely_late",
             "mind",
-            f"{totals['timeouts']} requests timed out after {e.plan.timeout_s:g} s and {totals['unsent']} could"
-            f" not be sent ({late / due:.2%}): they count as infinitely late; {which}",
-            "a lower --rate, or see the server's log",
+            f"{totals['timeouts']} requests timed out after {e.plan.timeout_s:g} s and {totals['unsent']}"
+            f" could not be sent ({late / due:.2%}): they count as infinitely late; {which}",
+            "a lower `--rate`, or see the server's log",
         )
     errors = totals["errors"] / due
     if errors > limits.ERROR_MIND:
-        said = next((m for run in e.runs for one in run.instances if (m := one.result.get("first_error"))), None)
+        said = next(
+            (m for run in e.runs for one in run.instances if (m := one.result.get("first_error"))), None
+        )
         yield Reason(
             "errors",
             "invalid" if errors > limits.ERROR_INVALID else "mind",
-            f"{totals['errors']} requests ({errors:.2%}) failed" + (f"; the server said {said!r}" if said else ""),
+            f"{totals['errors']} requests ({errors:.2%}) failed"
+            + (f"; the server said {said!r}" if said else ""),
             "see the server's log; errors have no latency, so the rest may look too good",
         )
     misses = totals["misses"] / max(1, totals["done"])
@@ -186,7 +209,8 @@ def _unanswered(e: Evidence) -> Iterator[Reason]:
         yield Reason(
             "misses",
             "mind",
-            f"{misses:.1%} of requests missed, though every key was stored before: the server forgets or evicts",
+            f"{misses:.1%} of requests missed, though every key was stored before: the server forgets or"
+            " evicts",
             "give the server more memory, or the workload fewer keys",
         )
 
@@ -200,7 +224,7 @@ def _precision(e: Evidence) -> Iterator[Reason]:
         "inconclusive",
         e.decision.reason if enough else "one run carries no interval: nothing is known of how runs differ",
         f"`hindmost measure --resume {e.study} --runs {e.decision.runs}..{2 * max(5, e.decision.runs)}`",
-        tuple(e.plan.labels) if not enough else _too_wide(e),
+        _too_wide(e) if enough else (),
     )
 
 
@@ -231,7 +255,7 @@ def _samples(e: Evidence) -> Iterator[Reason]:
                 f"a run of one instance has only {fewest * (1.0 - highest):.0f} requests beyond"
                 f" {label(highest)}; below {limits.SAMPLES_MIND} a run's quantile is biased, below"
                 f" {limits.SAMPLES_INCONCLUSIVE} it says little",
-                f"--duration {math.ceil(need)}s, a higher --rate, or lower --quantiles",
+                f"`--duration {math.ceil(need)}s`, a higher `--rate`, or lower `--quantiles`",
                 tuple(names),
             )
 
@@ -246,7 +270,7 @@ def _steady(e: Evidence) -> Iterator[Reason]:
             "never_steady",
             "inconclusive" if share > limits.NEVER_STEADY else "mind",
             f"in {never} of {len(e.runs)} runs the latency was still changing when the warm-up had to end",
-            "see the time series in the page; a longer --warmup 60s may help",
+            "see the time series in the page; a longer warm-up may help: `--warmup 60s`",
         )
 
 
@@ -259,7 +283,7 @@ def _range(e: Evidence) -> Iterator[Reason]:
             "mind",
             f"{above / done:.1%} of latencies lie above the range that the calibration found: the server got"
             " slower after it",
-            "a longer --warmup, or see the time series in the page",
+            "a longer `--warmup`, or see the time series in the page",
         )
 
 
@@ -284,20 +308,30 @@ def _host(e: Evidence) -> Iterator[Reason]:
 
 
 def _spread(e: Evidence) -> Iterator[Reason]:
+    drifts: dict[str, str] = {}
     for name in e.plan.labels:
         values = [run.values["latency"][name] for run in e.runs]
         groups, trend = modality(values), order_effect(values)
         if groups is not None and groups.bimodal:
-            yield Reason("two_states", "mind", f"{name}: {groups.text}", "look at the per-run chart of the page", (name,))
-        if trend is not None and trend.drifting:
-            slope = f" by {trend.slope:+.3g} us a run" if trend.slope is not None else ""
             yield Reason(
-                "drift",
+                "two_states",
                 "mind",
-                f"{name} drifts with the order of runs{slope} (p = {trend.p_value:.3g}): the host or the server changes",
-                "repeat later; `hindmost doctor` tells what else runs",
+                f"{name}: {groups.text}",
+                "look at the chart of runs in the page",
                 (name,),
             )
+        if trend is not None and trend.drifting:
+            slope = f" by {format_us(trend.slope)} a run" if trend.slope is not None else ""
+            drifts[name] = f"{name}{slope} (p = {trend.p_value:.2g})"
+    if drifts:
+        yield Reason(
+            "drift",
+            "mind",
+            "latency drifts with the order of runs, so the host or the server changes:"
+            f" {_listed([*drifts.values()])}",
+            "repeat later; `hindmost doctor` tells what else runs",
+            tuple(drifts),
+        )
 
 
 def _method(e: Evidence) -> Iterator[Reason]:
@@ -314,7 +348,7 @@ def _method(e: Evidence) -> Iterator[Reason]:
             "closed_loop",
             "mind",
             "a closed loop waits for replies before it sends, so it understates queueing and the tail",
-            "drop --closed",
+            "leave out `--closed`",
         )
     if e.plan.pacing == "sleep":
         slips = [run.values["slip"][e.plan.labels[-1]] for run in e.runs]
@@ -322,16 +356,23 @@ def _method(e: Evidence) -> Iterator[Reason]:
         yield Reason(
             "sleeping",
             "mind",
-            f"clients sleep between due times: that costs {_mean(middle):.3g} us of slip at {e.plan.labels[0]}"
-            f" and {_mean(slips):.3g} us at {e.plan.labels[-1]}",
-            "fewer --clients than processors, so that each can spin",
+            f"clients sleep between due times: that costs {format_us(_mean(middle))} of slip at"
+            f" {e.plan.labels[0]} and {format_us(_mean(slips))} at {e.plan.labels[-1]}",
+            "fewer `--clients` than processors, so that each can spin",
         )
     if e.owner.owner is not None:
-        yield Reason("owner", "mind", e.owner.text, "the per-instance means are the figures to trust, not the merged ones")
+        yield Reason(
+            "owner",
+            "mind",
+            e.owner.text,
+            "the per-instance means are the figures to trust, not the merged ones",
+        )
     lost = sum(one.result["reconnects"] for run in e.runs for one in run.instances)
     if lost:
         yield Reason(
-            "reconnects", "mind", f"the server closed {lost} connections during the load; each was made anew",
+            "reconnects",
+            "mind",
+            f"the server closed {lost} connections during the load; each was made anew",
             "let the server keep connections open",
         )
 
@@ -343,12 +384,13 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
 
 
 def headline(verdict: Verdict, reasons: Sequence[Reason], figures: str) -> str:
-    """One sentence: the outcome, why, what to do."""
+    """One sentence: the outcome, why, what to do, and the figures that can be believed all the same."""
     if verdict == "valid":
         return f"valid: {figures}"
     gravest = reasons[0]
-    good = f"; {figures}" if figures else ""
-    return f"{verdict}: {gravest.text}{good}"
+    todo = f". To do: {gravest.hint.replace('`', '')}" if gravest.hint else ""
+    good = f". Still good: {figures}" if figures else ""
+    return f"{verdict}: {gravest.text}{todo}{good}"
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -357,5 +399,3 @@ def _mean(values: Sequence[float]) -> float:
 
 def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-

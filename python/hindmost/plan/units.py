@@ -116,6 +116,22 @@ def label(level: float) -> str:
     return f"p{round(100.0 * level, 10):.12g}"
 
 
+def format_us(us: float, digits: int = 3) -> str:
+    """Write microseconds in the unit that suits; `parse_duration` reads it back.
+
+    >>> format_us(31.24), format_us(1460.0), format_us(2.5e6), format_us(float("inf"))
+    ('31.2 us', '1.46 ms', '2.5 s', 'infinitely late')
+    """
+    if math.isinf(us):
+        return "infinitely late"
+    rounded = float(f"{us:.{digits}g}")
+    for unit, size in (("s", 1e6), ("ms", 1e3), ("us", 1.0)):
+        if abs(rounded) >= size or unit == "us":
+            number = rounded / size
+            return f"{number:.{digits}g} {unit}" if number < 10**digits else f"{number:.0f} {unit}"
+    raise AssertionError("the last unit takes all")
+
+
 @dataclass(frozen=True, slots=True)
 class Threshold:
     """A limit on a latency figure: ``name`` below ``limit_us`` microseconds, as ``text`` says."""

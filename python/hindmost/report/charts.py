@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 
 from hindmost.report import numbers
-from hindmost.report.curves import Values, drawable, grid, infinite_from, on_grid, thinned
+from hindmost.report.curves import Values, drawable, flattening, grid, infinite_from, on_grid, thinned
 from hindmost.report.document import finite, run_value
 from hindmost.report.svg import Plot, Scale, linear_domain, linear_ticks, log10, log_domain, log_ticks, tail
 from hindmost.store.result import Curve, Look, Measure, Series
@@ -40,6 +40,8 @@ def distribution(
         "service": found.get("service"),
         "slip": found.get("slip"),
     }
+    if "latency" in names and flattening(every["latency"], every["slip"]):
+        names = [name for name in names if name != "slip"]
     curves = {name: curve for name, curve in every.items() if name in names and curve}
     runs = doc["per_run_curves"] if "latency" in names else []
     drawn = [drawable(c) for c in [*curves.values(), *runs]]

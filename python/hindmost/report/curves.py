@@ -9,6 +9,9 @@ from hindmost.store.result import Curve, Series
 
 Values = list[float | None]
 
+FLATTENED_BY = 10.0
+"""Slip whose middle is a tenth of the least latency would take half of the chart; it has one of its own."""
+
 FLOOR_US = 0.01
 """What a log axis shows for a slip of zero; finer than the clock can tell."""
 
@@ -101,3 +104,10 @@ def thinned(series: Series, windows: int = 240) -> tuple[Series, int]:
         "p99_us": [series["p99_us"][i] for i in keep],
         "measure_from_s": series["measure_from_s"],
     }, step
+
+
+def flattening(latency: Curve | None, slip: Curve | None) -> bool:
+    """Whether slip lies so far below latency that one axis for both would leave latency flat."""
+    highs, lows = drawable(latency)[1], drawable(slip)[1]
+    high, low = [v for v in highs if v is not None], [v for v in lows if v is not None]
+    return bool(high and low) and sorted(low)[len(low) // 2] * FLATTENED_BY < min(high)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hindmost.report.charts import run_domain, tail_ticks
-from hindmost.report.curves import drawable, grid, infinite_from, on_grid, rounded, thinned
+from hindmost.report.curves import drawable, flattening, grid, infinite_from, on_grid, rounded, thinned
 from hindmost.report.document import finite, labels, run_value
 from hindmost.report.numbers import about_level, tick
 from hindmost.report.svg import linear_ticks, tail
@@ -52,6 +52,7 @@ def tail_data(doc: Measure) -> dict[str, Any] | None:
         "end": round(tail(end), 5),
         "curves": {name: _cut(on_grid(c, levels)) for name, c in merged.items() if c and c.get("q")},
         "runs": [{"run": c["run"], "us": _cut(on_grid(c, levels))} for c in runs],
+        "hidden": ["slip"] if flattening(merged["latency"], merged["slip"]) else [],
         "infinite": {
             name: [round(tail(q), 5), about_level(q)] for name, q in limits.items() if q is not None
         },

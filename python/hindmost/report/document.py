@@ -17,6 +17,8 @@ _EMPTY: dict[str, Any] = {
     "verdict": "inconclusive",
     "headline": "",
     "reasons": [],
+    "study": "",
+    "seconds_total": None,
     "target": {
         "name": "target",
         "protocol": "",
@@ -40,6 +42,7 @@ _EMPTY: dict[str, Any] = {
     "hysteresis": {"visible": None, "text": ""},
     "clients": {
         "instances": 0,
+        "pacing": "",
         "threshold_us": None,
         "share_of_slowest": [],
         "share_of_all": [],
@@ -49,7 +52,7 @@ _EMPTY: dict[str, Any] = {
     "stopping": {"rule": "", "precision": None, "reached": None, "quantile": "", "runs": 0, "path": {}},
     "distributions": {},
     "per_run_curves": [],
-    "outstanding": {"values": [], "share": [], "per_instance": True},
+    "outstanding": {"values": [], "share": [], "per_instance": True, "connections": None},
     "series": [],
     "host": {"facts": {}, "findings": []},
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hindmost.report import charts, data, numbers, view
-from hindmost.report.curves import drawable, on_grid
+from hindmost.report.curves import drawable, flattening, on_grid
 from hindmost.report.document import complete, labels, run_value
 from hindmost.store.result import Measure
 
@@ -49,6 +49,7 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         policy=_POLICY.format(scripts="'unsafe-inline'" if scripts else "'none'"),
         table=view.quantile_table(doc),
         kinds=kind_tables(doc),
+        slip_apart=flattening(doc["distributions"].get("latency"), doc["distributions"].get("slip")),
         labels=labels(*(run["latency_us"] for run in doc["runs"])),
         told=data.told(doc),
         readings=readings(doc),

@@ -213,7 +213,7 @@ def _facts(console: "Console", doc: Measure) -> None:
         rows.append(
             (
                 "stopping",
-                f"{how} after {numbers.plural(doc['stopping']['runs'], 'run')}: {doc['stopping']['rule']}",
+                f"{how} after {view.runs_text(doc)}: {doc['stopping']['rule']}",
             )
         )
     from rich.text import Text
@@ -237,6 +237,8 @@ def clients_text(doc: Measure) -> str:
         return "one instance only: nothing to tell apart"
     shares = " + ".join(numbers.percent(share) for share in clients["share_of_slowest"])
     text = f"{clients['instances']} instances"
+    if clients["pacing"] == "sleep":
+        text += " that sleep between due times"
     if shares:
         where = f" (above {numbers.latency(clients['threshold_us'])})" if clients["threshold_us"] else ""
         text += f"; of the slowest 1 %{where} they contribute {shares}"

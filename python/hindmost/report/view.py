@@ -120,6 +120,28 @@ def throughput(doc: Measure) -> str:
     return f"achieved {numbers.rate(achieved)} (no rate was asked for)"
 
 
+def runs_text(doc: Measure) -> str:
+    """Say how many runs were made, and how long they took."""
+    text = numbers.plural(doc["stopping"]["runs"], "run")
+    total = doc["seconds_total"]
+    return f"{text} in {numbers.seconds(total)}" if total else text
+
+
+def outstanding_text(doc: Measure) -> str:
+    """Say what the chart of outstanding requests shows, and what bounds a closed loop."""
+    found = doc["outstanding"]
+    within = ", counted within its own worker" if found and found["per_instance"] else ""
+    bound = (
+        f"its {numbers.plural(found['connections'], 'connection')}"
+        if found and found["connections"]
+        else "its connections"
+    )
+    return (
+        f"How many requests each arrival found still unanswered{within}. A closed loop cannot go beyond"
+        f" {bound}; an open loop shows the queue that users meet."
+    )
+
+
 def target_line(doc: Measure) -> str:
     """Name the target and where it is, once."""
     target = doc["target"]

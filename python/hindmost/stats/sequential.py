@@ -236,7 +236,7 @@ class PrecisionRule:
 
     def _reason(self, widest: str, width: float, runs: int, next_look: int | None, *, late: int) -> str:
         asked = f"{100 * self.precision:.3g} % was asked"
-        known = f"{widest} is known to ±{100 * width:.2g} % after {runs} runs, {asked}"
+        known = f"{widest} is known to ±{_percent(width)} after {runs} runs, {asked}"
         if late:
             known = f"{widest} is infinitely late in at least one of {runs} runs, so its mean has no width"
         elif runs == 1:
@@ -250,3 +250,7 @@ class PrecisionRule:
         if late:
             return f"{known}; more runs would change nothing"
         return f"{known}; {self.consecutive} look(s) in a row agree"
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.2g} %" if share < 1.0 else f"{100.0 * share:.0f} %"

@@ -175,6 +175,7 @@ class Clients(TypedDict):
     """Decomposition of the merged distribution by instance (paper, Figure 2)."""
 
     instances: Count
+    pacing: Literal["spin", "sleep"]
     threshold_us: Microseconds
     share_of_slowest: list[Share]
     share_of_all: list[Share]
@@ -224,11 +225,15 @@ class Distributions(TypedDict, total=False):
 
 
 class Outstanding(TypedDict):
-    """How many requests each arrival found outstanding before it was sent (paper, Figure 1)."""
+    """How many requests each arrival found outstanding before it was sent (paper, Figure 1).
+
+    Counted within one worker of one instance; ``connections`` is how many that worker has.
+    """
 
     values: list[int]
     share: list[float]
     per_instance: bool
+    connections: Count
 
 
 class Series(TypedDict):
@@ -269,6 +274,8 @@ class Measure(TypedDict):
     verdict: Verdict
     headline: str
     reasons: list[Reason]
+    study: str
+    seconds_total: float
     target: Target
     plan: Plan
     latency_us: Estimates

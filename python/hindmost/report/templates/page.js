@@ -135,7 +135,7 @@
         timeAxis()],
       series: [
         { label: "percentile", value: (u, v, s, i) => (i == null ? "–" : "p" + level(d.q[i])) },
-        ...shown.map((n) => line(names[n], n, { dash: dashes[n], points: dots(d.curves[n]) })),
+        ...shown.map((n) => line(names[n], n, { dash: dashes[n], points: dots(d.curves[n]), show: !d.hidden.includes(n) })),
       ],
       hooks: { drawAxes: [runCurves], draw: [limits] },
     }, [d.x, ...shown.map((n) => d.curves[n])], box);
