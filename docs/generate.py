@@ -1,0 +1,53 @@
+"""Write the generated pages of the reference: ``python docs/generate.py``.
+
+A test (``tests/golden/test_docs.py``) fails when a page is no longer what this would write.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+REFERENCE = Path(__file__).parent / "reference"
+VERBS = ("measure", "doctor", "report", "load")
+
+
+def cli_page() -> str:
+    """Reference of the command line: what ``--help`` says, verb by verb."""
+    parts = ["# Command line\n\nGenerated from `hindmost --help` by `docs/generate.py`; do not edit.\n"]
+    for verb in ("", *VERBS):
+        command = " ".join(("hindmost", verb, "--help")).replace("  ", " ")
+        title = f"## hindmost {verb}".rstrip()
+        parts.append(f"{title}\n\n```console\n$ {command}\n{_said([verb] if verb else [])}\n```\n")
+    return "\n".join(parts)
+
+
+def _said(verb: Iterable[str]) -> str:
+    environment = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+    code = "import sys; from hindmost.cli import main; sys.exit(main(sys.argv[1:]))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *verb, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+
+
+PAGES = {"cli.md": cli_page}
+"""The registry: a generated page is a function above and its name here."""
+
+
+def main() -> int:
+    """Write every page."""
+    for name, make in PAGES.items():
+        (REFERENCE / name).write_text(make(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
