@@ -1,8 +1,87 @@
 """Hindmost: a laboratory for tail latency.
 
-Names are loaded when first used, so that ``hindmost --help`` and load agents start fast.
+The public face. Names are loaded when first used, so that ``hindmost --help`` and load agents start fast.
+
+=====================  ======================================================================
+measuring              `parse_target`, `MeasurePlan`, `Study`, `Procedure`
+reading                `answer` (a study's ``result.json``), `render_terminal`, `render_page`
+statistics             `Histogram`, `mean_interval`, `Estimate`
+failures               `HindmostError` and what derives from it, in `hindmost.errors`
+=====================  ======================================================================
+
+Examples
+--------
+A distribution knows of requests that were never answered: they are infinitely late.
+
+>>> import hindmost
+>>> latencies = hindmost.Histogram()
+>>> latencies.record(31_000, 98)
+>>> latencies.add_censored(2)
+>>> round(latencies.quantile(0.95) / 1000), latencies.quantile(0.99)
+(31, inf)
+
+The run is the unit of inference, so intervals are over the values of runs:
+
+>>> print(hindmost.mean_interval([30.1, 31.0, 30.4, 30.9, 30.6, 30.2]))
+30.53 [30.15, 30.95] (95 %, n=6)
+
+A stored study is answered again, years later, by::
+
+    hindmost.answer(hindmost.Study.open(Path("hindmost-memcached-20261120-100000")))["latency_us"]["p99"]
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hindmost._engine import Histogram
+    from hindmost.errors import HindmostError
+    from hindmost.experiment.answer import answer
+    from hindmost.experiment.procedure import Procedure
+    from hindmost.plan import MeasurePlan
+    from hindmost.report import render_page, render_terminal
+    from hindmost.stats import Estimate, mean_interval
+    from hindmost.store import Study
+    from hindmost.targets import parse_target
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Estimate",
+    "HindmostError",
+    "Histogram",
+    "MeasurePlan",
+    "Procedure",
+    "Study",
+    "answer",
+    "mean_interval",
+    "parse_target",
+    "render_page",
+    "render_terminal",
+]
+
+_HOME = {
+    "Estimate": "stats",
+    "HindmostError": "errors",
+    "Histogram": "_engine",
+    "MeasurePlan": "plan",
+    "Procedure": "experiment.procedure",
+    "Study": "store",
+    "answer": "experiment.answer",
+    "mean_interval": "stats",
+    "parse_target": "targets",
+    "render_page": "report",
+    "render_terminal": "report",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 (module attributes have no common type)
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -124,7 +124,7 @@ def tick(us: float) -> str:
 
 def seconds(value: float | None) -> str:
     """Write a duration in seconds, or minutes from two on."""
-    if value is None:
+    if value is None or not math.isfinite(value):
         return MISSING
     if value >= 120:
         return f"{int(value // 60)}{THIN}min {int(value % 60)}{THIN}s"
