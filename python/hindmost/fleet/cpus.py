@@ -50,7 +50,8 @@ def allot(
     clients : int, optional
         How many instances; default: as many as there are processors left for them.
     server : sequence of int, optional
-        Processors of the server; default: the first half. Empty: the server is elsewhere.
+        Processors of the server; default: half of them, the first that no instance was given. Empty: the
+        server is elsewhere.
     client_cpus : sequence of int, optional
         Processors of the instances; default: all that the server does not have.
     threads : int, optional
@@ -76,7 +77,8 @@ def allot(
                 hint=f"--{name}-cpus {at_hand[-1]}",
             )
     if server is None:
-        server = at_hand[: len(at_hand) // 2] or at_hand
+        free = [cpu for cpu in at_hand if cpu not in set(client_cpus or ())]
+        server = free[: len(at_hand) // 2] or at_hand
     rest = list(client_cpus) if client_cpus else [cpu for cpu in at_hand if cpu not in set(server)]
     beside = not rest or bool(set(rest) & set(server))
     rest = rest or list(server) or at_hand

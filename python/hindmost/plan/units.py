@@ -155,6 +155,8 @@ def parse_threshold(text: str) -> Threshold:
     match = re.fullmatch(r"\s*(mean|p\d{1,2}(?:\.\d+)?)\s*<=?\s*(.+)", text)
     if match is None:
         raise UsageError(f"threshold {text!r} cannot be read", hint="write it like 'p99<500us' or 'mean<1ms'")
+    if match[1] != "mean":
+        parse_quantiles(match[1])
     limit_s = parse_duration(match[2], "threshold")
     if limit_s <= 0.0:
         raise UsageError(f"threshold {text!r} cannot be met: latencies are above 0", hint="'p99<500us'")

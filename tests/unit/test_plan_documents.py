@@ -1,0 +1,133 @@
+"""Workload files and the measure plan: what reaches the engine, and what is refused before it does."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from hindmost.errors import UsageError
+from hindmost.plan import MeasurePlan, load_workload
+
+
+def engine_plans(plan: MeasurePlan, run: int = 1, protocol: str = "memcached") -> list[dict]:
+    return [json.loads(plan.engine_plan(run, i, protocol, "127.0.0.1:1")) for i in range(plan.clients)]
+
+
+def test_a_workload_without_kind_is_key_value(tmp_path):
+    file = tmp_path / "w.json"
+    file.write_text('{"get_ratio": 0.5}')
+    assert load_workload(file) == {"kind": "key-value", "get_ratio": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is not JSON"),
+        (b"{", "is not JSON"),
+        (b"\xff\xfe", "is not JSON"),
+        (b"[]", "holds no JSON object"),
+        (b"3", "holds no JSON object"),
+        (b" " * (1 << 20) + b"{}", "is larger than"),
+    ],
+    ids=["empty", "cut", "bytes", "list", "number", "huge"],
+)
+def test_files_that_are_no_workload_are_refused_by_name(tmp_path, content, message):
+    file = tmp_path / "w.json"
+    file.write_bytes(content)
+    with pytest.raises(UsageError, match=message) as caught:
+        load_workload(file)
+    assert str(file) in caught.value.message
+
+
+def test_an_absent_or_unreadable_workload_file_says_why(tmp_path):
+    with pytest.raises(UsageError, match="No such file") as caught:
+        load_workload(tmp_path / "none.json")
+    assert caught.value.hint == f"ls -l {tmp_path / 'none.json'}"
+    with pytest.raises(UsageError, match="cannot be read"):
+        load_workload(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("workload", "named"),
+    [
+        ({"kind": "key-value", "get_ratio": 1.5}, "get_ratio"),
+        ({"kind": "key-value", "keys": 0}, "keys"),
+        ({"kind": "key-value", "colour": "red"}, "colour"),
+        ({"kind": "sql"}, "sql"),
+        ({"kind": "key-value", "value_bytes": {"uniform": [9, 3]}}, "value_bytes"),
+        ({"kind": "key-value", "get_ratio": float("nan")}, "number"),
+    ],
+)
+def test_the_engine_names_the_field_of_a_workload_that_it_refuses(workload, named):
+    with pytest.raises(UsageError, match=named):
+        engine_plans(MeasurePlan(target="memcached", workload=workload))
+
+
+@pytest.mark.parametrize(
+    ("connections", "clients", "each"),
+    [(16, 1, [16]), (16, 3, [6, 5, 5]), (2, 4, [1, 1, 1, 1]), (7, 7, [1] * 7)],
+)
+def test_connections_are_shared_out_whole(connections, clients, each):
+    plan = MeasurePlan(target="memcached", connections=connections, clients=clients)
+    assert [one["connections"] for one in engine_plans(plan)] == each
+
+
+def test_only_the_first_instance_stores_the_keys_and_never_over_http():
+    plan = MeasurePlan(target="memcached", clients=3)
+    assert [one["preload"] for one in engine_plans(plan)] == [True, False, False]
+    http = MeasurePlan(target="nginx", workload={"kind": "http", "paths": ["/"]})
+    assert [one["preload"] for one in engine_plans(http, protocol="http")] == [False]
+
+
+def test_instances_of_a_run_share_a_seed_and_runs_do_not():
+    plan = MeasurePlan(target="memcached", clients=2, seed=5)
+    assert [one["seed"] for one in engine_plans(plan, run=1)] == [5, 5]
+    assert [one["seed"] for one in engine_plans(plan, run=3)] == [7, 7]
+    assert [one["instance"] for one in engine_plans(plan)] == [{"index": 0, "of": 2}, {"index": 1, "of": 2}]
+
+
+def test_the_same_plan_gives_the_same_bytes():
+    plan = MeasurePlan(target="memcached")
+    assert plan.engine_plan(2, 0, "memcached", "h:1") == plan.engine_plan(2, 0, "memcached", "h:1")
+
+
+@pytest.mark.parametrize(
+    ("fields", "path", "value"),
+    [
+        ({"warmup": "auto"}, ("phases", "warmup"), {"auto": {"min_s": 2.0, "max_s": 15.0}}),
+        ({"warmup": 3.0}, ("phases", "warmup"), {"fixed": {"seconds": 3.0}}),
+        ({"duration_s": 0.3}, ("phases", "measure_s"), 0.3),
+        ({"loop": "closed", "rate_per_s": None}, ("load", "loop"), "closed"),
+        ({"loop": "closed", "rate_per_s": None}, ("load", "rate_per_s"), None),
+        ({"arrivals": "deterministic"}, ("load", "arrivals"), "deterministic"),
+        ({"threads": 2, "client_cpus": ((3, 5),)}, ("threads",), [{"cpu": 3}, {"cpu": 5}]),
+        ({"threads": 3, "client_cpus": ((3, 5),)}, ("threads",), [{"cpu": 3}, {"cpu": 5}, {"cpu": 3}]),
+        ({"threads": 1}, ("threads",), [{"cpu": None}]),
+        ({"samples": 5, "clients": 1}, ("keep", "samples"), 5),
+        ({"pacing": "sleep"}, ("pacing",), "sleep"),
+    ],
+)
+def test_what_the_plan_says_reaches_the_engine(fields, path, value):
+    found = engine_plans(MeasurePlan(target="memcached", **fields))[0]
+    for key in path:
+        found = found[key]
+    assert found == value
+
+
+def test_samples_are_shared_out_so_that_no_fewer_are_kept_than_asked():
+    plan = MeasurePlan(target="memcached", clients=3, samples=20_000)
+    assert sum(one["keep"]["samples"] for one in engine_plans(plan)) >= 20_000
+
+
+def test_a_plan_survives_its_manifest():
+    plan = MeasurePlan(target="memcached", clients=2, client_cpus=((1,), (2,)), warmup=1.0, runs=(2, 5))
+    assert MeasurePlan.model_validate(json.loads(json.dumps(plan.model_dump(mode="json")))) == plan
+
+
+def test_a_plan_is_frozen_and_knows_its_fields():
+    plan = MeasurePlan(target="memcached")
+    with pytest.raises(ValidationError):
+        plan.rate_per_s = 3.0
+    with pytest.raises(ValidationError, match="colour"):
+        MeasurePlan(target="memcached", colour="red")
+    assert plan.labels == ("p50", "p95", "p99", "p99.9")
