@@ -1,6 +1,6 @@
-"""Write the generated pages of the reference: ``python docs/generate.py``.
+"""Write what is generated for readers: ``python docs/generate.py``.
 
-A test (``tests/golden/test_docs.py``) fails when a page is no longer what this would write.
+A test (``tests/golden/test_docs.py``) fails when a file is no longer what this would write.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-REFERENCE = Path(__file__).parent / "reference"
+ROOT = Path(__file__).parents[1]
 VERBS = ("measure", "doctor", "report", "load")
 
 
@@ -38,14 +38,21 @@ def _said(verb: Iterable[str]) -> str:
     return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
 
 
-PAGES = {"cli.md": cli_page}
-"""The registry: a generated page is a function above and its name here."""
+def plan_schema() -> str:
+    """JSON Schema of an instance's plan, as the engine knows it."""
+    from hindmost import _engine
+
+    return _engine.plan_schema() + "\n"
+
+
+PAGES = {"docs/reference/cli.md": cli_page, "schemas/plan.schema.json": plan_schema}
+"""The registry: a generated file is a function above and its name here."""
 
 
 def main() -> int:
-    """Write every page."""
+    """Write every file."""
     for name, make in PAGES.items():
-        (REFERENCE / name).write_text(make(), encoding="utf-8")
+        (ROOT / name).write_text(make(), encoding="utf-8")
     return 0
 
 

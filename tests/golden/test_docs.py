@@ -1,0 +1,79 @@
+"""The documentation is true where a machine can tell: links, generated pages, numbers of limits."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from hindmost.experiment import limits
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+
+
+def anchors(text: str) -> set[str]:
+    """Names of a page's headings, as they stand in links."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_relative_link_is_dead(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), f"{link} leads nowhere"
+        assert ROOT in [there, *there.parents], f"{link} leaves the project"
+        if anchor:
+            assert anchor in anchors(there.read_text(encoding="utf-8")), f"{link} names no heading"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_named_in_code_exist(page):
+    if page.name == "CHANGELOG.md":  # it may speak of what is gone
+        return
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"`((?:crates|python|docs|setup|benches|examples|schemas|tests)/[\w./-]*\w/?)`", text)
+    missing = [name for name in named if not (ROOT / name).exists()]
+    assert not missing
+
+
+def generator():
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", generator().PAGES)
+def test_generated_page_is_up_to_date(name):
+    made = generator().PAGES[name]()
+    kept = (ROOT / name).read_text(encoding="utf-8")
+    assert made == kept, "setup/run python docs/generate.py writes it anew"
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+@pytest.mark.parametrize(
+    ("row", "numbers"),
+    [
+        ("share of a latency percentile", [percent(limits.LATENESS), f"{limits.LATENESS_FLOOR_US:g} us"]),
+        ("busy share", [percent(limits.BUSY_MIND), percent(limits.BUSY_INVALID)]),
+        ("asked rate", [percent(limits.RATE_SHORTFALL)]),
+        ("requests answered with an error", [percent(limits.ERROR_INVALID)]),
+        ("requests beyond the percentile", [f"{limits.SAMPLES_MIND}", f"{limits.SAMPLES_INCONCLUSIVE}"]),
+        ("latencies above the calibrated range", [percent(limits.OUT_OF_RANGE)]),
+        ("time that the hypervisor took", [percent(limits.STEAL_MIND), percent(limits.STEAL_INCONCLUSIVE)]),
+    ],
+)
+def test_limits_in_the_procedure_page_are_those_of_the_code(row, numbers):
+    text = (ROOT / "docs/concepts/procedure.md").read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if line.startswith(f"| {row}"))
+    found = re.findall(r"[\d.]+ %|[\d.]+ us|\d+", line.split("|", 2)[2])
+    assert found == numbers
