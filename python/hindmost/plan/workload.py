@@ -23,7 +23,8 @@ def load_workload(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > _LARGEST_BYTES:
             raise UsageError(
-                f"workload file {path} is larger than {_LARGEST_BYTES} bytes: not a workload file"
+                f"workload file {path} is larger than {_LARGEST_BYTES} bytes: not a workload file",
+                hint=f"write it like {_EXAMPLE}",
             )
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -8,7 +8,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from hindmost.errors import TargetError, UsageError
 from hindmost.targets.names import nearest
@@ -18,6 +18,7 @@ from hindmost.targets.spec import PROTOCOLS, Protocol, TargetSpec, load_target_f
 
 DEFAULT_PORTS: dict[Protocol, int] = {"memcached": 11211, "redis": 6379, "http": 80}
 _FORMS = "memcached://HOST:PORT, redis://HOST:PORT, http://HOST:PORT/PATH, a preset, or a .toml file"
+_OPTIONS = "write options like memcached?memory_mib=1024&connections=4096"
 
 
 @dataclass(frozen=True)
@@ -117,9 +118,9 @@ def _options(text: str, query: str) -> dict[str, object]:
     for part in query.split("&"):
         name, found, value = part.partition("=")
         if not found or not name:
-            raise UsageError(f"option {part!r} in target {text!r} is not NAME=VALUE")
+            raise UsageError(f"option {part!r} in target {text!r} is not NAME=VALUE", hint=_OPTIONS)
         if name in options:
-            raise UsageError(f"option {name!r} is given twice in target {text!r}")
+            raise UsageError(f"option {name!r} is given twice in target {text!r}", hint=_OPTIONS)
         (_, plain), *_ = parse_qsl(f"x={value}", keep_blank_values=True, separator="\n")
         try:
             options[name] = json.loads(plain)
@@ -136,7 +137,10 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
                 f"target {text!r} asks for TLS, which Hindmost does not speak yet",
                 hint="measure the plain port",
             )
-        raise UsageError(f"unknown protocol {scheme!r} in target {text!r}{nearest(scheme, PROTOCOLS)}")
+        raise UsageError(
+            f"unknown protocol {scheme!r} in target {text!r}{nearest(scheme, PROTOCOLS)}",
+            hint=f"TARGET is {_FORMS}",
+        )
     match = re.match(r"([^/?#]*)([^#]*)(#.*)?$", rest, re.DOTALL)
     assert match is not None
     authority, path, fragment = match[1], match[2], match[3]
@@ -147,11 +151,17 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
             hint="measure a server without authentication",
         )
     if fragment:
-        raise UsageError(f"target {text!r} holds a fragment ({fragment}), which is never sent")
+        raise UsageError(
+            f"target {text!r} holds a fragment ({fragment}), which is never sent",
+            hint=f"write {scheme}://{authority}{path}",
+        )
     if protocol != "http" and path not in ("", "/"):
         raise UsageError(f"target {text!r}: {protocol} has no path", hint=f"write {scheme}://{authority}")
     if protocol == "http" and (not path.isascii() or re.search(r"[\x00-\x20\x7f]", path)):
-        raise UsageError(f"target {text!r}: the path holds a character that must be written as %XX")
+        raise UsageError(
+            f"target {text!r}: the path holds a character that must be written as %XX",
+            hint=f"write {scheme}://{authority}{quote(path, safe='/?&=%')}",
+        )
     if path.startswith("?"):
         path = "/" + path
     host, port = _host_and_port(text, authority, DEFAULT_PORTS[protocol])
@@ -162,12 +172,15 @@ def _host_and_port(text: str, authority: str, default: int) -> tuple[str, int]:
     if authority.startswith("["):
         match = re.fullmatch(r"\[([^\]]*)\](?::(.*))?", authority)
         if match is None:
-            raise UsageError(f"target {text!r}: write an IPv6 address as [ADDRESS]:PORT")
+            raise UsageError(f"target {text!r}: its IPv6 address is not closed", hint="write [ADDRESS]:PORT")
         host, port = match[1], match[2]
         try:
             socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
         except OSError:
-            raise UsageError(f"target {text!r}: {host!r} is not an IPv6 address") from None
+            raise UsageError(
+                f"target {text!r}: {host!r} is not an IPv6 address",
+                hint="write [ADDRESS]:PORT, like [::1]:11211",
+            ) from None
     elif authority.count(":") > 1:
         raise UsageError(f"target {text!r}: an IPv6 address needs brackets", hint="write [ADDRESS]:PORT")
     else:

@@ -237,12 +237,15 @@ def load_target_file(path: str | Path) -> TargetSpec:
         raise UsageError(f"target file {path} {what}", hint="give a .toml file, a preset, or a URL")
     if len(data) > MAX_TARGET_FILE_BYTES:
         raise UsageError(
-            f"target file {path} is larger than {MAX_TARGET_FILE_BYTES} bytes: not a target file"
+            f"target file {path} is larger than {MAX_TARGET_FILE_BYTES} bytes: not a target file",
+            hint="see examples/targets/",
         )
     try:
         return parse_target_toml(data.decode(), str(path), path.resolve().parent)
     except UnicodeDecodeError as error:
-        raise UsageError(f"target file {path} is not UTF-8 text (byte {error.start})") from None
+        raise UsageError(
+            f"target file {path} is not UTF-8 text (byte {error.start})", hint="see examples/targets/"
+        ) from None
 
 
 def parse_target_toml(text: str, where: str, folder: Path) -> TargetSpec:
