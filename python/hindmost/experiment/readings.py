@@ -95,6 +95,8 @@ def read_instances(run: RunRecord) -> list[InstanceReading]:
             if not (isinstance(result, dict) and result.get("schema") == INSTANCE_SCHEMA):
                 raise ValueError(f"instance-{index}.json is not a whole {INSTANCE_SCHEMA}")
             intervals = _engine.read_hlog(str(run.folder / f"instance-{index}.hlog"))
+            if not intervals:  # even where nothing was answered, every histogram is there
+                raise ValueError(f"instance-{index}.hlog holds no histogram")
         except (OSError, ValueError, _engine.EngineError) as error:
             why = error.args[1] if isinstance(error, _engine.EngineError) else error
             raise StudyError(
