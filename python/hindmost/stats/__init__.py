@@ -8,6 +8,7 @@ from hindmost.stats.order import OrderEffect, order_effect
 from hindmost.stats.ownership import Ownership, owners
 from hindmost.stats.sequential import Decision, PrecisionRule
 from hindmost.stats.variance import VarianceComponents, sections_allowed, variance_components, within_variance
+from hindmost.stats.within_run import RunInterval, run_interval
 
 __all__ = [
     "Aggregate",
@@ -17,12 +18,14 @@ __all__ = [
     "OrderEffect",
     "Ownership",
     "PrecisionRule",
+    "RunInterval",
     "VarianceComponents",
     "mean_interval",
     "median_interval",
     "modality",
     "order_effect",
     "owners",
+    "run_interval",
     "run_value",
     "sections_allowed",
     "smallest_n_for_median",
