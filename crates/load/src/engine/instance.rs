@@ -188,7 +188,7 @@ pub(super) fn asked(plan: &Plan) -> Option<Rate> {
     }
 }
 
-fn arrivals_of(plan: &Plan, thread: u32) -> Box<dyn Arrivals> {
+pub(super) fn arrivals_of(plan: &Plan, thread: u32) -> Box<dyn Arrivals> {
     let (Load::Open { arrivals: law, .. } | Load::Closed { arrivals: law, .. }) = plan.load;
     let threads = plan.threads.len() as u32;
     let part = Part { index: plan.instance.index * threads + thread, of: plan.instance.of * threads };

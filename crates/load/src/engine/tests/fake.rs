@@ -1,0 +1,250 @@
+//! A scripted server at the other end of a scripted kernel. Time passes only here: a look for replies,
+//! a write and a sleep cost what the script says, so that every run is the same.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+
+use hindmost_clock::{Clock, FakeClock, Nanos};
+
+use crate::transport::{Ready, Transport};
+
+/// What the server does with one request.
+pub struct Answer {
+    /// Served so long after it came, and never before the one ahead of it.
+    pub delay_ns: u64,
+    /// The reply, in pieces that arrive 1 us apart.
+    pub pieces: Vec<Vec<u8>>,
+    /// Closes the connection after it.
+    pub ends: bool,
+}
+
+impl Answer {
+    pub fn after(delay_ns: u64, reply: &[u8]) -> Self {
+        Self { delay_ns, pieces: vec![reply.to_vec()], ends: false }
+    }
+}
+
+/// One write call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    pub at_ns: u64,
+    pub slot: u32,
+    pub bytes: Vec<u8>,
+}
+
+pub const HIT: &[u8] = b"VALUE k 0 3\r\nabc\r\nEND\r\n";
+pub const NEVER: Range<u64> = u64::MAX..u64::MAX;
+/// How long it takes to connect.
+const HANDSHAKE_NS: u64 = 50_000;
+
+#[derive(Default)]
+struct Line {
+    /// When the handshake ends; `None` while closed.
+    opens_at: Option<u64>,
+    open: bool,
+    unparsed: Vec<u8>,
+    inbox: VecDeque<(u64, Vec<u8>)>,
+    ends_at: Option<u64>,
+    watched: bool,
+    served_at: u64,
+    unanswered: usize,
+}
+
+type Behaviour = Box<dyn FnMut(u64, &[u8]) -> Answer>;
+
+pub struct Fake {
+    pub clock: FakeClock,
+    /// Cost of a look for replies, and of a write.
+    pub tick: Nanos,
+    /// What the server does with its n-th request.
+    pub behaviour: Behaviour,
+    /// The server does nothing.
+    pub frozen: Range<u64>,
+    /// The kernel takes no bytes.
+    pub full: Range<u64>,
+    /// Most bytes that one write takes.
+    pub takes: usize,
+    /// Connections are refused.
+    pub refuses: Range<u64>,
+    /// Attempts to connect come to nothing.
+    pub hangs: Range<u64>,
+    /// The worker itself is held up: from when, and for how long.
+    pub stall: Option<(u64, u64)>,
+    /// Connections reset: when and which, the last first.
+    pub breaks: Vec<(u64, u32)>,
+    pub wire: Vec<Written>,
+    pub requests: u64,
+    /// The most requests unanswered on one connection.
+    pub deepest: usize,
+    lines: Vec<Line>,
+}
+
+impl Fake {
+    /// A server that answers everything with a hit after `delay_ns`.
+    pub fn new(slots: u32, delay_ns: u64) -> Self {
+        Self {
+            clock: FakeClock::at(Nanos::ZERO),
+            tick: Nanos(500),
+            behaviour: Box::new(move |_, request| {
+                Answer::after(delay_ns, if request.starts_with(b"get") { HIT } else { b"STORED\r\n" })
+            }),
+            frozen: NEVER,
+            full: NEVER,
+            takes: usize::MAX,
+            refuses: NEVER,
+            hangs: NEVER,
+            stall: None,
+            breaks: Vec::new(),
+            wire: Vec::new(),
+            requests: 0,
+            deepest: 0,
+            lines: (0..slots).map(|_| Line::default()).collect(),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.now().0
+    }
+
+    /// The server reads what has come and decides about the replies.
+    fn serve(&mut self, slot: u32) {
+        let now = self.now();
+        let line = &mut self.lines[slot as usize];
+        while let Some(request) = next_request(&mut line.unparsed) {
+            let answer = (self.behaviour)(self.requests, &request);
+            self.requests += 1;
+            line.unanswered += 1;
+            self.deepest = self.deepest.max(line.unanswered);
+            let mut at = (now + answer.delay_ns).max(line.served_at);
+            if self.frozen.contains(&at) {
+                at = self.frozen.end;
+            }
+            for (i, piece) in answer.pieces.into_iter().enumerate() {
+                at += 1_000 * u64::from(i > 0);
+                line.inbox.push_back((at, piece));
+            }
+            line.served_at = at;
+            if answer.ends {
+                line.ends_at.get_or_insert(at);
+            }
+        }
+    }
+
+    fn collect(&mut self, ready: &mut Vec<Ready>) {
+        let now = self.now();
+        while self.breaks.last().is_some_and(|&(at, _)| at <= now) {
+            let Some((_, slot)) = self.breaks.pop() else { break };
+            let line = &mut self.lines[slot as usize];
+            line.inbox.clear();
+            line.ends_at = Some(now);
+        }
+        for (slot, line) in (0..).zip(&self.lines) {
+            let handshake = line.opens_at.is_some_and(|at| at <= now) && !line.open;
+            let bytes = line.inbox.front().is_some_and(|&(at, _)| at <= now);
+            let readable = line.open && (bytes || line.ends_at.is_some_and(|at| at <= now));
+            let writable = handshake || line.open && line.watched && !self.full.contains(&now);
+            if readable || writable {
+                ready.push(Ready { slot, readable, writable });
+            }
+        }
+    }
+
+    /// When something happens next.
+    fn next_event(&self) -> u64 {
+        let of = |line: &Line| {
+            let opening = line.opens_at.filter(|_| !line.open);
+            let reply = line.inbox.front().map(|&(at, _)| at);
+            let room = line.watched.then_some(self.full.end);
+            [opening, reply, line.ends_at, room].into_iter().flatten().min()
+        };
+        let breaking = self.breaks.last().map(|&(at, _)| at);
+        self.lines.iter().filter_map(of).chain(breaking).min().unwrap_or(u64::MAX)
+    }
+}
+
+/// Takes a whole get or set out of `bytes`.
+fn next_request(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let line = bytes.windows(2).position(|two| two == b"\r\n")? + 2;
+    let mut length = line;
+    if bytes.starts_with(b"set ") {
+        let text = std::str::from_utf8(&bytes[..line - 2]).expect("we write text");
+        length += text.rsplit(' ').next()?.parse::<usize>().expect("a set ends with a size") + 2;
+    }
+    (bytes.len() >= length).then(|| bytes.drain(..length).collect())
+}
+
+impl Transport for Fake {
+    fn connect(&mut self, slot: u32) -> io::Result<()> {
+        self.close(slot);
+        let now = self.now();
+        if self.refuses.contains(&now) {
+            return Err(ErrorKind::ConnectionRefused.into());
+        }
+        let hangs = self.hangs.contains(&now);
+        self.lines[slot as usize].opens_at = Some(if hangs { u64::MAX } else { now + HANDSHAKE_NS });
+        Ok(())
+    }
+
+    fn connected(&mut self, slot: u32) -> io::Result<()> {
+        self.lines[slot as usize].open = true;
+        Ok(())
+    }
+
+    fn write(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize> {
+        self.clock.advance(self.tick);
+        let now = self.now();
+        let line = &mut self.lines[slot as usize];
+        if !line.open || line.ends_at.is_some_and(|at| at <= now) {
+            return Err(ErrorKind::ConnectionReset.into());
+        }
+        if self.full.contains(&now) {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let n = bytes.len().min(self.takes);
+        line.unparsed.extend_from_slice(&bytes[..n]);
+        self.wire.push(Written { at_ns: now, slot, bytes: bytes[..n].to_vec() });
+        self.serve(slot);
+        Ok(n)
+    }
+
+    fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize> {
+        let now = self.now();
+        let line = &mut self.lines[slot as usize];
+        let mut n = 0;
+        while line.inbox.front().is_some_and(|(at, piece)| *at <= now && piece.len() <= into.len() - n) {
+            let Some((_, piece)) = line.inbox.pop_front() else { break };
+            into[n..n + piece.len()].copy_from_slice(&piece);
+            n += piece.len();
+            line.unanswered -= usize::from(piece.ends_with(b"\n") && line.unanswered > 0);
+        }
+        match n {
+            0 if line.ends_at.is_some_and(|at| at <= now) => Ok(0),
+            0 => Err(ErrorKind::WouldBlock.into()),
+            n => Ok(n),
+        }
+    }
+
+    fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()> {
+        self.lines[slot as usize].watched = on;
+        Ok(())
+    }
+
+    fn close(&mut self, slot: u32) {
+        self.lines[slot as usize] = Line::default();
+    }
+
+    fn wait(&mut self, timeout: Nanos, _expected: bool, ready: &mut Vec<Ready>) -> io::Result<()> {
+        ready.clear();
+        self.clock.advance(self.tick);
+        let held_up = self.stall.take_if(|(from, _)| *from <= self.clock.now().0);
+        self.clock.advance(Nanos(held_up.map_or(0, |(_, span)| span)));
+        self.collect(ready);
+        if ready.is_empty() && timeout > Nanos::ZERO {
+            let woken = self.next_event().clamp(self.now(), self.now() + timeout.0);
+            self.clock.set(Nanos(woken));
+            self.collect(ready);
+        }
+        Ok(())
+    }
+}

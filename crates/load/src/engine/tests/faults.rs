@@ -1,0 +1,132 @@
+//! What the loop does when the server, or the way to it, breaks.
+
+use hindmost_histogram::Histogram;
+use serde_json::{json, Value};
+
+use super::fake::{Answer, Fake, HIT};
+use super::{drive, driven, every_ms, open, plan, END, MEASURE, MS};
+use crate::record::Status;
+use crate::LoadError;
+
+#[test]
+fn account_closes_when_connections_break() {
+    let mut fake = Fake::new(3, 2 * MS);
+    fake.breaks = (0..30_u32).rev().map(|i| ((30 + 3 * u64::from(i)) * MS, i % 3)).collect();
+    let run = driven(&plan(3, &open(5_000), &Value::Null), fake);
+    assert_eq!(run.counts.due, 500);
+    assert!(run.counts.lost > 30 && run.counts.errors == run.counts.lost, "{:?}", run.counts);
+    assert_eq!(run.reconnects, 30);
+}
+
+#[test]
+fn reconnects_and_goes_on() {
+    let mut fake = Fake::new(1, 100_000);
+    fake.breaks = vec![(60 * MS + 50_000, 0)];
+    fake.refuses = 60 * MS..90 * MS;
+    let run = driven(&plan(1, &every_ms(), &Value::Null), fake);
+    assert_eq!(run.counts.lost, 1, "the request that was under way");
+    assert!((30..=50).contains(&run.counts.unsent), "{:?}", run.counts);
+    assert!(run.rows.iter().filter(|row| row.due_ns > 111 * MS).all(|row| row.status == Status::Hit));
+}
+
+#[test]
+fn server_gone_is_noticed() {
+    // Killed early, or so late that the load is over before it can be called gone.
+    for killed in [30 * MS, END - 5 * MS] {
+        let mut fake = Fake::new(2, 100_000);
+        fake.breaks = vec![(killed, 1), (killed, 0)];
+        fake.refuses = killed..u64::MAX;
+        let long = json!({"timeout_s": 1.0});
+        let run = drive(&plan(2, &every_ms(), &long), fake);
+        let Err(LoadError::ServerGone { after_s, .. }) = run.outcome else { panic!("{:?}", run.outcome) };
+        assert!((after_s - (killed - MS) as f64 / 1e9).abs() < 1e-3, "{after_s}");
+    }
+}
+
+#[test]
+fn an_attempt_to_connect_that_hangs_is_no_reason_to_wait() {
+    let mut fake = Fake::new(1, 100_000);
+    fake.breaks = vec![(30 * MS, 0)];
+    fake.hangs = 30 * MS..u64::MAX;
+    // Time goes by without any event.
+    fake.stall = Some((60 * MS, 300 * MS));
+    let run = drive(&plan(1, &every_ms(), &json!({"timeout_s": 3.0})), fake);
+    assert!(matches!(run.outcome, Err(LoadError::ServerGone { .. })), "{:?}", run.outcome);
+}
+
+#[test]
+fn unsent_when_no_room() {
+    let mut fake = Fake::new(2, 100_000);
+    fake.frozen = MEASURE - MS / 2..u64::MAX;
+    let run = driven(&plan(2, &every_ms(), &json!({"max_outstanding": 10})), fake);
+    assert_eq!((run.counts.due, run.counts.timeouts, run.counts.unsent), (100, 10, 90), "{:?}", run.counts);
+    let unsent = run.rows.iter().find(|row| row.status == Status::Unsent).unwrap();
+    assert_eq!((unsent.sent_ns, unsent.done_ns), (0, 0));
+    // Infinitely late, each of them.
+    let mut whole = Histogram::new();
+    run.recorder.kinds[0].latency.iter().for_each(|section| whole.merge(section));
+    assert_eq!(whole.censored(), 100);
+}
+
+#[test]
+fn timeouts_at_the_drain() {
+    let mut fake = Fake::new(2, 100_000);
+    fake.frozen = 101 * MS..u64::MAX;
+    let run = driven(&plan(2, &every_ms(), &Value::Null), fake);
+    assert_eq!((run.counts.done, run.counts.timeouts), (80, 20));
+    let timeout = 50 * MS;
+    assert!((END + timeout..END + timeout + 21 * MS).contains(&run.ended.0), "{}", run.ended);
+}
+
+#[test]
+fn what_could_not_be_sent_within_the_timeout_is_unsent() {
+    let mut fake = Fake::new(1, 100_000);
+    fake.stall = Some((100 * MS, 200 * MS));
+    let run = driven(&plan(1, &every_ms(), &Value::Null), fake);
+    assert_eq!(run.counts.due, 100);
+    assert!(run.counts.unsent >= 20, "{:?}", run.counts);
+}
+
+#[test]
+fn garbage_ends_the_run() {
+    let mut fake = Fake::new(1, 100_000);
+    fake.behaviour = Box::new(|_, _| Answer::after(1000, b"HTTP/1.1 400 Bad Request\r\n"));
+    let run = drive(&plan(1, &every_ms(), &Value::Null), fake);
+    assert!(matches!(run.outcome, Err(LoadError::Garbage(_))), "{:?}", run.outcome);
+}
+
+#[test]
+fn bytes_that_answer_nothing_end_the_run() {
+    let mut fake = Fake::new(1, 100_000);
+    fake.behaviour = Box::new(|_, _| Answer::after(1000, &[HIT, b"END\r\n"].concat()));
+    let run = drive(&plan(1, &every_ms(), &Value::Null), fake);
+    assert!(matches!(run.outcome, Err(LoadError::Unasked { bytes: 5 })), "{:?}", run.outcome);
+}
+
+#[test]
+fn a_server_that_closes_after_every_reply_is_refused() {
+    let mut fake = Fake::new(2, 100_000);
+    fake.behaviour = Box::new(|_, _| Answer { ends: true, ..Answer::after(100_000, HIT) });
+    let run = drive(&plan(2, &every_ms(), &Value::Null), fake);
+    assert!(matches!(run.outcome, Err(LoadError::Closing { closed: 9, .. })), "{:?}", run.outcome);
+}
+
+#[test]
+fn a_full_buffer_in_the_kernel_delays_but_loses_nothing() {
+    let mut fake = Fake::new(2, 100_000);
+    fake.full = 50 * MS..60 * MS;
+    fake.takes = 7;
+    let run = driven(&plan(2, &every_ms(), &Value::Null), fake);
+    assert_eq!((run.counts.done, run.fake.requests), (100, 119));
+    let waited = run.rows.iter().filter(|row| row.done_ns - row.due_ns > MS / 2).count();
+    assert!((9..=12).contains(&waited), "{waited}");
+}
+
+#[test]
+fn values_of_a_megabyte_are_sent_piece_by_piece() {
+    let mut fake = Fake::new(2, 100_000);
+    fake.takes = 100_000;
+    let large = json!({"workload": {"kind": "key-value", "get_ratio": 0.0, "value_bytes": 1_000_000}});
+    let run = driven(&plan(2, &open(100), &large), fake);
+    assert_eq!((run.counts.due, run.counts.done), (10, 10));
+}

@@ -1,0 +1,126 @@
+//! The worker's real loop, driven by a scripted server and a clock that only it winds.
+//!
+//! ```text
+//! 0      1 ms     11 ms          21 ms                   121 ms
+//! connect  | warm-up | calibration |       measurement      | last replies
+//! ```
+
+mod fake;
+mod faults;
+mod scripts;
+mod stamps;
+
+use std::sync::Arc;
+
+use hindmost_clock::{Clock, Nanos};
+use hindmost_plan::Plan;
+use serde_json::{json, Value};
+
+use super::control::{Control, Progress};
+use super::instance::arrivals_of;
+use super::worker::{Parts, Worker};
+use crate::protocol::{Memcached, Protocol};
+use crate::random::{stream, Purpose};
+use crate::record::{Counts, Recorder, Row};
+use crate::workload::{kinds, Requests};
+use crate::LoadError;
+use fake::Fake;
+
+pub const MS: u64 = 1_000_000;
+pub const START: u64 = MS;
+pub const MEASURE: u64 = 21 * MS;
+pub const END: u64 = 121 * MS;
+
+/// A plan for gets on `connections` connections, with `changes` on top.
+pub fn plan(connections: u32, load: &Value, changes: &Value) -> Plan {
+    let mut plan = json!({
+        "schema": hindmost_plan::SCHEMA, "seed": 1,
+        "target": {"protocol": "memcached", "address": "127.0.0.1:1"},
+        "load": load,
+        "connections": connections,
+        "timeout_s": 0.05,
+        "workload": {"kind": "key-value", "get_ratio": 1.0, "keys": 100},
+        "keep": {"samples": 5000, "worst": 10},
+    });
+    for (key, value) in changes.as_object().into_iter().flatten() {
+        plan[key] = value.clone();
+    }
+    Plan::from_json(&plan.to_string()).unwrap()
+}
+
+/// Open loop, equal gaps.
+pub fn every_ms() -> Value {
+    open(1000)
+}
+
+pub fn open(rate: u32) -> Value {
+    json!({"loop": "open", "rate_per_s": rate, "arrivals": "deterministic"})
+}
+
+/// What came of a run.
+pub struct Driven {
+    pub outcome: Result<(), LoadError>,
+    pub counts: Counts,
+    /// Every measured request that the sub-sample has room for, by due time.
+    pub rows: Vec<Row>,
+    pub recorder: Recorder,
+    pub fake: Fake,
+    pub ended: Nanos,
+    pub reconnects: u64,
+}
+
+/// Runs one worker of `plan` against `fake`.
+pub fn drive(plan: &Plan, fake: Fake) -> Driven {
+    let clock = fake.clock.clone();
+    let control = Arc::new(Control::default());
+    control.begin(Nanos(START));
+    control.fix(Nanos(11 * MS), Nanos(MEASURE), Nanos(END));
+    let random = |purpose| stream(plan.seed, 0, 0, purpose);
+    let recorder = || Recorder::new(kinds(&plan.workload).len(), plan.keep, random(Purpose::Sampling));
+    let mut worker = Worker::new(
+        plan,
+        Parts {
+            index: 0,
+            codec: Memcached::new(plan),
+            transport: fake,
+            clock: clock.clone(),
+            arrivals: arrivals_of(plan, 0),
+            requests: Requests::new(&plan.workload, random(Purpose::Contents)),
+            routing: random(Purpose::Routing),
+            recorder: recorder(),
+            connections: plan.connections,
+            control,
+            progress: Arc::new(Progress::new(100)),
+            window: Nanos::from_millis(10),
+        },
+    );
+    let address = "127.0.0.1:1".parse().unwrap();
+    let outcome = worker.connect_all(address).and_then(|()| worker.run()).map(drop);
+    let mut counts = Counts::default();
+    for kind in &worker.recorder.kinds {
+        counts.add(&kind.counts);
+    }
+    let mut sample = recorder().sample;
+    sample.merge(&worker.recorder.sample);
+    let mut rows = sample.into_vec();
+    rows.sort_by_key(|row| row.due_ns);
+    Driven {
+        outcome,
+        counts,
+        rows,
+        recorder: worker.recorder,
+        fake: worker.transport,
+        ended: clock.now(),
+        reconnects: worker.closings,
+    }
+}
+
+/// A run that is expected to end well.
+pub fn driven(plan: &Plan, fake: Fake) -> Driven {
+    let driven = drive(plan, fake);
+    if let Err(e) = &driven.outcome {
+        panic!("{e}");
+    }
+    assert!(driven.counts.closes(), "{:?}", driven.counts);
+    driven
+}

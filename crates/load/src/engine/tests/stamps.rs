@@ -1,0 +1,141 @@
+//! Due, sent, done: what the loop promises about time.
+
+use hindmost_histogram::Histogram;
+use serde_json::{json, Value};
+
+use super::fake::{Answer, Fake, HIT};
+use super::{driven, every_ms, open, plan, END, MEASURE, MS};
+use crate::record::Status;
+
+/// Longer than any round of the loop under the fake clock.
+const ROUND: u64 = 5_000;
+
+#[test]
+fn only_requests_due_in_the_measurement_count() {
+    let run = driven(&plan(1, &every_ms(), &Value::Null), Fake::new(1, 100_000));
+    assert_eq!((run.counts.due, run.counts.done), (100, 100));
+    let due: Vec<u64> = run.rows.iter().map(|row| row.due_ns).collect();
+    assert_eq!(due, (0..100).map(|i| MEASURE + i * MS).collect::<Vec<_>>());
+    assert_eq!(run.fake.requests, 119, "the warm-up and the calibration send, too");
+}
+
+#[test]
+fn late_sender_does_not_shorten_latency() {
+    let mut fake = Fake::new(1, 100_000);
+    fake.stall = Some((60 * MS, 5 * MS));
+    let run = driven(&plan(1, &every_ms(), &Value::Null), fake);
+    let late: Vec<_> = run.rows.iter().filter(|row| (60 * MS..65 * MS).contains(&row.due_ns)).collect();
+    assert_eq!(late.len(), 5);
+    for row in &run.rows {
+        assert!(
+            (100_000..150_000).contains(&(row.done_ns - row.sent_ns)),
+            "the server was not slow: {row:?}"
+        );
+    }
+    for row in late.iter().filter(|row| row.due_ns > 60 * MS) {
+        assert!(row.done_ns >= 65 * MS, "{row:?}");
+        assert!(row.sent_ns - row.due_ns >= 65 * MS - row.due_ns, "{row:?}");
+    }
+    assert!(run.recorder.kinds[0].slip.max().unwrap() >= 4 * MS);
+}
+
+#[test]
+fn latency_counts_from_the_due_time_while_the_server_is_frozen() {
+    let mut fake = Fake::new(2, 100_000);
+    fake.frozen = 50 * MS..70 * MS;
+    let run = driven(&plan(2, &every_ms(), &Value::Null), fake);
+    for row in &run.rows {
+        let frozen = (50 * MS - 100_000..70 * MS).contains(&row.due_ns);
+        let expected = if frozen { (70 * MS - row.due_ns).max(100_000) } else { 100_000 };
+        let latency = row.done_ns - row.due_ns;
+        assert!((expected..expected + 4 * ROUND).contains(&latency), "{row:?}: {latency} for {expected}");
+        assert!(row.sent_ns - row.due_ns < ROUND, "{row:?}");
+    }
+}
+
+#[test]
+fn sends_do_not_wait_for_replies() {
+    let mut fake = Fake::new(1, 100_000);
+    fake.frozen = 50 * MS..70 * MS;
+    let run = driven(&plan(1, &every_ms(), &Value::Null), fake);
+    let sent_while_frozen = run.fake.wire.iter().filter(|w| (50 * MS..70 * MS).contains(&w.at_ns)).count();
+    assert_eq!(sent_while_frozen, 20);
+}
+
+#[test]
+fn a_request_is_sent_when_due_whatever_is_outstanding() {
+    let run = driven(&plan(4, &open(10_000), &Value::Null), Fake::new(4, 30 * MS));
+    assert_eq!(run.counts.done, 1000);
+    assert!(run.recorder.kinds[0].slip.max().unwrap() < ROUND);
+    let outstanding = &run.recorder.outstanding;
+    assert_eq!(outstanding.count(), 1000);
+    assert!((298..=301).contains(&outstanding.max().unwrap()), "{:?}", outstanding.max());
+}
+
+#[test]
+fn a_sleeping_worker_is_as_punctual_as_a_spinning_one_when_sleeps_are_exact() {
+    let run = driven(&plan(4, &open(2_000), &json!({"pacing": "sleep"})), Fake::new(4, 300_000));
+    assert_eq!(run.counts.done, 200);
+    assert!(run.recorder.kinds[0].slip.max().unwrap() < ROUND);
+}
+
+#[test]
+fn closed_loop_never_has_more_than_one_outstanding_per_connection() {
+    for load in [json!({"loop": "closed"}), json!({"loop": "closed", "rate_per_s": 20_000.0})] {
+        let mut fake = Fake::new(3, 1);
+        // Some replies come in pieces, some connections break.
+        fake.behaviour = Box::new(|n, _| Answer {
+            delay_ns: 200_000 + 1_000 * (n % 7),
+            pieces: vec![HIT[..9].to_vec(), HIT[9..].to_vec()],
+            ends: n % 50 == 49,
+        });
+        let run = driven(&plan(3, &load, &Value::Null), fake);
+        assert_eq!(run.fake.deepest, 1, "{load}");
+        assert!(run.reconnects > 10);
+        // Three connections, a round trip of 205 us or a little more, 100 ms.
+        assert!((1_000..1_500).contains(&run.counts.done), "{:?}", run.counts);
+    }
+}
+
+#[test]
+fn the_open_loop_does_not_care_how_many_are_outstanding() {
+    let run = driven(&plan(1, &open(10_000), &Value::Null), Fake::new(1, 5 * MS));
+    assert!(run.fake.deepest >= 49, "{}", run.fake.deepest);
+}
+
+#[test]
+fn a_reply_that_comes_too_late_is_a_timeout_and_the_next_one_is_not_taken_for_it() {
+    let mut fake = Fake::new(1, 0);
+    fake.behaviour = Box::new(|n, _| Answer::after(if n == 20 { 80 * MS } else { 100_000 }, HIT));
+    let run = driven(&plan(1, &open(500), &json!({"timeout_s": 0.04})), fake);
+    // Request 20 is answered 80 ms late, and those behind it wait as long as is left of that.
+    assert_eq!(run.counts.due, 50);
+    assert!(run.counts.timeouts > 0 && run.counts.done > 0, "{:?}", run.counts);
+    for row in &run.rows {
+        let late = row.done_ns - row.due_ns > 40 * MS;
+        assert_eq!(row.status == Status::Timeout, late, "{row:?}");
+    }
+}
+
+#[test]
+fn same_seed_same_bytes_on_the_wire() {
+    let mixed = |seed: u64| {
+        let changes = json!({
+            "seed": seed,
+            "workload": {"kind": "key-value", "get_ratio": 0.5, "keys": 100, "value_bytes": {"uniform": [1, 50]}},
+        });
+        let load = json!({"loop": "open", "rate_per_s": 5000.0});
+        driven(&plan(4, &load, &changes), Fake::new(4, 100_000)).fake.wire
+    };
+    assert_eq!(mixed(3), mixed(3));
+    assert_ne!(mixed(3), mixed(4));
+}
+
+#[test]
+fn the_load_ends_with_its_last_reply() {
+    let run = driven(&plan(1, &every_ms(), &Value::Null), Fake::new(1, 100_000));
+    assert!((END - MS..END + MS).contains(&run.ended.0), "{}", run.ended);
+    let mut whole = Histogram::new();
+    run.recorder.kinds[0].latency.iter().for_each(|section| whole.merge(section));
+    assert_eq!((whole.count(), whole.censored()), (100, 0));
+}
