@@ -1,0 +1,208 @@
+"""Study folders: whole or absent, whatever happens in between."""
+
+import errno
+import json
+import multiprocessing
+import os
+from pathlib import Path
+
+import pytest
+
+from hindmost.errors import Interrupted, StudyError, UsageError
+from hindmost.store import Study
+from hindmost.store.study import RUN_SCHEMA, SCHEMA
+
+
+@pytest.fixture
+def study(tmp_path):
+    return Study.create(tmp_path / "study", {"plan": {}, "host": {}})
+
+
+def contents(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def finish_run(study: Study, number: int) -> None:
+    with study.new_run(number) as (place, record):
+        (place / "instance-0.json").write_text("{}")
+        record |= {"seconds": 1.0, "target": {}}
+
+
+def test_a_new_study_holds_its_manifest_and_room_for_runs(study):
+    assert contents(study.folder) == {"manifest.json", "runs"}
+    assert Study.open(study.folder).manifest == {"schema": SCHEMA, "plan": {}, "host": {}}
+
+
+def test_a_study_is_not_made_where_one_is_or_where_anything_is(study, tmp_path):
+    with pytest.raises(UsageError, match="already holds a study") as caught:
+        Study.create(study.folder, {})
+    assert "--resume" in caught.value.hint
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("x")
+    (tmp_path / "file").write_text("x")
+    for name in ("full", "file"):
+        with pytest.raises(UsageError, match="not an empty folder"):
+            Study.create(tmp_path / name, {})
+
+
+def test_an_empty_folder_is_taken(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert Study.create(tmp_path / "empty", {}).runs() == []
+
+
+def test_a_run_is_kept_when_its_block_ends_well(study):
+    finish_run(study, 1)
+    [run] = study.runs()
+    assert (run.number, run.record) == (1, {"schema": RUN_SCHEMA, "run": 1, "seconds": 1.0, "target": {}})
+    assert contents(study.folder / "runs") == {"0001", "0001/run.json", "0001/instance-0.json"}
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [RuntimeError("no"), KeyboardInterrupt(), Interrupted("SIGTERM"), SystemExit(1), GeneratorExit()],
+)
+def test_a_run_that_fails_leaves_nothing(study, failure):
+    finish_run(study, 1)
+
+    def fail() -> None:
+        with study.new_run(2) as (place, _):
+            (place / "samples-0.parquet").write_bytes(b"half")
+            raise failure
+
+    with pytest.raises(type(failure)):
+        fail()
+    assert [run.number for run in study.runs()] == [1]
+    assert contents(study.folder / "runs") == {"0001", "0001/run.json", "0001/instance-0.json"}
+
+
+@pytest.mark.parametrize("where", ["fsync", "rename"])
+def test_a_full_disk_leaves_no_half_run_and_says_how_to_go_on(study, monkeypatch, where):
+    finish_run(study, 1)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    if where == "fsync":
+        monkeypatch.setattr(os, "fsync", full)
+    else:
+        monkeypatch.setattr(Path, "rename", full)
+    with pytest.raises(StudyError, match="No space left on device; finished runs are kept") as caught:
+        finish_run(study, 2)
+    assert "df -h" in caught.value.hint
+    assert f"hindmost measure --resume {study.folder}" in caught.value.hint
+    assert [run.number for run in study.runs()] == [1]
+    assert not list(study.folder.rglob(".part-*"))
+
+
+def test_a_full_disk_leaves_the_old_file_whole(study, monkeypatch):
+    study.write("result.json", '{"old": true}')
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StudyError, match="No space left"):
+        study.write("result.json", '{"new": true}')
+    assert json.loads((study.folder / "result.json").read_text()) == {"old": True}
+    assert not list(study.folder.glob(".part-*"))
+
+
+@pytest.mark.parametrize(
+    ("number", "hint"),
+    [(errno.EROFS, "choose another --out"), (errno.EACCES, "ls -ld"), (errno.EIO, "ls -ld")],
+)
+def test_every_failed_write_has_a_hint(study, monkeypatch, number, hint):
+    def failing(_: int) -> None:
+        raise OSError(number, os.strerror(number), str(study.folder / "x"))
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(StudyError) as caught:
+        study.write("x", "y")
+    assert hint in caught.value.hint
+    assert str(study.folder / "x") in caught.value.message
+
+
+def test_readers_never_see_a_run_that_is_not_finished(study):
+    with study.new_run(1) as (place, record):
+        record["target"] = {}
+        assert place.is_dir()
+        assert study.runs() == []
+        assert Study.open(study.folder).runs() == []
+    assert len(study.runs()) == 1
+
+
+def test_the_lock_sweeps_what_a_killed_one_left(study):
+    left = study.folder / "runs" / ".part-0003"
+    left.mkdir()
+    (left / "run.json").write_text("{}")
+    finish_run(study, 1)
+    with study.lock():
+        assert contents(study.folder / "runs") == {"0001", "0001/run.json", "0001/instance-0.json"}
+
+
+def test_a_second_one_is_kept_out_and_told_so(study):
+    other = Study.open(study.folder)
+    with study.lock(), pytest.raises(StudyError, match="another hindmost is at work") as caught, other.lock():
+        pytest.fail("two in one study")
+    assert caught.value.hint
+    with study.lock():
+        pass  # free again
+
+
+def _hold(folder: str, ready: object) -> None:
+    with Study.open(Path(folder)).lock():
+        ready.set()
+        os._exit(0)  # as after kill -9: nothing is put away
+
+
+def test_the_lock_of_a_killed_process_is_free(study):
+    spawn = multiprocessing.get_context("spawn")
+    ready = spawn.Event()
+    process = spawn.Process(target=_hold, args=(str(study.folder), ready))
+    process.start()
+    process.join(20)
+    assert process.exitcode == 0
+    with study.lock():
+        pass
+
+
+def test_runs_come_in_order_beyond_nine(study):
+    for number in (10, 2, 1):
+        finish_run(study, number)
+    assert [run.number for run in study.runs()] == [1, 2, 10]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xff"])
+def test_a_damaged_run_is_named_with_a_way_out(study, content):
+    finish_run(study, 1)
+    (study.folder / "runs" / "0001" / "run.json").write_bytes(content)
+    with pytest.raises(StudyError, match="run 0001 cannot be read") as caught:
+        study.runs()
+    assert "move" in caught.value.hint
+
+
+def test_a_run_without_its_record_is_named(study):
+    (study.folder / "runs" / "0001").mkdir()
+    with pytest.raises(StudyError, match="run 0001"):
+        study.runs()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "holds no study"),
+        (b"", "cannot be read"),
+        (b"{", "cannot be read"),
+        (b"[]", "format 'list'"),
+        (b"{}", "format None"),
+        (
+            b'{"schema": "hindmost.study/9"}',
+            "format 'hindmost.study/9'; this version reads 'hindmost.study/1'",
+        ),
+    ],
+)
+def test_what_is_no_study_is_refused(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "manifest.json").write_bytes(content)
+    with pytest.raises(StudyError, match=message):
+        Study.open(tmp_path)
