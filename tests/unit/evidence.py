@@ -1,0 +1,87 @@
+"""Constructed evidence for the verdict: one good measurement, of which a test spoils one thing."""
+
+import math
+from typing import Any
+
+from hindmost import Histogram, MeasurePlan
+from hindmost.experiment.figures import InstanceFigures, RunFigures
+from hindmost.experiment.verdict import Evidence, Reason, judge
+from hindmost.stats import Decision, Ownership
+
+LABELS = ("p50", "p95", "p99", "p99.9")
+NOBODY = Ownership((0.5, 0.5), (0.5, 0.5), None, 1.0, 1.0, "no instance owns the tail")
+REACHED = Decision(True, True, "p99 is known to ±2 % after 10 runs", None, 10, "p99", 0.02)
+
+
+def histogram(count: int = 400_000) -> Histogram:
+    made = Histogram()
+    made.record(30_000, count)
+    return made
+
+
+def instance(index: int = 0, *, busy: float = 0.3, samples: int = 400_000, **result: Any) -> InstanceFigures:
+    document = {
+        "index": index,
+        "warmup_ended": "steady",
+        "calibration": {"above": 0},
+        "first_error": None,
+        "reconnects": 0,
+        "steal_share": 0.0,
+        "threads": [
+            {"busy_share": busy, "run_delay_share": 0.0, "span": {"involuntary_switches": 0}, "cpu": 1}
+        ],
+    }
+    return InstanceFigures(document | result, {}, histogram(samples))
+
+
+def run(number: int = 1, *, latency: dict[str, float] | None = None, **given: Any) -> RunFigures:
+    """A run that is as good as can be: 50 us everywhere, hardly any slip, all 100,000 requests answered."""
+    wobble = (0.0, 0.3, -0.2, 0.1, -0.3, 0.2, 0.25, -0.15, 0.05, -0.1)[number % 10]
+    values = dict.fromkeys((*LABELS, "mean"), 50.0 + wobble) | (latency or {})
+    service = {name: value - 0.1 for name, value in values.items()} | given.pop("service", {})
+    slip = dict.fromkeys(values, 0.1) | given.pop("slip", {})
+    counts = {"due": 100_000, "done": 100_000, "misses": 0, "errors": 0, "timeouts": 0, "unsent": 0}
+    counts |= given.pop("counts", {})
+    instances = given.pop("instances", None) or [instance(0), instance(1)]
+    return RunFigures(
+        number=number,
+        record={"server_cpu_share": 0.4, "server_steal_share": 0.0} | given.pop("record", {}),
+        values={"latency": values, "service": service, "slip": slip},
+        kind_values={},
+        within=dict.fromkeys(values),
+        counts=counts,
+        kind_counts={},
+        instances=instances,
+        latency=histogram(),
+        **given,
+    )
+
+
+def evidence(*, plan: dict[str, Any] | None = None, **given: Any) -> Evidence:
+    """Ten good runs of two clients at 10,000 requests a second for 10 s, unless told otherwise."""
+    asked = {"target": "memcached", "clients": 2, "rate_per_s": 10_000.0, "client_cpus": ((1,), (2,))}
+    parts = {
+        "plan": MeasurePlan(**(asked | (plan or {}))),
+        "target": {"managed": True, "cpus": [0]},
+        "runs": [run(number) for number in range(1, 11)],
+        "decision": REACHED,
+        "owner": NOBODY,
+        "findings": [],
+        "study": "STUDY",
+    }
+    return Evidence(**(parts | given))
+
+
+def reasons(**given: Any) -> dict[str, Reason]:
+    """What the verdict finds, by code."""
+    return {reason.code: reason for reason in judge(evidence(**given))}
+
+
+def ten(**given: Any) -> list[RunFigures]:
+    """Ten runs, spoilt alike."""
+    return [
+        run(number, **{k: v() if callable(v) else v for k, v in given.items()}) for number in range(1, 11)
+    ]
+
+
+INFINITE = math.inf
