@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,13 @@ from hindmost.targets import Attached, Managed, ManagedServer, cpu_affinity, fir
 
 SPARE_S = 30.0
 """Patience beyond the load's own time, for the last replies and for writing files."""
+
+
+class Rule(Protocol):
+    """Decides after each run whether to make another; `PrecisionRule` and `ObjectiveRule` are such."""
+
+    def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
+        """Look at the values of all runs made so far, by quantile."""
 
 
 class Watcher(Protocol):
@@ -102,9 +109,19 @@ class Procedure:
         What `plan.target` means.
     watcher : Watcher
         Told how far it is.
+    rule : Rule, optional
+        Decides when the runs are enough; default: the plan's precision.
     """
 
-    def __init__(self, study: Study, plan: MeasurePlan, target: Attached | Managed, watcher: Watcher) -> None:
+    def __init__(
+        self,
+        study: Study,
+        plan: MeasurePlan,
+        target: Attached | Managed,
+        watcher: Watcher,
+        rule: Rule | None = None,
+    ) -> None:
+        self.rule = rule or rule_of(plan)
         self.study = study
         self.plan = plan
         self.target = target
@@ -123,18 +140,17 @@ class Procedure:
         StudyError
             If a run cannot be stored.
         """
-        rule = rule_of(self.plan)
         values: dict[str, list[float]] = {name: [] for name in self.plan.labels}
 
         def look(figures: RunFigures) -> Decision:
             for name, column in values.items():
                 column.append(figures.values["latency"][name])
-            return rule.decide(values)
+            return self.rule.decide(values)
 
-        decision = rule.decide(values)
+        decision = self.rule.decide(values)
         for finished in self.study.runs():
             decision = look(run_figures(finished, self.plan, Totals()))
-        number = len(self.study.runs())
+        number = max((run.number for run in self.study.runs()), default=0)  # one may have been moved away
         while not decision.stop:
             number += 1
             self.watcher.run_begins(number, *self.plan.runs)

@@ -4,6 +4,7 @@ from hindmost.stats.aggregate import Aggregate, run_value
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.intervals import mean_interval, median_interval, smallest_n_for_median
 from hindmost.stats.modality import Modality, modality, unseen_mode_share
+from hindmost.stats.objective import ObjectiveRule
 from hindmost.stats.order import OrderEffect, order_effect
 from hindmost.stats.ownership import Ownership, owners
 from hindmost.stats.sequential import Decision, PrecisionRule
@@ -15,6 +16,7 @@ __all__ = [
     "Decision",
     "Estimate",
     "Modality",
+    "ObjectiveRule",
     "OrderEffect",
     "Ownership",
     "PrecisionRule",

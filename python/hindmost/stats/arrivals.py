@@ -1,0 +1,124 @@
+"""Did the requests leave as ordered? Distances between the gaps seen and the law asked for.
+
+At a hundred thousand gaps a test rejects differences that do not matter, so the *distance* decides and tests
+stand beside it: Kolmogorov's distance with the interval that Dvoretzky, Kiefer and Wolfowitz (1956; constant
+by Massart, 1990) guarantee, Anderson and Darling's statistic on a thinned sample, and the index of dispersion
+of counts over several spans, which sees clumps that gaps alone do not (load-testers notes, goals 2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Bins = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
+
+ANDERSON_DARLING_1 = 3.857
+"""1 % critical value with the law fully known (Stephens, JASA 1974, Table 1.0, case 0)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """Kolmogorov's distance in [0, 1] with its 95 % interval, from ``n`` gaps."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+def kolmogorov(bins: Bins, mean: float, confidence: float = 0.95) -> Distance:
+    """Largest difference between the gaps' distribution and the exponential law of that mean.
+
+    Parameters
+    ----------
+    bins
+        Lower edges, upper edges (inclusive) and counts, each of shape ``(bins,)``, edges in nanoseconds.
+    mean
+        Mean gap asked for, nanoseconds.
+    confidence
+        Level of the interval.
+
+    Raises
+    ------
+    ValueError
+        If there are no gaps.
+
+    Examples
+    --------
+    >>> edges = -np.log1p(-np.arange(1000) / 1000) * 1e4  # a thousand equally likely bins
+    >>> bins = (edges, np.append(edges[1:], 1e6), np.full(1000, 50.0))
+    >>> kolmogorov(bins, 1e4).value < 1e-3
+    True
+    """
+    low, high, counts = bins
+    n = int(counts.sum())
+    if n == 0:
+        raise ValueError("no gaps to compare")
+    below = np.concatenate(([0.0], np.cumsum(counts)[:-1])) / n
+    upto = np.cumsum(counts) / n
+    # The distribution is known at the edges of bins only; inside, it lies between them.
+    distance = max(
+        float(np.abs(below - -np.expm1(-low / mean)).max()),
+        float(np.abs(upto - -np.expm1(-(high + 1.0) / mean))[:-1].max(initial=0.0)),
+    )
+    margin = math.sqrt(math.log(2.0 / (1.0 - confidence)) / (2.0 * n))
+    return Distance(distance, max(0.0, distance - margin), min(1.0, distance + margin), n)
+
+
+def anderson_darling(gaps: npt.ArrayLike, mean: float) -> float:
+    """Anderson and Darling's statistic of raw gaps against the exponential law of that mean.
+
+    Compare it with `ANDERSON_DARLING_1`. Meant for some thousand gaps out of many, far enough apart to be
+    independent.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> anderson_darling(rng.exponential(50.0, 4096), 50.0) < ANDERSON_DARLING_1
+    True
+    >>> anderson_darling(np.full(4096, 50.0), 50.0) > 100
+    True
+    """
+    x = np.sort(np.asarray(gaps, dtype=np.float64)) / mean
+    n = x.size
+    if n == 0:
+        raise ValueError("no gaps to compare")
+    # log F = log(1 - exp(-x)); log(1 - F) = -x. A gap of 0 is taken for the smallest positive one.
+    log_below = np.log(-np.expm1(-np.maximum(x, 1e-12)))
+    weights = 2.0 * np.arange(1, n + 1) - 1.0
+    return float(-n - (weights * (log_below - x[::-1])).sum() / n)
+
+
+def dispersion(parts: Sequence[Mapping[str, int]]) -> float | None:
+    """Index of dispersion of counts: variance over mean of requests per span.
+
+    Parameters
+    ----------
+    parts
+        One entry a worker, spans of one length: ``spans``, ``requests``, ``squares`` (of the counts). The
+        indices of independent workers are averaged, weighted by requests.
+
+    Returns
+    -------
+    float or None
+        1 for a Poisson process, 0 for equal gaps; None with fewer than two spans.
+
+    Examples
+    --------
+    >>> dispersion([{"spans": 4, "requests": 8, "squares": 16}])
+    0.0
+    """
+    found, weights = [], []
+    for part in parts:
+        spans, requests = part["spans"], part["requests"]
+        if spans < 2 or requests == 0:
+            continue
+        mean = requests / spans
+        found.append((part["squares"] - spans * mean * mean) / (spans - 1) / mean)
+        weights.append(float(requests))
+    return float(np.average(found, weights=weights)) if found else None

@@ -1,0 +1,89 @@
+"""Does an objective hold? Runs until the interval lies on one side of the limit.
+
+A point below the limit proves nothing: of two rates whose true p99 is the limit itself, one looks good by
+chance half of the time. The rule looks after each run from the third on. Looking often finds what it looks
+for (compare `sequential`), but the skew guard of the intervals makes up for it here. Simulated, 3,000 times
+each, runs that scatter by 5 % (lognormal), at most 12 runs:
+
+======================  =============  =========  =========
+true value over limit   wrong answers  undecided  mean runs
+======================  =============  =========  =========
+0.90                    0.0 %          0.5 %      4.4
+0.95                    0.1 %          11 %       7.1
+1.00                    -              86 %       11.2
+1.05                    0.03 %         11 %       7.3
+1.10                    0.0 %          0.3 %      4.7
+======================  =============  =========  =========
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hindmost.stats.intervals import mean_interval
+from hindmost.stats.sequential import Decision
+
+FIRST_LOOK = 3
+LOOK_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveRule:
+    """Repeat runs until it is clear whether the mean over runs of a quantile lies below a limit.
+
+    Parameters
+    ----------
+    quantile
+        Its name, such as ``p99``.
+    limit
+        In the unit of the values.
+    max_runs
+        Undecided after so many.
+
+    Examples
+    --------
+    >>> rule = ObjectiveRule("p99", 500.0, 10)
+    >>> rule.holds([310.0, 305.0, 320.0]), rule.holds([700.0, 690.0, 710.0]), rule.holds([480.0, 520.0, 500.0])
+    (True, False, None)
+    """
+
+    quantile: str
+    limit: float
+    max_runs: int
+
+    def __post_init__(self) -> None:
+        if not (self.limit > 0.0 and math.isfinite(self.limit)):
+            raise ValueError(f"the limit must be positive and finite, got {self.limit}")
+        if self.max_runs < FIRST_LOOK:
+            raise ValueError(f"an objective needs at least {FIRST_LOOK} runs, got {self.max_runs}")
+
+    def holds(self, values: Sequence[float]) -> bool | None:
+        """Whether it holds; None while that is not clear."""
+        if sum(math.isinf(v) for v in values) >= 2:
+            return False  # twice infinitely late: no mean below any limit can follow
+        if len(values) < FIRST_LOOK:
+            return None
+        interval = mean_interval(values, LOOK_CONFIDENCE)
+        if interval.high < self.limit:
+            return True
+        return False if interval.low >= self.limit else None
+
+    def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
+        """Look at all runs made so far, as `PrecisionRule.decide` does."""
+        mine = values[self.quantile]
+        runs = len(mine)
+        outcome = self.holds(mine)
+        stop = outcome is not None or runs >= self.max_runs
+        words = {True: "lies below", False: "lies above", None: "may lie on either side of"}[outcome]
+        width = mean_interval(mine).relative_half_width if runs else math.inf
+        return Decision(
+            stop=stop,
+            reached=outcome is not None,
+            reason=f"after {runs} runs {self.quantile} {words} {self.limit:g} us",
+            next_look=None if stop else max(FIRST_LOOK, runs + 1),
+            runs=runs,
+            widest=self.quantile,
+            half_width=width,
+        )
