@@ -1,0 +1,246 @@
+"""The answer of a stored study: what is in it, that it adds up, and that it can be had again."""
+
+import copy
+import json
+import math
+import shutil
+
+import jsonschema
+import pytest
+from conftest import rewrite
+
+import hindmost
+from hindmost import Histogram, MeasurePlan
+from hindmost.errors import StudyError
+from hindmost.experiment import figures, pictures, readings
+from hindmost.experiment.answer import answer, rule_of
+from hindmost.report import render_page, render_terminal
+from hindmost.store.result import json_schema
+
+
+@pytest.fixture(scope="module")
+def document(made_study):
+    return answer(hindmost.Study.open(made_study[0]))
+
+
+def test_the_document_follows_its_schema(document):
+    text = json.dumps(document, allow_nan=False)
+    jsonschema.Draft202012Validator(json_schema()).validate(json.loads(text))
+
+
+def test_the_study_is_answered_the_same_way_again(document, study):
+    again = answer(study)
+    for one in (again, first := copy.deepcopy(document)):
+        one.pop("created")
+        for reason in one["reasons"]:
+            reason.pop("hint")  # names the folder
+    assert again == first
+
+
+def test_a_study_that_was_moved_is_answered_under_its_new_name(study):
+    folder = study.folder.rename(study.folder.with_name("elsewhere"))
+    found = answer(hindmost.Study.open(folder))
+    assert found["study"] == "elsewhere"
+    assert str(folder) in next(r["hint"] for r in found["reasons"] if r["code"] == "precision")
+
+
+def test_every_request_is_accounted_for(document):
+    parts = [document["counts"], *(run["counts"] for run in document["runs"])]
+    parts += [one["counts"] for run in document["runs"] for one in run["instances"]]
+    parts += [kind["counts"] for kind in document["by_kind"].values()]
+    for counts in parts:
+        assert counts["due"] == counts["done"] + counts["errors"] + counts["timeouts"] + counts["unsent"]
+        assert 0 <= counts["misses"] <= counts["done"]
+
+
+def test_counts_of_kinds_instances_and_runs_add_up(document):
+    due = document["counts"]["due"]
+    assert due == sum(run["counts"]["due"] for run in document["runs"])
+    assert due == sum(kind["counts"]["due"] for kind in document["by_kind"].values())
+    for run in document["runs"]:
+        assert run["counts"]["due"] == sum(one["counts"]["due"] for one in run["instances"])
+    assert 600 < due < 1800  # 2 runs of 0.3 s at 2000/s: 1200, and 17 sigma either way
+
+
+def test_kinds_are_those_of_the_workload(document):
+    assert set(document["by_kind"]) == {"get", "set"}
+    gets, sets = (document["by_kind"][kind]["counts"]["due"] for kind in ("get", "set"))
+    assert 0.7 < gets / (gets + sets) < 0.9
+
+
+def test_a_run_is_the_mean_of_its_instances_and_the_answer_the_mean_of_its_runs(document):
+    for name, one in document["latency_us"].items():
+        values = [run["latency_us"][name] for run in document["runs"]]
+        assert one["value"] == pytest.approx(sum(values) / 2)
+        assert one["low"] <= one["value"] <= one["high"]
+        for run in document["runs"]:
+            parts = [part["latency_us"][name] for part in run["instances"]]
+            assert run["latency_us"][name] == pytest.approx(sum(parts) / 2)
+
+
+def test_no_interval_of_a_time_goes_below_zero(document):
+    for what in ("latency_us", "service_us", "slip_us"):
+        assert all(one["low"] >= 0.0 for one in document[what].values())
+
+
+def test_two_short_runs_are_not_enough_and_the_document_says_so(document):
+    assert document["verdict"] != "valid"
+    codes = {reason["code"] for reason in document["reasons"]}
+    assert {"few_samples", "sleeping"} <= codes
+    assert document["headline"].startswith(document["verdict"])
+    assert document["clients"]["pacing"] == "sleep"
+
+
+def test_shares_of_instances_sum_to_one(document):
+    clients = document["clients"]
+    for shares in (clients["share_of_slowest"], clients["share_of_all"]):
+        assert sum(shares) == pytest.approx(1.0)
+    assert clients["by_quantile"]
+    for row in clients["by_quantile"]:
+        assert sum(row["shares"]) == pytest.approx(1.0)
+
+
+def test_curves_rise_and_stay_below_one(document):
+    curves = [*document["distributions"].values(), *document["per_run_curves"]]
+    for curve in curves:
+        assert curve["q"] == sorted(curve["q"])
+        assert all(0.0 <= q < 1.0 for q in curve["q"])
+        known = [us for us in curve["us"] if us is not None]
+        assert known == sorted(known)
+        assert len(curve["q"]) == len(curve["us"]) > 10
+
+
+def test_outstanding_requests_are_shares_of_all_arrivals(document):
+    found = document["outstanding"]
+    assert sum(found["share"]) == pytest.approx(1.0)
+    assert found["values"] == sorted(set(found["values"]))
+    assert (found["per_instance"], found["connections"]) == (True, 2)
+
+
+def test_the_time_series_covers_warm_up_and_measurement(document):
+    for series, run in zip(document["series"], document["runs"], strict=True):
+        assert series["run"] == run["run"]
+        assert series["t_s"] == sorted(series["t_s"])
+        assert series["measure_from_s"] >= 0.3  # warm-up and calibration, and waiting for one another
+        assert series["t_s"][-1] >= series["measure_from_s"] + 0.1
+
+
+def test_the_answer_can_be_shown(document):
+    assert document["headline"][:40] in render_terminal(document, width=400, color=False)
+    assert "<!doctype html>" in render_page(document).lower()
+
+
+def test_the_watcher_saw_every_run_and_phase(diary):
+    assert diary.began == [(1, 2, 2), (2, 2, 2)]
+    assert [number for number, _ in diary.ended] == [1, 2]
+    assert [decision.stop for _, decision in diary.ended] == [False, True]
+    order = [p for p, before in zip(diary.phases, [None, *diary.phases], strict=False) if p != before]
+    assert [phase for phase in order if phase != "start"] == ["warm-up", "measure", "collect"] * 2
+
+
+def test_a_finished_run_holds_its_files_and_nothing_of_the_fleet(made_study):
+    names = {path.name for path in (made_study[0] / "runs" / "0001").iterdir()}
+    assert names >= {"run.json", "server.log"} | {
+        f"{kind}-{index}.{end}"
+        for kind, end in (
+            ("instance", "json"),
+            ("instance", "hlog"),
+            ("samples", "parquet"),
+            ("worst", "parquet"),
+        )
+        for index in (0, 1)
+    }
+    assert not any(name.startswith(("plan-", ".")) or name.endswith(".err") for name in names)
+
+
+def test_the_same_seed_asks_the_same_requests(made_study, study):
+    first = [run.record["seed"] for run in study.runs()]
+    assert first == [1, 2]
+
+
+def test_unanswered_requests_make_what_they_reach_infinitely_late(study, monkeypatch):
+    read = readings.read_instances
+
+    def unanswered(run):
+        instances = read(run)
+        whole = instances[0].by_kind["latency", "get"]
+        whole.add_censored(whole.count // 50)
+        return instances
+
+    monkeypatch.setattr(figures, "read_instances", unanswered)
+    found = answer(study)
+    p50, p99 = found["latency_us"]["p50"], found["latency_us"]["p99"]
+    assert math.isfinite(p50["value"])
+    assert p50["censored_runs"] == 0
+    assert (p99["value"], p99["high"], p99["censored_runs"]) == (None, None, 2)
+    assert found["latency_us"]["mean"]["value"] is None
+    assert [run["latency_us"]["p99"] for run in found["runs"]] == [None, None]
+    assert found["merged_us"]["p99.9"] is None
+    assert found["distributions"]["latency"]["us"][-1] is None
+    assert found["service_us"]["p99"]["value"] is not None
+    json.dumps(found, allow_nan=False)
+    assert "∞" in render_terminal(found, width=100, color=False)
+
+
+def test_an_attached_server_shows_no_hysteresis(study):
+    for run in study.runs():
+        target = run.record["target"] | {"managed": False}
+        rewrite(run.folder / "run.json", {"target": target})
+    found = answer(study)
+    assert found["hysteresis"]["visible"] is None
+    assert "cannot be seen" in found["hysteresis"]["text"]
+    assert "attached" in {reason["code"] for reason in found["reasons"]}
+
+
+@pytest.mark.parametrize("name", ["instance-1.hlog", "instance-0.json"])
+@pytest.mark.parametrize("damage", ["gone", "cut", "empty"])
+def test_a_damaged_run_is_named_with_a_way_out(study, name, damage):
+    file = study.folder / "runs" / "0002" / name
+    if damage == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:100] if damage == "cut" else b"")
+    with pytest.raises(StudyError, match="run 2 ") as caught:
+        answer(study)
+    assert "move" in caught.value.hint
+
+
+def test_what_is_left_of_a_study_can_still_be_answered(study):
+    shutil.rmtree(study.folder / "runs" / "0002")
+    found = answer(study)
+    assert len(found["runs"]) == 1
+    assert found["verdict"] in ("inconclusive", "invalid")
+    assert found["latency_us"]["p99"]["low"] is None
+    assert found["variance"]["p99"]["between_runs_sd_us"] is None
+
+
+@pytest.mark.parametrize(
+    ("runs", "first", "most"),
+    [
+        ((10, 30), 10, 30),
+        ((20, 30), 20, 30),
+        ((5, 5), 5, 5),
+        ((2, 30), 2, 30),
+        ((1, 1), 1, 1),
+        ((3, 6), 3, 6),
+    ],
+)
+def test_the_rule_looks_first_when_the_plan_says(runs, first, most):
+    rule = rule_of(MeasurePlan(target="memcached", runs=runs))
+    decision = rule.decide({name: [] for name in ("p50", "p95", "p99", "p99.9")})
+    assert not decision.stop
+    values = {name: [50.0] * most for name in ("p50", "p95", "p99", "p99.9")}
+    assert rule.decide(values).stop
+    assert rule.max_runs == most
+    assert (rule.first if runs[0] > 1 else runs[0]) == first
+
+
+@pytest.mark.parametrize("count", [1, 2, 9, 10, 1000])
+def test_curves_of_small_distributions_are_curves(count):
+    made = Histogram()
+    for value in range(count):
+        made.record(1000 + value)
+    curve = pictures.curve(made)
+    assert curve["q"][0] == 0.0
+    assert max(curve["q"]) < 1.0
+    assert pictures.curve(Histogram()) == {"q": [], "us": []}

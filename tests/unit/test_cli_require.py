@@ -1,0 +1,66 @@
+"""Exit codes of a measurement: its verdict, and whether what was required holds."""
+
+from pathlib import Path
+
+import pytest
+
+from hindmost.cli.require import exit_code
+from hindmost.plan import parse_threshold
+
+
+def result(verdict="valid", value=400.0, low=390.0, high=410.0):
+    return {
+        "verdict": verdict,
+        "latency_us": {"p99": {"value": value, "low": low, "high": high, "runs": 10}},
+    }
+
+
+@pytest.mark.parametrize(("verdict", "code"), [("valid", 0), ("inconclusive", 4), ("invalid", 6)])
+def test_the_verdict_is_the_exit_code(verdict, code):
+    assert exit_code(result(verdict), [], Path("S")) == code
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "code"),
+    [
+        (400.0, 390.0, 410.0, 0),
+        (400.0, 390.0, 499.9, 0),
+        (400.0, 390.0, 500.0, 4),  # the interval reaches the limit
+        (480.0, 450.0, 510.0, 4),
+        (520.0, 499.9, 540.0, 4),
+        (520.0, 500.0, 540.0, 3),
+        (900.0, 890.0, 910.0, 3),
+        (None, 390.0, None, 4),  # infinitely late in some run: at least 390 us
+        (None, 510.0, None, 3),
+        (None, None, None, 3),  # infinitely late in every run
+        (400.0, None, None, 0),  # one run has no interval: its value decides
+        (500.0, None, None, 3),
+    ],
+)
+def test_a_threshold_holds_is_crossed_or_is_undecided(value, low, high, code, capsys):
+    found = exit_code(result("valid", value, low, high), [parse_threshold("p99<500us")], Path("S"))
+    assert found == code
+    said = capsys.readouterr()
+    assert said.out == ""
+    words = {0: "", 3: "does not hold", 4: "is undecided"}[code]
+    assert words in said.err
+    assert ("hint: " in said.err) == (code == 4)
+    if code == 4:
+        assert "hindmost measure --resume S --runs 20..40" in said.err
+
+
+def test_an_inconclusive_measurement_can_still_cross_a_threshold():
+    crossed = result("inconclusive", 900.0, 890.0, 910.0)
+    assert exit_code(crossed, [parse_threshold("p99<500us")], Path("S")) == 3
+    assert exit_code(result("inconclusive"), [parse_threshold("p99<500us")], Path("S")) == 4
+
+
+def test_an_invalid_measurement_decides_nothing(capsys):
+    assert exit_code(result("invalid", 900.0, 890.0, 910.0), [parse_threshold("p99<500us")], Path("S")) == 6
+    assert capsys.readouterr().err == ""
+
+
+def test_a_crossed_threshold_outweighs_an_undecided_one():
+    asked = [parse_threshold("p99<400us"), parse_threshold("p99<300us")]
+    assert exit_code(result(), asked, Path("S")) == 3
+    assert exit_code(result(), asked[:1], Path("S")) == 4

@@ -1,0 +1,157 @@
+"""The public face: what it offers, what it costs to load, and that its stub tells the truth."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hindmost
+from hindmost import _engine, agent
+
+STUB = Path(hindmost.__file__).with_name("_engine.pyi")
+HEAVY = ("polars", "scipy", "numpy", "pydantic", "jinja2", "msgspec")
+
+
+def loaded_by(code: str) -> set[str]:
+    """Top-level modules that a fresh interpreter has after some code."""
+    script = (
+        f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\n"
+        "print('\\n'.join(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    return {name.partition(".")[0] for name in done.stderr.split()}
+
+
+@pytest.mark.parametrize("name", hindmost.__all__)
+def test_every_public_name_is_there_and_documented(name):
+    assert inspect.getdoc(getattr(hindmost, name))
+    assert name in dir(hindmost)
+
+
+def test_no_other_name_is_there():
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        _ = hindmost.colour
+
+
+def test_lazy_names_are_those_that_are_listed():
+    assert set(hindmost.__all__) == set(hindmost._HOME)
+    assert hindmost.__all__ == sorted(hindmost.__all__)
+
+
+def test_versions_agree():
+    assert hindmost.__version__ == _engine.__version__
+
+
+def test_loading_the_package_loads_nothing_of_others():
+    assert not loaded_by("import hindmost") & {*HEAVY, "rich", "cyclopts", "_engine"}
+
+
+def test_a_load_agent_loads_nothing_but_the_engine_and_the_standard_library():
+    before = loaded_by("pass")
+    loaded = loaded_by("import hindmost.agent") - before
+    assert loaded <= {"hindmost", "__mp_main__"} | set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["measure", "--help"], ["--version"], ["mesure"]])
+def test_help_loads_nothing_heavy(arguments):
+    assert not loaded_by(f"from hindmost.cli import main; main({arguments})") & set(HEAVY)
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["instance"], ["instance", "a"], ["synth"], ["colour"], ["--help"]]
+)
+def test_an_agent_that_is_told_nonsense_says_how_to_tell_it(arguments, capsys):
+    assert agent.main(arguments) == 2
+    assert "usage: python -m hindmost.agent" in capsys.readouterr().err
+
+
+def test_an_agent_reports_a_bad_plan_in_its_own_protocol(capsys):
+    assert agent.main(["synth", "{"]) == 1
+    assert '"event": "failed", "code": "config"' in capsys.readouterr().out
+
+
+def stub_names() -> dict[str, ast.stmt]:
+    found: dict[str, ast.stmt] = {}
+    for node in ast.parse(STUB.read_text()).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            found[node.name] = node
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found[node.target.id] = node
+    return found
+
+
+def test_the_stub_names_what_the_engine_has():
+    public = {name for name in dir(_engine) if not name.startswith("_")} | {"__version__"}
+    assert set(stub_names()) == public
+
+
+def test_the_stub_names_what_a_histogram_has():
+    node = stub_names()["Histogram"]
+    assert isinstance(node, ast.ClassDef)
+    names = {
+        item.name if isinstance(item, ast.FunctionDef) else item.target.id
+        for item in node.body
+        if isinstance(item, ast.FunctionDef | ast.AnnAssign)
+    }
+    assert names - {"__init__"} == {name for name in dir(_engine.Histogram) if not name.startswith("_")}
+
+
+def signature(node: ast.FunctionDef, *, method: bool) -> list[tuple[str, str]]:
+    arguments = node.args
+    positional = arguments.args[1:] if method else arguments.args
+    defaults = [None] * (len(positional) - len(arguments.defaults)) + [
+        ast.unparse(d) for d in arguments.defaults
+    ]
+    out = [(one.arg, default or "") for one, default in zip(positional, defaults, strict=True)]
+    return out + [
+        (one.arg, ast.unparse(default) if default else "")
+        for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    ]
+
+
+def real(function: object) -> list[tuple[str, str]]:
+    return [
+        (one.name, "" if one.default is one.empty else repr(one.default))
+        for one in inspect.signature(function).parameters.values()  # type: ignore[arg-type]
+        if one.name != "self"
+    ]
+
+
+def test_the_stub_tells_every_argument_and_default():
+    for name, node in stub_names().items():
+        if isinstance(node, ast.FunctionDef):
+            assert signature(node, method=False) == real(getattr(_engine, name)), name
+        if isinstance(node, ast.ClassDef) and name == "Histogram":
+            for item in node.body:
+                if isinstance(item, ast.FunctionDef) and item.name != "__init__":
+                    assert signature(item, method=True) == real(getattr(_engine.Histogram, item.name)), (
+                        item.name
+                    )
+
+
+def test_every_error_has_its_exit_code():
+    from hindmost import errors
+
+    codes = {
+        name: one.exit_code
+        for name, one in vars(errors).items()
+        if isinstance(one, type) and issubclass(one, errors.HindmostError)
+    }
+    assert codes == {
+        "HindmostError": 1,
+        "UsageError": 2,
+        "TargetError": 1,
+        "InstanceError": 1,
+        "StudyError": 1,
+        "ThresholdCrossed": 3,
+        "Inconclusive": 4,
+        "HostUnfit": 5,
+        "InvalidMeasurement": 6,
+        "Interrupted": 130,
+    }
+    assert errors.HindmostError("x", exit_code=9).exit_code == 9
