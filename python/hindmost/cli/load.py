@@ -22,9 +22,14 @@ def load(
     """Run one bare load instance, decided by nobody but its plan."""
     try:
         text = plan.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"plan {plan} cannot be read: {error.strerror}", hint=f"ls -l {plan}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"plan {plan} is not JSON", hint="see schemas/plan.schema.json") from None
+    try:
         out.mkdir(parents=True, exist_ok=True)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{plan} cannot be read: {error}", hint=f"ls -l {plan}") from None
+    except OSError as error:
+        raise UsageError(f"{out} cannot be made: {error.strerror}", hint="choose another --out") from None
     try:
         result = json.loads(_engine.run_instance(text, str(out)))
     except _engine.EngineError as error:

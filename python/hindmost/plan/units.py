@@ -36,7 +36,7 @@ def parse_rate(text: str) -> float:
     rate = _split(text, "rate", _RATES, "50k, 1200 or 1.5M (requests a second)")
     if not (math.isfinite(rate) and 0 < rate <= HIGHEST_RATE):
         raise UsageError(
-            f"rate {text!r} is not between 0 and {HIGHEST_RATE:.0e} requests a second",
+            f"rate {text!r} is not between 0 and {HIGHEST_RATE / 1e6:g}M requests a second",
             hint="write it like 50k, 1200 or 1.5M",
         )
     return rate
@@ -80,7 +80,8 @@ def parse_runs(text: str) -> tuple[int, int]:
     least, most = int(match[1]), int(match[2] or match[1])
     if not 1 <= least <= most:
         raise UsageError(
-            f"runs {text!r}: at least 1, and the first number not above the second", hint="10..30"
+            f"runs {text!r}: at least 1, and the first number not above the second",
+            hint="write it like 10..30, or 5 for just five",
         )
     return least, most
 
