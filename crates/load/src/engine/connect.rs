@@ -52,7 +52,8 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             self.transport
                 .wait(until.saturating_sub(now).min(Nanos::from_millis(50)), true, &mut self.ready)
                 .map_err(LoadError::system("epoll_wait failed"))?;
-            while let Some(one) = self.ready.pop() {
+            for at in 0..self.ready.len() {
+                let one = self.ready[at];
                 if self.connections[one.slot as usize].state == State::Connecting {
                     self.attempt(one).map_err(|e| failed(one.slot, e))?;
                     until = self.clock.now() + PATIENCE;

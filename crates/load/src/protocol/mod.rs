@@ -1,5 +1,5 @@
 //! *Messages*: how requests are written and replies are told apart. A new protocol is one file here,
-//! one line in [`with_protocol`], one variant of `plan::Protocol`.
+//! one line in `with_protocol`, one variant of `plan::Protocol`.
 //!
 //! A codec sees bytes and nothing else: no sockets, no clocks. Replies come in the order of the
 //! requests, as in every protocol here, so the kind of the oldest outstanding request says what to

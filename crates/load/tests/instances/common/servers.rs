@@ -1,0 +1,104 @@
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use hindmost_synth::{Running, Server, ServerConfig};
+
+use super::Folder;
+
+/// The embedded server.
+pub fn synth() -> Running {
+    Server::spawn(&ServerConfig::default()).unwrap()
+}
+
+/// A real server on a free port. It is gone when this is dropped.
+pub struct Managed {
+    child: Child,
+    pub address: String,
+    _folder: Folder,
+}
+
+impl Managed {
+    /// `None`, and says so, where there is no memcached.
+    pub fn memcached() -> Option<Self> {
+        Self::start("memcached", |port, _| {
+            ["-p", port, "-U", "0", "-l", "127.0.0.1", "-u", "nobody", "-t", "1", "-m", "256"]
+                .map(str::to_owned)
+                .to_vec()
+        })
+    }
+
+    pub fn redis() -> Option<Self> {
+        Self::start("redis-server", |port, folder| {
+            let folder = folder.to_str().unwrap();
+            ["--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]
+                .map(str::to_owned)
+                .to_vec()
+        })
+    }
+
+    /// nginx with one page of 1 kB at `/`, which closes a connection after `keepalive` requests.
+    pub fn nginx(keepalive: u32) -> Option<Self> {
+        Self::start("nginx", |port, folder| {
+            let place = folder.display();
+            let page = "x".repeat(1000);
+            let text = format!(
+                "daemon off; master_process off; worker_processes 1; pid {place}/pid; error_log {place}/error;
+                 events {{ worker_connections 512; }}
+                 http {{
+                   access_log off; keepalive_requests {keepalive}; client_body_temp_path {place}/b;
+                   proxy_temp_path {place}/p; fastcgi_temp_path {place}/f; uwsgi_temp_path {place}/u;
+                   scgi_temp_path {place}/s;
+                   server {{
+                     listen 127.0.0.1:{port};
+                     location = / {{ return 200 '{page}'; }}
+                     location / {{ return 404; }}
+                   }}
+                 }}"
+            );
+            let file = folder.join("nginx.conf");
+            std::fs::write(&file, text).unwrap();
+            ["-c", file.to_str().unwrap(), "-p", folder.to_str().unwrap(), "-e", "stderr"]
+                .map(str::to_owned)
+                .to_vec()
+        })
+    }
+
+    fn start(program: &str, arguments: impl Fn(&str, &Path) -> Vec<String>) -> Option<Self> {
+        let address: SocketAddr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let folder = Folder::new();
+        let spawned = Command::new(program)
+            .args(arguments(&address.port().to_string(), folder.path()))
+            .env("PATH", format!("{}:/usr/sbin:/usr/local/sbin", std::env::var("PATH").unwrap_or_default()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let child = match spawned {
+            Ok(child) => child,
+            Err(e) => {
+                eprintln!("SKIPPED: {program} cannot be started here: {e}");
+                return None;
+            }
+        };
+        let mut server = Self { child, address: address.to_string(), _folder: folder };
+        let until = Instant::now() + Duration::from_secs(10);
+        while TcpStream::connect(address).is_err() {
+            if let Some(status) = server.child.try_wait().unwrap() {
+                eprintln!("SKIPPED: {program} ended at its start: {status}");
+                return None;
+            }
+            assert!(Instant::now() < until, "{program} does not listen on {address}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Some(server)
+    }
+}
+
+impl Drop for Managed {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

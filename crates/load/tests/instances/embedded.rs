@@ -1,0 +1,185 @@
+//! Whole instances against the embedded server: phases, loops, files.
+
+use super::common::{intervals, plan, requests, run, synth, Request};
+use hindmost_load::LoadError;
+use hindmost_synth::{Server, ServerConfig};
+use serde_json::{json, Value};
+
+#[test]
+fn every_loop_pacing_and_law_measures_and_accounts() {
+    let server = synth();
+    let address = server.local_address().to_string();
+    for load in [
+        json!({"loop": "open", "rate_per_s": 3000.0}),
+        json!({"loop": "open", "rate_per_s": 3000.0, "arrivals": "deterministic"}),
+        json!({"loop": "closed", "rate_per_s": 3000.0}),
+        json!({"loop": "closed"}),
+    ] {
+        for pacing in ["spin", "sleep"] {
+            let ran = run(&plan("memcached", &address, &json!({"load": load, "pacing": pacing}))).unwrap();
+            ran.assert_clean(&format!("{load} {pacing}"));
+            assert_eq!(ran.count("misses"), 0);
+            if let (Some(rate), "open") = (load["rate_per_s"].as_f64(), load["loop"].as_str().unwrap()) {
+                // Poisson: within five standard deviations; the seed is fixed besides.
+                let expected = rate * 0.4;
+                let due = ran.count("due") as f64;
+                assert!((due - expected).abs() < 5.0 * expected.sqrt(), "{due} for {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_files_agree_with_the_account() {
+    let server = synth();
+    let changes = json!({
+        "threads": [{}, {}],
+        "keep": {"samples": 100_000, "worst": 50},
+        "workload": {"kind": "key-value", "keys": 300, "get_ratio": 0.7, "popularity": {"zipf": 0.99}},
+    });
+    let ran = run(&plan("memcached", &server.local_address().to_string(), &changes)).unwrap();
+    ran.assert_clean("two threads");
+
+    let samples = requests(&ran.file("samples-0.parquet"));
+    assert_eq!(samples.len() as u64, ran.count("due"), "the sample has room for all");
+    let of = |field: fn(&Request) -> i32| {
+        let mut all: Vec<i32> = samples.iter().map(field).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    assert_eq!(of(|r| r.thread), [0, 1]);
+    assert_eq!(of(|r| r.connection), [0, 1], "connections are counted within their worker");
+    for request in &samples {
+        let (sent, done) = (request.sent_ns.unwrap(), request.done_ns.unwrap());
+        assert!(request.due_ns <= sent && sent <= done, "{request:?}");
+        assert!((0..400_000_000).contains(&request.due_ns), "{request:?}");
+    }
+
+    let worst = requests(&ran.file("worst-0.parquet"));
+    let mut by_latency: Vec<i64> = samples.iter().map(Request::latency_ns).collect();
+    by_latency.sort_unstable_by(|a, b| b.cmp(a));
+    let worst_latencies: Vec<i64> = worst.iter().map(Request::latency_ns).collect();
+    assert_eq!(worst_latencies, by_latency[..50], "the worst are the largest of all");
+    assert!(worst.iter().all(|request| samples.contains(request)));
+
+    let log = ran.file("instance-0.hlog");
+    for kind in ["get", "set"] {
+        let counts = &ran.result["kinds"][kind];
+        let due = counts["due"].as_u64().unwrap();
+        assert_eq!(samples.iter().filter(|r| r.kind == kind).count() as u64, due);
+        let (sections, latency) = intervals(&log, &format!("latency/{kind}"));
+        assert_eq!((sections, latency.count(), latency.censored()), (10, due, 0));
+        for what in ["service", "slip"] {
+            let (one, whole) = intervals(&log, &format!("{what}/{kind}"));
+            assert_eq!((one, whole.count()), (1, due), "{what}");
+        }
+        let exact = samples.iter().filter(|r| r.kind == kind).map(|r| r.latency_ns() as u128).sum::<u128>();
+        assert_eq!(latency.sum(), exact, "histogram and rows hold the same requests");
+    }
+    assert_eq!(intervals(&log, "outstanding").1.count(), ran.count("due"));
+    let calibration = intervals(&log, "calibration").1;
+    assert_eq!(calibration.count(), ran.result["calibration"]["count"].as_u64().unwrap());
+    assert!(calibration.count() > 100);
+    assert_eq!(ran.result["threads"].as_array().unwrap().len(), 2);
+    assert_eq!(ran.result["series"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn values_of_any_size_come_and_go() {
+    let server = synth();
+    let address = server.local_address().to_string();
+    for (value_bytes, rate) in [
+        (json!(1), 2000.0),
+        (json!({"choice": [[10, 1.0], [5000, 1.0]]}), 2000.0),
+        (json!({"uniform": [100_000, 900_000]}), 100.0),
+    ] {
+        let changes = json!({
+            "load": {"loop": "open", "rate_per_s": rate},
+            "workload": {"kind": "key-value", "keys": 20, "get_ratio": 0.5, "value_bytes": value_bytes},
+        });
+        run(&plan("memcached", &address, &changes)).unwrap().assert_clean(&value_bytes.to_string());
+    }
+}
+
+#[test]
+fn keys_that_were_never_stored_are_misses() {
+    let server = synth();
+    let changes = json!({"preload": false, "workload": {"kind": "key-value", "keys": 50, "get_ratio": 1.0}});
+    let ran = run(&plan("memcached", &server.local_address().to_string(), &changes)).unwrap();
+    ran.assert_clean("misses are answers");
+    assert_eq!(ran.count("misses"), ran.count("done"));
+}
+
+#[test]
+fn what_the_server_refuses_is_an_error_with_its_words() {
+    let config = ServerConfig { memory_mib: 1, ..ServerConfig::default() };
+    let server = Server::spawn(&config).unwrap();
+    let workload = json!({"kind": "key-value", "keys": 500, "get_ratio": 0.5, "value_bytes": 10_000});
+    let address = server.local_address().to_string();
+    let ran = run(&plan("memcached", &address, &json!({"preload": false, "workload": workload}))).unwrap();
+    assert!(ran.count("errors") > 100, "{}", ran.result["counts"]);
+    assert_eq!(ran.count("lost"), 0);
+    assert_eq!(ran.result["first_error"], "SERVER_ERROR out of memory storing object");
+    // Where the keys are to be stored first, that is the failure, and it says how far it came.
+    let error = run(&plan("memcached", &address, &json!({"workload": workload}))).err().unwrap();
+    assert!(matches!(error, LoadError::Preload { keys: 500, .. }), "{error}");
+    assert!(error.to_string().contains("out of memory"), "{error}");
+}
+
+#[test]
+fn a_warm_up_ends_when_latencies_are_steady() {
+    let server = synth();
+    let phases =
+        json!({"warmup": {"auto": {"min_s": 0.3, "max_s": 4.0}}, "calibration_s": 0.1, "measure_s": 0.2});
+    let ran =
+        run(&plan("memcached", &server.local_address().to_string(), &json!({"phases": phases}))).unwrap();
+    let warmup = ran.result["warmup_s"].as_f64().unwrap();
+    assert!((0.3..4.4).contains(&warmup), "{warmup}");
+    assert_ne!(ran.result["warmup_ended"], "elapsed");
+}
+
+#[test]
+fn a_thousand_connections_open_and_carry_requests() {
+    let server = synth();
+    let changes = json!({"connections": 900, "preload": false});
+    let ran = run(&plan("memcached", &server.local_address().to_string(), &changes)).unwrap();
+    ran.assert_clean("900 connections");
+    let samples = requests(&ran.file("samples-0.parquet"));
+    let mut used: Vec<i32> = samples.iter().map(|r| r.connection).collect();
+    used.sort_unstable();
+    used.dedup();
+    // 1200 requests over 900 connections at random leave a quarter of them out.
+    assert!(used.len() > 550, "{}", used.len());
+}
+
+#[test]
+fn same_seed_same_requests_on_real_sockets() {
+    let server = synth();
+    let address = server.local_address().to_string();
+    let stream = |seed: u64| -> Vec<(i64, String, i32)> {
+        let ran = run(&plan("memcached", &address, &json!({"seed": seed}))).unwrap();
+        let mut rows = requests(&ran.file("samples-0.parquet"));
+        rows.sort_by_key(|r| r.due_ns);
+        // The warm-up ends when the coordinator says so, hence the measurement starts somewhere in
+        // the stream: gaps between due times tell, not their place.
+        let gap = |two: &[Request]| (two[1].due_ns - two[0].due_ns, two[1].kind.clone(), two[1].connection);
+        rows.windows(2).map(gap).collect()
+    };
+    let (one, again, other) = (stream(1), stream(1), stream(2));
+    let overlap = |a: &[(i64, String, i32)], b: &[(i64, String, i32)]| {
+        let middle = &a[a.len() / 2..a.len() / 2 + 50];
+        b.windows(50).any(|window| window == middle)
+    };
+    assert!(overlap(&one, &again));
+    assert!(!overlap(&one, &other));
+}
+
+#[test]
+fn nothing_to_do_in_the_measurement_is_no_failure() {
+    let server = synth();
+    let load = json!({"load": {"loop": "open", "rate_per_s": 0.001}});
+    let ran = run(&plan("memcached", &server.local_address().to_string(), &load)).unwrap();
+    assert_eq!(ran.result["counts"]["due"], Value::from(0));
+    assert!(requests(&ran.file("worst-0.parquet")).is_empty());
+}

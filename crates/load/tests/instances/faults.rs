@@ -1,0 +1,166 @@
+//! Servers that refuse, lie, close or die: one clear error each, in good time.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use super::common::{plan, run, synth, Managed};
+use hindmost_clock::Nanos;
+use hindmost_load::engine::{Alone, Command, Event, Link};
+use hindmost_load::LoadError;
+use serde_json::json;
+
+/// A server that answers each connection with what `reply` says to the first bytes, then hangs up.
+fn once(reply: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    // Ends with the test binary.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            std::thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                if stream.read(&mut bytes).is_ok_and(|n| n > 0) {
+                    let _ = stream.write_all(reply);
+                }
+            });
+        }
+    });
+    address
+}
+
+fn fails(protocol: &str, address: &str, changes: &serde_json::Value) -> LoadError {
+    match run(&plan(protocol, address, changes)) {
+        Ok(ran) => panic!("{}", ran.result["counts"]),
+        Err(e) => e,
+    }
+}
+
+#[test]
+fn a_closed_port_is_refused_at_once() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let begun = Instant::now();
+    let error = fails("memcached", &free, &json!({}));
+    assert!(matches!(error, LoadError::Connect { slot: 0, of: 4, .. }), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(error.to_string().contains("refused"), "{error}");
+}
+
+#[test]
+fn a_name_without_address_is_told() {
+    let error = fails("memcached", "no-such-host.invalid:11211", &json!({}));
+    assert_eq!(error.code(), "unresolvable", "{error}");
+}
+
+#[test]
+fn another_protocol_is_garbage_whether_keys_are_stored_first_or_not() {
+    let memcached = synth();
+    let address = memcached.local_address().to_string();
+    for (protocol, address) in [
+        ("http", address.clone()),
+        ("redis", address),
+        ("memcached", once(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")),
+        ("redis", once(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")),
+        ("http", once(b"-ERR unknown command\r\n")),
+    ] {
+        for preload in [true, false] {
+            let error = fails(protocol, &address, &json!({"preload": preload && protocol != "http"}));
+            assert!(matches!(error, LoadError::Garbage(_)), "{protocol}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_closes_after_each_reply_cannot_be_measured() {
+    for reply in [
+        &b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi"[..],
+        b"HTTP/1.1 200 OK\r\n\r\nas long as it takes",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+    ] {
+        let error = fails("http", &once(reply), &json!({}));
+        assert!(matches!(error, LoadError::Closing { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_banner_that_nobody_asked_for_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let mut all = Vec::new();
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.write_all(b"SSH-2.0-OpenSSH_9.2\r\n");
+            all.push(stream);
+        }
+    });
+    let error = fails("memcached", &address, &json!({}));
+    assert_eq!(error.code(), "garbage", "{error}");
+}
+
+#[test]
+fn a_server_killed_in_mid_run_is_noticed_within_seconds() {
+    let long =
+        json!({"phases": {"warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": 0.1, "measure_s": 20.0}});
+    let killed_at = Duration::from_millis(600);
+    let check = |address: &str, kill: Box<dyn FnOnce() + Send>| {
+        let begun = Instant::now();
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(killed_at);
+            kill();
+        });
+        let error = fails("memcached", address, &long);
+        killer.join().unwrap();
+        assert!(matches!(error, LoadError::ServerGone { .. }), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    };
+    let embedded = synth();
+    let address = embedded.local_address().to_string();
+    check(&address, Box::new(move || drop(embedded)));
+    if let Some(real) = Managed::memcached() {
+        let address = real.address.clone();
+        check(&address, Box::new(move || drop(real)));
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_told_before_the_load() {
+    let server = synth();
+    let plan = plan("memcached", &server.local_address().to_string(), &json!({}));
+    let absent = std::env::temp_dir().join("hindmost-no-such-folder/deeper");
+    let error = hindmost_load::engine::run(&plan, &absent, &mut Alone::default()).unwrap_err();
+    assert!(matches!(error, LoadError::Write { .. }), "{error}");
+    assert_eq!(server.report().total.served, 0);
+}
+
+/// Says stop at the first progress, as a controller does on Ctrl-C.
+#[derive(Default)]
+struct Impatient {
+    alone: Alone,
+    told: bool,
+}
+
+impl Link for Impatient {
+    fn tell(&mut self, event: &Event) -> Result<(), LoadError> {
+        self.told |= matches!(event, Event::Progress { .. });
+        self.alone.tell(event)
+    }
+
+    fn hear(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
+        if self.told {
+            return Ok(Some(Command::Stop));
+        }
+        self.alone.hear(patience)
+    }
+}
+
+#[test]
+fn the_word_to_stop_is_obeyed_at_once() {
+    let server = synth();
+    let long =
+        json!({"phases": {"warmup": {"fixed": {"seconds": 30.0}}, "calibration_s": 0.1, "measure_s": 20.0}});
+    let begun = Instant::now();
+    let plan = plan("memcached", &server.local_address().to_string(), &long);
+    let error = super::common::run_with(&plan, &mut Impatient::default()).err();
+    assert!(matches!(error, Some(LoadError::Aborted)), "{error:?}");
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+}

@@ -1,0 +1,133 @@
+//! Between the first and the last request of the measurement, worker threads allocate nothing: an
+//! allocator that counts watches every thread whose name is a worker's.
+
+// Not all of it is needed here.
+#[allow(dead_code, unused_imports)]
+#[path = "instances/common/mod.rs"]
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{plan, run_with, synth};
+use hindmost_clock::{Clock, MonotonicClock, Nanos};
+use hindmost_load::engine::{Alone, Command, Event, Link};
+use hindmost_load::LoadError;
+use serde_json::json;
+
+static FROM: AtomicU64 = AtomicU64::new(u64::MAX);
+static TO: AtomicU64 = AtomicU64::new(0);
+/// Allocations of worker threads in the measurement.
+static MEASURED: AtomicU64 = AtomicU64::new(0);
+/// Bytes of the first of them, to find it by.
+static FIRST_BYTES: AtomicU64 = AtomicU64::new(0);
+/// Allocations of worker threads before: none would mean that this test sees nothing.
+static EARLIER: AtomicU64 = AtomicU64::new(0);
+
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Whether this is a worker, by the name that the kernel knows it by: asking for it allocates nothing.
+fn is_worker() -> bool {
+    let mut name = [0_u8; 16];
+    // SAFETY: PR_GET_NAME writes at most 16 bytes (prctl(2)).
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    name.starts_with(b"worker-")
+}
+
+fn note(bytes: usize) {
+    if !is_worker() {
+        return;
+    }
+    let now = MonotonicClock.now().0;
+    if now < FROM.load(Ordering::Relaxed) {
+        EARLIER.fetch_add(1, Ordering::Relaxed);
+    } else if now < TO.load(Ordering::Relaxed) {
+        MEASURED.fetch_add(1, Ordering::Relaxed);
+        let _ = FIRST_BYTES.compare_exchange(0, bytes as u64, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: everything is done by the system's allocator; counting does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(layout.size());
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note(layout.size());
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        note(size);
+        // SAFETY: as the caller promises.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+/// Knows when the measurement is, because it orders it.
+#[derive(Default)]
+struct Watching(Alone);
+
+impl Link for Watching {
+    fn tell(&mut self, event: &Event) -> Result<(), LoadError> {
+        self.0.tell(event)
+    }
+
+    fn hear(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
+        let heard = self.0.hear(patience)?;
+        if let Some(Command::Measure { from_ns }) = heard {
+            let measure = from_ns + Nanos::from_secs_f64(CALIBRATION_S).0;
+            FROM.store(measure, Ordering::Relaxed);
+            // The last request is due a little before the end, and what follows it may allocate.
+            TO.store(measure + Nanos::from_secs_f64(MEASURE_S - 0.02).0, Ordering::Relaxed);
+        }
+        Ok(heard)
+    }
+}
+
+const CALIBRATION_S: f64 = 0.1;
+const MEASURE_S: f64 = 0.4;
+
+#[test]
+fn workers_allocate_nothing_between_the_first_and_the_last_request() {
+    let server = synth();
+    let address = server.local_address().to_string();
+    let mix = json!({
+        "kind": "key-value", "keys": 300, "get_ratio": 0.6, "value_bytes": {"uniform": [1, 8000]},
+        "popularity": {"zipf": 0.99},
+    });
+    for (load, pacing) in [
+        (json!({"loop": "open", "rate_per_s": 5000.0}), "spin"),
+        (json!({"loop": "open", "rate_per_s": 5000.0}), "sleep"),
+        // More than the server can do: everything that waits has its place already.
+        (json!({"loop": "open", "rate_per_s": 2_000_000.0}), "spin"),
+        (json!({"loop": "closed"}), "sleep"),
+    ] {
+        FROM.store(u64::MAX, Ordering::Relaxed);
+        MEASURED.store(0, Ordering::Relaxed);
+        let phases = json!({
+            "warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": CALIBRATION_S, "measure_s": MEASURE_S,
+        });
+        let changes = json!({
+            "load": load, "pacing": pacing, "threads": [{}, {}], "workload": mix, "phases": phases,
+            "max_outstanding": 4096,
+        });
+        let ran = run_with(&plan("memcached", &address, &changes), &mut Watching::default()).unwrap();
+        assert!(ran.count("due") > 1000, "{}", ran.result["counts"]);
+        assert!(EARLIER.load(Ordering::Relaxed) > 0, "the start allocates, so it must be seen");
+        let (count, bytes) = (MEASURED.load(Ordering::Relaxed), FIRST_BYTES.load(Ordering::Relaxed));
+        assert_eq!(count, 0, "{load} {pacing}: the first allocation had {bytes} bytes");
+    }
+}
