@@ -21,7 +21,7 @@ if ! have memcached; then
   target=synth
 fi
 
-command=(hindmost measure "$target" --rate 20k --quantiles 50,95,99 --runs 10..12 --duration 4s --out "$out")
+command=(.venv/bin/hindmost measure "$target" --rate 20k --quantiles 50,95,99 --runs 10..12 --duration 4s --out "$out")
 printf '\n$ %s\n' "${command[*]}" >&2
 status=0
 "$ROOT/setup/run" "${command[@]}" || status=$?
@@ -37,5 +37,5 @@ cat >&2 <<END
 
   page    $ROOT/$out/report.html   (open it in a browser; it needs no network)
   study   $ROOT/$out               (result.json, and every run with its histograms and samples)
-  next    .venv/bin/hindmost measure --help; docs/guides/measure.md
+  next    docs/guides/measure.md; where a hint says hindmost, type .venv/bin/hindmost
 END

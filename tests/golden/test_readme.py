@@ -36,7 +36,7 @@ def test_ci_runs_what_a_person_would_type():
 
 def test_the_demo_is_the_one_that_the_readme_shows():
     script = (ROOT / "setup/demo.sh").read_text(encoding="utf-8")
-    asked = re.search(r"command=\((hindmost measure .*)\)", script)
+    asked = re.search(r"command=\((.venv/bin/hindmost measure .*)\)", script)
     assert asked is not None
     shown = asked[1].replace('"$target"', "memcached").replace('"$out"', "demo-study")
     assert f"$ {shown}" in README
