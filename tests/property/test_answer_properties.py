@@ -1,0 +1,135 @@
+"""Figures, curves and shares from any distributions: they rise, they sum to one, they close."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hindmost import Histogram, MeasurePlan
+from hindmost.experiment import figures, pictures
+from hindmost.experiment.figures import Totals, run_figures
+from hindmost.experiment.readings import InstanceReading, microseconds
+from hindmost.store import RunRecord
+
+PLAN = MeasurePlan(target="memcached", clients=2)
+VALUES = st.lists(st.integers(1, 10**9), min_size=1, max_size=40)
+KINDS = ("get", "set")
+
+
+@st.composite
+def readings(draw):
+    """One instance's reading: two kinds, three sections each, and an account that closes."""
+    reading = InstanceReading({"kinds": {}, "counts": {}, "index": 0})
+    for kind in KINDS:
+        sections = []
+        for _ in range(3):
+            made = Histogram()
+            for value in draw(VALUES):
+                made.record(value)
+            sections.append(made)
+        late = draw(st.integers(0, 5))
+        sections[-1].add_censored(late)
+        whole = Histogram()
+        for section in sections:
+            whole.merge(section)
+        done = whole.count - late
+        errors = draw(st.integers(0, 3))
+        timeouts = draw(st.integers(0, late))
+        reading.latency_sections[kind] = sections
+        reading.by_kind["latency", kind] = whole
+        for what in ("service", "slip"):
+            reading.by_kind[what, kind] = sections[0]
+        reading.outstanding.record(draw(st.integers(0, 100)), whole.count)
+        reading.result["kinds"][kind] = {
+            "due": done + errors + late,
+            "done": done,
+            "misses": draw(st.integers(0, done)),
+            "errors": errors,
+            "timeouts": timeouts,
+            "unsent": late - timeouts,
+        }
+    counts = reading.result["kinds"].values()
+    reading.result["counts"] = {name: sum(one[name] for one in counts) for name in figures.COUNTS}
+    return reading
+
+
+def figured(instances, plan=PLAN):
+    totals = Totals()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "read_instances", lambda _: instances)
+        return run_figures(RunRecord(1, SimpleNamespace(), {}), plan, totals), totals
+
+
+@given(st.lists(readings(), min_size=1, max_size=3))
+@settings(max_examples=40, deadline=None)
+def test_the_account_of_a_run_closes_and_is_that_of_its_kinds(instances):
+    run, totals = figured(instances)
+    for counts in (run.counts, *run.kind_counts.values()):
+        assert counts["due"] == counts["done"] + counts["errors"] + counts["timeouts"] + counts["unsent"]
+    for name in figures.COUNTS:
+        assert run.counts[name] == sum(run.kind_counts[kind][name] for kind in KINDS)
+    answered = run.counts["done"] + run.counts["timeouts"] + run.counts["unsent"]
+    assert totals.whole["latency"].count == run.latency.count == answered
+
+
+@given(st.lists(readings(), min_size=1, max_size=3))
+@settings(max_examples=40, deadline=None)
+def test_quantiles_of_a_run_rise_and_lie_between_those_of_its_instances(instances):
+    run, _ = figured(instances)
+    for what in ("latency", "service", "slip"):
+        values = [run.values[what][name] for name in PLAN.labels]
+        assert values == sorted(values)
+    for level, name in zip(PLAN.quantiles, PLAN.labels, strict=True):
+        parts = [microseconds(one.whole("latency"), level) for one in instances]
+        value = run.values["latency"][name]
+        assert math.isinf(value) == any(math.isinf(part) for part in parts)
+        if math.isfinite(value):
+            assert min(parts) * 0.999999 <= value <= max(parts) * 1.000001
+
+
+@given(st.lists(readings(), min_size=1, max_size=3))
+@settings(max_examples=40, deadline=None)
+def test_with_the_median_one_late_instance_of_three_does_not_decide(instances):
+    run, _ = figured(instances, PLAN.model_copy(update={"aggregate": "median"}))
+    for level, name in zip(PLAN.quantiles, PLAN.labels, strict=True):
+        late = sum(math.isinf(microseconds(one.whole("latency"), level)) for one in instances)
+        assert math.isinf(run.values["latency"][name]) == (2 * late >= len(instances))
+
+
+@given(st.lists(readings(), min_size=2, max_size=3))
+@settings(max_examples=40, deadline=None)
+def test_shares_of_the_instances_sum_to_one_at_every_quantile(instances):
+    run, totals = figured(instances)
+    rows = pictures.shares_by_quantile([run], totals)
+    assert rows
+    for row in rows:
+        assert len(row["shares"]) == len(instances)
+        assert all(share >= 0.0 for share in row["shares"])
+        assert sum(row["shares"]) == pytest.approx(1.0)
+
+
+@given(readings())
+@settings(max_examples=40, deadline=None)
+def test_curves_rise_below_one_and_end_infinite_where_requests_were_lost(reading):
+    whole = reading.whole("latency")
+    curve = pictures.curve(whole, 100)
+    assert curve["q"] == sorted(curve["q"])
+    assert curve["q"][0] == 0.0
+    assert max(curve["q"]) < 1.0
+    values = [math.inf if us is None else us for us in curve["us"]]
+    assert values == sorted(values)
+    assert not math.isinf(values[-1]) or whole.censored > 0
+
+
+@given(st.dictionaries(st.integers(0, 10**6), st.integers(1, 1000), min_size=1, max_size=900))
+@settings(max_examples=40, deadline=None)
+def test_outstanding_shares_sum_to_one_in_few_points(found):
+    made = Histogram()
+    for value, count in found.items():
+        made.record(value, count)
+    picture = pictures.outstanding(made, PLAN)
+    assert sum(picture["share"]) == pytest.approx(1.0)
+    assert len(picture["values"]) == len(picture["share"]) <= 400
+    assert picture["values"] == sorted(picture["values"])
