@@ -20,6 +20,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+
 from hindmost.targets import Managed, ManagedServer, TargetSpec, parse_target, preset
 
 PROGRAMS = {"memcached": "memcached", "redis": "redis-server", "nginx": "nginx"}
@@ -78,7 +79,9 @@ def offspring(root: int | None = None) -> dict[int, str]:
     for pid in rest:
         rest.extend(children.get(pid, []))
         with contextlib.suppress(OSError):
-            found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            found[pid] = (
+                Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            )
     return found
 
 
@@ -129,7 +132,9 @@ class Study:
 
     def instance(self, run: int = 1, instance: int = 0) -> dict[str, Any]:
         """An instance's own result."""
-        result: dict[str, Any] = json.loads((self.folder / f"runs/{run:04d}/instance-{instance}.json").read_text())
+        result: dict[str, Any] = json.loads(
+            (self.folder / f"runs/{run:04d}/instance-{instance}.json").read_text()
+        )
         return result
 
 
@@ -164,7 +169,12 @@ class Answer:
 def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
     """`hindmost ARGUMENTS`, in a session of its own as a shell would give it a process group."""
     return subprocess.Popen(
-        [sys.executable, "-c", "import sys; from hindmost.cli import main; sys.exit(main())", *map(str, arguments)],
+        [
+            sys.executable,
+            "-c",
+            "import sys; from hindmost.cli import main; sys.exit(main())",
+            *map(str, arguments),
+        ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hindmost.cli import main
 from measuring import Household, hindmost
+
+from hindmost.cli import main
 
 pytestmark = pytest.mark.usefixtures("clean_folder")
 
@@ -95,7 +96,15 @@ def test_what_cannot_be_meant_is_refused(
 
 @pytest.mark.parametrize(
     "target",
-    ["", "synht", "no-such-file.toml", "127.0.0.1:11211", "https://127.0.0.1/", "memcached://", "memcached://a:0"],
+    [
+        "",
+        "synht",
+        "no-such-file.toml",
+        "127.0.0.1:11211",
+        "https://127.0.0.1/",
+        "memcached://",
+        "memcached://a:0",
+    ],
 )
 def test_a_target_that_is_none_is_refused(target: str, capsys: pytest.CaptureFixture[str]) -> None:
     refused(capsys, target)
@@ -172,7 +181,10 @@ def test_resume_takes_no_target(capsys: pytest.CaptureFixture[str]) -> None:
         ('{"schema": "hindmost.study/99"}', "hindmost.study/99"),
         ('{"schema": "hindmost.study/1"}', "lacks plan and host"),
         ('{"schema": "hindmost.study/1", "host": {}, "plan": {"target": "synth", "colour": 1}}', "colour"),
-        ('{"schema": "hindmost.study/1", "host": {}, "plan": {"target": "synth", "rate_per_s": "x"}}', "rate"),
+        (
+            '{"schema": "hindmost.study/1", "host": {}, "plan": {"target": "synth", "rate_per_s": "x"}}',
+            "rate",
+        ),
     ],
 )
 def test_a_study_that_cannot_be_read_is_told(
