@@ -168,14 +168,15 @@ def _started(plans: Sequence[str], place: Path, cpus: Sequence[Sequence[int]]) -
 def _failure(one: Instance) -> InstanceError:
     if one.failure:
         code, message = one.failure
-        error = InstanceError(message, hint=_HINTS.get(code))
+        error = InstanceError(message, hint=_HINTS.get(code, "hindmost doctor shows this host's limits"))
         error.code = code
         return error
     words = one.last_words()
     status = one.exit_status()
     how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
     return InstanceError(
-        f"load instance {one.index} (pid {one.pid}) {how}" + (f":\n{words}" if words else "")
+        f"load instance {one.index} (pid {one.pid}) {how}" + (f":\n{words}" if words else ""),
+        hint="who ended it? if memory was short: dmesg | tail" if status < 0 else _HINTS["panicked"],
     )
 
 
