@@ -1,0 +1,141 @@
+"""Verbs from end to end: exit codes, stdout for data, stderr for talk, machine twins."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+from conftest import tiny_plan
+
+from hindmost.store.result import json_schema
+from hindmost.targets import ManagedServer, parse_target
+
+
+def hindmost(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    script = "import sys; from hindmost.cli import main; sys.exit(main())"
+    return subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        cwd=cwd,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    log = tmp_path_factory.mktemp("server") / "server.log"
+    with ManagedServer(parse_target("synth").spec, cpus=(), log=log) as running:
+        yield running
+
+
+def test_report_prints_the_table_and_names_the_files_on_stderr(study):
+    done = hindmost("report", study.folder)
+    assert done.returncode == 0
+    assert "p99.9" in done.stdout
+    assert done.stderr == f"page: {study.folder}/report.html\nstudy: {study.folder}\n"
+    assert (study.folder / "report.html").stat().st_size > 10_000
+
+
+def test_report_json_is_the_stored_result_and_follows_the_schema(study):
+    done = hindmost("report", study.folder, "--json")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found == json.loads((study.folder / "result.json").read_text())
+    jsonschema.Draft202012Validator(json_schema()).validate(found)
+
+
+def test_report_of_a_study_without_runs_says_how_to_make_them(study):
+    for run in study.runs():
+        run.folder.rename(study.folder / f"away-{run.number}")
+    done = hindmost("report", study.folder)
+    assert done.returncode == 1
+    assert f"hint: hindmost measure --resume {study.folder}" in done.stderr
+    assert done.stdout == ""
+
+
+def test_doctor_json_has_facts_findings_and_a_schema():
+    done = hindmost("doctor", "--json", "--spin", "10ms")
+    found = json.loads(done.stdout)
+    assert found["schema"] == "hindmost.doctor/1"
+    assert found["facts"]["cpus_online"] >= 1
+    marks = {one["mark"] for one in found["findings"]}
+    assert marks <= {"fine", "mind", "unfit"}
+    assert done.returncode == (5 if "unfit" in marks else 0)
+    assert done.stderr == ""
+
+
+def test_load_runs_one_instance_and_prints_its_result(server, tmp_path):
+    plan = tiny_plan().model_copy(update={"clients": 1})
+    (tmp_path / "plan.json").write_text(plan.engine_plan(1, 0, "memcached", server.address))
+    done = hindmost("load", "plan.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["schema"] == "hindmost.instance/1"
+    assert found["counts"]["due"] > 300
+    names = {path.name for path in (tmp_path / "load-result").iterdir()}
+    assert names >= {"instance-0.json", "instance-0.hlog", "samples-0.parquet", "worst-0.parquet"}
+
+
+def test_load_says_what_is_wrong_with_a_plan_by_name(tmp_path):
+    (tmp_path / "plan.json").write_text('{"schema": "hindmost.plan/1", "seed": 1, "colour": "red"}')
+    done = hindmost("load", "plan.json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "colour" in done.stderr
+    assert "hint: see schemas/plan.schema.json" in done.stderr
+
+
+def test_a_finished_study_is_resumed_without_another_run(study):
+    done = hindmost("measure", "--resume", study.folder, "--json")
+    found = json.loads(done.stdout)
+    assert len(found["runs"]) == 2
+    assert done.returncode == {"inconclusive": 4, "invalid": 6}[found["verdict"]]
+
+
+def test_a_resumed_study_makes_only_the_runs_that_are_missing(study):
+    done = hindmost("measure", "--resume", study.folder, "--runs", "3", "--json", "--quiet")
+    found = json.loads(done.stdout)
+    assert [run["run"] for run in found["runs"]] == [1, 2, 3]
+    assert [run["seed"] for run in found["runs"]] == [1, 2, 3]
+    assert json.loads((study.folder / "manifest.json").read_text())["plan"]["runs"] == [3, 3]
+    assert done.stderr == ""
+
+
+def test_a_run_that_was_moved_away_is_not_made_over_another(study):
+    study.runs()[0].folder.rename(study.folder / "away")
+    done = hindmost("measure", "--resume", study.folder, "--json", "--quiet")
+    assert [run["run"] for run in json.loads(done.stdout)["runs"]] == [2, 3], done.stderr
+
+
+def test_measure_attaches_to_a_running_server(server, tmp_path):
+    done = hindmost(
+        *("measure", f"memcached://{server.address}", "--rate", "2k", "--runs", "1", "--duration", "300ms"),
+        *("--warmup", "100ms", "--out", "study", "--require", "p50<1h"),
+        cwd=tmp_path,
+    )
+    assert done.returncode in (4, 6), done.stderr
+    assert "run 1: " in done.stderr
+    assert "hysteresis cannot be seen" in done.stdout
+    assert {"manifest.json", "result.json", "report.html", "runs"} <= {
+        path.name for path in (tmp_path / "study").iterdir()
+    }
+
+
+def test_a_reader_that_has_had_enough_is_no_traceback(study):
+    command = "import sys; from hindmost.cli import main; sys.exit(main())"
+    child = subprocess.Popen(
+        [sys.executable, "-c", command, "report", str(study.folder), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.close()
+    said = child.stderr.read().decode()
+    child.stderr.close()
+    assert child.wait(60) in (0, 1, -signal.SIGPIPE)
+    assert "Traceback" not in said
