@@ -309,7 +309,11 @@ def json_schema() -> dict[str, Any]:
         A schema that any validator of draft 2020-12 takes.
 
     """
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "hindmost.measure/1"}
-    body = msgspec.json.schema(Measure)
-    definitions = dict(sorted(body.pop("$defs").items()))
-    return {**head, "title": "Result of hindmost measure", **body, "$defs": definitions}
+    return schema_of(Measure, SCHEMA_NAME, "Result of hindmost measure")
+
+
+def schema_of(document: Any, name: str, title: str) -> dict[str, Any]:  # noqa: ANN401 (a TypedDict class)
+    """Give the JSON Schema (2020-12) of one kind of document."""
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": name, "title": title}
+    body = msgspec.json.schema(document)
+    return {**head, **body, "$defs": dict(sorted(body["$defs"].items()))}

@@ -1,0 +1,132 @@
+"""The smaller documents of a study and of other verbs: types for the checker, and their JSON Schemas.
+
+==================  ==========================  ======================================
+schema              where                       written by
+==================  ==========================  ======================================
+hindmost.study/1    ``manifest.json``           `hindmost.store.Study`
+hindmost.run/1      ``runs/N/run.json``         `hindmost.experiment.Procedure`
+hindmost.instance/1 ``runs/N/instance-K.json``  the engine (crates/load, ``result.rs``)
+hindmost.doctor/1   ``hindmost doctor --json``  crates/host, through ``cli/doctor.py``
+==================  ==========================  ======================================
+
+The answer itself, ``hindmost.measure/1``, stands in `hindmost.store.result`. Keys that a schema does not
+name are allowed, so that a later version may add some.
+"""
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+from hindmost.store.result import Count, Counts, Finding, Host, Plan, Share, Target, schema_of
+
+
+class Manifest(TypedDict):
+    """What a study was asked to do, on which host, with which versions."""
+
+    schema: Literal["hindmost.study/1"]
+    created: str
+    version: str
+    python: str
+    plan: Plan
+    host: Host
+
+
+class RunRecord(TypedDict):
+    """One finished run; ``server_cpu_share`` counts CPUs, so it may exceed 1."""
+
+    schema: Literal["hindmost.run/1"]
+    run: Count
+    seed: Count
+    started: str
+    seconds: float
+    instances: Count
+    target: Target
+    server_cpu_share: float | None
+    server_steal_share: Share | None
+
+
+class InstanceCounts(Counts):
+    """An instance's account; ``lost`` are those errors that were lost with their connection."""
+
+    lost: NotRequired[Count]
+
+
+class Calibration(TypedDict):
+    """The range of latencies found before the measurement, and how many of it lay outside."""
+
+    seconds: float
+    count: Count
+    low_ns: Count | None
+    high_ns: Count | None
+    above: Count
+    below: Count
+
+
+class Span(TypedDict):
+    """What the kernel says of a worker's thread over the load."""
+
+    wall_ns: Count
+    cpu_ns: Count
+    voluntary_switches: Count
+    involuntary_switches: Count
+    schedule: dict[str, Count] | None
+
+
+class Worker(TypedDict):
+    """How one worker fared."""
+
+    cpu: Count | None
+    busy_share: float
+    cpu_share: float
+    run_delay_share: float | None
+    span: Span
+
+
+class Window(TypedDict):
+    """A tenth of a second of one worker; ``at_ns`` is its end, from the start of the warm-up."""
+
+    at_ns: Count
+    count: Count
+    p50_ns: Count
+    p99_ns: Count
+
+
+class Instance(TypedDict):
+    """The result of one load instance; its distributions lie beside it in ``instance-K.hlog``."""
+
+    schema: Literal["hindmost.instance/1"]
+    index: Count
+    of: Count
+    seed: Count
+    started_s: float
+    warmup_s: float
+    warmup_ended: Literal["elapsed", "steady", "never_steady"]
+    calibration: Calibration
+    measure_s: float
+    asked_per_s: float | None
+    due_per_s: float
+    achieved_per_s: float
+    counts: InstanceCounts
+    kinds: dict[str, InstanceCounts]
+    first_error: str | None
+    reconnects: Count
+    threads: list[Worker]
+    steal_share: Share | None
+    tcp: dict[str, Count] | None
+    series: NotRequired[list[list[Window]]]
+
+
+class Doctor(TypedDict):
+    """What on this host will distort a measurement."""
+
+    schema: Literal["hindmost.doctor/1"]
+    facts: dict[str, Any]
+    findings: list[Finding]
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Give the JSON Schema of each document, by its name (``instance`` for ``hindmost.instance/1``)."""
+    return {
+        "study": schema_of(Manifest, "hindmost.study/1", "Manifest of a study"),
+        "run": schema_of(RunRecord, "hindmost.run/1", "One finished run of a study"),
+        "instance": schema_of(Instance, "hindmost.instance/1", "Result of one load instance"),
+        "doctor": schema_of(Doctor, "hindmost.doctor/1", "Result of hindmost doctor"),
+    }

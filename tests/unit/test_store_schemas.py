@@ -1,0 +1,52 @@
+"""The schemas of a study's documents: up to date, and true of what is written."""
+
+import json
+import os
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from hindmost import _engine
+from hindmost.store.documents import schemas
+
+FOLDER = Path(__file__).parents[2] / "schemas"
+
+
+def check(name, text):
+    jsonschema.Draft202012Validator(schemas()[name]).validate(json.loads(text))
+
+
+@pytest.mark.parametrize("name", schemas())
+def test_schema_files_are_what_the_types_say(name):
+    file = FOLDER / f"{name}.schema.json"
+    text = json.dumps(schemas()[name], indent=1) + "\n"
+    if os.environ.get("HINDMOST_REFRESH_GOLDEN") == "1":
+        file.write_text(text, encoding="utf-8")
+    assert file.read_text(encoding="utf-8") == text, "HINDMOST_REFRESH_GOLDEN=1 refreshes it"
+    jsonschema.Draft202012Validator.check_schema(schemas()[name])
+
+
+@pytest.mark.parametrize("name", ["run", "instance"])
+def test_runs_and_instances_follow_their_schemas(made_study, name):
+    files = sorted(made_study[0].glob(f"runs/*/{name}*.json"))
+    assert files
+    for file in files:
+        check(name, file.read_text())
+
+
+def test_a_manifest_follows_its_schema(made_study):
+    manifest = json.loads((made_study[0] / "manifest.json").read_text())
+    made_by_hand = {"created": "2026-11-20T10:00:00Z", "version": "0.1.0", "python": "3.11.0"}
+    check("study", json.dumps(made_by_hand | manifest))
+
+
+def test_a_diagnosis_follows_its_schema():
+    check("doctor", json.dumps({"schema": "hindmost.doctor/1", **json.loads(_engine.doctor("/", 0.01))}))
+
+
+@pytest.mark.parametrize("wrong", [{"schema": "hindmost.instance/2"}, {"counts": {}}, {"steal_share": 1.5}])
+def test_a_schema_refuses_what_is_wrong(made_study, wrong):
+    document = json.loads((made_study[0] / "runs" / "0001" / "instance-0.json").read_text()) | wrong
+    with pytest.raises(jsonschema.ValidationError):
+        check("instance", json.dumps(document))
