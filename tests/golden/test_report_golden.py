@@ -5,8 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-from hindmost.report import render_findings, render_page, render_terminal
 from sample_results import FINDINGS, SAMPLES
+
+from hindmost.report import render_findings, render_page, render_terminal
 
 DATA = Path(__file__).parent / "data"
 

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+
 from hindmost.report import numbers
 from hindmost.report.curves import grid, on_grid, thinned
 from hindmost.report.svg import linear_ticks, log_domain, log_ticks, tail

@@ -8,12 +8,13 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import hindmost.report
 import pytest
+from sample_results import HOSTILE, SAMPLES, valid
+
+import hindmost.report
 from hindmost.report import numbers, render_page, render_terminal
 from hindmost.report.data import chart_data
 from hindmost.report.document import complete
-from sample_results import HOSTILE, SAMPLES, valid
 
 LOADING = {"src", "href", "srcset", "data", "poster", "action", "formaction", "background", "cite"}
 VOID = {"meta", "link"}

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hindmost.store.result import json_schema
 from sample_results import SAMPLES, valid
+
+from hindmost.store.result import json_schema
 
 FILE = Path(__file__).parents[2] / "schemas" / "measure.schema.json"
 

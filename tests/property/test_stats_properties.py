@@ -6,6 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from hindmost.stats import (
     PrecisionRule,
     mean_interval,
@@ -16,8 +19,6 @@ from hindmost.stats import (
     run_value,
     variance_components,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 latency = st.floats(min_value=0.1, max_value=1e7)
 run_values = st.lists(latency, min_size=2, max_size=40)

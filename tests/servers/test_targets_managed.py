@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from hindmost.errors import TargetError
 from hindmost.targets import (
     ManagedServer,

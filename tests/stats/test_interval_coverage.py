@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from hindmost.stats import median_interval
 from hindmost.stats.intervals import mean_bounds
 

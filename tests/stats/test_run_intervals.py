@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+
 from hindmost.stats import Estimate, mean_interval, median_interval, smallest_n_for_median
 from hindmost.stats.tables import t_quantile
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from hindmost.stats import PrecisionRule
 from hindmost.stats.intervals import mean_bounds
 from hindmost.stats.tables import t_quantile

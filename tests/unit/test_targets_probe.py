@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+
 from hindmost.errors import TargetError
 from hindmost.targets import first_answering, identify
 from hindmost.targets.probe import NotListening, NotReady, WrongProtocol, accepts, recognise

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from hindmost.errors import TargetError
 from hindmost.targets import ports
 from hindmost.targets.procfs import (

@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 
 import pytest
+
 from hindmost.errors import HindmostError, TargetError, UsageError
 from hindmost.targets import Attached, Managed, parse_target
 from hindmost.targets.resolve import resolve_host

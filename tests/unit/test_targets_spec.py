@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from hindmost.errors import HindmostError, TargetError, UsageError
 from hindmost.targets import TargetSpec, load_target_file, preset, preset_names
 from hindmost.targets.cpus import format_cpus, parse_cpus
