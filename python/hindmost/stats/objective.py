@@ -45,8 +45,10 @@ class ObjectiveRule:
     Examples
     --------
     >>> rule = ObjectiveRule("p99", 500.0, 10)
-    >>> rule.holds([310.0, 305.0, 320.0]), rule.holds([700.0, 690.0, 710.0]), rule.holds([480.0, 520.0, 500.0])
-    (True, False, None)
+    >>> rule.holds([310.0, 305.0, 320.0]), rule.holds([700.0, 690.0, 710.0])
+    (True, False)
+    >>> rule.holds([480.0, 520.0, 500.0]) is None
+    True
     """
 
     quantile: str
