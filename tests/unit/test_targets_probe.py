@@ -24,6 +24,7 @@ def scripted(*replies: bytes, linger: bool = False, pieces: int = 1 << 20) -> It
 
     def serve() -> None:
         connection, _ = listener.accept()
+        listener.close()  # a second look, as another protocol, is refused at once
         with connection, contextlib.suppress(ConnectionError):  # the probe hangs up once it knows enough
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for reply in replies:
@@ -34,9 +35,10 @@ def scripted(*replies: bytes, linger: bool = False, pieces: int = 1 << 20) -> It
                 done.wait(10)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        yield f"127.0.0.1:{port}"
         done.set()
         thread.join(10)
 
