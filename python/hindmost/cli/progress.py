@@ -13,6 +13,7 @@ from typing import TextIO
 from hindmost.experiment.figures import RunFigures
 from hindmost.fleet import Moment
 from hindmost.plan import MeasurePlan
+from hindmost.plan.units import format_us
 from hindmost.stats import Decision
 
 _PHASES = {
@@ -58,8 +59,9 @@ class Progress:
         self._decision = decision
         name = decision.widest
         value = figures.values["latency"][name]
-        width = f", mean known to ±{decision.half_width:.1%}" if decision.half_width < 10 else ""
-        text = f"run {figures.number}: {name} {value:.4g} us{width}; {self._remaining()}"
+        wide = decision.half_width
+        width = f", mean known to ±{wide:{'.1%' if wide < 0.1 else '.0%'}}" if wide < 10 else ""
+        text = f"run {figures.number}: {name} {format_us(value)}{width}; {self._remaining()}"
         self.say(text)
 
     def say(self, text: str) -> None:
