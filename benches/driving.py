@@ -85,11 +85,12 @@ def drive(
         worst=1,
         seed=seed,
     )
-    used: dict[str, int] = {}
+    readings: dict[str, tuple[int, int]] = {}
 
     def watch(moment: Moment) -> None:
         if moment.phase in ("measure", "collect"):
-            used.setdefault(moment.phase, _engine.process_cpu_ns(server.pid) or 0)
+            reading = (_engine.process_cpu_ns(server.pid) or 0, _engine.monotonic_ns())
+            readings.setdefault(moment.phase, reading)
 
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -97,11 +98,11 @@ def drive(
         phases = (plan.calibration_s + plan.duration_s, 20.0)
         (result,) = LocalFleet(plan.client_cpus).run([engine_plan], place, phases, watch)
         found = _engine.read_hlog(str(place / "instance-0.hlog"))
-    wholes = {what: Histogram() for what in ("latency", "service", "slip", "outstanding", "calibration")}
+    wholes: dict[str, Histogram] = {}
     for tag, _, _, histogram in found:
-        wholes[(tag or "").partition("/")[0]].merge(histogram)
-    server_ns = used.get("collect", 0) - used.get("measure", 0)
-    share = server_ns / 1e9 / phases[0]
+        wholes.setdefault((tag or "").partition("/")[0], Histogram()).merge(histogram)
+    (used_before, before), (used_after, after) = readings["measure"], readings["collect"]
+    share = (used_after - used_before) / (after - before)
     return Outcome(result["achieved_per_s"], result["threads"][0]["busy_share"], share, wholes)
 
 
