@@ -1,13 +1,14 @@
 """Writes `written-by-python.hlog` with the package `hdrhistogram`: `python written-by-python.py FILE`."""
 
 import sys
+from pathlib import Path
 
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogWriter
 
 HOUR_NS = 3_600_000_000_000
 
-with open(sys.argv[1], "w", encoding="ascii") as file:
+with Path(sys.argv[1]).open("w", encoding="ascii") as file:
     log = HistogramLogWriter(file)
     log.output_comment("[Histogram log written by another implementation]")
     log.output_log_format_version()
