@@ -9,8 +9,8 @@ from hindmost.store.result import Curve, Series
 
 Values = list[float | None]
 
-FLATTENED_BY = 10.0
-"""Slip whose middle is a tenth of the least latency would take half of the chart; it has one of its own."""
+FLATTENED_BY = 1.5
+"""Slip that makes the axis so much longer takes a third of latency's room; it has a chart of its own."""
 
 FLOOR_US = 0.01
 """What a log axis shows for a slip of zero; finer than the clock can tell."""
@@ -108,6 +108,7 @@ def thinned(series: Series, windows: int = 240) -> tuple[Series, int]:
 
 def flattening(latency: Curve | None, slip: Curve | None) -> bool:
     """Whether slip lies so far below latency that one axis for both would leave latency flat."""
-    highs, lows = drawable(latency)[1], drawable(slip)[1]
-    high, low = [v for v in highs if v is not None], [v for v in lows if v is not None]
-    return bool(high and low) and sorted(low)[len(low) // 2] * FLATTENED_BY < min(high)
+    high, low = ([v for v in drawable(curve)[1] if v is not None] for curve in (latency, slip))
+    if not high or not low or max(low) > max(high) / 2:
+        return False
+    return math.log(max(high) / min(low)) > FLATTENED_BY * math.log(max(high) / min(high))

@@ -130,7 +130,7 @@ def _head(console: "Console", doc: Measure) -> None:
     line.append(f"  {view.target_line(doc)}", style="default not bold")
     _print(console, line, indent=2)
     if doc["headline"]:
-        _print(console, Text(doc["headline"]))
+        _print(console, Text(" ".join(view.headline(doc)).rstrip()))
     console.print()
 
 

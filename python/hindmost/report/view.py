@@ -120,6 +120,13 @@ def throughput(doc: Measure) -> str:
     return f"achieved {numbers.rate(achieved)} (no rate was asked for)"
 
 
+def headline(doc: Measure) -> tuple[str, str]:
+    """Split the headline in what is so and what to do; the verdict stands before it and is not said twice."""
+    text = (doc["headline"] or "").removeprefix(f"{doc['verdict']}: ")
+    why, found, todo = text.partition(". To do: ")
+    return (f"{why}.", f"To do: {todo}") if found else (why, "")
+
+
 def runs_text(doc: Measure) -> str:
     """Say how many runs were made, and how long they took."""
     text = numbers.plural(doc["stopping"]["runs"], "run")
