@@ -1,0 +1,90 @@
+"""What theory says a queue does: closed forms, Lindley's recursion, and the embedded server's own draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+def mm1_sojourn(load: float, service: float, level: float) -> float:
+    """Quantile of waiting plus service in M/M/1: exponential with mean service / (1 - load).
+
+    Kleinrock, Queueing Systems 1 (1975), section 5.12.
+    """
+    return -math.log1p(-level) * service / (1.0 - load)
+
+
+def md1_wait_cdf(load: float, waited: float) -> float:
+    """P(wait <= `waited` service times) in M/D/1, first come first served.
+
+    Erlang (1909); Crommelin (1932); as in Tijms, A First Course in Stochastic Models, section 9.2.
+    The terms alternate in sign and grow like exp(load * waited): doubles carry some 20 service times.
+    """
+    if waited < 0.0:
+        return 0.0
+    terms = []
+    for k in range(math.floor(waited) + 1):
+        x = load * (waited - k)
+        terms.append((-x) ** k / math.factorial(k) * math.exp(x))
+    return (1.0 - load) * math.fsum(terms)
+
+
+def md1_sojourn(load: float, service: float, level: float) -> float:
+    """Quantile of waiting plus service in M/D/1; `service` itself up to the atom at 1 - load."""
+    if level <= 1.0 - load:
+        return service
+    low, high = 0.0, 20.0
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if md1_wait_cdf(load, middle) < level else (low, middle)
+    return service * (1.0 + high)
+
+
+def lindley(due: Floats, service: Floats) -> Floats:
+    """Time from due to end of service of each request in one first-come-first-served queue.
+
+    Request i ends at max over j <= i of (due_j + service_j + ... + service_i).
+    """
+    whole = np.cumsum(service)
+    return np.maximum.accumulate(due - (whole - service)) + whole - due
+
+
+def drawn_services(seed: int, count: int, mean: float) -> Floats:
+    """The first `count` exponential service times of the embedded server's thread 0 (crates/synth, service.rs).
+
+    The same generator, PCG XSL RR 128/64, set to the same state and stream; O'Neill (2014), section 6.3.
+    """
+    multiplier, mask, stream = 0x2360ED051FC65DA44385DF649FCCF645, (1 << 128) - 1, 0
+    increment = (stream << 1 | 1) & mask
+    state = ((seed + increment) * multiplier + increment) & mask
+    bits = np.random.PCG64()
+    bits.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": state, "inc": increment},
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
+    uniform = ((bits.random_raw(count) >> np.uint64(11)).astype(np.float64) + 1.0) / 2.0**53
+    return np.asarray(-np.log(uniform) * mean)
+
+
+def scatter(
+    quantiles: Callable[[Floats], Floats], load: float, count: int, *, exponential: bool, times: int = 100
+) -> Floats:
+    """Relative standard deviation of the quantiles that `count` requests show, by simulation of the queue.
+
+    Successive requests of a busy queue are much alike, so no formula for independent samples holds.
+    """
+    random = np.random.default_rng(1)
+    found = []
+    for _ in range(times):
+        due = np.cumsum(random.exponential(1.0 / load, count + 2000))
+        service = random.exponential(1.0, count + 2000) if exponential else np.ones(count + 2000)
+        found.append(quantiles(lindley(due, service)[2000:]))  # after it forgot that it began empty
+    all_found = np.array(found)
+    return np.asarray(all_found.std(axis=0, ddof=1) / all_found.mean(axis=0))

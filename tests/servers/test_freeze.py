@@ -1,0 +1,196 @@
+"""A server that stands still for a tenth of a second: every request due meanwhile is late, and is shown so.
+
+::
+
+    requests due   | | | | | | | | | | | | | | | | | |      at a rate R over T seconds
+    server         ========[ frozen for F ]===========
+    latency        ........\\              ........         F less what had passed of the freeze when due:
+                            \\____________                  uniform on (0, F], for the share F/T of requests
+
+So P(latency > t) = (F - t) / T for t well above the usual latency, which gives p99 = F - T/100 and
+p99.9 = F - T/1000, and the mean grows by F^2 / 2T. With T = 5 s and F = 100 ms: 50 ms, 95 ms, 1 ms. R is low,
+so that the backlog of R x F requests is served within a millisecond. A load generator that waits for replies before
+it sends (coordinated omission) would show a handful of late requests, and p99 some hundred microseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from measuring import Answer, finish, need, need_two_processors, running, start, state, wait_for
+
+Floats = npt.NDArray[np.float64]
+
+RATE, SECONDS, FREEZE_S = 2000, 5.0, 0.1
+LEVELS = {"p99": 0.99, "p99.9": 0.999}
+TOLERANCE = 0.02
+EDGE_US = 500.0
+"""The two signals, and the first reply after the freeze, must come so promptly: else the freeze has no sharp edges."""
+SLIP_US = 1000.0
+"""A client that sends later than this (p99.9) adds its own lateness to what the freeze makes."""
+
+
+@dataclass(frozen=True)
+class Freeze:
+    """When the server stood still, microseconds since the measurement began, and what made it uncertain."""
+
+    begin: float
+    end: float
+    edge: float
+
+    @property
+    def length(self) -> float:
+        return self.end - self.begin
+
+
+def gets(talk: socket.socket) -> int:
+    """How many gets the server has had; only the load sends any."""
+    talk.sendall(b"stats\r\n")
+    heard = b""
+    while not heard.endswith(b"END\r\n"):
+        heard += talk.recv(65536)
+    lines = dict(line.split()[1:3] for line in heard.decode().splitlines() if line.startswith("STAT "))
+    return int(lines["cmd_get"])
+
+
+def freeze(pid: int) -> tuple[float, float, float]:
+    """Stop it for `FREEZE_S`; moments of the wall clock in microseconds, and their uncertainty."""
+    edges = []
+    for number, after_s in ((signal.SIGSTOP, FREEZE_S), (signal.SIGCONT, 0.0)):
+        before = time.time_ns()
+        os.kill(pid, number)
+        after = time.time_ns()
+        if number == signal.SIGCONT:
+            time.sleep(0.01)  # give the processor to the server at once
+        edges.append((before / 1e3, after / 1e3))
+        if number == signal.SIGSTOP:
+            while state(pid) != "T":
+                pass
+            time.sleep(max(0.0, after_s - (time.time_ns() - before) / 1e9))
+    return edges[0][1], edges[1][1], max(after - before for before, after in edges)
+
+
+def measure_frozen(arrivals: str, folder: Path) -> tuple[Answer, Freeze]:
+    """Measure memcached, and freeze it about two seconds into the measurement."""
+    server_cpu, client_cpu = need_two_processors()
+    out = folder / "study"
+    with running(need("memcached"), cpus=[server_cpu]) as server:
+        host, port = server.address.rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=5.0) as talk:
+            process = start(
+                "measure", f"memcached://{server.address}", "--json", "--out", out, "--runs", "1",
+                "--rate", RATE, "--duration", f"{SECONDS}s", "--warmup", "0.5s", "--arrivals", arrivals,
+                "--client-cpus", client_cpu, "--samples", 20 * RATE, "--quantiles", "50,90,99,99.9",
+            )  # fmt: skip
+            wait_for(lambda: gets(talk) > 0 or process.poll() is not None, "the load", 40.0)
+            time.sleep(3.0)
+            begin, end, edge = freeze(server.pid)
+        answer = finish(process, out)
+    assert answer.code in (0, 4, 6), answer.err
+    one = answer.study.instance()
+    zero = (one["started_s"] + one["warmup_s"] + one["calibration"]["seconds"]) * 1e6
+    return answer, Freeze(begin - zero, end - zero, edge)
+
+
+def arithmetic(due: Floats, latency: Floats, frozen: Freeze) -> tuple[dict[str, float], float, float]:
+    """What the freeze must have made of these due times.
+
+    Also how late the first reply after it was, and how long the server takes for a request of the backlog.
+
+    Requests due outside keep the latency they had; one due inside waits for the end, for those due before it (at the
+    speed at which a request is served at best), and takes the usual time.
+    """
+    done = due + latency
+    inside = (due < frozen.end) & (done > frozen.begin)
+    usual = float(np.median(latency[~inside]))
+    drain = np.sort(done[inside])
+    each = (drain[-1] - drain[0]) / max(1, len(drain) - 1)
+    late = float(drain[0] - frozen.end)
+    assert each < usual, "served from a backlog, a request takes less than one that comes alone"
+    expected = latency.copy()
+    expected[inside] = frozen.end - due[inside] + usual + each * np.arange(inside.sum())
+    table = {n: float(np.quantile(expected, level, method="inverted_cdf")) for n, level in LEVELS.items()}
+    return table | {"mean": float(expected.mean())}, late, each
+
+
+def closed_form(outside: Floats, frozen: Freeze, each: float) -> dict[str, float]:
+    """The same for arrivals at even distances, from rate and lengths alone."""
+    usual, total = float(np.median(outside)), SECONDS * 1e6
+    share, slope = frozen.length / total, 1.0 - each * RATE / 1e6
+    mean = float(outside.mean()) * (1.0 - share) + share * (frozen.length * (1.0 - slope / 2.0) + usual)
+    table = {name: frozen.length - slope * (1.0 - level) * total + usual for name, level in LEVELS.items()}
+    return table | {"mean": mean}
+
+
+def off(found: dict[str, float], expected: dict[str, float]) -> dict[str, float]:
+    """Relative error of each figure."""
+    return {name: found[name] / expected[name] - 1.0 for name in expected}
+
+
+@pytest.mark.memcached
+@pytest.mark.parametrize("arrivals", ["deterministic", "exponential"])
+def test_a_freeze_shows_in_full(arrivals: str, tmp_path: Path) -> None:
+    answer, frozen = measure_frozen(arrivals, tmp_path)
+    rows = answer.study.samples()
+    counts = answer.result["counts"]
+    assert len(rows) == counts["due"] == counts["done"], "every request is kept and answered"
+    assert 0.5e6 < frozen.begin < frozen.end < SECONDS * 1e6 - 0.5e6, "the freeze lies inside the measurement"
+    due = rows["due_ns"].to_numpy() / 1e3
+    latency = rows["done_ns"].to_numpy() / 1e3 - due
+    expected, late, each = arithmetic(due, latency, frozen)
+    found = {name: answer.result["runs"][0]["latency_us"][name] for name in expected}
+    errors = off(found, expected)
+    if arrivals == "deterministic":
+        outside = latency[(due >= frozen.end) | (due + latency <= frozen.begin)]
+        errors |= {
+            f"{name}, closed form": e for name, e in off(found, closed_form(outside, frozen, each)).items()
+        }
+    said = {name: f"{error:+.2%}" for name, error in errors.items()}
+    line = (
+        f"{arrivals}, frozen for {frozen.length / 1e3:.3f} ms, first reply {late:.0f} us later, {each:.1f} us a request of"
+        f" the backlog: {found} us, off by {said}"
+    )
+    print(line)
+    slip = answer.result["runs"][0]["slip_us"]["p99.9"]
+    steal = answer.study.instance()["steal_share"] or 0.0
+    if max(abs(error) for error in errors.values()) <= TOLERANCE:
+        return
+    if slip > SLIP_US or late > EDGE_US or frozen.edge > EDGE_US or steal > 0.01:
+        pytest.skip(
+            f"inconclusive, the host is too noisy: slip p99.9 {slip:.0f} us (limit {SLIP_US:.0f}), first reply {late:.0f} us"
+            f" after the freeze, signals sent within {frozen.edge:.0f} us (limit {EDGE_US:.0f}), steal {steal:.1%}. {line}"
+        )
+    pytest.fail(line)
+
+
+def test_the_arithmetic_can_fail() -> None:
+    """One request in flight at a time, as a closed loop sends them, misses nearly all of the freeze."""
+    frozen = Freeze(2e6, 2.1e6, 0.0)
+    due = np.arange(0.0, SECONDS * 1e6, 1e6 / RATE)
+    usual = np.full(due.size, 50.0)
+    inside = (due >= frozen.begin) & (due < frozen.end)
+    backlog = 2.0 * np.arange(inside.sum())
+    whole = usual.copy()
+    whole[inside] += frozen.end - due[inside] + backlog
+    right, _, each = arithmetic(due, whole, frozen)
+
+    def figures(latency: Floats) -> dict[str, float]:
+        table = {n: float(np.quantile(latency, level, method="inverted_cdf")) for n, level in LEVELS.items()}
+        return table | {"mean": float(latency.mean())}
+
+    assert max(map(abs, off(figures(whole), right).values())) < 0.005
+    assert max(map(abs, off(right, closed_form(usual, frozen, each)).values())) < 0.01
+    omitted = usual.copy()
+    omitted[np.flatnonzero(inside)[0]] = frozen.length
+    assert min(off(figures(omitted), right).values()) < -0.9
+    shorter = whole.copy()
+    shorter[inside] *= 0.97
+    assert min(off(figures(shorter), right).values()) < -TOLERANCE
