@@ -29,6 +29,9 @@ times a second, and at once when something comes)."""
 PREPARE_S = 120.0
 """Longest time for connecting and storing the keys."""
 
+_AWAITED = {"start": "ready", "warm-up": "warm", "measure": "done", "collect": "ended"}
+"""The word that ends each phase, once every instance has said it."""
+
 _HINTS = {
     "connect": "is the server running and reachable from here? try: hindmost doctor",
     "server_gone": "see server.log in the study's folder, and the server's own log",
@@ -119,7 +122,7 @@ class LocalFleet:
         everyone = len(instances)
         while len(said["ended"]) < everyone:
             if time.monotonic() > deadline:
-                late = sorted({one.index for one in instances} - said["ended"])
+                late = sorted({one.index for one in instances} - said[_AWAITED[phase]])
                 raise InstanceError(
                     f"instance {late[0]} is stuck in phase `{phase}` after {time.monotonic() - begun:.0f} s",
                     hint="hindmost doctor shows whether this host is overloaded",
@@ -185,5 +188,7 @@ def _result(one: Instance, place: Path) -> dict[str, Any]:
     try:
         result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InstanceError(f"the result of instance {one.index} cannot be read: {error}") from None
+        raise InstanceError(
+            f"the result of instance {one.index} cannot be read: {error}", hint=_HINTS["write"]
+        ) from None
     return result

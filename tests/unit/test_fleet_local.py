@@ -1,0 +1,147 @@
+"""The fleet against scripted instances: what they say, how they end, and that none is left behind."""
+
+import json
+import os
+import stat
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from hindmost.errors import InstanceError
+from hindmost.fleet import LocalFleet, Moment, instance, local
+
+GOOD = """
+say ready; hear
+say warm; hear
+say done
+echo '{"schema": "hindmost.instance/1", "plan": '$(cat "$plan")'}' > "$place/instance-$index.json"
+"""
+
+
+@pytest.fixture
+def fleet(tmp_path, monkeypatch):
+    """Run scripts in place of agents; gives their results."""
+
+    def run(*scripts: str, watch=lambda _: None):
+        agent = tmp_path / "agent"
+        agent.write_text(
+            "#!/bin/sh\nplan=$4 place=$5 index=${4##*-} index=${index%.json}\n"
+            f"echo $$ > {tmp_path}/pid-$index\n"
+            'say() { echo \'{"event": "\'$1\'", "replies": 7}\'; }\nhear() { read -r told || exit 9; }\n'
+            "case $index in\n"
+            + "".join(f"{index})\n{script}\n;;\n" for index, script in enumerate(scripts))
+            + "esac\n"
+        )
+        agent.chmod(agent.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setattr(instance, "sys", SimpleNamespace(executable=str(agent)))
+        plans = [json.dumps({"index": index}) for index in range(len(scripts))]
+        return LocalFleet([()] * len(scripts)).run(plans, tmp_path, (0.1, 5.0), watch)
+
+    return run
+
+
+def gone(folder: Path) -> bool:
+    """Whether no instance is left; a zombie would be one."""
+    pids = [int(file.read_text()) for file in folder.glob("pid-*")]
+    assert pids
+    return not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_results_come_in_order_and_only_they_are_left(fleet, tmp_path):
+    assert [one["plan"]["index"] for one in fleet(GOOD, GOOD)] == [0, 1]
+    assert gone(tmp_path)
+    assert {file.name for file in tmp_path.glob("*-?.*")} == {"instance-0.json", "instance-1.json"}
+
+
+def test_phases_pass_only_when_all_are_there(fleet):
+    seen: list[Moment] = []
+    slow = GOOD.replace("say warm", "sleep 0.3; say warm")
+    fleet(GOOD, slow, watch=seen.append)
+    phases = [moment.phase for moment in seen]
+    assert phases == sorted(phases, key=["start", "warm-up", "measure", "collect"].index)
+    assert {"warm-up", "measure", "collect"} <= set(phases)
+    assert seen[-1].replies == 14
+
+
+def test_orders_name_one_moment_ahead_for_all(fleet, tmp_path):
+    told = GOOD.replace("hear", f'hear; echo "$told" >> {tmp_path}/told')
+    before = time.monotonic_ns()
+    fleet(told, told)
+    orders = [json.loads(line) for line in (tmp_path / "told").read_text().splitlines()]
+    assert orders[0] == orders[1]
+    assert orders[2] == orders[3]
+    assert orders[0]["go"]["start_ns"] > before
+    assert orders[2]["measure"]["from_ns"] > orders[0]["go"]["start_ns"]
+
+
+def test_what_is_no_event_is_passed_over(fleet, tmp_path):
+    assert len(fleet("echo 'warning: odd'; echo; " + GOOD)) == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "message", "hint", "code"),
+    [
+        (
+            """echo '{"event": "failed", "code": "connect", "message": "cannot connect"}'; exit 1""",
+            "cannot connect",
+            "hindmost doctor",
+            "connect",
+        ),
+        (
+            """say ready; echo '{"event": "failed", "code": "garbage", "message": "what?"}'; exit 1""",
+            "what[?]",
+            "memcached://",
+            "garbage",
+        ),
+        ("echo 'no such thing' >&2; exit 3", "exited with status 3.*no such thing", None, None),
+        ("kill -9 $$", "was killed by signal 9", None, None),
+        (GOOD + 'rm "$place/instance-$index.json"', "result of instance 1 cannot be read", None, None),
+        (
+            GOOD + 'echo "{" > "$place/instance-$index.json"',
+            "result of instance 1 cannot be read",
+            None,
+            None,
+        ),
+    ],
+    ids=["connect", "garbage", "status", "killed", "no result", "half a result"],
+)
+def test_one_that_fails_is_told_and_ends_the_others(fleet, tmp_path, script, message, hint, code):
+    with pytest.raises(InstanceError, match=r"(?s)" + message) as caught:
+        fleet(GOOD, script)
+    assert gone(tmp_path)
+    assert caught.value.code == code
+    if hint:
+        assert hint in caught.value.hint
+
+
+def test_one_that_is_stuck_is_named_with_its_phase_and_killed(fleet, tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "PREPARE_S", 0.3)
+    monkeypatch.setattr(instance, "_PATIENCE_S", 0.2)
+    with pytest.raises(InstanceError, match="instance 1 is stuck in phase `start`"):
+        fleet(GOOD, "trap '' TERM; while :; do sleep 0.05; done")
+    assert gone(tmp_path)
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, ZeroDivisionError])
+def test_whoever_interrupts_leaves_no_instance(fleet, tmp_path, failure):
+    def watch(moment: Moment) -> None:
+        raise failure
+
+    with pytest.raises(failure):
+        fleet(GOOD, GOOD, watch=watch)
+    assert gone(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="affinity is Linux's")
+def test_an_instance_runs_only_where_it_was_put(fleet, tmp_path):
+    cpu = max(os.sched_getaffinity(0))
+    wanted = GOOD + f"grep Cpus_allowed_list /proc/self/status > {tmp_path}/where"
+    place = LocalFleet([(cpu,)])
+    fleet(GOOD)  # makes the script
+    script = tmp_path / "agent"
+    script.write_text(script.read_text().replace(GOOD, wanted))
+    place.run(['{"index": 0}'], tmp_path, (0.1, 5.0))
+    assert (tmp_path / "where").read_text().split()[1] == str(cpu)
