@@ -36,7 +36,8 @@ def load(
         code, message = error.args
         kind = UsageError if code == "plan" else InstanceError
         raise kind(message, hint="see schemas/plan.schema.json" if code == "plan" else None) from None
-    result.pop("series")
+    for bulky in ("series", "raw_gaps_ns"):
+        result.pop(bulky)
     print(json.dumps(result))
     print(f"files: {out}", file=sys.stderr)
     return 0

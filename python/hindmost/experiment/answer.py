@@ -177,6 +177,7 @@ def _run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> dict[
                 "service_us": one.values["service"],
                 "slip_us": one.values["slip"],
                 "counts": {name: one.result["counts"][name] for name in run.counts},
+                "arrivals": one.arrivals,
                 "busy_share": one.busy_share,
                 "run_delay_share": one.run_delay_share,
                 "involuntary_switches": one.involuntary_switches,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hindmost._engine import Histogram
+from hindmost.experiment.arrivals import arrivals_of
 from hindmost.experiment.readings import WHATS, InstanceReading, What, merged, microseconds, read_instances
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import label
@@ -32,6 +33,7 @@ class InstanceFigures:
     result: dict[str, Any]
     values: dict[What, Values]
     latency: Histogram
+    arrivals: dict[str, Any] | None = None
 
     @property
     def busy_share(self) -> float:
@@ -106,7 +108,7 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
         | {"mean": _within(instances, None, how)},
         counts=_counts(instances, None),
         kind_counts={kind: _counts(instances, kind) for kind in kinds},
-        instances=[_instance(one, levels) for one in instances],
+        instances=[_instance(one, plan) for one in instances],
         latency=merged(one.whole("latency") for one in instances),
     )
 
@@ -120,13 +122,13 @@ def _counts(instances: Sequence[InstanceReading], kind: str | None) -> dict[str,
     return {name: sum(part[name] for part in parts) for name in COUNTS}
 
 
-def _instance(one: InstanceReading, levels: Sequence[float]) -> InstanceFigures:
+def _instance(one: InstanceReading, plan: MeasurePlan) -> InstanceFigures:
     values: dict[What, Values] = {
-        what: {label(level): microseconds(one.whole(what), level) for level in levels}
+        what: {label(level): microseconds(one.whole(what), level) for level in plan.quantiles}
         | {"mean": microseconds(one.whole(what), None)}
         for what in WHATS
     }
-    return InstanceFigures(one.result, values, one.whole("latency"))
+    return InstanceFigures(one.result, values, one.whole("latency"), arrivals_of(one, plan))
 
 
 def _within(instances: Sequence[InstanceReading], level: float | None, how: Aggregate) -> float | None:

@@ -44,6 +44,7 @@ class InstanceReading:
     latency_sections: dict[str, list[Histogram]] = field(default_factory=dict)
     by_kind: dict[tuple[What, str], Histogram] = field(default_factory=dict)
     outstanding: Histogram = field(default_factory=Histogram)
+    gaps: Histogram = field(default_factory=Histogram)
 
     def whole(self, what: What) -> Histogram:
         """All kinds together."""
@@ -120,4 +121,6 @@ def _instance(
             reading.by_kind[what, kind] = histogram
         elif what == "outstanding":
             reading.outstanding = histogram
+        elif what == "gaps":
+            reading.gaps = histogram
     return reading

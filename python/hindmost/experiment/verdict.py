@@ -132,6 +132,36 @@ def _more_clients(e: Evidence) -> str:
     return f"a lower `--rate`; or `--clients {e.plan.clients + 1}`, if there is a processor for it"
 
 
+def _arrivals(e: Evidence) -> Iterator[Reason]:
+    seen = [one.arrivals for run in e.runs for one in run.instances if one.arrivals is not None]
+    if not seen:
+        return
+    busy = max(one.busy_share for run in e.runs for one in run.instances)
+    known = [one["distance"] for one in seen if one["distance"] is not None]
+    distance = _mean(known) if known else 0.0
+    asked = 1.0 if e.plan.arrivals == "exponential" else 0.0
+    off = {}
+    for name in seen[0]["dispersion"]:
+        found = [one["dispersion"][name] for one in seen if one["dispersion"][name] is not None]
+        # Runs are independent: the error of their mean shrinks with their number. Equal gaps have no chance.
+        error = asked * _mean([one["dispersion_error"][name] for one in seen]) / math.sqrt(len(seen))
+        if found and abs(_mean(found) - asked) > limits.DISPERSION + 3.0 * error:
+            off[name] = _mean(found)
+    if distance <= limits.ARRIVALS_MIND and not off:
+        return
+    cause, hint = _cause_of_lateness(e, busy)
+    clumps = "".join(
+        f"; dispersion of counts over {name} is {value:.3g}, not {asked:g}" for name, value in off.items()
+    )
+    yield Reason(
+        "arrivals",
+        "invalid" if distance > limits.ARRIVALS_INVALID else "mind",
+        f"requests did not leave quite as ordered: Kolmogorov distance of their gaps {distance:.3f}"
+        f" ({limits.ARRIVALS_MIND} is worth a word, {limits.ARRIVALS_INVALID} invalid){clumps}; {cause}",
+        hint,
+    )
+
+
 def _busy(e: Evidence) -> Iterator[Reason]:
     busy = _mean([max(one.busy_share for one in run.instances) for run in e.runs])
     if busy > limits.BUSY_MIND and e.plan.loop == "open":
@@ -378,7 +408,8 @@ def _method(e: Evidence) -> Iterator[Reason]:
 
 
 CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
-    _late, _busy, _rate, _unanswered, _precision, _samples, _steady, _range, _host, _spread, _method,
+    _late, _arrivals, _busy, _rate, _unanswered, _precision,
+    _samples, _steady, _range, _host, _spread, _method,
 )  # fmt: skip
 """The registry: a new judgement is a function above and its name here."""
 

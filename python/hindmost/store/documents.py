@@ -70,6 +70,15 @@ class Span(TypedDict):
     schedule: dict[str, Count] | None
 
 
+class SpanCounts(TypedDict):
+    """Requests sent per span of one length, from which the index of dispersion follows."""
+
+    span_ns: Count
+    spans: Count
+    requests: Count
+    squares: Count
+
+
 class Worker(TypedDict):
     """How one worker fared."""
 
@@ -77,6 +86,7 @@ class Worker(TypedDict):
     busy_share: float
     cpu_share: float
     run_delay_share: float | None
+    dispersion: list[SpanCounts]
     span: Span
 
 
@@ -111,6 +121,7 @@ class Instance(TypedDict):
     threads: list[Worker]
     steal_share: Share | None
     tcp: dict[str, Count] | None
+    raw_gaps_ns: NotRequired[list[Count]]
     series: NotRequired[list[list[Window]]]
 
 

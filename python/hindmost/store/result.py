@@ -115,6 +115,22 @@ class Kind(TypedDict):
     counts: Counts
 
 
+class Arrivals(TypedDict):
+    """How the gaps between an instance's sends differ from the law asked for.
+
+    ``distance`` is Kolmogorov's, with its 95 % interval; ``dispersion`` is the index of dispersion of counts
+    by span (1 for a Poisson process, 0 for equal gaps), ``dispersion_error`` what chance alone gives it.
+    """
+
+    gaps: Count
+    distance: Share | None
+    low: Share | None
+    high: Share | None
+    anderson_darling: float | None
+    dispersion: dict[str, float | None]
+    dispersion_error: dict[str, float]
+
+
 class Instance(TypedDict):
     """One load-generating process in one run."""
 
@@ -124,6 +140,7 @@ class Instance(TypedDict):
     service_us: Values
     slip_us: Values
     counts: Counts
+    arrivals: NotRequired[Arrivals | None]
     busy_share: float | None
     run_delay_share: float | None
     involuntary_switches: int | None

@@ -97,7 +97,8 @@ impl Outputs {
     }
 }
 
-/// `latency/KIND` by section, `service/KIND` and `slip/KIND` as a whole, `outstanding`, `calibration`.
+/// `latency/KIND` by section, `service/KIND` and `slip/KIND` as a whole, `outstanding`, `gaps`,
+/// `calibration`.
 fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> Vec<Interval<&'r Histogram>> {
     let at = |moment: u64| moment.saturating_sub(timeline.start.0) as f64 / 1e9;
     let (from, to) = (timeline.measure.0, timeline.end.0);
@@ -117,6 +118,7 @@ fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> 
         all.push(whole(tag("slip", kind), slip));
     }
     all.push(whole(tag("outstanding", ""), &recorder.outstanding));
+    all.push(whole(tag("gaps", ""), &recorder.gaps.histogram));
     let calibration = &recorder.calibration;
     all.push(Interval {
         tag: tag("calibration", ""),

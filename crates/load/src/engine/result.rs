@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use hindmost_host::counters::{TcpCounters, ThreadSpan};
 use serde::Serialize;
 
-use crate::record::{Counts, Window};
+use crate::record::{Counts, Dispersion, Window};
 use crate::stop::Ended;
 
 /// The schema name that every instance result carries.
@@ -54,6 +54,8 @@ pub struct InstanceResult {
     pub steal_share: Option<f64>,
     /// TCP trouble of the whole host during the measurement.
     pub tcp: Option<TcpCounters>,
+    /// A uniform sub-sample of the gaps between one worker's sends, in nanoseconds.
+    pub raw_gaps_ns: Vec<u64>,
     /// Latency over time, from the start of the warm-up, by worker.
     pub series: Vec<Vec<Window>>,
 }
@@ -86,6 +88,8 @@ pub struct ThreadReport {
     pub cpu_share: f64,
     /// Share of the time spent waiting for a processor that another thread had.
     pub run_delay_share: Option<f64>,
+    /// Requests sent per span of 1, 10 and 100 ms.
+    pub dispersion: Vec<Dispersion>,
     /// The counters behind these.
     pub span: ThreadSpan,
 }

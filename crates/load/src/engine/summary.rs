@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::UNIX_EPOCH;
 
-use hindmost_histogram::Histogram;
+use hindmost_histogram::{Histogram, UniformSample};
 use hindmost_plan::Plan;
 
 use super::instance::{asked, Finished};
@@ -30,6 +30,7 @@ pub(super) fn summarise(
             busy_share: if span.wall_ns > 0 { one.spent.busy_ns as f64 / span.wall_ns as f64 } else { 0.0 },
             cpu_share: span.busy_share(),
             run_delay_share: span.run_delay_share(),
+            dispersion: one.recorder.gaps.dispersion().to_vec(),
             span,
         });
         reconnects += one.reconnects;
@@ -41,7 +42,7 @@ pub(super) fn summarise(
             Some(whole) => whole.merge(&one.recorder),
         }
     }
-    let recorder = whole.expect("a plan has at least one thread");
+    let mut recorder = whole.expect("a plan has at least one thread");
     let names = kinds(&plan.workload);
     let by_kind: BTreeMap<&'static str, Counts> =
         names.iter().copied().zip(recorder.kinds.iter().map(|k| k.counts)).collect();
@@ -71,6 +72,7 @@ pub(super) fn summarise(
         threads,
         steal_share: followed.steal_share,
         tcp: followed.tcp,
+        raw_gaps_ns: std::mem::replace(&mut recorder.gaps.raw, UniformSample::new(0)).into_vec(),
         series,
     };
     (result, recorder)

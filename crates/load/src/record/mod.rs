@@ -3,10 +3,12 @@
 //! All memory is allocated and touched before the first request; recording one costs a handful of
 //! additions.
 
+mod gaps;
 mod recorder;
 mod row;
 mod series;
 
+pub use gaps::{Dispersion, Gaps};
 pub use recorder::{Counts, KindRecord, Recorder, SECTIONS};
 pub use row::{Row, Status};
 pub use series::{Series, Window, WindowRecorder};

@@ -4,7 +4,7 @@ use hindmost_plan::Keep;
 use rand::Rng;
 use serde::Serialize;
 
-use super::{Row, Status};
+use super::{Gaps, Row, Status};
 use crate::random::Random;
 
 /// Parts of the measurement phase whose latencies are kept apart: their spread gives the variance
@@ -81,6 +81,8 @@ pub struct Recorder {
     pub outstanding: Histogram,
     /// Latencies of the calibration phase.
     pub calibration: Histogram,
+    /// Gaps between sends.
+    pub gaps: Gaps,
     /// The uniform sub-sample.
     pub sample: UniformSample<Row>,
     /// The slowest requests; those without an answer rank as the slowest of all.
@@ -98,6 +100,7 @@ impl Recorder {
             kinds: vec![KindRecord::default(); kinds],
             outstanding: Histogram::new(),
             calibration: Histogram::new(),
+            gaps: Gaps::default(),
             sample: UniformSample::new(keep.samples as usize),
             worst: Worst::new(keep.worst as usize),
             random,
@@ -117,6 +120,7 @@ impl Recorder {
     pub fn set_measurement(&mut self, from: Nanos, to: Nanos) {
         self.measure_from = from.0;
         self.measure_to = to.0;
+        self.gaps.begin(from);
         self.section_ns = ((to.0 - from.0) / SECTIONS as u64).max(1);
     }
 
@@ -127,6 +131,7 @@ impl Recorder {
         }
         self.outstanding.merge(&other.outstanding);
         self.calibration.merge(&other.calibration);
+        self.gaps.merge(&other.gaps);
         self.sample.merge(&other.sample);
         self.worst.merge(&other.worst);
     }
@@ -146,6 +151,7 @@ impl Recorder {
     pub fn sent(&mut self, row: &Row) {
         if self.measured(row.due_ns) {
             self.kinds[usize::from(row.kind.0)].slip.record(row.sent_ns - row.due_ns);
+            self.gaps.sent(row.sent_ns, self.random.next_u64());
         }
     }
 

@@ -1,0 +1,147 @@
+//! Arrivals as they left: the gaps between requests handed to the kernel, held against what was asked.
+
+use hindmost_clock::Nanos;
+use hindmost_histogram::{Histogram, UniformSample};
+use serde::Serialize;
+
+/// Spans over which requests are counted: 1, 10 and 100 ms.
+pub const SPANS: [Nanos; 3] = [Nanos::from_millis(1), Nanos::from_millis(10), Nanos::from_millis(100)];
+
+/// Each span holds so many of the one before it.
+const FACTOR: u32 = 10;
+
+/// Raw gaps kept for tests that need them unbinned.
+const RAW: usize = 1024;
+
+/// How many requests left in spans of one length. The index of dispersion, variance over mean, is 1
+/// for a Poisson process, 0 for equal gaps, and large for bursts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Dispersion {
+    /// Length of a span.
+    pub span_ns: u64,
+    /// Whole spans.
+    pub spans: u64,
+    /// Requests in them.
+    pub requests: u64,
+    /// Sum of the squares of the spans' counts.
+    pub squares: u64,
+}
+
+/// Follows the send stamps of one worker through the measurement. Costs a subtraction, a bin and a
+/// comparison a request; one request in a thousand or so also closes a span.
+#[derive(Debug)]
+pub struct Gaps {
+    /// Gaps between neighbouring sends.
+    pub histogram: Histogram,
+    /// A uniform sub-sample of them.
+    pub raw: UniformSample<u64>,
+    spans: [Dispersion; SPANS.len()],
+    /// Counts of the spans that are open, shortest first.
+    open: [u64; SPANS.len()],
+    closed: [u32; SPANS.len()],
+    last: u64,
+    span_ends: u64,
+}
+
+impl Default for Gaps {
+    fn default() -> Self {
+        let mut histogram = Histogram::new();
+        histogram.prefault();
+        Self {
+            histogram,
+            raw: UniformSample::new(RAW),
+            spans: SPANS.map(|span| Dispersion { span_ns: span.0, ..Dispersion::default() }),
+            open: [0; SPANS.len()],
+            closed: [0; SPANS.len()],
+            last: 0,
+            span_ends: u64::MAX,
+        }
+    }
+}
+
+impl Gaps {
+    /// Counting begins at `from`.
+    pub fn begin(&mut self, from: Nanos) {
+        self.span_ends = from.0 + SPANS[0].0;
+    }
+
+    /// A request left at `sent_ns`; `priority` is uniform and independent (`UniformSample`).
+    #[inline]
+    pub fn sent(&mut self, sent_ns: u64, priority: u64) {
+        if self.last != 0 {
+            let gap = sent_ns - self.last;
+            self.histogram.record(gap);
+            self.raw.offer(priority, gap);
+        }
+        self.last = sent_ns;
+        while sent_ns >= self.span_ends {
+            self.close();
+        }
+        self.open[0] += 1;
+    }
+
+    /// Ends a span of the shortest kind, and those that end with it.
+    fn close(&mut self) {
+        self.span_ends += SPANS[0].0;
+        for i in 0..SPANS.len() {
+            let count = std::mem::take(&mut self.open[i]);
+            let span = &mut self.spans[i];
+            span.spans += 1;
+            span.requests += count;
+            span.squares += count * count;
+            let Some(longer) = self.open.get_mut(i + 1) else { break };
+            *longer += count;
+            self.closed[i] += 1;
+            if self.closed[i] < FACTOR {
+                break;
+            }
+            self.closed[i] = 0;
+        }
+    }
+
+    /// Adds the gaps of another worker; spans are kept apart, because workers are independent.
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram.merge(&other.histogram);
+        self.raw.merge(&other.raw);
+    }
+
+    /// Counts over spans, shortest first.
+    pub fn dispersion(&self) -> &[Dispersion] {
+        &self.spans
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn follow(stamps: impl IntoIterator<Item = u64>) -> Gaps {
+        let mut gaps = Gaps::default();
+        gaps.begin(Nanos(0));
+        stamps.into_iter().for_each(|stamp| gaps.sent(stamp, stamp));
+        gaps
+    }
+
+    fn index(d: &Dispersion) -> f64 {
+        let mean = d.requests as f64 / d.spans as f64;
+        (d.squares as f64 / d.spans as f64 - mean * mean) / mean
+    }
+
+    #[test]
+    fn equal_gaps_have_no_dispersion() {
+        let gaps = follow((1..=1_000_000).map(|i| i * 10_000));
+        assert_eq!((gaps.histogram.count(), gaps.histogram.min()), (999_999, Some(10_000)));
+        for d in gaps.dispersion() {
+            assert!(index(d) < 1e-2, "{d:?}");
+            assert!(d.spans * d.span_ns >= 9_800_000_000, "{d:?}");
+        }
+    }
+
+    #[test]
+    fn clumps_of_twenty_milliseconds_stand_out_below_their_length() {
+        // Two hundred requests at once, fifty times a second.
+        let gaps = follow((1..=500u64).flat_map(|clump| (0..200).map(move |i| clump * 20_000_000 + i)));
+        let found: Vec<f64> = gaps.dispersion().iter().map(index).collect();
+        assert!(found[0] > 150.0 && found[1] > 80.0 && found[2] < 2.0, "{found:?}");
+    }
+}
