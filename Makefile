@@ -35,10 +35,11 @@ nightly: .stamps/engine .stamps/dev ## The slow ring: coverage simulations, soak
 	@setup/system.sh want memcached redis-server nginx
 	@$(RUN) python -m pytest -m nightly
 
-bench: .stamps/engine ## Our own cost and precision on this machine: some ten minutes of a quiet host
+bench: .stamps/engine ## Our own cost and precision on this machine: four minutes of a quiet host
 	@setup/system.sh want memcached
 	@$(RUN) cargo bench --locked --quiet -p hindmost-histogram --bench record
 	@$(RUN) python benches/engine.py
+	@$(RUN) python benches/loops.py
 
 lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be said
 	@$(RUN) ruff check .
