@@ -1,12 +1,15 @@
 """The documentation is true where a machine can tell: links, generated pages, numbers of limits."""
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from hindmost import _engine
 from hindmost.experiment import limits
+from hindmost.plan import MeasurePlan, load_workload
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
@@ -64,6 +67,8 @@ def percent(share: float) -> str:
     ("row", "numbers"),
     [
         ("share of a latency percentile", [percent(limits.LATENESS), f"{limits.LATENESS_FLOOR_US:g} us"]),
+        ("Kolmogorov distance", [f"{limits.ARRIVALS_MIND:g}", f"{limits.ARRIVALS_INVALID:g}"]),
+        ("dispersion of requests", [f"{limits.DISPERSION:g}"]),
         ("busy share", [percent(limits.BUSY_MIND), percent(limits.BUSY_INVALID)]),
         ("asked rate", [percent(limits.RATE_SHORTFALL)]),
         ("requests answered with an error", [percent(limits.ERROR_INVALID)]),
@@ -75,5 +80,29 @@ def percent(share: float) -> str:
 def test_limits_in_the_procedure_page_are_those_of_the_code(row, numbers):
     text = (ROOT / "docs/concepts/procedure.md").read_text(encoding="utf-8")
     line = next(line for line in text.splitlines() if line.startswith(f"| {row}"))
-    found = re.findall(r"[\d.]+ %|[\d.]+ us|\d+", line.split("|", 2)[2])
+    found = re.findall(r"[\d.]+ %|[\d.]+ us|[\d.]*\d", line.split("|", 2)[2])
     assert found == numbers
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/workloads/*.json")), ids=lambda path: path.stem)
+def test_example_workloads_are_taken(path):
+    workload = load_workload(path)
+    protocol = "http" if workload["kind"] == "http" else "memcached"
+    assert MeasurePlan(target="x", workload=workload).engine_plan(1, 0, protocol, "127.0.0.1:1")
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/plans/*.json")), ids=lambda path: path.stem)
+def test_example_plans_are_taken(path):
+    assert json.loads(_engine.check_plan(path.read_text(encoding="utf-8")))
+
+
+def test_workloads_in_the_guide_are_taken(tmp_path):
+    guide = (ROOT / "docs/guides/measure.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```json\n(.*?)```", guide, re.DOTALL)
+    assert len(blocks) == 2
+    for number, block in enumerate(blocks):
+        file = tmp_path / f"{number}.json"
+        file.write_text(block, encoding="utf-8")
+        workload = load_workload(file)
+        protocol = "http" if workload["kind"] == "http" else "memcached"
+        assert MeasurePlan(target="x", workload=workload).engine_plan(1, 0, protocol, "127.0.0.1:1")
