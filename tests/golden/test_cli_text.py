@@ -64,6 +64,8 @@ MISTAKES = [
     ["measure", "memcachd"],
     ["measure", "memcached://127.0.0.1:11211", "--server-cpus", "0"],
     ["measure", "--resume", "DIR", "memcached"],
+    ["measure", "--resume", "DIR", "--rate", "5k"],
+    ["measure", "--resume", "DIR", "--server-cpus", "0"],
     ["measure", "--resume", "DIR/none"],
     ["report"],
     ["report", "DIR/none"],

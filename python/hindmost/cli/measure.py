@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
@@ -124,6 +125,8 @@ def measure(
     started server until the interval of every percentile is narrow enough; a verdict on whether the figures
     can be believed.
     """
+    asked = locals().copy()
+    from hindmost.cli.asked import nothing_else, plan_asked_for
     from hindmost.plan import parse_percent, parse_runs, parse_threshold
 
     thresholds = [parse_threshold(text) for text in require]
@@ -138,13 +141,14 @@ def measure(
                 "--resume takes its target and folder from the study",
                 hint=f"hindmost measure --resume {resume}",
             )
+        nothing_else(asked, inspect.signature(measure), resume)
         study, plan = _reopen(resume, changes)
     else:
         if target is None:
             raise UsageError(
                 "no target is named", hint="hindmost measure memcached, or hindmost measure --help"
             )
-        plan = _plan(locals() | changes)
+        plan = plan_asked_for(asked | changes)
         study = None
     for threshold in thresholds:
         if threshold.level is not None and threshold.level not in plan.quantiles:
@@ -153,102 +157,6 @@ def measure(
                 hint=f"--quantiles {','.join(name[1:] for name in plan.labels)},{threshold.name[1:]}",
             )
     return _measure(plan, study, out, thresholds, as_json=json_, quiet=quiet)
-
-
-def _plan(asked: dict[str, Any]) -> MeasurePlan:
-    """Everything that was asked for, checked before anything starts."""
-    from hindmost.fleet import allot
-    from hindmost.plan import MeasurePlan, load_workload, parse_duration, parse_quantiles, parse_rate
-    from hindmost.targets import parse_target
-    from hindmost.targets.cpus import parse_cpus
-
-    def cpus(name: str) -> list[int] | None:
-        if asked[name] is None:
-            return None
-        try:
-            return parse_cpus(asked[name])
-        except ValueError as error:
-            raise UsageError(
-                f"--{name.replace('_', '-')} {asked[name]!r}: {error}", hint="write it like 0-3,5"
-            ) from None
-
-    for name, least, most in (
-        ("clients", 1, 1024),
-        ("threads", 1, 256),
-        ("connections", 1, 100_000),
-        ("samples", 0, 10_000_000),
-    ):
-        if asked[name] is not None and not least <= asked[name] <= most:
-            raise UsageError(
-                f"--{name} {asked[name]} is not between {least} and {most}", hint="hindmost measure --help"
-            )
-    if not 0 <= asked["seed"] < 2**63:
-        raise UsageError(f"--seed {asked['seed']} is not between 0 and 2^63", hint="--seed 1")
-    closed, rate = asked["closed"], asked["rate"]
-    target = parse_target(asked["target"])
-    if asked["workload"] is not None:
-        workload = load_workload(asked["workload"])
-    else:
-        workload = (
-            {"kind": "http", "paths": [target.path]} if target.protocol == "http" else {"kind": "key-value"}
-        )
-    server = cpus("server_cpus")
-    if target.managed and server is None and target.spec.cpus:
-        server = list(target.spec.cpus)
-    if not target.managed:
-        if server is not None:
-            raise UsageError("--server-cpus is for servers that Hindmost starts", hint="taskset -cp CPUS PID")
-        server = _cpus_of_attached(target)
-    places = allot(
-        sorted(os.sched_getaffinity(0)),
-        clients=asked["clients"],
-        server=server,
-        client_cpus=cpus("client_cpus"),
-        threads=asked["threads"],
-    )
-    warmup = asked["warmup"]
-    plan = MeasurePlan(
-        target=asked["target"],
-        loop="closed" if closed else "open",
-        rate_per_s=parse_rate(rate) if rate is not None else (None if closed else 10_000.0),
-        arrivals=asked["arrivals"],
-        clients=len(places.clients),
-        threads=asked["threads"],
-        connections=max(asked["connections"], len(places.clients) * asked["threads"]),
-        client_cpus=places.clients,
-        server_cpus=places.server if target.managed else (),
-        pacing=places.pacing if asked["pacing"] == "auto" else asked["pacing"],
-        duration_s=parse_duration(asked["duration"], "duration", 0.1),
-        warmup="auto" if warmup == "auto" else parse_duration(warmup, "warm-up"),
-        timeout_s=parse_duration(asked["timeout"], "timeout", 0.001),
-        quantiles=parse_quantiles(asked["quantiles"]),
-        aggregate=asked["aggregate"],
-        seed=asked["seed"],
-        samples=asked["samples"],
-        workload=workload,
-        **{name: asked[name] for name in ("runs", "precision") if asked[name] is not None},
-    )
-    if plan.pacing == "spin" and places.shared:
-        raise UsageError(
-            f"{plan.clients} clients cannot all spin on {len(set(sum(places.clients, ())))} processor(s)",
-            hint="--pacing auto, or fewer --clients",
-        )
-    plan.engine_plan(1, 0, target.protocol, "127.0.0.1:1")  # the engine's own checks, before anything starts
-    return plan.model_copy(
-        update={"workload": json.loads(plan.engine_plan(1, 0, target.protocol, "127.0.0.1:1"))["workload"]}
-    )
-
-
-def _cpus_of_attached(target: Attached) -> list[int]:
-    """Processors of a server on this host, as far as it is bound; empty where it is elsewhere."""
-    from hindmost.targets import cpu_affinity, local_owner
-
-    pid = local_owner(target.address)
-    if pid is None:
-        return []
-    bound = cpu_affinity(pid)
-    at_hand = sorted(os.sched_getaffinity(0))
-    return bound if set(bound) < set(at_hand) else at_hand[: len(at_hand) // 2]
 
 
 def _reopen(folder: Path, changes: dict[str, Any]) -> tuple[Study, MeasurePlan]:
