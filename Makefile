@@ -33,7 +33,8 @@ test: .stamps/engine .stamps/dev ## All tests but the slow ring
 
 nightly: .stamps/engine .stamps/dev ## The slow ring: coverage simulations, soaks
 	@setup/system.sh want memcached redis-server nginx
-	@$(RUN) python -m pytest -m nightly
+	@$(RUN) cargo test --release --locked -p hindmost-synth --test known_answers -- --include-ignored
+	@$(RUN) python -m pytest -m nightly --timeout 1800
 
 bench: .stamps/engine ## Our own cost and precision on this machine: four minutes of a quiet host
 	@setup/system.sh want memcached
