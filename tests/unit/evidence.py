@@ -19,7 +19,22 @@ def histogram(count: int = 400_000) -> Histogram:
     return made
 
 
-def instance(index: int = 0, *, busy: float = 0.3, samples: int = 400_000, **result: Any) -> InstanceFigures:
+def arrivals(distance: float | None = 0.05, dispersion: float = 1.0, error: float = 0.01) -> dict[str, Any]:
+    return {
+        "distance": distance,
+        "dispersion": {"1ms": dispersion, "10ms": 1.0},
+        "dispersion_error": {"1ms": error, "10ms": error},
+    }
+
+
+def instance(
+    index: int = 0,
+    *,
+    busy: float = 0.3,
+    samples: int = 400_000,
+    arrivals: dict[str, Any] | None = None,
+    **result: Any,
+) -> InstanceFigures:
     document = {
         "index": index,
         "warmup_ended": "steady",
@@ -31,7 +46,7 @@ def instance(index: int = 0, *, busy: float = 0.3, samples: int = 400_000, **res
             {"busy_share": busy, "run_delay_share": 0.0, "span": {"involuntary_switches": 0}, "cpu": 1}
         ],
     }
-    return InstanceFigures(document | result, {}, histogram(samples))
+    return InstanceFigures(document | result, {}, histogram(samples), arrivals)
 
 
 def run(number: int = 1, *, latency: dict[str, float] | None = None, **given: Any) -> RunFigures:

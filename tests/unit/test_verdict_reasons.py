@@ -1,7 +1,7 @@
 """Each reason of the verdict: found where it is, not found at its limit, with the right gravity."""
 
 import pytest
-from evidence import INFINITE, LABELS, evidence, instance, reasons, run, ten
+from evidence import INFINITE, LABELS, arrivals, evidence, instance, reasons, run, ten
 
 from hindmost.experiment.verdict import Reason, headline, judge, of_label, overall
 from hindmost.stats import Decision, Ownership
@@ -84,6 +84,31 @@ def test_late_sending_names_its_cause(given, cause, hint):
 
 def test_sleeping_clients_are_a_cause_of_late_sending():
     assert "sleep" in reasons(runs=late(0.5), plan={"pacing": "sleep"})["slip"].text
+
+
+@pytest.mark.parametrize(
+    ("distance", "dispersion", "level"),
+    [
+        (0.15, 1.0, None),
+        (0.16, 1.0, "mind"),
+        (0.40, 1.0, "mind"),
+        (0.41, 1.0, "invalid"),
+        (0.05, 1.05, None),
+        (0.05, 1.07, "mind"),  # beyond 5 % and three standard errors of ten runs
+        (0.05, 0.90, "mind"),
+        (None, 1.0, None),
+    ],
+)
+def test_arrivals_that_are_not_as_ordered_are_minded_and_then_invalid(distance, dispersion, level):
+    runs = ten(instances=lambda: [instance(arrivals=arrivals(distance, dispersion))])
+    assert levels("arrivals", runs=runs) == level
+
+
+def test_clumps_that_chance_can_make_are_no_matter():
+    runs = ten(instances=lambda: [instance(arrivals=arrivals(0.05, 1.3, error=0.5))])
+    assert levels("arrivals", runs=runs) is None
+    sure = ten(instances=lambda: [instance(arrivals=arrivals(0.05, 1.3, error=0.01))])
+    assert "dispersion of counts over 1ms is 1.3, not 1" in reasons(runs=sure)["arrivals"].text
 
 
 @pytest.mark.parametrize(
