@@ -47,6 +47,9 @@ pub struct Plan {
     /// What is kept of single requests.
     #[serde(default)]
     pub keep: Keep,
+    /// The kernel stamps the way of one write in so many, out and back; 0 for none.
+    #[serde(default = "default_stamp_every")]
+    pub stamp_every: u32,
 }
 
 /// Instance `index` of `of`.
@@ -198,6 +201,11 @@ impl Default for Keep {
     fn default() -> Self {
         Self { samples: 20_000, worst: 1_000 }
     }
+}
+
+/// Two more system calls for one request in sixteen.
+fn default_stamp_every() -> u32 {
+    16
 }
 
 fn default_connections() -> u32 {

@@ -114,7 +114,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         while let Some(pending) = self.connections[slot as usize].pending.pop_front() {
             self.outstanding -= 1;
             self.lost += 1;
-            self.end(slot, pending, 0, Status::Lost);
+            self.end(slot, pending, 0, Status::Lost, None);
         }
         if let Some(at) = self.usable.iter().position(|&other| other == slot) {
             self.usable.swap_remove(at);

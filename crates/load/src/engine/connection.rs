@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use hindmost_clock::Nanos;
+
 use crate::protocol::Outcome;
 use crate::workload::Kind;
 
@@ -12,6 +14,15 @@ pub struct Pending {
     /// 0 until its write call.
     pub sent_ns: u64,
     pub kind: Kind,
+}
+
+/// A request whose bytes the kernel stamps on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamping {
+    /// The request, counted over the connection's life.
+    pub serial: u64,
+    /// When its last byte left.
+    pub wire_out: Option<Nanos>,
 }
 
 /// Where a connection stands.
@@ -48,6 +59,9 @@ pub struct Connection {
     /// The unparsed start of a reply.
     pub head: Vec<u8>,
     pub tail: Option<Tail>,
+    /// Requests answered so far.
+    pub answered: u64,
+    pub stamping: Option<Stamping>,
 }
 
 /// Memory touched beforehand of each connection, so that the first requests take no page faults. The
@@ -71,6 +85,8 @@ impl Connection {
             blocked: false,
             head: Vec::with_capacity(head_bytes),
             tail: None,
+            answered: 0,
+            stamping: None,
         };
         connection.reset(State::Down);
         connection
@@ -106,5 +122,7 @@ impl Connection {
         self.blocked = false;
         self.head.clear();
         self.tail = None;
+        self.answered = 0;
+        self.stamping = None;
     }
 }

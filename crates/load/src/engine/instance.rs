@@ -147,7 +147,8 @@ fn work<P: Protocol>(
         Parts {
             index: index as u16,
             codec: P::new(plan),
-            transport: Tcp::new(address, connections).map_err(LoadError::system("epoll_create1 failed"))?,
+            transport: Tcp::new(address, connections, plan.stamp_every > 0)
+                .map_err(LoadError::system("epoll_create1 failed"))?,
             clock: MonotonicClock,
             arrivals: arrivals_of(plan, index as u32),
             requests: Requests::new(&plan.workload, random(Purpose::Contents)),

@@ -26,6 +26,8 @@ use crate::LoadError;
 const COLUMNS: &str = "message request {
     required int64 due_ns;
     optional int64 sent_ns;
+    optional int64 wire_out_ns;
+    optional int64 wire_in_ns;
     optional int64 done_ns;
     required binary kind (UTF8);
     required binary status (UTF8);
@@ -97,8 +99,8 @@ impl Outputs {
     }
 }
 
-/// `latency/KIND` by section, `service/KIND` and `slip/KIND` as a whole, `outstanding`, `gaps`,
-/// `calibration`.
+/// `latency/KIND` by section; `service`, `slip`, `wire` and `overhead` of each kind as a whole;
+/// `outstanding`, `gaps`, `calibration`.
 fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> Vec<Interval<&'r Histogram>> {
     let at = |moment: u64| moment.saturating_sub(timeline.start.0) as f64 / 1e9;
     let (from, to) = (timeline.measure.0, timeline.end.0);
@@ -109,13 +111,15 @@ fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> 
     let whole = |tag, histogram| Interval { tag, start_s: at(from), end_s: at(to), histogram };
     let mut all = Vec::new();
     for (kind, record) in kinds.iter().zip(&recorder.kinds) {
-        let KindRecord { latency, service, slip, .. } = record;
+        let KindRecord { latency, service, slip, wire, overhead, .. } = record;
         for (i, histogram) in latency.iter().enumerate() {
             let edge = |i: usize| at(from + (to - from) / SECTIONS as u64 * i as u64);
             all.push(Interval { tag: tag("latency", kind), start_s: edge(i), end_s: edge(i + 1), histogram });
         }
         all.push(whole(tag("service", kind), service));
         all.push(whole(tag("slip", kind), slip));
+        all.push(whole(tag("wire", kind), wire));
+        all.push(whole(tag("overhead", kind), overhead));
     }
     all.push(whole(tag("outstanding", ""), &recorder.outstanding));
     all.push(whole(tag("gaps", ""), &recorder.gaps.histogram));
@@ -160,6 +164,8 @@ fn rows(
     }
     column!(Int64Type, |row| since(row.due_ns));
     optional!(|row: &Row| row.sent_ns);
+    optional!(|row: &Row| row.wire_out_ns);
+    optional!(|row: &Row| row.wire_in_ns);
     optional!(|row: &Row| row.done_ns);
     column!(ByteArrayType, |row| ByteArray::from(kinds[usize::from(row.kind.0)]));
     column!(ByteArrayType, |row| ByteArray::from(row.status.name()));

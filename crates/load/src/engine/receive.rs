@@ -22,11 +22,13 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             // Lost to an earlier event of this round.
             State::Down => return Ok(self.clock.now()),
         }
+        // An error that is no stamp is told by the next read.
+        let failed = ready.stamped && !self.take_wire_out(slot);
         if ready.writable {
             let now = self.clock.now();
             self.unblock(slot, now)?;
         }
-        if ready.readable && self.is_open(slot) {
+        if (ready.readable || failed) && self.is_open(slot) {
             return self.receive(slot);
         }
         Ok(self.clock.now())
@@ -38,11 +40,17 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         let held = connection.head.len();
         self.scratch[..held].copy_from_slice(&connection.head);
         connection.head.clear();
-        let got = self.transport.read(slot, &mut self.scratch[held..]);
+        let stamped = connection.stamping.is_some();
+        let got = if stamped {
+            self.transport.read_stamped(slot, &mut self.scratch[held..])
+        } else {
+            self.transport.read(slot, &mut self.scratch[held..]).map(|n| (n, None))
+        };
         let now = self.clock.now();
         match got {
-            Ok(0) => self.lose(slot, now, "the server closed the connection")?,
-            Ok(n) => {
+            Ok((0, _)) => self.lose(slot, now, "the server closed the connection")?,
+            Ok((n, wire_in)) => {
+                self.wire_in = wire_in;
                 // The scratch is lent out so that replies can be parsed while records are made.
                 let scratch = std::mem::take(&mut self.scratch);
                 let result = self.take_replies(slot, &scratch[..held + n], now);
@@ -86,7 +94,9 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
                 return Ok(());
             }
             bytes = &bytes[here as usize..];
-            self.reply(slot, tail.outcome, now);
+            // The kernel's stamp is that of the last bytes read.
+            let wire_in = if bytes.is_empty() { self.wire_in } else { None };
+            self.reply(slot, tail.outcome, now, wire_in);
             if tail.closes {
                 return self.lose(slot, now, "the server closes the connection after this reply");
             }
@@ -96,7 +106,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
 
     /// The oldest request of `slot` is answered.
     #[inline]
-    fn reply(&mut self, slot: u32, outcome: Outcome, now: Nanos) {
+    fn reply(&mut self, slot: u32, outcome: Outcome, now: Nanos, wire_in: Option<Nanos>) {
         let connection = &mut self.connections[slot as usize];
         let Some(pending) = connection.pending.pop_front() else { return };
         if connection.pending.is_empty() {
@@ -104,6 +114,11 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             // goes round and round would pull all its memory through it.
             connection.pending.clear();
         }
+        let wire = connection.stamping.filter(|one| one.serial == connection.answered);
+        if wire.is_some() {
+            connection.stamping = None;
+        }
+        connection.answered += 1;
         self.outstanding -= 1;
         self.replies += 1;
         if self.closed {
@@ -121,7 +136,17 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             Outcome::Miss => Status::Miss,
             Outcome::Error => Status::Error,
         };
-        self.end(slot, pending, now.0, status);
+        let wire_out = wire.and_then(|one| one.wire_out);
+        self.end(slot, pending, now.0, status, wire_out.zip(wire_in));
+    }
+
+    /// Whether the kernel says when the stamped request of `slot` left; keeps it.
+    fn take_wire_out(&mut self, slot: u32) -> bool {
+        let wire_out = self.transport.wire_out(slot);
+        if let (Some(stamping), Some(_)) = (&mut self.connections[slot as usize].stamping, wire_out) {
+            stamping.wire_out = wire_out;
+        }
+        wire_out.is_some()
     }
 }
 

@@ -156,7 +156,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         }
         for slot in 0..self.connections.len() {
             while let Some(pending) = self.connections[slot].pending.pop_front() {
-                self.end(slot as u32, pending, 0, Status::Timeout);
+                self.end(slot as u32, pending, 0, Status::Timeout, None);
             }
         }
         self.outstanding = 0;

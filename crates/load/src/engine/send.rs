@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use hindmost_clock::{Clock, Nanos};
 
-use super::connection::Pending;
+use super::connection::{Pending, Stamping};
 use super::worker::Worker;
 use crate::protocol::Protocol;
 use crate::record::{Row, Status};
@@ -90,6 +90,8 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
                 self.recorder.sent(&Row {
                     due_ns: pending.due_ns,
                     sent_ns: now.0,
+                    wire_out_ns: 0,
+                    wire_in_ns: 0,
                     done_ns: 0,
                     kind: pending.kind,
                     status: Status::Hit,
@@ -126,8 +128,15 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
 
     /// One write call; says whether nothing is left to write.
     fn write_out(&mut self, slot: u32, now: Nanos) -> Result<bool, LoadError> {
+        let stamped = self.wants_stamp(slot);
         let connection = &mut self.connections[slot as usize];
-        match self.transport.write(slot, &connection.out[connection.written..]) {
+        let bytes = &connection.out[connection.written..];
+        let result = if stamped {
+            self.transport.write_stamped(slot, bytes)
+        } else {
+            self.transport.write(slot, bytes)
+        };
+        match result {
             Ok(n) => connection.written += n,
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(e) => {
@@ -136,6 +145,11 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             }
         }
         let all = connection.written == connection.out.len();
+        if all && stamped {
+            // The stamp is that of the last byte, and so of the last request in the write.
+            let serial = connection.answered + connection.pending.len() as u64 - 1;
+            connection.stamping = Some(Stamping { serial, wire_out: None });
+        }
         if all {
             connection.out.clear();
             connection.written = 0;
@@ -143,11 +157,28 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         Ok(all)
     }
 
+    /// Whether the next write of `slot` is one of those that the kernel stamps: every so many, chosen
+    /// before it is known how they fare, one at a time on each connection.
+    #[inline]
+    fn wants_stamp(&mut self, slot: u32) -> bool {
+        if self.stamp_every == 0 {
+            return false;
+        }
+        self.stamp_turn += 1;
+        if self.stamp_turn < self.stamp_every || self.connections[slot as usize].stamping.is_some() {
+            return false;
+        }
+        self.stamp_turn = 0;
+        true
+    }
+
     /// The due request cannot be sent: no connection, or no room to keep track of it.
     pub(super) fn unsent(&mut self) {
         self.recorder.ended(Row {
             due_ns: self.next_due.0,
             sent_ns: 0,
+            wire_out_ns: 0,
+            wire_in_ns: 0,
             done_ns: 0,
             kind: self.next.kind,
             status: Status::Unsent,

@@ -78,6 +78,11 @@ pub struct Worker<P, T, C> {
     pub(super) next: Request,
     pub(super) next_due: Nanos,
     pub(super) outstanding: u64,
+    /// Every so many writes one is stamped by the kernel; 0 for none.
+    pub(super) stamp_every: u32,
+    pub(super) stamp_turn: u32,
+    /// The kernel's stamp of the bytes read last.
+    pub(super) wire_in: Option<Nanos>,
     pub(super) sent: u64,
     pub(super) replies: u64,
     pub(super) closings: u64,
@@ -137,6 +142,9 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             next: Request { kind: crate::workload::Kind::GET, item: 0, value_bytes: 0 },
             next_due: Nanos::MAX,
             outstanding: 0,
+            stamp_every: plan.stamp_every,
+            stamp_turn: 0,
+            wire_in: None,
             sent: 0,
             replies: 0,
             closings: 0,
@@ -157,10 +165,14 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         pending: super::connection::Pending,
         done_ns: u64,
         status: Status,
+        wire: Option<(Nanos, Nanos)>,
     ) {
+        let (wire_out, wire_in) = wire.unwrap_or_default();
         self.recorder.ended(Row {
             due_ns: pending.due_ns,
             sent_ns: pending.sent_ns,
+            wire_out_ns: wire_out.0,
+            wire_in_ns: wire_in.0,
             done_ns,
             kind: pending.kind,
             status,

@@ -59,6 +59,10 @@ pub struct KindRecord {
     pub service: Histogram,
     /// sent - due.
     pub slip: Histogram,
+    /// wire-in - wire-out, of the stamped requests.
+    pub wire: Histogram,
+    /// Of the same requests: service latency - wire latency.
+    pub overhead: Histogram,
 }
 
 impl KindRecord {
@@ -70,6 +74,8 @@ impl KindRecord {
         }
         self.service.merge(&other.service);
         self.slip.merge(&other.slip);
+        self.wire.merge(&other.wire);
+        self.overhead.merge(&other.overhead);
     }
 }
 
@@ -109,7 +115,8 @@ impl Recorder {
             section_ns: u64::MAX,
         };
         for kind in &mut recorder.kinds {
-            kind.latency.iter_mut().chain([&mut kind.service, &mut kind.slip]).for_each(Histogram::prefault);
+            let others = [&mut kind.service, &mut kind.slip, &mut kind.wire, &mut kind.overhead];
+            kind.latency.iter_mut().chain(others).for_each(Histogram::prefault);
         }
         recorder.outstanding.prefault();
         recorder.calibration.prefault();
@@ -184,7 +191,13 @@ impl Recorder {
                 record.counts.misses += u64::from(row.status == Status::Miss);
                 let latency = row.done_ns - row.due_ns;
                 record.latency[section].record(latency);
-                record.service.record(row.done_ns - row.sent_ns);
+                let service = row.done_ns - row.sent_ns;
+                record.service.record(service);
+                if row.wire_out_ns != 0 {
+                    let wire = row.wire_in_ns.saturating_sub(row.wire_out_ns);
+                    record.wire.record(wire);
+                    record.overhead.record(service.saturating_sub(wire));
+                }
                 Some(latency)
             }
             Status::Error | Status::Lost => {
@@ -229,7 +242,17 @@ mod tests {
 
     fn row(due_ns: u64, latency_ns: u64, status: Status) -> Row {
         let done_ns = due_ns + latency_ns;
-        Row { due_ns, sent_ns: due_ns + 1, done_ns, kind: Kind::GET, status, connection: 0, thread: 0 }
+        Row {
+            due_ns,
+            sent_ns: due_ns + 1,
+            wire_out_ns: 0,
+            wire_in_ns: 0,
+            done_ns,
+            kind: Kind::GET,
+            status,
+            connection: 0,
+            thread: 0,
+        }
     }
 
     #[test]

@@ -9,6 +9,10 @@ pub struct Row {
     pub due_ns: u64,
     /// Sent; 0 where it never was.
     pub sent_ns: u64,
+    /// When its last byte left, by the kernel; 0 where it was not stamped.
+    pub wire_out_ns: u64,
+    /// When the last byte of its answer came in, by the kernel; 0 where it was not stamped.
+    pub wire_in_ns: u64,
     /// Done; 0 where it never was.
     pub done_ns: u64,
     /// What it did.

@@ -2,6 +2,7 @@
 //! scripted fake with the same trait.
 
 mod poller;
+mod stamps;
 mod tcp;
 
 use std::io;
@@ -19,6 +20,8 @@ pub struct Ready {
     pub readable: bool,
     /// Bytes can be written again, or a connection attempt has ended.
     pub writable: bool,
+    /// A transmit stamp may have come, see [`Transport::wire_out`].
+    pub stamped: bool,
 }
 
 /// The connections of one worker, by slot. Nothing here blocks but [`Transport::wait`].
@@ -34,6 +37,22 @@ pub trait Transport {
 
     /// Reads what is there; `WouldBlock` when nothing is, `Ok(0)` at the end of the stream.
     fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize>;
+
+    /// As [`Transport::write`], and asks the kernel for the moment at which the last byte leaves. At most
+    /// one such write may wait for its stamp on each connection.
+    fn write_stamped(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize> {
+        self.write(slot, bytes)
+    }
+
+    /// When the last byte of the last stamped write left, once it is known.
+    fn wire_out(&mut self, _slot: u32) -> Option<Nanos> {
+        None
+    }
+
+    /// As [`Transport::read`], and when the last of the bytes came in, where the kernel knows.
+    fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Option<Nanos>)> {
+        self.read(slot, into).map(|n| (n, None))
+    }
 
     /// Asks to be told when `slot` can be written again, or not any more.
     fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()>;

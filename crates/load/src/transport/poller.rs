@@ -58,8 +58,9 @@ impl Poller {
             let flags = event.events as i32;
             ready.push(Ready {
                 slot: event.u64 as u32,
-                readable: flags & (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) != 0,
+                readable: flags & (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP) != 0,
                 writable: flags & (libc::EPOLLOUT | libc::EPOLLERR) != 0,
+                stamped: flags & libc::EPOLLERR != 0,
             });
         }
         Ok(())

@@ -3,34 +3,58 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use hindmost_clock::Nanos;
 
 use super::poller::Poller;
+use super::stamps::{self, Offset};
 use super::{Ready, Transport};
 
 /// While nothing is expected, one look in so many is taken: enough to notice a server that hangs up,
 /// and no system call stands between a due time and its request.
 const SKIPS: u32 = 256;
 
+/// One connection, and how far its stream of bytes is: transmit stamps are named by their place in it.
+struct Line {
+    stream: TcpStream,
+    written: u32,
+    /// Place of the byte whose transmit stamp is awaited.
+    awaited: u32,
+}
+
 /// One worker's TCP connections to one address.
 pub struct Tcp {
     address: SocketAddr,
     poller: Poller,
-    streams: Vec<Option<TcpStream>>,
+    lines: Vec<Option<Line>>,
+    /// From the kernel's stamps to our clock; `None` where stamps are not wanted or not to be had.
+    stamping: Option<Offset>,
     /// Looks not taken since the last one.
     skipped: u32,
 }
 
 impl Tcp {
-    /// Room for `slots` connections to `address`; none is open yet.
-    pub fn new(address: SocketAddr, slots: u32) -> io::Result<Self> {
-        Ok(Self { address, poller: Poller::new()?, streams: (0..slots).map(|_| None).collect(), skipped: 0 })
+    /// Room for `slots` connections to `address`; none is open yet. With `stamping` the kernel's stamps
+    /// are switched on, as far as it has them.
+    pub fn new(address: SocketAddr, slots: u32, stamping: bool) -> io::Result<Self> {
+        Ok(Self {
+            address,
+            poller: Poller::new()?,
+            lines: (0..slots).map(|_| None).collect(),
+            stamping: stamping.then(Offset::measure),
+            skipped: 0,
+        })
     }
 
-    fn stream(&self, slot: u32) -> io::Result<&TcpStream> {
-        self.streams[slot as usize].as_ref().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    #[inline]
+    fn line(&mut self, slot: u32) -> io::Result<&mut Line> {
+        self.lines[slot as usize].as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    fn fd(&self, slot: u32) -> io::Result<RawFd> {
+        let line = self.lines[slot as usize].as_ref();
+        line.map(|line| line.stream.as_raw_fd()).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 }
 
@@ -40,35 +64,65 @@ impl Transport for Tcp {
         let stream = start_connecting(self.address)?;
         stream.set_nodelay(true)?;
         self.poller.add(stream.as_raw_fd(), slot, true)?;
-        self.streams[slot as usize] = Some(stream);
+        self.lines[slot as usize] = Some(Line { stream, written: 0, awaited: u32::MAX });
         Ok(())
     }
 
     fn connected(&mut self, slot: u32) -> io::Result<()> {
-        let stream = self.stream(slot)?;
-        match stream.take_error()? {
-            Some(error) => Err(error),
-            None => self.poller.change(stream.as_raw_fd(), slot, false),
+        let fd = self.fd(slot)?;
+        if let Some(error) = self.line(slot)?.stream.take_error()? {
+            return Err(error);
         }
+        if self.stamping.is_some() && stamps::enable(fd).is_err() {
+            self.stamping = None;
+        }
+        self.poller.change(fd, slot, false)
     }
 
     #[inline]
     fn write(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize> {
-        self.stream(slot)?.write(bytes)
+        let line = self.line(slot)?;
+        let n = line.stream.write(bytes)?;
+        line.written = line.written.wrapping_add(n as u32);
+        Ok(n)
     }
 
     #[inline]
     fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize> {
-        self.stream(slot)?.read(into)
+        self.line(slot)?.stream.read(into)
+    }
+
+    fn write_stamped(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize> {
+        if self.stamping.is_none() {
+            return self.write(slot, bytes);
+        }
+        let line = self.line(slot)?;
+        let n = stamps::write_stamped(line.stream.as_raw_fd(), bytes)?;
+        line.written = line.written.wrapping_add(n as u32);
+        line.awaited = line.written.wrapping_sub(1);
+        Ok(n)
+    }
+
+    fn wire_out(&mut self, slot: u32) -> Option<Nanos> {
+        let offset = self.stamping?;
+        let line = self.line(slot).ok()?;
+        let sent = stamps::next_sent(line.stream.as_raw_fd())?;
+        (sent.offset == line.awaited).then(|| offset.monotonic(sent.at_ns))
+    }
+
+    fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Option<Nanos>)> {
+        let Some(offset) = self.stamping else { return self.read(slot, into).map(|n| (n, None)) };
+        let (n, at_ns) = stamps::read(self.line(slot)?.stream.as_raw_fd(), into)?;
+        Ok((n, at_ns.map(|at_ns| offset.monotonic(at_ns))))
     }
 
     fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()> {
-        self.poller.change(self.stream(slot)?.as_raw_fd(), slot, on)
+        self.poller.change(self.fd(slot)?, slot, on)
     }
 
     fn close(&mut self, slot: u32) {
         // Closing the descriptor takes it out of the epoll set (epoll(7), Q6).
-        self.streams[slot as usize] = None;
+        self.lines[slot as usize] = None;
     }
 
     #[inline]

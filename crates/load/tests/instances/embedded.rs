@@ -63,7 +63,19 @@ fn the_files_agree_with_the_account() {
     assert_eq!(worst_latencies, by_latency[..50], "the worst are the largest of all");
     assert!(worst.iter().all(|request| samples.contains(request)));
 
+    // The kernel stamps one write in sixteen; a few replies that came together with others are left out.
+    let stamped: Vec<_> = samples.iter().filter(|request| request.wire_out_ns.is_some()).collect();
+    assert!(stamped.len() * 32 > samples.len(), "{} of {} are stamped", stamped.len(), samples.len());
+    for request in &stamped {
+        let stamps = [request.sent_ns, request.wire_out_ns, request.wire_in_ns, request.done_ns];
+        let stamps = stamps.map(Option::unwrap);
+        // Two clocks, compared by an offset that is good to some tens of nanoseconds.
+        assert!(stamps.windows(2).all(|pair| pair[1] > pair[0] - 1_000), "{request:?}");
+    }
+
     let log = ran.file("instance-0.hlog");
+    let wired = ["get", "set"].map(|kind| intervals(&log, &format!("wire/{kind}")).1.count());
+    assert_eq!(wired.iter().sum::<u64>(), stamped.len() as u64);
     for kind in ["get", "set"] {
         let counts = &ran.result["kinds"][kind];
         let due = counts["due"].as_u64().unwrap();

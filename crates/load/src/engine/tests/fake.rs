@@ -145,7 +145,7 @@ impl Fake {
             let readable = line.open && (bytes || line.ends_at.is_some_and(|at| at <= now));
             let writable = handshake || line.open && line.watched && !self.full.contains(&now);
             if readable || writable {
-                ready.push(Ready { slot, readable, writable });
+                ready.push(Ready { slot, readable, writable, stamped: false });
             }
         }
     }

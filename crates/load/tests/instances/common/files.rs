@@ -12,6 +12,8 @@ use parquet::record::{Field, Row};
 pub struct Request {
     pub due_ns: i64,
     pub sent_ns: Option<i64>,
+    pub wire_out_ns: Option<i64>,
+    pub wire_in_ns: Option<i64>,
     pub done_ns: Option<i64>,
     pub kind: String,
     pub status: String,
@@ -29,7 +31,17 @@ impl Request {
     }
 }
 
-pub const COLUMNS: [&str; 7] = ["due_ns", "sent_ns", "done_ns", "kind", "status", "thread", "connection"];
+pub const COLUMNS: [&str; 9] = [
+    "due_ns",
+    "sent_ns",
+    "wire_out_ns",
+    "wire_in_ns",
+    "done_ns",
+    "kind",
+    "status",
+    "thread",
+    "connection",
+];
 
 pub fn requests(path: &Path) -> Vec<Request> {
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
@@ -57,11 +69,13 @@ fn request(row: &Row) -> Request {
     Request {
         due_ns: long(0).unwrap(),
         sent_ns: long(1),
-        done_ns: long(2),
-        kind: text(3),
-        status: text(4),
-        thread: int(5),
-        connection: int(6),
+        wire_out_ns: long(2),
+        wire_in_ns: long(3),
+        done_ns: long(4),
+        kind: text(5),
+        status: text(6),
+        thread: int(7),
+        connection: int(8),
     }
 }
 
