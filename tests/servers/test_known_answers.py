@@ -1,9 +1,15 @@
 """A server whose service time is known: what Hindmost reports is what queueing theory says.
 
-Three figures stand side by side for each percentile: what was reported; what an ideal queue makes of the
-very same due times and service times (Lindley's recursion: no chance is left in the comparison); and the
-closed form of M/D/1 or M/M/1, from which a finite run differs by chance (its size: simulation). To both comes the
-constant path through the kernel and back, which the same server shows at a twentieth of the load, where nobody waits.
+Two comparisons for each percentile:
+
+1. What was seen against what an ideal queue makes of the very same due times and service times (Lindley's recursion,
+   which the oracle's own test holds against the closed forms). No chance is left in it, so seconds are enough. Busy
+   periods in which the host took a processor away, from server or client, are left out on both sides alike.
+2. What was reported against the closed form of M/D/1 or M/M/1, allowing for the chance of a finite run, whose size
+   comes from simulation: successive requests of a busy queue are much alike, and p99 at 80 % load needs minutes.
+
+To both comes the constant path through the kernel and back, which the same server shows at a twentieth of full load,
+where hardly anybody waits.
 """
 
 from __future__ import annotations
@@ -24,8 +30,10 @@ SERVICE_US = 500.0
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 TOLERANCE = 0.05
 SEED = 11
-SETTLED_S = 0.3
-"""An ideal queue that starts empty needs so long to forget it."""
+DISTURBED_US = 50.0
+"""A request sent, served or received later than this had a processor taken away."""
+LEAST_LEFT = 1000
+"""Fewer undisturbed requests than this say little of p99."""
 MOST_NOISE = 0.15
 """Beyond this (three standard deviations) a run is too short to be held against the closed form."""
 
@@ -40,6 +48,7 @@ class Shown:
     reported: Floats
     due: Floats
     latency: Floats
+    slip: Floats
     service: Floats
     load: float
     noise: list[str]
@@ -91,6 +100,7 @@ class Synth:
             np.array([result["runs"][0]["latency_us"][f"p{100 * level:g}"] for level in LEVELS]),
             due,
             rows["done_ns"].to_numpy() / 1e3 - due,
+            rows["sent_ns"].to_numpy() / 1e3 - due,
             service,
             load * (SERVICE_US + achieved - asked) / SERVICE_US,
             list(noise(result, answer.study.instance(), achieved / asked - 1.0)),
@@ -113,38 +123,56 @@ def quantiles(values: Floats) -> Floats:
     return np.asarray(np.quantile(values, LEVELS, method="inverted_cdf"))
 
 
-def judge(law: str, load: float, path_us: float, shown: Shown) -> tuple[str, list[str]]:
-    """One line for people, and everything that is further off than it may be."""
+def undisturbed(shown: Shown, path_us: float) -> tuple[Floats, Floats]:
+    """Latencies seen, and those of an ideal queue, of all requests in busy periods that nothing disturbed.
+
+    A period ends where both queues are empty, so each begins with a clean slate; the first may have begun earlier.
+    """
+    ideal = lindley(shown.due, shown.service) + path_us
+    done = shown.due + shown.latency
+    before, ideal_before = np.roll(done, 1), np.roll(shown.due + ideal, 1)
+    begins = shown.due > np.maximum(before, ideal_before)
+    period = np.cumsum(begins)
+    over = done - np.maximum(before, shown.due + path_us) - shown.service
+    bad = (np.abs(over) > DISTURBED_US) | (shown.slip > DISTURBED_US)
+    bad[0] = True
+    spoilt = np.unique(period[bad & (period > 0)])
+    keep = (period > 0) & ~np.isin(period, spoilt)
+    return shown.latency[keep], ideal[keep]
+
+
+def judge(law: str, load: float, path_us: float, shown: Shown) -> tuple[str, list[str], list[str]]:
+    """One line for people, everything that is further off than it may be, and what could not be compared."""
     exponential = law == "exponential"
     sojourn = mm1_sojourn if exponential else md1_sojourn
     mean = SERVICE_US * shown.load / load
     theory = np.array([sojourn(shown.load, mean, level) for level in LEVELS]) + path_us
-    settled = shown.due > SETTLED_S * 1e6
-    ideal = quantiles(lindley(shown.due, shown.service)[settled]) + path_us
-    seen = quantiles(shown.latency[settled])
+    seen, ideal = undisturbed(shown, path_us)
     chance = 3.0 * scatter(quantiles, shown.load, len(shown.due), exponential=exponential)
-    wrong = []
+    wrong, open_questions = [], [*shown.noise]
+    line = (
+        f"{'M/M/1' if exponential else 'M/D/1'} at {shown.load:.3f}, {len(shown.due)} requests, path {path_us:.1f} us:"
+        f" reported {shown.reported.round(0)}, theory {theory.round(0)} +- {(100 * chance).round(1)} %;"
+    )
+    if len(seen) < LEAST_LEFT:
+        few = f"only {len(seen)} of {len(shown.due)} requests were served within {DISTURBED_US:.0f} us of an ideal queue"
+        (open_questions if shown.noise else wrong).append(few)
+    else:
+        off = quantiles(seen) / quantiles(ideal) - 1.0
+        line += f" {len(seen)} undisturbed: {quantiles(seen).round(0)}, off the ideal queue by {(100 * off).round(2)} %"
+        for level, error in zip(LEVELS, off, strict=True):
+            if abs(error) > TOLERANCE:
+                wrong.append(f"p{100 * level:g} is {error:+.1%} off the ideal queue of the same requests")
     for i, level in enumerate(LEVELS):
         name = f"p{100 * level:g}"
-        if abs(seen[i] / ideal[i] - 1.0) > TOLERANCE:
-            wrong.append(
-                f"{name} is {seen[i]:.0f} us, the ideal queue of the same requests {ideal[i]:.0f} us"
-            )
-        off = abs(shown.reported[i] / theory[i] - 1.0)
-        if chance[i] <= MOST_NOISE and off > TOLERANCE + chance[i]:
-            wrong.append(
-                f"{name} is {shown.reported[i]:.0f} us, theory says {theory[i]:.0f} us +- {chance[i]:.1%}"
-            )
+        off_theory = shown.reported[i] / theory[i] - 1.0
+        if not shown.noise and chance[i] <= MOST_NOISE and abs(off_theory) > TOLERANCE + chance[i]:
+            wrong.append(f"{name} is {off_theory:+.1%} off theory, of which {chance[i]:.1%} may be chance")
         if abs(shown.reported[i] / quantiles(shown.latency)[i] - 1.0) > 0.005:
             wrong.append(
                 f"{name} is {shown.reported[i]:.0f} us, its samples say {quantiles(shown.latency)[i]:.0f}"
             )
-    line = (
-        f"{'M/M/1' if exponential else 'M/D/1'} at {shown.load:.3f}, {len(shown.due)} requests, path {path_us:.1f} us:"
-        f" reported {shown.reported.round(0)}, theory {theory.round(0)} +- {(100 * chance).round(1)} %;"
-        f" settled {seen.round(0)}, ideal {ideal.round(0)}, off by {(100 * (seen / ideal - 1)).round(2)} %"
-    )
-    return line, wrong
+    return line, wrong, open_questions
 
 
 def show(law: str, load: float, seconds: float, place: Path) -> None:
@@ -158,12 +186,11 @@ def show(law: str, load: float, seconds: float, place: Path) -> None:
         alone = synth.measure(0.05, 2.0, "alone")
         path_us = float(np.median(alone.latency - lindley(alone.due, alone.service)))
         shown = synth.measure(load, seconds, "loaded")
-    line, wrong = judge(law, load, path_us, shown)
+    line, wrong, open_questions = judge(law, load, path_us, shown)
     print(line)
-    said = [*shown.noise, *(f"unloaded: {one}" for one in alone.noise)]
-    if wrong and said:
-        pytest.skip(f"inconclusive, the host is too noisy: {'; '.join(said)}. {line}")
     assert not wrong, f"{line}\n" + "\n".join(wrong)
+    if open_questions:
+        pytest.skip(f"inconclusive, the host is too noisy: {'; '.join(open_questions)}. {line}")
 
 
 @pytest.mark.parametrize(("law", "load"), [("deterministic", 0.8), ("exponential", 0.5)])
@@ -192,11 +219,25 @@ def test_the_oracle_agrees_with_itself() -> None:
     assert md1_wait_cdf(0.8, 15.0) == pytest.approx(1.0, abs=2e-3)
 
 
-def test_the_comparison_can_fail() -> None:
+@pytest.mark.parametrize("factor", [1.0, 1.08, 0.92])
+def test_the_comparison_can_fail(factor: float) -> None:
     random = np.random.default_rng(4)
     due = np.cumsum(random.exponential(1000.0, 20_000))
     service = np.full(due.size, SERVICE_US)
-    right = lindley(due, service) + 20.0
-    for factor, verdict in ((1.0, True), (1.08, False), (0.92, False)):
-        shown = Shown(quantiles(right * factor), due, right * factor, service, 0.5, [])
-        assert (judge("deterministic", 0.5, 20.0, shown)[1] == []) is verdict
+    latency = lindley(due, service * factor) + 20.0
+    shown = Shown(quantiles(latency), due, latency, np.zeros(due.size), service, 0.5, [])
+    _, wrong, open_questions = judge("deterministic", 0.5, 20.0, shown)
+    assert (wrong == []) is (factor == 1.0)
+    assert open_questions == []
+
+
+def test_a_disturbance_is_left_out_and_a_late_answer_is_not() -> None:
+    random = np.random.default_rng(5)
+    due = np.cumsum(random.exponential(1000.0, 20_000))
+    service = np.full(due.size, SERVICE_US)
+    stolen = service.copy()
+    stolen[::500] += 5_000.0
+    shown = Shown(np.zeros(4), due, lindley(due, stolen), np.zeros(due.size), service, 0.5, [])
+    seen, ideal = undisturbed(shown, 0.0)
+    assert len(seen) > 10_000
+    assert quantiles(seen) == pytest.approx(quantiles(ideal), rel=1e-6)

@@ -126,3 +126,27 @@ impl Connection {
         self.stamping = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_written_make_room_once_they_are_half() {
+        let mut connection = Connection::new(1, 100, 10);
+        connection.out.extend(0..90);
+        for (written, room) in [(0, false), (40, false), (50, true)] {
+            connection.written = written;
+            assert_eq!(connection.make_room(20), room, "{written}");
+        }
+        assert_eq!((connection.written, connection.out[0], connection.out.len()), (0, 50, 40));
+    }
+
+    #[test]
+    fn a_connection_that_tracks_all_it_can_has_no_room() {
+        let mut connection = Connection::new(1, 100, 10);
+        assert!(connection.make_room(1));
+        connection.pending.push_back(Pending { due_ns: 1, sent_ns: 0, kind: Kind::GET });
+        assert!(!connection.make_room(1));
+    }
+}
