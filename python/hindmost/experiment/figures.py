@@ -13,7 +13,15 @@ from typing import Any
 
 from hindmost._engine import Histogram
 from hindmost.experiment.arrivals import arrivals_of
-from hindmost.experiment.readings import WHATS, InstanceReading, What, merged, microseconds, read_instances
+from hindmost.experiment.readings import (
+    STAMPED,
+    WHATS,
+    InstanceReading,
+    What,
+    merged,
+    microseconds,
+    read_instances,
+)
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import label
 from hindmost.stats import run_value, sections_allowed, within_variance
@@ -102,7 +110,7 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
     return RunFigures(
         number=run.number,
         record=run.record,
-        values={what: all_levels(what) for what in WHATS},
+        values={what: all_levels(what) for what in (*WHATS, *_stamped(instances))},
         kind_values={kind: all_levels("latency", kind) for kind in kinds},
         within={label(level): _within(instances, level, how) for level in levels}
         | {"mean": _within(instances, None, how)},
@@ -111,6 +119,11 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
         instances=[_instance(one, plan) for one in instances],
         latency=merged(one.whole("latency") for one in instances),
     )
+
+
+def _stamped(instances: Sequence[InstanceReading]) -> Sequence[What]:
+    """What is known by kernel stamps: everything or nothing."""
+    return STAMPED if all(one.whole("wire").count for one in instances) else ()
 
 
 def _pick(one: InstanceReading, what: What, kind: str | None) -> Histogram:

@@ -49,6 +49,7 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         policy=_POLICY.format(scripts="'unsafe-inline'" if scripts else "'none'"),
         table=view.quantile_table(doc),
         kinds=kind_tables(doc),
+        wire=view.wire_table(doc),
         slip_apart=flattening(doc["distributions"].get("latency"), doc["distributions"].get("slip")),
         labels=labels(*(run["latency_us"] for run in doc["runs"])),
         told=data.told(doc),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hindmost.report import numbers, view
 from hindmost.report.document import complete, labels, plain
-from hindmost.store.result import Measure
+from hindmost.store.result import Estimates, Measure
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -200,6 +200,10 @@ def _facts(console: "Console", doc: Measure) -> None:
         for label in labels(doc["merged_us"])
         if label != "mean"
     ]
+    if doc["wire_us"]:
+        rows.append(("wire", f"{_briefly('wire', doc['wire_us'])}, by kernel stamps on a sample"))
+    if overhead := doc.get("overhead_us"):
+        rows.append(("overhead", f"{_briefly('client', overhead)} of service latency, by the same"))
     if merged:
         rows.append(("merged", ", ".join(merged) + " (all runs and clients thrown together, for contrast)"))
     label = _telling(doc)
@@ -221,6 +225,18 @@ def _facts(console: "Console", doc: Measure) -> None:
     for key, value in rows:
         for number, line in enumerate(_wrapped(console, Text(value), console.width - _KEY)):
             console.print(Text(f"{'' if number else key:<{_KEY}}", style="bold") + line, soft_wrap=True)
+
+
+def _briefly(name: str, group: Estimates) -> str:
+    """Write a group of estimates in one line."""
+    table = view.estimate_table({name: group})
+    parts = []
+    for row in table.rows:
+        one = row.cells[name].interval
+        if row.label != "mean":
+            bounds = f" [{one.low}, {one.high}]" if one.low else ""
+            parts.append(f"{row.label} {one.value}{bounds}")
+    return f"{', '.join(parts)} {table.unit.name}"
 
 
 def _telling(doc: Measure) -> str | None:

@@ -68,8 +68,6 @@ def cell(estimates: Estimates, label: str, unit: Unit) -> Cell:
 def quantile_table(doc: Measure) -> Table:
     """Build the table that the result is read from: a row per quantile, a column per kind of time."""
     groups = {"latency": doc["latency_us"], "service": doc["service_us"], "slip": doc["slip_us"]}
-    if doc["wire_us"]:
-        groups["wire"] = doc["wire_us"]
     groups = {name: group for name, group in groups.items() if group or name == "latency"}
     return estimate_table(groups, doc["merged_us"])
 
@@ -101,6 +99,14 @@ def estimate_table(
         bare = [{name: one._replace(note="") for name, one in row.cells.items()} for row in rows]
         rows = [row._replace(cells=cells) for row, cells in zip(rows, bare, strict=True)]
     return Table(unit, list(groups), rows, shared)
+
+
+def wire_table(doc: Measure) -> Table | None:
+    """What the kernel's stamps tell: the way on the wire and through the server, and the client's own."""
+    wire, overhead = doc.get("wire_us"), doc.get("overhead_us")
+    if not wire or not overhead:
+        return None
+    return estimate_table({"wire latency": wire, "client overhead": overhead})
 
 
 def accounting(counts: Counts) -> tuple[str, int]:

@@ -299,6 +299,7 @@ class Measure(TypedDict):
     service_us: Estimates
     slip_us: Estimates
     wire_us: Estimates | None
+    overhead_us: NotRequired[Estimates | None]
     merged_us: Values
     by_kind: dict[str, Kind]
     throughput: Throughput
