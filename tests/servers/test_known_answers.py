@@ -107,7 +107,7 @@ class Synth:
         )
 
 
-def noise(result: dict[str, Any], instance: dict[str, Any], overrun: float) -> Any:  # noqa: ANN401 (strings)
+def noise(result: dict[str, Any], instance: dict[str, Any], overrun: float) -> Any:
     """What this host did that no queue does."""
     slip = result["runs"][0]["slip_us"]["p99"]
     if slip > LATE_US:
