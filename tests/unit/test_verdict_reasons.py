@@ -183,7 +183,23 @@ def test_a_wide_interval_is_inconclusive_for_the_percentiles_that_it_concerns():
     wide = Decision(True, False, "p99.9 is known to ±60 % after 10 runs", None, 10, "p99.9", 0.6)
     reason = reasons(runs=runs, decision=wide)["precision"]
     assert (reason.level, reason.labels) == ("inconclusive", ("p99.9",))
-    assert reason.hint == "`hindmost measure --resume STUDY --runs 10..20`"
+
+
+@pytest.mark.parametrize(
+    ("half_width", "hint"),
+    [
+        (0.06, "`hindmost measure --resume STUDY --runs 10..22`"),
+        (0.12, "`hindmost measure --resume STUDY --runs 10..87`"),
+        # No hint asks for runs without end: it names the precision that this host can give.
+        (0.6, "some 2,160 runs would be needed: a quieter host, lower `--quantiles`, or less precision:"
+         " `hindmost measure --resume STUDY --runs 10..100 --precision 23%`"),
+        (3.0, "some 54,000 runs would be needed: `hindmost doctor`, or lower `--quantiles`"),
+        (INFINITE, "`hindmost measure --resume STUDY --runs 10..20`"),
+    ],
+)  # fmt: skip
+def test_the_hint_asks_for_no_more_runs_than_can_be_made(half_width, hint):
+    wide = Decision(True, False, "too wide", None, 10, "p99", half_width)
+    assert reasons(decision=wide)["precision"].hint == hint
 
 
 def test_one_run_is_inconclusive_about_everything():

@@ -43,6 +43,9 @@ SAMPLES_INCONCLUSIVE, SAMPLES_MIND = 20, 200
 """Requests beyond a quantile in one run of one instance. Below 200 a run's tail quantile is biased
 (attribution notes, section 2e); below 20 its own scatter is a fifth of it."""
 
+RUNS_WORTH_ASKING = 100
+"""Runs that a hint proposes at most: at ten to twenty seconds each, half an hour."""
+
 NEVER_STEADY = 0.5
 """Share of runs whose warm-up never got steady from which no steady state can be claimed."""
 
