@@ -20,11 +20,11 @@ KINDS = ("get", "set")
 
 @st.composite
 def readings(draw):
-    """One instance's reading: two kinds, three sections each, and an account that closes."""
+    """One instance's reading: two kinds, ten sections each as the engine makes them, and an account that closes."""
     reading = InstanceReading({"kinds": {}, "counts": {}, "index": 0})
     for kind in KINDS:
         sections = []
-        for _ in range(3):
+        for _ in range(10):
             made = Histogram()
             for value in draw(VALUES):
                 made.record(value)

@@ -19,6 +19,7 @@ from hindmost.stats import (
     Estimate,
     Ownership,
     PrecisionRule,
+    RunInterval,
     mean_interval,
     owners,
     variance_components,
@@ -185,6 +186,7 @@ def _run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> dict[
                 "latency_us": one.values["latency"],
                 "service_us": one.values["service"],
                 "slip_us": one.values["slip"],
+                "alone_us": {name: _alone(one) for name, one in one.alone.items()},
                 "counts": {name: one.result["counts"][name] for name in run.counts},
                 "arrivals": one.arrivals,
                 "busy_share": one.busy_share,
@@ -195,6 +197,16 @@ def _run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> dict[
             }
             for one in run.instances
         ],
+    }
+
+
+def _alone(one: RunInterval) -> dict[str, Any]:
+    return {
+        "value": one.estimate.value,
+        "low": one.estimate.low,
+        "high": one.estimate.high,
+        "too_short": one.too_short,
+        "need": one.need,
     }
 
 

@@ -7,6 +7,7 @@ the threshold is known.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,7 @@ from hindmost.experiment.readings import (
 )
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import label
-from hindmost.stats import run_value, sections_allowed, within_variance
+from hindmost.stats import RunInterval, run_interval, run_value, sections_allowed, within_variance
 from hindmost.stats.aggregate import Aggregate
 from hindmost.store import RunRecord
 
@@ -36,12 +37,16 @@ SECTIONS = 10
 
 @dataclass(frozen=True, slots=True)
 class InstanceFigures:
-    """One instance of one run: its result document, its quantiles, its latency distribution."""
+    """One instance of one run: its result document, its quantiles, its latency distribution.
+
+    ``alone``: what this instance in this run can say of its latency quantiles by itself, in microseconds.
+    """
 
     result: dict[str, Any]
     values: dict[What, Values]
     latency: Histogram
     arrivals: dict[str, Any] | None = None
+    alone: dict[str, RunInterval] = field(default_factory=dict)
 
     @property
     def busy_share(self) -> float:
@@ -141,7 +146,23 @@ def _instance(one: InstanceReading, plan: MeasurePlan) -> InstanceFigures:
         | {"mean": microseconds(one.whole(what), None)}
         for what in WHATS
     }
-    return InstanceFigures(one.result, values, one.whole("latency"), arrivals_of(one, plan))
+    alone = (
+        {label(level): _alone(one, level) for level in plan.quantiles} if one.whole("latency").count else {}
+    )
+    return InstanceFigures(one.result, values, one.whole("latency"), arrivals_of(one, plan), alone)
+
+
+def _alone(one: InstanceReading, level: float) -> RunInterval:
+    whole, sections = one.whole("latency"), one.sections(SECTIONS)
+
+    def quantile_us(q: float) -> float | None:
+        nanoseconds = whole.quantile(q)
+        return None if nanoseconds is None else nanoseconds / 1e3
+
+    def above(us: float) -> list[int]:
+        return [part.censored if math.isinf(us) else part.count_above(int(us * 1e3)) for part in sections]
+
+    return run_interval(level, quantile_us, above, [part.count for part in sections])
 
 
 def _within(instances: Sequence[InstanceReading], level: float | None, how: Aggregate) -> float | None:

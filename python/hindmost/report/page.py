@@ -85,7 +85,7 @@ def _template() -> "jinja2.Template":
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
     )
-    environment.globals.update(view=view, numbers=numbers, run_value=run_value)
+    environment.globals.update(view=view, numbers=numbers, run_value=run_value, alone=view.alone)
     environment.filters["glued"] = view.glued
     return environment.get_template("page.html")
 

@@ -248,6 +248,18 @@ def span(values: list[float | None], write: Callable[[float], str]) -> str:
     return f"{first if unit == other and first else low}–{high}"
 
 
+def alone(instance: Mapping[str, Any], label: str) -> str:
+    """Write a quantile of one instance in one run, with the interval that this run by itself can give it."""
+    value = numbers.latency(run_value(instance["latency_us"], label))
+    one = (instance.get("alone_us") or {}).get(label)
+    if not one or one["value"] is None:
+        return value
+    if one["low"] is None:
+        return f"{value} (too short for an interval)" if one["too_short"] else value
+    low, high = numbers.latency(one["low"]), numbers.latency(one["high"], missing=numbers.INFINITE)
+    return f"{value} [{low}, {high}]"
+
+
 def glued(text: str) -> str:
     """Keep a number and its unit, or the groups of its digits, on one line."""
     return re.sub(r"(?<=\d) (?=(?:µs|ms|s|%)(?!\w)|\d{3}(?!\d))", numbers.THIN, text)

@@ -131,6 +131,20 @@ class Arrivals(TypedDict):
     dispersion_error: dict[str, float]
 
 
+class Alone(TypedDict):
+    """What one instance in one run can say of a quantile by itself, valid under autocorrelation.
+
+    ``low`` and ``high`` are null when the run is ``too_short`` for an interval; ``need``: how many times
+    longer it should be.
+    """
+
+    value: Microseconds
+    low: Microseconds
+    high: Microseconds
+    too_short: bool
+    need: float | None
+
+
 class Instance(TypedDict):
     """One load-generating process in one run."""
 
@@ -140,6 +154,7 @@ class Instance(TypedDict):
     service_us: Values
     slip_us: Values
     counts: Counts
+    alone_us: NotRequired[dict[Label, Alone]]
     arrivals: NotRequired[Arrivals | None]
     busy_share: float | None
     run_delay_share: float | None
