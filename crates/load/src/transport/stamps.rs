@@ -18,7 +18,7 @@ use hindmost_clock::{Clock, MonotonicClock, Nanos};
 /// an address (32), their headers (16 each), and some to spare.
 const CONTROL: usize = 256;
 
-/// What is asked of a socket (linux/net_tstamp.h): receive stamps on every read, names for transmit
+/// What is asked of a socket (`linux/net_tstamp.h`): receive stamps on every read, names for transmit
 /// stamps, and no copy of the packet with them.
 static SWITCH_ON: u32 = libc::SOF_TIMESTAMPING_RX_SOFTWARE
     | libc::SOF_TIMESTAMPING_SOFTWARE

@@ -31,17 +31,8 @@ impl Request {
     }
 }
 
-pub const COLUMNS: [&str; 9] = [
-    "due_ns",
-    "sent_ns",
-    "wire_out_ns",
-    "wire_in_ns",
-    "done_ns",
-    "kind",
-    "status",
-    "thread",
-    "connection",
-];
+pub const COLUMNS: [&str; 9] =
+    ["due_ns", "sent_ns", "wire_out_ns", "wire_in_ns", "done_ns", "kind", "status", "thread", "connection"];
 
 pub fn requests(path: &Path) -> Vec<Request> {
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
