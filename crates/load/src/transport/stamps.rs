@@ -5,6 +5,11 @@
 //! handed to the device and where it comes from it; on loopback that is one place. Between steps of
 //! that clock they differ from `CLOCK_MONOTONIC` by a constant (`Offset`).
 //!
+//! What it costs, measured at 40,000 requests/s on one core beside a memcached (medians of five rounds,
+//! alternating): stamps on one write in sixteen 0.4 points of busy share, 0.3 us of slip at p99 and
+//! 0.5 us of service latency at p50; on every write 5 points, 1.9 us and 1.4 us. The wire latency that
+//! they tell is the same (p50 23.6 and 23.9 us).
+//!
 //! A transmit stamp names its write by the stream offset of the last byte written (`OPT_ID` on a
 //! byte stream), counted from the moment stamps were switched on, modulo 2^32.
 #![allow(unsafe_code)]
