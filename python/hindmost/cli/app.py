@@ -48,6 +48,7 @@ Examples:
   hindmost measure memcached --rate 20k
   hindmost measure memcached://10.0.0.7:11211 --rate 50k --clients 4 --runs 5
   hindmost measure nginx --rate 2k --require 'p99<5ms' --json
+  hindmost measure memcached --find-rate 'p99<500us' --duration 3s
 
 """,
 }

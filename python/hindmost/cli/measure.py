@@ -48,6 +48,14 @@ def measure(
         str | None,
         option(LOAD, "RATE", "Requests a second of all clients together, like 50k. [default: 10k]"),
     ] = None,
+    find_rate: Annotated[
+        str | None,
+        option(
+            LOAD,
+            "OBJECTIVE",
+            "Search for the highest rate at which this holds, like 'p99<500us'; starts at --rate.",
+        ),
+    ] = None,
     workload: Annotated[
         Path | None,
         option(
@@ -78,7 +86,11 @@ def measure(
     ] = "auto",
     runs: Annotated[
         str | None,
-        option(PROCEDURE, "MIN..MAX", "Runs at least and at most, or just 5. [default: 10..30]"),
+        option(
+            PROCEDURE,
+            "MIN..MAX",
+            "Runs at least and at most, or just 5. [default: 10..30; 3..12 with --find-rate]",
+        ),
     ] = None,
     precision: Annotated[
         str | None,
@@ -99,7 +111,9 @@ def measure(
     ] = "mean",
     resume: Annotated[
         Path | None,
-        option(PROCEDURE, "STUDY", "Go on with this study; only --runs and --precision may change."),
+        option(
+            PROCEDURE, "STUDY", "Go on with this study or search; only --runs and --precision may change."
+        ),
     ] = None,
     out: Annotated[
         Path | None, option(OUTPUT, "STUDY", "Folder of the study. [default: hindmost-TARGET-TIME]")
@@ -127,6 +141,8 @@ def measure(
     """
     asked = locals().copy()
     from hindmost.cli.asked import nothing_else, plan_asked_for
+    from hindmost.cli.find_rate import enough_runs, plan_of_search
+    from hindmost.cli.find_rate import find_rate as search_for_rate
     from hindmost.plan import parse_percent, parse_runs, parse_threshold
 
     thresholds = [parse_threshold(text) for text in require]
@@ -143,13 +159,21 @@ def measure(
             )
         nothing_else(asked, inspect.signature(measure), resume)
         study, plan = _reopen(resume, changes)
+        if (search := study.manifest.get("search")) is not None:
+            find_rate = _objective_of(search, study, asked)
     else:
         if target is None:
             raise UsageError(
                 "no target is named", hint="hindmost measure memcached, or hindmost measure --help"
             )
-        plan = plan_asked_for(asked | changes)
+        if find_rate is not None:
+            plan = plan_of_search(asked | changes, find_rate)
+        else:
+            plan = plan_asked_for(asked | changes)
         study = None
+    if find_rate is not None:
+        enough_runs(plan)
+        return search_for_rate(plan, study, out, find_rate, as_json=json_, quiet=quiet)
     for threshold in thresholds:
         if threshold.level is not None and threshold.level not in plan.quantiles:
             raise UsageError(
@@ -169,6 +193,19 @@ def _reopen(folder: Path, changes: dict[str, Any]) -> tuple[Study, MeasurePlan]:
     return study, plan
 
 
+def _objective_of(search: Any, study: Study, asked: dict[str, Any]) -> str:  # noqa: ANN401 (read from a file)
+    """The objective of a search that goes on."""
+    from hindmost.cli.find_rate import refuse_contradictions
+    from hindmost.errors import StudyError
+
+    refuse_contradictions(asked)
+    objective = search.get("objective") if isinstance(search, dict) else None
+    if not isinstance(objective, str):
+        path = study.folder / "manifest.json"
+        raise StudyError(f"{path} holds a search without objective", hint=f"head -c 2000 {path}")
+    return objective
+
+
 def _measure(
     plan: MeasurePlan,
     study: Study | None,
@@ -186,12 +223,12 @@ def _measure(
 
     target = parse_target(plan.target)
     if not target.managed:
-        _greet(target)
+        greet(target)
     if study is None:
-        study = _new_study(plan, target, out)
+        study = new_study(plan, target, out)
     else:
         study.write("manifest.json", json.dumps(study.manifest, indent=1))
-    _step_aside(plan)
+    step_aside(plan)
     progress = Progress(plan, quiet=quiet)
     progress.say(
         f"{plan.target}: {plan.clients} client(s), {plan.connections} connections,"
@@ -218,14 +255,15 @@ def _measure(
     return exit_code(result, thresholds, study.folder)
 
 
-def _greet(target: Attached) -> None:
+def greet(target: Attached) -> None:
     """Make sure that a running server is there and speaks its protocol, before anything is written."""
     from hindmost.targets import first_answering
 
     first_answering(target.addresses, target.protocol, path=target.path)
 
 
-def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None) -> Study:
+def new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, **more: object) -> Study:
+    """A new study of a target, with what this host is like; `more` goes into its manifest."""
     from hindmost import __version__, _engine
     from hindmost.store import Study, now_utc
 
@@ -242,11 +280,12 @@ def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None) 
         "python": sys.version.split()[0],
         "plan": plan.model_dump(mode="json"),
         "host": host,
+        **more,
     }
     return Study.create(folder, manifest)
 
 
-def _step_aside(plan: MeasurePlan) -> None:
+def step_aside(plan: MeasurePlan) -> None:
     """Keep this process off the server's processors: what it disturbs must show as slip, not as latency."""
     mine = os.sched_getaffinity(0)
     clients = {cpu for cpus in plan.client_cpus for cpu in cpus}

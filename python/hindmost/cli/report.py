@@ -18,6 +18,10 @@ def report(
     from hindmost.store import Study
 
     opened = Study.open(study)
+    if "search" in opened.manifest:
+        from hindmost.cli.find_rate import report_search
+
+        return report_search(opened, as_json=json_)
     if not opened.runs():
         raise StudyError(f"{study} holds no finished run", hint=f"hindmost measure --resume {study}")
     publish(opened, as_json=json_)

@@ -140,7 +140,7 @@ class Procedure:
         StudyError
             If a run cannot be stored.
         """
-        values: dict[str, list[float]] = {name: [] for name in self.plan.labels}
+        values: dict[str, list[float]] = {name: [] for name in (*self.plan.labels, "mean")}
 
         def look(figures: RunFigures) -> Decision:
             for name, column in values.items():

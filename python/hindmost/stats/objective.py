@@ -41,6 +41,8 @@ class ObjectiveRule:
         In the unit of the values.
     max_runs
         Undecided after so many.
+    min_runs
+        Fewer do not end it, however clear they are; unless two are infinitely late.
 
     Examples
     --------
@@ -54,18 +56,21 @@ class ObjectiveRule:
     quantile: str
     limit: float
     max_runs: int
+    min_runs: int = FIRST_LOOK
 
     def __post_init__(self) -> None:
         if not (self.limit > 0.0 and math.isfinite(self.limit)):
             raise ValueError(f"the limit must be positive and finite, got {self.limit}")
         if self.max_runs < FIRST_LOOK:
             raise ValueError(f"an objective needs at least {FIRST_LOOK} runs, got {self.max_runs}")
+        if self.min_runs > self.max_runs:
+            raise ValueError(f"at least {self.min_runs} runs cannot be had of at most {self.max_runs}")
 
     def holds(self, values: Sequence[float]) -> bool | None:
         """Whether it holds; None while that is not clear."""
         if sum(math.isinf(v) for v in values) >= 2:
             return False  # twice infinitely late: no mean below any limit can follow
-        if len(values) < FIRST_LOOK:
+        if len(values) < max(FIRST_LOOK, self.min_runs):
             return None
         interval = mean_interval(values, LOOK_CONFIDENCE)
         if interval.high < self.limit:
@@ -84,7 +89,7 @@ class ObjectiveRule:
             stop=stop,
             reached=outcome is not None,
             reason=f"after {runs} runs {self.quantile} {words} {self.limit:g} us",
-            next_look=None if stop else max(FIRST_LOOK, runs + 1),
+            next_look=None if stop else max(FIRST_LOOK, self.min_runs, runs + 1),
             runs=runs,
             widest=self.quantile,
             half_width=width,

@@ -6,6 +6,7 @@ schema              where                       written by
 hindmost.study/1    ``manifest.json``           `hindmost.store.Study`
 hindmost.run/1      ``runs/N/run.json``         `hindmost.experiment.Procedure`
 hindmost.instance/1 ``runs/N/instance-K.json``  the engine (crates/load, ``result.rs``)
+hindmost.search/1   ``search.json``             `hindmost.experiment.search.RateSearch`
 hindmost.doctor/1   ``hindmost doctor --json``  crates/host, through ``cli/doctor.py``
 ==================  ==========================  ======================================
 
@@ -15,11 +16,17 @@ name are allowed, so that a later version may add some.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from hindmost.store.result import Count, Counts, Finding, Host, Plan, Share, Target, schema_of
+from hindmost.store.result import Count, Counts, Finding, Host, Microseconds, Plan, Share, Target, schema_of
+
+
+class Objective(TypedDict):
+    """What a search was asked for, such as ``p99<500us``."""
+
+    objective: str
 
 
 class Manifest(TypedDict):
-    """What a study was asked to do, on which host, with which versions."""
+    """What a study was asked to do, on which host, with which versions; ``search`` where it is one."""
 
     schema: Literal["hindmost.study/1"]
     created: str
@@ -27,6 +34,7 @@ class Manifest(TypedDict):
     python: str
     plan: Plan
     host: Host
+    search: NotRequired[Objective]
 
 
 class RunRecord(TypedDict):
@@ -125,6 +133,41 @@ class Instance(TypedDict):
     series: NotRequired[list[list[Window]]]
 
 
+class SearchStep(TypedDict):
+    """One rate that was tried; ``study`` is its folder within the search's.
+
+    ``unmet``: the rate could not be reached, distorted the client, or the server died of it. A null latency
+    is infinitely late where ``runs`` is above 0, and not known where it is 0.
+    """
+
+    rate_per_s: float
+    outcome: Literal["holds", "fails", "undecided", "unmet"]
+    value_us: Microseconds
+    low_us: Microseconds
+    high_us: Microseconds
+    runs: Count
+    achieved_per_s: float | None
+    why: str
+    study: str
+
+
+class Search(TypedDict):
+    """What a search for the highest rate under an objective found.
+
+    ``rate_per_s`` is the highest rate that held (null: none did), ``not_at_per_s`` the lowest above it that
+    did not, or was undecided; ``steps`` stand in the order in which they were made.
+    """
+
+    schema: Literal["hindmost.search/1"]
+    created: str
+    objective: str
+    finished: bool
+    headline: str
+    rate_per_s: float | None
+    not_at_per_s: float | None
+    steps: list[SearchStep]
+
+
 class Doctor(TypedDict):
     """What on this host will distort a measurement."""
 
@@ -139,5 +182,6 @@ def schemas() -> dict[str, dict[str, Any]]:
         "study": schema_of(Manifest, "hindmost.study/1", "Manifest of a study"),
         "run": schema_of(RunRecord, "hindmost.run/1", "One finished run of a study"),
         "instance": schema_of(Instance, "hindmost.instance/1", "Result of one load instance"),
+        "search": schema_of(Search, "hindmost.search/1", "Result of hindmost measure --find-rate"),
         "doctor": schema_of(Doctor, "hindmost.doctor/1", "Result of hindmost doctor"),
     }
