@@ -2,18 +2,18 @@
 
 use std::io::Write;
 
-use hindmost_plan::{Plan, Workload};
+use hindmost_plan::Plan;
 
-use super::{filler, line_end, number, Garbage, Outcome, Parsed, Protocol};
-use crate::workload::{KeySpace, Kind, Request};
+use super::items::Items;
+use super::{line_end, number, Garbage, Outcome, Parsed, Protocol};
+use crate::workload::{Kind, Request};
 
 /// What follows a value: the end of its line, and the end of the list of values.
 const TAIL: &[u8] = b"\r\nEND\r\n";
 
 /// The codec.
 pub struct Memcached {
-    keys: KeySpace,
-    filler: Vec<u8>,
+    items: Items,
 }
 
 impl Protocol for Memcached {
@@ -22,25 +22,22 @@ impl Protocol for Memcached {
     const MAX_HEAD: usize = 1024;
 
     fn new(plan: &Plan) -> Self {
-        let Workload::KeyValue(mix) = &plan.workload else {
-            unreachable!("the plan has checked that memcached gets a key-value workload")
-        };
-        Self { keys: KeySpace::new(mix), filler: filler(mix.value_bytes.largest() as usize) }
+        Self { items: Items::new(plan) }
     }
 
     #[inline]
     fn write(&self, request: Request, out: &mut Vec<u8>) {
         if request.kind == Kind::GET {
             out.extend_from_slice(b"get ");
-            self.keys.write(request.item, out);
+            self.items.write_key(request.item, out);
             out.extend_from_slice(b"\r\n");
             return;
         }
         out.extend_from_slice(b"set ");
-        self.keys.write(request.item, out);
+        self.items.write_key(request.item, out);
         // Writing to a Vec cannot fail.
         let _ = write!(out, " 0 0 {}\r\n", request.value_bytes);
-        out.extend_from_slice(&self.filler[..request.value_bytes as usize]);
+        out.extend_from_slice(self.items.value(request.value_bytes));
         out.extend_from_slice(b"\r\n");
     }
 
@@ -75,6 +72,7 @@ impl Protocol for Memcached {
 
 #[cfg(test)]
 mod tests {
+    use super::super::items::filler;
     use super::super::tests::{check_prefixes, plan};
     use super::*;
 

@@ -6,6 +6,7 @@
 //! expect.
 
 mod http;
+mod items;
 mod memcached;
 mod redis;
 
@@ -114,11 +115,6 @@ fn number(digits: &[u8]) -> Option<u64> {
         return None;
     }
     digits.iter().try_fold(0u64, |n, &d| d.is_ascii_digit().then(|| n * 10 + u64::from(d - b'0')))
-}
-
-/// Bytes that every value is cut from: printable, not all alike, the same in every run.
-fn filler(bytes: usize) -> Vec<u8> {
-    (0..bytes as u64).map(|i| b'a' + (crate::random::mix(i) % 26) as u8).collect()
 }
 
 #[cfg(test)]

@@ -2,15 +2,15 @@
 
 use std::io::Write;
 
-use hindmost_plan::{Plan, Workload};
+use hindmost_plan::Plan;
 
-use super::{filler, line_end, number, Garbage, Outcome, Parsed, Protocol};
-use crate::workload::{KeySpace, Kind, Request};
+use super::items::Items;
+use super::{line_end, number, Garbage, Outcome, Parsed, Protocol};
+use crate::workload::{Kind, Request};
 
 /// The codec.
 pub struct Redis {
-    keys: KeySpace,
-    filler: Vec<u8>,
+    items: Items,
 }
 
 impl Protocol for Redis {
@@ -19,10 +19,7 @@ impl Protocol for Redis {
     const MAX_HEAD: usize = 4096;
 
     fn new(plan: &Plan) -> Self {
-        let Workload::KeyValue(mix) = &plan.workload else {
-            unreachable!("the plan has checked that redis gets a key-value workload")
-        };
-        Self { keys: KeySpace::new(mix), filler: filler(mix.value_bytes.largest() as usize) }
+        Self { items: Items::new(plan) }
     }
 
     #[inline]
@@ -32,12 +29,12 @@ impl Protocol for Redis {
             _ => (2, "GET"),
         };
         // Writing to a Vec cannot fail.
-        let _ = write!(out, "*{head}\r\n$3\r\n{verb}\r\n${}\r\n", self.keys.length(request.item));
-        self.keys.write(request.item, out);
+        let _ = write!(out, "*{head}\r\n$3\r\n{verb}\r\n${}\r\n", self.items.key_length(request.item));
+        self.items.write_key(request.item, out);
         out.extend_from_slice(b"\r\n");
         if request.kind == Kind::SET {
             let _ = write!(out, "${}\r\n", request.value_bytes);
-            out.extend_from_slice(&self.filler[..request.value_bytes as usize]);
+            out.extend_from_slice(self.items.value(request.value_bytes));
             out.extend_from_slice(b"\r\n");
         }
     }
@@ -62,6 +59,7 @@ impl Protocol for Redis {
 
 #[cfg(test)]
 mod tests {
+    use super::super::items::filler;
     use super::super::tests::{check_prefixes, plan};
     use super::*;
 

@@ -1,0 +1,42 @@
+use hindmost_plan::{Plan, Workload};
+
+use crate::workload::KeySpace;
+
+/// The keys and values of a key-value workload, as every key-value codec writes them.
+pub struct Items {
+    keys: KeySpace,
+    filler: Vec<u8>,
+}
+
+impl Items {
+    /// Those of the plan, which has checked that this protocol gets a key-value workload.
+    pub fn new(plan: &Plan) -> Self {
+        let Workload::KeyValue(mix) = &plan.workload else {
+            unreachable!("the plan has checked that {:?} gets a key-value workload", plan.target.protocol)
+        };
+        Self { keys: KeySpace::new(mix), filler: filler(mix.value_bytes.largest() as usize) }
+    }
+
+    /// The length of a key in bytes.
+    #[inline]
+    pub fn key_length(&self, item: u32) -> usize {
+        self.keys.length(item)
+    }
+
+    /// Appends a key.
+    #[inline]
+    pub fn write_key(&self, item: u32, out: &mut Vec<u8>) {
+        self.keys.write(item, out);
+    }
+
+    /// A value of `bytes` bytes.
+    #[inline]
+    pub fn value(&self, bytes: u32) -> &[u8] {
+        &self.filler[..bytes as usize]
+    }
+}
+
+/// Bytes that every value is cut from: printable, not all alike, the same in every run.
+pub fn filler(bytes: usize) -> Vec<u8> {
+    (0..bytes as u64).map(|i| b'a' + (crate::random::mix(i) % 26) as u8).collect()
+}
