@@ -85,7 +85,7 @@ pub(super) fn sleep(evidence: &Evidence) -> Option<Finding> {
          time, so slip would make part of its tail"
     };
     let finding = Finding::new("sleep_pacing", "Waking from a short sleep", mark, value, why);
-    Some(finding.hint("let the client spin: --pacing spin"))
+    Some(finding.hint("let the client spin: `--pacing spin`"))
 }
 
 #[cfg(test)]

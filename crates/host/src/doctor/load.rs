@@ -20,7 +20,7 @@ pub(super) fn load_average(evidence: &Evidence) -> Option<Finding> {
     let value = format!("{load:.2} over a minute, on {}", cpus(allowed));
     let why = "each thread that is not the measurement's takes turns on its CPUs, milliseconds at a time";
     let finding = Finding::new("load_average", "Other work on this host", mark, value, why);
-    Some(finding.hint("find it with top -H -o %CPU, stop it, wait a minute"))
+    Some(finding.hint("find it with `top -H -o %CPU`, stop it, wait a minute"))
 }
 
 /// How long threads waited for a CPU lately.
@@ -39,7 +39,7 @@ pub(super) fn pressure(evidence: &Evidence) -> Option<Finding> {
     let why = "for this share of time some thread was ready to run and had no CPU; a server in its place \
                answers that much later";
     let finding = Finding::new("cpu_pressure", "Waiting for a CPU (PSI)", mark, value, why);
-    Some(finding.hint("find who runs with top -H -o %CPU, stop it, look again in 10 s"))
+    Some(finding.hint("find who runs with `top -H -o %CPU`, stop it, look again in 10 s"))
 }
 
 #[cfg(test)]

@@ -36,9 +36,9 @@ pub(super) fn floor(evidence: &Evidence) -> Option<Finding> {
     );
     let hint = match floor.run_delay_ns {
         Some(waited) if waited * 2 > gaps.stolen_ns => {
-            "other processes of this host take the CPU: find them with top -H -o %CPU, stop them, look again"
+            "other processes of this host take the CPU: find them with `top -H -o %CPU`, stop them, look again"
         }
-        _ => "hindmost doctor again when the host is quiet; more runs average over what stays: --runs 20..60",
+        _ => "`hindmost doctor` again when the host is quiet; more runs average over what stays: `--runs 20..60`",
     };
     Some(Finding::new("noise_floor", "Noise floor", mark, value, why).hint(hint))
 }
@@ -69,7 +69,7 @@ pub(super) fn outside(evidence: &Evidence) -> Option<Finding> {
         floor.cpu,
     );
     let finding = Finding::new("preemption", "Gaps from outside this host", mark, value, why);
-    Some(finding.hint("a machine with dedicated cores, or more runs: --runs 20..60"))
+    Some(finding.hint("a machine with dedicated cores, or more runs: `--runs 20..60`"))
 }
 
 #[cfg(test)]
