@@ -243,8 +243,9 @@ class RateSearch:
                 return None
             return _round(math.sqrt(holds.rate_per_s * fails.rate_per_s))
         last = self.steps[-1].rate_per_s
-        rate = _round(last * 2.0 if holds else last / 2.0)
-        return rate if LOWEST <= rate <= HIGHEST else None
+        if last == (HIGHEST if holds else LOWEST):
+            return None
+        return min(HIGHEST, max(LOWEST, _round(last * 2.0 if holds else last / 2.0)))
 
     def _try(self, rate: float) -> Step:
         plan = self.plan.model_copy(update={"rate_per_s": rate})
@@ -339,7 +340,10 @@ class RateSearch:
 
 
 class _Reachable:
-    """An objective rule that also ends a step whose rate cannot be measured: more runs would not help."""
+    """An objective rule that also ends a step of which two runs were hopeless: more would not help.
+
+    One run that was disturbed, on a host that is not quiet, does not end a step.
+    """
 
     def __init__(self, rule: ObjectiveRule, study: Study) -> None:
         self.rule = rule
@@ -349,9 +353,9 @@ class _Reachable:
         decision = self.rule.decide(values)
         if decision.stop or decision.runs != 2:
             return decision
-        result = answer(self.study)
-        low = max(values[self.rule.quantile]) < self.rule.limit
-        if result["latency_us"][self.rule.quantile]["verdict"] != "invalid" or (low and _only_late(result)):
+        result, name = answer(self.study), self.rule.quantile
+        below = (run for run in result["runs"] if (run["latency_us"][name] or math.inf) < self.rule.limit)
+        if result["latency_us"][name]["verdict"] != "invalid" or any(_only_late(run) for run in below):
             return decision
         why = "the rate cannot be measured"
         return Decision(True, False, why, None, 2, decision.widest, decision.half_width)
