@@ -21,7 +21,7 @@ if ! have memcached; then
   target=synth
 fi
 
-command=(.venv/bin/hindmost measure "$target" --rate 20k --quantiles 50,95,99 --runs 10..12 --duration 4s --out "$out")
+command=(.venv/bin/hindmost measure "$target" --rate 20k --quantiles 50,95,99 --runs 10..12 --precision 10% --duration 4s --out "$out")
 printf '\n$ %s\n' "${command[*]}" >&2
 status=0
 "$ROOT/setup/run" "${command[@]}" || status=$?

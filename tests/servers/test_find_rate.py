@@ -47,6 +47,7 @@ def check(document: dict[str, Any]) -> None:
     jsonschema.Draft202012Validator(schemas()["search"]).validate(document)
 
 
+@pytest.mark.nightly
 def test_the_rate_found_lies_below_the_capacity_and_near_it(tmp_path):
     need_two_processors()
     answer = search("p99<1500us", tmp_path / "search")

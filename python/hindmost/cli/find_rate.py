@@ -108,7 +108,7 @@ def find_rate(plan: MeasurePlan, study: Study | None, out: Path | None, objectiv
     objective_text : str
         Such as ``p99<500us``.
     """
-    from hindmost.cli.measure import greet, new_study, step_aside
+    from hindmost.cli.begin import greet, new_study, step_aside
     from hindmost.cli.progress import Progress
     from hindmost.experiment.search import RateSearch, at, brief, figures
     from hindmost.plan import parse_threshold

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import sys
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -28,14 +26,11 @@ from hindmost.errors import HindmostError, Interrupted, UsageError
 if TYPE_CHECKING:
     from hindmost.plan import MeasurePlan, Threshold
     from hindmost.store import Study
-    from hindmost.targets import Attached, Managed
 
 TARGET_HELP = (
     "A running server (memcached://HOST:PORT, redis://HOST:PORT, http://HOST:PORT/PATH), a preset that is"
     " started and restarted (memcached, redis, nginx, synth), or a target file (TOML)."
 )
-SPIN_S = 0.3
-"""Spin for the noise floor before a study: short, and long enough to see a host that is busy."""
 
 
 def measure(
@@ -215,6 +210,7 @@ def _measure(
     as_json: bool,
     quiet: bool,
 ) -> int:
+    from hindmost.cli.begin import greet, new_study, step_aside
     from hindmost.cli.progress import Progress
     from hindmost.cli.report import publish
     from hindmost.cli.require import exit_code
@@ -253,42 +249,3 @@ def _measure(
             )
         raise error
     return exit_code(result, thresholds, study.folder)
-
-
-def greet(target: Attached) -> None:
-    """Make sure that a running server is there and speaks its protocol, before anything is written."""
-    from hindmost.targets import first_answering
-
-    first_answering(target.addresses, target.protocol, path=target.path)
-
-
-def new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, **more: object) -> Study:
-    """A new study of a target, with what this host is like; `more` goes into its manifest."""
-    from hindmost import __version__, _engine
-    from hindmost.store import Study, now_utc
-
-    safe = (
-        "".join(c if c.isalnum() or c in "-." else "-" for c in Path(target.name).stem).strip("-.")
-        or "target"
-    )
-    folder = out or Path(f"hindmost-{safe}-{datetime.now():%Y%m%d-%H%M%S}")
-    host = json.loads(_engine.doctor("/", SPIN_S))
-    host.pop("noise", None)
-    manifest = {
-        "created": now_utc(),
-        "version": __version__,
-        "python": sys.version.split()[0],
-        "plan": plan.model_dump(mode="json"),
-        "host": host,
-        **more,
-    }
-    return Study.create(folder, manifest)
-
-
-def step_aside(plan: MeasurePlan) -> None:
-    """Keep this process off the server's processors: what it disturbs must show as slip, not as latency."""
-    mine = os.sched_getaffinity(0)
-    clients = {cpu for cpus in plan.client_cpus for cpu in cpus}
-    server = set(plan.server_cpus)
-    rest = (mine - server - clients) or (mine - server) or mine
-    os.sched_setaffinity(0, rest)

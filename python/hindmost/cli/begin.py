@@ -1,0 +1,75 @@
+"""How every study begins: greet a running server, look at the host, make the folder, step aside."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hindmost.plan import MeasurePlan
+    from hindmost.store import Study
+    from hindmost.targets import Attached, Managed
+
+SPIN_S = 0.3
+"""Spin for the noise floor before a study: short, and long enough to see a host that is busy."""
+LOOKS, PAUSE_S = 3, 1.0
+"""A host is called unfit only if it looks so each time: one look of a third of a second may meet the last
+breath of the program that ran before."""
+
+
+def greet(target: Attached) -> None:
+    """Make sure that a running server is there and speaks its protocol, before anything is written."""
+    from hindmost.targets import first_answering
+
+    first_answering(target.addresses, target.protocol, path=target.path)
+
+
+def new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, **more: object) -> Study:
+    """A new study of a target, with what this host is like; `more` goes into its manifest."""
+    from hindmost import __version__
+    from hindmost.store import Study, now_utc
+
+    safe = (
+        "".join(c if c.isalnum() or c in "-." else "-" for c in Path(target.name).stem).strip("-.")
+        or "target"
+    )
+    folder = out or Path(f"hindmost-{safe}-{datetime.now():%Y%m%d-%H%M%S}")
+    host = _diagnosis()
+    manifest = {
+        "created": now_utc(),
+        "version": __version__,
+        "python": sys.version.split()[0],
+        "plan": plan.model_dump(mode="json"),
+        "host": host,
+        **more,
+    }
+    return Study.create(folder, manifest)
+
+
+def _diagnosis() -> dict[str, Any]:
+    """Facts and findings of this host; looked at again where it seems unfit."""
+    from hindmost import _engine
+
+    host: dict[str, Any] = {}
+    for look in range(LOOKS):
+        if look:
+            time.sleep(PAUSE_S)
+        host = json.loads(_engine.doctor("/", SPIN_S))
+        if not any(finding["mark"] == "unfit" for finding in host["findings"]):
+            break
+    host.pop("noise", None)
+    return host
+
+
+def step_aside(plan: MeasurePlan) -> None:
+    """Keep this process off the server's processors: what it disturbs must show as slip, not as latency."""
+    mine = os.sched_getaffinity(0)
+    clients = {cpu for cpus in plan.client_cpus for cpu in cpus}
+    server = set(plan.server_cpus)
+    rest = (mine - server - clients) or (mine - server) or mine
+    os.sched_setaffinity(0, rest)
