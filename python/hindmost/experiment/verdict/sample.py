@@ -38,7 +38,9 @@ def _how_to_know_more(e: Evidence) -> str:
     resume = f"hindmost measure --resume {e.study}"
     # An interval shrinks with the square root of the runs; half as many again, as its width is a guess, too.
     need = math.ceil(1.5 * runs * (width / e.plan.precision) ** 2) if math.isfinite(width) else 0
-    if runs < 3 or need <= limits.RUNS_WORTH_ASKING:
+    if runs < 3:  # two runs know next to nothing of how runs differ
+        return f"`{resume} --runs 10..30`"
+    if need <= limits.RUNS_WORTH_ASKING:
         return f"`{resume} --runs {runs}..{max(need, 2 * max(5, runs))}`"
     reachable = width * math.sqrt(1.5 * runs / limits.RUNS_WORTH_ASKING)
     if runs >= limits.RUNS_WORTH_ASKING or reachable >= 1.0:
