@@ -22,14 +22,48 @@ LOOKS, PAUSE_S = 3, 1.0
 breath of the program that ran before."""
 
 
-def greet(target: Attached) -> None:
+def begin(
+    plan: MeasurePlan, study: Study | None, out: Path | None, **more: object
+) -> tuple[Study, Attached | Managed]:
+    """Do all that comes before the first run; returns the study and its target.
+
+    Parameters
+    ----------
+    plan : MeasurePlan
+        What is to be done.
+    study : Study or None
+        One to go on with, whose manifest is written anew.
+    out : Path or None
+        Folder of a new one.
+    more : object
+        Goes into a new manifest.
+
+    Raises
+    ------
+    TargetError
+        If a running server is not there or speaks another protocol: then nothing is written.
+    """
+    from hindmost.targets import parse_target
+
+    target = parse_target(plan.target)
+    if not target.managed:
+        _greet(target)
+    if study is None:
+        study = _new_study(plan, target, out, **more)
+    else:
+        study.write("manifest.json", json.dumps(study.manifest, indent=1))
+    _step_aside(plan)
+    return study, target
+
+
+def _greet(target: Attached) -> None:
     """Make sure that a running server is there and speaks its protocol, before anything is written."""
     from hindmost.targets import first_answering
 
     first_answering(target.addresses, target.protocol, path=target.path)
 
 
-def new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, **more: object) -> Study:
+def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, **more: object) -> Study:
     """A new study of a target, with what this host is like; `more` goes into its manifest."""
     from hindmost import __version__
     from hindmost.store import Study, now_utc
@@ -66,7 +100,7 @@ def _diagnosis() -> dict[str, Any]:
     return host
 
 
-def step_aside(plan: MeasurePlan) -> None:
+def _step_aside(plan: MeasurePlan) -> None:
     """Keep this process off the server's processors: what it disturbs must show as slip, not as latency."""
     mine = os.sched_getaffinity(0)
     clients = {cpu for cpus in plan.client_cpus for cpu in cpus}

@@ -108,21 +108,13 @@ def find_rate(plan: MeasurePlan, study: Study | None, out: Path | None, objectiv
     objective_text : str
         Such as ``p99<500us``.
     """
-    from hindmost.cli.begin import greet, new_study, step_aside
+    from hindmost.cli.begin import begin
     from hindmost.cli.progress import Progress
     from hindmost.experiment.search import RateSearch, at, brief, figures
     from hindmost.plan import parse_threshold
-    from hindmost.targets import parse_target
 
     objective = parse_threshold(objective_text)
-    target = parse_target(plan.target)
-    if not target.managed:
-        greet(target)
-    if study is None:
-        study = new_study(plan, target, out, search={"objective": objective.text})
-    else:
-        study.write("manifest.json", json.dumps(study.manifest, indent=1))
-    step_aside(plan)
+    study, target = begin(plan, study, out, search={"objective": objective.text})
     talk = Progress(plan, quiet=quiet)
     talk.say(
         f"{plan.target}: the highest rate with {objective.text}, from {plan.rate_per_s:,.10g} requests/s;"

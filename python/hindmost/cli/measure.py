@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -210,21 +209,13 @@ def _measure(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    from hindmost.cli.begin import greet, new_study, step_aside
+    from hindmost.cli.begin import begin
     from hindmost.cli.progress import Progress
     from hindmost.cli.report import publish
     from hindmost.cli.require import exit_code
     from hindmost.experiment import Procedure
-    from hindmost.targets import parse_target
 
-    target = parse_target(plan.target)
-    if not target.managed:
-        greet(target)
-    if study is None:
-        study = new_study(plan, target, out)
-    else:
-        study.write("manifest.json", json.dumps(study.manifest, indent=1))
-    step_aside(plan)
+    study, target = begin(plan, study, out)
     progress = Progress(plan, quiet=quiet)
     progress.say(
         f"{plan.target}: {plan.clients} client(s), {plan.connections} connections,"
