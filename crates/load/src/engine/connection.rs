@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use hindmost_clock::Nanos;
 
-use crate::protocol::Outcome;
+use crate::protocol::{Protocol, Reader};
 use crate::workload::Kind;
 
 /// A request that waits for its reply.
@@ -36,14 +36,6 @@ pub enum State {
     Down,
 }
 
-/// The rest of a reply whose length is known and whose bytes are still arriving.
-#[derive(Clone, Copy, Debug)]
-pub struct Tail {
-    pub bytes: u64,
-    pub outcome: Outcome,
-    pub closes: bool,
-}
-
 #[derive(Debug)]
 pub struct Connection {
     pub state: State,
@@ -56,9 +48,8 @@ pub struct Connection {
     pub written: usize,
     /// The kernel took less than it was given; we wait for room.
     pub blocked: bool,
-    /// The unparsed start of a reply.
-    pub head: Vec<u8>,
-    pub tail: Option<Tail>,
+    /// What is known of the reply that is arriving.
+    pub reader: Reader,
     /// Requests answered so far.
     pub answered: u64,
     pub stamping: Option<Stamping>,
@@ -70,7 +61,7 @@ const TOUCHED_BYTES: usize = 64 * 1024;
 const TOUCHED_REQUESTS: usize = 1024;
 
 impl Connection {
-    pub fn new(requests: usize, out_bytes: usize, head_bytes: usize) -> Self {
+    pub fn new<P: Protocol>(requests: usize, out_bytes: usize) -> Self {
         let mut pending = VecDeque::with_capacity(requests);
         let nothing = Pending { due_ns: 0, sent_ns: 0, kind: Kind::GET };
         pending.resize(requests.min(TOUCHED_REQUESTS), nothing);
@@ -83,8 +74,7 @@ impl Connection {
             out,
             written: 0,
             blocked: false,
-            head: Vec::with_capacity(head_bytes),
-            tail: None,
+            reader: Reader::new::<P>(),
             answered: 0,
             stamping: None,
         };
@@ -120,8 +110,7 @@ impl Connection {
         self.out.clear();
         self.written = 0;
         self.blocked = false;
-        self.head.clear();
-        self.tail = None;
+        self.reader.reset();
         self.answered = 0;
         self.stamping = None;
     }
@@ -130,10 +119,11 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Memcached;
 
     #[test]
     fn bytes_that_are_written_make_room_once_they_are_half() {
-        let mut connection = Connection::new(1, 100, 10);
+        let mut connection = Connection::new::<Memcached>(1, 100);
         connection.out.extend(0..90);
         for (written, room) in [(0, false), (40, false), (50, true)] {
             connection.written = written;
@@ -144,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_tracks_all_it_can_has_no_room() {
-        let mut connection = Connection::new(1, 100, 10);
+        let mut connection = Connection::new::<Memcached>(1, 100);
         assert!(connection.make_room(1));
         connection.pending.push_back(Pending { due_ns: 1, sent_ns: 0, kind: Kind::GET });
         assert!(!connection.make_room(1));

@@ -6,7 +6,7 @@ use hindmost_clock::{Clock, Nanos};
 use hindmost_plan::KeyValue;
 
 use super::worker::Worker;
-use crate::protocol::{Outcome, Parsed, Protocol};
+use crate::protocol::{Protocol, Reader};
 use crate::random::{mix, unit};
 use crate::transport::Transport;
 use crate::workload::{Kind, Request, SizeLaw};
@@ -47,7 +47,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         failed: impl Fn(String) -> LoadError,
     ) -> Result<(), LoadError> {
         let until = self.clock.now() + PATIENCE;
-        let (mut written, mut held, mut answered) = (0, Vec::new(), 0);
+        let (mut written, mut answered, mut reader) = (0, 0, Reader::new::<P>());
         let blocked = |e: &io::Error| matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
         while answered < replies {
             if self.control.aborted() {
@@ -65,39 +65,36 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             }
             match self.transport.read(0, &mut self.scratch) {
                 Ok(0) => return Err(failed("the server closed the connection".to_owned())),
-                Ok(n) => held.extend_from_slice(&self.scratch[..n]),
+                Ok(n) => answered += self.stored(&mut reader, &self.scratch[..n], &failed)?,
                 Err(e) if blocked(&e) => self
                     .transport
                     .wait(Nanos::from_millis(1), true, &mut self.ready)
                     .map_err(LoadError::system("epoll_wait failed"))?,
                 Err(e) => return Err(failed(e.to_string())),
             }
-            answered += self.stored(&mut held, &failed)?;
         }
         Ok(())
     }
 
-    /// Takes the whole answers out of `held` and counts them.
-    fn stored(&self, held: &mut Vec<u8>, failed: impl Fn(String) -> LoadError) -> Result<u32, LoadError> {
-        let (mut at, mut answered) = (0, 0);
-        while at < held.len() {
-            match self.codec.read(Kind::SET, &held[at..])? {
-                Parsed::Reply { length, outcome, .. } if length <= (held.len() - at) as u64 => {
-                    let reply = &held[at..at + length as usize];
-                    if outcome == Outcome::Error {
-                        let text = String::from_utf8_lossy(reply);
-                        return Err(failed(format!("the server answered {:?}", text.trim_end())));
-                    }
-                    at += reply.len();
-                    answered += 1;
-                }
-                Parsed::More if held.len() - at >= P::MAX_HEAD => {
-                    return Err(failed("the server's answer has no end".to_owned()));
-                }
-                _ => break,
+    /// Counts the answers that end in `bytes`.
+    fn stored(
+        &self,
+        reader: &mut Reader,
+        mut bytes: &[u8],
+        failed: impl Fn(String) -> LoadError,
+    ) -> Result<u32, LoadError> {
+        let mut answered = 0;
+        while !bytes.is_empty() {
+            let mut refused = None;
+            let error = |head: &[u8]| refused = Some(String::from_utf8_lossy(head).into_owned());
+            let reply = reader.next(&self.codec, Kind::SET, bytes, error)?;
+            if let Some(text) = refused {
+                return Err(failed(format!("the server answered {:?}", text.trim_end())));
             }
+            let Some(reply) = reply else { break };
+            bytes = &bytes[reply.taken..];
+            answered += 1;
         }
-        held.drain(..at);
         Ok(answered)
     }
 }

@@ -4,9 +4,9 @@ use std::io::ErrorKind;
 
 use hindmost_clock::{Clock, Nanos};
 
-use super::connection::{State, Tail};
+use super::connection::State;
 use super::worker::Worker;
-use crate::protocol::{Garbage, Outcome, Parsed, Protocol};
+use crate::protocol::{Outcome, Protocol};
 use crate::record::Status;
 use crate::transport::{Ready, Transport};
 use crate::LoadError;
@@ -36,15 +36,11 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
 
     /// One read, and every whole reply in it. All of them are done when the read returns.
     fn receive(&mut self, slot: u32) -> Result<Nanos, LoadError> {
-        let connection = &mut self.connections[slot as usize];
-        let held = connection.head.len();
-        self.scratch[..held].copy_from_slice(&connection.head);
-        connection.head.clear();
-        let stamped = connection.stamping.is_some();
+        let stamped = self.connections[slot as usize].stamping.is_some();
         let got = if stamped {
-            self.transport.read_stamped(slot, &mut self.scratch[held..])
+            self.transport.read_stamped(slot, &mut self.scratch)
         } else {
-            self.transport.read(slot, &mut self.scratch[held..]).map(|n| (n, None))
+            self.transport.read(slot, &mut self.scratch).map(|n| (n, None))
         };
         let now = self.clock.now();
         match got {
@@ -53,13 +49,11 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
                 self.wire_in = wire_in;
                 // The scratch is lent out so that replies can be parsed while records are made.
                 let scratch = std::mem::take(&mut self.scratch);
-                let result = self.take_replies(slot, &scratch[..held + n], now);
+                let result = self.take_replies(slot, &scratch[..n], now);
                 self.scratch = scratch;
                 result?;
             }
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                self.connections[slot as usize].head.extend_from_slice(&self.scratch[..held]);
-            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(e) => self.lose(slot, now, &e.to_string())?,
         }
         Ok(now)
@@ -68,36 +62,19 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
     fn take_replies(&mut self, slot: u32, mut bytes: &[u8], now: Nanos) -> Result<(), LoadError> {
         while !bytes.is_empty() {
             let connection = &mut self.connections[slot as usize];
-            let tail = if let Some(tail) = connection.tail.take() {
-                tail
-            } else {
-                let Some(oldest) = connection.pending.front() else {
-                    return Err(LoadError::Unasked { bytes: bytes.len() });
-                };
-                match self.codec.read(oldest.kind, bytes)? {
-                    Parsed::Reply { length, outcome, closes } => {
-                        if outcome == Outcome::Error && self.first_error.is_empty() {
-                            note(&mut self.first_error, bytes);
-                        }
-                        Tail { bytes: length, outcome, closes }
-                    }
-                    Parsed::More if bytes.len() < P::MAX_HEAD => {
-                        connection.head.extend_from_slice(bytes);
-                        return Ok(());
-                    }
-                    Parsed::More => return Err(Garbage::new(P::NAME, oldest.kind, bytes).into()),
-                }
+            let Some(oldest) = connection.pending.front() else {
+                return Err(LoadError::Unasked { bytes: bytes.len() });
             };
-            let here = (bytes.len() as u64).min(tail.bytes);
-            if here < tail.bytes {
-                connection.tail = Some(Tail { bytes: tail.bytes - here, ..tail });
+            let first_error = &mut self.first_error;
+            let error = |head: &[u8]| note(first_error, head);
+            let Some(reply) = connection.reader.next(&self.codec, oldest.kind, bytes, error)? else {
                 return Ok(());
-            }
-            bytes = &bytes[here as usize..];
+            };
+            bytes = &bytes[reply.taken..];
             // The kernel's stamp is that of the last bytes read.
             let wire_in = if bytes.is_empty() { self.wire_in } else { None };
-            self.reply(slot, tail.outcome, now, wire_in);
-            if tail.closes {
+            self.reply(slot, reply.outcome, now, wire_in);
+            if reply.closes {
                 return self.lose(slot, now, "the server closes the connection after this reply");
             }
         }
@@ -150,9 +127,12 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
     }
 }
 
-/// Keeps the first line of an error.
+/// Keeps the first line of the first error.
 #[cold]
 fn note(first_error: &mut String, bytes: &[u8]) {
+    if !first_error.is_empty() {
+        return;
+    }
     let line = bytes.split(|&b| b == b'\r' || b == b'\n').next().unwrap_or(bytes);
     first_error.push_str(&String::from_utf8_lossy(&line[..line.len().min(120)]));
 }

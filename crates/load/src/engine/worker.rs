@@ -105,7 +105,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         let fair = max_outstanding.div_ceil(slots) * 4;
         let requests = if closed { 1 } else { fair.max(64) as usize };
         let out = (OUT_BYTES / slots as usize).min(1 << 20).max(2 * largest_request);
-        let connections = (0..slots).map(|_| Connection::new(requests, out, P::MAX_HEAD)).collect();
+        let connections = (0..slots).map(|_| Connection::new::<P>(requests, out)).collect();
         Self {
             index: parts.index,
             codec: parts.codec,
@@ -130,7 +130,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             alone_since: None,
             refused: false,
             last_failure: String::with_capacity(256),
-            scratch: touched(READ_BYTES + P::MAX_HEAD),
+            scratch: touched(READ_BYTES),
             ready: Vec::with_capacity(READY),
             largest_request,
             timeline: Timeline {

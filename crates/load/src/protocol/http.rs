@@ -3,7 +3,8 @@
 use hindmost_plan::{Plan, Workload};
 use httparse::Status;
 
-use super::{line_end, number, Garbage, Outcome, Parsed, Protocol};
+use super::chunks::Chunks;
+use super::{number, Garbage, Outcome, Parsed, Protocol, Rest};
 use crate::workload::{Kind, Request};
 
 /// More header fields than any server sends that one would measure.
@@ -16,7 +17,7 @@ pub struct Http {
 
 impl Protocol for Http {
     const NAME: &'static str = "http";
-    /// The header section; a chunked body has to fit as well, since its length stands at its end.
+    /// The header section, with those of the interim replies before it.
     const MAX_HEAD: usize = 64 * 1024;
 
     fn new(plan: &Plan) -> Self {
@@ -42,9 +43,9 @@ impl Protocol for Http {
         loop {
             match reply(&bytes[at..]).map_err(|NotHttp| Garbage::new(Self::NAME, kind, &bytes[at..]))? {
                 // An interim reply (RFC 9110, 15.2): the one that counts follows it.
-                (100..=199, Parsed::Reply { length, .. }) => at += length as usize,
-                (_, Parsed::Reply { length, outcome, closes }) => {
-                    return Ok(Parsed::Reply { length: length.saturating_add(at as u64), outcome, closes });
+                (100..=199, Parsed::Reply { head, .. }) => at += head,
+                (_, Parsed::Reply { head, rest, outcome, closes }) => {
+                    return Ok(Parsed::Reply { head: at + head, rest, outcome, closes });
                 }
                 (_, Parsed::More) => return Ok(Parsed::More),
             }
@@ -63,81 +64,56 @@ fn reply(bytes: &[u8]) -> Result<(u16, Parsed), NotHttp> {
         return Ok((0, Parsed::More));
     };
     let code = response.code.unwrap_or(0);
-    let mut body = Body::UntilClose;
-    let mut closes = response.version == Some(0);
+    let (mut length, mut coding) = (None, None);
+    let (mut close, mut keep) = (false, response.version != Some(0));
     for header in response.headers.iter() {
-        if header.name.eq_ignore_ascii_case("content-length") && body != Body::Chunked {
-            body = Body::Length(number(header.value.trim_ascii()).ok_or(NotHttp)?);
+        if header.name.eq_ignore_ascii_case("content-length") {
+            let told = number(header.value.trim_ascii()).ok_or(NotHttp)?;
+            if length.is_some_and(|length| length != told) {
+                return Err(NotHttp);
+            }
+            length = Some(told);
         } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
-            // It overrides a length (RFC 9112, 6.3).
-            body = Body::Chunked;
+            coding = Some(header.value);
         } else if header.name.eq_ignore_ascii_case("connection") {
-            closes = says_close(header.value);
+            close |= names(header.value, b"close");
+            keep |= names(header.value, b"keep-alive");
         }
     }
-    if matches!(code, 100..=199 | 204 | 304) {
-        body = Body::Length(0);
-    }
-    let length = match body {
-        Body::Length(length) => head as u64 + length,
-        Body::Chunked => match chunked(&bytes[head..]).map_err(|()| NotHttp)? {
-            Some(length) => (head + length) as u64,
-            None => return Ok((code, Parsed::More)),
-        },
-        // It never ends as far as we can tell: the request is lost when the server closes.
-        Body::UntilClose => u64::MAX,
+    // How the length of a body is told: RFC 9112, 6.3. One that the server ends by closing has none as
+    // far as we can tell: its request is lost.
+    let bytes = |left| Rest::Bytes { left, end: b"" };
+    let rest = match (code, coding, length) {
+        (100..=199 | 204 | 304, ..) => Rest::NOTHING,
+        (_, Some(coding), _) if is_chunked(coding) => Rest::Chunks(Chunks::new()),
+        (_, None, Some(length)) => bytes(length),
+        (_, Some(_), _) | (_, None, None) => bytes(u64::MAX),
     };
     let outcome = match code {
         200..=399 => Outcome::Hit,
         404 | 410 => Outcome::Miss,
         _ => Outcome::Error,
     };
-    Ok((code, Parsed::Reply { length, outcome, closes }))
+    Ok((code, Parsed::Reply { head, rest, outcome, closes: close || !keep }))
 }
 
-/// Whether `close` is among the options of a `Connection` header.
-fn says_close(options: &[u8]) -> bool {
-    options.split(|&b| b == b',').any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"))
+/// Whether `option` is among the options of a `Connection` header.
+fn names(options: &[u8], option: &[u8]) -> bool {
+    options.split(|&b| b == b',').any(|one| one.trim_ascii().eq_ignore_ascii_case(option))
 }
 
-/// How the length of a body is told (RFC 9112, 6.3).
-#[derive(PartialEq)]
-enum Body {
-    Length(u64),
-    Chunked,
-    UntilClose,
-}
-
-/// The length of a chunked body (RFC 9112, 7.1), trailers included; `None` while it is not whole.
-fn chunked(bytes: &[u8]) -> Result<Option<usize>, ()> {
-    let mut at = 0;
-    loop {
-        let Status::Complete((head, size)) = httparse::parse_chunk_size(&bytes[at..]).map_err(drop)? else {
-            return Ok(None);
-        };
-        at += head;
-        if size == 0 {
-            break;
-        }
-        let next =
-            u64::try_from(at).map_err(drop)?.checked_add(size).and_then(|n| n.checked_add(2)).ok_or(())?;
-        if next > bytes.len() as u64 {
-            return Ok(None);
-        }
-        at = next as usize;
-    }
-    while let Some(line) = line_end(&bytes[at..]) {
-        at += line;
-        if line <= 2 {
-            return Ok(Some(at));
-        }
-    }
-    Ok(None)
+/// Whether the last of the codings of a `Transfer-Encoding` header is chunked: it ends the body then.
+fn is_chunked(codings: &[u8]) -> bool {
+    codings
+        .rsplit(|&b| b == b',')
+        .next()
+        .is_some_and(|last| last.trim_ascii().eq_ignore_ascii_case(b"chunked"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{check_prefixes, plan};
+    use super::super::tests::{check_reply, plan};
+    use super::super::{Reader, Reply};
     use super::*;
 
     #[test]
@@ -167,7 +143,7 @@ mod tests {
                 Outcome::Hit,
             ),
         ] {
-            check_prefixes(&codec, Kind::GET, reply, outcome);
+            check_reply(&codec, Kind::GET, reply, outcome);
         }
     }
 
@@ -179,6 +155,8 @@ mod tests {
             ("HTTP/1.1 200 OK\r\nConnection: upgrade, Close\r\n", true),
             ("HTTP/1.0 200 OK\r\n", true),
             ("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n", false),
+            ("HTTP/1.0 200 OK\r\nConnection: upgrade\r\n", true),
+            ("HTTP/1.1 200 OK\r\nConnection: close\r\nConnection: upgrade\r\n", true),
             ("HTTP/1.1 200 OK\r\n", false),
         ] {
             let reply = format!("{head}Content-Length: 0\r\n\r\n");
@@ -190,11 +168,37 @@ mod tests {
     }
 
     #[test]
+    fn a_chunked_body_of_megabytes_arrives_in_small_reads() {
+        let codec = Http::new(&plan("http"));
+        let mut reader = Reader::new::<Http>();
+        let mut next = |bytes: &[u8]| {
+            let reply = reader.next(&codec, Kind::GET, bytes, |_| ()).unwrap();
+            assert_eq!(reader.held(), 0, "nothing of a body is kept");
+            reply
+        };
+        assert_eq!(next(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), None);
+        for _ in 0..300 {
+            for piece in [&b"2800\r"[..], b"\n", &[b'x'; 10_000], &[b'\n'; 240], b"\r\n"] {
+                assert_eq!(next(piece), None);
+            }
+        }
+        assert_eq!(next(b"0\r\nExpires: 0\r\n"), None);
+        let last = Reply { taken: 2, outcome: Outcome::Hit, closes: false };
+        assert_eq!(next(b"\r\nHTTP/1.1 200 OK\r\n"), Some(last));
+    }
+
+    #[test]
     fn a_body_without_length_never_ends_and_nonsense_is_refused() {
         let codec = Http::new(&plan("http"));
-        let endless = codec.read(Kind::GET, b"HTTP/1.1 200 OK\r\n\r\nabc");
-        assert!(matches!(endless, Ok(Parsed::Reply { length: u64::MAX, .. })));
-        for bytes in [&b"VALUE k 0 1\r\n"[..], b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"] {
+        for head in ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"] {
+            let reply = codec.read(Kind::GET, head.as_bytes());
+            assert!(matches!(reply, Ok(Parsed::Reply { rest: Rest::Bytes { left: u64::MAX, .. }, .. })));
+        }
+        for bytes in [
+            &b"VALUE k 0 1\r\n"[..],
+            b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        ] {
             assert!(codec.read(Kind::GET, bytes).is_err());
         }
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use hindmost_plan::Plan;
 
 use super::items::Items;
-use super::{line_end, number, Garbage, Outcome, Parsed, Protocol};
+use super::{line_end, number, Garbage, Outcome, Parsed, Protocol, Rest};
 use crate::workload::{Kind, Request};
 
 /// What follows a value: the end of its line, and the end of the list of values.
@@ -49,22 +49,19 @@ impl Protocol for Memcached {
         if kind == Kind::GET {
             if let Some(header) = line.strip_prefix(b"VALUE ") {
                 let size = header.split(|&b| b == b' ').nth(2).and_then(number).ok_or_else(garbage)?;
-                let length = end as u64 + size + TAIL.len() as u64;
-                if bytes.len() as u64 >= length && !bytes[..length as usize].ends_with(TAIL) {
-                    return Err(Garbage::new(Self::NAME, kind, &bytes[end + size as usize..]));
-                }
-                return Ok(Parsed::Reply { length, outcome: Outcome::Hit, closes: false });
+                let rest = Rest::Bytes { left: size + TAIL.len() as u64, end: TAIL };
+                return Ok(Parsed::Reply { head: end, rest, outcome: Outcome::Hit, closes: false });
             }
             if line == b"END" {
-                return Ok(Parsed::reply(end, Outcome::Miss));
+                return Ok(Parsed::line(end, Outcome::Miss));
             }
         } else if line == b"STORED" {
-            return Ok(Parsed::reply(end, Outcome::Hit));
+            return Ok(Parsed::line(end, Outcome::Hit));
         } else if line == b"NOT_STORED" {
-            return Ok(Parsed::reply(end, Outcome::Miss));
+            return Ok(Parsed::line(end, Outcome::Miss));
         }
         if line == b"ERROR" || line.starts_with(b"CLIENT_ERROR") || line.starts_with(b"SERVER_ERROR") {
-            return Ok(Parsed::reply(end, Outcome::Error));
+            return Ok(Parsed::line(end, Outcome::Error));
         }
         Err(garbage())
     }
@@ -73,7 +70,8 @@ impl Protocol for Memcached {
 #[cfg(test)]
 mod tests {
     use super::super::items::filler;
-    use super::super::tests::{check_prefixes, plan};
+    use super::super::tests::{check_reply, plan};
+    use super::super::Reader;
     use super::*;
 
     #[test]
@@ -100,7 +98,7 @@ mod tests {
             (Kind::SET, b"SERVER_ERROR out of memory storing object\r\n", Outcome::Error),
             (Kind::GET, b"ERROR\r\n", Outcome::Error),
         ] {
-            check_prefixes(&codec, kind, reply, outcome);
+            check_reply(&codec, kind, reply, outcome);
         }
     }
 
@@ -112,6 +110,8 @@ mod tests {
         {
             assert!(codec.read(Kind::GET, bytes).is_err(), "{bytes:?}");
         }
-        assert!(codec.read(Kind::GET, b"VALUE k 0 1\r\nabcdefgh\r\n").is_err());
+        let no_end =
+            Reader::new::<Memcached>().next(&codec, Kind::GET, b"VALUE k 0 1\r\nabcdefgh\r\n", |_| ());
+        assert_eq!(no_end.unwrap_err().start, "bcdefgh\r\n");
     }
 }

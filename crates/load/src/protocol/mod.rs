@@ -5,17 +5,22 @@
 //! requests, as in every protocol here, so the kind of the oldest outstanding request says what to
 //! expect.
 
+mod chunks;
 mod http;
 mod items;
 mod memcached;
+mod reader;
 mod redis;
+mod rest;
 
 use hindmost_plan::Plan;
 use thiserror::Error;
 
 pub use http::Http;
 pub use memcached::Memcached;
+pub use reader::{Reader, Reply};
 pub use redis::Redis;
+pub use rest::{Misplaced, Passed, Rest};
 
 use crate::workload::{Kind, Request};
 
@@ -23,8 +28,7 @@ use crate::workload::{Kind, Request};
 pub trait Protocol: Send {
     /// As users know it.
     const NAME: &'static str;
-    /// The longest piece of a reply that may have to wait for more bytes before it can be told what
-    /// it is. More than that is garbage.
+    /// The longest start of a reply that may be needed to tell what it is. More than that is garbage.
     const MAX_HEAD: usize;
 
     /// A codec for the plan's workload. Everything that requests need is prepared here.
@@ -33,7 +37,9 @@ pub trait Protocol: Send {
     /// Appends a whole request to `out`.
     fn write(&self, request: Request, out: &mut Vec<u8>);
 
-    /// Looks at the start of a reply to a request of `kind`.
+    /// Looks at the start of a reply to a request of `kind`. [`Reader`] shows it at most
+    /// [`Protocol::MAX_HEAD`] bytes, and once it has told what they are, it must tell the same of
+    /// any more.
     ///
     /// # Errors
     /// [`Garbage`] when the bytes cannot be a reply.
@@ -45,10 +51,12 @@ pub trait Protocol: Send {
 pub enum Parsed {
     /// Not yet enough to tell.
     More,
-    /// A reply of `length` bytes, of which some may still be on their way.
+    /// A reply, of which some may still be on its way.
     Reply {
-        /// The reply's whole length.
-        length: u64,
+        /// How many bytes told this; more than none.
+        head: usize,
+        /// What follows them and belongs to the reply.
+        rest: Rest,
         /// What it says.
         outcome: Outcome,
         /// The server closes the connection after this reply.
@@ -57,8 +65,8 @@ pub enum Parsed {
 }
 
 impl Parsed {
-    fn reply(length: usize, outcome: Outcome) -> Self {
-        Self::Reply { length: length as u64, outcome, closes: false }
+    fn line(head: usize, outcome: Outcome) -> Self {
+        Self::Reply { head, rest: Rest::NOTHING, outcome, closes: false }
     }
 }
 
@@ -135,39 +143,84 @@ mod tests {
         Plan::from_json(&text.to_string()).unwrap()
     }
 
-    /// Any bytes give an answer, and a reply never claims to be shorter than what was looked at to
-    /// find its length, nor empty.
-    fn never_panics<P: Protocol>(codec: &P, bytes: &[u8]) {
-        for kind in [Kind::GET, Kind::SET] {
-            if let Ok(Parsed::Reply { length, .. }) = codec.read(kind, bytes) {
-                assert!(length > 0);
+    /// The replies to requests of `kind` at the start of the stream that `pieces` make, each with its
+    /// length; then why there are no more.
+    fn replies<P: Protocol>(codec: &P, kind: Kind, pieces: &[&[u8]]) -> (Vec<Reply>, Result<(), Garbage>) {
+        let (mut reader, mut replies, mut length) = (Reader::new::<P>(), Vec::new(), 0);
+        for piece in pieces {
+            let mut rest = *piece;
+            while !rest.is_empty() {
+                match reader.next(codec, kind, rest, |_| ()) {
+                    Ok(Some(reply)) => {
+                        rest = &rest[reply.taken..];
+                        replies.push(Reply { taken: length + reply.taken, ..reply });
+                        length = 0;
+                    }
+                    Ok(None) => {
+                        length += rest.len();
+                        break;
+                    }
+                    Err(garbage) => return (replies, Err(garbage)),
+                }
+                assert!(reader.held() < P::MAX_HEAD);
             }
+        }
+        (replies, Ok(()))
+    }
+
+    /// Whole or cut, a stream holds the same replies.
+    fn check_cuts<P: Protocol>(codec: &P, bytes: &[u8], cuts: &[usize]) {
+        let mut pieces = Vec::new();
+        let mut rest = bytes;
+        for &cut in cuts {
+            let (piece, after) = rest.split_at(cut.min(rest.len()));
+            pieces.push(piece);
+            rest = after;
+        }
+        pieces.push(rest);
+        for kind in [Kind::GET, Kind::SET] {
+            let (whole, end) = replies(codec, kind, &[bytes]);
+            assert!(whole.iter().all(|reply| reply.taken > 0));
+            let (cut, cut_end) = replies(codec, kind, &pieces);
+            assert_eq!((whole, end.is_ok()), (cut, cut_end.is_ok()));
         }
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_survived(
-            start in prop::sample::select(vec!["", "VALUE k 0 ", "$", "HTTP/1.1 200 OK\r\n", "-", "END"]),
+        fn any_bytes_are_survived_however_they_are_cut(
+            start in prop::sample::select(vec![
+                "", "VALUE k 0 ", "VALUE k 0 3\r\nabc\r\nEND\r\n", "$", "$2\r\nab\r\n", "HTTP/1.1 200 OK\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc", "-", "END",
+            ]),
             bytes in prop::collection::vec(any::<u8>(), 0..300),
+            cuts in prop::collection::vec(0..40_usize, 0..20),
         ) {
             let bytes = [start.as_bytes(), &bytes[..]].concat();
-            never_panics(&Memcached::new(&plan("memcached")), &bytes);
-            never_panics(&Redis::new(&plan("redis")), &bytes);
-            never_panics(&Http::new(&plan("http")), &bytes);
+            check_cuts(&Memcached::new(&plan("memcached")), &bytes, &cuts);
+            check_cuts(&Redis::new(&plan("redis")), &bytes, &cuts);
+            check_cuts(&Http::new(&plan("http")), &bytes, &cuts);
         }
     }
 
-    /// Every prefix of a good reply asks for more or already knows the same answer.
-    pub(super) fn check_prefixes<P: Protocol>(codec: &P, kind: Kind, reply: &[u8], outcome: Outcome) {
-        let whole = codec.read(kind, reply).unwrap();
-        assert!(
-            matches!(whole, Parsed::Reply { length, outcome: o, .. } if length == reply.len() as u64 && o == outcome),
-            "{whole:?}"
-        );
-        for n in 0..reply.len() {
-            let part = codec.read(kind, &reply[..n]).unwrap();
-            assert!(part == Parsed::More || part == whole, "{n} bytes: {part:?}");
+    /// A good reply is told whole, in two pieces cut anywhere, and byte by byte.
+    pub(super) fn check_reply<P: Protocol>(codec: &P, kind: Kind, reply: &[u8], outcome: Outcome) {
+        let bytes: Vec<&[u8]> = reply.chunks(1).collect();
+        let halves = (0..=reply.len()).map(|n| vec![&reply[..n], &reply[n..]]);
+        for pieces in halves.chain([vec![reply], bytes]) {
+            let (found, end) = replies(codec, kind, &pieces);
+            let [Reply { taken, outcome: told, .. }] = found[..] else { panic!("{found:?}") };
+            assert_eq!((taken, told), (reply.len(), outcome));
+            assert_eq!(end, Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_head_without_end_is_garbage_however_it_arrives() {
+        let codec = Memcached::new(&plan("memcached"));
+        for piece in [1, 1000, 5000] {
+            let (found, end) = replies(&codec, Kind::GET, &vec![&vec![b'x'; piece][..]; 5000 / piece]);
+            assert!(found.is_empty() && end.is_err(), "{piece}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use hindmost_plan::Plan;
 
 use super::items::Items;
-use super::{line_end, number, Garbage, Outcome, Parsed, Protocol};
+use super::{line_end, number, Garbage, Outcome, Parsed, Protocol, Rest};
 use crate::workload::{Kind, Request};
 
 /// The codec.
@@ -45,12 +45,13 @@ impl Protocol for Redis {
         let garbage = || Garbage::new(Self::NAME, kind, bytes);
         let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;
         match (line.first(), kind) {
-            (Some(b'-'), _) => Ok(Parsed::reply(end, Outcome::Error)),
-            (Some(b'+'), Kind::SET) => Ok(Parsed::reply(end, Outcome::Hit)),
-            (Some(b'$'), _) if line == b"$-1" => Ok(Parsed::reply(end, Outcome::Miss)),
+            (Some(b'-'), _) => Ok(Parsed::line(end, Outcome::Error)),
+            (Some(b'+'), Kind::SET) => Ok(Parsed::line(end, Outcome::Hit)),
+            (Some(b'$'), _) if line == b"$-1" => Ok(Parsed::line(end, Outcome::Miss)),
             (Some(b'$'), Kind::GET) => {
                 let size = number(&line[1..]).ok_or_else(garbage)?;
-                Ok(Parsed::Reply { length: end as u64 + size + 2, outcome: Outcome::Hit, closes: false })
+                let rest = Rest::Bytes { left: size + 2, end: b"\r\n" };
+                Ok(Parsed::Reply { head: end, rest, outcome: Outcome::Hit, closes: false })
             }
             _ => Err(garbage()),
         }
@@ -60,7 +61,8 @@ impl Protocol for Redis {
 #[cfg(test)]
 mod tests {
     use super::super::items::filler;
-    use super::super::tests::{check_prefixes, plan};
+    use super::super::tests::{check_reply, plan};
+    use super::super::Reader;
     use super::*;
 
     #[test]
@@ -83,10 +85,12 @@ mod tests {
             (Kind::SET, b"+OK\r\n", Outcome::Hit),
             (Kind::SET, b"-OOM command not allowed\r\n", Outcome::Error),
         ] {
-            check_prefixes(&codec, kind, reply, outcome);
+            check_reply(&codec, kind, reply, outcome);
         }
         for bytes in [&b"ERROR\r\n"[..], b":1\r\n", b"$x\r\n", b"+OK\r\n"] {
             assert!(codec.read(Kind::GET, bytes).is_err(), "{bytes:?}");
         }
+        let too_long = Reader::new::<Redis>().next(&codec, Kind::GET, b"$1\r\nab\r\n", |_| ());
+        assert_eq!(too_long.unwrap_err().start, "b\r\n");
     }
 }

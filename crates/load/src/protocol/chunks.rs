@@ -1,0 +1,177 @@
+//! HTTP's chunked coding (RFC 9112, 7.1), followed byte by byte in a few words of memory.
+//!
+//! ```text
+//! chunk   = size [ ";" extension ] CR LF  data  CR LF
+//! body    = *chunk  1*"0" [ ";" extension ] CR LF  *( trailer CR LF )  CR LF
+//! ```
+
+use super::rest::{Misplaced, Passed};
+
+/// The longest size line with its extensions, and the longest trailer section. Both mean nothing to
+/// us, but a server that sends only these never sends a reply.
+const MAX_LINES: u32 = 64 * 1024;
+
+/// Where in a chunked body the stream stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunks {
+    place: Place,
+    /// Bytes passed since the last chunk's data.
+    lines: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Among the digits of a size; so many seen.
+    Size { size: u64, digits: u8 },
+    /// Between the size and the end of its line.
+    Extension { size: u64, named: bool },
+    /// The line feed after a size is next.
+    SizeFeed { size: u64 },
+    /// Among the data.
+    Data { left: u64 },
+    /// The carriage return after the data is next.
+    DataReturn,
+    /// The line feed after the data is next.
+    DataFeed,
+    /// At the start of a trailer line.
+    Trailers,
+    /// As before, and a carriage return has been seen.
+    TrailersReturn,
+    /// Inside a trailer.
+    Trailer,
+    /// After the last byte.
+    End,
+}
+
+const START: Place = Place::Size { size: 0, digits: 0 };
+
+impl Chunks {
+    /// At the start of a body.
+    pub const fn new() -> Self {
+        Self { place: START, lines: 0 }
+    }
+
+    /// As [`super::Rest::pass`].
+    pub fn pass(&mut self, piece: &[u8]) -> Result<Passed, Misplaced> {
+        let mut at = 0;
+        while at < piece.len() {
+            if let Place::Data { left } = self.place {
+                let here = left.min((piece.len() - at) as u64);
+                at += here as usize;
+                self.place = if here < left { Place::Data { left: left - here } } else { Place::DataReturn };
+                self.lines = 0;
+                continue;
+            }
+            self.lines += 1;
+            if self.lines > MAX_LINES {
+                return Err(Misplaced { at });
+            }
+            self.place = self.place.after(piece[at]).ok_or(Misplaced { at })?;
+            at += 1;
+            if self.place == Place::End {
+                return Ok(Passed { bytes: at, whole: true });
+            }
+        }
+        Ok(Passed { bytes: at, whole: false })
+    }
+}
+
+impl Place {
+    /// The place after `byte`, which is not data; `None` where it does not belong.
+    fn after(self, byte: u8) -> Option<Self> {
+        Some(match (self, byte) {
+            (Self::Size { size, digits }, digit) if digit.is_ascii_hexdigit() => {
+                // Sixteen digits fill 64 bits, leading zeroes or not.
+                let digits = Some(digits + 1).filter(|&digits| digits <= 16)?;
+                Self::Size { size: size << 4 | u64::from((digit as char).to_digit(16)?), digits }
+            }
+            (Self::Size { digits: 0, .. }, _) => return None,
+            (Self::Size { size, .. } | Self::Extension { size, .. }, b'\r') => Self::SizeFeed { size },
+            (Self::Size { size, .. } | Self::Extension { size, .. }, b';') => {
+                Self::Extension { size, named: true }
+            }
+            // White space without an extension is wrong, and common (RFC 9112, 7.1.1: "bad").
+            (Self::Size { size, .. }, b' ' | b'\t') => Self::Extension { size, named: false },
+            (extension @ Self::Extension { named, .. }, byte) => {
+                ((named && byte != b'\n') || matches!(byte, b' ' | b'\t')).then_some(extension)?
+            }
+            (Self::SizeFeed { size: 0 } | Self::Trailer, b'\n') => Self::Trailers,
+            (Self::SizeFeed { size }, b'\n') => Self::Data { left: size },
+            (Self::DataReturn, b'\r') => Self::DataFeed,
+            (Self::DataFeed, b'\n') => START,
+            (Self::Trailers | Self::TrailersReturn, b'\n') => Self::End,
+            (Self::Trailers, b'\r') => Self::TrailersReturn,
+            (Self::Trailers | Self::TrailersReturn | Self::Trailer, _) => Self::Trailer,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The length of the body at the start of `bytes`, however it is cut in two.
+    fn length(bytes: &[u8]) -> Result<Option<usize>, Misplaced> {
+        let whole = Chunks::new().pass(bytes);
+        for cut in 0..=bytes.len() {
+            let mut chunks = Chunks::new();
+            let second = |chunks: &mut Chunks| match chunks.pass(&bytes[cut..]) {
+                Ok(second) => Ok(Passed { bytes: cut + second.bytes, ..second }),
+                Err(Misplaced { at }) => Err(Misplaced { at: cut + at }),
+            };
+            let halves = match chunks.pass(&bytes[..cut]) {
+                Ok(Passed { whole: false, .. }) => second(&mut chunks),
+                first => first,
+            };
+            assert_eq!(halves, whole, "cut at {cut}");
+        }
+        whole.map(|passed| passed.whole.then_some(passed.bytes))
+    }
+
+    #[test]
+    fn bodies_end_where_rfc_9112_says() {
+        for body in [
+            &b"0\r\n\r\n"[..],
+            b"3\r\nabc\r\n0\r\n\r\n",
+            b"A;name=\"v\" ; x\r\n0123456789\r\n000;last\r\nX: y\r\nZ: \r\n\r\n",
+            b"1 \t\r\n\r\r\n0\r\n\n",
+            b"0\r\n\rX: y\r\n\r\n",
+        ] {
+            assert_eq!(length(body), Ok(Some(body.len())), "{body:?}");
+            assert_eq!(length(&[body, b"HTTP/1.1 200"].concat()), Ok(Some(body.len())));
+            assert_eq!(length(&body[..body.len() - 1]), Ok(None));
+        }
+    }
+
+    #[test]
+    fn what_is_no_chunk_is_refused_where_it_starts() {
+        for (body, at) in [
+            (&b"\r\n"[..], 0),
+            (b"x\r\n", 0),
+            (b"3\nabc", 1),
+            (b"3\r\nabcd\r\n", 6),
+            (b"3 4\r\n", 2),
+            (b"-1\r\n", 0),
+            (b"00000000000000001\r\n", 16),
+            (b"3;a\nb\r\n", 3),
+        ] {
+            assert_eq!(length(body), Err(Misplaced { at }), "{body:?}");
+        }
+    }
+
+    #[test]
+    fn a_chunk_may_be_larger_than_any_memory() {
+        assert_eq!(length(b"ffffffffffffffff\r\nabc"), Ok(None));
+    }
+
+    #[test]
+    fn endless_extensions_and_trailers_are_refused() {
+        for start in [&b"1;"[..], b"0\r\n"] {
+            let mut chunks = Chunks::new();
+            chunks.pass(start).unwrap();
+            let pieces = (0..200).map(|_| chunks.pass(&[b'a'; 1000])).find_map(Result::err);
+            assert!(pieces.is_some());
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A connection's bytes, cut into replies. How they were cut into packets makes no difference.
+
+use super::{Garbage, Outcome, Parsed, Protocol, Rest};
+use crate::workload::Kind;
+
+/// What is known of the reply that is arriving. Of its bytes only an unfinished head is kept, and that
+/// is never longer than [`Protocol::MAX_HEAD`].
+#[derive(Debug)]
+pub struct Reader {
+    /// The start of a reply, too short to tell. Never grows beyond its first capacity.
+    head: Vec<u8>,
+    /// The reply whose head is known, while it is not whole.
+    tail: Option<Tail>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Tail {
+    rest: Rest,
+    outcome: Outcome,
+    closes: bool,
+}
+
+/// A whole reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// How many of the bytes given belong to it.
+    pub taken: usize,
+    /// What it says.
+    pub outcome: Outcome,
+    /// The server closes the connection after it.
+    pub closes: bool,
+}
+
+impl Reader {
+    /// At the start of a stream of `P`.
+    pub fn new<P: Protocol>() -> Self {
+        Self { head: Vec::with_capacity(P::MAX_HEAD), tail: None }
+    }
+
+    /// Forgets everything but the capacity.
+    pub fn reset(&mut self) {
+        self.head.clear();
+        self.tail = None;
+    }
+
+    /// Bytes kept.
+    pub fn held(&self) -> usize {
+        self.head.len()
+    }
+
+    /// The reply to a request of `kind` that ends in `bytes`, which follow those of earlier calls.
+    /// `None`: all of them are taken and it is not whole. The head of a reply with an error is shown
+    /// to `error`.
+    ///
+    /// # Errors
+    /// [`Garbage`] when the bytes cannot be a reply; nothing that follows means anything then.
+    #[inline]
+    pub fn next<P: Protocol>(
+        &mut self,
+        codec: &P,
+        kind: Kind,
+        bytes: &[u8],
+        error: impl FnOnce(&[u8]),
+    ) -> Result<Option<Reply>, Garbage> {
+        let (mut tail, head) = match self.tail.take() {
+            Some(tail) => (tail, 0),
+            None => match self.head(codec, kind, bytes, error)? {
+                Some(known) => known,
+                None => return Ok(None),
+            },
+        };
+        let body = &bytes[head..];
+        let passed = tail.rest.pass(body).map_err(|wrong| Garbage::new(P::NAME, kind, &body[wrong.at..]))?;
+        if !passed.whole {
+            self.tail = Some(tail);
+            return Ok(None);
+        }
+        Ok(Some(Reply { taken: head + passed.bytes, outcome: tail.outcome, closes: tail.closes }))
+    }
+
+    /// The head that ends in `bytes`, and how many of them it takes.
+    #[inline]
+    fn head<P: Protocol>(
+        &mut self,
+        codec: &P,
+        kind: Kind,
+        bytes: &[u8],
+        error: impl FnOnce(&[u8]),
+    ) -> Result<Option<(Tail, usize)>, Garbage> {
+        let held = self.head.len();
+        // Never more than the limit, even if more is there: how much is there is chance.
+        let window = &bytes[..bytes.len().min(P::MAX_HEAD - held)];
+        if held > 0 {
+            self.head.extend_from_slice(window);
+        }
+        let start = if held > 0 { &self.head[..] } else { window };
+        match codec.read(kind, start)? {
+            Parsed::Reply { head, rest, outcome, closes } => {
+                if outcome == Outcome::Error {
+                    error(&start[..head]);
+                }
+                self.head.clear();
+                Ok(Some((Tail { rest, outcome, closes }, head - held)))
+            }
+            Parsed::More if start.len() >= P::MAX_HEAD => Err(Garbage::new(P::NAME, kind, start)),
+            Parsed::More => {
+                if held == 0 {
+                    self.head.extend_from_slice(window);
+                }
+                Ok(None)
+            }
+        }
+    }
+}

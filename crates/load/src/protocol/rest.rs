@@ -1,0 +1,104 @@
+//! What follows the head of a reply. It is passed over as it arrives and never kept, so that a reply
+//! may be of any length.
+
+use super::chunks::Chunks;
+
+/// The bytes that still belong to a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// So many.
+    Bytes {
+        /// How many.
+        left: u64,
+        /// What the last of them are, or the reply is garbage.
+        end: &'static [u8],
+    },
+    /// HTTP's chunked coding: their number stands among them.
+    Chunks(Chunks),
+}
+
+/// What a piece brought of a reply's rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// Bytes of the piece that belong to the reply.
+    pub bytes: usize,
+    /// The reply is whole.
+    pub whole: bool,
+}
+
+/// Bytes that cannot follow what came before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Misplaced {
+    /// Where they start in the piece.
+    pub at: usize,
+}
+
+impl Rest {
+    /// Nothing: the head is the whole reply.
+    pub const NOTHING: Self = Self::Bytes { left: 0, end: b"" };
+
+    /// Passes over what belongs to the reply at the start of `piece`: all of the piece if the reply
+    /// is not whole then.
+    #[inline]
+    pub fn pass(&mut self, piece: &[u8]) -> Result<Passed, Misplaced> {
+        match self {
+            Self::Bytes { left, end } => {
+                let bytes = (piece.len() as u64).min(*left) as usize;
+                let after = *left - bytes as u64;
+                if after < end.len() as u64 {
+                    check_end(&piece[..bytes], &end[..end.len() - after as usize])?;
+                }
+                *left = after;
+                Ok(Passed { bytes, whole: after == 0 })
+            }
+            Self::Chunks(chunks) => chunks.pass(piece),
+        }
+    }
+}
+
+/// Whether `piece` and `end` have the same last bytes, as many as both have.
+#[inline]
+fn check_end(piece: &[u8], end: &[u8]) -> Result<(), Misplaced> {
+    let both = piece.len().min(end.len());
+    let at = piece.len() - both;
+    if piece[at..] == end[end.len() - both..] {
+        return Ok(());
+    }
+    Err(Misplaced { at })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(pieces: &[&[u8]], expected: Option<usize>) {
+        let mut rest = Rest::Bytes { left: 7, end: b"\r\nE\n" };
+        let mut taken = 0;
+        for piece in pieces {
+            match rest.pass(piece) {
+                Ok(Passed { bytes, whole: true }) => return assert_eq!(Some(taken + bytes), expected),
+                Ok(Passed { bytes, whole: false }) => taken += bytes,
+                Err(_) => return assert_eq!(None, expected, "{pieces:?}"),
+            }
+        }
+        panic!("{pieces:?}: not whole");
+    }
+
+    #[test]
+    fn the_end_is_looked_at_however_it_is_cut() {
+        check(&[b"abc\r\nE\n"], Some(7));
+        check(&[b"abc\r\nE\nmore"], Some(7));
+        check(&[b"abc\r\nF\n"], None);
+        check(&[b"abc\r", b"\nF\n"], None);
+        check(&[b"abcx", b"\nE\n"], None);
+        check(&[b"a", b"b", b"c", b"\r", b"\n", b"", b"E", b"\n"], Some(7));
+        check(&[b"abc\r\nE", b"x"], None);
+    }
+
+    #[test]
+    fn nothing_is_whole_at_once() {
+        let mut rest = Rest::NOTHING;
+        assert_eq!(rest.pass(b"next"), Ok(Passed { bytes: 0, whole: true }));
+        assert_eq!(rest.pass(b""), Ok(Passed { bytes: 0, whole: true }));
+    }
+}
