@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::io::{self, Write};
+use std::os::fd::RawFd;
 
 use hindmost_clock::Nanos;
 use hindmost_load::engine::{Command, Event, Link};
@@ -29,6 +30,10 @@ impl Link for Pipe {
         let Some(end) = self.heard.iter().position(|&b| b == b'\n') else { return Ok(None) };
         let line: Vec<u8> = self.heard.drain(..=end).collect();
         Ok(serde_json::from_slice(&line).ok())
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(libc::STDIN_FILENO)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The system calls that have no file in `/proc`: the only `unsafe` of this crate.
 
+use std::os::fd::RawFd;
+
 use hindmost_clock::Nanos;
 
 /// How often the calling thread was switched off its CPU.
@@ -63,4 +65,12 @@ pub(crate) fn ticks_per_second() -> u64 {
     // SAFETY: sysconf takes and returns integers.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     u64::try_from(ticks).ok().filter(|&ticks| ticks > 0).unwrap_or(100)
+}
+
+/// Reads a socket's option (getsockopt(2)) and tells how many bytes of it there are; `None` where it has none.
+pub(crate) fn socket_option(fd: RawFd, level: i32, name: i32, into: &mut [u8]) -> Option<usize> {
+    let mut length = into.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, which is the room that `into` has.
+    let result = unsafe { libc::getsockopt(fd, level, name, into.as_mut_ptr().cast(), &raw mut length) };
+    (result == 0).then_some((length as usize).min(into.len()))
 }

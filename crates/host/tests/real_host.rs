@@ -1,9 +1,13 @@
 //! The readers against the real `/proc` and `/sys` of the machine that runs the tests, whatever it is:
 //! these must hold in a container, in a virtual machine and on bare metal.
 
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::time::Duration;
 
-use hindmost_host::counters::{CpuTimes, ProcessCpu, TcpCounters, ThreadCounters};
+use hindmost_host::counters::{
+    CpuTimes, Interrupts, Neighbours, ProcessCpu, ServerQueues, TcpCounters, ThreadCounters,
+};
 use hindmost_host::noise::Noise;
 use hindmost_host::{doctor, HostFacts, Topology, Tree};
 
@@ -87,4 +91,47 @@ fn a_diagnosis_of_this_host_is_json() {
     let json = serde_json::to_value(&diagnosis).unwrap();
     assert!(json["findings"].as_array().unwrap().len() >= 10);
     assert_eq!(json["noise"]["floors"][0]["cpu"], diagnosis.facts.cpus_allowed[0]);
+}
+
+#[test]
+fn a_process_that_spins_beside_us_is_named_with_its_time() {
+    let cpus = HostFacts::read(&host()).cpus_allowed;
+    let before = Neighbours::read(&host(), std::process::id());
+    let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    // Until it has had a turn that the scheduler has booked, however busy this host is.
+    let neighbourhood = loop {
+        std::thread::sleep(Duration::from_millis(20));
+        let seen = Neighbours::read(&host(), std::process::id()).since(&host(), &before, &cpus);
+        if seen.named.iter().any(|one| one.pid == busy.id() && one.turns > 0) {
+            break seen;
+        }
+    };
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+    assert!(neighbourhood.named.iter().all(|one| one.pid != std::process::id()), "we are not our neighbour");
+    assert!(neighbourhood.forks.is_some_and(|forks| forks >= 1));
+    let named = neighbourhood.named.iter().find(|one| one.pid == busy.id()).unwrap();
+    assert!(named.bound, "all CPUs were asked about: {named:?}");
+}
+
+#[test]
+fn interrupts_of_all_cpus_grow() {
+    let cpus = HostFacts::read(&host()).cpus_allowed;
+    let before = Interrupts::read(&host());
+    std::thread::sleep(Duration::from_millis(50));
+    let span = Interrupts::read(&host()).since(&before, &cpus);
+    let told: u64 = span.hard.iter().map(|one| one.count).sum();
+    assert!(told <= span.hard_total);
+    assert!(span.hard.windows(2).all(|pair| pair[0].count >= pair[1].count));
+}
+
+#[test]
+fn connections_that_wait_to_be_accepted_are_counted_at_their_port() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let read = || ServerQueues::read(&host(), address.port(), Some(std::process::id())).unwrap();
+    assert_eq!(read(), ServerQueues::default());
+    let waiting = [TcpStream::connect(address).unwrap(), TcpStream::connect(address).unwrap()];
+    assert_eq!((read().accept, read().connections), (2, 2));
+    drop(waiting);
 }

@@ -87,6 +87,33 @@ class SpanCounts(TypedDict):
     squares: Count
 
 
+class Fill(TypedDict):
+    """Memory that one buffer of a socket uses, and its limit."""
+
+    bytes: Count
+    limit_bytes: Count
+
+
+class Sockets(TypedDict):
+    """What became of a worker's sockets; the kernel was asked about ``looked_at`` of them, before and after.
+
+    ``busy_us`` is time with something to send, summed over connections; of it ``peer_full_us`` was held up
+    by the server's full receive buffer, ``send_full_us`` by our own send buffer. ``blocked_writes`` were not
+    taken whole by the kernel; ``largest_read_bytes`` is the most that had piled up when a read came.
+    """
+
+    looked_at: Count
+    retransmits: Count
+    out_of_order: Count
+    busy_us: Count
+    peer_full_us: Count
+    send_full_us: Count
+    receive: Fill
+    send: Fill
+    blocked_writes: Count
+    largest_read_bytes: Count
+
+
 class Worker(TypedDict):
     """How one worker fared."""
 
@@ -96,6 +123,66 @@ class Worker(TypedDict):
     run_delay_share: float | None
     dispersion: list[SpanCounts]
     span: Span
+    sockets: NotRequired[Sockets]
+
+
+class Hits(TypedDict):
+    """How often one source of interrupts hit."""
+
+    source: str
+    count: Count
+
+
+class Interrupts(TypedDict):
+    """What hit the client's processors: hardware interrupts and deferred work, the most frequent first."""
+
+    hard: list[Hits]
+    hard_total: Count
+    soft: list[Hits]
+
+
+class RunQueue(TypedDict):
+    """What the scheduler of one processor did: time given, time waited for, turns, everybody's."""
+
+    cpu: Count
+    on_cpu_ns: Count
+    run_delay_ns: Count
+    turns: Count
+
+
+class Neighbour(TypedDict):
+    """A thread that ran meanwhile, and on the client's processors last, then or now.
+
+    ``bound``: it may run nowhere else, so all of its time and turns were there.
+    """
+
+    pid: Count
+    tid: Count
+    process: str
+    name: str
+    on_cpu_ns: Count
+    turns: Count
+    bound: bool
+
+
+class Neighbourhood(TypedDict):
+    """Who ran beside the client: the greediest, how many ``more``, and how many threads began meanwhile."""
+
+    named: list[Neighbour]
+    more: Count
+    forks: Count | None
+
+
+class ClientHost(TypedDict):
+    """What happened on an instance's processors from just before its measurement to just after."""
+
+    wall_ns: Count
+    cpus: list[Count]
+    interrupts: Interrupts
+    run_queues: list[RunQueue]
+    throttled_periods: Count | None
+    neighbours: Neighbourhood
+    coordinator: Span
 
 
 class Window(TypedDict):
@@ -129,6 +216,8 @@ class Instance(TypedDict):
     threads: list[Worker]
     steal_share: Share | None
     tcp: dict[str, Count] | None
+    tcp_before: NotRequired[dict[str, Count] | None]
+    host: NotRequired[ClientHost]
     raw_gaps_ns: NotRequired[list[Count]]
     series: NotRequired[list[list[Window]]]
 

@@ -5,14 +5,26 @@
 //! between. None is cheap enough for the hot path (one to three small files each).
 
 mod cpu;
+mod interrupts;
+mod neighbours;
 mod process;
+mod queues;
+mod runqueue;
+mod socket;
 mod tcp;
 mod thread;
+mod throttle;
 
 pub use cpu::{CpuTime, CpuTimes};
+pub use interrupts::{Hits, InterruptSpan, Interrupts};
+pub use neighbours::{Neighbour, Neighbourhood, Neighbours};
 pub use process::ProcessCpu;
+pub use queues::ServerQueues;
+pub use runqueue::{RunQueue, RunQueues};
+pub use socket::{Fill, SocketCounters, SocketSpan};
 pub use tcp::TcpCounters;
 pub use thread::{Schedule, ThreadCounters, ThreadSpan};
+pub use throttle::Throttling;
 
 /// `part / whole`, zero where there is no whole.
 fn share(part: u64, whole: u64) -> f64 {

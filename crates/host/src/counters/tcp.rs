@@ -2,27 +2,45 @@ use serde::Serialize;
 
 use crate::Tree;
 
-/// What went wrong with TCP in this network namespace, since it was made or between two readings.
-/// Each of these costs a request 200 ms or more, which no server can make up for.
+/// What went wrong with TCP in a network namespace, since it was made or between two readings. Each of
+/// these costs a request 200 ms or more (`TCP_RTO_MIN`; 1 s for a connection attempt, RFC 6298), which no
+/// server can make up for; a window of zero costs what the slow reader takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TcpCounters {
-    /// Segments sent again (`RetransSegs`, RFC 4022).
+    /// Segments sent again (`RetransSegs`, RFC 4022), those of connection attempts among them.
     pub retransmits: u64,
+    /// Connection attempts sent again (`TCPSynRetrans`).
+    pub syn_retransmits: u64,
     /// Connections dropped because the server's accept queue was full (`ListenOverflows`).
     pub listen_overflows: u64,
     /// Connections dropped on arrival for any reason, overflows among them (`ListenDrops`).
     pub listen_drops: u64,
+    /// Times a receive buffer was so full that its owner told the sender to stop (`TCPToZeroWindowAdv`).
+    pub zero_windows: u64,
 }
 
 impl TcpCounters {
-    /// Reads `/proc/net/snmp` and `/proc/net/netstat`; `None` where the first cannot be read.
+    /// Reads the caller's namespace: `/proc/net/snmp` and `/proc/net/netstat`; `None` where the first
+    /// cannot be read.
     pub fn read(tree: &Tree) -> Option<Self> {
-        let snmp = tree.text("proc/net/snmp")?;
-        let netstat = tree.text("proc/net/netstat").unwrap_or_default();
+        Self::read_at(tree, "proc/net")
+    }
+
+    /// Reads the namespace of process `pid`.
+    pub fn read_of(tree: &Tree, pid: u32) -> Option<Self> {
+        Self::read_at(tree, &format!("proc/{pid}/net"))
+    }
+
+    fn read_at(tree: &Tree, place: &str) -> Option<Self> {
+        let snmp = tree.text(&format!("{place}/snmp"))?;
+        let netstat = tree.text(&format!("{place}/netstat")).unwrap_or_default();
+        let extra = |name| column(&netstat, "TcpExt:", name).unwrap_or(0);
         Some(Self {
             retransmits: column(&snmp, "Tcp:", "RetransSegs")?,
-            listen_overflows: column(&netstat, "TcpExt:", "ListenOverflows").unwrap_or(0),
-            listen_drops: column(&netstat, "TcpExt:", "ListenDrops").unwrap_or(0),
+            syn_retransmits: extra("TCPSynRetrans"),
+            listen_overflows: extra("ListenOverflows"),
+            listen_drops: extra("ListenDrops"),
+            zero_windows: extra("TCPToZeroWindowAdv"),
         })
     }
 
@@ -31,8 +49,10 @@ impl TcpCounters {
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             retransmits: self.retransmits.saturating_sub(earlier.retransmits),
+            syn_retransmits: self.syn_retransmits.saturating_sub(earlier.syn_retransmits),
             listen_overflows: self.listen_overflows.saturating_sub(earlier.listen_overflows),
             listen_drops: self.listen_drops.saturating_sub(earlier.listen_drops),
+            zero_windows: self.zero_windows.saturating_sub(earlier.zero_windows),
         }
     }
 }
@@ -55,15 +75,29 @@ mod tests {
             ("proc/net/snmp", "Ip: Forwarding\nIp: 1\nTcp: MaxConn RetransSegs InErrs\nTcp: -1 12 0\n"),
             (
                 "proc/net/netstat",
-                "TcpExt: ListenDrops X ListenOverflows\nTcpExt: 5 9 4\nIpExt: A\nIpExt: 1\n",
+                "TcpExt: ListenDrops X ListenOverflows TCPSynRetrans\nTcpExt: 5 9 4 3\nIpExt: A\nIpExt: 1\n",
             ),
         ]);
         let counters = TcpCounters::read(&fake.tree()).unwrap();
-        let expected = TcpCounters { retransmits: 12, listen_overflows: 4, listen_drops: 5 };
+        let zero = TcpCounters::default();
+        let expected =
+            TcpCounters { retransmits: 12, listen_overflows: 4, listen_drops: 5, syn_retransmits: 3, ..zero };
         assert_eq!(counters, expected);
-        let earlier = TcpCounters { retransmits: 10, listen_overflows: 4, listen_drops: 9 };
-        let span = TcpCounters { retransmits: 2, listen_overflows: 0, listen_drops: 0 };
+        let earlier = TcpCounters { retransmits: 10, listen_overflows: 4, listen_drops: 9, ..zero };
+        let span = TcpCounters { retransmits: 2, syn_retransmits: 3, ..zero };
         assert_eq!(counters.since(&earlier), span);
+    }
+
+    #[test]
+    fn another_process_may_live_in_another_namespace() {
+        let fake = FakeTree::new(&[
+            ("proc/net/snmp", "Tcp: RetransSegs\nTcp: 1\n"),
+            ("proc/7/net/snmp", "Tcp: RetransSegs\nTcp: 2\n"),
+            ("proc/7/net/netstat", "TcpExt: TCPToZeroWindowAdv\nTcpExt: 6\n"),
+        ]);
+        let there = TcpCounters::read_of(&fake.tree(), 7).unwrap();
+        assert_eq!((there.retransmits, there.zero_windows), (2, 6));
+        assert_eq!(TcpCounters::read_of(&fake.tree(), 8), None);
     }
 
     #[test]

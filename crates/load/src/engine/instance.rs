@@ -8,14 +8,18 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use hindmost_clock::{Clock, MonotonicClock, Nanos, Rate};
+use hindmost_host::counters::TcpCounters;
+use hindmost_host::Tree;
 use hindmost_plan::{Load, Plan, Warmup, Workload};
 
+use super::bell::{Bell, Rope};
 use super::control::{Control, Progress};
 use super::link::{Command, Event, Link};
 use super::output::Outputs;
 use super::phases::follow;
 use super::result::InstanceResult;
 use super::run::Spent;
+use super::sockets::SocketReport;
 use super::summary::summarise;
 use super::thread;
 use super::worker::{Parts, Worker};
@@ -55,6 +59,7 @@ pub(super) struct Finished {
     pub spent: Spent,
     pub first_error: String,
     pub reconnects: u64,
+    pub sockets: SocketReport,
 }
 
 pub(super) type Handle<'scope> = ScopedJoinHandle<'scope, Result<Finished, LoadError>>;
@@ -67,6 +72,9 @@ fn run_with<P: Protocol>(
 ) -> Result<InstanceResult, LoadError> {
     let control = Arc::new(Control::default());
     let (window, capacity) = windows(plan);
+    let tree = Tree::new("/");
+    let tcp_at_first = TcpCounters::read(&tree);
+    let mut bell = Bell::new().map_err(LoadError::system("socketpair failed"))?;
     let progress: Vec<Arc<Progress>> =
         plan.threads.iter().map(|_| Arc::new(Progress::new(capacity))).collect();
 
@@ -76,14 +84,17 @@ fn run_with<P: Protocol>(
         for (index, progress) in progress.iter().enumerate() {
             let (control, progress, ready) = (control.clone(), progress.clone(), ready.clone());
             let stop = control.clone();
-            let worker = start(scope, index, move || {
-                work::<P>(plan, address, index, &control, progress, window, &ready)
+            let rope = bell.rope().map_err(LoadError::system("dup failed"));
+            let worker = rope.and_then(|rope| {
+                start(scope, index, rope, move || {
+                    work::<P>(plan, address, index, &control, progress, window, &ready)
+                })
             });
             // Those that are started already would wait for ever.
             handles.push(worker.inspect_err(|_| stop.abort())?);
         }
         drop(ready);
-        let followed = follow(plan, &control, &progress, &handles, &all_ready, link);
+        let followed = follow(plan, &control, &progress, &handles, &all_ready, &mut bell, link);
         if followed.is_err() {
             control.abort();
         }
@@ -97,7 +108,9 @@ fn run_with<P: Protocol>(
 
     let timeline = control.timeline();
     let series = progress.iter().map(|p| p.series.snapshot()).collect();
-    let (result, recorder) = summarise(plan, &followed, finished, series);
+    let cpus = plan.threads.iter().filter_map(|thread| thread.cpu).collect();
+    let watched = followed.before.until_now(&tree, cpus, tcp_at_first);
+    let (result, recorder) = summarise(plan, &followed, watched, finished, series);
     outputs.write(&result, recorder, kinds(&plan.workload), timeline, followed.started)?;
     link.tell(&Event::Done)?;
     Ok(result)
@@ -120,11 +133,15 @@ fn windows(plan: &Plan) -> (Nanos, usize) {
 fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     index: usize,
+    rope: Rope,
     work: impl FnOnce() -> Result<Finished, LoadError> + Send + 'scope,
 ) -> Result<Handle<'scope>, LoadError> {
     std::thread::Builder::new()
         .name(format!("worker-{index}"))
-        .spawn_scoped(scope, work)
+        .spawn_scoped(scope, move || {
+            let _rope = rope;
+            work()
+        })
         .map_err(LoadError::system("a worker thread cannot be started"))
 }
 
@@ -178,7 +195,9 @@ fn work<P: Protocol>(
 
 impl<P: Protocol, T: crate::transport::Transport, C: Clock> Worker<P, T, C> {
     fn finish(self, spent: Spent) -> Finished {
-        Finished { recorder: self.recorder, spent, first_error: self.first_error, reconnects: self.closings }
+        let sockets = self.end_sockets();
+        let (first_error, reconnects) = (self.first_error, self.closings);
+        Finished { recorder: self.recorder, spent, first_error, reconnects, sockets }
     }
 }
 

@@ -1,5 +1,7 @@
 //! How an instance talks with whoever started it. The engine only knows the trait.
 
+use std::os::fd::RawFd;
+
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +63,11 @@ pub trait Link {
     /// # Errors
     /// [`LoadError::Aborted`] when the other side is gone: an instance never outlives its owner.
     fn hear(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError>;
+
+    /// What becomes readable when there is something to hear; `None` where one has to look.
+    fn descriptor(&self) -> Option<RawFd> {
+        None
+    }
 }
 
 /// No one else: the instance decides for itself.

@@ -1,11 +1,13 @@
 //! The one loop: when a request is due, send it; when a reply is there, stamp it.
 //!
 //! ```text
-//! instance ── coordinator (asleep but for ten looks a second): phases, steadiness, progress, files
+//! instance ── coordinator (ten looks a second, none in the measurement): phases, steadiness, files
 //!    ├── worker 0 ── pinned ── its connections, its arrivals, its records: loop { send due; take replies }
 //!    └── worker 1 ── ...      nothing shared but a few atomics, nothing locked, nothing allocated
 //! ```
 
+mod account;
+mod bell;
 mod connect;
 mod connection;
 mod control;
@@ -19,6 +21,7 @@ mod receive;
 mod result;
 mod run;
 mod send;
+mod sockets;
 mod summary;
 mod thread;
 mod worker;
@@ -26,7 +29,9 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+pub use account::HostSpan;
 pub use control::Timeline;
 pub use instance::run;
 pub use link::{Alone, Command, Event, Link};
 pub use result::{InstanceResult, ThreadReport};
+pub use sockets::SocketReport;

@@ -7,10 +7,11 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, SystemTime};
 
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
-use hindmost_host::counters::{CpuTimes, TcpCounters};
 use hindmost_host::Tree;
 use hindmost_plan::Plan;
 
+use super::account::HostReading;
+use super::bell::Bell;
 use super::control::{Control, Progress};
 use super::instance::Handle;
 use super::link::{Command, Event, Link};
@@ -21,9 +22,9 @@ use crate::LoadError;
 const LOOK: Nanos = Nanos::from_millis(100);
 /// How often progress is told before the measurement.
 const TELL: Nanos = Nanos::from_millis(1_000);
-/// The longest sleep during the measurement, so that a worker's failure is soon told. Nothing else is
-/// told then: on a small host whoever listens shares a processor with a worker, and a word costs it
-/// a tenth of a millisecond.
+/// The longest sleep during the measurement where nobody outside can wake us. Otherwise we sleep it all
+/// through, and nothing is told: on a small host whoever listens shares a processor with a worker, and a
+/// word costs it a tenth of a millisecond.
 const SILENCE: Nanos = Nanos::from_millis(1_000);
 
 /// What the coordinator learned on the way.
@@ -31,8 +32,8 @@ pub(super) struct Followed {
     pub started: SystemTime,
     pub warmup_s: f64,
     pub warmup_ended: Ended,
-    pub steal_share: Option<f64>,
-    pub tcp: Option<TcpCounters>,
+    /// The host as it was before the measurement.
+    pub before: HostReading,
 }
 
 /// Brings the workers through the phases.
@@ -42,6 +43,7 @@ pub(super) fn follow(
     progress: &[Arc<Progress>],
     handles: &[Handle],
     all_ready: &Receiver<()>,
+    bell: &mut Bell,
     link: &mut dyn Link,
 ) -> Result<Followed, LoadError> {
     await_workers(handles, all_ready, link)?;
@@ -51,21 +53,29 @@ pub(super) fn follow(
     let clock = MonotonicClock;
     let started = SystemTime::now() + Duration::from_nanos(start.saturating_sub(clock.now()).0);
 
-    let cpus: Vec<u32> = plan.threads.iter().filter_map(|t| t.cpu).collect();
-    let tree = Tree::new("/");
-    let read_host = || (CpuTimes::read(&tree).of(&cpus), TcpCounters::read(&tree));
+    let read_host = || HostReading::take(&Tree::new("/"));
     let mut warmth = Warmth::new(plan, progress);
     let mut before = None;
     let mut told = start;
     loop {
         let end = control.timeline().end;
         let silent = end != Nanos::MAX;
-        let patience = if silent { end.saturating_sub(clock.now()).min(SILENCE) } else { LOOK };
-        match link.hear(patience)? {
+        let left = end.saturating_sub(clock.now());
+        let mut rung = false;
+        let heard = match link.descriptor() {
+            Some(fd) if silent => {
+                // The last replies come after the end, and we would be in their way.
+                rung = bell.sleep(fd, left + Nanos::from_secs_f64(plan.timeout_s));
+                link.hear(Nanos::ZERO)?
+            }
+            _ => link.hear(if silent { left.min(SILENCE) } else { LOOK })?,
+        };
+        match heard {
             Some(Command::Measure { from_ns }) => {
                 let calibrate = Nanos(from_ns);
                 let measure = calibrate + Nanos::from_secs_f64(plan.phases.calibration_s);
                 control.fix(calibrate, measure, measure + Nanos::from_secs_f64(plan.phases.measure_s));
+                // Some milliseconds of the warm-up that is left, whose requests are not recorded.
                 before = Some(read_host());
             }
             Some(Command::Stop) => return Err(LoadError::Aborted),
@@ -81,15 +91,12 @@ pub(super) fn follow(
             link.tell(&how_far(elapsed, progress))?;
         }
         let timeline = control.timeline();
-        if now >= timeline.end || handles.iter().any(ScopedJoinHandle::is_finished) {
-            let (cpu_before, tcp_before) = before.unwrap_or_else(read_host);
-            let (cpu_after, tcp_after) = read_host();
+        if now >= timeline.end || rung || handles.iter().any(ScopedJoinHandle::is_finished) {
             return Ok(Followed {
                 started,
                 warmup_s: timeline.calibrate.saturating_sub(start).as_secs_f64(),
                 warmup_ended: warmth.ended.unwrap_or(Ended::Elapsed),
-                steal_share: cpu_after.since(&cpu_before).steal_share(),
-                tcp: tcp_after.zip(tcp_before).map(|(after, before)| after.since(&before)),
+                before: before.unwrap_or_else(read_host),
             });
         }
     }

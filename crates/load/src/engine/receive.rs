@@ -47,6 +47,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             Ok((0, _)) => self.lose(slot, now, "the server closed the connection")?,
             Ok((n, wire_in)) => {
                 self.wire_in = wire_in;
+                self.sockets.largest_read = self.sockets.largest_read.max(n);
                 // The scratch is lent out so that replies can be parsed while records are made.
                 let scratch = std::mem::take(&mut self.scratch);
                 let result = self.take_replies(slot, &scratch[..n], now);

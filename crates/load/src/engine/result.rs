@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use hindmost_host::counters::{TcpCounters, ThreadSpan};
 use serde::Serialize;
 
+use super::account::HostSpan;
+use super::sockets::SocketReport;
 use crate::record::{Counts, Dispersion, Window};
 use crate::stop::Ended;
 
@@ -52,8 +54,12 @@ pub struct InstanceResult {
     pub threads: Vec<ThreadReport>,
     /// Share of the time that the hypervisor took from this instance's processors.
     pub steal_share: Option<f64>,
-    /// TCP trouble of the whole host during the measurement.
+    /// TCP trouble of the whole network namespace during the measurement.
     pub tcp: Option<TcpCounters>,
+    /// The same before it, from the first connection on.
+    pub tcp_before: Option<TcpCounters>,
+    /// What else happened on this instance's processors.
+    pub host: HostSpan,
     /// A uniform sub-sample of the gaps between one worker's sends, in nanoseconds.
     pub raw_gaps_ns: Vec<u64>,
     /// Latency over time, from the start of the warm-up, by worker.
@@ -92,4 +98,6 @@ pub struct ThreadReport {
     pub dispersion: Vec<Dispersion>,
     /// The counters behind these.
     pub span: ThreadSpan,
+    /// How full its sockets were, and what their connections lost.
+    pub sockets: SocketReport,
 }

@@ -37,6 +37,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
                 // are not recorded, and that is why it is not read when the measurement starts.
                 begun = Some(ThreadCounters::read_self());
                 self.busy_ns = 0;
+                self.begin_sockets();
             }
             // In the closed loop a request that has waited for its connection is due only now.
             let due = if self.closed { self.next_due.max(now) } else { self.next_due };

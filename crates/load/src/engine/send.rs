@@ -113,6 +113,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             return Ok(());
         }
         self.connections[slot as usize].blocked = true;
+        self.sockets.blocked += 1;
         self.transport.watch_writes(slot, true).map_err(LoadError::system("epoll_ctl failed"))
     }
 

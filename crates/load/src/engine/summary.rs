@@ -6,6 +6,7 @@ use std::time::UNIX_EPOCH;
 use hindmost_histogram::{Histogram, UniformSample};
 use hindmost_plan::Plan;
 
+use super::account::Watched;
 use super::instance::{asked, Finished};
 use super::phases::Followed;
 use super::result::{Calibration, InstanceResult, ThreadReport, SCHEMA};
@@ -16,6 +17,7 @@ use crate::workload::kinds;
 pub(super) fn summarise(
     plan: &Plan,
     followed: &Followed,
+    watched: Watched,
     finished: Vec<Finished>,
     series: Vec<Vec<Window>>,
 ) -> (InstanceResult, Recorder) {
@@ -32,6 +34,7 @@ pub(super) fn summarise(
             run_delay_share: span.run_delay_share(),
             dispersion: one.recorder.gaps.dispersion().to_vec(),
             span,
+            sockets: one.sockets,
         });
         reconnects += one.reconnects;
         if first_error.is_none() && !one.first_error.is_empty() {
@@ -70,8 +73,10 @@ pub(super) fn summarise(
         first_error,
         reconnects,
         threads,
-        steal_share: followed.steal_share,
-        tcp: followed.tcp,
+        steal_share: watched.steal_share,
+        tcp: watched.tcp,
+        tcp_before: watched.tcp_before,
+        host: watched.host,
         raw_gaps_ns: std::mem::replace(&mut recorder.gaps.raw, UniformSample::new(0)).into_vec(),
         series,
     };

@@ -7,6 +7,7 @@ use hindmost_plan::{Load, Pacing, Plan};
 
 use super::connection::{Connection, State};
 use super::control::{Control, Progress, Timeline};
+use super::sockets::Sockets;
 use crate::arrivals::Arrivals;
 use crate::protocol::Protocol;
 use crate::record::{Recorder, Row, Status, WindowRecorder};
@@ -92,6 +93,7 @@ pub struct Worker<P, T, C> {
     pub(super) window: Nanos,
     pub(super) window_ends: Nanos,
     pub(super) busy_ns: u64,
+    pub(super) sockets: Sockets,
 }
 
 impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
@@ -154,6 +156,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             window: parts.window,
             window_ends: Nanos::MAX,
             busy_ns: 0,
+            sockets: Sockets::new(slots),
         }
     }
 

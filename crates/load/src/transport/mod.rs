@@ -6,6 +6,7 @@ mod stamps;
 mod tcp;
 
 use std::io;
+use std::os::fd::RawFd;
 
 use hindmost_clock::Nanos;
 
@@ -56,6 +57,11 @@ pub trait Transport {
 
     /// Asks to be told when `slot` can be written again, or not any more.
     fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()>;
+
+    /// The open socket of `slot`, where the transport has such; only to ask the kernel about it.
+    fn descriptor(&self, _slot: u32) -> Option<RawFd> {
+        None
+    }
 
     /// Closes `slot`.
     fn close(&mut self, slot: u32);

@@ -120,6 +120,10 @@ impl Transport for Tcp {
         self.poller.change(self.fd(slot)?, slot, on)
     }
 
+    fn descriptor(&self, slot: u32) -> Option<RawFd> {
+        self.fd(slot).ok()
+    }
+
     fn close(&mut self, slot: u32) {
         // Closing the descriptor takes it out of the epoll set (epoll(7), Q6).
         self.lines[slot as usize] = None;

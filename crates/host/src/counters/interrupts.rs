@@ -1,0 +1,162 @@
+use serde::Serialize;
+
+use crate::Tree;
+
+/// So many sources are told, those that came most often.
+const TOLD: usize = 12;
+
+/// How often each source of interrupts hit each CPU (`/proc/interrupts`, `/proc/softirqs`): since the host
+/// started, or between two readings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interrupts {
+    hard: Table,
+    soft: Table,
+}
+
+/// A source of interrupts and how often it hit the CPUs asked about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hits {
+    /// `NET_RX`, `Local timer interrupts`, or a device's action such as `virtio3-rx`.
+    pub source: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// What hit some CPUs between two readings, the most frequent first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct InterruptSpan {
+    /// Hardware interrupts, timer and other CPUs' calls among them.
+    pub hard: Vec<Hits>,
+    /// All of them, told or not.
+    pub hard_total: u64,
+    /// Deferred work. That of a worker's own sends on loopback is among it (`NET_RX`).
+    pub soft: Vec<Hits>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Table {
+    cpus: Vec<u32>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Row {
+    /// The first column: a number may have had another device at another time.
+    key: String,
+    source: String,
+    counts: Vec<u64>,
+}
+
+impl Table {
+    /// A head of `CPU0 CPU1 ...`, then `key: count count ... words`.
+    fn parse(text: &str) -> Self {
+        let mut lines = text.lines();
+        let head = lines.next().unwrap_or_default().split_ascii_whitespace();
+        let cpus: Vec<u32> = head.filter_map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
+        let rows = lines.filter_map(|line| {
+            let (key, rest) = line.split_once(':')?;
+            let words: Vec<&str> = rest.split_ascii_whitespace().collect();
+            let counts: Vec<u64> =
+                words.iter().take(cpus.len()).map_while(|word| word.parse().ok()).collect();
+            // `ERR` and `MIS` have one number for all CPUs: no part of any CPU's account.
+            let said = (counts.len() == cpus.len() && !counts.is_empty()).then(|| &words[counts.len()..])?;
+            Some(Row { key: key.trim().to_owned(), source: source(key.trim(), said), counts })
+        });
+        Self { rows: rows.collect(), cpus }
+    }
+
+    fn since(&self, earlier: &Self, cpus: &[u32]) -> Vec<Hits> {
+        let on = |table: &Self, row: &Row| -> u64 {
+            let here = table.cpus.iter().zip(&row.counts).filter(|(cpu, _)| cpus.contains(cpu));
+            here.map(|(_, count)| count).sum()
+        };
+        let hits = self.rows.iter().map(|row| {
+            let then = earlier.rows.iter().find(|then| (&then.key, &then.source) == (&row.key, &row.source));
+            let count = on(self, row).saturating_sub(then.map_or(0, |then| on(earlier, then)));
+            Hits { source: row.source.clone(), count }
+        });
+        let mut hits: Vec<Hits> = hits.filter(|one| one.count > 0).collect();
+        hits.sort_by_key(|one| std::cmp::Reverse(one.count));
+        hits
+    }
+}
+
+/// What a line is about. After a number stand the chip, its pin and trigger, and the device's action last;
+/// after letters stands what they mean.
+fn source(key: &str, words: &[&str]) -> String {
+    match words {
+        [] => key.to_owned(),
+        [.., last] if key.parse::<u32>().is_ok() => (*last).to_owned(),
+        _ => words.join(" "),
+    }
+}
+
+impl Interrupts {
+    /// Reads both tables; empty where they cannot be read.
+    pub fn read(tree: &Tree) -> Self {
+        let table = |path| Table::parse(&tree.text(path).unwrap_or_default());
+        // Without the white space that `text` takes off the head, the columns are the same.
+        Self { hard: table("proc/interrupts"), soft: table("proc/softirqs") }
+    }
+
+    /// What hit `cpus` after `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self, cpus: &[u32]) -> InterruptSpan {
+        let mut hard = self.hard.since(&earlier.hard, cpus);
+        let mut soft = self.soft.since(&earlier.soft, cpus);
+        let hard_total = hard.iter().map(|one| one.count).sum();
+        hard.truncate(TOLD);
+        soft.truncate(TOLD);
+        InterruptSpan { hard, hard_total, soft }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake_tree::FakeTree;
+
+    const HARD: &str = "           CPU0       CPU2       \n\
+        \x20 24:          1          5  IO-APIC   5-edge      ACPI:Ged\n\
+        \x20 41:       5448          0 PCI-MSIX-0000:00:04.0   1-edge      virtio3-rx\n\
+        LOC:    3951960    5314242   Local timer interrupts\n\
+        ERR:          0\n";
+    const LATER: &str = "           CPU0       CPU2       \n\
+        \x20 24:          1          5  IO-APIC   5-edge      ACPI:Ged\n\
+        \x20 41:       5450         40 PCI-MSIX-0000:00:04.0   1-edge      virtio3-rx\n\
+        \x20 42:          0          7 PCI-MSIX-0000:00:05.0   1-edge      new\n\
+        LOC:    3951999    5314342   Local timer interrupts\n\
+        ERR:          9\n";
+
+    fn hits(pairs: &[(&str, u64)]) -> Vec<Hits> {
+        pairs.iter().map(|&(source, count)| Hits { source: source.to_owned(), count }).collect()
+    }
+
+    #[test]
+    fn what_hit_a_cpu_is_told_by_name_and_only_of_that_cpu() {
+        let soft = (
+            "proc/softirqs",
+            "                    CPU0       CPU2\n      NET_RX:    8   9\n     SCHED:  3   4\n",
+        );
+        let fake = FakeTree::new(&[("proc/interrupts", HARD), soft]);
+        let before = Interrupts::read(&fake.tree());
+        fake.write("proc/interrupts", LATER.as_bytes());
+        fake.write("proc/softirqs", b"CPU0 CPU2\nNET_RX: 8 29\nSCHED: 5 4\n");
+        let after = Interrupts::read(&fake.tree());
+        let span = after.since(&before, &[2]);
+        assert_eq!(span.hard, hits(&[("Local timer interrupts", 100), ("virtio3-rx", 40), ("new", 7)]));
+        assert_eq!((span.hard_total, span.soft), (147, hits(&[("NET_RX", 20)])));
+        let both = after.since(&before, &[0, 2]);
+        assert_eq!(both.hard[1], Hits { source: "virtio3-rx".to_owned(), count: 42 });
+        assert_eq!(after.since(&before, &[1]), InterruptSpan::default());
+    }
+
+    #[test]
+    fn no_table_and_no_sense_are_no_hits() {
+        for text in ["", "CPU0", "CPU0\nLOC: x\n", "no head\nLOC: 5 timer\n"] {
+            let fake = FakeTree::new(&[("proc/interrupts", text)]);
+            let read = Interrupts::read(&fake.tree());
+            assert_eq!(read.since(&Interrupts::default(), &[0]), InterruptSpan::default(), "{text:?}");
+        }
+    }
+}
