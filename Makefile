@@ -28,11 +28,11 @@ demo: .stamps/engine ## Measure a real memcached in about a minute and a half; l
 	@setup/demo.sh
 
 test: .stamps/engine .stamps/dev ## All tests but the slow ring
-	@setup/system.sh want memcached redis-server nginx
+	@setup/system.sh want memcached redis-server nginx tcpdump
 	@setup/test.sh
 
 nightly: .stamps/engine .stamps/dev ## The slow ring: coverage simulations, soaks
-	@setup/system.sh want memcached redis-server nginx
+	@setup/system.sh want memcached redis-server nginx tcpdump
 	@$(RUN) cargo test --release --locked -p hindmost-synth --test known_answers -- --include-ignored
 	@$(RUN) python -m pytest -m nightly --timeout 1800
 

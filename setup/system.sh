@@ -2,8 +2,8 @@
 # What comes from the system, not from a language's own registry:
 #
 #   setup/system.sh need    a C linker, Python, Rust; without them nothing goes
-#   setup/system.sh want memcached redis-server nginx ...
-#                           servers to measure; without one the demo and the tests say what they skip
+#   setup/system.sh want memcached redis-server nginx tcpdump ...
+#                           servers to measure, and a witness; without one the demo and the tests say what they skip
 #
 # What is missing is installed where we are root and the system has apt; otherwise one line says what to run.
 # Nothing is ever removed or replaced (--no-remove).

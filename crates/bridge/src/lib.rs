@@ -6,6 +6,7 @@
 // PyO3 hands arguments over by value.
 #![allow(clippy::needless_pass_by_value)]
 
+mod capture;
 mod distribution;
 mod fault;
 mod host;
@@ -17,6 +18,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _engine {
+    #[pymodule_export]
+    use super::capture::capture_exchanges;
     #[pymodule_export]
     use super::distribution::{read_hlog, Histogram};
     #[pymodule_export]

@@ -1,0 +1,129 @@
+//! HTTP/1.1 (RFC 9112). A body that only ends with the connection is never whole.
+
+use httparse::{Header, Status};
+
+use super::{line_end, number, Asked, Grammar, Outcome, Step};
+
+/// More header fields than any message has that one would measure.
+const FIELDS: usize = 96;
+
+/// Where a message stands.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum At {
+    #[default]
+    Head,
+    Chunks,
+    Trailers,
+}
+
+/// How the length of a body is told.
+enum Body {
+    Length(u64),
+    Chunked,
+    Untold,
+}
+
+/// State on one connection: where each direction's message stands, and what it is.
+#[derive(Default)]
+pub struct Http {
+    asking: At,
+    answering: At,
+    asked: Option<Asked>,
+    outcome: Option<Outcome>,
+}
+
+impl Grammar for Http {
+    fn request(&mut self, bytes: &[u8]) -> Step<Asked> {
+        if self.asking != At::Head {
+            return chunked(&mut self.asking, bytes, self.asked.unwrap_or(Asked::One));
+        }
+        let mut fields = [httparse::EMPTY_HEADER; FIELDS];
+        let mut request = httparse::Request::new(&mut fields);
+        let head = match request.parse(bytes) {
+            Ok(Status::Complete(head)) => head as u64,
+            Ok(Status::Partial) => return Step::More,
+            Err(_) => return Step::Garbage,
+        };
+        let asked = if request.method == Some("HEAD") { Asked::HeadOnly } else { Asked::One };
+        match body(request.headers) {
+            Some(Body::Length(length)) => Step::Last(head + length, asked),
+            Some(Body::Untold) => Step::Last(head, asked),
+            Some(Body::Chunked) => {
+                (self.asking, self.asked) = (At::Chunks, Some(asked));
+                Step::Piece(head)
+            }
+            None => Step::Garbage,
+        }
+    }
+
+    fn reply(&mut self, asked: Asked, bytes: &[u8]) -> Step<Outcome> {
+        if self.answering != At::Head {
+            return chunked(&mut self.answering, bytes, self.outcome.unwrap_or(Outcome::Hit));
+        }
+        let mut fields = [httparse::EMPTY_HEADER; FIELDS];
+        let mut response = httparse::Response::new(&mut fields);
+        let head = match response.parse(bytes) {
+            Ok(Status::Complete(head)) => head as u64,
+            Ok(Status::Partial) => return Step::More,
+            Err(_) => return Step::Garbage,
+        };
+        let code = response.code.unwrap_or(0);
+        let outcome = match code {
+            // An interim reply: the one that counts follows it (RFC 9110, 15.2).
+            100..=199 => return Step::Piece(head),
+            200..=399 => Outcome::Hit,
+            404 | 410 => Outcome::Miss,
+            _ => Outcome::Error,
+        };
+        if asked == Asked::HeadOnly || matches!(code, 204 | 304) {
+            return Step::Last(head, outcome);
+        }
+        match body(response.headers) {
+            Some(Body::Length(length)) => Step::Last(head + length, outcome),
+            Some(Body::Chunked) => {
+                (self.answering, self.outcome) = (At::Chunks, Some(outcome));
+                Step::Piece(head)
+            }
+            Some(Body::Untold) => Step::Last(u64::MAX, outcome),
+            None => Step::Garbage,
+        }
+    }
+}
+
+fn body(fields: &[Header<'_>]) -> Option<Body> {
+    let mut found = Body::Untold;
+    for field in fields {
+        if field.name.eq_ignore_ascii_case("transfer-encoding") {
+            // It overrides a length (RFC 9112, 6.3).
+            return Some(Body::Chunked);
+        }
+        if field.name.eq_ignore_ascii_case("content-length") {
+            found = Body::Length(number(field.value.trim_ascii())?);
+        }
+    }
+    Some(found)
+}
+
+/// A piece of a chunked body (RFC 9112, 7.1).
+fn chunked<T>(at: &mut At, bytes: &[u8], message: T) -> Step<T> {
+    let Some(end) = line_end(bytes) else { return Step::More };
+    if *at == At::Trailers {
+        if bytes[..end].trim_ascii_end().is_empty() {
+            *at = At::Head;
+            return Step::Last(end as u64, message);
+        }
+        return Step::Piece(end as u64);
+    }
+    match httparse::parse_chunk_size(bytes) {
+        Ok(Status::Complete((head, 0))) => {
+            *at = At::Trailers;
+            Step::Piece(head as u64)
+        }
+        Ok(Status::Complete((head, size))) => match size.checked_add(head as u64 + 2) {
+            Some(length) => Step::Piece(length),
+            None => Step::Garbage,
+        },
+        Ok(Status::Partial) => Step::More,
+        Err(_) => Step::Garbage,
+    }
+}

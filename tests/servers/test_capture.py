@@ -1,0 +1,179 @@
+"""A real tcpdump beside real servers: what it saw is what was asked, and it leaves nothing behind."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from measuring import Household, need, servers, state
+
+from hindmost.capture import Capture, capture_fault, exchanges
+from hindmost.capture import tcpdump as tcpdump_module
+from hindmost.errors import HostUnfit, StudyError
+from hindmost.targets import ManagedServer
+
+
+@pytest.fixture(scope="module")
+def permitted() -> None:
+    """A tcpdump that may capture on loopback, or a skip that says why there is none."""
+    if fault := capture_fault():
+        pytest.skip(f"{fault.message} ({fault.hint})")
+
+
+@contextmanager
+def talking(port: int) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        yield connection
+
+
+def converse(connection: socket.socket, asked: bytes, end: bytes) -> tuple[int, int]:
+    """Ask, and wait for a reply that ends so; the wall clock before and after."""
+    before = time.time_ns()
+    connection.sendall(asked)
+    heard = b""
+    while not heard.endswith(end):
+        heard += connection.recv(65536)
+    return before, time.time_ns()
+
+
+SPOKEN: dict[str, list[tuple[bytes, bytes, int]]] = {
+    "memcached": [
+        (b"set a 0 0 300\r\n" + b"x" * 300 + b"\r\n", b"STORED\r\n", 0),
+        (b"get a\r\n", b"END\r\n", 0),
+        (b"get nothing\r\n", b"END\r\n", 1),
+        (b"gets a b\r\n", b"END\r\n", 1),
+    ],
+    "redis": [
+        (b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$2\r\nhi\r\n", b"+OK\r\n", 0),
+        (b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n", b"hi\r\n", 0),
+        (b"*2\r\n$3\r\nGET\r\n$1\r\nb\r\n", b"$-1\r\n", 1),
+        (b"NONSENSE\r\n", b"\r\n", 2),
+    ],
+    "nginx": [
+        (b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n", b"</html>\r\n", 1),
+        (b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", b"\r\n\r\n", 0),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", servers(*SPOKEN))
+def test_every_request_is_found_with_its_reply_and_lies_within_the_wall_clock(
+    name: str, permitted: None, tmp_path: Path
+) -> None:
+    spec = need(name)
+    with ManagedServer(spec) as server:
+        port = int(server.address.rpartition(":")[2])
+        spoken = []
+        with (
+            Capture(tmp_path / "a.pcap", port, ring_kib=8192, snaplen=512) as capture,
+            talking(port) as connection,
+        ):
+            capture.hold()
+            for _ in range(50):
+                for asked, end, outcome in SPOKEN[name]:
+                    spoken.append((*converse(connection, asked, end), len(asked), outcome))
+            caught = capture.finish()
+    assert (caught.dropped, caught.whole) == (0, True)
+    found = exchanges(caught.path, port, spec.protocol)
+    assert found.counts["lost"] == found.counts["unanswered"] == found.counts["holes"] == 0
+    assert [flow["whole"] for flow in found.flows] == [True]
+    before, after, request_bytes, outcome = np.array(spoken, dtype=np.uint64).T
+    assert found.request_bytes.tolist() == request_bytes.tolist()
+    assert found.outcome.tolist() == outcome.tolist()
+    assert np.count_nonzero(found.out_ns < before) == np.count_nonzero(found.in_ns > after) == 0
+    assert found.wire_ns.min() > 0
+
+
+@pytest.mark.memcached
+def test_what_the_kernel_had_no_room_for_is_told(permitted: None, tmp_path: Path) -> None:
+    with ManagedServer(need("memcached")) as server:
+        port = int(server.address.rpartition(":")[2])
+        with (
+            Capture(tmp_path / "a.pcap", port, ring_kib=512, snaplen=2000) as capture,
+            talking(port) as connection,
+        ):
+            capture.hold()
+            for _ in range(1000):
+                converse(connection, b"set a 0 0 1300\r\n" + b"x" * 1300 + b"\r\n", b"STORED\r\n")
+            caught = capture.finish()
+    assert caught.dropped > 0
+    assert caught.captured > 0
+    assert len(exchanges(caught.path, port, "memcached")) < 1000
+
+
+def test_a_file_that_is_no_capture_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.pcap").write_bytes(b"no capture at all, but long enough")
+    with pytest.raises(StudyError, match="no pcap file"):
+        exchanges(tmp_path / "a.pcap", 1, "memcached")
+
+
+def test_kill_9_of_ours_leaves_no_tcpdump_even_a_stopped_one(permitted: None, tmp_path: Path) -> None:
+    script = (
+        "import sys, time; from pathlib import Path; from hindmost.capture import Capture\n"
+        "with Capture(Path(sys.argv[1]), 9, ring_kib=1024) as capture:\n"
+        "    capture.hold(); print(capture.pid, flush=True); time.sleep(60)\n"
+    )
+    household = Household()
+    try:
+        child = subprocess.Popen([sys.executable, "-c", script, tmp_path / "a.pcap"], stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        stopped = state(int(child.stdout.readline()))
+        child.kill()
+        child.wait()
+        child.stdout.close()
+        assert stopped == "T", "it does not run while it is held"
+        household.assert_empty()
+    finally:
+        household.close()
+
+
+def test_an_exception_leaves_no_tcpdump(permitted: None, tmp_path: Path) -> None:
+    pids: list[int] = []
+
+    def fail() -> None:
+        with Capture(tmp_path / "a.pcap", 9, ring_kib=1024) as capture:
+            capture.hold()
+            pids.append(capture.pid)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert state(pids[0]) == "X"
+
+
+def test_no_tcpdump_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tcpdump_module, "_PLACES", "")
+    monkeypatch.setenv("PATH", "")
+    fault = capture_fault()
+    assert isinstance(fault, HostUnfit)
+    assert "no tcpdump" in fault.message
+    assert fault.hint == "apt-get install tcpdump"
+
+
+def test_no_such_interface_is_told(permitted: None) -> None:
+    fault = capture_fault("nowhere0")
+    assert fault is not None
+    assert "nowhere0" in fault.message
+
+
+def test_no_permission_is_told_with_what_to_do(permitted: None) -> None:
+    script = (
+        "from hindmost.capture import capture_fault\n"
+        "fault = capture_fault(); print(fault.message); print(fault.hint)\n"
+    )
+    # In a user namespace of its own even root may not look at the host's packets.
+    if subprocess.run(["unshare", "-Ur", "true"], capture_output=True).returncode != 0:
+        pytest.skip("no user namespaces here, so nobody can be made of us who may less")
+    asked = subprocess.run(
+        ["unshare", "-Ur", sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "may not capture on lo" in asked.stdout
+    assert "setcap" in asked.stdout
