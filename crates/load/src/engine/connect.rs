@@ -73,7 +73,9 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             // Hung up without an error: whoever was there is gone again.
             return Err(ErrorKind::ConnectionReset.into());
         }
-        self.connections[ready.slot as usize].state = State::Open;
+        let connection = &mut self.connections[ready.slot as usize];
+        connection.state = State::Open;
+        connection.port = self.transport.local_port(ready.slot);
         self.usable.push(ready.slot);
         self.open += 1;
         self.alone_since = None;
@@ -114,7 +116,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         while let Some(pending) = self.connections[slot as usize].pending.pop_front() {
             self.outstanding -= 1;
             self.lost += 1;
-            self.end(slot, pending, 0, Status::Lost, None);
+            self.end(slot, pending, 0, Status::Lost, None, 0);
         }
         if let Some(at) = self.usable.iter().position(|&other| other == slot) {
             self.usable.swap_remove(at);

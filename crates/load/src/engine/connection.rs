@@ -13,6 +13,8 @@ pub struct Pending {
     pub due_ns: u64,
     /// 0 until its write call.
     pub sent_ns: u64,
+    /// Bytes of the connection up to its end.
+    pub end: u64,
     pub kind: Kind,
 }
 
@@ -52,6 +54,10 @@ pub struct Connection {
     pub reader: Reader,
     /// Requests answered so far.
     pub answered: u64,
+    /// Bytes of all requests so far, and of all replies; the client's port.
+    pub asked: u64,
+    pub heard: u64,
+    pub port: u16,
     pub stamping: Option<Stamping>,
 }
 
@@ -63,7 +69,7 @@ const TOUCHED_REQUESTS: usize = 1024;
 impl Connection {
     pub fn new<P: Protocol>(requests: usize, out_bytes: usize) -> Self {
         let mut pending = VecDeque::with_capacity(requests);
-        let nothing = Pending { due_ns: 0, sent_ns: 0, kind: Kind::GET };
+        let nothing = Pending { due_ns: 0, sent_ns: 0, end: 0, kind: Kind::GET };
         pending.resize(requests.min(TOUCHED_REQUESTS), nothing);
         let mut out = Vec::with_capacity(out_bytes);
         out.resize(out_bytes.min(TOUCHED_BYTES), 1);
@@ -76,6 +82,9 @@ impl Connection {
             blocked: false,
             reader: Reader::new::<P>(),
             answered: 0,
+            asked: 0,
+            heard: 0,
+            port: 0,
             stamping: None,
         };
         connection.reset(State::Down);
@@ -112,6 +121,9 @@ impl Connection {
         self.blocked = false;
         self.reader.reset();
         self.answered = 0;
+        self.asked = 0;
+        self.heard = 0;
+        self.port = 0;
         self.stamping = None;
     }
 }
@@ -136,7 +148,7 @@ mod tests {
     fn a_connection_that_tracks_all_it_can_has_no_room() {
         let mut connection = Connection::new::<Memcached>(1, 100);
         assert!(connection.make_room(1));
-        connection.pending.push_back(Pending { due_ns: 1, sent_ns: 0, kind: Kind::GET });
+        connection.pending.push_back(Pending { due_ns: 1, sent_ns: 0, end: 1, kind: Kind::GET });
         assert!(!connection.make_room(1));
     }
 }

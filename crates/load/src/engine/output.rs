@@ -22,7 +22,8 @@ use crate::record::{KindRecord, Recorder, Row, SECTIONS};
 use crate::LoadError;
 
 /// Columns of `samples-K.parquet` and `worst-K.parquet`. Times are nanoseconds since the
-/// measurement began; a time that never came is null.
+/// measurement began; a time that never came is null. `client_port`, `request_end` and `reply_end` are the
+/// place of the request's and the reply's last byte on the wire, as positions behind it in the stream.
 const COLUMNS: &str = "message request {
     required int64 due_ns;
     optional int64 sent_ns;
@@ -33,6 +34,9 @@ const COLUMNS: &str = "message request {
     required binary status (UTF8);
     required int32 thread;
     required int32 connection;
+    required int32 client_port;
+    required int64 request_end;
+    required int64 reply_end;
 }";
 
 /// One file, open for writing.
@@ -171,6 +175,9 @@ fn rows(
     column!(ByteArrayType, |row| ByteArray::from(row.status.name()));
     column!(Int32Type, |row| i32::from(row.thread));
     column!(Int32Type, |row| row.connection as i32);
+    column!(Int32Type, |row| i32::from(row.place.port));
+    column!(Int64Type, |row| row.place.request_end as i64);
+    column!(Int64Type, |row| row.place.reply_end as i64);
     group.close()?;
     file.close()?;
     Ok(())

@@ -58,14 +58,20 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             }
             if written < bytes.len() {
                 match self.transport.write(0, &bytes[written..]) {
-                    Ok(n) => written += n,
+                    Ok(n) => {
+                        written += n;
+                        self.connections[0].asked += n as u64;
+                    }
                     Err(e) if blocked(&e) => {}
                     Err(e) => return Err(failed(e.to_string())),
                 }
             }
             match self.transport.read(0, &mut self.scratch) {
                 Ok(0) => return Err(failed("the server closed the connection".to_owned())),
-                Ok(n) => answered += self.stored(&mut reader, &self.scratch[..n], &failed)?,
+                Ok(n) => {
+                    self.connections[0].heard += n as u64;
+                    answered += self.stored(&mut reader, &self.scratch[..n], &failed)?;
+                }
                 Err(e) if blocked(&e) => self
                     .transport
                     .wait(Nanos::from_millis(1), true, &mut self.ready)

@@ -47,6 +47,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             Ok((0, _)) => self.lose(slot, now, "the server closed the connection")?,
             Ok((n, wire_in)) => {
                 self.wire_in = wire_in;
+                self.connections[slot as usize].heard += n as u64;
                 self.sockets.largest_read = self.sockets.largest_read.max(n);
                 // The scratch is lent out so that replies can be parsed while records are made.
                 let scratch = std::mem::take(&mut self.scratch);
@@ -74,7 +75,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             bytes = &bytes[reply.taken..];
             // The kernel's stamp is that of the last bytes read.
             let wire_in = if bytes.is_empty() { self.wire_in } else { None };
-            self.reply(slot, reply.outcome, now, wire_in);
+            self.reply(slot, reply.outcome, now, wire_in, bytes.len());
             if reply.closes {
                 return self.lose(slot, now, "the server closes the connection after this reply");
             }
@@ -82,9 +83,9 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// The oldest request of `slot` is answered.
+    /// The oldest request of `slot` is answered; `left` bytes read so far lie behind its reply.
     #[inline]
-    fn reply(&mut self, slot: u32, outcome: Outcome, now: Nanos, wire_in: Option<Nanos>) {
+    fn reply(&mut self, slot: u32, outcome: Outcome, now: Nanos, wire_in: Option<Nanos>, left: usize) {
         let connection = &mut self.connections[slot as usize];
         let Some(pending) = connection.pending.pop_front() else { return };
         if connection.pending.is_empty() {
@@ -97,6 +98,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             connection.stamping = None;
         }
         connection.answered += 1;
+        let reply_end = connection.heard - left as u64;
         self.outstanding -= 1;
         self.replies += 1;
         if self.closed {
@@ -115,7 +117,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             Outcome::Error => Status::Error,
         };
         let wire_out = wire.and_then(|one| one.wire_out);
-        self.end(slot, pending, now.0, status, wire_out.zip(wire_in));
+        self.end(slot, pending, now.0, status, wire_out.zip(wire_in), reply_end);
     }
 
     /// Whether the kernel says when the stamped request of `slot` left; keeps it.

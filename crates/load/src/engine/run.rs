@@ -157,7 +157,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         }
         for slot in 0..self.connections.len() {
             while let Some(pending) = self.connections[slot].pending.pop_front() {
-                self.end(slot as u32, pending, 0, Status::Timeout, None);
+                self.end(slot as u32, pending, 0, Status::Timeout, None, 0);
             }
         }
         self.outstanding = 0;

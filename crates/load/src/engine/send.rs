@@ -7,7 +7,7 @@ use hindmost_clock::{Clock, Nanos};
 use super::connection::{Pending, Stamping};
 use super::worker::Worker;
 use crate::protocol::Protocol;
-use crate::record::{Row, Status};
+use crate::record::{Place, Row, Status};
 use crate::transport::Transport;
 use crate::workload::Requests;
 use crate::LoadError;
@@ -62,8 +62,11 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             self.draw();
             return true;
         }
+        let before = connection.out.len();
         self.codec.write(self.next, &mut connection.out);
-        connection.pending.push_back(Pending { due_ns: self.next_due.0, sent_ns: 0, kind: self.next.kind });
+        connection.asked += (connection.out.len() - before) as u64;
+        let (due_ns, end) = (self.next_due.0, connection.asked);
+        connection.pending.push_back(Pending { due_ns, sent_ns: 0, end, kind: self.next.kind });
         if connection.fresh == 0 {
             self.dirty.push(slot);
         }
@@ -93,6 +96,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
                     wire_out_ns: 0,
                     wire_in_ns: 0,
                     done_ns: 0,
+                    place: Place::default(),
                     kind: pending.kind,
                     status: Status::Hit,
                     connection: slot,
@@ -181,6 +185,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             wire_out_ns: 0,
             wire_in_ns: 0,
             done_ns: 0,
+            place: Place::default(),
             kind: self.next.kind,
             status: Status::Unsent,
             connection: u32::MAX,

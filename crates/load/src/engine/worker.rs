@@ -10,7 +10,7 @@ use super::control::{Control, Progress, Timeline};
 use super::sockets::Sockets;
 use crate::arrivals::Arrivals;
 use crate::protocol::Protocol;
-use crate::record::{Recorder, Row, Status, WindowRecorder};
+use crate::record::{Place, Recorder, Row, Status, WindowRecorder};
 use crate::transport::{Ready, Transport};
 use crate::workload::{Request, Requests};
 use crate::Random;
@@ -169,6 +169,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         done_ns: u64,
         status: Status,
         wire: Option<(Nanos, Nanos)>,
+        reply_end: u64,
     ) {
         let (wire_out, wire_in) = wire.unwrap_or_default();
         self.recorder.ended(Row {
@@ -177,6 +178,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             wire_out_ns: wire_out.0,
             wire_in_ns: wire_in.0,
             done_ns,
+            place: Place { port: self.connections[slot as usize].port, request_end: pending.end, reply_end },
             kind: pending.kind,
             status,
             connection: slot,

@@ -10,5 +10,5 @@ mod series;
 
 pub use gaps::{Dispersion, Gaps};
 pub use recorder::{Counts, KindRecord, Recorder, SECTIONS};
-pub use row::{Row, Status};
+pub use row::{Place, Row, Status};
 pub use series::{Series, Window, WindowRecorder};

@@ -229,6 +229,7 @@ impl Recorder {
 mod tests {
     use hindmost_histogram::{Quantile, Value};
 
+    use super::super::Place;
     use super::*;
     use crate::random::{stream, Purpose};
     use crate::workload::Kind;
@@ -248,6 +249,7 @@ mod tests {
             wire_out_ns: 0,
             wire_in_ns: 0,
             done_ns,
+            place: Place::default(),
             kind: Kind::GET,
             status,
             connection: 0,

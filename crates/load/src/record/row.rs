@@ -15,6 +15,8 @@ pub struct Row {
     pub wire_in_ns: u64,
     /// Done; 0 where it never was.
     pub done_ns: u64,
+    /// Where a packet capture finds it.
+    pub place: Place,
     /// What it did.
     pub kind: Kind,
     /// How it ended.
@@ -23,6 +25,17 @@ pub struct Row {
     pub connection: u32,
     /// The worker, counted within its instance.
     pub thread: u16,
+}
+
+/// A request's place on its connection, as a packet capture sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The client's port; 0 where the transport has none.
+    pub port: u16,
+    /// Bytes sent on the connection up to the end of the request.
+    pub request_end: u64,
+    /// Bytes received on it up to the end of the reply; 0 where none came.
+    pub reply_end: u64,
 }
 
 /// How a request ended.

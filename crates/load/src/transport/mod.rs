@@ -33,6 +33,9 @@ pub trait Transport {
     /// After `slot` became writable: whether the attempt succeeded.
     fn connected(&mut self, slot: u32) -> io::Result<()>;
 
+    /// The port that `slot` is connected from; 0 where it has none.
+    fn local_port(&self, slot: u32) -> u16;
+
     /// Writes what the connection takes; `WouldBlock` when it takes nothing.
     fn write(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize>;
 

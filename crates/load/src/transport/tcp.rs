@@ -79,6 +79,11 @@ impl Transport for Tcp {
         self.poller.change(fd, slot, false)
     }
 
+    fn local_port(&self, slot: u32) -> u16 {
+        let line = self.lines[slot as usize].as_ref();
+        line.and_then(|line| line.stream.local_addr().ok()).map_or(0, |address| address.port())
+    }
+
     #[inline]
     fn write(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize> {
         let line = self.line(slot)?;

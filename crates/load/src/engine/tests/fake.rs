@@ -35,6 +35,8 @@ pub struct Written {
 
 pub const HIT: &[u8] = b"VALUE k 0 3\r\nabc\r\nEND\r\n";
 pub const NEVER: Range<u64> = u64::MAX..u64::MAX;
+/// The port of the first connection; the others follow it.
+pub const FIRST_PORT: u16 = 4000;
 /// How long it takes to connect.
 const HANDSHAKE_NS: u64 = 50_000;
 
@@ -189,6 +191,10 @@ impl Transport for Fake {
     fn connected(&mut self, slot: u32) -> io::Result<()> {
         self.lines[slot as usize].open = true;
         Ok(())
+    }
+
+    fn local_port(&self, slot: u32) -> u16 {
+        FIRST_PORT + slot as u16
     }
 
     fn write(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize> {

@@ -3,7 +3,7 @@
 use hindmost_histogram::Histogram;
 use serde_json::{json, Value};
 
-use super::fake::{Answer, Fake, HIT};
+use super::fake::{Answer, Fake, FIRST_PORT, HIT};
 use super::{driven, every_ms, open, plan, END, MEASURE, MS};
 use crate::record::Status;
 
@@ -114,6 +114,37 @@ fn a_reply_that_comes_too_late_is_a_timeout_and_the_next_one_is_not_taken_for_it
     for row in &run.rows {
         let late = row.done_ns - row.due_ns > 40 * MS;
         assert_eq!(row.status == Status::Timeout, late, "{row:?}");
+    }
+}
+
+#[test]
+fn a_row_knows_where_its_bytes_are_on_the_wire() {
+    let mut fake = Fake::new(3, 0);
+    // Replies overtake sends and come in pieces; writes are cut short.
+    fake.takes = 20;
+    fake.behaviour = Box::new(|n, _| Answer {
+        delay_ns: 100_000 + 700_000 * (n % 3),
+        pieces: vec![HIT[..9].to_vec(), HIT[9..].to_vec()],
+        ends: false,
+    });
+    let run = driven(&plan(3, &open(5000), &Value::Null), fake);
+    let request = b"get ".len() + 30 + b"\r\n".len();
+    assert_eq!(run.rows.len(), 500);
+    for row in &run.rows {
+        let nth = row.place.request_end / request as u64;
+        assert_eq!(
+            (row.place.request_end, row.place.reply_end),
+            (nth * request as u64, nth * HIT.len() as u64)
+        );
+        assert_eq!(u32::from(row.place.port), u32::from(FIRST_PORT) + row.connection);
+        let mut written = 0;
+        let mine = run.fake.wire.iter().filter(|one| one.slot == row.connection);
+        let carried = mine.skip_while(|one| {
+            written += one.bytes.len() as u64;
+            written < row.place.request_end
+        });
+        let at_ns = carried.map(|one| one.at_ns).next().unwrap();
+        assert!((row.sent_ns..row.done_ns).contains(&at_ns), "{row:?}: {at_ns}");
     }
 }
 

@@ -19,6 +19,9 @@ pub struct Request {
     pub status: String,
     pub thread: i32,
     pub connection: i32,
+    pub client_port: i32,
+    /// Of request and reply.
+    pub ends: (i64, i64),
 }
 
 impl Request {
@@ -31,8 +34,20 @@ impl Request {
     }
 }
 
-pub const COLUMNS: [&str; 9] =
-    ["due_ns", "sent_ns", "wire_out_ns", "wire_in_ns", "done_ns", "kind", "status", "thread", "connection"];
+pub const COLUMNS: [&str; 12] = [
+    "due_ns",
+    "sent_ns",
+    "wire_out_ns",
+    "wire_in_ns",
+    "done_ns",
+    "kind",
+    "status",
+    "thread",
+    "connection",
+    "client_port",
+    "request_end",
+    "reply_end",
+];
 
 pub fn requests(path: &Path) -> Vec<Request> {
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
@@ -67,6 +82,8 @@ fn request(row: &Row) -> Request {
         status: text(6),
         thread: int(7),
         connection: int(8),
+        client_port: int(9),
+        ends: (long(10).unwrap(), long(11).unwrap()),
     }
 }
 
