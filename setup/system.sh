@@ -2,8 +2,9 @@
 # What comes from the system, not from a language's own registry:
 #
 #   setup/system.sh need    a C linker, Python, Rust; without them nothing goes
-#   setup/system.sh want memcached redis-server nginx tcpdump ...
-#                           servers to measure, and a witness; without one the demo and the tests say what they skip
+#   setup/system.sh want memcached redis-server tcpdump h2load=nghttp2-client ...
+#                           servers to measure, a witness, other load testers, each with its package where that has
+#                           another name; without one the demo, the tests and the benches say what they skip
 #
 # What is missing is installed where we are root and the system has apt; otherwise one line says what to run.
 # Nothing is ever removed or replaced (--no-remove).
@@ -76,17 +77,23 @@ need() {
   find_python venv >/dev/null || die "no Python >= $PYTHON_LEAST with venv could be installed"
 }
 
+# want COMMAND[=PACKAGE]...: what is no program here is installed from the package of that name, or of its own.
 want() {
-  local missing=() server
-  for server in "$@"; do have "$server" || missing+=("$server"); done
+  local missing=() packages=() one
+  for one in "$@"; do
+    if ! have "${one%%=*}"; then
+      missing+=("${one%%=*}")
+      packages+=("${one#*=}")
+    fi
+  done
   if [ ${#missing[@]} = 0 ]; then return; fi
   if ! have apt-get || ! as_root; then
-    say "not here: ${missing[*]}; to have them: sudo apt-get update && sudo apt-get install -y ${missing[*]}"
+    say "not here: ${missing[*]}; to have them: sudo apt-get update && sudo apt-get install -y ${packages[*]}"
     return
   fi
   update
-  for server in "${missing[@]}"; do
-    (install "$server") || say "going on without $server"
+  for one in "${!missing[@]}"; do
+    (install "${packages[$one]}") || say "going on without ${missing[$one]}"
   done
 }
 
@@ -94,5 +101,5 @@ mkdir -p "$STAMPS"
 case ${1:-} in
 need) need ;;
 want) shift && want "$@" ;;
-*) die "usage: setup/system.sh need | want SERVER..." ;;
+*) die "usage: setup/system.sh need | want COMMAND[=PACKAGE]..." ;;
 esac

@@ -1,0 +1,208 @@
+"""Makes the measurements, one line of JSON each; what is there already is not measured again."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost.capture import Capture
+
+from benches.peers import rounds, servers
+from benches.peers.launch import Client, Failed
+from benches.peers.peer import Job, Peer, Protocol
+from benches.peers.rounds import SHARES, Step
+from benches.peers.wire import heard
+from hindmost import _engine
+from hindmost.errors import HindmostError
+from hindmost.targets import ManagedServer
+
+FREEZE_S, FREEZE_AT_S, FREEZE_RATE, FREEZE_RUN_S = 0.1, 2.0, 2000.0, 4.0
+"""The server stands still for 0.1 s, 2 s after the client is started: within the 4 s of load of every peer,
+also of one that needs a second to start. At 2,000/s the backlog is small against what the server can do."""
+_PATIENCE_S = 30.0
+SLIP_RATE = 50_000.0
+_NOISE_S = 0.4
+_RING_KIB = 768 * 1024
+"""Room for what the fastest of them sends and gets in three seconds, 340 bytes a packet."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What holds for all measurements of a contest; stands in its first line."""
+
+    seconds: float
+    connections: int
+    server_cpu: int
+    client_cpu: int
+
+
+class SettingDiffers(ValueError):
+    """A file of measurements was begun with another setting; carries both."""
+
+    def __init__(self, path: Path, found: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+        super().__init__(f"{path} was begun with {found}, and {asked} is asked: it cannot be continued")
+
+
+class Contest:
+    """A file of measurements that grows.
+
+    Parameters
+    ----------
+    path : Path
+        JSON lines: a `Setting` and what was found here, then one row a measurement.
+    setting : Setting
+        Must be what the file says, if it is there already.
+    programs : mapping
+        Path of each peer's program, by the program's name.
+    about : mapping
+        Versions and the host, for the first line.
+    """
+
+    def __init__(
+        self, path: Path, setting: Setting, programs: Mapping[str, str], about: Mapping[str, Any]
+    ) -> None:
+        self.path = path
+        self.setting = setting
+        self.programs = programs
+        self.rows: list[dict[str, Any]] = []
+        if path.exists():
+            _cut(path)
+            first, self.rows = load(path)
+            if first["setting"] != asdict(setting):
+                raise SettingDiffers(path, first["setting"], asdict(setting))
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._append({"setting": asdict(setting), "about": dict(about)})
+
+    def _append(self, row: dict[str, Any]) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def capacity(self, protocol: Protocol) -> float | None:
+        """Requests a second that the server answered when Hindmost first drove it flat out."""
+        for row in self.rows:
+            if row["protocol"] == protocol and row["mode"] == "flat" and row["peer"] == "hindmost":
+                return float(row["report"]["per_s"])
+        return None
+
+    def run(self, peers: Sequence[Peer], count: int, freezes: int, stop_at: float) -> bool:
+        """Measure what is missing of `count` rounds.
+
+        Parameters
+        ----------
+        freezes : int
+            In how many of the rounds the server is frozen, too.
+        stop_at : float
+            Moment of the monotonic clock after which nothing more is begun.
+
+        Returns
+        -------
+        bool
+            Whether all of it is there now.
+        """
+        done = {tuple(row["key"]) for row in self.rows}
+        for block in rounds.steps(peers, count, freezes, seed=1):
+            missing = [step for step in block if step.key not in done]
+            if not missing:
+                continue
+            if time.monotonic() >= stop_at:
+                return False
+            with servers.running(block[0].protocol, self.setting.server_cpu) as server:
+                for step in missing:
+                    if time.monotonic() >= stop_at:
+                        return False
+                    self._step(step, server)
+        return True
+
+    def _step(self, step: Step, server: ManagedServer) -> None:
+        begun = time.monotonic()
+        row: dict[str, Any] = {
+            "key": step.key, "round": step.round, "protocol": step.protocol, "mode": step.mode,
+            "peer": step.peer.name,
+        }  # fmt: skip
+        try:
+            row |= self._measure(step, server)
+            said = f"{row['report']['per_s']:,.0f}/s"
+        except (Failed, HindmostError, ValueError, OSError) as error:
+            row["failure"] = said = f"{type(error).__name__}: {error}"
+        self.rows.append(row)
+        self._append(row)
+        print(
+            f"round {step.round}  {step.protocol:9}  {step.mode:6}  {step.peer.name:18}  {said}"
+            f"  ({time.monotonic() - begun:.1f} s)",
+            file=sys.stderr,
+        )
+
+    def _measure(self, step: Step, server: ManagedServer) -> dict[str, Any]:
+        capacity = self.capacity(step.protocol) or 50_000.0
+        rate: float | None = None
+        if step.mode == "slip":
+            rate = SLIP_RATE
+        elif step.mode in SHARES:
+            rate = round(SHARES[step.mode] * capacity, -2)
+        elif step.mode == "freeze" and step.peer.paced:
+            rate = FREEZE_RATE
+        with tempfile.TemporaryDirectory(prefix="peers-") as place, ExitStack() as stack:
+            folder = Path(place)
+            job = Job(
+                server.address, self.setting.connections,
+                FREEZE_RUN_S if step.mode == "freeze" else self.setting.seconds,
+                rate, capacity, folder, even=step.mode == "freeze", seed=step.round,
+            )  # fmt: skip
+            pcap = None
+            if step.mode in ("heard", *SHARES):
+                pcap = folder / "wire.pcap"
+                capture = stack.enter_context(Capture(pcap, int(job.port), ring_kib=_RING_KIB))
+                capture.hold()
+            noise_ns = [self._noise_ns()] if step.mode == "slip" else []
+            client = Client(
+                step.peer.command(job, self.programs[step.peer.source.program]),
+                self.setting.client_cpu,
+                folder,
+            )
+            frozen_s = None
+            if step.mode == "freeze":
+                time.sleep(FREEZE_AT_S)
+                frozen_s = servers.freeze(server, FREEZE_S)
+            ran = client.finish(job.seconds + _PATIENCE_S, watch=step.mode == "flat")
+            report = step.peer.read(job, ran.out)
+            noise_ns = [*noise_ns, self._noise_ns()] if step.mode == "slip" else []
+            found: dict[str, Any] = {
+                "asked_per_s": rate, "seconds": job.seconds, "frozen_s": frozen_s,
+                "cpu_s": ran.cpu_s, "wall_s": ran.wall_s,
+                "cpu_share": None if math.isnan(ran.cpu_share) else ran.cpu_share,
+                "noise_p99_ns": noise_ns, "report": asdict(report),
+            }  # fmt: skip
+            if pcap is not None:
+                caught = capture.finish()
+                if caught.dropped or not caught.whole:
+                    raise Failed(f"the capture lacks {caught.dropped} packets")
+                found["wire"] = asdict(heard(pcap, int(job.port), step.protocol, report.window_ns))
+        return found
+
+    def _noise_ns(self) -> float:
+        """How long what is due at random waits on the client's processor for the host alone, at p99."""
+        floors = json.loads(_engine.doctor("/", _NOISE_S))["noise"]["floors"]
+        (floor,) = (one for one in floors if one["cpu"] == self.setting.client_cpu)
+        return float(floor["gaps"]["delay_p99_ns"])
+
+
+def _cut(path: Path) -> None:
+    """Take away a last line that was not written to its end."""
+    text = path.read_bytes()
+    if not text.endswith(b"\n"):
+        path.write_bytes(text[: text.rfind(b"\n") + 1])
+
+
+def load(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Read a contest's file: its first line, and its rows."""
+    first, *rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return first, rows

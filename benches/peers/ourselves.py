@@ -1,0 +1,107 @@
+"""Hindmost itself, through its public face: ``hindmost load PLAN.json``, one instance with one worker.
+
+The load goes on for warm-up and calibration before what is measured, so the processor time that counts is the
+worker's over the measurement (``span``), and the capture is read over the same time (`Report.window_ns`).
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Literal
+
+from benches.peers.peer import (
+    KEY_BYTES,
+    KEYS,
+    PAGE,
+    VALUE_BYTES,
+    Job,
+    Peer,
+    Protocol,
+    Report,
+    Source,
+    Unreadable,
+)
+from benches.peers.samples import LEVELS
+from hindmost import _engine
+from hindmost._engine import Histogram
+
+WARMUP_S, CALIBRATION_S = 0.5, 0.1
+_KINDS = ("service", "wire", "latency", "slip")
+_PLAN, _OUT = "plan.json", "out"
+
+
+def _command(protocol: Protocol, pacing: Literal["spin", "sleep"], job: Job, program: str) -> list[str]:
+    load: dict[str, object] = {"loop": "closed"}
+    if job.rate is not None:
+        load = {
+            "loop": "open",
+            "rate_per_s": job.rate,
+            "arrivals": "deterministic" if job.even else "exponential",
+        }
+    workload: dict[str, object] = {"kind": "http", "paths": [PAGE]}
+    if protocol != "http":
+        sizes = {"keys": KEYS, "key_bytes": KEY_BYTES, "value_bytes": VALUE_BYTES}
+        workload = {"kind": "key-value", "get_ratio": 1.0, **sizes}
+    plan = {
+        "schema": "hindmost.plan/1",
+        "seed": job.seed,
+        "target": {"protocol": protocol, "address": job.address},
+        "load": load,
+        "connections": job.connections,
+        "threads": [{}],  # pinned from outside, as every peer is
+        "pacing": pacing,
+        "workload": workload,
+        "preload": protocol != "http",
+        "phases": {
+            "warmup": {"fixed": {"seconds": WARMUP_S}},
+            "calibration_s": CALIBRATION_S,
+            "measure_s": job.seconds,
+        },
+        "timeout_s": 2.0,
+        "keep": {"samples": 0, "worst": 1},
+    }
+    path = job.folder / _PLAN
+    path.write_text(json.dumps(plan), encoding="utf-8")
+    return [program, "load", str(path), "--out", str(job.folder / _OUT)]
+
+
+def _figures(histogram: Histogram) -> dict[str, float]:
+    found = {name: histogram.quantile(level) for name, level in LEVELS.items()}
+    found |= {"mean": histogram.mean, "max": histogram.max}
+    return {name: float(value) / 1e3 for name, value in found.items() if value is not None}
+
+
+def read(job: Job, out: str) -> Report:
+    """Read the result that it prints, and the histograms beside it."""
+    try:
+        said = json.loads(out)
+        counts, (thread,) = said["counts"], said["threads"]
+    except (ValueError, KeyError):
+        raise Unreadable("hindmost", "result", out) from None
+    wholes: dict[str, Histogram] = {}
+    for tag, _, _, histogram in _engine.read_hlog(str(job.folder / _OUT / "instance-0.hlog")):
+        wholes.setdefault((tag or "").partition("/")[0], Histogram()).merge(histogram)
+    begin = said["started_s"] + said["warmup_s"] + said["calibration"]["seconds"]
+    return Report(
+        counts["done"],
+        said["achieved_per_s"],
+        counts["due"] - counts["done"] + counts["misses"],
+        _figures(wholes["latency" if job.rate is not None else "service"]),
+        {kind: _figures(wholes[kind]) for kind in _KINDS if wholes[kind].count},
+        busy_s=thread["busy_share"] * said["measure_s"],
+        cpu_s=thread["cpu_share"] * said["measure_s"],
+        window_ns=(round(begin * 1e9), round((begin + said["measure_s"]) * 1e9)),
+    )
+
+
+def _peer(protocol: Protocol, pacing: Literal["spin", "sleep"]) -> Peer:
+    name = "hindmost" if pacing == "spin" else "hindmost, sleeping"
+    source = Source("here", "hindmost", _engine.__version__, "hindmost")
+    command = partial(_command, protocol, pacing)
+    return Peer(name, protocol, source, command, read, paced=True, spread=1.0, counts_from="due")
+
+
+HINDMOST = tuple(
+    _peer(protocol, pacing) for protocol in ("memcached", "redis", "http") for pacing in ("spin", "sleep")
+)

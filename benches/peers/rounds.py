@@ -1,0 +1,66 @@
+"""What is measured in which round: everybody in every round, in an order that is drawn anew for each."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from benches.peers.peer import Peer, Protocol
+
+Mode = Literal["flat", "heard", "10%", "50%", "freeze", "slip"]
+SHARES: dict[Mode, float] = {"10%": 0.1, "50%": 0.5}
+PROTOCOLS: tuple[Protocol, ...] = ("memcached", "redis", "http")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One measurement.
+
+    Parameters
+    ----------
+    mode : {"flat", "heard", "10%", "50%", "freeze", "slip"}
+        ``flat``: flat out, nothing else running. ``heard``: flat out under a capture, of those that cannot be
+        paced. ``10%``, ``50%``: that share of the server's capacity, under a capture. ``freeze``: the server
+        stands still for a tenth of a second. ``slip``: ours alone, how late requests leave at 50,000/s.
+    """
+
+    round: int
+    protocol: Protocol
+    mode: Mode
+    peer: Peer
+
+    @property
+    def key(self) -> tuple[int, str, str, str]:
+        """What makes it one of its kind."""
+        return (self.round, self.protocol, self.mode, self.peer.name)
+
+
+def modes(peer: Peer, number: int, freezes: int) -> list[Mode]:
+    """What of it is measured in round `number`."""
+    found: list[Mode] = ["flat"]
+    found += ["10%", "50%"] if peer.paced else ["heard"]
+    if number <= freezes:
+        found.append("freeze")
+    if peer.protocol == "memcached" and peer.name == "hindmost":
+        found.append("slip")
+    return found
+
+
+def steps(peers: Sequence[Peer], rounds: int, freezes: int, seed: int) -> Iterator[list[Step]]:
+    """Yield all that one start of one server is used for, round by round."""
+    draw = random.Random(seed)
+    for number in range(1, rounds + 1):
+        for protocol in PROTOCOLS:
+            block = [
+                Step(number, protocol, mode, peer)
+                for peer in peers
+                if peer.protocol == protocol
+                for mode in modes(peer, number, freezes)
+            ]
+            draw.shuffle(block)
+            # The first of all is ours flat out: it tells what the server can do.
+            block.sort(key=lambda step: not (step.mode == "flat" and step.peer.name == "hindmost"))
+            if block:
+                yield block

@@ -1,0 +1,258 @@
+"""The tables: everybody beside Hindmost, as Markdown; medians over the rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from benches.peers.compare import (
+    Found,
+    Middle,
+    Row,
+    achieved,
+    cost_us,
+    error_share,
+    error_us,
+    of_right,
+    per_core,
+    size,
+    spread,
+)
+from benches.peers.peer import Peer
+from benches.peers.rounds import SHARES
+
+OURS = "hindmost"
+_NONE = "–"
+_FREEZE = ("p99", "p99.9", "mean", "max")
+
+
+def _n(value: float, form: str) -> str:
+    return _NONE if math.isnan(value) else format(value, form)
+
+
+def _with_range(found: Middle, form: str) -> str:
+    if not found.n:
+        return _NONE
+    return f"{_n(found.value, form)} [{_n(found.low, form)}, {_n(found.high, form)}]"
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table with right-aligned columns after the first two."""
+    lines = ["| " + " | ".join(head) + " |"]
+    lines.append("| --- | --- |" + " ---: |" * (len(head) - 2))
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def _kind(peer: Peer) -> str:
+    """What of a peer is held against the capture: of ours the wire latency, by the kernel's stamps."""
+    return "wire" if peer.source.kind == "here" else "latency"
+
+
+def _capacity(found: Found, protocol: str) -> float:
+    return found.middle(protocol, OURS, "flat", lambda row: row["report"]["per_s"]).value
+
+
+def ratios(found: Found, peers: Sequence[Peer]) -> list[str]:
+    """Everybody and everything in one table."""
+    head = [
+        "server", "client", "requests/s per client core", "ours : its", "processor time a request, us",
+        "gaps' CV, 10 % / 50 % (right)", "error of p99, 10 % / 50 %, us", "its : ours",
+        "freeze: p99 / p99.9, of right",
+    ]  # fmt: skip
+    rows = []
+    for peer in peers:
+        at = (peer.protocol, peer.name)
+        modes = list(SHARES) if peer.paced else ["heard"]
+        errors = [found.middle(*at, mode, size(error_us(_kind(peer), "p99"))) for mode in modes]
+        ours = [found.middle(peer.protocol, OURS, mode, size(error_us("wire", "p99"))) for mode in SHARES]
+        times = [
+            f"{a.value / b.value:.1f}" if a.n and b.n and b.value else _NONE
+            for a, b in zip(errors, ours if peer.paced else ours[1:], strict=True)
+        ]
+        gaps = [_n(found.middle(*at, mode, spread).value, ".2f") for mode in modes]
+        capacity = _capacity(found, peer.protocol)
+        frozen = [found.middle(*at, "freeze", of_right(name, capacity)).value for name in ("p99", "p99.9")]
+        rows.append([
+            peer.protocol, peer.name,
+            _n(found.middle(*at, "flat", per_core).value, ",.0f"),
+            _n(found.ratio(peer.protocol, OURS, peer.name, "flat", per_core).value, ".2f"),
+            _n(found.middle(*at, "flat", cost_us).value, ".2f"),
+            f"{' / '.join(gaps)} ({peer.spread:.0f})" if peer.paced else "flat out",
+            " / ".join(_n(one.value, ".1f") for one in errors) + ("" if peer.paced else " (flat out)"),
+            " / ".join(times),
+            " / ".join(_n(one, ".1%") for one in frozen),
+        ])  # fmt: skip
+    return _markdown(head, rows)
+
+
+def flat_out(found: Found, peers: Sequence[Peer]) -> list[str]:
+    """What each did flat out, and what its processor did meanwhile."""
+    head = [
+        "server",
+        "client",
+        "requests/s [least, most]",
+        "share of its core",
+        "of that busy",
+        "us a request",
+        "errors",
+    ]
+    rows = []
+    for peer in peers:
+        at = (peer.protocol, peer.name, "flat")
+        busy = found.middle(*at, lambda row: _busy(row))
+        rows.append([
+            peer.protocol, peer.name,
+            _with_range(found.middle(*at, lambda row: row["report"]["per_s"]), ",.0f"),
+            _n(found.middle(*at, lambda row: row["cpu_share"]).value, ".0%"),
+            _n(busy.value, ".0%"),
+            _with_range(found.middle(*at, cost_us), ".2f"),
+            str(sum(row["report"]["errors"] for row in found.of(*at))),
+        ])  # fmt: skip
+    return _markdown(head, rows)
+
+
+def _busy(row: Row) -> float | None:
+    busy, all_of_it = row["report"]["busy_s"], row["report"]["cpu_s"]
+    return None if busy is None or not all_of_it else busy / all_of_it
+
+
+def wire(found: Found, peers: Sequence[Peer]) -> list[str]:
+    """What each reported against the capture of the same run."""
+    names = ("p50", "p99", "p99.9")
+    head = ["server", "client, load", "sent of asked", "gaps' CV [least, most]"]
+    head += [f"captured {name} us" for name in names]
+    head += [f"reported - captured {name}: us (%)" for name in names]
+    rows = []
+    for peer in peers:
+        kinds = ["wire", "service"] if peer.source.kind == "here" else ["latency"]
+        for mode in list(SHARES) if peer.paced else ["heard"]:
+            at = (peer.protocol, peer.name, mode)
+            for kind in kinds:
+                who = peer.name if kind == "latency" else f"{peer.name} ({kind})"
+                row = [
+                    peer.protocol, f"{who}, {'flat out' if mode == 'heard' else mode}",
+                    _n(found.middle(*at, achieved).value, ".1%"),
+                    _with_range(found.middle(*at, spread), ".2f"),
+                ]  # fmt: skip
+                row += [_n(found.middle(*at, _captured(name)).value, ".1f") for name in names]
+                row += [_error(found, at, kind, name) for name in names]
+                rows.append(row)
+    return _markdown(head, rows)
+
+
+def _captured(name: str) -> Callable[[Row], float]:
+    return lambda row: row["wire"]["latency_us"][name]
+
+
+def _error(found: Found, at: tuple[str, str, str], kind: str, name: str) -> str:
+    us = found.middle(*at, error_us(kind, name))
+    if not us.n:
+        return _NONE
+    return f"{us.value:+.1f} ({found.middle(*at, error_share(kind, name)).value:+.1%})"
+
+
+def freeze(found: Found, peers: Sequence[Peer]) -> list[str]:
+    """What each said of a server that stood still for a tenth of a second, as a share of the right answer."""
+    head = ["server", "client", "requests/s"]
+    head += [f"{name}: ms (of right)" for name in _FREEZE]
+    rows = []
+    for peer in peers:
+        at = (peer.protocol, peer.name, "freeze")
+        capacity = _capacity(found, peer.protocol)
+        row = [
+            peer.protocol,
+            peer.name,
+            _n(found.middle(*at, lambda row: row["report"]["per_s"]).value, ",.0f"),
+        ]
+        for name in _FREEZE:
+            said = found.middle(*at, _said(name))
+            share = found.middle(*at, of_right(name, capacity))
+            row.append(_NONE if not said.n else f"{said.value / 1e3:.2f} ({share.value:.1%})")
+        rows.append(row)
+    return _markdown(head, rows)
+
+
+def _said(name: str) -> Callable[[Row], float | None]:
+    return lambda row: row["report"]["latency_us"].get(name)
+
+
+def slip(found: Found) -> list[str]:
+    """How late our requests leave at 50,000/s, beside what the host alone makes them wait."""
+    rows = found.of("memcached", OURS, "slip")
+    if not rows:
+        return []
+    at = ("memcached", OURS, "slip")
+    parts = [
+        f"{name} {_with_range(found.middle(*at, _slipped(name)), '.2f')}" for name in ("p50", "p99", "p99.9")
+    ]
+    noise = found.middle(*at, lambda row: sum(row["noise_p99_ns"]) / 2e3)
+    return [
+        f"Slip of Hindmost at {rows[0]['asked_per_s']:,.0f} requests/s against memcached, us: "
+        + f"{', '.join(parts)}.",
+        f"The host alone makes what is due at a random moment wait for {_with_range(noise, '.2f')} us at p99",
+        "(idle, just before and after each run).",
+    ]
+
+
+def _slipped(name: str) -> Callable[[Row], float]:
+    return lambda row: row["report"]["others_us"]["slip"][name]
+
+
+def lengths(found: Found, peers: Sequence[Peer]) -> list[str]:
+    """Whether all clients of a server got replies of one and the same length."""
+    lines = []
+    for protocol in dict.fromkeys(peer.protocol for peer in peers):
+        seen: dict[str, set[str]] = {}
+        for peer in peers:
+            modes = [*SHARES, "heard"] if peer.protocol == protocol else []
+            for row in (row for mode in modes for row in found.of(protocol, peer.name, mode)):
+                for length in row["wire"]["replies"]:
+                    seen.setdefault(length, set()).add(peer.name)
+        said = "; ".join(f"{length} bytes: {', '.join(sorted(who))}" for length, who in sorted(seen.items()))
+        lines.append(f"- {protocol}: {said or 'no capture'}")
+    return lines
+
+
+def page(
+    first: Mapping[str, Any], rows: Sequence[Row], peers: Sequence[Peer], absent: Mapping[str, str]
+) -> str:
+    """All tables, and what was not to be had."""
+    found = Found(rows)
+    count = max((row["round"] for row in rows), default=0)
+    who = ", ".join(f"{name} {version}" for name, version in first["about"]["versions"].items())
+    lines = [
+        f"Medians of {count} rounds in which everybody takes turns; {first['about']['host']}.",
+        f"Clients: {who}.",
+        "",
+        *ratios(found, peers),
+        "",
+        "Flat out, closed loop",
+        "",
+        *flat_out(found, peers),
+        "",
+        "Reported against the capture of the same run",
+        "",
+        *wire(found, peers),
+        "",
+        "The server stands still for 100 ms",
+        "",
+        *freeze(found, peers),
+        "",
+        *slip(found),
+        "",
+        "Lengths of replies, as captured",
+        "",
+        *lengths(found, peers),
+        "",
+        "Not to be had",
+        "",
+        *(f"- {name}: {why}" for name, why in absent.items()),
+    ]
+    if found.failures:
+        lines += ["", "Failed", ""]
+        lines += [
+            f"- round {row['round']}, {row['peer']}, {row['mode']}: {row['failure']}"
+            for row in found.failures
+        ]
+    return "\n".join(lines)

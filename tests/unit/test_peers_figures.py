@@ -1,0 +1,134 @@
+"""What the benches make of measurements: shares of a processor, medians, ratios, tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benches.peers.compare import Found, cost_us, error_us, middle, of_right, per_core
+from benches.peers.contest import Contest, Setting, SettingDiffers, load
+from benches.peers.freeze import right_answer
+from benches.peers.launch import Tick, share_of_load
+from benches.peers.registry import ABSENT, PEERS
+from benches.peers.rounds import steps
+from benches.peers.samples import figures
+from benches.peers.table import page
+
+SETTING = Setting(2.0, 16, 0, 1)
+
+
+def row(number: int, peer: str, mode: str, **more: Any) -> dict[str, Any]:
+    report = {"requests": 1000, "per_s": 500.0, "errors": 0, "latency_us": {}, "others_us": {}}
+    report |= {"busy_s": None, "cpu_s": None}
+    found = {
+        "key": [number, "http", mode, peer],
+        "round": number,
+        "protocol": "http",
+        "mode": mode,
+        "peer": peer,
+    }
+    found |= {"asked_per_s": None, "seconds": 2.0, "frozen_s": None, "cpu_share": 0.5, "noise_p99_ns": []}
+    return found | {"report": report | more.pop("report", {})} | more
+
+
+def test_start_up_and_printing_are_not_the_load() -> None:
+    # A second of start-up at full speed, keys, a pause, then a load at 30 % of a processor, then a second of sorting.
+    cpu = np.cumsum([0, *[100] * 10, 100, *[0] * 5, *[30] * 20, *[100] * 10]) * 1_000_000
+    sent = np.cumsum([0, *[0] * 10, 900, *[0] * 5, *[1000] * 20, *[0] * 10])
+    ticks = [Tick(100_000_000 * i, int(c), int(b)) for i, (c, b) in enumerate(zip(cpu, sent, strict=True))]
+    assert share_of_load(ticks) == pytest.approx(0.3)
+
+
+def test_a_load_that_was_not_seen_has_no_share() -> None:
+    assert np.isnan(share_of_load([]))
+    assert np.isnan(share_of_load([Tick(0, 0, 0), Tick(1, 1, 0), Tick(2, 2, 5)]))
+
+
+def test_ratios_pair_what_was_measured_in_the_same_round() -> None:
+    # The host is twice as fast in round 2: only pairs see that ours needs half of theirs in both.
+    rows = [row(n, "hindmost", "flat", cpu_share=0.25 / n) for n in (1, 2)]
+    rows += [row(n, "wrk", "flat", cpu_share=0.5 / n) for n in (1, 2)] + [
+        row(3, "wrk", "flat", cpu_share=0.001)
+    ]
+    found = Found(rows).ratio("http", "hindmost", "wrk", "flat", per_core)
+    assert (found.value, found.low, found.high, found.n) == (2.0, 2.0, 2.0, 2)
+
+
+def test_processor_time_of_a_request() -> None:
+    assert cost_us(row(1, "wrk", "flat", cpu_share=0.8)) == pytest.approx(1600.0)
+    assert cost_us(row(1, "wrk", "flat", cpu_share=None)) is None
+
+
+def test_an_error_is_reported_less_captured() -> None:
+    seen = row(
+        1, "oha", "10%", report={"latency_us": {"p99": 90.0}}, wire={"latency_us": {"p99": 60.0, "p50": 1.0}}
+    )
+    assert error_us("latency", "p99")(seen) == 30.0
+    assert error_us("latency", "p50")(seen) is None, "not reported"
+
+
+def test_the_right_answer_to_a_freeze_is_that_of_a_simulated_open_loop() -> None:
+    frozen, total, rate, capacity, usual = 0.1, 4.0, 2000.0, 40_000.0, 100e-6
+    due = np.arange(0.0, total, 1.0 / rate)
+    free, done = 0.0, np.empty(due.size)
+    for i, at in enumerate(due):
+        begin = max(at, free)
+        if 2.0 <= begin < 2.0 + frozen:
+            begin = 2.0 + frozen
+        free = begin + 1.0 / capacity
+        done[i] = begin + usual
+    simulated = figures((done - due) * 1e6)
+    for name, value in right_answer(frozen, total, rate, capacity, usual * 1e6).items():
+        assert simulated[name] == pytest.approx(value, rel=0.005)
+
+
+def test_what_a_freeze_should_have_shown_is_the_measure() -> None:
+    seen = row(
+        1, "wrk", "freeze", frozen_s=0.1, seconds=4.0, report={"latency_us": {"p50": 0.0, "p99": 30_000.0}}
+    )
+    assert of_right("p99", 50_000.0)(seen) == pytest.approx(0.5)
+
+
+def test_a_median_of_nothing_is_none() -> None:
+    assert middle([None, float("nan")]).n == 0
+
+
+def test_each_round_has_everybody_and_begins_with_ours_flat_out() -> None:
+    blocks = list(steps(PEERS, 2, 1, seed=3))
+    keys = [step.key for block in blocks for step in block]
+    assert len(keys) == len(set(keys))
+    assert {peer for _, _, _, peer in keys} == {peer.name for peer in PEERS}
+    assert all((block[0].mode, block[0].peer.name) == ("flat", "hindmost") for block in blocks)
+    assert {number for number, _, mode, _ in keys if mode == "freeze"} == {1}
+    orders = [[step.key[1:] for step in block if step.mode != "freeze"] for block in blocks]
+    assert orders[0] != orders[3], "the order is drawn anew"
+
+
+def test_a_contest_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "rounds.jsonl"
+    Contest(path, SETTING, {}, {"host": "here", "versions": {}})
+    whole = path.read_text()
+    path.write_text(
+        whole + '{"key": [1, "http", "flat", "wrk"], "peer": "wrk"}\n' + '{"key": [1, "http", "fl'
+    )
+    again = Contest(path, SETTING, {}, {})
+    assert [one["peer"] for one in again.rows] == ["wrk"]
+    assert load(path)[1] == again.rows
+    with pytest.raises(SettingDiffers, match="cannot be continued"):
+        Contest(path, Setting(3.0, 16, 0, 1), {}, {})
+
+
+def test_the_tables_name_everybody_also_who_failed_or_is_absent() -> None:
+    peers = [peer for peer in PEERS if peer.protocol == "http"]
+    rows = [row(1, "hindmost", "flat"), row(1, "wrk", "flat", cpu_share=1.0)]
+    rows.append(
+        {"key": [1, "http", "flat", "oha"], "round": 1, "mode": "flat", "peer": "oha", "failure": "it fell"}
+    )
+    text = page({"about": {"host": "a host", "versions": {"wrk": "4"}}}, rows, peers, ABSENT)
+    for name in [peer.name for peer in peers] + list(ABSENT):
+        assert name in text
+    assert "round 1, oha, flat: it fell" in text
+    assert "| http | wrk | 500 | 2.00 | 2000.00 |" in text

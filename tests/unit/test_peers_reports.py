@@ -1,0 +1,81 @@
+"""What the benches read out of other load testers' output: recorded from the versions that are pinned.
+
+Expected values were read off the files in ``peers/`` by eye, or with other tools than the parsers under test.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benches.peers.peer import Job, Peer, Unreadable
+from benches.peers.registry import PEERS
+
+RECORDED = Path(__file__).parent / "peers"
+FOREIGN = {peer.name: peer for peer in PEERS if peer.source.kind != "here"}
+
+REPORTS = {
+    "wrk": (102405, 93127.46, {"p50": 34, "p99": 828, "p99.9": 2739, "mean": 59.121, "max": 3873}),
+    "ab": (60000, 79161.42, {"p50": 49, "p99": 105, "mean": 51, "max": 3000}),
+    "h2load": (200, 200.0, {"p50": 240, "p99": 496, "p99.9": 503, "mean": 250.395, "max": 503}),
+    "hey": (200, 199.26, {"p50": 200, "p99": 500, "p99.9": 800, "mean": 221, "max": 800}),
+    "oha": (
+        200,
+        201.64,
+        {"p50": 144.766, "p99": 1198.424, "p99.9": 2317.826, "mean": 166.601, "max": 2317.826},
+    ),
+    "fortio": (200, 196.878, {"p50": 114.651, "p99": 250, "p99.9": 382.719, "mean": 123.804, "max": 390.899}),
+    "k6": (201, 200.859, {"p50": 125.946, "p99": 395.794, "p99.9": 449.772, "mean": 139.44, "max": 462.511}),
+    "redis-benchmark": (20000, 36101.08, {"p50": 47, "p99": 1671, "p99.9": 4583, "mean": 91, "max": 7351}),
+    "memaslap": (98239, 98239.0, {"mean": 40, "max": 1977}),
+}
+
+
+def job(folder: Path, rate: float | None = None) -> Job:
+    return Job("127.0.0.1:8080", 16, 2.0, rate, 50_000.0, folder)
+
+
+def recorded(peer: Peer, folder: Path) -> tuple[Job, str]:
+    shutil.copytree(RECORDED / peer.name, folder, dirs_exist_ok=True)
+    out = folder / "stdout"
+    return job(folder), out.read_text() if out.exists() else ""
+
+
+def test_every_foreign_peer_has_a_recorded_output() -> None:
+    assert set(REPORTS) == set(FOREIGN) == {path.name for path in RECORDED.iterdir()}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_recorded_output_is_read_as_it_says(name: str, tmp_path: Path) -> None:
+    requests, per_s, latency_us = REPORTS[name]
+    found = FOREIGN[name].read(*recorded(FOREIGN[name], tmp_path))
+    assert (found.requests, found.errors) == (requests, 0)
+    assert found.per_s == pytest.approx(per_s, rel=1e-4)
+    assert dict(found.latency_us) == pytest.approx(latency_us, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_an_output_without_its_summary_is_refused(name: str, tmp_path: Path) -> None:
+    peer = FOREIGN[name]
+    asked, _ = recorded(peer, tmp_path)
+    for path in tmp_path.glob("summary.json"):
+        path.unlink()
+    with pytest.raises(Unreadable, match=name):
+        peer.read(asked, "nothing that it would say\n")
+
+
+@pytest.mark.parametrize("name", [name for name, peer in FOREIGN.items() if peer.paced])
+def test_a_rate_stands_in_the_command_of_those_that_take_one(name: str, tmp_path: Path) -> None:
+    def said(rate: float | None) -> str:
+        words = " ".join(FOREIGN[name].command(job(tmp_path, rate), name))
+        return words + "".join(path.read_text() for path in sorted(tmp_path.glob("script*")))
+
+    paced = said(3200.0)
+    assert "3200" in paced or "200.000000" in paced, "the whole rate, or that of each of 16 connections"
+    assert said(None) != paced
+
+
+def test_what_counts_requests_is_asked_for_so_many_as_fill_the_time(tmp_path: Path) -> None:
+    assert "100000" in FOREIGN["redis-benchmark"].command(job(tmp_path), "redis-benchmark")
