@@ -36,11 +36,12 @@ nightly: .stamps/engine .stamps/dev ## The slow ring: coverage simulations, soak
 	@$(RUN) cargo test --release --locked -p hindmost-synth --test known_answers -- --include-ignored
 	@$(RUN) python -m pytest -m nightly --timeout 1800
 
-bench: .stamps/engine ## Our own cost and precision on this machine: four minutes of a quiet host
+bench: .stamps/engine ## Cost and precision, ours and of other load testers: half an hour of a quiet host
 	@setup/system.sh want memcached
 	@$(RUN) cargo bench --locked --quiet -p hindmost-histogram --bench record
 	@$(RUN) python benches/engine.py
 	@$(RUN) python benches/loops.py
+	@$(RUN) python -m benches.peers
 
 lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be said
 	@$(RUN) ruff check .
@@ -55,7 +56,7 @@ format: .stamps/dev ## Let rustfmt and ruff set the code
 setup: .stamps/engine .stamps/dev ## Only set up: .venv with the engine and the developers' tools
 
 clean: ## Remove all that was built or made here, the demo's study too
-	rm -rf .venv .stamps target demo-study .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv .stamps .peers target demo-study .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -f python/hindmost/_engine*.so
 	find python tests benches -name __pycache__ -prune -exec rm -rf {} +
 

@@ -68,7 +68,6 @@ def drive(
     rate: float | None,
     loop: Literal["open", "closed"] = "open",
     connections: int = 64,
-    protocol: Literal["memcached", "redis"] = "memcached",
     seed: int = 1,
 ) -> Outcome:
     """Run one instance with one worker; without a rate, flat out."""
@@ -94,7 +93,7 @@ def drive(
 
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        engine_plan = plan.engine_plan(1, 0, protocol, server.address)
+        engine_plan = plan.engine_plan(1, 0, "memcached", server.address)
         phases = (plan.calibration_s + plan.duration_s, 20.0)
         (result,) = LocalFleet(plan.client_cpus).run([engine_plan], place, phases, watch)
         found = _engine.read_hlog(str(place / "instance-0.hlog"))

@@ -4,8 +4,8 @@ Two questions, one server (memcached with one thread on a processor of its own),
 worker on another:
 
 1. *Flat out*, closed loop, 64 connections: requests a second, and who was the limit. The client's share of
-   busy time gives what a request costs it, and so how many a whole core could send. Where ``redis-benchmark``
-   is at hand, both drive one redis-server the same way, and the ratio of their costs is printed.
+   busy time gives what a request costs it, and so how many a whole core could send. Other load testers stand
+   beside it in ``benches/peers``.
 2. *Open loop* at 10 %, 50 % and 80 % of what that server served flat out: how late requests left (slip),
    beside the service latency, which is what the slip is to be small against.
 
@@ -16,14 +16,8 @@ rounds. The figures say something of this host only: the noise floor before and 
 from __future__ import annotations
 
 import argparse
-import math
-import os
-import resource
-import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
-from statistics import median
 
 from driving import Host, Outcome, drive, noise_floor, of, two_cpus
 
@@ -33,35 +27,11 @@ from hindmost.targets import ManagedServer, preset
 CONNECTIONS = 64
 SHARES = (0.1, 0.5, 0.8)
 LEVELS = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
-REDIS, REDIS_BENCHMARK = "redis, hindmost", "redis, redis-benchmark"
-
-
-def redis_benchmark(host: Host, server: ManagedServer) -> Outcome:
-    """Drive redis-server with its own benchmark: same connections, sizes, and processor."""
-    address, _, port = server.address.rpartition(":")
-    requests = int(60_000 * host.seconds)
-    command = ["redis-benchmark", "-h", address, "-p", port, "-c", str(CONNECTIONS), "-n", str(requests)]
-    command += ["-r", "10000", "-d", "200", "-t", "get", "--csv"]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-        preexec_fn=lambda: os.sched_setaffinity(0, {host.client_cpu}),
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    row = next(line for line in done.stdout.splitlines() if line.startswith('"GET'))
-    per_s = float(row.split(",")[1].strip('"'))
-    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Outcome(per_s, cpu_s / (requests / per_s), math.nan, {})
 
 
 def measure(host: Host, rounds: int) -> dict[str, list[Outcome]]:
     """Everything, in alternating rounds; the first flat-out one fixes the rates of the open loop."""
     found: dict[str, list[Outcome]] = {}
-    beside = shutil.which("redis-server") is not None and shutil.which("redis-benchmark") is not None
     capacity = 0.0
     for number in range(rounds):
         with ManagedServer(preset("memcached"), cpus=[host.server_cpu]) as server:
@@ -71,13 +41,6 @@ def measure(host: Host, rounds: int) -> dict[str, list[Outcome]]:
             for share in SHARES if number % 2 == 0 else SHARES[::-1]:
                 one = drive(host, server, rate=share * capacity, connections=CONNECTIONS)
                 found.setdefault(f"{share:.0%}", []).append(one)
-        if beside:
-            with ManagedServer(preset("redis"), cpus=[host.server_cpu]) as server:
-                ours = drive(
-                    host, server, rate=None, loop="closed", connections=CONNECTIONS, protocol="redis"
-                )
-                found.setdefault(REDIS, []).append(ours)
-                found.setdefault(REDIS_BENCHMARK, []).append(redis_benchmark(host, server))
         print(f"round {number + 1} of {rounds} done", file=sys.stderr)
     return found
 
@@ -93,20 +56,6 @@ def flat_out(flat: Sequence[Outcome]) -> list[str]:
         f"  busy                            server {server:.0%}, client {busy:.0%}: the limit was {limit}",
         f"  client's work for a request  {cost[0]:>9.2f}  us [{cost[1]:.2f}, {cost[2]:.2f}]",
         f"  requests/s per client core   {1e6 / cost[0]:>9,.0f}  if it were busy all the time",
-    ]
-
-
-def beside_redis_benchmark(ours: Sequence[Outcome], theirs: Sequence[Outcome]) -> list[str]:
-    """Ratios of two clients that drove the same server, round by round."""
-    pairs = list(zip(ours, theirs, strict=True))
-    work = sorted(their.cost_us / our.cost_us for our, their in pairs)
-    rate = sorted(our.per_s / their.per_s for our, their in pairs)
-    return [
-        "one redis-server driven the same way by hindmost and by redis-benchmark [least, most]",
-        f"  client's work for a request, redis-benchmark : hindmost  "
-        f"{median(work):>5.2f}  [{work[0]:.2f}, {work[-1]:.2f}]",
-        f"  requests/s flat out, hindmost : redis-benchmark          "
-        f"{median(rate):>5.2f}  [{rate[0]:.2f}, {rate[-1]:.2f}]",
     ]
 
 
@@ -147,7 +96,6 @@ def main() -> int:
         [f"memcached with one thread, one client core; medians of {asked.rounds} alternating rounds"],
         flat_out(found["flat out"]),
         open_loop(found),
-        beside_redis_benchmark(found[REDIS], found[REDIS_BENCHMARK]) if REDIS in found else [],
         [f"noise floor before  {before}", f"noise floor after   {noise_floor()}"],
     ]
     print("\n\n".join("\n".join(block) for block in blocks if block))
