@@ -13,14 +13,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hindmost.capture import Capture
-
 from benches.peers import rounds, servers
 from benches.peers.launch import Client, Failed
+from benches.peers.ourselves import HINDMOST, fill
 from benches.peers.peer import Job, Peer, Protocol
 from benches.peers.rounds import SHARES, Step
 from benches.peers.wire import heard
 from hindmost import _engine
+from hindmost.capture import Capture
 from hindmost.errors import HindmostError
 from hindmost.targets import ManagedServer
 
@@ -30,8 +30,12 @@ also of one that needs a second to start. At 2,000/s the backlog is small agains
 _PATIENCE_S = 30.0
 SLIP_RATE = 50_000.0
 _NOISE_S = 0.4
-_RING_KIB = 768 * 1024
-"""Room for what the fastest of them sends and gets in three seconds, 340 bytes a packet."""
+_SNAPLEN = 2048
+"""Replies of a pipeline may share a packet, and the beginning of each is needed: room for ten."""
+_MOST_KIB = 2_000_000
+"""tcpdump takes no larger ring."""
+_AROUND_S = 2.0
+"""How long the load of a peer may go on beside what was asked for: warm-up, storing keys."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +120,21 @@ class Contest:
             if time.monotonic() >= stop_at:
                 return False
             with servers.running(block[0].protocol, self.setting.server_cpu) as server:
+                self._fill(server)
                 for step in missing:
                     if time.monotonic() >= stop_at:
                         return False
                     self._step(step, server)
         return True
+
+    def _fill(self, server: ManagedServer) -> None:
+        """Let Hindmost store the keys that it will ask for, so that captures hold gets only."""
+        if server.protocol == "http":
+            return
+        with tempfile.TemporaryDirectory(prefix="peers-") as place:
+            job = Job(server.address, self.setting.connections, 0.1, None, 1.0, Path(place))
+            command = fill(server.protocol, job, self.programs[HINDMOST[0].source.program])
+            Client(command, self.setting.client_cpu, job.folder).finish(_PATIENCE_S)
 
     def _step(self, step: Step, server: ManagedServer) -> None:
         begun = time.monotonic()
@@ -160,7 +174,11 @@ class Contest:
             pcap = None
             if step.mode in ("heard", *SHARES):
                 pcap = folder / "wire.pcap"
-                capture = stack.enter_context(Capture(pcap, int(job.port), ring_kib=_RING_KIB))
+                packets = 2.0 * (rate or capacity) * (job.seconds + _AROUND_S)
+                ring_kib = min(round(packets * (_SNAPLEN + 128) / 1024), _MOST_KIB)
+                capture = stack.enter_context(
+                    Capture(pcap, int(job.port), snaplen=_SNAPLEN, ring_kib=ring_kib)
+                )
                 capture.hold()
             noise_ns = [self._noise_ns()] if step.mode == "slip" else []
             client = Client(

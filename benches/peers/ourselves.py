@@ -31,7 +31,9 @@ _KINDS = ("service", "wire", "latency", "slip")
 _PLAN, _OUT = "plan.json", "out"
 
 
-def _command(protocol: Protocol, pacing: Literal["spin", "sleep"], job: Job, program: str) -> list[str]:
+def _command(
+    protocol: Protocol, pacing: Literal["spin", "sleep"], job: Job, program: str, *, store: bool = False
+) -> list[str]:
     load: dict[str, object] = {"loop": "closed"}
     if job.rate is not None:
         load = {
@@ -52,7 +54,7 @@ def _command(protocol: Protocol, pacing: Literal["spin", "sleep"], job: Job, pro
         "threads": [{}],  # pinned from outside, as every peer is
         "pacing": pacing,
         "workload": workload,
-        "preload": protocol != "http",
+        "preload": store,
         "phases": {
             "warmup": {"fixed": {"seconds": WARMUP_S}},
             "calibration_s": CALIBRATION_S,
@@ -64,6 +66,11 @@ def _command(protocol: Protocol, pacing: Literal["spin", "sleep"], job: Job, pro
     path = job.folder / _PLAN
     path.write_text(json.dumps(plan), encoding="utf-8")
     return [program, "load", str(path), "--out", str(job.folder / _OUT)]
+
+
+def fill(protocol: Protocol, job: Job, program: str) -> list[str]:
+    """Return the command that stores the keys which all others will ask for, and asks for some."""
+    return _command(protocol, "spin", job, program, store=True)
 
 
 def _figures(histogram: Histogram) -> dict[str, float]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from hindmost.capture import exchanges
 
 from benches.peers.peer import VALUE_BYTES, Protocol
 from benches.peers.samples import figures
+from hindmost.capture import exchanges
 
 _FEWEST = 100
 """A capture with fewer exchanges than this tells nothing of a distribution."""
@@ -32,6 +32,8 @@ class Wire:
         Quantiles, mean and maximum of reply - request, microseconds.
     replies : mapping
         How many replies there were of each length in bytes.
+    lost : int
+        Times that a connection's messages could not be followed, and were taken up again later.
     """
 
     requests: int
@@ -39,6 +41,7 @@ class Wire:
     spread: float
     latency_us: Mapping[str, float]
     replies: Mapping[str, int]
+    lost: int
 
 
 def heard(pcap: Path, port: int, protocol: Protocol, window_ns: tuple[int, int] | None) -> Wire:
@@ -62,7 +65,7 @@ def heard(pcap: Path, port: int, protocol: Protocol, window_ns: tuple[int, int] 
         keep &= (seen.out_ns >= window_ns[0]) & (seen.out_ns < window_ns[1])
     if keep.sum() < _FEWEST:
         raise ValueError(
-            f"the capture {pcap} holds {keep.sum()} exchanges in the window, of {keep.size} at all"
+            f"the capture holds {keep.sum()} exchanges in the window, of {keep.size} at all: {seen.counts}"
         )
     out_ns = seen.out_ns[keep].astype(np.int64)
     gaps = np.diff(out_ns)
@@ -73,4 +76,5 @@ def heard(pcap: Path, port: int, protocol: Protocol, window_ns: tuple[int, int] 
         spread=float(gaps.std() / gaps.mean()),
         latency_us=figures(seen.wire_ns[keep] / 1e3),
         replies={str(length): int(count) for length, count in zip(lengths, counts, strict=True)},
+        lost=seen.counts["lost"] + seen.counts["holes"],
     )
