@@ -16,13 +16,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hindmost.capture import capture_fault
-
 from benches.peers.contest import Contest, Setting, SettingDiffers, load
 from benches.peers.install import FOLDER, Had, find, install
 from benches.peers.peer import Peer
 from benches.peers.registry import ABSENT, PEERS
 from benches.peers.table import page
+from hindmost.capture import capture_fault
 
 
 def _arguments() -> argparse.Namespace:

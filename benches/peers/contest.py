@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benches.peers import rounds, servers
 from benches.peers.launch import Client, Failed
 from benches.peers.ourselves import HINDMOST, fill
-from benches.peers.peer import Job, Peer, Protocol
+from benches.peers.peer import Job, Peer
 from benches.peers.rounds import SHARES, Step
 from benches.peers.wire import heard
 from hindmost import _engine
@@ -30,8 +31,13 @@ also of one that needs a second to start. At 2,000/s the backlog is small agains
 _PATIENCE_S = 30.0
 SLIP_RATE = 50_000.0
 _NOISE_S = 0.4
-_SNAPLEN = 2048
-"""Replies of a pipeline may share a packet, and the beginning of each is needed: room for ten."""
+_SNAPLEN = {"paced": 1900, "flat": 512}
+"""Bytes kept of a packet. The replies of a pipeline may share one, and the beginning of each is needed: room
+for eight. In a closed loop each has one of its own."""
+_FRAME = 128
+"""Bytes that the kernel's ring needs around each packet; a frame does not cross a page of 4096 bytes."""
+_LOOKS, _LOOK_S = 3, 0.3
+"""How often, and for how long, the server is driven flat out to find what it can do."""
 _MOST_KIB = 2_000_000
 """tcpdump takes no larger ring."""
 _AROUND_S = 2.0
@@ -87,15 +93,20 @@ class Contest:
         self._append({"setting": asdict(setting), "about": dict(about)})
 
     def _append(self, row: dict[str, Any]) -> None:
+        if "key" in row:
+            self.rows.append(row)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
 
-    def capacity(self, protocol: Protocol) -> float | None:
-        """Requests a second that the server answered when Hindmost first drove it flat out."""
+    def _capacity(self, server: ManagedServer) -> float:
+        """Requests a second that the server answers flat out; measured by Hindmost once for a contest."""
         for row in self.rows:
-            if row["protocol"] == protocol and row["mode"] == "flat" and row["peer"] == "hindmost":
-                return float(row["report"]["per_s"])
-        return None
+            if row["mode"] == "capacity" and row["protocol"] == server.protocol:
+                return float(row["per_s"])
+        found = median(self._fill(server) for _ in range(_LOOKS))
+        row = {"key": [0, server.protocol, "capacity", "hindmost"], "round": 0, "protocol": server.protocol}
+        self._append(row | {"mode": "capacity", "peer": "hindmost", "per_s": found})
+        return found
 
     def run(self, peers: Sequence[Peer], count: int, freezes: int, stop_at: float) -> bool:
         """Measure what is missing of `count` rounds.
@@ -121,33 +132,38 @@ class Contest:
                 return False
             with servers.running(block[0].protocol, self.setting.server_cpu) as server:
                 self._fill(server)
+                capacity = self._capacity(server)
                 for step in missing:
                     if time.monotonic() >= stop_at:
                         return False
-                    self._step(step, server)
+                    self._step(step, server, capacity)
         return True
 
-    def _fill(self, server: ManagedServer) -> None:
-        """Let Hindmost store the keys that it will ask for, so that captures hold gets only."""
-        if server.protocol == "http":
-            return
-        with tempfile.TemporaryDirectory(prefix="peers-") as place:
-            job = Job(server.address, self.setting.connections, 0.1, None, 1.0, Path(place))
-            command = fill(server.protocol, job, self.programs[HINDMOST[0].source.program])
-            Client(command, self.setting.client_cpu, job.folder).finish(_PATIENCE_S)
+    def _fill(self, server: ManagedServer) -> float:
+        """Let Hindmost store the keys that it will ask for, so that captures hold gets only.
 
-    def _step(self, step: Step, server: ManagedServer) -> None:
+        Returns
+        -------
+        float
+            Requests a second that the server then answered, flat out.
+        """
+        with tempfile.TemporaryDirectory(prefix="peers-") as place:
+            job = Job(server.address, self.setting.connections, _LOOK_S, None, 1.0, Path(place))
+            command = fill(server.protocol, job, self.programs[HINDMOST[0].source.program])
+            ran = Client(command, self.setting.client_cpu, job.folder).finish(_PATIENCE_S)
+            return HINDMOST[0].read(job, ran.out).per_s
+
+    def _step(self, step: Step, server: ManagedServer, capacity: float) -> None:
         begun = time.monotonic()
         row: dict[str, Any] = {
             "key": step.key, "round": step.round, "protocol": step.protocol, "mode": step.mode,
             "peer": step.peer.name,
         }  # fmt: skip
         try:
-            row |= self._measure(step, server)
+            row |= self._measure(step, server, capacity)
             said = f"{row['report']['per_s']:,.0f}/s"
         except (Failed, HindmostError, ValueError, OSError) as error:
             row["failure"] = said = f"{type(error).__name__}: {error}"
-        self.rows.append(row)
         self._append(row)
         print(
             f"round {step.round}  {step.protocol:9}  {step.mode:6}  {step.peer.name:18}  {said}"
@@ -155,8 +171,7 @@ class Contest:
             file=sys.stderr,
         )
 
-    def _measure(self, step: Step, server: ManagedServer) -> dict[str, Any]:
-        capacity = self.capacity(step.protocol) or 50_000.0
+    def _measure(self, step: Step, server: ManagedServer, capacity: float) -> dict[str, Any]:
         rate: float | None = None
         if step.mode == "slip":
             rate = SLIP_RATE
@@ -174,10 +189,11 @@ class Contest:
             pcap = None
             if step.mode in ("heard", *SHARES):
                 pcap = folder / "wire.pcap"
-                packets = 2.0 * (rate or capacity) * (job.seconds + _AROUND_S)
-                ring_kib = min(round(packets * (_SNAPLEN + 128) / 1024), _MOST_KIB)
+                snaplen = _SNAPLEN["flat" if rate is None else "paced"]
+                pages = 2.0 * (rate or capacity) * (job.seconds + _AROUND_S) / (4096 // (snaplen + _FRAME))
+                ring_kib = min(round(4 * pages), _MOST_KIB)
                 capture = stack.enter_context(
-                    Capture(pcap, int(job.port), snaplen=_SNAPLEN, ring_kib=ring_kib)
+                    Capture(pcap, int(job.port), snaplen=snaplen, ring_kib=ring_kib)
                 )
                 capture.hold()
             noise_ns = [self._noise_ns()] if step.mode == "slip" else []

@@ -34,6 +34,4 @@ def read(job: Job, out: str) -> Report:
     return Report(requests, summary["requestsPerSec"], errors, found)
 
 
-OHA = Peer(
-    "oha", "http", Source("cargo", "oha", "1.16.0", "oha"), _command, read, paced=True, counts_from="due"
-)
+OHA = Peer("oha", "http", Source("cargo", "oha", "1.16.0", "oha"), _command, read, paced=True)

@@ -106,7 +106,7 @@ def _peer(protocol: Protocol, pacing: Literal["spin", "sleep"]) -> Peer:
     name = "hindmost" if pacing == "spin" else "hindmost, sleeping"
     source = Source("here", "hindmost", _engine.__version__, "hindmost")
     command = partial(_command, protocol, pacing)
-    return Peer(name, protocol, source, command, read, paced=True, spread=1.0, counts_from="due")
+    return Peer(name, protocol, source, command, read, paced=True, spread=1.0, aside=pacing == "sleep")
 
 
 HINDMOST = tuple(

@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 Protocol = Literal["memcached", "redis", "http"]
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 
 KEY_BYTES, VALUE_BYTES, KEYS = 16, 200, 10_000
 """What every client asks a key-value server for, so that all replies are of one length."""
@@ -154,8 +155,8 @@ class Peer:
     spread : float
         Coefficient of variation that gaps between requests have if they are as asked: 0 for even distances,
         1 for an exponential distribution.
-    counts_from : str
-        Since when it counts latency, in a few words for the table.
+    aside : bool
+        A variant of Hindmost, measured only flat out and at the lowest load.
     """
 
     name: str
@@ -165,7 +166,7 @@ class Peer:
     read: Callable[[Job, str], Report]
     paced: bool = False
     spread: float = 0.0
-    counts_from: str = "send"
+    aside: bool = False
 
 
 def environment() -> dict[str, str]:

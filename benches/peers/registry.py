@@ -10,13 +10,13 @@ from benches.peers.k6 import K6
 from benches.peers.memaslap import MEMASLAP
 from benches.peers.oha import OHA
 from benches.peers.ourselves import HINDMOST
-from benches.peers.peer import Peer
+from benches.peers.peer import PROTOCOLS, Peer
 from benches.peers.redis_benchmark import REDIS_BENCHMARK
 from benches.peers.wrk import WRK
 
-PEERS: tuple[Peer, ...] = (
-    *HINDMOST, MEMASLAP, REDIS_BENCHMARK, WRK, AB, H2LOAD, HEY, OHA, FORTIO, K6,
-)  # fmt: skip
+_ALL = (*HINDMOST, MEMASLAP, REDIS_BENCHMARK, WRK, AB, H2LOAD, HEY, OHA, FORTIO, K6)
+PEERS: tuple[Peer, ...] = tuple(sorted(_ALL, key=lambda peer: PROTOCOLS.index(peer.protocol)))
+"""Everybody, by server, ours first."""
 
 ABSENT: dict[str, str] = {
     "mutilate": "in no registry, and no package of Debian 12",

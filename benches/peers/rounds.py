@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from benches.peers.peer import Peer, Protocol
+from benches.peers.peer import PROTOCOLS, Peer, Protocol
 
 Mode = Literal["flat", "heard", "10%", "50%", "freeze", "slip"]
 SHARES: dict[Mode, float] = {"10%": 0.1, "50%": 0.5}
-PROTOCOLS: tuple[Protocol, ...] = ("memcached", "redis", "http")
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,8 @@ class Step:
 
 def modes(peer: Peer, number: int, freezes: int) -> list[Mode]:
     """What of it is measured in round `number`."""
+    if peer.aside:
+        return ["flat", "10%"]
     found: list[Mode] = ["flat"]
     found += ["10%", "50%"] if peer.paced else ["heard"]
     if number <= freezes:
@@ -60,7 +61,5 @@ def steps(peers: Sequence[Peer], rounds: int, freezes: int, seed: int) -> Iterat
                 for mode in modes(peer, number, freezes)
             ]
             draw.shuffle(block)
-            # The first of all is ours flat out: it tells what the server can do.
-            block.sort(key=lambda step: not (step.mode == "flat" and step.peer.name == "hindmost"))
             if block:
                 yield block

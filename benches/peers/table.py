@@ -20,7 +20,7 @@ from benches.peers.compare import (
     spread,
 )
 from benches.peers.peer import Peer
-from benches.peers.rounds import SHARES
+from benches.peers.rounds import SHARES, Mode
 
 OURS = "hindmost"
 _NONE = "–"
@@ -49,6 +49,12 @@ def _kind(peer: Peer) -> str:
     return "wire" if peer.source.kind == "here" else "latency"
 
 
+def _captured_modes(peer: Peer) -> list[Mode]:
+    if not peer.paced:
+        return ["heard"]
+    return ["10%"] if peer.aside else list(SHARES)
+
+
 def _capacity(found: Found, protocol: str) -> float:
     return found.middle(protocol, OURS, "flat", lambda row: row["report"]["per_s"]).value
 
@@ -63,12 +69,12 @@ def ratios(found: Found, peers: Sequence[Peer]) -> list[str]:
     rows = []
     for peer in peers:
         at = (peer.protocol, peer.name)
-        modes = list(SHARES) if peer.paced else ["heard"]
+        modes = _captured_modes(peer)
         errors = [found.middle(*at, mode, size(error_us(_kind(peer), "p99"))) for mode in modes]
         ours = [found.middle(peer.protocol, OURS, mode, size(error_us("wire", "p99"))) for mode in SHARES]
         times = [
             f"{a.value / b.value:.1f}" if a.n and b.n and b.value else _NONE
-            for a, b in zip(errors, ours if peer.paced else ours[1:], strict=True)
+            for a, b in zip(errors, ours if peer.paced else ours[1:], strict=False)
         ]
         gaps = [_n(found.middle(*at, mode, spread).value, ".2f") for mode in modes]
         capacity = _capacity(found, peer.protocol)
@@ -126,7 +132,7 @@ def wire(found: Found, peers: Sequence[Peer]) -> list[str]:
     rows = []
     for peer in peers:
         kinds = ["wire", "service"] if peer.source.kind == "here" else ["latency"]
-        for mode in list(SHARES) if peer.paced else ["heard"]:
+        for mode in _captured_modes(peer):
             at = (peer.protocol, peer.name, mode)
             for kind in kinds:
                 who = peer.name if kind == "latency" else f"{peer.name} ({kind})"
@@ -157,7 +163,7 @@ def freeze(found: Found, peers: Sequence[Peer]) -> list[str]:
     head = ["server", "client", "requests/s"]
     head += [f"{name}: ms (of right)" for name in _FREEZE]
     rows = []
-    for peer in peers:
+    for peer in (one for one in peers if not one.aside):
         at = (peer.protocol, peer.name, "freeze")
         capacity = _capacity(found, peer.protocol)
         row = [

@@ -96,12 +96,11 @@ def test_a_median_of_nothing_is_none() -> None:
     assert middle([None, float("nan")]).n == 0
 
 
-def test_each_round_has_everybody_and_begins_with_ours_flat_out() -> None:
+def test_each_round_has_everybody_in_an_order_of_its_own() -> None:
     blocks = list(steps(PEERS, 2, 1, seed=3))
     keys = [step.key for block in blocks for step in block]
     assert len(keys) == len(set(keys))
     assert {peer for _, _, _, peer in keys} == {peer.name for peer in PEERS}
-    assert all((block[0].mode, block[0].peer.name) == ("flat", "hindmost") for block in blocks)
     assert {number for number, _, mode, _ in keys if mode == "freeze"} == {1}
     orders = [[step.key[1:] for step in block if step.mode != "freeze"] for block in blocks]
     assert orders[0] != orders[3], "the order is drawn anew"
