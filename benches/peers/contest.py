@@ -219,7 +219,9 @@ class Contest:
                 caught = capture.finish()
                 if caught.dropped or not caught.whole:
                     raise Failed(f"the capture lacks {caught.dropped} packets")
-                found["wire"] = asdict(heard(pcap, int(job.port), step.protocol, report.window_ns))
+                found["wire"] = asdict(
+                    heard(pcap, int(job.port), step.protocol, report.requests, report.window_ns)
+                )
         return found
 
     def _noise_ns(self) -> float:

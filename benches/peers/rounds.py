@@ -21,7 +21,7 @@ class Step:
     ----------
     mode : {"flat", "heard", "10%", "50%", "freeze", "slip"}
         ``flat``: flat out, nothing else running. ``heard``: flat out under a capture, of those that cannot be
-        paced. ``10%``, ``50%``: that share of the server's capacity, under a capture. ``freeze``: the server
+        paced, and ours. ``10%``, ``50%``: that share of the server's capacity, under a capture. ``freeze``: the server
         stands still for a tenth of a second. ``slip``: ours alone, how late requests leave at 50,000/s.
     """
 
@@ -41,7 +41,10 @@ def modes(peer: Peer, number: int, freezes: int) -> list[Mode]:
     if peer.aside:
         return ["flat", "10%"]
     found: list[Mode] = ["flat"]
-    found += ["10%", "50%"] if peer.paced else ["heard"]
+    if peer.paced:
+        found += ["10%", "50%"]
+    if not peer.paced or peer.name == "hindmost":
+        found.append("heard")
     if number <= freezes:
         found.append("freeze")
     if peer.protocol == "memcached" and peer.name == "hindmost":

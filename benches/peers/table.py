@@ -45,14 +45,14 @@ def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _kind(peer: Peer) -> str:
-    """What of a peer is held against the capture: of ours the wire latency, by the kernel's stamps."""
-    return "wire" if peer.source.kind == "here" else "latency"
+    """What of a peer is held against the capture: of ours what counts from the send, as theirs do."""
+    return "service" if peer.source.kind == "here" else "latency"
 
 
 def _captured_modes(peer: Peer) -> list[Mode]:
     if not peer.paced:
         return ["heard"]
-    return ["10%"] if peer.aside else list(SHARES)
+    return ["10%"] if peer.aside else [*SHARES, *(["heard"] if peer.source.kind == "here" else [])]
 
 
 def _capacity(found: Found, protocol: str) -> float:
@@ -69,13 +69,8 @@ def ratios(found: Found, peers: Sequence[Peer]) -> list[str]:
     rows = []
     for peer in peers:
         at = (peer.protocol, peer.name)
-        modes = _captured_modes(peer)
-        errors = [found.middle(*at, mode, size(error_us(_kind(peer), "p99"))) for mode in modes]
-        ours = [found.middle(peer.protocol, OURS, mode, size(error_us("wire", "p99"))) for mode in SHARES]
-        times = [
-            f"{a.value / b.value:.1f}" if a.n and b.n and b.value else _NONE
-            for a, b in zip(errors, ours if peer.paced else ours[1:], strict=False)
-        ]
+        modes = [mode for mode in _captured_modes(peer) if mode in SHARES or not peer.paced]
+        errors = {mode: found.middle(*at, mode, size(error_us(_kind(peer), "p99"))) for mode in modes}
         gaps = [_n(found.middle(*at, mode, spread).value, ".2f") for mode in modes]
         capacity = _capacity(found, peer.protocol)
         frozen = [found.middle(*at, "freeze", of_right(name, capacity)).value for name in ("p99", "p99.9")]
@@ -85,11 +80,17 @@ def ratios(found: Found, peers: Sequence[Peer]) -> list[str]:
             _n(found.ratio(peer.protocol, OURS, peer.name, "flat", per_core).value, ".2f"),
             _n(found.middle(*at, "flat", cost_us).value, ".2f"),
             f"{' / '.join(gaps)} ({peer.spread:.0f})" if peer.paced else "flat out",
-            " / ".join(_n(one.value, ".1f") for one in errors) + ("" if peer.paced else " (flat out)"),
-            " / ".join(times),
+            " / ".join(_n(one.value, ".1f") for one in errors.values()) + ("" if peer.paced else ", flat out"),
+            " / ".join(_times(found, peer, mode, one) for mode, one in errors.items()),
             " / ".join(_n(one, ".1%") for one in frozen),
         ])  # fmt: skip
     return _markdown(head, rows)
+
+
+def _times(found: Found, peer: Peer, mode: Mode, theirs: Middle) -> str:
+    """How many times our error theirs is, in the same mode."""
+    ours = found.middle(peer.protocol, OURS, mode, size(error_us("service", "p99")))
+    return f"{theirs.value / ours.value:.1f}" if theirs.n and ours.n and ours.value else _NONE
 
 
 def flat_out(found: Found, peers: Sequence[Peer]) -> list[str]:
@@ -131,7 +132,7 @@ def wire(found: Found, peers: Sequence[Peer]) -> list[str]:
     head += [f"reported - captured {name}: us (%)" for name in names]
     rows = []
     for peer in peers:
-        kinds = ["wire", "service"] if peer.source.kind == "here" else ["latency"]
+        kinds = ["service", "wire"] if peer.source.kind == "here" else ["latency"]
         for mode in _captured_modes(peer):
             at = (peer.protocol, peer.name, mode)
             for kind in kinds:

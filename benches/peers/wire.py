@@ -12,8 +12,8 @@ from benches.peers.peer import VALUE_BYTES, Protocol
 from benches.peers.samples import figures
 from hindmost.capture import exchanges
 
-_FEWEST = 100
-"""A capture with fewer exchanges than this tells nothing of a distribution."""
+_FEWEST, _LEAST = 100, 0.99
+"""A capture in which fewer exchanges can be followed than this, and than this share, tells nothing of the rest."""
 
 
 @dataclass(frozen=True)
@@ -44,28 +44,32 @@ class Wire:
     lost: int
 
 
-def heard(pcap: Path, port: int, protocol: Protocol, window_ns: tuple[int, int] | None) -> Wire:
+def heard(
+    pcap: Path, port: int, protocol: Protocol, answered: int, window_ns: tuple[int, int] | None
+) -> Wire:
     """Read a capture.
 
     Parameters
     ----------
+    answered : int
+        How many requests the peer says were answered.
     window_ns : (int, int) or None
         Only requests sent within, on the wall clock; None: all of them.
 
     Raises
     ------
     ValueError
-        If it holds hardly any exchange.
+        If it does not show nearly all of them.
     """
     seen = exchanges(pcap, port, protocol)
     keep = np.ones(seen.out_ns.size, dtype=bool)
     if protocol != "http":
-        keep &= seen.request_bytes < VALUE_BYTES  # gets: a set carries the value with it
+        keep &= seen.reply_bytes > VALUE_BYTES  # hits: neither stores nor what is asked of the server itself
     if window_ns is not None:
         keep &= (seen.out_ns >= window_ns[0]) & (seen.out_ns < window_ns[1])
-    if keep.sum() < _FEWEST:
+    if keep.sum() < max(_FEWEST, _LEAST * answered):
         raise ValueError(
-            f"the capture holds {keep.sum()} exchanges in the window, of {keep.size} at all: {seen.counts}"
+            f"the capture shows {keep.sum()} of {answered} requests, {keep.size} at all times: {seen.counts}"
         )
     out_ns = seen.out_ns[keep].astype(np.int64)
     gaps = np.diff(out_ns)
