@@ -12,8 +12,8 @@ Protocol = Literal["memcached", "redis", "http"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 
 KEY_BYTES, VALUE_BYTES, KEYS = 16, 32, 10_000
-"""What every client asks a key-value server for, so that all replies are of one length: a short one, so that many
-find room in what a capture keeps of a packet when a pipeline's replies share it."""
+"""What every client asks a key-value server for, so that all replies are of one length: a short one, so that
+many find room in what a capture keeps of a packet when a pipeline's replies share it."""
 PAGE = "/index.html"
 """What every client asks nginx for: the preset's only file."""
 

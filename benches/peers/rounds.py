@@ -21,8 +21,8 @@ class Step:
     ----------
     mode : {"flat", "heard", "10%", "50%", "freeze", "slip"}
         ``flat``: flat out, nothing else running. ``heard``: flat out under a capture, of those that cannot be
-        paced, and ours. ``10%``, ``50%``: that share of the server's capacity, under a capture. ``freeze``: the server
-        stands still for a tenth of a second. ``slip``: ours alone, how late requests leave at 50,000/s.
+        paced, and ours. ``10%``, ``50%``: that share of the server's capacity, under a capture. ``freeze``: the
+        server stands still for a tenth of a second. ``slip``: ours alone, how late requests leave at 50,000/s.
     """
 
     round: int

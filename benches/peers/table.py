@@ -52,7 +52,9 @@ def _kind(peer: Peer) -> str:
 def _captured_modes(peer: Peer) -> list[Mode]:
     if not peer.paced:
         return ["heard"]
-    return ["10%"] if peer.aside else [*SHARES, *(["heard"] if peer.source.kind == "here" else [])]
+    if peer.aside:
+        return ["10%"]
+    return [*SHARES, "heard"] if peer.source.kind == "here" else [*SHARES]
 
 
 def _capacity(found: Found, protocol: str) -> float:
@@ -80,7 +82,7 @@ def ratios(found: Found, peers: Sequence[Peer]) -> list[str]:
             _n(found.ratio(peer.protocol, OURS, peer.name, "flat", per_core).value, ".2f"),
             _n(found.middle(*at, "flat", cost_us).value, ".2f"),
             f"{' / '.join(gaps)} ({peer.spread:.0f})" if peer.paced else "flat out",
-            " / ".join(_n(one.value, ".1f") for one in errors.values()) + ("" if peer.paced else ", flat out"),
+            " / ".join(_n(one.value, ".1f") for one in errors.values()) + (", flat out" * (not peer.paced)),
             " / ".join(_times(found, peer, mode, one) for mode, one in errors.items()),
             " / ".join(_n(one, ".1%") for one in frozen),
         ])  # fmt: skip

@@ -13,7 +13,7 @@ from benches.peers.samples import figures
 from hindmost.capture import exchanges
 
 _FEWEST, _LEAST = 100, 0.99
-"""A capture in which fewer exchanges can be followed than this, and than this share, tells nothing of the rest."""
+"""A capture that shows fewer exchanges than this, or than this share of them, tells nothing of the others."""
 
 
 @dataclass(frozen=True)
