@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hindmost_clock::{Clock, MonotonicClock};
 use hindmost_host::counters::{CpuTimes, ProcessCpu};
-use hindmost_host::{doctor as examiner, Topology, Tree};
+use hindmost_host::{doctor as examiner, HostFacts, Topology, Tree};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -16,6 +16,13 @@ use crate::fault::raise;
 pub fn doctor(py: Python<'_>, root: &str, spin_seconds: f64) -> PyResult<String> {
     let spin = Duration::try_from_secs_f64(spin_seconds).map_err(|e| PyValueError::new_err(e.to_string()))?;
     py.detach(|| text(serde_json::to_string(&examiner::examine(&Tree::new(root), spin))))
+}
+
+/// What this host is, as JSON text: the `facts` of [`doctor`] without a look at its noise.
+#[pyfunction]
+#[pyo3(signature = (root="/"))]
+pub fn host_facts(root: &str) -> PyResult<String> {
+    text(serde_json::to_string(&HostFacts::read(&Tree::new(root))))
 }
 
 /// The processors of this host as JSON text.

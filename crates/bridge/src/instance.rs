@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hindmost_load::engine::{self, Alone, Link};
+use hindmost_load::engine::{self, Alone, Link, Needs};
 use hindmost_plan::Plan;
 use pyo3::prelude::*;
 
@@ -27,6 +27,14 @@ pub fn run_instance(py: Python<'_>, plan: &str, place: PathBuf, controlled: bool
 pub fn check_plan(plan: &str) -> PyResult<String> {
     let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
     serde_json::to_string(&plan).map_err(|e| raise("plan", &e.to_string()))
+}
+
+/// What an instance of a plan needs of its host, as JSON text: `files`, `ports`, `memory_bytes`,
+/// `connection_bytes`.
+#[pyfunction]
+pub fn plan_needs(plan: &str) -> PyResult<String> {
+    let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
+    serde_json::to_string(&Needs::of(&plan)).map_err(|e| raise("plan", &e.to_string()))
 }
 
 /// The JSON schema of plans, as text.

@@ -25,9 +25,9 @@ mod _engine {
     #[pymodule_export]
     use super::fault::EngineError;
     #[pymodule_export]
-    use super::host::{cpu_counters, doctor, monotonic_ns, process_cpu_ns, topology};
+    use super::host::{cpu_counters, doctor, host_facts, monotonic_ns, process_cpu_ns, topology};
     #[pymodule_export]
-    use super::instance::{check_plan, plan_schema, run_instance};
+    use super::instance::{check_plan, plan_needs, plan_schema, run_instance};
     #[pymodule_export]
     use super::synth::serve_synth;
 

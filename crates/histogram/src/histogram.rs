@@ -34,6 +34,9 @@ pub struct Histogram {
 }
 
 impl Histogram {
+    /// Memory of one, whatever it holds.
+    pub const BYTES: usize = BINS * size_of::<u64>() + size_of::<Self>();
+
     /// An empty histogram over all of `u64`. The pages of its bins come from the kernel on first
     /// use; see [`Histogram::prefault`].
     pub fn new() -> Self {

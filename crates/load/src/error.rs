@@ -33,6 +33,38 @@ pub enum LoadError {
         /// Why.
         source: io::Error,
     },
+    /// The server took some connections, but not all.
+    #[error("the server at {address} took {open} of {of} connections, then: {source}")]
+    Full {
+        /// The server.
+        address: SocketAddr,
+        /// So many are open.
+        open: usize,
+        /// Of how many.
+        of: usize,
+        /// Why the next one is not.
+        source: io::Error,
+    },
+    /// This process may not open so many files.
+    #[error("{connections} connections need {need} open files, and this process may have {limit}")]
+    OpenFiles {
+        /// Asked for.
+        connections: u64,
+        /// Files that they and all else take.
+        need: u64,
+        /// The hard limit.
+        limit: u64,
+    },
+    /// No local port is left.
+    #[error("after {open} of {of} connections to {address} no local port is left")]
+    Ports {
+        /// The server.
+        address: SocketAddr,
+        /// So many are open.
+        open: usize,
+        /// Of how many.
+        of: usize,
+    },
     /// The server went away and did not come back.
     #[error(
         "the server went away {after_s:.2} s into the load; {lost} requests were lost with it: {reason}"
@@ -111,6 +143,9 @@ impl LoadError {
             Self::Plan(_) => "plan",
             Self::Unresolvable { .. } => "unresolvable",
             Self::Connect { .. } => "connect",
+            Self::Full { .. } => "full",
+            Self::OpenFiles { .. } => "open_files",
+            Self::Ports { .. } => "ports",
             Self::ServerGone { .. } => "server_gone",
             Self::Closing { .. } => "closing",
             Self::Garbage(_) | Self::Unasked { .. } => "garbage",

@@ -1,4 +1,4 @@
-"""How every study begins: greet a running server, look at the host, make the folder, step aside."""
+"""How every study begins: make room on the host, greet a running server, look at the host, make the folder, step aside."""
 
 from __future__ import annotations
 
@@ -40,12 +40,19 @@ def begin(
 
     Raises
     ------
+    HostUnfit
+        If this host has no room for the plan's connections.
     TargetError
-        If a running server is not there or speaks another protocol: then nothing is written.
+        If a running server is not there or speaks another protocol.
+
+    In both cases nothing is written.
     """
+    from hindmost.fleet import make_room
     from hindmost.targets import parse_target
 
     target = parse_target(plan.target)
+    takes = target.spec.options.get("connections") if target.managed else None
+    make_room(plan, target.protocol, takes=takes, managed=target.managed)
     if not target.managed:
         _greet(target)
     if study is None:

@@ -225,7 +225,7 @@ class Procedure:
 def _explained(error: InstanceError, server: _Server, number: int) -> Exception:
     """An instance's failure, with what is known of the server."""
     managed = server.managed
-    if managed is None or error.code not in ("server_gone", "connect", "closing", "preload"):
+    if managed is None or error.code not in ("server_gone", "connect", "full", "closing", "preload"):
         return InstanceError(f"run {number}: {error.message}", hint=error.hint)
     report = None
     for _ in range(20):  # its death may reach us a moment after its connections' end

@@ -34,9 +34,14 @@ _AWAITED = {"start": "ready", "warm-up": "warm", "measure": "done", "collect": "
 
 _HINTS = {
     "connect": "is the server running and reachable from here? try: hindmost doctor",
+    "full": "does the server take so many? (memcached -c, redis maxclients, nginx worker_connections, its open"
+    " files, its listen queue: sysctl net.core.somaxconn); or fewer --connections",
+    "open_files": "sudo prlimit --pid $$ --nofile=65536, then again; or fewer --connections",
+    "ports": "ss -s shows who has them (a closed connection keeps its port for a minute);"
+    " sudo sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
     "server_gone": "see server.log in the study's folder, and the server's own log",
     "garbage": "is this port the protocol that TARGET names? memcached://, redis:// or http://",
-    "closing": "let the server keep connections open (nginx: keepalive_requests)",
+    "closing": "let the server keep connections open (nginx: keepalive_requests, worker_connections)",
     "preload": "does the server have room for all keys (else fewer keys or smaller values in --workload),"
     " and is it the protocol that TARGET names?",
     "pin": "hindmost doctor lists the CPUs that this process may use; see --client-cpus",

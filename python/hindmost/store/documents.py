@@ -114,6 +114,27 @@ class Sockets(TypedDict):
     largest_read_bytes: Count
 
 
+class Shares(TypedDict):
+    """How a worker's requests of the measurement fell on its connections.
+
+    ``chi_square`` is Pearson's statistic against equal shares; ``silent`` connections are open, carried
+    requests, and never answered one.
+    """
+
+    connections: Count
+    least: Count
+    most: Count
+    chi_square: float | None
+    silent: Count
+
+
+class Memory(TypedDict):
+    """The most that an instance held, and the most that it could come to hold."""
+
+    peak_bytes: Count | None
+    bound_bytes: Count
+
+
 class Worker(TypedDict):
     """How one worker fared."""
 
@@ -124,6 +145,7 @@ class Worker(TypedDict):
     dispersion: list[SpanCounts]
     span: Span
     sockets: NotRequired[Sockets]
+    shares: NotRequired[Shares]
 
 
 class Hits(TypedDict):
@@ -217,6 +239,7 @@ class Instance(TypedDict):
     steal_share: Share | None
     tcp: dict[str, Count] | None
     tcp_before: NotRequired[dict[str, Count] | None]
+    memory: NotRequired[Memory]
     host: NotRequired[ClientHost]
     raw_gaps_ns: NotRequired[list[Count]]
     series: NotRequired[list[list[Window]]]

@@ -6,6 +6,7 @@
 
 mod cpu;
 mod interrupts;
+mod memory;
 mod neighbours;
 mod process;
 mod queues;
@@ -17,6 +18,7 @@ mod throttle;
 
 pub use cpu::{CpuTime, CpuTimes};
 pub use interrupts::{Hits, InterruptSpan, Interrupts};
+pub use memory::peak_memory;
 pub use neighbours::{Neighbour, Neighbourhood, Neighbours};
 pub use process::ProcessCpu;
 pub use queues::ServerQueues;

@@ -14,9 +14,10 @@ use crate::LoadError;
 
 /// A server that takes no connection for this long before the load is not one that can be measured.
 const PATIENCE: Nanos = Nanos::from_millis(5_000);
-/// Attempts to connect under way at once before the load: fewer than the least backlog of the servers
-/// we know (nginx 511, memcached 1024), since a full one drops attempts for a whole second.
-const AT_ONCE: usize = 256;
+/// Attempts to connect under way at once before the load, over all workers and instances: fewer than the
+/// backlog of nearly every server (128 in many a language's library, nginx 511, memcached 1024), since a
+/// full one drops attempts for a whole second.
+pub(super) const AT_ONCE: usize = 64;
 /// A connection that could not be made again is tried this much later.
 const RETRY: Nanos = Nanos::from_millis(20);
 /// No connection for so long during the load: the server is gone.
@@ -32,19 +33,20 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
     /// Opens all connections.
     pub fn connect_all(&mut self, address: SocketAddr) -> Result<(), LoadError> {
         let slots = self.connections.len();
-        let failed = |slot, source| LoadError::Connect { address, slot, of: slots as u32, source };
         let mut until = self.clock.now() + PATIENCE;
         let mut started = 0;
         while self.open < slots {
-            while started < slots && started - self.open < AT_ONCE {
-                self.transport.connect(started as u32).map_err(|e| failed(started as u32, e))?;
+            while started < slots && started - self.open < self.at_once {
+                self.transport
+                    .connect(started as u32)
+                    .map_err(|e| self.not_connected(address, started as u32, e))?;
                 self.connections[started].reset(State::Connecting);
                 started += 1;
             }
             let now = self.clock.now();
             if now >= until {
                 let slot = self.connections.iter().position(|c| c.state != State::Open).unwrap_or(0);
-                return Err(failed(slot as u32, ErrorKind::TimedOut.into()));
+                return Err(self.not_connected(address, slot as u32, ErrorKind::TimedOut.into()));
             }
             if self.control.aborted() {
                 return Err(LoadError::Aborted);
@@ -55,8 +57,12 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             for at in 0..self.ready.len() {
                 let one = self.ready[at];
                 if self.connections[one.slot as usize].state == State::Connecting {
-                    self.attempt(one).map_err(|e| failed(one.slot, e))?;
+                    self.attempt(one).map_err(|e| self.not_connected(address, one.slot, e))?;
                     until = self.clock.now() + PATIENCE;
+                } else if one.readable {
+                    // Nothing was asked: it hangs up, or says first that it is full (redis).
+                    self.open -= 1;
+                    return Err(self.not_connected(address, one.slot, ErrorKind::ConnectionReset.into()));
                 }
             }
         }
@@ -64,6 +70,17 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         // follow from the seed alone.
         self.usable.sort_unstable();
         Ok(())
+    }
+
+    /// Why not all connections could be opened: our limits, the server's, or it is not there at all.
+    #[cold]
+    fn not_connected(&self, address: SocketAddr, slot: u32, source: io::Error) -> LoadError {
+        let (open, of) = (self.open, self.connections.len());
+        match source.kind() {
+            ErrorKind::AddrNotAvailable if open > 0 => LoadError::Ports { address, open, of },
+            _ if open > 0 => LoadError::Full { address, open, of, source },
+            _ => LoadError::Connect { address, slot, of: of as u32, source },
+        }
     }
 
     /// The end of an attempt to connect.

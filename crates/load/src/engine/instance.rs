@@ -15,10 +15,13 @@ use hindmost_plan::{Load, Plan, Warmup, Workload};
 use super::bell::{Bell, Rope};
 use super::control::{Control, Progress};
 use super::link::{Command, Event, Link};
+use super::needs::Needs;
+use super::open_files;
 use super::output::Outputs;
 use super::phases::follow;
 use super::result::InstanceResult;
 use super::run::Spent;
+use super::shares::Shares;
 use super::sockets::SocketReport;
 use super::summary::summarise;
 use super::thread;
@@ -43,6 +46,7 @@ const WINDOWS: u64 = 4_000;
 /// [`LoadError`]; no thread and no connection is left behind.
 pub fn run(plan: &Plan, place: &Path, link: &mut dyn Link) -> Result<InstanceResult, LoadError> {
     let address = resolve(&plan.target.address)?;
+    open_files::make_room(&Needs::of(plan))?;
     let outputs = Outputs::create(place, plan.instance.index)?;
     with_protocol!(plan.target.protocol, run_with(plan, address, outputs, link))
 }
@@ -59,6 +63,7 @@ pub(super) struct Finished {
     pub spent: Spent,
     pub first_error: String,
     pub reconnects: u64,
+    pub shares: Shares,
     pub sockets: SocketReport,
 }
 
@@ -117,7 +122,7 @@ fn run_with<P: Protocol>(
 }
 
 /// Length and number of the windows of latency over time.
-fn windows(plan: &Plan) -> (Nanos, usize) {
+pub(super) fn windows(plan: &Plan) -> (Nanos, usize) {
     let warmup = match plan.phases.warmup {
         Warmup::Fixed { seconds } => seconds,
         Warmup::Auto { max_s, .. } => max_s,
@@ -196,8 +201,9 @@ fn work<P: Protocol>(
 impl<P: Protocol, T: crate::transport::Transport, C: Clock> Worker<P, T, C> {
     fn finish(self, spent: Spent) -> Finished {
         let sockets = self.end_sockets();
+        let shares = Shares::of(&self.connections);
         let (first_error, reconnects) = (self.first_error, self.closings);
-        Finished { recorder: self.recorder, spent, first_error, reconnects, sockets }
+        Finished { recorder: self.recorder, spent, first_error, reconnects, shares, sockets }
     }
 }
 

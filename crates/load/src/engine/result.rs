@@ -8,6 +8,7 @@ use hindmost_host::counters::{TcpCounters, ThreadSpan};
 use serde::Serialize;
 
 use super::account::HostSpan;
+use super::shares::Shares;
 use super::sockets::SocketReport;
 use crate::record::{Counts, Dispersion, Window};
 use crate::stop::Ended;
@@ -58,12 +59,23 @@ pub struct InstanceResult {
     pub tcp: Option<TcpCounters>,
     /// The same before it, from the first connection on.
     pub tcp_before: Option<TcpCounters>,
+    /// What it held.
+    pub memory: Memory,
     /// What else happened on this instance's processors.
     pub host: HostSpan,
     /// A uniform sub-sample of the gaps between one worker's sends, in nanoseconds.
     pub raw_gaps_ns: Vec<u64>,
     /// Latency over time, from the start of the warm-up, by worker.
     pub series: Vec<Vec<Window>>,
+}
+
+/// Memory of an instance, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// The most it held, up to the writing of its files.
+    pub peak_bytes: Option<u64>,
+    /// The most it can come to hold, whatever the server does ([`super::Needs`]).
+    pub bound_bytes: u64,
 }
 
 /// The range found in the calibration, and what left it later.
@@ -96,6 +108,8 @@ pub struct ThreadReport {
     pub run_delay_share: Option<f64>,
     /// Requests sent per span of 1, 10 and 100 ms.
     pub dispersion: Vec<Dispersion>,
+    /// How its requests fell on its connections.
+    pub shares: Shares,
     /// The counters behind these.
     pub span: ThreadSpan,
     /// How full its sockets were, and what their connections lost.

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::time::UNIX_EPOCH;
 
 use hindmost_histogram::{Histogram, UniformSample};
+use hindmost_host::counters::peak_memory;
+use hindmost_host::Tree;
 use hindmost_plan::Plan;
 
 use super::account::Watched;
 use super::instance::{asked, Finished};
+use super::needs::Needs;
 use super::phases::Followed;
-use super::result::{Calibration, InstanceResult, ThreadReport, SCHEMA};
+use super::result::{Calibration, InstanceResult, Memory, ThreadReport, SCHEMA};
 use crate::record::{Counts, Recorder, Window};
 use crate::workload::kinds;
 
@@ -33,6 +36,7 @@ pub(super) fn summarise(
             cpu_share: span.busy_share(),
             run_delay_share: span.run_delay_share(),
             dispersion: one.recorder.gaps.dispersion().to_vec(),
+            shares: one.shares,
             span,
             sockets: one.sockets,
         });
@@ -74,6 +78,10 @@ pub(super) fn summarise(
         reconnects,
         threads,
         steal_share: watched.steal_share,
+        memory: Memory {
+            peak_bytes: peak_memory(&Tree::new("/")),
+            bound_bytes: Needs::of(plan).memory_bytes,
+        },
         tcp: watched.tcp,
         tcp_before: watched.tcp_before,
         host: watched.host,

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use hindmost_clock::{Clock, Nanos};
 use hindmost_plan::{Load, Pacing, Plan};
 
+use super::connect::AT_ONCE;
 use super::connection::{Connection, State};
 use super::control::{Control, Progress, Timeline};
+use super::needs::{largest_request, max_outstanding, Buffers};
 use super::sockets::Sockets;
 use crate::arrivals::Arrivals;
 use crate::protocol::Protocol;
@@ -16,12 +18,9 @@ use crate::workload::{Request, Requests};
 use crate::Random;
 
 /// One read takes at most this much: many small replies, or a piece of a large one.
-const READ_BYTES: usize = 256 * 1024;
+pub(super) const READ_BYTES: usize = 256 * 1024;
 /// Connections that may be ready at once; the vector never grows.
 const READY: usize = 64;
-/// Memory for bytes waiting to be written, of one worker, over all its connections.
-const OUT_BYTES: usize = 64 << 20;
-
 /// What a worker is made with.
 pub struct Parts<P, T, C> {
     pub index: u16,
@@ -56,6 +55,8 @@ pub struct Worker<P, T, C> {
     pub(super) connections: Vec<Connection>,
     /// What is due beyond so many outstanding requests is not sent.
     pub(super) max_outstanding: u64,
+    /// Attempts to connect under way at once before the load.
+    pub(super) at_once: usize,
     /// How many connections are open.
     pub(super) open: usize,
     /// Slots that can carry requests; in the closed loop, those that are free.
@@ -101,13 +102,9 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         let closed = matches!(plan.load, Load::Closed { .. });
         let slots = parts.connections;
         let largest_request = largest_request(plan);
-        let workers = plan.threads.len() as u32;
-        // Four times a connection's fair share, because the choice of connections is random.
-        let max_outstanding = (plan.max_outstanding / workers).max(slots);
-        let fair = max_outstanding.div_ceil(slots) * 4;
-        let requests = if closed { 1 } else { fair.max(64) as usize };
-        let out = (OUT_BYTES / slots as usize).min(1 << 20).max(2 * largest_request);
-        let connections = (0..slots).map(|_| Connection::new::<P>(requests, out)).collect();
+        let buffers = Buffers::of(plan, slots);
+        let one = |_| Connection::new::<P>(buffers.requests, buffers.out_bytes);
+        let connections = (0..slots).map(one).collect();
         Self {
             index: parts.index,
             codec: parts.codec,
@@ -123,7 +120,8 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             closed,
             timeout_ns: Nanos::from_secs_f64(plan.timeout_s).0,
             connections,
-            max_outstanding: u64::from(max_outstanding),
+            max_outstanding: u64::from(max_outstanding(plan, slots)),
+            at_once: (AT_ONCE / (plan.threads.len() * plan.instance.of as usize)).max(1),
             open: 0,
             usable: Vec::with_capacity(slots as usize),
             dirty: Vec::with_capacity(slots as usize),
@@ -193,18 +191,6 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
 
     pub(super) fn is_open(&self, slot: u32) -> bool {
         self.connections[slot as usize].state == State::Open
-    }
-}
-
-/// The most bytes a request of this plan can have.
-fn largest_request(plan: &Plan) -> usize {
-    match &plan.workload {
-        hindmost_plan::Workload::KeyValue(mix) => {
-            (mix.key_bytes.largest() + if mix.get_ratio < 1.0 { mix.value_bytes.largest() } else { 0 })
-                as usize
-                + 128
-        }
-        hindmost_plan::Workload::Http(mix) => mix.paths.iter().map(String::len).max().unwrap_or(1) + 512,
     }
 }
 

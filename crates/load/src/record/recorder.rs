@@ -123,6 +123,12 @@ impl Recorder {
         recorder
     }
 
+    /// Memory of the histograms of a recorder for `kinds` kinds.
+    pub fn histogram_bytes(kinds: usize) -> usize {
+        // Of a kind: its sections, service, slip, wire and overhead; of all: outstanding, calibration, gaps.
+        (kinds * (SECTIONS + 4) + 3) * Histogram::BYTES
+    }
+
     /// Sets the measurement phase. Everything due in `[from, to)` is recorded.
     pub fn set_measurement(&mut self, from: Nanos, to: Nanos) {
         self.measure_from = from.0;

@@ -7,6 +7,7 @@ mod slots;
 mod worker;
 
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::Arc;
@@ -82,6 +83,7 @@ impl Server {
         }
         let failed = |source| SynthError::Bind { address: config.address.clone(), source };
         let listener = TcpListener::bind(config.socket_address()?).map_err(failed)?;
+        lengthen_queue(&listener).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let shared = Arc::new(Shared::new(config));
 
@@ -141,6 +143,17 @@ impl Server {
             .map_err(SynthError::system("start a thread"))?;
         Ok(Running { address, shared, stop, wakers, thread: Some(thread) })
     }
+}
+
+/// A queue for new connections as long as the host allows (`net.core.somaxconn`); the library's of 128
+/// drops connections that come in hundreds, and each tries again after a second.
+#[allow(unsafe_code)]
+fn lengthen_queue(listener: &TcpListener) -> std::io::Result<()> {
+    // SAFETY: no pointers are passed; a second listen(2) on a listening socket changes its queue's length.
+    if unsafe { libc::listen(listener.as_raw_fd(), i32::MAX) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 /// Stops the other threads when its own ends by an error or a panic.

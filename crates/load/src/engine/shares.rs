@@ -1,0 +1,81 @@
+//! Whether every connection carried its share of the requests.
+
+use serde::Serialize;
+
+use super::connection::{Connection, State};
+
+/// How a worker's requests of the measurement fell on its connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Shares {
+    /// Connections.
+    pub connections: u64,
+    /// Requests on the one that carried fewest.
+    pub least: u64,
+    /// Requests on the one that carried most.
+    pub most: u64,
+    /// Pearson's statistic against equal shares, with `connections - 1` degrees of freedom; absent where
+    /// nothing was carried.
+    pub chi_square: Option<f64>,
+    /// Open connections that carried requests and never answered one: a server at its own limit lets
+    /// them be made and then leaves them lying in its accept queue.
+    pub silent: u64,
+}
+
+impl Shares {
+    /// Of a worker's connections, when its load is over.
+    #[must_use]
+    pub fn of(connections: &[Connection]) -> Self {
+        let carried = || connections.iter().map(|one| u64::from(one.carried));
+        let (total, count) = (carried().sum::<u64>(), connections.len() as u64);
+        let fair = total as f64 / count.max(1) as f64;
+        let silent = |one: &&Connection| one.state == State::Open && one.carried > 0 && one.answered == 0;
+        Self {
+            connections: count,
+            least: carried().min().unwrap_or(0),
+            most: carried().max().unwrap_or(0),
+            chi_square: (total > 0).then(|| carried().map(|n| (n as f64 - fair).powi(2) / fair).sum()),
+            silent: connections.iter().filter(silent).count() as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Memcached;
+
+    fn carrying(counts: &[u32]) -> Vec<Connection> {
+        counts
+            .iter()
+            .map(|&carried| {
+                let mut one = Connection::new::<Memcached>(1, 100);
+                one.state = State::Open;
+                (one.carried, one.answered) = (carried, u64::from(carried));
+                one
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_statistic_is_pearsons() {
+        // By hand: (8-10)^2/10 + (12-10)^2/10 + 0 = 0.8.
+        let shares = Shares::of(&carrying(&[8, 12, 10]));
+        assert_eq!((shares.connections, shares.least, shares.most, shares.silent), (3, 8, 12, 0));
+        assert!((shares.chi_square.unwrap() - 0.8).abs() < 1e-12);
+    }
+
+    #[test]
+    fn nothing_carried_has_no_statistic() {
+        assert_eq!(Shares::of(&carrying(&[0, 0])).chi_square, None);
+        assert_eq!(Shares::of(&[]), Shares::default());
+    }
+
+    #[test]
+    fn a_connection_that_never_answers_is_counted() {
+        let mut connections = carrying(&[5, 5, 0, 5]);
+        connections[0].answered = 0;
+        connections[2].answered = 0;
+        (connections[3].answered, connections[3].state) = (0, State::Down);
+        assert_eq!(Shares::of(&connections).silent, 1);
+    }
+}
