@@ -1,4 +1,4 @@
-"""How every study begins: make room on the host, greet a running server, look at the host, make the folder, step aside."""
+"""How a study begins: make room, greet a running server, look at the host, make the folder, step aside."""
 
 from __future__ import annotations
 

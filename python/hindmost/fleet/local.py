@@ -34,8 +34,8 @@ _AWAITED = {"start": "ready", "warm-up": "warm", "measure": "done", "collect": "
 
 _HINTS = {
     "connect": "is the server running and reachable from here? try: hindmost doctor",
-    "full": "does the server take so many? (memcached -c, redis maxclients, nginx worker_connections, its open"
-    " files, its listen queue: sysctl net.core.somaxconn); or fewer --connections",
+    "full": "does the server take so many? (memcached -c, redis maxclients, nginx worker_connections, its"
+    " open files, its listen queue: sysctl net.core.somaxconn); or fewer --connections",
     "open_files": "sudo prlimit --pid $$ --nofile=65536, then again; or fewer --connections",
     "ports": "ss -s shows who has them (a closed connection keeps its port for a minute);"
     " sudo sysctl -w net.ipv4.ip_local_port_range='1024 65535'",

@@ -12,8 +12,8 @@ from hindmost.plan import MeasurePlan
 
 SPARE_FILES = 64
 """What a server holds open beside its connections; the engine counts the same for an instance."""
-SPARE_SHARE = 0.9
-"""Share of the memory at hand that may be asked for: the server and the kernel's sockets need some, too."""
+MEMORY_SHARE = 0.5
+"""Share of the memory at hand that instances may ask for: the server and the kernel's sockets need theirs."""
 
 
 def make_room(
@@ -50,12 +50,6 @@ def make_room(
     texts = [plan.engine_plan(1, index, protocol, "127.0.0.1:1") for index in range(plan.clients)]
     needs = [json.loads(_engine.plan_needs(text)) for text in texts]
     connections = sum(one["ports"] for one in needs)
-    if takes is not None and connections > takes:
-        name, _, _ = plan.target.partition("?")
-        raise UsageError(
-            f"{connections:,} connections were asked for, and {plan.target} is started for {takes:,}",
-            hint=f"'{name}?connections={connections + SPARE_FILES}' as TARGET, or fewer --connections",
-        )
     _files(
         max(max(one["files"] for one in needs), connections + SPARE_FILES if managed else 0),
         plan,
@@ -70,20 +64,27 @@ def make_room(
             hint="sudo sysctl -w net.ipv4.ip_local_port_range='1024 65535', or fewer --connections",
         )
     memory, available = sum(one["memory_bytes"] for one in needs), facts["memory_available_bytes"]
-    if available is not None and memory > SPARE_SHARE * available:
+    if available is not None and memory > MEMORY_SHARE * available:
         each = max(one["connection_bytes"] for one in needs)
         raise HostUnfit(
-            f"{plan.clients} client(s) with {connections:,} connections may come to hold {_gib(memory)}, up to"
-            f" {each:,} bytes for each connection, and this host has {_gib(available)} to spare",
+            f"{plan.clients} client(s) with {connections:,} connections may come to hold {_gib(memory)}, up"
+            f" to {each:,} bytes for each connection, and this host has {_gib(available)} to spare",
             hint="fewer --connections or --clients, or smaller values in --workload",
+        )
+
+    if takes is not None and connections > takes:
+        name, _, _ = plan.target.partition("?")
+        raise UsageError(
+            f"{connections:,} connections were asked for, and {plan.target} is started for {takes:,}",
+            hint=f"'{name}?connections={connections + SPARE_FILES}' as TARGET, or fewer --connections",
         )
 
 
 def _files(need: int, plan: MeasurePlan, soft: int | None, hard: int | None) -> None:
     if hard is not None and need > hard:
         raise HostUnfit(
-            f"{plan.connections:,} connections need {need:,} open files in one process, and a process here may"
-            f" have {hard:,}",
+            f"{plan.connections:,} connections need {need:,} open files in one process, and a process here"
+            f" may have {hard:,}",
             hint=f"sudo prlimit --pid $$ --nofile={max(65_536, need)}, then again; or fewer --connections",
         )
     if soft is not None and need > soft:

@@ -117,8 +117,8 @@ class Sockets(TypedDict):
 class Shares(TypedDict):
     """How a worker's requests of the measurement fell on its connections.
 
-    ``chi_square`` is Pearson's statistic against equal shares; ``silent`` connections are open, carried
-    requests, and never answered one.
+    ``chi_square`` is Pearson's statistic against equal shares; ``silent`` connections are open, were
+    given requests (in whatever phase), and never answered one.
     """
 
     connections: Count

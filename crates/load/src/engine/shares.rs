@@ -16,7 +16,7 @@ pub struct Shares {
     /// Pearson's statistic against equal shares, with `connections - 1` degrees of freedom; absent where
     /// nothing was carried.
     pub chi_square: Option<f64>,
-    /// Open connections that carried requests and never answered one: a server at its own limit lets
+    /// Open connections that were given requests, in whatever phase, and never answered one: a server at its own limit lets
     /// them be made and then leaves them lying in its accept queue.
     pub silent: u64,
 }
@@ -28,7 +28,7 @@ impl Shares {
         let carried = || connections.iter().map(|one| u64::from(one.carried));
         let (total, count) = (carried().sum::<u64>(), connections.len() as u64);
         let fair = total as f64 / count.max(1) as f64;
-        let silent = |one: &&Connection| one.state == State::Open && one.carried > 0 && one.answered == 0;
+        let silent = |one: &&Connection| one.state == State::Open && one.asked && one.answered == 0;
         Self {
             connections: count,
             least: carried().min().unwrap_or(0),
@@ -50,7 +50,7 @@ mod tests {
             .map(|&carried| {
                 let mut one = Connection::new::<Memcached>(1, 100);
                 one.state = State::Open;
-                (one.carried, one.answered) = (carried, u64::from(carried));
+                (one.carried, one.asked, one.answered) = (carried, carried > 0, u64::from(carried));
                 one
             })
             .collect()

@@ -3,4 +3,6 @@
 mod common;
 mod embedded;
 mod faults;
+mod overload;
 mod real_servers;
+mod scale;

@@ -1,0 +1,97 @@
+//! Servers that are too slow, or stop: the account closes, and the run ends.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::common::{plan, run, Ran};
+use hindmost_synth::{Server, ServerConfig, ServiceTime};
+use serde_json::{json, Value};
+
+/// Phases and twice the timeout of the plan below take 2.6 s; the rest is for a busy host. What this finds
+/// is a run that does not end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A server that treats each connection as `behave` does. It ends with the test binary.
+fn server(behave: fn(TcpStream)) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || behave(stream));
+        }
+    });
+    address
+}
+
+fn overloaded(address: &str, changes: &Value) -> Ran {
+    let mut all = json!({
+        "load": {"loop": "open", "rate_per_s": 50_000.0},
+        "workload": {"kind": "key-value", "keys": 100, "value_bytes": 4000, "get_ratio": 0.5},
+        "preload": false,
+    });
+    for (key, value) in changes.as_object().into_iter().flatten() {
+        all[key] = value.clone();
+    }
+    let begun = Instant::now();
+    let ran = run(&plan("memcached", address, &all)).unwrap();
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+    let due = ran.count("due");
+    assert!(due > 15_000, "every request that was due is accounted for: {}", ran.result["counts"]);
+    ran
+}
+
+#[test]
+fn a_server_that_stops_reading_leaves_every_request_unanswered() {
+    let address = server(|stream| {
+        std::thread::sleep(Duration::from_secs(60));
+        drop(stream);
+    });
+    for more in [json!({}), json!({"max_outstanding": 200}), json!({"threads": [{}, {}]})] {
+        let ran = overloaded(&address, &more);
+        assert_eq!(ran.count("done") + ran.count("errors"), 0, "{}", ran.result["counts"]);
+        assert!(ran.count("unsent") > 0, "{}", ran.result["counts"]);
+        let silent = |t: &Value| t["shares"]["silent"].as_u64().unwrap();
+        assert_eq!(ran.result["threads"].as_array().unwrap().iter().map(silent).sum::<u64>(), 4);
+    }
+}
+
+#[test]
+fn a_server_that_reads_and_never_answers_leaves_every_request_unanswered() {
+    let address = server(|mut stream| while stream.read(&mut [0; 16_000]).is_ok_and(|n| n > 0) {});
+    for more in [json!({}), json!({"max_outstanding": 200})] {
+        let ran = overloaded(&address, &more);
+        assert_eq!(ran.count("done") + ran.count("errors"), 0, "{}", ran.result["counts"]);
+    }
+}
+
+#[test]
+fn a_server_that_answers_by_single_bytes_is_waited_for_no_longer_than_the_timeout() {
+    let address = server(|mut stream| {
+        for byte in b"STORED\r\n".iter().cycle() {
+            std::thread::sleep(Duration::from_millis(250));
+            if stream.write_all(&[*byte]).is_err() {
+                return;
+            }
+        }
+    });
+    let sets = json!({"kind": "key-value", "keys": 100, "get_ratio": 0.0});
+    let ran = overloaded(&address, &json!({"workload": sets}));
+    assert!(ran.count("timeouts") > 0, "{}", ran.result["counts"]);
+    assert!(ran.count("done") < 40, "{}", ran.result["counts"]);
+}
+
+#[test]
+fn a_slow_server_is_measured_at_its_capacity() {
+    let service = ServiceTime::Deterministic { mean_us: 1000.0 };
+    let config = ServerConfig { service, ..ServerConfig::default() };
+    let slow = Server::spawn(&config).unwrap();
+    let ran = overloaded(
+        &slow.local_address().to_string(),
+        &json!({"load": {"loop": "open", "rate_per_s": 50_000.0}, "max_outstanding": 1000}),
+    );
+    // 1,000 a second and no more; each waits for 1,000 others, about as long as the timeout.
+    let served = ran.count("done") as f64 / 0.4;
+    assert!(served < 1_100.0, "{served}");
+    assert!(ran.count("unsent") > ran.count("done"), "{}", ran.result["counts"]);
+}

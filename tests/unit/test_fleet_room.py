@@ -1,0 +1,69 @@
+"""Room for connections: files, ports, memory, and what the server takes; refused with numbers beforehand."""
+
+from __future__ import annotations
+
+import resource
+from typing import Any
+
+import pytest
+
+from hindmost.errors import HindmostError, HostUnfit, UsageError
+from hindmost.fleet import make_room, room
+from hindmost.plan import MeasurePlan
+
+GIB = 2**30
+HOST: dict[str, Any] = {
+    "open_files_limit": 20_000,
+    "open_files_hard_limit": 20_000,
+    "local_ports": {"first": 32_768, "last": 60_999},
+    "memory_available_bytes": 8 * GIB,
+}
+HUGE = {"kind": "key-value", "value_bytes": 900_000}
+
+
+def plan(connections: int, clients: int = 1, **more: Any) -> MeasurePlan:
+    """As asked for on the command line."""
+    return MeasurePlan(target="memcached", connections=connections, clients=clients, **more)
+
+
+@pytest.mark.parametrize(
+    ("asked", "facts", "more"),
+    [
+        (plan(10_000), {}, {"managed": True, "takes": 16_384}),
+        (plan(28_000, clients=2), {}, {}),  # each instance has its own files
+        (plan(100_000), dict.fromkeys(HOST), {}),  # nothing is known of the host: nothing is refused
+    ],
+)
+def test_what_fits_is_let_through(asked, facts, more):
+    make_room(asked, "memcached", facts={**HOST, **facts}, **more)
+
+
+@pytest.mark.parametrize(
+    ("asked", "facts", "more", "error", "words"),
+    [
+        (plan(20_000), {}, {}, HostUnfit, ["20,000 connections need 20,065 open files", "may have 20,000"]),
+        (plan(20_000, clients=4), {}, {"managed": True}, HostUnfit, ["20,064 open files"]),
+        (plan(28_233, clients=4), {}, {}, HostUnfit, ["28,233 connections", "28,232 (32768 to 60999)"]),
+        (plan(10_000, workload=HUGE), {}, {}, HostUnfit, ["17 GiB", "1,8", "8 GiB to spare"]),
+        (plan(100), {"memory_available_bytes": GIB // 16}, {}, HostUnfit, ["0.062 GiB to spare"]),
+        (plan(16_000), {}, {"takes": 16_000 - 1}, UsageError, ["16,000 connections", "for 15,999"]),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_numbers_and_a_hint(asked, facts, more, error, words):
+    with pytest.raises(HindmostError) as caught:
+        make_room(asked, "memcached", facts={**HOST, **facts}, **more)
+    assert type(caught.value) is error
+    assert caught.value.hint
+    for word in words:
+        assert word in caught.value.message, caught.value.message
+
+
+def test_our_own_limit_is_raised_only_where_it_must(monkeypatch):
+    raised: list[tuple[int, int]] = []
+    monkeypatch.setattr(room.resource, "setrlimit", lambda _, limits: raised.append(limits))
+    usual = {**HOST, "open_files_limit": 1024, "open_files_hard_limit": 4096}
+    make_room(plan(500), "memcached", facts=usual)
+    assert raised == []
+    make_room(plan(2_000), "memcached", facts=usual)
+    make_room(plan(2_000), "memcached", facts={**usual, "open_files_hard_limit": None})
+    assert raised == [(4096, 4096), (resource.RLIM_INFINITY, resource.RLIM_INFINITY)]
