@@ -60,8 +60,6 @@ pub struct Connection {
     pub port: u16,
     /// Requests of the measurement put on it, whatever became of them; outlives a lost connection.
     pub carried: u32,
-    /// It was given a request, in whatever phase.
-    pub asked: bool,
     pub stamping: Option<Stamping>,
 }
 
@@ -90,7 +88,6 @@ impl Connection {
             heard: 0,
             port: 0,
             carried: 0,
-            asked: false,
             stamping: None,
         };
         connection.reset(State::Down);

@@ -71,7 +71,6 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             self.dirty.push(slot);
         }
         connection.fresh += 1;
-        connection.asked = true;
         connection.carried += u32::from(self.next_due >= self.timeline.measure);
         self.recorder.met(self.next_due.0, self.outstanding);
         self.outstanding += 1;

@@ -28,7 +28,7 @@ impl Shares {
         let carried = || connections.iter().map(|one| u64::from(one.carried));
         let (total, count) = (carried().sum::<u64>(), connections.len() as u64);
         let fair = total as f64 / count.max(1) as f64;
-        let silent = |one: &&Connection| one.state == State::Open && one.asked && one.answered == 0;
+        let silent = |one: &&Connection| one.state == State::Open && one.asked > 0 && one.answered == 0;
         Self {
             connections: count,
             least: carried().min().unwrap_or(0),
@@ -50,7 +50,7 @@ mod tests {
             .map(|&carried| {
                 let mut one = Connection::new::<Memcached>(1, 100);
                 one.state = State::Open;
-                (one.carried, one.asked, one.answered) = (carried, carried > 0, u64::from(carried));
+                (one.carried, one.asked, one.answered) = (carried, u64::from(carried), u64::from(carried));
                 one
             })
             .collect()
