@@ -30,7 +30,7 @@ use crate::arrivals::{self, Arrivals, FlatOut, Part};
 use crate::protocol::{with_protocol, Protocol};
 use crate::random::{stream, Purpose};
 use crate::record::Recorder;
-use crate::transport::Tcp;
+use crate::transport::{Tcp, Transport, Uring};
 use crate::workload::{kinds, Requests};
 use crate::LoadError;
 
@@ -164,24 +164,38 @@ fn work<P: Protocol>(
     let threads = plan.threads.len() as u32;
     let connections = plan.connections / threads + u32::from((index as u32) < plan.connections % threads);
     let random = |purpose| stream(plan.seed, plan.instance.index, index as u32, purpose);
-    let mut worker = Worker::new(
-        plan,
-        Parts {
-            index: index as u16,
-            codec: P::new(plan),
-            transport: Tcp::new(address, connections, plan.stamp_every > 0)
-                .map_err(LoadError::system("epoll_create1 failed"))?,
-            clock: MonotonicClock,
-            arrivals: arrivals_of(plan, index as u32),
-            requests: Requests::new(&plan.workload, random(Purpose::Contents)),
-            routing: random(Purpose::Routing),
-            recorder: Recorder::new(kinds(&plan.workload).len(), plan.keep, random(Purpose::Sampling)),
-            connections,
-            control: control.clone(),
-            progress,
-            window,
-        },
-    );
+    let parts = Parts {
+        index: index as u16,
+        codec: P::new(plan),
+        transport: (),
+        clock: MonotonicClock,
+        arrivals: arrivals_of(plan, index as u32),
+        requests: Requests::new(&plan.workload, random(Purpose::Contents)),
+        routing: random(Purpose::Routing),
+        recorder: Recorder::new(kinds(&plan.workload).len(), plan.keep, random(Purpose::Sampling)),
+        connections,
+        control: control.clone(),
+        progress,
+        window,
+    };
+    let stamping = plan.stamp_every > 0;
+    if std::env::var("HM_URING").is_ok() {
+        let uring = Uring::new(address, connections, stamping).map_err(LoadError::system("io_uring_setup failed"))?;
+        drive(plan, address, parts.over(uring), ready)
+    } else {
+        let tcp = Tcp::new(address, connections, stamping).map_err(LoadError::system("epoll_create1 failed"))?;
+        drive(plan, address, parts.over(tcp), ready)
+    }
+}
+
+fn drive<P: Protocol, T: Transport>(
+    plan: &Plan,
+    address: SocketAddr,
+    parts: Parts<P, T, MonotonicClock>,
+    ready: &Sender<()>,
+) -> Result<Finished, LoadError> {
+    let (index, control) = (parts.index, parts.control.clone());
+    let mut worker = Worker::new(plan, parts);
     worker.connect_all(address)?;
     if let (0, true, Workload::KeyValue(mix)) = (index, plan.preload, &plan.workload) {
         worker.store_all(mix)?;

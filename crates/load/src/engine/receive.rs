@@ -36,8 +36,11 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
 
     /// One read, and every whole reply in it. All of them are done when the read returns.
     fn receive(&mut self, slot: u32) -> Result<Nanos, LoadError> {
-        let stamped = self.connections[slot as usize].stamping.is_some();
-        let got = if stamped {
+        let stamping = self.connections[slot as usize].stamping;
+        if stamping.is_some_and(|one| one.wire_out.is_none()) {
+            self.take_wire_out(slot);
+        }
+        let got = if stamping.is_some() {
             self.transport.read_stamped(slot, &mut self.scratch)
         } else {
             self.transport.read(slot, &mut self.scratch).map(|n| (n, None))

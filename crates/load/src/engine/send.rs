@@ -105,6 +105,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
                 });
             }
             self.flush(slot, now)?;
+            self.transport.submit().map_err(LoadError::system("io_uring_enter failed"))?;
         }
         dirty.clear();
         self.dirty = dirty;
@@ -129,6 +130,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             return Ok(());
         }
         self.connections[slot as usize].blocked = false;
+        self.transport.submit().map_err(LoadError::system("io_uring_enter failed"))?;
         self.transport.watch_writes(slot, false).map_err(LoadError::system("epoll_ctl failed"))
     }
 

@@ -37,6 +37,26 @@ pub struct Parts<P, T, C> {
     pub window: Nanos,
 }
 
+impl<P, T, C> Parts<P, T, C> {
+    /// The same over another transport.
+    pub fn over<U>(self, transport: U) -> Parts<P, U, C> {
+        Parts {
+            transport,
+            index: self.index,
+            codec: self.codec,
+            clock: self.clock,
+            arrivals: self.arrivals,
+            requests: self.requests,
+            routing: self.routing,
+            recorder: self.recorder,
+            connections: self.connections,
+            control: self.control,
+            progress: self.progress,
+            window: self.window,
+        }
+    }
+}
+
 pub struct Worker<P, T, C> {
     pub(super) index: u16,
     pub(super) codec: P,

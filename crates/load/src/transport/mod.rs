@@ -2,8 +2,10 @@
 //! scripted fake with the same trait.
 
 mod poller;
+mod socket;
 mod stamps;
 mod tcp;
+mod uring;
 
 use std::io;
 use std::os::fd::RawFd;
@@ -11,6 +13,7 @@ use std::os::fd::RawFd;
 use hindmost_clock::Nanos;
 
 pub use tcp::Tcp;
+pub use uring::Uring;
 
 /// What a connection is ready for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +41,11 @@ pub trait Transport {
 
     /// Writes what the connection takes; `WouldBlock` when it takes nothing.
     fn write(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Hands over what [`Transport::write`] has only queued.
+    fn submit(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Reads what is there; `WouldBlock` when nothing is, `Ok(0)` at the end of the stream.
     fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize>;

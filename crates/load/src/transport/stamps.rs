@@ -21,7 +21,7 @@ use hindmost_clock::{Clock, MonotonicClock, Nanos};
 
 /// Room for the control messages of one read: `scm_timestamping` (48 bytes), `sock_extended_err` with
 /// an address (32), their headers (16 each), and some to spare.
-const CONTROL: usize = 256;
+pub const CONTROL: usize = 256;
 
 /// What is asked of a socket (`linux/net_tstamp.h`): receive stamps on every read, names for transmit
 /// stamps, and no copy of the packet with them.
@@ -91,6 +91,21 @@ pub fn read(fd: RawFd, into: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
         }
     });
     Ok((got as usize, stamp))
+}
+
+/// The receive stamp in the control messages of a read.
+pub fn received(control: &[u8]) -> Option<u64> {
+    // SAFETY: an all-zero msghdr is a valid empty one.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_control = control.as_ptr().cast_mut().cast();
+    message.msg_controllen = control.len() as _;
+    let mut stamp = None;
+    each_control(&message, |level, kind, data| {
+        if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPING {
+            stamp = time_of(data);
+        }
+    });
+    stamp
 }
 
 /// send(2) that asks for a transmit stamp.
