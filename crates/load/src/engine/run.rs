@@ -71,7 +71,9 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         for one in &ready {
             worked = true;
             let now = self.serve(*one)?;
-            self.send_due(now)?;
+            if !(T::QUEUES && self.closed) {
+                self.send_due(now)?;
+            }
         }
         ready.clear();
         self.ready = ready;

@@ -78,38 +78,69 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         true
     }
 
-    /// One write call a connection, each with its own stamp just before it. On a connection whose
-    /// buffer in the kernel is full, the stamp is that of the call that would have been made: the
-    /// server keeps the request waiting from then on, not the instrument.
+    /// Hands over what was put together. In the open loop each connection has a write call of its own and
+    /// its own stamp just before it. On a connection whose buffer in the kernel is full, the stamp is that
+    /// of the call that would have been made: the server keeps the request waiting from then on, not the
+    /// instrument. In the closed loop, which is asked for as many requests as there can be, one call takes
+    /// all where the transport can do that.
     fn flush_dirty(&mut self) -> Result<(), LoadError> {
         let mut dirty = std::mem::take(&mut self.dirty);
-        for &slot in &dirty {
-            let now = self.clock.now();
-            let connection = &mut self.connections[slot as usize];
-            let fresh = std::mem::take(&mut connection.fresh);
-            self.sent += fresh as u64;
-            let from = connection.pending.len() - fresh;
-            for pending in connection.pending.range_mut(from..) {
-                pending.sent_ns = now.0;
-                self.recorder.sent(&Row {
-                    due_ns: pending.due_ns,
-                    sent_ns: now.0,
-                    wire_out_ns: 0,
-                    wire_in_ns: 0,
-                    done_ns: 0,
-                    place: Place::default(),
-                    kind: pending.kind,
-                    status: Status::Hit,
-                    connection: slot,
-                    thread: self.index,
-                });
+        if T::QUEUES && self.closed && dirty.len() > 1 {
+            self.flush_together(&dirty)?;
+        } else {
+            for &slot in &dirty {
+                let now = self.clock.now();
+                self.stamp_sent(slot, now);
+                self.flush(slot, now)?;
+                self.submit()?;
             }
-            self.flush(slot, now)?;
-            self.transport.submit().map_err(LoadError::system("io_uring_enter failed"))?;
         }
         dirty.clear();
         self.dirty = dirty;
         Ok(())
+    }
+
+    /// One call for all of `slots`. The kernel takes them one after another and as long over each, so the
+    /// stamps are spread evenly over the call.
+    fn flush_together(&mut self, slots: &[u32]) -> Result<(), LoadError> {
+        let before = self.clock.now();
+        for &slot in slots {
+            self.flush(slot, before)?;
+        }
+        self.submit()?;
+        let each = self.clock.now().saturating_sub(before).0 / slots.len() as u64;
+        for (i, &slot) in (0..).zip(slots) {
+            self.stamp_sent(slot, Nanos(before.0 + i * each));
+        }
+        Ok(())
+    }
+
+    /// The fresh requests of `slot` were handed over at `now`.
+    #[inline]
+    fn stamp_sent(&mut self, slot: u32, now: Nanos) {
+        let connection = &mut self.connections[slot as usize];
+        let fresh = std::mem::take(&mut connection.fresh);
+        self.sent += fresh as u64;
+        // None are left of a connection that has just been lost.
+        let from = connection.pending.len().saturating_sub(fresh);
+        for pending in connection.pending.range_mut(from..) {
+            pending.sent_ns = now.0;
+            self.recorder.sent(&Row {
+                due_ns: pending.due_ns,
+                sent_ns: now.0,
+                wire_out_ns: 0,
+                wire_in_ns: 0,
+                done_ns: 0,
+                kind: pending.kind,
+                status: Status::Hit,
+                connection: slot,
+                thread: self.index,
+            });
+        }
+    }
+
+    fn submit(&mut self) -> Result<(), LoadError> {
+        self.transport.submit().map_err(LoadError::system("io_uring_enter failed"))
     }
 
     /// Writes what `slot` has to write, as far as the kernel takes it. A connection that is blocked is
@@ -130,7 +161,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             return Ok(());
         }
         self.connections[slot as usize].blocked = false;
-        self.transport.submit().map_err(LoadError::system("io_uring_enter failed"))?;
+        self.submit()?;
         self.transport.watch_writes(slot, false).map_err(LoadError::system("epoll_ctl failed"))
     }
 

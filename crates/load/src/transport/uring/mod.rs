@@ -257,6 +257,8 @@ impl Uring {
 }
 
 impl Transport for Uring {
+    const QUEUES: bool = true;
+
     fn connect(&mut self, slot: u32) -> io::Result<()> {
         self.close(slot);
         let stream = socket::start_connecting(self.address)?;
