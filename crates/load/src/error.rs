@@ -112,6 +112,9 @@ pub enum LoadError {
         /// Why.
         source: io::Error,
     },
+    /// The plan asks for `io_uring`, and it is not to be had.
+    #[error("io_uring cannot be used here: {0}")]
+    NoUring(io::Error),
     /// A result could not be written.
     #[error("cannot write {path}: {source}", path = path.display())]
     Write {
@@ -151,6 +154,7 @@ impl LoadError {
             Self::Garbage(_) | Self::Unasked { .. } => "garbage",
             Self::Preload { .. } => "preload",
             Self::Pin { .. } => "pin",
+            Self::NoUring(_) => "no_uring",
             Self::Write { .. } => "write",
             Self::System { .. } => "system",
             Self::Aborted => "aborted",

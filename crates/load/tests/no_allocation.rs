@@ -6,6 +6,8 @@
 #[path = "instances/common/mod.rs"]
 mod common;
 
+const IO: &str = "epoll";
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -108,12 +110,15 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         "kind": "key-value", "keys": 300, "get_ratio": 0.6, "value_bytes": {"uniform": [1, 8000]},
         "popularity": {"zipf": 0.99},
     });
-    for (load, pacing) in [
-        (json!({"loop": "open", "rate_per_s": 5000.0}), "spin"),
-        (json!({"loop": "open", "rate_per_s": 5000.0}), "sleep"),
+    for (load, pacing, io) in [
+        (json!({"loop": "open", "rate_per_s": 5000.0}), "spin", "epoll"),
+        (json!({"loop": "open", "rate_per_s": 5000.0}), "sleep", "epoll"),
         // More than the server can do: everything that waits has its place already.
-        (json!({"loop": "open", "rate_per_s": 2_000_000.0}), "spin"),
-        (json!({"loop": "closed"}), "sleep"),
+        (json!({"loop": "open", "rate_per_s": 2_000_000.0}), "spin", "epoll"),
+        (json!({"loop": "closed"}), "sleep", "epoll"),
+        (json!({"loop": "open", "rate_per_s": 5000.0}), "spin", "io_uring"),
+        (json!({"loop": "open", "rate_per_s": 2_000_000.0}), "spin", "io_uring"),
+        (json!({"loop": "closed"}), "sleep", "io_uring"),
     ] {
         FROM.store(u64::MAX, Ordering::Relaxed);
         MEASURED.store(0, Ordering::Relaxed);
@@ -121,13 +126,13 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
             "warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": CALIBRATION_S, "measure_s": MEASURE_S,
         });
         let changes = json!({
-            "load": load, "pacing": pacing, "threads": [{}, {}], "workload": mix, "phases": phases,
+            "load": load, "pacing": pacing, "io": io, "threads": [{}, {}], "workload": mix, "phases": phases,
             "max_outstanding": 4096,
         });
         let ran = run_with(&plan("memcached", &address, &changes), &mut Watching::default()).unwrap();
         assert!(ran.count("due") > 1000, "{}", ran.result["counts"]);
         assert!(EARLIER.load(Ordering::Relaxed) > 0, "the start allocates, so it must be seen");
         let (count, bytes) = (MEASURED.load(Ordering::Relaxed), FIRST_BYTES.load(Ordering::Relaxed));
-        assert_eq!(count, 0, "{load} {pacing}: the first allocation had {bytes} bytes");
+        assert_eq!(count, 0, "{load} {pacing} {io}: the first allocation had {bytes} bytes");
     }
 }

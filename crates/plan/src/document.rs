@@ -29,6 +29,9 @@ pub struct Plan {
     /// How a worker waits for the next due time.
     #[serde(default)]
     pub pacing: Pacing,
+    /// How a worker asks the kernel to send and receive.
+    #[serde(default)]
+    pub io: Io,
     /// What is sent.
     #[serde(default)]
     pub workload: Workload,
@@ -143,6 +146,17 @@ pub enum Pacing {
     Spin,
     /// Sleep until shortly before the due time, then spin: cores can be shared, slip grows.
     Sleep,
+}
+
+/// How a worker asks the kernel to send and receive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Io {
+    /// One call to send, one to receive, and calls that look for replies (epoll(7)). Works everywhere.
+    #[default]
+    Epoll,
+    /// Two calls a request, and a flag in memory that tells of replies (`io_uring(7)`). Linux 6.1 or newer.
+    IoUring,
 }
 
 /// The three phases of a run.

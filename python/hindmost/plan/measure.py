@@ -35,6 +35,7 @@ class MeasurePlan(BaseModel):
     client_cpus: tuple[tuple[int, ...], ...] = ((),)
     server_cpus: tuple[int, ...] = ()
     pacing: Literal["spin", "sleep"] = "spin"
+    io: Literal["epoll", "io_uring"] = "epoll"
     runs: tuple[int, int] = (10, 30)
     precision: float = 0.05
     duration_s: float = 10.0
@@ -88,6 +89,7 @@ class MeasurePlan(BaseModel):
             "connections": max(share + (index < rest), 1),
             "threads": threads,
             "pacing": self.pacing,
+            "io": self.io,
             "workload": self.workload,
             "preload": protocol != "http" and index == 0,
             "phases": {"warmup": warmup, "calibration_s": self.calibration_s, "measure_s": self.duration_s},

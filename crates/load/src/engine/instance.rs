@@ -10,7 +10,7 @@ use std::time::Duration;
 use hindmost_clock::{Clock, MonotonicClock, Nanos, Rate};
 use hindmost_host::counters::TcpCounters;
 use hindmost_host::Tree;
-use hindmost_plan::{Load, Plan, Warmup, Workload};
+use hindmost_plan::{Io, Load, Plan, Warmup, Workload};
 
 use super::bell::{Bell, Rope};
 use super::control::{Control, Progress};
@@ -23,6 +23,7 @@ use super::result::InstanceResult;
 use super::run::Spent;
 use super::shares::Shares;
 use super::sockets::SocketReport;
+use super::stages::LateByStage;
 use super::summary::summarise;
 use super::thread;
 use super::worker::{Parts, Worker};
@@ -64,6 +65,7 @@ pub(super) struct Finished {
     pub first_error: String,
     pub reconnects: u64,
     pub shares: Shares,
+    pub late: LateByStage,
     pub sockets: SocketReport,
 }
 
@@ -179,12 +181,15 @@ fn work<P: Protocol>(
         window,
     };
     let stamping = plan.stamp_every > 0;
-    if std::env::var("HM_URING").is_ok() {
-        let uring = Uring::new(address, connections, stamping).map_err(LoadError::system("io_uring_setup failed"))?;
-        drive(plan, address, parts.over(uring), ready)
-    } else {
-        let tcp = Tcp::new(address, connections, stamping).map_err(LoadError::system("epoll_create1 failed"))?;
-        drive(plan, address, parts.over(tcp), ready)
+    match plan.io {
+        Io::Epoll => {
+            let tcp = Tcp::new(address, connections, stamping);
+            drive(plan, address, parts.over(tcp.map_err(LoadError::system("epoll_create1 failed"))?), ready)
+        }
+        Io::IoUring => {
+            let uring = Uring::new(address, connections, stamping).map_err(LoadError::NoUring)?;
+            drive(plan, address, parts.over(uring), ready)
+        }
     }
 }
 
@@ -216,8 +221,8 @@ impl<P: Protocol, T: crate::transport::Transport, C: Clock> Worker<P, T, C> {
     fn finish(self, spent: Spent) -> Finished {
         let sockets = self.end_sockets();
         let shares = Shares::of(&self.connections);
-        let (first_error, reconnects) = (self.first_error, self.closings);
-        Finished { recorder: self.recorder, spent, first_error, reconnects, shares, sockets }
+        let (first_error, reconnects, late) = (self.first_error, self.closings, self.stages.late);
+        Finished { recorder: self.recorder, spent, first_error, reconnects, shares, late, sockets }
     }
 }
 

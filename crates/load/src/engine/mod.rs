@@ -25,6 +25,7 @@ mod run;
 mod send;
 mod shares;
 mod sockets;
+mod stages;
 mod summary;
 mod thread;
 mod worker;

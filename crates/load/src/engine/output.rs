@@ -104,7 +104,7 @@ impl Outputs {
 }
 
 /// `latency/KIND` by section; `service`, `slip`, `wire` and `overhead` of each kind as a whole;
-/// `outstanding`, `gaps`, `calibration`.
+/// `outstanding`, `ideal_slip`, `gaps`, `calibration`.
 fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> Vec<Interval<&'r Histogram>> {
     let at = |moment: u64| moment.saturating_sub(timeline.start.0) as f64 / 1e9;
     let (from, to) = (timeline.measure.0, timeline.end.0);
@@ -126,6 +126,7 @@ fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> 
         all.push(whole(tag("overhead", kind), overhead));
     }
     all.push(whole(tag("outstanding", ""), &recorder.outstanding));
+    all.push(whole(tag("ideal_slip", ""), &recorder.ideal_slip));
     all.push(whole(tag("gaps", ""), &recorder.gaps.histogram));
     let calibration = &recorder.calibration;
     all.push(Interval {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::account::HostSpan;
 use super::shares::Shares;
 use super::sockets::SocketReport;
+use super::stages::LateByStage;
 use crate::record::{Counts, Dispersion, Window};
 use crate::stop::Ended;
 
@@ -112,6 +113,8 @@ pub struct ThreadReport {
     pub shares: Shares,
     /// The counters behind these.
     pub span: ThreadSpan,
+    /// What made requests leave late.
+    pub late: LateByStage,
     /// How full its sockets were, and what their connections lost.
     pub sockets: SocketReport,
 }

@@ -6,6 +6,7 @@ use hindmost_clock::{Clock, Nanos};
 use hindmost_host::counters::{ThreadCounters, ThreadSpan};
 
 use super::pace;
+use super::stages::Stage;
 use super::worker::Worker;
 use crate::protocol::Protocol;
 use crate::record::Status;
@@ -59,6 +60,9 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
     /// One turn of the loop: what is due is sent before replies are looked at, and again after each
     /// connection's replies, so that a send never waits for more than one read.
     fn round(&mut self, now: Nanos) -> Result<(), LoadError> {
+        if self.next_due > now {
+            self.stages.rest(now);
+        }
         let mut worked = self.send_due(now)?;
         if now >= self.window_ends {
             self.close_window(now)?;
@@ -68,6 +72,9 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         }
         let slept = self.wait(now)?;
         let mut ready = std::mem::take(&mut self.ready);
+        if !ready.is_empty() {
+            self.stages.found();
+        }
         for one in &ready {
             worked = true;
             let now = self.serve(*one)?;
@@ -97,7 +104,9 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         if timeout == Nanos::ZERO {
             return Ok(Nanos::ZERO);
         }
-        Ok(self.clock.now().saturating_sub(before))
+        let woken = self.clock.now();
+        self.stages.enter(Stage::Waiting, woken);
+        Ok(woken.saturating_sub(before))
     }
 
     fn next_wake(&self) -> Nanos {

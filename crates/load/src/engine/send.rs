@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use hindmost_clock::{Clock, Nanos};
 
 use super::connection::{Pending, Stamping};
+use super::stages::Stage;
 use super::worker::Worker;
 use crate::protocol::Protocol;
 use crate::record::{Place, Row, Status};
@@ -90,9 +91,13 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         } else {
             for &slot in &dirty {
                 let now = self.clock.now();
+                self.stages.enter(Stage::Writing, now);
                 self.stamp_sent(slot, now);
                 self.flush(slot, now)?;
                 self.submit()?;
+                let after = self.clock.now();
+                self.stages.enter(Stage::Waiting, after);
+                self.ideal.wrote(after.saturating_sub(now));
             }
         }
         dirty.clear();
@@ -125,17 +130,10 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         let from = connection.pending.len().saturating_sub(fresh);
         for pending in connection.pending.range_mut(from..) {
             pending.sent_ns = now.0;
-            self.recorder.sent(&Row {
-                due_ns: pending.due_ns,
-                sent_ns: now.0,
-                wire_out_ns: 0,
-                wire_in_ns: 0,
-                done_ns: 0,
-                kind: pending.kind,
-                status: Status::Hit,
-                connection: slot,
-                thread: self.index,
-            });
+            let ideal = self.ideal.due(Nanos(pending.due_ns));
+            if self.recorder.sent(pending.kind, pending.due_ns, now.0, ideal) && !self.closed {
+                self.stages.sent(now.0 - pending.due_ns);
+            }
         }
     }
 

@@ -38,6 +38,7 @@ pub(super) fn summarise(
             dispersion: one.recorder.gaps.dispersion().to_vec(),
             shares: one.shares,
             span,
+            late: one.late,
             sockets: one.sockets,
         });
         reconnects += one.reconnects;

@@ -10,6 +10,7 @@ use super::connection::{Connection, State};
 use super::control::{Control, Progress, Timeline};
 use super::needs::{largest_request, max_outstanding, Buffers};
 use super::sockets::Sockets;
+use super::stages::{Ideal, Stages};
 use crate::arrivals::Arrivals;
 use crate::protocol::Protocol;
 use crate::record::{Place, Recorder, Row, Status, WindowRecorder};
@@ -115,6 +116,8 @@ pub struct Worker<P, T, C> {
     pub(super) window_ends: Nanos,
     pub(super) busy_ns: u64,
     pub(super) sockets: Sockets,
+    pub(super) stages: Stages,
+    pub(super) ideal: Ideal,
 }
 
 impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
@@ -175,6 +178,8 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             window_ends: Nanos::MAX,
             busy_ns: 0,
             sockets: Sockets::new(slots),
+            stages: Stages::default(),
+            ideal: Ideal::default(),
         }
     }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{Gaps, Row, Status};
 use crate::random::Random;
+use crate::workload::Kind;
 
 /// Parts of the measurement phase whose latencies are kept apart: their spread gives the variance
 /// within a run under autocorrelation (batch quantiles), and they merge without loss into the whole.
@@ -87,6 +88,8 @@ pub struct Recorder {
     pub outstanding: Histogram,
     /// Latencies of the calibration phase.
     pub calibration: Histogram,
+    /// How late requests would have left by their write calls alone.
+    pub ideal_slip: Histogram,
     /// Gaps between sends.
     pub gaps: Gaps,
     /// The uniform sub-sample.
@@ -106,6 +109,7 @@ impl Recorder {
             kinds: vec![KindRecord::default(); kinds],
             outstanding: Histogram::new(),
             calibration: Histogram::new(),
+            ideal_slip: Histogram::new(),
             gaps: Gaps::default(),
             sample: UniformSample::new(keep.samples as usize),
             worst: Worst::new(keep.worst as usize),
@@ -120,6 +124,7 @@ impl Recorder {
         }
         recorder.outstanding.prefault();
         recorder.calibration.prefault();
+        recorder.ideal_slip.prefault();
         recorder
     }
 
@@ -144,6 +149,7 @@ impl Recorder {
         }
         self.outstanding.merge(&other.outstanding);
         self.calibration.merge(&other.calibration);
+        self.ideal_slip.merge(&other.ideal_slip);
         self.gaps.merge(&other.gaps);
         self.sample.merge(&other.sample);
         self.worst.merge(&other.worst);
@@ -159,13 +165,17 @@ impl Recorder {
         (((due_ns - self.measure_from) / self.section_ns) as usize).min(SECTIONS - 1)
     }
 
-    /// A request was handed to the kernel at `row.sent_ns`.
+    /// A request was handed to the kernel at `sent_ns`; a client with nothing else to do would have been
+    /// `ideal_ns` late. Says whether the request is measured.
     #[inline]
-    pub fn sent(&mut self, row: &Row) {
-        if self.measured(row.due_ns) {
-            self.kinds[usize::from(row.kind.0)].slip.record(row.sent_ns - row.due_ns);
-            self.gaps.sent(row.sent_ns, self.random.next_u64());
+    pub fn sent(&mut self, kind: Kind, due_ns: u64, sent_ns: u64, ideal_ns: u64) -> bool {
+        let measured = self.measured(due_ns);
+        if measured {
+            self.kinds[usize::from(kind.0)].slip.record(sent_ns - due_ns);
+            self.ideal_slip.record(ideal_ns);
+            self.gaps.sent(sent_ns, self.random.next_u64());
         }
+        measured
     }
 
     /// A request found `others` of this worker outstanding when it came.

@@ -47,6 +47,7 @@ pub fn plan(protocol: &str, address: &str, changes: &Value) -> Plan {
         "load": {"loop": "open", "rate_per_s": 3000.0},
         "connections": 4,
         "pacing": "sleep",
+        "io": io(),
         "workload": {"kind": kind},
         "preload": protocol != "http",
         "phases": {"warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": 0.1, "measure_s": 0.4},
@@ -59,6 +60,17 @@ pub fn plan(protocol: &str, address: &str, changes: &Value) -> Plan {
         plan[key] = value.clone();
     }
     Plan::from_json(&plan.to_string()).unwrap()
+}
+
+/// What this binary's instances send and receive with (`crate::IO`), if the kernel lets us.
+fn io() -> &'static str {
+    if crate::IO == "io_uring" {
+        if let Err(error) = hindmost_load::transport::Uring::new(([127, 0, 0, 1], 1).into(), 1, false) {
+            eprintln!("io_uring cannot be used here ({error}): epoll is tested instead");
+            return "epoll";
+        }
+    }
+    crate::IO
 }
 
 /// What a run left: its result as programs see it, and its files.
