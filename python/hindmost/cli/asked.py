@@ -110,6 +110,7 @@ def plan_asked_for(asked: Mapping[str, Any]) -> MeasurePlan:
         client_cpus=places.clients,
         server_cpus=places.server if target.managed else (),
         pacing=places.pacing if asked["pacing"] == "auto" else asked["pacing"],
+        io=asked["io"],
         duration_s=parse_duration(asked["duration"], "duration", 0.1),
         warmup="auto" if warmup == "auto" else parse_duration(warmup, "warm-up"),
         timeout_s=parse_duration(asked["timeout"], "timeout", 0.001),

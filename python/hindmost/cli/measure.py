@@ -78,6 +78,10 @@ def measure(
         Literal["auto", "spin", "sleep"],
         option(CLIENTS, "HOW", "How clients wait; auto spins where each has a processor of its own."),
     ] = "auto",
+    io: Annotated[
+        Literal["epoll", "io_uring"],
+        option(CLIENTS, "HOW", "How clients ask the kernel; io_uring makes two calls a request (Linux 6.1)."),
+    ] = "epoll",
     runs: Annotated[
         str | None,
         option(

@@ -44,6 +44,7 @@ _HINTS = {
     "closing": "let the server keep connections open (nginx: keepalive_requests, worker_connections)",
     "preload": "does the server have room for all keys (else fewer keys or smaller values in --workload),"
     " and is it the protocol that TARGET names?",
+    "no_uring": "--io epoll; who forbids it: sysctl kernel.io_uring_disabled, a container's seccomp profile",
     "pin": "hindmost doctor lists the CPUs that this process may use; see --client-cpus",
     "write": "df -h and ls -ld on the study's folder",
     "panicked": "this is a bug of Hindmost: please report it with the study's manifest.json",

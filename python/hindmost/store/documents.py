@@ -94,6 +94,25 @@ class Fill(TypedDict):
     limit_bytes: Count
 
 
+class Late(TypedDict):
+    """Requests that left more than 5 us late: how many, how late in all, and the worst."""
+
+    requests: Count
+    total_ns: Count
+    worst_ns: Count
+
+
+class LateByStage(TypedDict):
+    """Late requests, by what the worker did meanwhile.
+
+    Handing over other requests, taking replies, or nothing: its processor was away, or its sleep too long.
+    """
+
+    writing: Late
+    reading: Late
+    waiting: Late
+
+
 class Sockets(TypedDict):
     """What became of a worker's sockets; the kernel was asked about ``looked_at`` of them, before and after.
 
@@ -144,6 +163,7 @@ class Worker(TypedDict):
     run_delay_share: float | None
     dispersion: list[SpanCounts]
     span: Span
+    late: NotRequired[LateByStage]
     sockets: NotRequired[Sockets]
     shares: NotRequired[Shares]
 

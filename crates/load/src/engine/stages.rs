@@ -92,10 +92,10 @@ impl Stages {
     }
 
     fn blame(&mut self, slip_ns: u64) {
-        let [writing, reading, waiting] = self.spent;
-        let late = if waiting > writing.max(reading) {
+        let [to_write, to_read, at_rest] = self.spent;
+        let late = if at_rest > to_write.max(to_read) {
             &mut self.late.waiting
-        } else if writing >= reading {
+        } else if to_write >= to_read {
             &mut self.late.writing
         } else {
             &mut self.late.reading

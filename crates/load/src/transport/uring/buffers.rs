@@ -1,5 +1,5 @@
 //! Memory that the kernel fills with what arrives: a ring of provided buffers
-//! (io_uring_register_buf_ring(3)).
+//! (`io_uring_register_buf_ring(3)`).
 #![allow(unsafe_code)]
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
@@ -26,7 +26,7 @@ const PAGE: usize = 4096;
 
 /// The buffers. The kernel writes into them until the ring is closed, so they must outlive it.
 pub struct Buffers {
-    entries: NonNull<u8>,
+    entries: NonNull<BufRingEntry>,
     memory: NonNull<u8>,
     tail: u16,
 }
@@ -41,12 +41,17 @@ impl Buffers {
             // SAFETY: no layout here has size zero.
             NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
         };
-        let mut buffers = Self { entries: take(entries()), memory: take(memory()), tail: 0 };
+        let mut buffers = Self { entries: take(entries()).cast(), memory: take(memory()), tail: 0 };
         // SAFETY: the memory is ours and holds COUNT * BYTES bytes. Touched now, it takes no page faults later.
         unsafe { buffers.memory.as_ptr().write_bytes(1, memory().size()) };
         // SAFETY: the entries are page-aligned, COUNT of them, and outlive the ring.
         unsafe {
-            ring.submitter().register_buf_ring_with_flags(buffers.entries.as_ptr() as u64, COUNT, GROUP, 0)?;
+            ring.submitter().register_buf_ring_with_flags(
+                buffers.entries.as_ptr() as u64,
+                COUNT,
+                GROUP,
+                0,
+            )?;
         }
         (0..COUNT).for_each(|id| buffers.push(id));
         buffers.publish();
@@ -72,7 +77,7 @@ impl Buffers {
         // SAFETY: `at` and `id` are below COUNT, so both pointers stay within their memory; the kernel
         // looks at an entry only after the tail has passed it.
         unsafe {
-            let entry = &mut *self.entries.as_ptr().cast::<BufRingEntry>().add(at);
+            let entry = &mut *self.entries.as_ptr().add(at);
             entry.set_addr(self.memory.as_ptr().add(usize::from(id) * BYTES) as u64);
             entry.set_len(BYTES as u32);
             entry.set_bid(id);
@@ -83,7 +88,7 @@ impl Buffers {
     fn publish(&mut self) {
         // SAFETY: the tail lies in the first entry (`BufRingEntry::tail`) and is read by the kernel only.
         unsafe {
-            let tail = BufRingEntry::tail(self.entries.as_ptr().cast()).cast::<AtomicU16>();
+            let tail = BufRingEntry::tail(self.entries.as_ptr()).cast::<AtomicU16>();
             (*tail).store(self.tail, Ordering::Release);
         }
     }
@@ -93,7 +98,7 @@ impl Drop for Buffers {
     fn drop(&mut self) {
         // SAFETY: allocated with these layouts in `new`.
         unsafe {
-            dealloc(self.entries.as_ptr(), entries());
+            dealloc(self.entries.as_ptr().cast(), entries());
             dealloc(self.memory.as_ptr(), memory());
         }
     }

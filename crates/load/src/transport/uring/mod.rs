@@ -9,23 +9,25 @@
 //!
 //! That makes two system calls a request at low load, and fewer where requests or replies come together.
 //! A receive stays armed for the life of its connection (multishot). Needs Linux 6.1 and a container
-//! that allows io_uring; where it is not to be had, [`super::Tcp`] does the same with epoll.
+//! that allows `io_uring`; where it is not to be had, [`super::Tcp`] does the same with epoll.
 #![allow(unsafe_code)]
 
 mod buffers;
+mod completions;
 mod line;
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 
 use hindmost_clock::Nanos;
-use io_uring::types::{Fd, RecvMsgOut, SubmitArgs, Timespec};
-use io_uring::{cqueue, opcode, squeue, IoUring};
+use io_uring::types::Fd;
+use io_uring::{opcode, IoUring};
 
-use self::buffers::{Buffers, GROUP};
-use self::line::{Chunk, Line, Piece, NO_CHUNK};
+use self::buffers::Buffers;
+use self::completions::{CONNECT, GETEVENTS};
+use self::line::{Chunk, Line, NO_CHUNK};
 use super::stamps::{self, Offset};
 use super::{socket, Ready, Transport};
 
@@ -33,11 +35,6 @@ use super::{socket, Ready, Transport};
 const ENTRIES: u32 = 256;
 /// Connections told ready by one call, as with epoll.
 const BATCH: usize = 64;
-
-/// What an entry was for; the high byte of its name.
-const RECEIVE: u8 = 1;
-const SEND: u8 = 2;
-const CONNECT: u8 = 3;
 
 /// One worker's connections over a ring of its own.
 pub struct Uring {
@@ -94,165 +91,6 @@ impl Uring {
             address,
             stamping: stamping.then(Offset::measure),
         })
-    }
-
-    fn name(&self, what: u8, slot: u32) -> u64 {
-        u64::from(what) << 56 | u64::from(self.lines[slot as usize].generation) << 32 | u64::from(slot)
-    }
-
-    /// Queues an entry; makes room first if there is none.
-    fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
-        // SAFETY: what an entry points to (a line's bytes, the buffers, `request`) outlives it: a line's
-        // bytes are not touched before its completion, the rest lives as long as the ring.
-        while unsafe { self.ring.submission().push(entry) }.is_err() {
-            self.enter(0)?;
-        }
-        Ok(())
-    }
-
-    /// Gives the kernel what is queued, without looking for what has come.
-    fn enter(&mut self, flags: u32) -> io::Result<()> {
-        let queued = self.ring.submission().len() as u32;
-        // SAFETY: no argument is passed.
-        match unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, 0, flags, None) } {
-            Err(e) if !matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ResourceBusy) => Err(e),
-            _ => Ok(()),
-        }
-    }
-
-    /// Arms the receive of `slot`, which stays armed until it fails or the buffers run out.
-    fn arm(&mut self, slot: u32) -> io::Result<()> {
-        let line = &self.lines[slot as usize];
-        let Some(socket) = &line.socket else { return Ok(()) };
-        let fd = Fd(socket.as_raw_fd());
-        let entry = if self.stamping.is_some() {
-            opcode::RecvMsgMulti::new(fd, &raw const *self.request, GROUP).build()
-        } else {
-            opcode::RecvMulti::new(fd, GROUP).build()
-        };
-        let name = self.name(RECEIVE, slot);
-        self.push(&entry.user_data(name))
-    }
-
-    fn tell(&mut self, slot: u32) {
-        let line = &mut self.lines[slot as usize];
-        if !line.told {
-            line.told = true;
-            self.news.push_back(slot);
-        }
-    }
-
-    /// Takes all completions that are there.
-    fn harvest(&mut self) {
-        loop {
-            let Some(entry) = self.ring.completion().next() else { return };
-            let (name, result, flags) = (entry.user_data(), entry.result(), entry.flags());
-            let (what, generation, slot) = ((name >> 56) as u8, (name >> 32) as u32 & 0xff_ffff, name as u32);
-            let current = self.lines[slot as usize].generation == generation;
-            match what {
-                RECEIVE => self.received(slot, current, result, flags),
-                SEND => self.sent(slot, current, result),
-                _ if current => {
-                    self.lines[slot as usize].connected = true;
-                    self.tell(slot);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn received(&mut self, slot: u32, current: bool, result: i32, flags: u32) {
-        let buffer = cqueue::buffer_select(flags);
-        if !current {
-            if let Some(id) = buffer {
-                self.buffers.give_back(id);
-            }
-            return;
-        }
-        let armed = cqueue::more(flags);
-        match (buffer, result) {
-            (Some(id), 1..) => {
-                let piece = self.piece(id, result as usize);
-                if piece.length == 0 {
-                    self.buffers.give_back(id);
-                    self.lines[slot as usize].ended = Some(0);
-                } else {
-                    self.lines[slot as usize].append(&mut self.chunks, id, piece);
-                }
-                self.tell(slot);
-            }
-            (buffer, result) => {
-                if let Some(id) = buffer {
-                    self.buffers.give_back(id);
-                }
-                let retry = [-libc::ENOBUFS, -libc::EAGAIN, -libc::EINTR].contains(&result);
-                if !retry {
-                    self.lines[slot as usize].ended = Some(-result);
-                    self.tell(slot);
-                    return;
-                }
-            }
-        }
-        if !armed && self.lines[slot as usize].ended.is_none() {
-            self.unarmed.push(slot);
-        }
-    }
-
-    /// Where the bytes lie in buffer `id`, and when the last of them came in.
-    fn piece(&self, id: u16, length: usize) -> Piece {
-        if self.stamping.is_none() {
-            return Piece { start: 0, length: length as u32, at_ns: 0 };
-        }
-        let bytes = self.buffers.bytes(id, length);
-        let Ok(message) = RecvMsgOut::parse(bytes, &self.request) else { return Piece::default() };
-        let payload = message.payload_data();
-        Piece {
-            start: (payload.as_ptr() as usize - bytes.as_ptr() as usize) as u32,
-            length: payload.len() as u32,
-            at_ns: stamps::received(message.control_data()).unwrap_or(0),
-        }
-    }
-
-    fn sent(&mut self, slot: u32, current: bool, result: i32) {
-        let line = &mut self.lines[slot as usize];
-        line.sending = 0;
-        if !current {
-            // A former connection's; the present one may wait for these bytes to be free.
-            if line.watched {
-                self.tell(slot);
-            }
-            return;
-        }
-        if result < 0 {
-            line.failed = Some(-result);
-            self.tell(slot);
-            return;
-        }
-        line.at += result as usize;
-        if line.at < line.out.len() {
-            // The kernel took less than all: the rest is a new entry, submitted at the next wait.
-            let _ = self.queue_send(slot);
-        } else if line.watched {
-            self.tell(slot);
-        }
-    }
-
-    fn queue_send(&mut self, slot: u32) -> io::Result<()> {
-        let line = &mut self.lines[slot as usize];
-        let Some(socket) = &line.socket else { return Err(ErrorKind::NotConnected.into()) };
-        let rest = &line.out[line.at..];
-        line.sending = rest.len() as u32;
-        let entry = opcode::Send::new(Fd(socket.as_raw_fd()), rest.as_ptr(), rest.len() as u32)
-            .flags(libc::MSG_NOSIGNAL)
-            .build();
-        let name = self.name(SEND, slot);
-        self.push(&entry.user_data(name))
-    }
-
-    fn drop_chunks(&mut self, slot: u32) {
-        while let Some(id) = self.lines[slot as usize].pop(&self.chunks) {
-            self.buffers.give_back(id);
-        }
     }
 }
 
@@ -350,10 +188,11 @@ impl Transport for Uring {
             }
         }
         let line = &self.lines[slot as usize];
+        let end = line.ended.or(line.failed);
         if line.first != NO_CHUNK || got > 0 && line.ended.is_some() {
             self.tell(slot);
         }
-        match line_end(&self.lines[slot as usize]) {
+        match end {
             _ if got > 0 => {
                 let stamp = self.stamping.filter(|_| at_ns != 0).map(|offset| offset.monotonic(at_ns));
                 Ok((got, stamp))
@@ -362,6 +201,15 @@ impl Transport for Uring {
             Some(0) => Ok((0, None)),
             Some(error) => Err(io::Error::from_raw_os_error(error)),
         }
+    }
+
+    fn local_port(&self, slot: u32) -> u16 {
+        let socket = self.lines[slot as usize].socket.as_ref();
+        socket.and_then(|socket| socket.local_addr().ok()).map_or(0, |address| address.port())
+    }
+
+    fn descriptor(&self, slot: u32) -> Option<RawFd> {
+        self.lines[slot as usize].socket.as_ref().map(AsRawFd::as_raw_fd)
     }
 
     fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()> {
@@ -421,28 +269,4 @@ impl Transport for Uring {
         }
         Ok(())
     }
-}
-
-/// io_uring_enter(2): `IORING_ENTER_GETEVENTS`.
-const GETEVENTS: u32 = 1;
-
-impl Uring {
-    /// Until something comes, at the longest for `timeout`.
-    fn sleep(&mut self, timeout: Nanos) -> io::Result<()> {
-        let span = Timespec::new().sec(timeout.0 / 1_000_000_000).nsec((timeout.0 % 1_000_000_000) as u32);
-        match self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&span)) {
-            Err(e)
-                if e.raw_os_error() != Some(libc::ETIME)
-                    && !matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ResourceBusy) =>
-            {
-                Err(e)
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// How the stream ended: 0 by the server's will, else an error number.
-fn line_end(line: &Line) -> Option<i32> {
-    line.ended.or(line.failed)
 }

@@ -1,0 +1,197 @@
+//! What goes into the ring, and what comes out of it.
+#![allow(unsafe_code)]
+
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+
+use hindmost_clock::Nanos;
+use io_uring::types::{Fd, RecvMsgOut, SubmitArgs, Timespec};
+use io_uring::{cqueue, opcode, squeue};
+
+use super::buffers::GROUP;
+use super::line::Piece;
+use super::Uring;
+use crate::transport::stamps;
+
+/// What an entry was for; the high byte of its name.
+const RECEIVE: u8 = 1;
+const SEND: u8 = 2;
+pub(super) const CONNECT: u8 = 3;
+
+/// `io_uring_enter(2)`: `IORING_ENTER_GETEVENTS`.
+pub(super) const GETEVENTS: u32 = 1;
+
+impl Uring {
+    pub(super) fn name(&self, what: u8, slot: u32) -> u64 {
+        u64::from(what) << 56 | u64::from(self.lines[slot as usize].generation) << 32 | u64::from(slot)
+    }
+
+    /// Queues an entry; makes room first if there is none.
+    pub(super) fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: what an entry points to (a line's bytes, the buffers, `request`) outlives it: a line's
+        // bytes are not touched before its completion, the rest lives as long as the ring.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            self.enter(0)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the kernel what is queued, without looking for what has come.
+    pub(super) fn enter(&mut self, flags: u32) -> io::Result<()> {
+        let queued = self.ring.submission().len() as u32;
+        // SAFETY: no argument is passed.
+        match unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, 0, flags, None) } {
+            Err(e) if !matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ResourceBusy) => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    /// Arms the receive of `slot`, which stays armed until it fails or the buffers run out.
+    pub(super) fn arm(&mut self, slot: u32) -> io::Result<()> {
+        let line = &self.lines[slot as usize];
+        let Some(socket) = &line.socket else { return Ok(()) };
+        let fd = Fd(socket.as_raw_fd());
+        let entry = if self.stamping.is_some() {
+            opcode::RecvMsgMulti::new(fd, &raw const *self.request, GROUP).build()
+        } else {
+            opcode::RecvMulti::new(fd, GROUP).build()
+        };
+        let name = self.name(RECEIVE, slot);
+        self.push(&entry.user_data(name))
+    }
+
+    pub(super) fn tell(&mut self, slot: u32) {
+        let line = &mut self.lines[slot as usize];
+        if !line.told {
+            line.told = true;
+            self.news.push_back(slot);
+        }
+    }
+
+    /// Takes all completions that are there.
+    pub(super) fn harvest(&mut self) {
+        loop {
+            let Some(entry) = self.ring.completion().next() else { return };
+            let (name, result, flags) = (entry.user_data(), entry.result(), entry.flags());
+            let (what, generation, slot) = ((name >> 56) as u8, (name >> 32) as u32 & 0xff_ffff, name as u32);
+            let current = self.lines[slot as usize].generation == generation;
+            match what {
+                RECEIVE => self.received(slot, current, result, flags),
+                SEND => self.sent(slot, current, result),
+                _ if current => {
+                    self.lines[slot as usize].connected = true;
+                    self.tell(slot);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn received(&mut self, slot: u32, current: bool, result: i32, flags: u32) {
+        let buffer = cqueue::buffer_select(flags);
+        if !current {
+            if let Some(id) = buffer {
+                self.buffers.give_back(id);
+            }
+            return;
+        }
+        let armed = cqueue::more(flags);
+        match (buffer, result) {
+            (Some(id), 1..) => {
+                let piece = self.piece(id, result as usize);
+                if piece.length == 0 {
+                    self.buffers.give_back(id);
+                    self.lines[slot as usize].ended = Some(0);
+                } else {
+                    self.lines[slot as usize].append(&mut self.chunks, id, piece);
+                }
+                self.tell(slot);
+            }
+            (buffer, result) => {
+                if let Some(id) = buffer {
+                    self.buffers.give_back(id);
+                }
+                let retry = [-libc::ENOBUFS, -libc::EAGAIN, -libc::EINTR].contains(&result);
+                if !retry {
+                    self.lines[slot as usize].ended = Some(-result);
+                    self.tell(slot);
+                    return;
+                }
+            }
+        }
+        if !armed && self.lines[slot as usize].ended.is_none() {
+            self.unarmed.push(slot);
+        }
+    }
+
+    /// Where the bytes lie in buffer `id`, and when the last of them came in.
+    pub(super) fn piece(&self, id: u16, length: usize) -> Piece {
+        if self.stamping.is_none() {
+            return Piece { start: 0, length: length as u32, at_ns: 0 };
+        }
+        let bytes = self.buffers.bytes(id, length);
+        let Ok(message) = RecvMsgOut::parse(bytes, &self.request) else { return Piece::default() };
+        let payload = message.payload_data();
+        Piece {
+            start: (payload.as_ptr() as usize - bytes.as_ptr() as usize) as u32,
+            length: payload.len() as u32,
+            at_ns: stamps::received(message.control_data()).unwrap_or(0),
+        }
+    }
+
+    pub(super) fn sent(&mut self, slot: u32, current: bool, result: i32) {
+        let line = &mut self.lines[slot as usize];
+        line.sending = 0;
+        if !current {
+            // A former connection's; the present one may wait for these bytes to be free.
+            if line.watched {
+                self.tell(slot);
+            }
+            return;
+        }
+        if result < 0 {
+            line.failed = Some(-result);
+            self.tell(slot);
+            return;
+        }
+        line.at += result as usize;
+        if line.at < line.out.len() {
+            // The kernel took less than all: the rest is a new entry, submitted at the next wait.
+            let _ = self.queue_send(slot);
+        } else if line.watched {
+            self.tell(slot);
+        }
+    }
+
+    pub(super) fn queue_send(&mut self, slot: u32) -> io::Result<()> {
+        let line = &mut self.lines[slot as usize];
+        let Some(socket) = &line.socket else { return Err(ErrorKind::NotConnected.into()) };
+        let rest = &line.out[line.at..];
+        line.sending = rest.len() as u32;
+        let entry = opcode::Send::new(Fd(socket.as_raw_fd()), rest.as_ptr(), rest.len() as u32)
+            .flags(libc::MSG_NOSIGNAL)
+            .build();
+        let name = self.name(SEND, slot);
+        self.push(&entry.user_data(name))
+    }
+
+    pub(super) fn drop_chunks(&mut self, slot: u32) {
+        while let Some(id) = self.lines[slot as usize].pop(&self.chunks) {
+            self.buffers.give_back(id);
+        }
+    }
+
+    /// Until something comes, at the longest for `timeout`.
+    pub(super) fn sleep(&mut self, timeout: Nanos) -> io::Result<()> {
+        let span = Timespec::new().sec(timeout.0 / 1_000_000_000).nsec((timeout.0 % 1_000_000_000) as u32);
+        match self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&span)) {
+            Err(e)
+                if e.raw_os_error() != Some(libc::ETIME)
+                    && !matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ResourceBusy) =>
+            {
+                Err(e)
+            }
+            _ => Ok(()),
+        }
+    }
+}
