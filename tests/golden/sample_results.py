@@ -147,6 +147,28 @@ FINDINGS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
+def instrument(waiting: float = 0.0003, mark: str = "fine") -> dict[str, Any]:
+    """What the instrument watched of itself."""
+    rows = [
+        ("working", "sending and receiving, the busiest client", 0.23, "share", 0.5, 0.8, "fine"),
+        ("on_cpu", "on its processor, spinning included", 1 - waiting, "share", None, None, "fine"),
+        ("waiting", "waiting for its processor, which others had", waiting, "share", 0.0001, 0.001, mark),
+        ("switches", "taken off its processor", 24.0, "per_s", 100.0, None, "fine"),
+        ("throttled", "periods of its CPU quota that ended in a stop", None, "share", 0.0, 0.01, "fine"),
+        ("dropped", "connections dropped by a full accept queue", 0.0, "count", 0.0, None, "fine"),
+    ]
+    keys = ("id", "title", "value", "unit", "mind_above", "grave_above", "mark")
+    ran = {"pid": 4711, "turns_per_s": 3.2, "bound": True}
+    return {
+        "figures": [dict(zip(keys, row, strict=True)) for row in rows],
+        "neighbours": [
+            {"name": "rustc", "share": waiting, "kernel": False, **ran, "bound": False},
+            {"name": "kworker/1:2", "share": 0.00025, "kernel": True, **ran},
+        ],
+        "interrupts": [{"source": "Local timer interrupts", "per_s": 250.4}],
+    }
+
+
 def valid(
     runs: int = 10, instances: int = 2, *, seed: int = 1, slip: float = 0.31, windows: int = 50
 ) -> dict[str, Any]:
@@ -239,6 +261,7 @@ def valid(
             {"run": run["run"], **curve(run["latency_us"]["p50"], 0.29 + 0.03 * rng.random())}
             for run in all_runs
         ],
+        "instrument": instrument(),
         "outstanding": {
             "values": list(range(24)),
             "share": [round(a / sum(arrivals), 6) for a in arrivals],
@@ -279,6 +302,7 @@ def slipping() -> dict[str, Any]:
          "text": "instance 0 contributes 83 % of the slowest 1 % of samples",
          "hint": None},
     ]  # fmt: skip
+    out["instrument"] = instrument(0.155, "unfit")
     out["clients"].update(owner=0, share_of_slowest=[0.83, 0.06, 0.06, 0.05])
     for row in out["clients"]["by_quantile"]:
         row["shares"] = share_at(4, row["q"], 0.26)
@@ -378,6 +402,8 @@ def hostile() -> dict[str, Any]:
         {"id": HOSTILE, "title": HOSTILE, "value": HOSTILE, "mark": "unfit", "why": HOSTILE, "hint": HOSTILE}
     ]
     out["hysteresis"]["text"] = HOSTILE
+    out["instrument"]["neighbours"][0]["name"] = HOSTILE
+    out["instrument"]["interrupts"][0]["source"] = HOSTILE
     out["stopping"]["rule"] = HOSTILE
     return out
 

@@ -75,12 +75,22 @@ def percent(share: float) -> str:
         ("requests beyond the percentile", [f"{limits.SAMPLES_MIND}", f"{limits.SAMPLES_INCONCLUSIVE}"]),
         ("latencies above the calibrated range", [percent(limits.OUT_OF_RANGE)]),
         ("time that the hypervisor took", [percent(limits.STEAL_MIND), percent(limits.STEAL_INCONCLUSIVE)]),
+        ("time that a client waited", [f"{limits.TAIL_MIND:g}", f"{limits.TAIL_INCONCLUSIVE:g}"]),
+        ("times a second that a spinning client", [f"{limits.SWITCHES_MIND:g}"]),
+        ("periods of a CPU quota", [percent(limits.THROTTLED_INCONCLUSIVE)]),
+        ("interrupts a second", [f"{limits.INTERRUPTS_MIND:g}"]),
+        ("TCP segments sent again", [f"{limits.TAIL_INCONCLUSIVE:g}"]),
+        ("requests that waited for room", [percent(limits.BLOCKED_MIND)]),
+        ("time that the server's receive buffer", [percent(limits.PEER_FULL_MIND)]),
+        ("a client's receive buffer", [percent(limits.RECEIVE_FILL_MIND)]),
     ],
 )
-def test_limits_in_the_procedure_page_are_those_of_the_code(row, numbers):
-    text = (ROOT / "docs/concepts/procedure.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["procedure", "self-diagnosis"])
+def test_limits_in_the_pages_are_those_of_the_code(page, row, numbers):
+    text = (ROOT / f"docs/concepts/{page}.md").read_text(encoding="utf-8")
     line = next(line for line in text.splitlines() if line.startswith(f"| {row}"))
-    found = re.findall(r"[\d.]+ %|[\d.]+ us|[\d.]*\d", line.split("|", 2)[2])
+    columns = line.split("|")[2:5]  # mind, inconclusive, invalid
+    found = re.findall(r"[\d.]+ %|[\d.]+ us|[\d.]*\d", "|".join(columns))
     assert found == numbers
 
 

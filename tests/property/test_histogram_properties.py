@@ -39,6 +39,15 @@ def test_merging_is_recording_all(left, right, late_left, late_right):
         assert merged.quantile(q) == whole.quantile(q)
 
 
+@given(VALUES, st.integers(0, 9))
+def test_a_histogram_merged_with_itself_is_one_merged_with_its_twin(values, late):
+    one, other = of(values, late), of(values, late)
+    one.merge(one)
+    other.merge(of(values, late))
+    assert state(one) == state(other)
+    assert one.count == 2 * (len(values) + late)
+
+
 @given(VALUES, VALUES, VALUES)
 def test_merging_does_not_depend_on_the_order(a, b, c):
     one, other = of(a), of(c)

@@ -27,6 +27,45 @@ def arrivals(distance: float | None = 0.05, dispersion: float = 1.0, error: floa
     }
 
 
+def sockets(**changes: Any) -> dict[str, Any]:
+    """Sixteen connections that fared well, each with a buffer of 128 KiB."""
+    names = ("retransmits", "out_of_order", "busy_us", "peer_full_us", "send_full_us", "blocked_writes")
+    buffers = {name: {"bytes": 0, "limit_bytes": 131_072} for name in ("receive", "send")}
+    return dict.fromkeys(names, 0) | {"looked_at": 16, "largest_read_bytes": 500} | buffers | changes
+
+
+def thread(*, switches: int = 0, delay_ns: int = 0, wall_s: float = 10.0, **changes: Any) -> dict[str, Any]:
+    """A worker on CPU 1 that spun ten seconds long, undisturbed but for what is said."""
+    wall_ns = int(wall_s * 1e9)
+    span = {
+        "wall_ns": wall_ns,
+        "involuntary_switches": switches,
+        "voluntary_switches": 0,
+        "schedule": {"run_delay_ns": delay_ns},
+    }
+    shares = {"busy_share": 0.3, "cpu_share": 1.0 - delay_ns / wall_ns, "run_delay_share": delay_ns / wall_ns}
+    return {"cpu": 1, "span": span, "sockets": sockets(), **shares} | changes
+
+
+def tcp(**changes: int) -> dict[str, int]:
+    """No trouble on the network but for what is said."""
+    return {"retransmits": 0, "listen_drops": 0, "listen_overflows": 0} | changes
+
+
+def neighbour(name: str, **changes: Any) -> dict[str, Any]:
+    """A program that took a tenth of a second of CPU 1."""
+    ran = {"on_cpu_ns": 100_000_000, "turns": 50, "bound": True, "kernel": False}
+    return {"pid": 77, "tid": 77, "process": name, "name": name} | ran | changes
+
+
+def host(**changes: Any) -> dict[str, Any]:
+    """Ten seconds of CPU 1, on which nobody else ran."""
+    quiet = {"named": [], "more": 0, "forks": 0}
+    timer = {"hard": [{"source": "Local timer interrupts", "count": 2500}], "hard_total": 2500, "soft": []}
+    told = {"wall_ns": 10_000_000_000, "cpus": [1], "throttled": None}
+    return told | {"interrupts": timer, "neighbours": quiet} | changes
+
+
 def instance(
     index: int = 0,
     *,
@@ -37,14 +76,15 @@ def instance(
 ) -> InstanceFigures:
     document = {
         "index": index,
+        "tcp": tcp(),
+        "tcp_before": tcp(),
+        "host": host(),
         "warmup_ended": "steady",
         "calibration": {"above": 0},
         "first_error": None,
         "reconnects": 0,
         "steal_share": 0.0,
-        "threads": [
-            {"busy_share": busy, "run_delay_share": 0.0, "span": {"involuntary_switches": 0}, "cpu": 1}
-        ],
+        "threads": [thread(busy_share=busy)],
     }
     return InstanceFigures(document | result, {}, histogram(samples), arrivals)
 

@@ -1,7 +1,19 @@
 """Each reason of the verdict: found where it is, not found at its limit, with the right gravity."""
 
 import pytest
-from evidence import INFINITE, LABELS, arrivals, evidence, instance, reasons, run, ten
+from evidence import (
+    INFINITE,
+    LABELS,
+    arrivals,
+    evidence,
+    host,
+    instance,
+    neighbour,
+    reasons,
+    run,
+    ten,
+    thread,
+)
 
 from hindmost.experiment.verdict import Reason, headline, judge, of_label, overall
 from hindmost.stats import Decision, Ownership
@@ -64,14 +76,13 @@ def test_late_sending_is_no_matter_in_a_closed_loop():
             {
                 "instances": lambda: [
                     instance(
-                        threads=[
-                            {"busy_share": 0.1, "run_delay_share": 0.02, "span": {"involuntary_switches": 9}}
-                        ]
+                        threads=[thread(delay_ns=200_000_000, switches=9)],
+                        host=host(neighbours={"named": [neighbour("rustc")], "more": 0, "forks": 0}),
                     )
                 ]
             },
-            "other processes took up to 2.0%",
-            "top -H",
+            "others had the client's processor for 2.0% of the time: there ran rustc (pid 77: 1.00%, 5 turns/s)",
+            "ps -o pid,psr,pcpu,args -p 77",
         ),
     ],
     ids=["busy", "host", "other processes"],

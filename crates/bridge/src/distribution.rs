@@ -32,8 +32,15 @@ impl Histogram {
         self.0.add_censored(count);
     }
 
-    fn merge(&mut self, other: &Self) {
-        self.0.merge(&other.0);
+    /// Merged with itself, a histogram holds everything twice, as with an equal one.
+    fn merge(this: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
+        if this.is(other) {
+            let twin = this.try_borrow()?.0.clone();
+            this.try_borrow_mut()?.0.merge(&twin);
+        } else {
+            this.try_borrow_mut()?.0.merge(&other.try_borrow()?.0);
+        }
+        Ok(())
     }
 
     #[getter]

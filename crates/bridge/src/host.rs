@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hindmost_clock::{Clock, MonotonicClock};
-use hindmost_host::counters::{CpuTimes, ProcessCpu};
+use hindmost_host::counters::{CpuTimes, ProcessCpu, ServerQueues, TcpCounters};
 use hindmost_host::{doctor as examiner, HostFacts, Topology, Tree};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -36,6 +36,24 @@ pub fn topology(root: &str) -> PyResult<String> {
 #[pyfunction]
 pub fn cpu_counters() -> PyResult<String> {
     text(serde_json::to_string(&CpuTimes::read(&Tree::new("/"))))
+}
+
+/// What went wrong with TCP so far, as JSON text: in the network namespace of process `pid`, or in this
+/// process's; `null` where it cannot be read.
+#[pyfunction]
+#[pyo3(signature = (pid=None))]
+pub fn tcp_counters(pid: Option<u32>) -> PyResult<String> {
+    let tree = Tree::new("/");
+    let read = pid.map_or_else(|| TcpCounters::read(&tree), |pid| TcpCounters::read_of(&tree, pid));
+    text(serde_json::to_string(&read))
+}
+
+/// What waits now in the sockets at `port`, as JSON text, in the same namespace; `null` where it cannot be
+/// read.
+#[pyfunction]
+#[pyo3(signature = (port, pid=None))]
+pub fn socket_queues(port: u16, pid: Option<u32>) -> PyResult<String> {
+    text(serde_json::to_string(&ServerQueues::read(&Tree::new("/"), port, pid)))
 }
 
 /// CPU time in nanoseconds used so far by a process and all that descend from it; `None` if gone.

@@ -25,7 +25,9 @@ mod _engine {
     #[pymodule_export]
     use super::fault::EngineError;
     #[pymodule_export]
-    use super::host::{cpu_counters, doctor, host_facts, monotonic_ns, process_cpu_ns, topology};
+    use super::host::{
+        cpu_counters, doctor, host_facts, monotonic_ns, process_cpu_ns, socket_queues, tcp_counters, topology,
+    };
     #[pymodule_export]
     use super::instance::{check_plan, plan_needs, plan_schema, run_instance};
     #[pymodule_export]

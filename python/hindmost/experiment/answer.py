@@ -10,6 +10,7 @@ import numpy as np
 
 from hindmost import __version__
 from hindmost.experiment import pictures, verdict
+from hindmost.experiment.account import account
 from hindmost.experiment.figures import RunFigures, Totals, Values, run_figures
 from hindmost.experiment.readings import STAMPED, WHATS, What, microseconds, plan_of
 from hindmost.plan import MeasurePlan
@@ -93,6 +94,7 @@ def answer(study: Study) -> dict[str, Any]:
         "stopping": _stopping(rule, decision, latencies, plan),
         "distributions": {what: pictures.curve(totals.whole[what]) for what in WHATS},
         "per_run_curves": [{"run": run.number, **pictures.curve(run.latency, 120)} for run in runs],
+        "instrument": account(plan, runs, reasons),
         "outstanding": pictures.outstanding(totals.outstanding, plan),
         "series": [pictures.series(run) for run in runs],
         "host": host,
@@ -190,6 +192,7 @@ def _run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> dict[
                 "counts": {name: one.result["counts"][name] for name in run.counts},
                 "arrivals": one.arrivals,
                 "busy_share": one.busy_share,
+                "cpu_share": one.cpu_share,
                 "run_delay_share": one.run_delay_share,
                 "involuntary_switches": one.involuntary_switches,
                 "warmup_s": one.result["warmup_s"],

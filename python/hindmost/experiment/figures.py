@@ -54,6 +54,11 @@ class InstanceFigures:
         return max((t["busy_share"] for t in self.result["threads"]), default=0.0)
 
     @property
+    def cpu_share(self) -> float | None:
+        """Time on a processor, spinning included, of the worker that had least of it."""
+        return min((t["cpu_share"] for t in self.result["threads"] if "cpu_share" in t), default=None)
+
+    @property
     def run_delay_share(self) -> float | None:
         """Time spent waiting for a processor, of the worker that waited longest."""
         known = [t["run_delay_share"] for t in self.result["threads"] if t["run_delay_share"] is not None]

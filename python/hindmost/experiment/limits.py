@@ -39,6 +39,49 @@ MISS_MIND = 0.01
 STEAL_INCONCLUSIVE, STEAL_MIND = 0.01, 0.001
 """Share of the time that the hypervisor took. One per cent of stolen time can be all of the slowest 1 %."""
 
+TAIL_INCONCLUSIVE, TAIL_MIND = 1.0, 0.1
+"""Accidents (waits for a processor, segments sent again) per request beyond a quantile. Where one request in
+a hundred meets an accident, accidents can be all of what lies beyond p99, and the figure is about them:
+inconclusive. A tenth of that moves the quantile's rank by a tenth of its distance from 1, which is as
+coarse as anybody asks. Requests due at random meet an accident as often as it takes time (Wolff, 1982:
+Poisson arrivals see time averages)."""
+
+SWITCHES_MIND = 100.0
+"""Times a second that a spinning worker is taken off its processor. Each costs two context switches and a
+cold first-level cache, some 5 us (Li, Ding and Shen, 2007: 4 us and more with 32 KiB to refill); a request
+of 50 us meets one in 200 of these: half of the slowest 1 %."""
+
+INTERRUPT_US = 5.0
+INTERRUPTS_MIND = 2000.0
+"""Interrupts a second on a client's processor. One takes some 5 us of a spin (measured; `hindmost doctor`
+shows this host's gaps), so 2,000 a second take 1 % of the time. The timer alone makes 100 to 1,000
+(CONFIG_HZ)."""
+
+RETRANSMIT_MS = 200.0
+"""What a lost segment costs at least where nothing follows it: the least retransmission timeout of Linux
+(TCP_RTO_MIN; RFC 6298 asks for 1 s). More than any server in health, so the wait is judged by how many
+requests meet it, not by how long it is."""
+
+DROPS_MIND = 0
+"""Connections that the server's kernel dropped because its accept queue was full: each is tried again after
+1 s (RFC 6298, section 2), so any is worth a word."""
+
+BLOCKED_MIND = 0.01
+"""Share of requests whose write the kernel's send buffer did not take: they wait in our memory, with all
+that are sent after them on that connection. One in a hundred can be the slowest 1 %."""
+
+RECEIVE_FILL_MIND = 0.5
+"""Share of a receive buffer that had piled up when it was read. Bookkeeping takes up to half of the memory
+(`tcp_adv_win_scale`, tcp(7)), so at half the window is closed, and the server waits for the client."""
+
+PEER_FULL_MIND = 0.01
+"""Share of the measurement in which a connection could not send because the server's receive buffer was
+full: it reads more slowly than requests come."""
+
+THROTTLED_MIND, THROTTLED_INCONCLUSIVE = 0, 0.01
+"""Share of a quota's periods (100 ms each by default) in which the control group was stopped. All requests
+due in the rest of such a period wait for its end; at one period in a hundred they can be the slowest 1 %."""
+
 SAMPLES_INCONCLUSIVE, SAMPLES_MIND = 20, 200
 """Requests beyond a quantile in one run of one instance. Below 200 a run's tail quantile is biased
 (attribution notes, section 2e); below 20 its own scatter is a fifth of it."""

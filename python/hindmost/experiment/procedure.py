@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from hindmost import _engine
 from hindmost.errors import InstanceError, TargetError
 from hindmost.experiment.answer import rule_of
 from hindmost.experiment.figures import RunFigures, Totals, run_figures
+from hindmost.experiment.watch import ServerWatch
 from hindmost.fleet import LocalFleet, Moment
 from hindmost.plan import MeasurePlan
 from hindmost.stats import Decision
@@ -52,48 +51,6 @@ class _Server:
     pid: int | None
     document: dict[str, Any]
     managed: ManagedServer | None
-
-
-class _CpuWatch:
-    """CPU time of the server and stolen time of its processors: read before and after the measurement.
-
-    Parameters
-    ----------
-    pid : int or None
-        The server's first process.
-    cpus : sequence of int
-        Its processors.
-    seconds : float
-        Length of the load between the two readings.
-    """
-
-    def __init__(self, pid: int | None, cpus: Sequence[int], seconds: float) -> None:
-        self._pid = pid
-        self._cpus = set(cpus)
-        self._seconds = seconds
-        self._readings: dict[str, tuple[int | None, int, int]] = {}
-
-    def look(self, moment: Moment) -> None:
-        """Take a reading when a phase begins that needs one."""
-        if moment.phase in ("measure", "collect") and moment.phase not in self._readings:
-            self._readings[moment.phase] = self._read()
-
-    def _read(self) -> tuple[int | None, int, int]:
-        used = None if self._pid is None else _engine.process_cpu_ns(self._pid)
-        mine = [one for one in json.loads(_engine.cpu_counters())["cpus"] if one["cpu"] in self._cpus]
-        whole = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-        return used, sum(one["steal"] for one in mine), sum(one[name] for one in mine for name in whole)
-
-    def shares(self) -> tuple[float | None, float | None]:
-        """CPUs' worth of time used by the server, and the share stolen; None where unknown."""
-        if len(self._readings) < 2:
-            return None, None
-        before, after = self._readings["measure"], self._readings["collect"]
-        used = None
-        if before[0] is not None and after[0] is not None:
-            used = max(0.0, (after[0] - before[0]) / 1e9 / self._seconds)
-        ticks = after[2] - before[2]
-        return used, ((after[1] - before[1]) / ticks if ticks > 0 else None)
 
 
 class Procedure:
@@ -170,7 +127,7 @@ class Procedure:
                     self.plan.engine_plan(number, index, self.target.protocol, server.address)
                     for index in range(self.plan.clients)
                 ]
-                watch = _CpuWatch(server.pid, self.plan.server_cpus, measure_s)
+                watch = ServerWatch(server.pid, server.address, self.plan.server_cpus, measure_s)
 
                 def look(moment: Moment) -> None:
                     watch.look(moment)
@@ -181,14 +138,11 @@ class Procedure:
                     self.fleet.run(plans, place, (measure_s, patience), look)
                 except InstanceError as error:
                     raise _explained(error, server, number) from None
-            used, stolen = watch.shares()
             record |= {
                 "seconds": time.monotonic() - begun,
                 "instances": self.plan.clients,
                 "target": server.document,
-                "server_cpu_share": used,
-                "server_steal_share": stolen,
-            }
+            } | watch.record()
 
     @contextmanager
     def _server(self, place: Path) -> Iterator[_Server]:

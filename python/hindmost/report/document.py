@@ -53,6 +53,7 @@ _EMPTY: dict[str, Any] = {
     "distributions": {},
     "per_run_curves": [],
     "outstanding": {"values": [], "share": [], "per_instance": True, "connections": None},
+    "instrument": {"figures": [], "neighbours": [], "interrupts": []},
     "series": [],
     "host": {"facts": {}, "findings": []},
 }

@@ -212,6 +212,8 @@ def _facts(console: "Console", doc: Measure) -> None:
     if doc["hysteresis"]["text"]:
         rows.append(("hysteresis", doc["hysteresis"]["text"]))
     rows.append(("clients", clients_text(doc)))
+    if account := view.instrument_text(doc):
+        rows.append(("instrument", account))
     if doc["stopping"]["rule"]:
         how = {True: "reached", False: "not reached", None: "not asked for"}[doc["stopping"]["reached"]]
         rows.append(

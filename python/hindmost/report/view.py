@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from hindmost.report import numbers
 from hindmost.report.document import bounds, finite, labels, run_value
 from hindmost.report.numbers import Interval, Unit
-from hindmost.store.result import Counts, Estimates, Measure
+from hindmost.store.result import Counts, Estimates, Figure, Measure
 
 VERDICT_MARKS = {"valid": "✓", "invalid": "✕", "inconclusive": "?"}
 FINDING_MARKS = {"fine": "✓", "mind": "!", "unfit": "✕"}
@@ -19,6 +19,23 @@ MEANINGS = {
     "slip": "sent − due: how late the instrument was",
     "wire": "between the stamps of the kernel or the card",
 }
+
+
+BRIEFLY = {
+    "working": "working",
+    "on_cpu": "on its processor",
+    "waiting": "waiting for it",
+    "switches": "taken off it",
+    "stolen": "stolen",
+    "throttled": "stopped by its quota",
+    "interrupts": "interrupted",
+    "retransmitted": "segments sent again",
+    "dropped": "connections dropped",
+    "blocked": "writes blocked",
+    "peer_full": "server's buffer full",
+    "receive_fill": "own buffer up to",
+}
+"""Figures of the instrument's account where there is little room."""
 
 
 class Cell(NamedTuple):
@@ -107,6 +124,39 @@ def wire_table(doc: Measure) -> Table | None:
     if not wire or not overhead:
         return None
     return estimate_table({"wire latency": wire, "client overhead": overhead})
+
+
+def figure(one: Figure) -> str:
+    """Write one figure of the instrument's account, or one of its limits."""
+    return amount(one["value"], one["unit"])
+
+
+def amount(value: float | None, unit: str) -> str:
+    """Write a share, a rate or a count."""
+    if unit == "share":
+        return numbers.percent(value)
+    return numbers.rate(value) if unit == "per_s" else numbers.count(value)
+
+
+def beside(doc: Measure, most: int = 3) -> str:
+    """Name who ran beside the clients, those that took most first."""
+    found = doc["instrument"]["neighbours"]
+    parts = [
+        f"{one['name']} {'' if one['bound'] else 'up to '}{numbers.percent(one['share'])}"
+        for one in found[:most]
+    ]
+    return f"beside it ran {', '.join(parts)}" if parts else ""
+
+
+def instrument_text(doc: Measure) -> str:
+    """Write the instrument's account in one paragraph: what it saw of itself, marked where it is too much."""
+    parts = [
+        f"{'' if one['mark'] == 'fine' else FINDING_MARKS.get(one['mark'], '!') + ' '}"
+        f"{BRIEFLY.get(one['id'], one['title'])} {figure(one)}"
+        for one in doc["instrument"]["figures"]
+        if one["value"] is not None and (one["value"] or one["id"] in ("waiting", "stolen", "retransmitted"))
+    ]
+    return "; ".join(filter(None, [", ".join(parts), beside(doc)]))
 
 
 def accounting(counts: Counts) -> tuple[str, int]:

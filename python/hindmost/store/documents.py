@@ -37,8 +37,28 @@ class Manifest(TypedDict):
     search: NotRequired[Objective]
 
 
+class SocketQueues(TypedDict):
+    """What waited in a server's sockets at one moment."""
+
+    connections: Count
+    receive_bytes: Count
+    receive_most_bytes: Count
+    send_bytes: Count
+    accept: Count
+
+
+class ServerQueues(TypedDict):
+    """The server's sockets as the measurement began, under load, and after its last reply."""
+
+    begin: SocketQueues
+    end: SocketQueues
+
+
 class RunRecord(TypedDict):
-    """One finished run; ``server_cpu_share`` counts CPUs, so it may exceed 1."""
+    """One finished run; ``server_cpu_share`` counts CPUs, so it may exceed 1.
+
+    ``server_tcp`` and ``server_queues`` are null where the server is on another host.
+    """
 
     schema: Literal["hindmost.run/1"]
     run: Count
@@ -49,6 +69,8 @@ class RunRecord(TypedDict):
     target: Target
     server_cpu_share: float | None
     server_steal_share: Share | None
+    server_tcp: NotRequired[dict[str, Count] | None]
+    server_queues: NotRequired[ServerQueues | None]
 
 
 class InstanceCounts(Counts):
@@ -202,6 +224,7 @@ class Neighbour(TypedDict):
     tid: Count
     process: str
     name: str
+    kernel: bool
     on_cpu_ns: Count
     turns: Count
     bound: bool
@@ -215,6 +238,13 @@ class Neighbourhood(TypedDict):
     forks: Count | None
 
 
+class Throttled(TypedDict):
+    """Periods of the control group's CPU quota that ended in a stop."""
+
+    periods: Count
+    period_us: Count
+
+
 class ClientHost(TypedDict):
     """What happened on an instance's processors from just before its measurement to just after."""
 
@@ -222,7 +252,7 @@ class ClientHost(TypedDict):
     cpus: list[Count]
     interrupts: Interrupts
     run_queues: list[RunQueue]
-    throttled_periods: Count | None
+    throttled: Throttled | None
     neighbours: Neighbourhood
     coordinator: Span
 

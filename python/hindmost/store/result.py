@@ -157,6 +157,7 @@ class Instance(TypedDict):
     alone_us: NotRequired[dict[Label, Alone]]
     arrivals: NotRequired[Arrivals | None]
     busy_share: float | None
+    cpu_share: NotRequired[float | None]
     run_delay_share: float | None
     involuntary_switches: int | None
     warmup_s: float | None
@@ -256,6 +257,49 @@ class Distributions(TypedDict, total=False):
     slip: Curve
 
 
+class Figure(TypedDict):
+    """One thing that the instrument watched of itself, beside its limits.
+
+    A ``share`` is of the time, or of requests; above ``mind_above`` it is worth a word, above ``grave_above``
+    it can cost the verdict. Limits that depend on a quantile are those of the highest one asked for. ``mark``
+    is what became of it: ``mind`` a word, ``unfit`` the verdict.
+    """
+
+    id: str
+    title: str
+    value: float | None
+    unit: Literal["share", "per_s", "count"]
+    mind_above: float | None
+    grave_above: float | None
+    mark: Mark
+
+
+class Neighbour(TypedDict):
+    """Who ran on the clients' processors; if not ``bound`` to them, part of it may have been elsewhere."""
+
+    name: str
+    pid: Count
+    share: float
+    turns_per_s: float
+    bound: bool
+    kernel: bool
+
+
+class InterruptSource(TypedDict):
+    """What interrupted the clients' processors."""
+
+    source: str
+    per_s: float
+
+
+class Instrument(TypedDict):
+    """The instrument's own account."""
+
+    figures: list[Figure]
+    neighbours: list[Neighbour]
+    interrupts: list[InterruptSource]
+
+
 class Outstanding(TypedDict):
     """How many requests each arrival found outstanding before it was sent (paper, Figure 1).
 
@@ -324,6 +368,7 @@ class Measure(TypedDict):
     hysteresis: Hysteresis
     clients: Clients
     stopping: Stopping
+    instrument: NotRequired[Instrument]
     distributions: Distributions
     per_run_curves: list[RunCurve]
     outstanding: Outstanding | None

@@ -5,6 +5,8 @@ use serde::Serialize;
 use crate::tree::field;
 use crate::{cpulist, Tree};
 
+/// Flag of the kernel's own threads (`linux/sched.h`).
+const PF_KTHREAD: u64 = 0x0020_0000;
 /// So many are named, those that took most; of the rest only the number is told.
 const NAMED: usize = 12;
 
@@ -27,6 +29,7 @@ struct Thread {
     started_ticks: u64,
     process: String,
     name: String,
+    kernel: bool,
     /// The CPU that it ran on last.
     cpu: u32,
     on_cpu_ns: u64,
@@ -44,6 +47,8 @@ pub struct Neighbour {
     pub process: String,
     /// The thread's name.
     pub name: String,
+    /// Whether it is the kernel's own.
+    pub kernel: bool,
     /// Time on a CPU, this or another.
     pub on_cpu_ns: u64,
     /// Times it was given a CPU, this or another: wake-ups, and returns after others' turns.
@@ -81,6 +86,7 @@ impl Thread {
             started_ticks: number(22)?,
             process: String::new(),
             name,
+            kernel: number(9)? & PF_KTHREAD != 0,
             cpu,
             on_cpu_ns,
             turns,
@@ -140,6 +146,7 @@ impl Neighbours {
                     tid: now.tid,
                     process: now.process.clone(),
                     name: now.name.clone(),
+                    kernel: now.kernel,
                     on_cpu_ns: now.on_cpu_ns.saturating_sub(then.map_or(0, |then| then.on_cpu_ns)),
                     turns,
                     bound: false,
@@ -203,7 +210,7 @@ mod tests {
         let told: Vec<_> =
             span.named.iter().map(|n| (n.name.as_str(), n.on_cpu_ns, n.turns, n.bound)).collect();
         assert_eq!(told, [("a) S (b", 2_000, 4, true), ("new", 70, 1, false)]);
-        assert_eq!(span.named[0].process, "server");
+        assert_eq!((span.named[0].process.as_str(), span.named[0].kernel), ("server", false));
         assert_eq!((span.more, span.forks), (0, Some(3)));
     }
 
@@ -215,6 +222,16 @@ mod tests {
         thread(&fake, 7, 7, "wanderer", 0, (10, 2));
         assert_eq!(read(&fake).since(&fake.tree(), &before, &[1]).named.len(), 1);
         assert_eq!(read(&fake).since(&fake.tree(), &before, &[3]).named.len(), 0);
+    }
+
+    #[test]
+    fn the_kernels_own_threads_are_told_apart() {
+        let fake = FakeTree::new(&[]);
+        thread(&fake, 7, 7, "kworker/1:1-events", 1, (5, 1));
+        let stat = fake.tree().text("proc/7/task/7/stat").unwrap();
+        let stat = stat.replacen(" 1 1 1 1 1 1 ", " 2 0 0 0 -1 69238880 ", 1);
+        fake.write("proc/7/task/7/stat", stat.as_bytes());
+        assert!(read(&fake).threads[0].kernel);
     }
 
     #[test]

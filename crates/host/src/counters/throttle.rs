@@ -9,17 +9,41 @@ use crate::Tree;
 pub struct Throttling {
     /// Periods with a stop.
     pub periods: u64,
+    /// Length of a period.
+    pub period_us: u64,
 }
 
 impl Throttling {
     /// Reads the group's `cpu.stat`; `None` where there is no quota.
     pub fn read(tree: &Tree) -> Option<Self> {
-        Some(Self { periods: CpuQuota::read(tree)?.throttled_periods? })
+        let quota = CpuQuota::read(tree)?;
+        Some(Self { periods: quota.throttled_periods?, period_us: quota.period_us })
     }
 
     /// What happened after `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        Self { periods: self.periods.saturating_sub(earlier.periods) }
+        Self { periods: self.periods.saturating_sub(earlier.periods), ..*self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake_tree::FakeTree;
+
+    #[test]
+    fn stops_between_two_readings_are_counted_where_there_is_a_quota() {
+        let fake = FakeTree::new(&[
+            ("proc/self/cgroup", "0::/a\n"),
+            ("sys/fs/cgroup/a/cpu.max", "50000 100000"),
+            ("sys/fs/cgroup/a/cpu.stat", "nr_periods 9\nnr_throttled 4\n"),
+        ]);
+        let before = Throttling::read(&fake.tree()).unwrap();
+        fake.write("sys/fs/cgroup/a/cpu.stat", b"nr_periods 90\nnr_throttled 11\n");
+        let span = Throttling::read(&fake.tree()).unwrap().since(&before);
+        assert_eq!(span, Throttling { periods: 7, period_us: 100_000 });
+        fake.write("sys/fs/cgroup/a/cpu.max", b"max 100000");
+        assert_eq!(Throttling::read(&fake.tree()), None);
     }
 }

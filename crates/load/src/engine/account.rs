@@ -33,8 +33,8 @@ pub struct HostSpan {
     pub interrupts: InterruptSpan,
     /// What the scheduler of each CPU did; empty on a kernel that does not say.
     pub run_queues: Vec<RunQueue>,
-    /// Periods in which the control group was stopped for its quota; `None` where it has none.
-    pub throttled_periods: Option<u64>,
+    /// How often the control group was stopped for its quota; `None` where it has none.
+    pub throttled: Option<Throttling>,
     /// Who else ran there.
     pub neighbours: Neighbourhood,
     /// What the instance's own coordinator did: it should have slept.
@@ -72,10 +72,7 @@ impl HostReading {
             wall_ns: reader.at_ns.saturating_sub(self.at_ns),
             interrupts: now.interrupts.since(&self.interrupts, &cpus),
             run_queues: now.run_queues.since(&self.run_queues, &cpus),
-            throttled_periods: now
-                .throttling
-                .zip(self.throttling)
-                .map(|(now, then)| now.since(&then).periods),
+            throttled: now.throttling.zip(self.throttling).map(|(now, then)| now.since(&then)),
             neighbours: now.neighbours.since(tree, &self.neighbours, &cpus),
             coordinator: reader.since(&self.reader),
             cpus,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from hindmost.experiment.verdict import client, sample, server, setting
+from hindmost.experiment.verdict import accidents, client, sample, server, setting
 from hindmost.experiment.verdict.reason import Evidence, Level, Reason, Verdict
 
 __all__ = ["CHECKS", "Evidence", "Level", "Reason", "Verdict", "headline", "judge", "of_label", "overall"]
@@ -18,6 +18,12 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
     client.arrivals,
     client.busy,
     client.rate,
+    accidents.waits,
+    accidents.switches,
+    accidents.throttled,
+    accidents.losses,
+    accidents.buffers,
+    accidents.interrupts,
     server.unanswered,
     sample.precision,
     sample.samples,
@@ -27,7 +33,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
     sample.spread,
     setting.method,
 )
-"""The registry: a new judgement is a function in one of the four files and its name here."""
+"""The registry: a new judgement is a function in one of these files and its name here."""
 
 
 def judge(evidence: Evidence) -> list[Reason]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from hindmost.experiment import limits
+from hindmost.experiment import instrument, limits
 from hindmost.experiment.figures import RunFigures
+from hindmost.experiment.verdict import accidents
 from hindmost.experiment.verdict.reason import Evidence, Level, Reason, listed, mean
 from hindmost.plan.units import format_us
 
@@ -48,9 +49,6 @@ def late(e: Evidence) -> Iterator[Reason]:
 
 
 def _cause_of_lateness(e: Evidence, busy: float) -> tuple[str, str]:
-    delays = [
-        one.run_delay_share for run in e.runs for one in run.instances if one.run_delay_share is not None
-    ]
     if busy > limits.BUSY_MIND:
         return (
             f"a client was busy {busy:.0%} of the time",
@@ -61,10 +59,12 @@ def _cause_of_lateness(e: Evidence, busy: float) -> tuple[str, str]:
             "the clients sleep between due times, for want of a processor each",
             "`--clients 1`, so that it can spin; or a processor for each client",
         )
-    if delays and max(delays) > 0.001:
+    waited = instrument.over(e.runs, instrument.waiting) or 0.0
+    if waited > limits.STEAL_MIND:
+        neighbours = instrument.neighbours(e.runs)
         return (
-            f"other processes took up to {max(delays):.1%} of the client's processor",
-            "stop them (`top -H -o %CPU` shows them), then `hindmost doctor`",
+            f"others had the client's processor for {waited:.1%} of the time: {accidents.who(neighbours)}",
+            accidents.keep_off(e, neighbours),
         )
     return (
         f"the client was busy only {busy:.0%} of the time, so the host took its processor away",

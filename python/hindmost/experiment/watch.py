@@ -1,0 +1,87 @@
+"""What the kernel says of the server: looked at just before the measurement and just after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hindmost import _engine
+from hindmost.fleet import Moment
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Counters at one moment; ``used`` and ``stolen`` of ``ticks`` are of the server's processors."""
+
+    used_ns: int | None
+    stolen: int
+    ticks: int
+    tcp: Mapping[str, int] | None
+    queues: Mapping[str, int] | None
+
+
+class ServerWatch:
+    """CPU time of the server, stolen time of its processors, its sockets and its network's troubles.
+
+    Parameters
+    ----------
+    pid : int or None
+        The server's first process; None where it runs elsewhere: then its sockets cannot be seen.
+    address : str
+        Where it listens.
+    cpus : sequence of int
+        Its processors.
+    seconds : float
+        Length of the load between the two looks.
+    """
+
+    def __init__(self, pid: int | None, address: str, cpus: Sequence[int], seconds: float) -> None:
+        self._pid = pid
+        self._port = int(address.rpartition(":")[2])
+        self._cpus = set(cpus)
+        self._seconds = seconds
+        self._looks: dict[str, _Look] = {}
+
+    def look(self, moment: Moment) -> None:
+        """Look when a phase begins that needs it."""
+        if moment.phase in ("measure", "collect") and moment.phase not in self._looks:
+            self._looks[moment.phase] = self._read()
+
+    def _read(self) -> _Look:
+        mine = [one for one in json.loads(_engine.cpu_counters())["cpus"] if one["cpu"] in self._cpus]
+        whole = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+        here = self._pid is not None
+        return _Look(
+            used_ns=None if self._pid is None else _engine.process_cpu_ns(self._pid),
+            stolen=sum(one["steal"] for one in mine),
+            ticks=sum(one[name] for one in mine for name in whole),
+            tcp=json.loads(_engine.tcp_counters(self._pid)) if here else None,
+            queues=json.loads(_engine.socket_queues(self._port, self._pid)) if here else None,
+        )
+
+    def record(self) -> dict[str, Any]:
+        """What goes into ``run.json``; None where unknown.
+
+        ``server_cpu_share``: CPUs' worth of time used; ``server_steal_share``; ``server_tcp``: troubles of
+        its network namespace; ``server_queues``: what waited in its sockets at the beginning, under load, and
+        at the end, after the last reply.
+        """
+        before, after = self._looks.get("measure"), self._looks.get("collect")
+        if before is None or after is None:
+            return dict.fromkeys(("server_cpu_share", "server_steal_share", "server_tcp", "server_queues"))
+        ticks = after.ticks - before.ticks
+        used = None
+        if before.used_ns is not None and after.used_ns is not None:
+            used = max(0.0, (after.used_ns - before.used_ns) / 1e9 / self._seconds)
+        return {
+            "server_cpu_share": used,
+            "server_steal_share": (after.stolen - before.stolen) / ticks if ticks > 0 else None,
+            "server_tcp": {name: after.tcp[name] - count for name, count in before.tcp.items()}
+            if before.tcp and after.tcp
+            else None,
+            "server_queues": {"begin": before.queues, "end": after.queues}
+            if before.queues and after.queues
+            else None,
+        }

@@ -1,0 +1,242 @@
+"""What host and network did to requests: each reason found where it is, not at its limit, and named."""
+
+import pytest
+from evidence import evidence, host, instance, neighbour, reasons, sockets, tcp, ten, thread
+
+from hindmost.experiment.account import ROWS, account
+from hindmost.experiment.verdict import judge
+
+
+def level(code, **given):
+    found = reasons(**given)
+    return found[code].level if code in found else None
+
+
+def labels(code, **given):
+    found = reasons(**given)
+    return found[code].labels if code in found else ()
+
+
+def waited(share, each_us=100.0):
+    """Ten runs in which the client waited `share` of ten seconds, `each_us` at a time."""
+    delay_ns = int(share * 10e9)
+    switches = max(1, round(delay_ns / 1e3 / each_us))
+    return ten(instances=lambda: [instance(threads=[thread(delay_ns=delay_ns, switches=switches)])])
+
+
+def beside(*neighbours, **changes):
+    named = {"named": list(neighbours), "more": 0, "forks": 0}
+    threads = [thread(delay_ns=200_000_000, switches=2000)]
+    return ten(instances=lambda: [instance(threads=threads, host=host(neighbours=named, **changes))])
+
+
+def connected(**changes):
+    return ten(instances=lambda: [instance(threads=[thread(sockets=sockets(**changes))])])
+
+
+def account_of(found):
+    return account(found.plan, found.runs, judge(found))
+
+
+def figures(found):
+    return {one["id"]: one for one in account_of(found)["figures"]}
+
+
+@pytest.mark.parametrize(
+    ("share", "expected", "reached"),
+    [
+        (0.0, None, ()),
+        (0.0001, None, ()),
+        (0.00011, "mind", ("p99.9",)),
+        (0.001, "mind", ("p99.9",)),  # p99.9 is at its limit, p99 at a tenth of its own
+        (0.0011, "inconclusive", ("p99.9",)),
+        (0.011, "inconclusive", ("p99", "p99.9")),
+        (0.6, "inconclusive", ("p50", "p95", "p99", "p99.9")),
+    ],
+)
+def test_waits_for_the_processor_concern_the_percentiles_that_they_can_make(share, expected, reached):
+    runs = waited(share)
+    assert level("run_delay", runs=runs) == expected
+    assert labels("run_delay", runs=runs) == reached
+
+
+@pytest.mark.parametrize(
+    ("each_us", "latency", "expected"),
+    [
+        (4.9, 20.0, None),  # a quiet host waits so long
+        (5.1, 20.0, "inconclusive"),
+        (49.0, 500.0, None),  # less than a tenth
+        (51.0, 500.0, "inconclusive"),
+    ],
+)
+def test_waits_that_are_short_beside_the_latency_are_no_matter(each_us, latency, expected):
+    runs = waited(0.02, each_us)
+    for one in runs:
+        one.values["latency"].update(dict.fromkeys(one.values["latency"], latency))
+    assert level("run_delay", runs=runs) == expected
+
+
+def test_waits_name_who_ran_there_and_how_to_keep_it_off():
+    rustc, kernel = neighbour("rustc"), neighbour("kworker/1:1-events", kernel=True, on_cpu_ns=5, pid=9)
+    reason = reasons(runs=beside(kernel, rustc))["run_delay"]
+    assert "rustc (pid 77: 1.00%, 5 turns/s) and kworker/1:1 (pid 9: 0.00%, 5 turns/s)" in reason.text
+    assert "`ps -o pid,psr,pcpu,args -p 77`" in reason.hint
+    assert "keep it off CPU 1" in reason.hint
+
+
+def test_waits_for_the_kernels_own_threads_ask_nobody_to_stop_them():
+    reason = reasons(runs=beside(neighbour("ksoftirqd/1", kernel=True)))["run_delay"]
+    assert "ksoftirqd/1" in reason.text
+    assert "isolcpus" in reason.hint
+
+
+def test_waits_for_nobody_known_say_so():
+    reason = reasons(runs=beside())["run_delay"]
+    assert "cannot be seen from here" in reason.text
+    assert "top -H" in reason.hint
+
+
+def test_a_thread_that_may_have_run_elsewhere_took_up_to_its_time():
+    roaming = neighbour("lto", process="rustc", bound=False)
+    assert "rustc/lto (pid 77: up to 1.00%" in reasons(runs=beside(roaming))["run_delay"].text
+
+
+@pytest.mark.parametrize(("per_s", "expected"), [(0, None), (100, None), (101, "mind"), (5000, "mind")])
+def test_forced_switches_are_worth_a_word_beyond_a_hundred_a_second(per_s, expected):
+    runs = ten(instances=lambda: [instance(threads=[thread(switches=10 * per_s)])])
+    assert level("switches", runs=runs) == expected
+    assert level("switches", runs=runs, plan={"pacing": "sleep"}) is None
+
+
+@pytest.mark.parametrize(
+    ("periods", "expected"), [(None, None), (0, None), (1, "mind"), (2, "inconclusive"), (90, "inconclusive")]
+)
+def test_a_quota_that_stops_the_client_is_minded_and_then_inconclusive(periods, expected):
+    # 10 s hold 100 periods of 100 ms: one of them is the limit.
+    quota = None if periods is None else {"periods": periods, "period_us": 100_000}
+    runs = ten(instances=lambda: [instance(host=host(throttled=quota))])
+    assert level("throttled", runs=runs) == expected
+
+
+@pytest.mark.parametrize(("per_s", "expected"), [(250, None), (2000, None), (2001, "mind")])
+def test_interrupts_are_worth_a_word_beyond_two_thousand_a_second(per_s, expected):
+    hits = [{"source": "virtio3-rx", "count": per_s * 10}]
+    span = {"hard": hits, "hard_total": per_s * 10, "soft": []}
+    runs = ten(instances=lambda: [instance(host=host(interrupts=span))])
+    assert level("interrupts", runs=runs) == expected
+    if expected:
+        reason = reasons(runs=runs)["interrupts"]
+        assert "virtio3-rx 2001/s" in reason.text
+        assert "'virtio3-rx' /proc/interrupts" in reason.hint
+
+
+@pytest.mark.parametrize(
+    ("again", "expected", "reached"),
+    [
+        (0, None, ()),
+        (1, "mind", ()),
+        (100, "mind", ()),  # one in a thousand of 100,000 requests: p99.9 is at its limit
+        (101, "inconclusive", ("p99.9",)),
+        (1001, "inconclusive", ("p99", "p99.9")),
+    ],
+)
+@pytest.mark.parametrize("where", ["our sockets", "our namespace", "the server's namespace"])
+def test_segments_sent_again_are_minded_and_then_inconclusive(again, expected, reached, where):
+    if where == "our sockets":
+        runs = connected(retransmits=again)
+    elif where == "our namespace":
+        runs = ten(instances=lambda: [instance(tcp=tcp(retransmits=again))])
+    else:
+        runs = ten(record={"server_tcp": tcp(retransmits=again)})
+    assert level("retransmits", runs=runs) == expected
+    assert labels("retransmits", runs=runs) == reached
+
+
+def test_one_loss_that_several_have_counted_counts_once():
+    def both():
+        return [instance(n, tcp=tcp(retransmits=7)) for n in (0, 1)]
+
+    runs = ten(instances=both, record={"server_tcp": tcp(retransmits=7)})
+    assert reasons(runs=runs)["retransmits"].text.startswith("70 TCP segments")
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), [(0, 0, None), (1, 0, "mind"), (0, 1, "mind")])
+def test_dropped_connections_are_worth_a_word(before, after, expected):
+    def some():
+        return [instance(tcp=tcp(listen_drops=after), tcp_before=tcp(listen_drops=before))]
+
+    assert level("listen_drops", runs=ten(instances=some)) == expected
+
+
+@pytest.mark.parametrize(("writes", "expected"), [(0, None), (1000, None), (1001, "mind")])
+def test_blocked_writes_are_worth_a_word_beyond_one_percent(writes, expected):
+    assert level("server_slow_to_read", runs=connected(blocked_writes=writes)) == expected
+
+
+@pytest.mark.parametrize(("full_s", "expected"), [(0.0, None), (0.1, None), (0.11, "mind")])
+def test_a_full_server_is_worth_a_word_beyond_one_percent_of_the_time(full_s, expected):
+    # Summed over 16 connections of 10 s.
+    assert level("server_slow_to_read", runs=connected(peer_full_us=int(full_s * 16e6))) == expected
+
+
+@pytest.mark.parametrize(("read", "expected"), [(500, None), (65_536, None), (65_537, "mind")])
+def test_a_client_that_reads_late_is_worth_a_word_beyond_half_its_buffer(read, expected):
+    assert level("client_slow_to_read", runs=connected(largest_read_bytes=read)) == expected
+
+
+@pytest.mark.parametrize(("accept", "expected"), [(0, None), (1, "mind")])
+def test_connections_that_nobody_accepts_are_worth_a_word(accept, expected):
+    assert (
+        level("not_accepted", runs=ten(record={"server_queues": {"begin": {"accept": accept}}})) == expected
+    )
+
+
+def test_a_run_of_an_older_engine_is_judged_by_what_it_knows():
+    def old():
+        one = instance(threads=[{"cpu": 1, "busy_share": 0.3, "run_delay_share": None, "span": OLD}])
+        for key in ("tcp", "tcp_before", "host"):
+            del one.result[key]
+        return [one]
+
+    found = evidence(runs=ten(instances=old))
+    assert judge(found) == []
+    assert {name for name, one in figures(found).items() if one["value"] is None} == {
+        "on_cpu", "waiting", "switches", "throttled", "interrupts", "blocked", "peer_full", "receive_fill"
+    }  # fmt: skip
+
+
+OLD = {"involuntary_switches": 0}
+
+
+def test_every_reason_of_this_kind_has_a_command_as_its_hint():
+    spoilt = [
+        beside(neighbour("rustc")),
+        beside(neighbour("kworker/1:1", kernel=True)),
+        connected(blocked_writes=99_999, peer_full_us=10**9, retransmits=9000, largest_read_bytes=10**6),
+        ten(record={"server_queues": {"begin": {"accept": 3}}, "server_tcp": tcp(listen_drops=3)}),
+        ten(instances=lambda: [instance(host=host(throttled={"periods": 50, "period_us": 100_000}))]),
+    ]
+    for reason in (reason for runs in spoilt for reason in judge(evidence(runs=runs))):
+        assert reason.text
+        assert reason.hint.count("`") >= 2
+        assert reason.hint.count("`") % 2 == 0
+
+
+def test_the_account_marks_what_the_verdict_found_and_nothing_else():
+    quiet = figures(evidence())
+    assert set(quiet) == {row.id for row in ROWS}
+    assert {one["mark"] for one in quiet.values()} == {"fine"}
+    waits = figures(evidence(runs=waited(0.02)))
+    assert {name: one["mark"] for name, one in waits.items() if one["mark"] != "fine"} == {
+        "waiting": "unfit",
+        "switches": "mind",
+    }
+    assert waits["waiting"]["value"] == pytest.approx(0.02)
+    assert waits["waiting"]["grave_above"] == pytest.approx(0.001)
+    assert figures(evidence(runs=waited(0.02, 4.0)))["waiting"]["mark"] == "fine"
+
+
+def test_the_account_names_who_and_what_ran_beside_us():
+    found = account_of(evidence(runs=beside(neighbour("a"), neighbour("b", on_cpu_ns=9 * 10**8))))
+    assert [(one["name"], one["share"]) for one in found["neighbours"]] == [("b", 0.09), ("a", 0.01)]
+    assert found["interrupts"] == [{"source": "Local timer interrupts", "per_s": 250.0}]
