@@ -7,13 +7,15 @@ worker's over the measurement (``span``), and the capture is read over the same 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 from benches.peers.peer import (
     KEY_BYTES,
     KEYS,
     PAGE,
+    PROTOCOLS,
     VALUE_BYTES,
     Job,
     Peer,
@@ -32,7 +34,13 @@ _PLAN, _OUT = "plan.json", "out"
 
 
 def _command(
-    protocol: Protocol, pacing: Literal["spin", "sleep"], job: Job, program: str, *, store: bool = False
+    protocol: Protocol,
+    job: Job,
+    program: str,
+    *,
+    pacing: str = "spin",
+    stamp_every: int = 16,
+    store: bool = False,
 ) -> list[str]:
     load: dict[str, object] = {"loop": "closed"}
     if job.rate is not None:
@@ -53,6 +61,7 @@ def _command(
         "connections": job.connections,
         "threads": [{}],  # pinned from outside, as every peer is
         "pacing": pacing,
+        "stamp_every": stamp_every,
         "workload": workload,
         "preload": store,
         "phases": {
@@ -70,7 +79,7 @@ def _command(
 
 def fill(protocol: Protocol, job: Job, program: str) -> list[str]:
     """Return the command that stores the keys which all others will ask for, and asks for some."""
-    return _command(protocol, "spin", job, program, store=True)
+    return _command(protocol, job, program, store=True)
 
 
 def _figures(histogram: Histogram) -> dict[str, float]:
@@ -102,13 +111,15 @@ def read(job: Job, out: str) -> Report:
     )
 
 
-def _peer(protocol: Protocol, pacing: Literal["spin", "sleep"]) -> Peer:
-    name = "hindmost" if pacing == "spin" else "hindmost, sleeping"
+def _peers(protocol: Protocol) -> Iterator[Peer]:
     source = Source("here", "hindmost", _engine.__version__, "hindmost")
-    command = partial(_command, protocol, pacing)
-    return Peer(name, protocol, source, command, read, paced=True, spread=1.0, aside=pacing == "sleep")
+    common = Peer("hindmost", protocol, source, partial(_command, protocol), read, paced=True, spread=1.0)
+    yield common
+    sleeping = partial(_command, protocol, pacing="sleep")
+    yield replace(common, name="hindmost, sleeping", command=sleeping, aside=("flat",))
+    stamped = partial(_command, protocol, stamp_every=1)
+    yield replace(common, name="hindmost, all stamped", command=stamped, aside=("10%", "50%", "heard"))
 
 
-HINDMOST = tuple(
-    _peer(protocol, pacing) for protocol in ("memcached", "redis", "http") for pacing in ("spin", "sleep")
-)
+HINDMOST = tuple(peer for protocol in PROTOCOLS for peer in _peers(protocol))
+"""As it comes (spinning, one request in sixteen stamped by the kernel), and two variants of it."""

@@ -156,8 +156,8 @@ class Peer:
     spread : float
         Coefficient of variation that gaps between requests have if they are as asked: 0 for even distances,
         1 for an exponential distribution.
-    aside : bool
-        A variant of Hindmost, measured only flat out and at the lowest load.
+    aside : tuple of str
+        Of a variant of Hindmost, the only modes in which it is measured; see `rounds.Mode`.
     """
 
     name: str
@@ -167,7 +167,7 @@ class Peer:
     read: Callable[[Job, str], Report]
     paced: bool = False
     spread: float = 0.0
-    aside: bool = False
+    aside: tuple[str, ...] = ()
 
 
 def environment() -> dict[str, str]:

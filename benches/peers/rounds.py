@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from benches.peers.peer import PROTOCOLS, Peer, Protocol
 
@@ -20,9 +20,10 @@ class Step:
     Parameters
     ----------
     mode : {"flat", "heard", "10%", "50%", "freeze", "slip"}
-        ``flat``: flat out, nothing else running. ``heard``: flat out under a capture, of those that cannot be
-        paced, and ours. ``10%``, ``50%``: that share of the server's capacity, under a capture. ``freeze``: the
-        server stands still for a tenth of a second. ``slip``: ours alone, how late requests leave at 50,000/s.
+        ``flat``: flat out, nothing else running. ``heard``: flat out under a capture, of those that cannot
+        be paced, and ours. ``10%``, ``50%``: that share of the server's capacity, under a capture.
+        ``freeze``: the server stands still for a tenth of a second. ``slip``: ours alone, how late requests
+        leave at 50,000/s.
     """
 
     round: int
@@ -39,7 +40,7 @@ class Step:
 def modes(peer: Peer, number: int, freezes: int) -> list[Mode]:
     """What of it is measured in round `number`."""
     if peer.aside:
-        return ["flat", "10%"]
+        return [mode for mode in get_args(Mode) if mode in peer.aside]
     found: list[Mode] = ["flat"]
     if peer.paced:
         found += ["10%", "50%"]

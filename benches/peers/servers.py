@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from benches.peers.peer import KEYS, VALUE_BYTES, Protocol
@@ -30,6 +30,10 @@ def _fill_redis(address: str) -> None:
             heard += len(talk.recv(65536))
 
 
+_GIVE_WAY_S = 0.01
+"""After a freeze the server has its processor to itself, and its backlog is gone, before we go on."""
+
+
 @contextmanager
 def running(protocol: Protocol, cpu: int) -> Iterator[ManagedServer]:
     """Start a server with one worker on `cpu`, filled with what the peers do not store themselves."""
@@ -39,13 +43,20 @@ def running(protocol: Protocol, cpu: int) -> Iterator[ManagedServer]:
         yield server
 
 
-def freeze(server: ManagedServer, seconds: float) -> float:
-    """Stop all its processes for a while; returns for how long it was, in seconds."""
-    pids = server.pids()
+def freeze(pids: Sequence[int], cpu: int, seconds: float) -> float:
+    """Stop processes for a while; returns for how long it was, in seconds.
+
+    Done from their own processor `cpu`, which is idle meanwhile: the client's must not be disturbed.
+    """
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
     begun = time.monotonic()
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     time.sleep(max(0.0, begun + seconds - time.monotonic()))
     for pid in pids:
         os.kill(pid, signal.SIGCONT)
-    return time.monotonic() - begun
+    lasted = time.monotonic() - begun
+    time.sleep(_GIVE_WAY_S)
+    os.sched_setaffinity(0, before)
+    return lasted

@@ -20,7 +20,7 @@ from benches.peers.compare import (
     spread,
 )
 from benches.peers.peer import Peer
-from benches.peers.rounds import SHARES, Mode
+from benches.peers.rounds import SHARES, Mode, modes
 
 OURS = "hindmost"
 _NONE = "–"
@@ -45,16 +45,17 @@ def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _kind(peer: Peer) -> str:
-    """What of a peer is held against the capture: of ours what counts from the send, as theirs do."""
-    return "service" if peer.source.kind == "here" else "latency"
+    """What of a peer is held against the capture.
+
+    Of ours what counts from the send, as theirs do; where the kernel stamped every request, its stamps.
+    """
+    if peer.source.kind != "here":
+        return "latency"
+    return "wire" if "stamped" in peer.name else "service"
 
 
 def _captured_modes(peer: Peer) -> list[Mode]:
-    if not peer.paced:
-        return ["heard"]
-    if peer.aside:
-        return ["10%"]
-    return [*SHARES, "heard"] if peer.source.kind == "here" else [*SHARES]
+    return [mode for mode in modes(peer, 1, 0) if mode in (*SHARES, "heard")]
 
 
 def _capacity(found: Found, protocol: str) -> float:
@@ -63,17 +64,17 @@ def _capacity(found: Found, protocol: str) -> float:
 
 def ratios(found: Found, peers: Sequence[Peer]) -> list[str]:
     """Everybody and everything in one table."""
+    loads: tuple[Mode, ...] = (*SHARES, "heard")
     head = [
         "server", "client", "requests/s per client core", "ours : its", "processor time a request, us",
-        "gaps' CV, 10 % / 50 % (right)", "error of p99, 10 % / 50 %, us", "its : ours",
+        "gaps' CV, 10 % / 50 % (right)", "error of p99, 10 % / 50 % / flat out, us", "its : ours",
         "freeze: p99 / p99.9, of right",
     ]  # fmt: skip
     rows = []
     for peer in peers:
         at = (peer.protocol, peer.name)
-        modes = [mode for mode in _captured_modes(peer) if mode in SHARES or not peer.paced]
-        errors = {mode: found.middle(*at, mode, size(error_us(_kind(peer), "p99"))) for mode in modes}
-        gaps = [_n(found.middle(*at, mode, spread).value, ".2f") for mode in modes]
+        errors = [found.middle(*at, mode, size(error_us(_kind(peer), "p99"))) for mode in loads]
+        gaps = [_n(found.middle(*at, mode, spread).value, ".2f") for mode in SHARES]
         capacity = _capacity(found, peer.protocol)
         frozen = [found.middle(*at, "freeze", of_right(name, capacity)).value for name in ("p99", "p99.9")]
         rows.append([
@@ -81,9 +82,9 @@ def ratios(found: Found, peers: Sequence[Peer]) -> list[str]:
             _n(found.middle(*at, "flat", per_core).value, ",.0f"),
             _n(found.ratio(peer.protocol, OURS, peer.name, "flat", per_core).value, ".2f"),
             _n(found.middle(*at, "flat", cost_us).value, ".2f"),
-            f"{' / '.join(gaps)} ({peer.spread:.0f})" if peer.paced else "flat out",
-            " / ".join(_n(one.value, ".1f") for one in errors.values()) + (", flat out" * (not peer.paced)),
-            " / ".join(_times(found, peer, mode, one) for mode, one in errors.items()),
+            f"{' / '.join(gaps)} ({peer.spread:.0f})" if peer.paced else _NONE,
+            " / ".join(_n(one.value, ".1f") for one in errors),
+            " / ".join(_times(found, peer, mode, one) for mode, one in zip(loads, errors, strict=True)),
             " / ".join(_n(one, ".1%") for one in frozen),
         ])  # fmt: skip
     return _markdown(head, rows)
@@ -134,7 +135,7 @@ def wire(found: Found, peers: Sequence[Peer]) -> list[str]:
     head += [f"reported - captured {name}: us (%)" for name in names]
     rows = []
     for peer in peers:
-        kinds = ["service", "wire"] if peer.source.kind == "here" else ["latency"]
+        kinds = ["service", "wire"] if peer.name == OURS else [_kind(peer)]
         for mode in _captured_modes(peer):
             at = (peer.protocol, peer.name, mode)
             for kind in kinds:
