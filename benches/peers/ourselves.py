@@ -40,6 +40,7 @@ def _command(
     *,
     pacing: str = "spin",
     stamp_every: int = 16,
+    io: str = "epoll",
     store: bool = False,
 ) -> list[str]:
     load: dict[str, object] = {"loop": "closed"}
@@ -62,6 +63,7 @@ def _command(
         "threads": [{}],  # pinned from outside, as every peer is
         "pacing": pacing,
         "stamp_every": stamp_every,
+        "io": io,
         "workload": workload,
         "preload": store,
         "phases": {
@@ -117,9 +119,13 @@ def _peers(protocol: Protocol) -> Iterator[Peer]:
     yield common
     sleeping = partial(_command, protocol, pacing="sleep")
     yield replace(common, name="hindmost, sleeping", command=sleeping, aside=("flat",))
+    ring = partial(_command, protocol, io="io_uring")
+    yield replace(common, name="hindmost, io_uring", command=ring, aside=("flat",))
+    both = partial(_command, protocol, io="io_uring", pacing="sleep")
+    yield replace(common, name="hindmost, io_uring, sleeping", command=both, aside=("flat",))
     stamped = partial(_command, protocol, stamp_every=1)
     yield replace(common, name="hindmost, all stamped", command=stamped, aside=("10%", "50%", "heard"))
 
 
 HINDMOST = tuple(peer for protocol in PROTOCOLS for peer in _peers(protocol))
-"""As it comes (spinning, one request in sixteen stamped by the kernel), and two variants of it."""
+"""As it comes (spinning, one request in sixteen stamped by the kernel), and variants of it."""
