@@ -41,6 +41,7 @@ bench: .stamps/engine ## Cost and precision, ours and of other load testers: hal
 	@$(RUN) cargo bench --locked --quiet -p hindmost-histogram --bench record
 	@$(RUN) python benches/engine.py
 	@$(RUN) python benches/loops.py
+	@$(RUN) python benches/calls.py
 	@$(RUN) python -m benches.peers
 
 lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be said

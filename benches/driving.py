@@ -68,6 +68,8 @@ def drive(
     rate: float | None,
     loop: Literal["open", "closed"] = "open",
     connections: int = 64,
+    pacing: Literal["spin", "sleep"] = "spin",
+    io: Literal["epoll", "io_uring"] = "epoll",
     seed: int = 1,
 ) -> Outcome:
     """Run one instance with one worker; without a rate, flat out."""
@@ -76,6 +78,8 @@ def drive(
         loop=loop,
         rate_per_s=rate,
         connections=connections,
+        pacing=pacing,
+        io=io,
         client_cpus=((host.client_cpu,),),
         duration_s=host.seconds,
         warmup=0.7,
