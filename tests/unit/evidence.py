@@ -47,6 +47,11 @@ def thread(*, switches: int = 0, delay_ns: int = 0, wall_s: float = 10.0, **chan
     return {"cpu": 1, "span": span, "sockets": sockets(), **shares} | changes
 
 
+def by_stage(**requests: int) -> dict[str, dict[str, int]]:
+    """Requests that left late, by stage."""
+    return {stage: {"requests": requests.get(stage, 0)} for stage in ("writing", "reading", "waiting")}
+
+
 def tcp(**changes: int) -> dict[str, int]:
     """No trouble on the network but for what is said."""
     return {"retransmits": 0, "listen_drops": 0, "listen_overflows": 0} | changes

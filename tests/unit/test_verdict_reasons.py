@@ -5,6 +5,7 @@ from evidence import (
     INFINITE,
     LABELS,
     arrivals,
+    by_stage,
     evidence,
     host,
     instance,
@@ -73,6 +74,21 @@ def test_late_sending_is_no_matter_in_a_closed_loop():
         ({"instances": lambda: [instance(busy=0.6)]}, "busy 60%", "--rate"),
         ({}, "had its processor|took its processor", "hindmost doctor"),
         (
+            {"instances": lambda: [instance(threads=[thread(late=by_stage(writing=300, reading=90))])]},
+            "77% of the late ones fell due while others were handed to the kernel",
+            "--clients 3",
+        ),
+        (
+            {"instances": lambda: [instance(threads=[thread(late=by_stage(reading=90, waiting=10))])]},
+            "90% of the late ones fell due while replies were taken",
+            "--clients 3",
+        ),
+        (
+            {"instances": lambda: [instance(threads=[thread(late=by_stage(writing=10, waiting=90))])]},
+            "the host took its processor away",
+            "hindmost doctor",
+        ),
+        (
             {
                 "instances": lambda: [
                     instance(
@@ -85,7 +101,7 @@ def test_late_sending_is_no_matter_in_a_closed_loop():
             "ps -o pid,psr,pcpu,args -p 77",
         ),
     ],
-    ids=["busy", "host", "other processes"],
+    ids=["busy", "host", "own writes", "own reads", "processor away", "other processes"],
 )
 def test_late_sending_names_its_cause(given, cause, hint):
     reason = reasons(runs=ten(latency={"p99": 1000.0}, service={"p99": 100.0}, **given))["slip"]

@@ -25,7 +25,7 @@ class Row:
 
     id: str
     title: str
-    unit: Literal["share", "per_s", "count"]
+    unit: Literal["share", "per_s", "count", "us"]
     figure: instrument.Figure
     code: str | None = None
     mind: Limit = None
@@ -43,6 +43,25 @@ ROWS = (
         "client_busy",
         limits.BUSY_MIND,
         limits.BUSY_INVALID,
+    ),
+    Row("own_slip", "slip at p99 beyond what its write calls alone would make", "us", instrument.own_slip),
+    Row(
+        "late_writing",
+        "left over 5 us late while others were handed to the kernel",
+        "share",
+        lambda run: instrument.late(run, "writing"),
+    ),
+    Row(
+        "late_reading",
+        "left over 5 us late while replies were taken",
+        "share",
+        lambda run: instrument.late(run, "reading"),
+    ),
+    Row(
+        "late_waiting",
+        "left over 5 us late while its processor was away or it slept",
+        "share",
+        lambda run: instrument.late(run, "waiting"),
     ),
     Row("on_cpu", "on its processor, spinning included", "share", instrument.on_cpu),
     Row(

@@ -12,7 +12,7 @@ from hindmost import __version__
 from hindmost.experiment import pictures, verdict
 from hindmost.experiment.account import account
 from hindmost.experiment.figures import RunFigures, Totals, Values, run_figures
-from hindmost.experiment.readings import STAMPED, WHATS, What, microseconds, plan_of
+from hindmost.experiment.readings import IDEAL, STAMPED, WHATS, What, microseconds, plan_of
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us, label
 from hindmost.stats import (
@@ -82,7 +82,7 @@ def answer(study: Study) -> dict[str, Any]:
         "latency_us": estimates["latency"],
         "service_us": estimates["service"],
         "slip_us": estimates["slip"],
-        **{f"{what}_us": _stamped(what, runs, reasons) for what in STAMPED},
+        **{f"{what}_us": _stamped(what, runs, reasons) for what in (IDEAL, *STAMPED)},
         "merged_us": {label(q): microseconds(totals.whole["latency"], q) for q in plan.quantiles},
         "by_kind": _by_kind(runs, reasons),
         "throughput": _throughput(plan, runs),
@@ -124,7 +124,7 @@ def _estimate(estimate: Estimate, values: Sequence[float], outcome: verdict.Verd
 def _stamped(
     what: What, runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason]
 ) -> dict[str, Any] | None:
-    """Estimates of what kernel stamps tell; None where a run has none."""
+    """Estimates of what a run may lack (kernel stamps, the write calls' own slip); None where one does."""
     if not all(what in run.values for run in runs):
         return None
     return _estimates([run.values[what] for run in runs], reasons)

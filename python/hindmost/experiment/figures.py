@@ -15,6 +15,7 @@ from typing import Any
 from hindmost._engine import Histogram
 from hindmost.experiment.arrivals import arrivals_of
 from hindmost.experiment.readings import (
+    IDEAL,
     STAMPED,
     WHATS,
     InstanceReading,
@@ -120,7 +121,7 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
     return RunFigures(
         number=run.number,
         record=run.record,
-        values={what: all_levels(what) for what in (*WHATS, *_stamped(instances))},
+        values={what: all_levels(what) for what in (*WHATS, *_ideal(instances), *_stamped(instances))},
         kind_values={kind: all_levels("latency", kind) for kind in kinds},
         within={label(level): _within(instances, level, how) for level in levels}
         | {"mean": _within(instances, None, how)},
@@ -134,6 +135,10 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
 def _stamped(instances: Sequence[InstanceReading]) -> Sequence[What]:
     """What is known by kernel stamps: everything or nothing."""
     return STAMPED if all(one.whole("wire").count for one in instances) else ()
+
+
+def _ideal(instances: Sequence[InstanceReading]) -> Sequence[What]:
+    return (IDEAL,) if all(one.whole(IDEAL).count for one in instances) else ()
 
 
 def _pick(one: InstanceReading, what: What, kind: str | None) -> Histogram:

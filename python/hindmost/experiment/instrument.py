@@ -97,6 +97,33 @@ def interrupts_per_s(run: RunFigures) -> float | None:
     )
 
 
+def late(run: RunFigures, stage: str) -> float | None:
+    """Share of requests that left more than 5 us late because of one stage of the worker's loop.
+
+    Parameters
+    ----------
+    run : RunFigures
+        A run of an open loop.
+    stage : {"writing", "reading", "waiting"}
+        Handing other requests to the kernel; taking replies; nothing (its processor was away, or, where
+        clients sleep, it woke late).
+    """
+    known = [thread["late"][stage]["requests"] for thread in _threads(run) if "late" in thread]
+    return sum(known) / max(1, run.counts["due"]) if known else None
+
+
+def own_slip(run: RunFigures) -> float | None:
+    """Slip at the highest finite quantile up to p99, in microseconds, beyond what the write calls alone make.
+
+    The write calls' own part is the slip of a client that does nothing else (Lindley's recursion over the
+    calls as they were measured): one thread cannot be earlier on this host.
+    """
+    if "ideal_slip" not in run.values:
+        return None
+    name = "p99" if "p99" in run.values["slip"] else next(iter(run.values["slip"]))
+    return run.values["slip"][name] - run.values["ideal_slip"][name]
+
+
 def retransmits(run: RunFigures) -> int:
     """Segments sent again: on our connections, or, if more, in our or the server's network namespace."""
     ours: int = sum(one["retransmits"] for one in _sockets(run))

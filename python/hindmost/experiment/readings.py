@@ -17,9 +17,11 @@ from hindmost.errors import StudyError
 from hindmost.plan import MeasurePlan
 from hindmost.store import RunRecord, Study
 
-What = Literal["latency", "service", "slip", "wire", "overhead"]
+What = Literal["latency", "service", "slip", "ideal_slip", "wire", "overhead"]
 INSTANCE_SCHEMA = "hindmost.instance/1"
 WHATS: tuple[What, ...] = ("latency", "service", "slip")
+IDEAL: What = "ideal_slip"
+"""How late requests would have left by the client's write calls alone; not known of studies before 0.2."""
 STAMPED: tuple[What, ...] = ("wire", "overhead")
 """Known of requests that the kernel stamped: a sample, or none where it has no stamps."""
 
@@ -54,7 +56,9 @@ class InstanceReading:
 
     @cached_property
     def _wholes(self) -> dict[What, Histogram]:
-        return {w: merged(h for (x, _), h in self.by_kind.items() if x == w) for w in (*WHATS, *STAMPED)}
+        return {
+            w: merged(h for (x, _), h in self.by_kind.items() if x == w) for w in (*WHATS, IDEAL, *STAMPED)
+        }
 
     def sections(self, how_many: int) -> list[Histogram]:
         """Latency over the measurement, cut into `how_many` equal spans (or fewer, of whole sections)."""
@@ -119,7 +123,7 @@ def _instance(
         if what == "latency":
             reading.latency_sections.setdefault(kind, []).append(histogram)
             reading.by_kind.setdefault(("latency", kind), Histogram()).merge(histogram)
-        elif what in (*WHATS, *STAMPED):
+        elif what in (*WHATS, IDEAL, *STAMPED):
             reading.by_kind[what, kind] = histogram
         elif what == "outstanding":
             reading.outstanding = histogram

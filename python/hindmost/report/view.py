@@ -23,6 +23,10 @@ MEANINGS = {
 
 BRIEFLY = {
     "working": "working",
+    "own_slip": "slip p99 beyond its write calls'",
+    "late_writing": "late behind its own writes",
+    "late_reading": "behind replies",
+    "late_waiting": "without its processor",
     "on_cpu": "on its processor",
     "waiting": "waiting for it",
     "switches": "taken off it",
@@ -132,7 +136,9 @@ def figure(one: Figure) -> str:
 
 
 def amount(value: float | None, unit: str) -> str:
-    """Write a share, a rate or a count."""
+    """Write a share, a rate, a count or a time."""
+    if unit == "us":
+        return numbers.latency(value)
     if unit == "share":
         return numbers.percent(value)
     return numbers.rate(value) if unit == "per_s" else numbers.count(value)

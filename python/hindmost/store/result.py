@@ -268,7 +268,7 @@ class Figure(TypedDict):
     id: str
     title: str
     value: float | None
-    unit: Literal["share", "per_s", "count"]
+    unit: Literal["share", "per_s", "count", "us"]
     mind_above: float | None
     grave_above: float | None
     mark: Mark
@@ -357,6 +357,7 @@ class Measure(TypedDict):
     latency_us: Estimates
     service_us: Estimates
     slip_us: Estimates
+    ideal_slip_us: NotRequired[Estimates | None]
     wire_us: Estimates | None
     overhead_us: NotRequired[Estimates | None]
     merged_us: Values

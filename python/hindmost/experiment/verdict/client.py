@@ -54,11 +54,6 @@ def _cause_of_lateness(e: Evidence, busy: float) -> tuple[str, str]:
             f"a client was busy {busy:.0%} of the time",
             _more_clients(e),
         )
-    if e.plan.pacing == "sleep":
-        return (
-            "the clients sleep between due times, for want of a processor each",
-            "`--clients 1`, so that it can spin; or a processor for each client",
-        )
     waited = instrument.over(e.runs, instrument.waiting) or 0.0
     if waited > limits.STEAL_MIND:
         neighbours = instrument.neighbours(e.runs)
@@ -66,10 +61,32 @@ def _cause_of_lateness(e: Evidence, busy: float) -> tuple[str, str]:
             f"others had the client's processor for {waited:.1%} of the time: {accidents.who(neighbours)}",
             accidents.keep_off(e, neighbours),
         )
+    stage, share = _stage(e)
+    if stage in ("writing", "reading") and share > 0.5:
+        doing = "others were handed to the kernel" if stage == "writing" else "replies were taken"
+        return (
+            f"{share:.0%} of the late ones fell due while {doing}: one thread does one thing at a time",
+            _more_clients(e),
+        )
+    if e.plan.pacing == "sleep":
+        return (
+            "the clients sleep between due times, for want of a processor each",
+            "`--clients 1`, so that it can spin; or a processor for each client",
+        )
     return (
         f"the client was busy only {busy:.0%} of the time, so the host took its processor away",
         "`hindmost doctor` shows the host's noise; ask for lower quantiles, or use a quieter machine",
     )
+
+
+def _stage(e: Evidence) -> tuple[str, float]:
+    """The stage of the loop that made most requests late, and its share of them."""
+    late = {}
+    for stage in ("writing", "reading", "waiting"):
+        shares = [share for run in e.runs if (share := instrument.late(run, stage)) is not None]
+        late[stage] = mean(shares) if shares else 0.0
+    worst = max(late, key=lambda stage: late[stage])
+    return worst, late[worst] / sum(late.values()) if late[worst] else 0.0
 
 
 def _more_clients(e: Evidence) -> str:
