@@ -71,6 +71,15 @@ def percent(share: float) -> str:
         ("dispersion of requests", [f"{limits.DISPERSION:g}"]),
         ("busy share", [percent(limits.BUSY_MIND), percent(limits.BUSY_INVALID)]),
         ("asked rate", [percent(limits.RATE_SHORTFALL)]),
+        ("wire latency less what a packet capture", [f"{limits.WIRE_CONSTANCY_US:g} us"]),
+        (
+            "service latency less what it saw",
+            [
+                f"{limits.SERVICE_CONSTANCY_US:g} us",
+                percent(limits.LATENESS),
+                f"{limits.LATENESS_FLOOR_US:g} us",
+            ],
+        ),
         ("requests answered with an error", [percent(limits.ERROR_INVALID)]),
         ("requests beyond the percentile", [f"{limits.SAMPLES_MIND}", f"{limits.SAMPLES_INCONCLUSIVE}"]),
         ("latencies above the calibrated range", [percent(limits.OUT_OF_RANGE)]),

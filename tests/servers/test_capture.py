@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +108,61 @@ def test_what_the_kernel_had_no_room_for_is_told(permitted: None, tmp_path: Path
     assert caught.dropped > 0
     assert caught.captured > 0
     assert len(exchanges(caught.path, port, "memcached")) < 1000
+
+
+@contextmanager
+def echoing(host: str) -> Iterator[int]:
+    """A server that answers every get by END; its port."""
+    with socket.create_server(
+        (host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+    ) as listener:
+
+        def serve() -> None:
+            while True:
+                connection, _ = listener.accept()
+                threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+        def talk(connection: socket.socket) -> None:
+            with connection:
+                while connection.recv(4096):
+                    connection.sendall(b"END\r\n")
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield listener.getsockname()[1]
+
+
+@pytest.mark.parametrize("interface", ["lo", "any"])
+def test_ipv6_and_all_interfaces_are_captured(interface: str, permitted: None, tmp_path: Path) -> None:
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("no IPv6 here")
+    with (
+        echoing("::1") as port,
+        Capture(tmp_path / "a.pcap", port, interface=interface, ring_kib=2048) as capture,
+        socket.create_connection(("::1", port), timeout=10) as connection,
+    ):
+        for _ in range(20):
+            converse(connection, b"get a\r\n", b"END\r\n")
+        caught = capture.finish()
+    found = exchanges(caught.path, port, "memcached")
+    assert len(found) == 20
+    assert found.flows[0]["client"].startswith("[::1]:")
+    assert found.counts["lost"] == 0
+
+
+def test_a_share_of_the_connections_is_captured_whole(permitted: None, tmp_path: Path) -> None:
+    with echoing("127.0.0.1") as port, ExitStack() as stack:
+        capture = stack.enter_context(Capture(tmp_path / "a.pcap", port, ring_kib=2048, one_in=4))
+        ports = []
+        for _ in range(24):
+            connection = stack.enter_context(talking(port))
+            ports.append(connection.getsockname()[1])
+            for _ in range(3):
+                converse(connection, b"get a\r\n", b"END\r\n")
+        caught = capture.finish()
+    found = exchanges(caught.path, port, "memcached")
+    chosen = {one for one in ports if (one >> 1) % 4 == 0}
+    assert {int(flow["client"].rpartition(":")[2]) for flow in found.flows} == chosen
+    assert len(found) == 3 * len(chosen)
 
 
 def test_a_file_that_is_no_capture_is_refused(tmp_path: Path) -> None:

@@ -276,7 +276,7 @@ def test_the_table_stands_by_rate_and_wraps():
 def test_contradictions_are_refused(option):
     from hindmost.cli.find_rate import refuse_contradictions
 
-    asked = {"closed": False, "require": (), "precision": None}
+    asked = {"closed": False, "require": (), "precision": None, "verify_wire": False}
     refuse_contradictions(asked)
     with pytest.raises(UsageError, match=f"--{option}"):
         refuse_contradictions(asked | {option: "x"})

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _engine {
     #[pymodule_export]
-    use super::capture::capture_exchanges;
+    use super::capture::{capture_exchanges, match_capture, read_columns};
     #[pymodule_export]
     use super::distribution::{read_hlog, Histogram};
     #[pymodule_export]

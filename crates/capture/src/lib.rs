@@ -17,6 +17,8 @@ mod link;
 mod packet;
 mod stamps;
 mod stream;
+pub mod table;
+mod witness;
 
 pub use error::CaptureError;
 pub use exchanges::{exchanges, Counts, Exchange, Exchanges, FlowReport};
@@ -24,3 +26,4 @@ pub use file::{Reader, Record};
 pub use flow::Side;
 pub use framing::{Outcome, Protocol};
 pub use stamps::Stamps;
+pub use witness::{match_rows, MatchError, Matched};

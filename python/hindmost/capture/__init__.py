@@ -2,5 +2,6 @@
 
 from hindmost.capture.exchanges import Exchanges, exchanges
 from hindmost.capture.tcpdump import Capture, Caught, capture_fault
+from hindmost.capture.witness import Witness, interface_of
 
-__all__ = ["Capture", "Caught", "Exchanges", "capture_fault", "exchanges"]
+__all__ = ["Capture", "Caught", "Exchanges", "Witness", "capture_fault", "exchanges", "interface_of"]

@@ -25,11 +25,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from hindmost.errors import HindmostError, HostUnfit
 
 _PLACES = "/usr/local/sbin:/usr/sbin:/sbin"
+Packets = Literal["data", "opening", "all"]
+
 _SOL_PACKET, _PACKET_IGNORE_OUTGOING = 263, 23  # linux/socket.h, linux/if_packet.h
 _PIDFD_GETFD = 438  # the same on all architectures (pidfd_getfd(2))
 _START_S = 10.0
@@ -110,8 +112,11 @@ class Capture:
         Bytes kept of each packet, headers included.
     ring_kib : int, optional
         The kernel's ring, in KiB. Each packet takes about ``snaplen + 80`` bytes, however short it is.
-    data_only : bool, optional
-        Leave out packets without payload (acknowledgements), but not those that open a connection.
+    packets : {"data", "opening", "all"}, optional
+        Those with payload and those that open connections (no acknowledgements); only those that open
+        connections; or all.
+    one_in : int, optional
+        A power of two: the bytes of one connection in so many, chosen by the client's port.
     cpus : sequence of int, optional
         Where it may run: never on a client's processor.
 
@@ -129,7 +134,8 @@ class Capture:
         interface: str = "lo",
         snaplen: int = 256,
         ring_kib: int = 256 * 1024,
-        data_only: bool = True,
+        packets: Packets = "data",
+        one_in: int = 1,
         cpus: Sequence[int] = (),
     ) -> None:
         self.path = path
@@ -137,7 +143,8 @@ class Capture:
         self.interface = interface
         self.snaplen = snaplen
         self.ring_kib = ring_kib
-        self.data_only = data_only
+        self.packets = packets
+        self.one_in = one_in
         self.cpus = cpus
         self._said = ""
         self._process: subprocess.Popen[bytes] | None = None
@@ -158,7 +165,7 @@ class Capture:
         command += ["--immediate-mode", "-s", str(self.snaplen), "-B", str(self.ring_kib), "-w", "-"]
         if os.geteuid() == 0:
             command += ["-Z", "root"]  # a change of user would clear the order to die with us (prctl(2))
-        command.append(_filter(self.port, self.data_only))
+        command.append(_filter(self.port, self.packets, self.one_in))
         cpus = ",".join(map(str, self.cpus))
         # Written through a descriptor of ours: tcpdump may have no right to create files here.
         with self.path.open("wb") as out:
@@ -268,18 +275,32 @@ def _sleeps(pid: int) -> bool:
         return False
 
 
-def _filter(port: int, data_only: bool) -> str:
+def _filter(port: int, packets: Packets, one_in: int) -> str:
     """What the kernel lets through (pcap-filter(7)).
 
     The payload's length is that of the IP packet without its headers; headers between IPv6 and TCP are not
     looked behind.
+
+    Examples
+    --------
+    >>> _filter(8, "opening", 1)
+    'tcp port 8 and ((ip and tcp[13] & 2 != 0) or (ip6 and ip6[53] & 2 != 0))'
     """
-    every = f"tcp port {port}"
-    if not data_only:
-        return every
-    ipv4 = "ip and (ip[2:2] - ((ip[0] & 15) << 2) - ((tcp[12] & 240) >> 2) != 0 or tcp[13] & 2 != 0)"
-    ipv6 = "ip6 and (ip6[4:2] - ((ip6[52] & 240) >> 2) != 0 or ip6[53] & 2 != 0)"
-    return f"{every} and (({ipv4}) or ({ipv6}))"
+    terms = [f"tcp port {port}"]
+    opens = ("tcp[13] & 2 != 0", "ip6[53] & 2 != 0")
+    if packets == "opening":
+        terms.append(f"((ip and {opens[0]}) or (ip6 and {opens[1]}))")
+    elif packets == "data":
+        ipv4 = f"ip and (ip[2:2] - ((ip[0] & 15) << 2) - ((tcp[12] & 240) >> 2) != 0 or {opens[0]})"
+        ipv6 = f"ip6 and (ip6[4:2] - ((ip6[52] & 240) >> 2) != 0 or {opens[1]})"
+        terms.append(f"(({ipv4}) or ({ipv6}))")
+    if one_in > 1:
+        # The last bit of a port that the kernel chooses tells little.
+        mine = f">> 1 & {one_in - 1} = 0"
+        terms.append(
+            f"((tcp dst port {port} and tcp[0:2] {mine}) or (tcp src port {port} and tcp[2:2] {mine}))"
+        )
+    return " and ".join(terms)
 
 
 def _ignore_outgoing(pid: int) -> None:

@@ -118,6 +118,7 @@ def plan_asked_for(asked: Mapping[str, Any]) -> MeasurePlan:
         aggregate=asked["aggregate"],
         seed=asked["seed"],
         samples=asked["samples"],
+        verify_wire=asked["verify_wire"],
         workload=workload,
         **{name: asked[name] for name in ("runs", "precision") if asked[name] is not None},
     )

@@ -30,6 +30,7 @@ CONTRADICTIONS = {
     "closed": "a closed loop waits for replies, so it has no rate that could be searched for",
     "require": "a search has an objective of its own, and measures it at many rates",
     "precision": "the runs of a step end when its interval lies on one side of the limit",
+    "verify_wire": "its steps are judged by latency alone",
 }
 
 
@@ -43,8 +44,9 @@ def refuse_contradictions(asked: Mapping[str, Any]) -> None:
     """
     for name, why in CONTRADICTIONS.items():
         if asked[name]:
+            option = name.replace("_", "-")
             raise UsageError(
-                f"--{name} does not go with --find-rate: {why}", hint=f"leave out --{name} or --find-rate"
+                f"--{option} does not go with --find-rate: {why}", hint=f"leave out --{option} or --find-rate"
             )
 
 

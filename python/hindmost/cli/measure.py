@@ -23,8 +23,10 @@ from hindmost.cli.options import (
 from hindmost.errors import HindmostError, Interrupted, UsageError
 
 if TYPE_CHECKING:
+    from hindmost.cli.progress import Progress
     from hindmost.plan import MeasurePlan, Threshold
     from hindmost.store import Study
+    from hindmost.targets import Attached, Managed
 
 TARGET_HELP = (
     "A running server (memcached://HOST:PORT, redis://HOST:PORT, http://HOST:PORT/PATH), a preset that is"
@@ -107,6 +109,10 @@ def measure(
         Literal["mean", "median"],
         option(PROCEDURE, "HOW", "How the percentiles of a run's instances make the run's."),
     ] = "mean",
+    verify_wire: Annotated[
+        bool,
+        switch(PROCEDURE, "Capture packets beside each run (tcpdump) and lay our latencies beside theirs."),
+    ] = False,
     resume: Annotated[
         Path | None,
         option(
@@ -226,6 +232,7 @@ def _measure(
         f" {'flat out' if plan.rate_per_s is None else f'{plan.rate_per_s:g} requests/s'},"
         f" {plan.runs[0]}..{plan.runs[1]} runs of {plan.duration_s:g} s; study {study.folder}"
     )
+    _tell_without_capture(plan, progress, target)
     try:
         with study.lock():
             Procedure(study, plan, target, progress).run()
@@ -244,3 +251,14 @@ def _measure(
             )
         raise error
     return exit_code(result, thresholds, study.folder)
+
+
+def _tell_without_capture(plan: MeasurePlan, progress: Progress, target: Attached | Managed) -> None:
+    """Say before the first run that there will be no proof, and why; the measurement goes on."""
+    if not plan.verify_wire:
+        return
+    from hindmost.capture import capture_fault, interface_of
+
+    address = "127.0.0.1:0" if target.managed else target.address
+    if fault := capture_fault(interface_of(address)):
+        progress.say(f"going on without --verify-wire: {fault.message}\n  hint: {fault.hint}")

@@ -12,6 +12,7 @@ from hindmost import __version__
 from hindmost.experiment import pictures, verdict
 from hindmost.experiment.account import account
 from hindmost.experiment.figures import RunFigures, Totals, Values, run_figures
+from hindmost.experiment.proof import proof_of
 from hindmost.experiment.readings import IDEAL, STAMPED, WHATS, What, microseconds, plan_of
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us, label
@@ -63,8 +64,9 @@ def answer(study: Study) -> dict[str, Any]:
     threshold = totals.whole["latency"].quantile(OWNED)
     owner = _owner(runs, threshold)
     host = study.manifest["host"]
+    proof = proof_of(study.runs(), plan)
     reasons = verdict.judge(
-        verdict.Evidence(plan, target, runs, decision, owner, host["findings"], str(study.folder))
+        verdict.Evidence(plan, target, runs, decision, owner, host["findings"], str(study.folder), proof)
     )
     outcome = verdict.overall(reasons)
     estimates = {what: _estimates([run.values[what] for run in runs], reasons) for what in WHATS}
@@ -83,6 +85,7 @@ def answer(study: Study) -> dict[str, Any]:
         "service_us": estimates["service"],
         "slip_us": estimates["slip"],
         **{f"{what}_us": _stamped(what, runs, reasons) for what in (IDEAL, *STAMPED)},
+        **({"capture": proof} if proof is not None else {}),
         "merged_us": {label(q): microseconds(totals.whole["latency"], q) for q in plan.quantiles},
         "by_kind": _by_kind(runs, reasons),
         "throughput": _throughput(plan, runs),

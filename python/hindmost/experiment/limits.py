@@ -99,3 +99,12 @@ calibration of a twentieth of the measurement, the share expected by chance alon
 SERVER_FULL = 0.97
 """Share of its processors that a server uses when it has nothing left: queues grow, and the figures depend
 on how long one measures."""
+
+WIRE_CONSTANCY_US = 1.0
+"""How far wire latency less what a packet capture saw may be from one constant, p50 to p99.9. Both are stamps
+of the kernel, taken some hundred nanoseconds apart; what varies is what runs in between."""
+
+SERVICE_CONSTANCY_US = 2.0
+"""The same for service latency, p50 to p99: write call, look and read call, which a client with nothing else
+to do makes in some microseconds. Treadmill's clients add about 30 us, at all percentiles alike (III-C,
+Figures 5 and 6)."""

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from hindmost.errors import InstanceError, TargetError
 from hindmost.experiment.answer import rule_of
+from hindmost.experiment.beside import witnessed
 from hindmost.experiment.figures import RunFigures, Totals, run_figures
 from hindmost.experiment.watch import ServerWatch
 from hindmost.fleet import LocalFleet, Moment
@@ -129,15 +130,20 @@ class Procedure:
                 ]
                 watch = ServerWatch(server.pid, server.address, self.plan.server_cpus, measure_s)
 
-                def look(moment: Moment) -> None:
-                    watch.look(moment)
-                    self.watcher.moment(moment)
-
                 patience = self.plan.timeout_s + SPARE_S
-                try:
-                    self.fleet.run(plans, place, (measure_s, patience), look)
-                except InstanceError as error:
-                    raise _explained(error, server, number) from None
+                with witnessed(self.plan, place, server.address, measure_s) as witness:
+
+                    def look(moment: Moment) -> None:
+                        watch.look(moment)
+                        if moment.phase == "collect":
+                            witness.over()
+                        self.watcher.moment(moment)
+
+                    try:
+                        self.fleet.run(plans, place, (measure_s, patience), look, witness.measuring)
+                    except InstanceError as error:
+                        raise _explained(error, server, number) from None
+                    record |= witness.record(self.plan.clients)
             record |= {
                 "seconds": time.monotonic() - begun,
                 "instances": self.plan.clients,

@@ -78,6 +78,7 @@ class LocalFleet:
         place: Path,
         phases_s: tuple[float, float],
         watch: Callable[[Moment], None] = lambda _: None,
+        before_measuring: Callable[[], None] = lambda: None,
     ) -> list[dict[str, Any]]:
         """Run one instance a plan, to the end.
 
@@ -92,6 +93,8 @@ class LocalFleet:
         watch : callable, optional
             Told where the run stands: about once a second until the measurement begins, then once, and
             once more when it is over. In between nothing here wakes up: it could disturb a client.
+        before_measuring : callable, optional
+            Called when all are warm, before the measurement is ordered; the load goes on meanwhile.
 
         Returns
         -------
@@ -106,7 +109,7 @@ class LocalFleet:
         with _started(plans, place, self.cpus) as instances, selectors.DefaultSelector() as selector:
             for one in instances:
                 selector.register(one, selectors.EVENT_READ)
-            self._follow(instances, selector, phases_s, watch)
+            self._follow(instances, selector, phases_s, watch, before_measuring)
             results = [_result(one, place) for one in instances]
         for index in range(len(plans)):
             (place / f"plan-{index}.json").unlink(missing_ok=True)
@@ -119,6 +122,7 @@ class LocalFleet:
         selector: selectors.BaseSelector,
         phases_s: tuple[float, float],
         watch: Callable[[Moment], None],
+        before_measuring: Callable[[], None],
     ) -> None:
         said: dict[str, set[int]] = {name: set() for name in ("ready", "warm", "done", "ended")}
         replies: dict[int, int] = {}
@@ -148,6 +152,7 @@ class LocalFleet:
                 deadline = begun + 86_400.0  # the warm-up has its own bound, in the plan
                 _order(instances, "go", "start_ns")
             elif phase == "warm-up" and len(said["warm"]) == everyone:
+                before_measuring()
                 phase = "measure"
                 deadline = time.monotonic() + phases_s[0] + phases_s[1]
                 # First, as whoever looks now may run on a client's processor.

@@ -19,6 +19,10 @@ WARMUP_LEAST_S, WARMUP_MOST_S = 2.0, 15.0
 """``--warmup auto``: MSER-5 needs twenty windows of 100 ms at least; a server that is not steady after a
 quarter of a minute is reported instead of waited for."""
 
+VERIFIED_SAMPLES, VERIFIED_EVERY = 200_000, 4
+"""``--verify-wire``: so many requests of each run can be matched, of which the kernel stamps one in so many,
+so that fifty lie beyond p99.9."""
+
 
 class MeasurePlan(BaseModel):
     """What ``hindmost measure`` was asked to do, all defaults filled in."""
@@ -47,6 +51,7 @@ class MeasurePlan(BaseModel):
     seed: int = 1
     samples: int = 20_000
     worst: int = 1_000
+    verify_wire: bool = Field(default=False, description="a packet capture beside each run")
     workload: dict[str, Any] = {"kind": "key-value"}
 
     @property
@@ -94,8 +99,10 @@ class MeasurePlan(BaseModel):
             "preload": protocol != "http" and index == 0,
             "phases": {"warmup": warmup, "calibration_s": self.calibration_s, "measure_s": self.duration_s},
             "timeout_s": self.timeout_s,
-            "keep": {"samples": -(-self.samples // self.clients), "worst": self.worst},
+            "keep": {"samples": -(-self._kept // self.clients), "worst": self.worst},
         }
+        if self.verify_wire:
+            plan["stamp_every"] = VERIFIED_EVERY
         try:
             return _engine.check_plan(json.dumps(plan, allow_nan=False))
         except _engine.EngineError as error:
@@ -104,6 +111,11 @@ class MeasurePlan(BaseModel):
             raise UsageError(
                 f"the plan holds a number that is none: {error}", hint="see the file given with --workload"
             ) from None
+
+    @property
+    def _kept(self) -> int:
+        """Single requests kept of each run."""
+        return max(self.samples, VERIFIED_SAMPLES) if self.verify_wire else self.samples
 
     def run_seed(self, run: int) -> int:
         """Seed of run `run` (from 1): the same study seed gives the same streams, run by run."""

@@ -69,6 +69,28 @@ def distribution(
     return str(plot)
 
 
+def capture(doc: Measure, width: float) -> str | None:
+    """Draw our quantile curves beside the packet capture's, of the same requests (paper, Figures 5 and 6)."""
+    found = doc.get("capture")
+    if not found:
+        return None
+    every = found["curves"]
+    named = {"capture": every["capture"], "wire": every["wire"], "service": every["service"]}
+    curves = {name: curve for name, curve in named.items() if curve["q"]}
+    drawn = [drawable(curve) for curve in curves.values()]
+    values = finite(v for _, vs in drawn for v in vs)
+    if not values:
+        return None
+    end = max(0.9, *(q for qs, _ in drawn for q in qs))
+    plot = Plot(width, 300, "Quantiles of the same requests: " + ", ".join(curves), top=24)
+    x, y = plot.x(0.0, end, tail), plot.y(*log_domain(values), log10)
+    plot.axes(x, y, x_ticks=tail_ticks(end), y_ticks=time_ticks(y.low, y.high), x_title="percentile")
+    for name, curve in curves.items():
+        levels = grid(curve["q"], 90)
+        plot.line(_curve_points(x, y, levels, on_grid(curve, levels)), name)
+    return str(plot)
+
+
 def runs(doc: Measure, width: float, label: str) -> str | None:
     """Draw one quantile: a dot a run, and the running mean with its interval (paper, Figure 4)."""
     points = [(run["run"], run_value(run["latency_us"], label), run["verdict"]) for run in doc["runs"]]

@@ -204,6 +204,10 @@ def _facts(console: "Console", doc: Measure) -> None:
         rows.append(("wire", f"{_briefly('wire', doc['wire_us'])}, by kernel stamps on a sample"))
     if overhead := doc.get("overhead_us"):
         rows.append(("overhead", f"{_briefly('client', overhead)} of service latency, by the same"))
+    if proved := view.proof_text(doc):
+        rows.append(("capture", f"{proved}; what we measured less what tcpdump saw:"))
+        for one in view.proofs(doc):
+            rows.append((f"  {one.what}", f"{one.gaps}: {one.constancy}"))
     if merged:
         rows.append(("merged", ", ".join(merged) + " (all runs and clients thrown together, for contrast)"))
     label = _telling(doc)

@@ -1,6 +1,7 @@
 """What run values can and cannot say: intervals, stopping, variance, warnings. No files, no sockets."""
 
 from hindmost.stats.aggregate import Aggregate, run_value
+from hindmost.stats.agreement import Agreement, Spread, agreement, constancy
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.intervals import mean_interval, median_interval, smallest_n_for_median
 from hindmost.stats.modality import Modality, modality, unseen_mode_share
@@ -13,6 +14,7 @@ from hindmost.stats.within_run import RunInterval, run_interval
 
 __all__ = [
     "Aggregate",
+    "Agreement",
     "Decision",
     "Estimate",
     "Modality",
@@ -21,7 +23,10 @@ __all__ = [
     "Ownership",
     "PrecisionRule",
     "RunInterval",
+    "Spread",
     "VarianceComponents",
+    "agreement",
+    "constancy",
     "mean_interval",
     "median_interval",
     "modality",

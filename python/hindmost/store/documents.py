@@ -54,6 +54,20 @@ class ServerQueues(TypedDict):
     end: SocketQueues
 
 
+class Witness(TypedDict, total=False):
+    """The packet capture of a run: what became of it, or the ``fault`` for which there is none."""
+
+    fault: str
+    hint: str | None
+    one_in: Count
+    captured: Count
+    dropped: Count
+    whole: bool
+    answered: Count
+    matched: Count
+    stamped: Count
+
+
 class RunRecord(TypedDict):
     """One finished run; ``server_cpu_share`` counts CPUs, so it may exceed 1.
 
@@ -71,6 +85,7 @@ class RunRecord(TypedDict):
     server_steal_share: Share | None
     server_tcp: NotRequired[dict[str, Count] | None]
     server_queues: NotRequired[ServerQueues | None]
+    witness: NotRequired[Witness]
 
 
 class InstanceCounts(Counts):

@@ -40,6 +40,7 @@ class Evidence:
     owner: Ownership
     findings: Sequence[Mapping[str, Any]]
     study: str = "STUDY"
+    proof: Mapping[str, Any] | None = None
 
 
 def mean(values: Sequence[float]) -> float:

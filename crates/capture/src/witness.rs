@@ -1,0 +1,80 @@
+//! Requests that an instance measured, beside what a capture saw of the same bytes.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use parquet::errors::ParquetError;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::flow::Side;
+use crate::stamps::Stamps;
+use crate::table::{self, NULL};
+use crate::CaptureError;
+
+/// Columns of `witness-K.parquet`. The first five are those of the instance's rows, in nanoseconds since the
+/// measurement began; the last two are the capture's, in nanoseconds since the epoch.
+pub const COLUMNS: [&str; 7] =
+    ["due_ns", "sent_ns", "wire_out_ns", "wire_in_ns", "done_ns", "capture_out_ns", "capture_in_ns"];
+
+/// Why requests cannot be matched with a capture.
+#[derive(Debug, Error)]
+pub enum MatchError {
+    /// The capture.
+    #[error("{0}")]
+    Capture(#[from] CaptureError),
+    /// The rows, or the file that is written.
+    #[error("{0}")]
+    Rows(#[from] ParquetError),
+}
+
+/// What became of the rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Matched {
+    /// Answered requests among the rows.
+    pub answered: u64,
+    /// Of these, those of which the capture has both ends.
+    pub matched: u64,
+    /// Of these, those that the kernel stamped for us, too.
+    pub stamped: u64,
+    /// Packets in the captures.
+    pub packets: u64,
+}
+
+/// Finds the answered requests of `samples` in captures of the server's `port`, and writes those that were
+/// found to `out`.
+///
+/// # Errors
+/// [`MatchError`] where a file cannot be read or written.
+pub fn match_rows(captures: &[&Path], port: u16, samples: &Path, out: &Path) -> Result<Matched, MatchError> {
+    let mut stamps = Stamps::default();
+    for path in captures {
+        let file = File::open(path).map_err(CaptureError::from)?;
+        stamps.read(BufReader::with_capacity(1 << 20, file), port)?;
+    }
+    let mut rows = table::read(samples, &COLUMNS[..5])?;
+    let places = table::read(samples, &["client_port", "request_end", "reply_end"])?;
+    let mut counts = Matched { packets: stamps.packets, ..Matched::default() };
+    let mut kept: Vec<Vec<i64>> = vec![Vec::new(); COLUMNS.len()];
+    for at in 0..places[0].len() {
+        let (end, reply_end) = (places[1][at] as u64, places[2][at] as u64);
+        let Ok(client) = u16::try_from(places[0][at]) else { continue };
+        if reply_end == 0 {
+            continue;
+        }
+        counts.answered += 1;
+        let seen = stamps.at(client, Side::Request, end).zip(stamps.at(client, Side::Reply, reply_end));
+        let Some((out_ns, in_ns)) = seen else { continue };
+        counts.matched += 1;
+        counts.stamped += u64::from(rows[2][at] != NULL && rows[3][at] != NULL);
+        for (column, mine) in kept.iter_mut().zip(&rows) {
+            column.push(mine[at]);
+        }
+        kept[5].push(out_ns as i64);
+        kept[6].push(in_ns as i64);
+    }
+    rows.clear();
+    table::write(File::create(out).map_err(CaptureError::from)?, &COLUMNS, &kept)?;
+    Ok(counts)
+}

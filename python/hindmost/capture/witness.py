@@ -1,0 +1,186 @@
+"""A capture beside one run, and the requests of that run that it saw.
+
+::
+
+    start ── connect ── warm-up ─────────────────┬── calibrate, measure ──────────┬── collect
+    who opens a connection: sequence numbers     │ bytes, into the kernel's ring  │ drained, matched
+
+Positions in a stream are told by sequence numbers, which count from the packets that open the connection.
+These are few and are captured from the start; bytes only once the warm-up is over, so that the ring need not
+hold it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from hindmost import _engine
+from hindmost.capture.tcpdump import Capture, Caught
+from hindmost.errors import HindmostError
+
+SNAPLEN = 96
+"""Enough for Ethernet, IPv6 and TCP with its options: positions are in the headers."""
+RING_MOST_KIB = 512 * 1024
+"""The most memory that the kernel's ring may take; beyond, fewer connections are captured."""
+_RING_LEAST_KIB = 8 * 1024
+_FRAME = 176
+"""Bytes of ring that a packet of `SNAPLEN` bytes takes (packet(7): headers, address, alignment)."""
+_SLACK = 1.5
+_SPARE_S = 2.0
+
+
+class Witness:
+    """Captures one run; a context manager, which leaves no process and no pcap file behind.
+
+    Parameters
+    ----------
+    place : Path
+        The run's folder.
+    address : str
+        Where the server listens.
+    rate_per_s : float or None
+        Requests a second to make room for; None: as many as there may be.
+    seconds : float
+        Length of calibration and measurement.
+    cpus : sequence of int
+        Where tcpdump may run: never on a client's processor.
+
+    Raises
+    ------
+    HostUnfit
+        On entering, if nothing can be captured here.
+    """
+
+    def __init__(
+        self, place: Path, address: str, rate_per_s: float | None, seconds: float, cpus: Sequence[int] = ()
+    ) -> None:
+        self.port = int(address.rpartition(":")[2])
+        self.place = place
+        interface = interface_of(address)
+        ring_kib, self.one_in = room(rate_per_s, seconds)
+        self._opening = Capture(
+            place / "opening.pcap",
+            self.port,
+            interface=interface,
+            snaplen=SNAPLEN,
+            ring_kib=_RING_LEAST_KIB,
+            packets="opening",
+            cpus=cpus,
+        )
+        self._bytes = Capture(
+            place / "bytes.pcap",
+            self.port,
+            interface=interface,
+            snaplen=SNAPLEN,
+            ring_kib=ring_kib,
+            one_in=self.one_in,
+            cpus=cpus,
+        )
+        self._caught: list[Caught] = []
+        self.fault: HindmostError | None = None
+
+    def __enter__(self) -> Self:
+        self._opening.__enter__()
+        self._opening.hold()
+        return self
+
+    def measuring(self) -> None:
+        """The warm-up is over, and the measurement has not been ordered yet."""
+        self._caught.append(self._opening.finish())
+        try:
+            self._bytes.__enter__()
+            self._bytes.hold()
+        except HindmostError as error:
+            self.fault = error
+
+    def over(self) -> None:
+        """The measurement is over."""
+        if self.fault is None:
+            self._caught.append(self._bytes.finish())
+
+    def matched(self, instances: int) -> dict[str, Any]:
+        """Match every instance's requests; writes ``witness-K.parquet``.
+
+        Returns
+        -------
+        dict
+            ``one_in``, ``captured``, ``dropped``, ``whole``, ``answered``, ``matched``, ``stamped``.
+
+        Raises
+        ------
+        HindmostError
+            If there is no capture, or it cannot be matched.
+        """
+        if self.fault is not None:
+            raise self.fault
+        counts = {"answered": 0, "matched": 0, "stamped": 0}
+        for index in range(instances):
+            try:
+                found = json.loads(
+                    _engine.match_capture(
+                        [str(one.path) for one in self._caught],
+                        self.port,
+                        str(self.place / f"samples-{index}.parquet"),
+                        str(self.place / f"witness-{index}.parquet"),
+                    )
+                )
+            except _engine.EngineError as error:
+                raise HindmostError(f"the capture cannot be matched: {error.args[1]}") from None
+            for name in counts:
+                counts[name] += found[name]
+        return {
+            "one_in": self.one_in,
+            "captured": sum(one.captured for one in self._caught),
+            "dropped": sum(one.dropped for one in self._caught),
+            "whole": len(self._caught) == 2 and all(one.whole for one in self._caught),
+            **counts,
+        }
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for one in (self._opening, self._bytes):
+            one.__exit__(kind, error, trace)
+            with contextlib.suppress(OSError):
+                one.path.unlink(missing_ok=True)
+
+
+def room(rate_per_s: float | None, seconds: float) -> tuple[int, int]:
+    """KiB of ring for a measurement, and of how many connections one can be captured in it.
+
+    Examples
+    --------
+    >>> room(1_000, 10.0)
+    (8192, 1)
+    >>> room(50_000, 10.5)
+    (322266, 1)
+    >>> room(400_000, 10.5)
+    (524288, 8)
+    """
+    if rate_per_s is None:
+        return RING_MOST_KIB, 1
+    need = math.ceil(2 * _FRAME * _SLACK * rate_per_s * (seconds + _SPARE_S) / 1024)
+    one_in = 1
+    while need / one_in > RING_MOST_KIB:
+        one_in *= 2
+    return (RING_MOST_KIB if one_in > 1 else max(_RING_LEAST_KIB, need)), one_in
+
+
+def interface_of(address: str) -> str:
+    """Where packets to ``HOST:PORT`` are seen.
+
+    >>> interface_of("127.0.0.1:80"), interface_of("[::1]:80"), interface_of("192.0.2.1:80")
+    ('lo', 'lo', 'any')
+    """
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return "lo" if ipaddress.ip_address(host).is_loopback else "any"
+    except ValueError:
+        return "lo" if host == "localhost" else "any"

@@ -1,0 +1,117 @@
+"""Two latencies of the same requests beside each other: Treadmill's Figures 5 and 6.
+
+The paper lays the distribution that a load tester reports beside the one that tcpdump saw (ISCA 2016, III-C):
+a load tester that adds a constant is right about the server; one whose distance grows with the percentile, or
+with the load, measures its own queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hindmost.stats.tables import Floats
+
+BEYOND = 20
+"""Requests beyond a quantile below which it is left out: its own scatter would be a fifth of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The differences request by request of some requests: their median, 5th and 95th percentile."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How one latency of a set of requests differs from another of the same requests.
+
+    Attributes
+    ----------
+    count : int
+        Requests.
+    ours, theirs : dict of str to float
+        Quantiles by label, in the unit of the data.
+    gap : dict of str to float
+        Difference of these quantiles: the distance of the two curves.
+    near : dict of str to Spread
+        Difference request by request, of the requests about that quantile of theirs.
+    """
+
+    count: int
+    ours: dict[str, float]
+    theirs: dict[str, float]
+    gap: dict[str, float]
+    near: dict[str, Spread]
+
+
+def agreement(ours: npt.ArrayLike, theirs: npt.ArrayLike, levels: Mapping[str, float]) -> Agreement:
+    """Compare two latencies of the same requests.
+
+    Parameters
+    ----------
+    ours, theirs : array_like, shape (n,)
+        Latencies, one entry a request, in the same order and unit.
+    levels : mapping of str to float
+        Quantile levels in (0, 1) by their labels; those with fewer than `BEYOND` requests beyond are left
+        out.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+
+    Examples
+    --------
+    >>> theirs = np.arange(1000.0)
+    >>> found = agreement(theirs + 3.0, theirs, {"p50": 0.5, "p99": 0.99})
+    >>> found.gap
+    {'p50': 3.0}
+    >>> found.near["p50"]
+    Spread(median=3.0, low=3.0, high=3.0)
+    """
+    a, b = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
+    if a.ndim != 1 or a.shape != b.shape:
+        raise ValueError(f"expected two latencies of the same requests, got shapes {a.shape} and {b.shape}")
+    known = {name: level for name, level in levels.items() if a.size * (1.0 - level) >= BEYOND}
+    mine = dict(zip(known, _quantiles(a, known), strict=True))
+    other = dict(zip(known, _quantiles(b, known), strict=True))
+    difference = (a - b)[np.argsort(b, kind="stable")]
+    return Agreement(
+        a.size,
+        mine,
+        other,
+        {name: mine[name] - other[name] for name in known},
+        {name: _spread(_about(difference, level)) for name, level in known.items()},
+    )
+
+
+def constancy(gap: Mapping[str, float]) -> float:
+    """How far the distances of two curves are from one constant: the largest less the least.
+
+    >>> constancy({"p50": 1.25, "p99": 1.5, "p99.9": 1.0})
+    0.5
+    """
+    return max(gap.values()) - min(gap.values()) if gap else 0.0
+
+
+def _quantiles(values: Floats, levels: Mapping[str, float]) -> list[float]:
+    return [float(v) for v in np.quantile(values, list(levels.values()))] if levels else []
+
+
+def _about(ordered: Floats, level: float) -> Floats:
+    """The tenth of all about the median; half of those beyond a tail quantile, on either side of it."""
+    half = min(0.05, (1.0 - level) / 2.0)
+    first, last = round((level - half) * ordered.size), round((level + half) * ordered.size)
+    return ordered[first : max(last, first + 1)]
+
+
+def _spread(differences: Floats) -> Spread:
+    low, middle, high = np.quantile(differences, [0.05, 0.5, 0.95])
+    return Spread(float(middle), float(low), float(high))

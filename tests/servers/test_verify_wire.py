@@ -1,0 +1,139 @@
+"""`hindmost measure --verify-wire`: our stamps beside tcpdump's, request by request, and what if there is none."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import polars as pl
+import pytest
+from measuring import (
+    VERDICTS,
+    Household,
+    assert_counts_close,
+    hindmost,
+    measure,
+    need,
+    offspring,
+    servers,
+    start,
+    wait_for,
+)
+
+from hindmost.capture import capture_fault
+from hindmost.capture.tcpdump import tcpdump_path
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = jsonschema.Draft202012Validator(json.loads((ROOT / "schemas" / "measure.schema.json").read_text()))
+
+
+@pytest.fixture(scope="module")
+def permitted() -> None:
+    """A tcpdump that may capture on loopback, or a skip that says why there is none."""
+    if fault := capture_fault():
+        pytest.skip(f"{fault.message} ({fault.hint})")
+
+
+@pytest.mark.parametrize("name", servers("memcached", "redis", "nginx"))
+def test_every_measured_request_is_found_in_the_capture_and_within_our_stamps(
+    name: str, permitted: None, tmp_path: Path
+) -> None:
+    need(name)
+    household = Household()
+    try:
+        answer = measure(name, tmp_path / "study", "--rate", "5k", "--verify-wire")
+        household.assert_empty()
+    finally:
+        household.close()
+    result = answer.result
+    assert answer.code == VERDICTS[result["verdict"]], answer.err
+    SCHEMA.validate(result)
+    assert_counts_close(result)
+    proof = result["capture"]
+    assert (proof["runs"], proof["of"], proof["dropped"], proof["fault"]) == (2, 2, 0, None)
+    # HTTP is not preloaded and none of these servers closes connections: nothing can be missing.
+    assert proof["requests"] == proof["answered"] == result["counts"]["due"]
+    assert 0 < proof["wire"]["requests"] < proof["requests"] == proof["service"]["requests"]
+    assert proof["service"]["upto"] == "p99"
+    for run in answer.study.runs():
+        assert not list(run.glob("*.pcap")), "captures are matched and removed"
+        seen = pl.read_parquet(run / "witness-0.parquet")
+        capture = seen["capture_in_ns"] - seen["capture_out_ns"]
+        assert (capture > 0).all()
+        assert (capture < seen["done_ns"] - seen["sent_ns"]).all(), "it passes between our stamps"
+        # On loopback the kernel stamps for us just before the one and just after the other.
+        wire = (seen["wire_in_ns"] - seen["wire_out_ns"] - capture).drop_nulls()
+        assert (wire > 0).mean() > 0.9
+    page = (answer.study.folder / "report.html").read_text()
+    assert "Proof against a packet capture" in page
+    assert (
+        hindmost("report", answer.study.folder, "--json", study=answer.study.folder).result["capture"]
+        == proof
+    )
+
+
+def test_a_study_goes_on_with_its_captures(permitted: None, tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    assert measure("synth", out, "--rate", "2k", "--verify-wire").result["capture"]["runs"] == 2
+    more = hindmost("measure", "--resume", out, "--runs", "3", "--json", study=out)
+    assert more.result["capture"]["runs"] == 3
+
+
+def test_without_tcpdump_the_measurement_goes_on_and_says_so(tmp_path: Path) -> None:
+    nowhere = {**os.environ, "PATH": str(tmp_path)}
+    found = tcpdump_path()
+    if found is not None and "sbin" in found:
+        pytest.skip(f"{found} is found even where PATH does not name it")
+    answer = measure("synth", tmp_path / "study", "--rate", "2k", "--verify-wire", env=nowhere)
+    assert answer.code == VERDICTS[answer.result["verdict"]], answer.err
+    assert "going on without --verify-wire: there is no tcpdump here" in answer.err
+    assert "hint: apt-get install tcpdump" in answer.err
+    proof = answer.result["capture"]
+    SCHEMA.validate(answer.result)
+    assert (proof["runs"], proof["of"], proof["wire"], proof["service"]) == (0, 2, None, None)
+    assert "no_capture" in {reason["code"] for reason in answer.result["reasons"]}
+    assert answer.result["counts"]["done"] > 0
+
+
+def test_without_permission_the_measurement_goes_on_and_says_so(permitted: None, tmp_path: Path) -> None:
+    if subprocess.run(["unshare", "-Ur", "true"], capture_output=True).returncode != 0:
+        pytest.skip("no user namespaces here, so nobody can be made of us who may less")
+    words = ["measure", "synth", "--out", tmp_path / "study", "--rate", "2k", "--verify-wire", "--json"]
+    words += ["--runs", "1", "--duration", "0.3s", "--warmup", "0.3s", "--quantiles", "50"]
+    asked = subprocess.run(
+        ["unshare", "-Ur", sys.executable, "-c", "from hindmost.cli import main; main()", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    proof = json.loads(asked.stdout)["capture"]
+    assert "may not capture on lo" in proof["fault"]
+    assert "setcap" in proof["hint"]
+    assert "going on without --verify-wire: tcpdump may not capture on lo" in asked.stderr
+
+
+def test_kill_9_in_mid_run_leaves_no_tcpdump(permitted: None, tmp_path: Path) -> None:
+    household = Household()
+    try:
+        words = ("--rate", "2k", "--duration", "20s", "--warmup", "0.3s", "--runs", "1", "--verify-wire")
+        child = start("measure", "synth", "--out", tmp_path / "study", *words)
+
+        def captures() -> list[str]:
+            return [words for words in offspring(child.pid).values() if "tcpdump" in words.split(" ")[0]]
+
+        wait_for(lambda: len(captures()) == 1 and "tcp[13]" in captures()[0], "a capture runs")
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+        household.assert_empty()
+    finally:
+        household.close()
+
+
+def test_a_search_is_not_captured(tmp_path: Path) -> None:
+    answer = measure("synth", tmp_path / "study", "--find-rate", "p99<5ms", "--verify-wire")
+    answer.assert_one_clear_error(2, "--verify-wire does not go with --find-rate")

@@ -1,0 +1,84 @@
+"""What is said of a packet capture: nothing where none was asked for or all is well."""
+
+import pytest
+from evidence import reasons
+
+
+def margin(value: float) -> dict[str, float]:
+    return {"value": value, "low": value - 0.1, "high": value + 0.1, "runs": 10}
+
+
+def compared(goal: float, upto: str, **gaps: float) -> dict[str, object]:
+    """Our latency beside the capture's: 30 us at p50, three times that at p99.9."""
+    seen = {"p50": 30.0, "p95": 50.0, "p99": 70.0, "p99.9": 90.0}
+    gap = {label.replace("_", "."): margin(value) for label, value in gaps.items()}
+    judged = [one["value"] for label, one in gap.items() if seen[label] <= seen[upto]]
+    return {
+        "gap_us": gap,
+        "capture_us": {label: margin(seen[label]) for label in gap},
+        "constancy_us": max(judged) - min(judged) if len(judged) > 1 else None,
+        "upto": upto,
+        "goal_us": goal,
+    }
+
+
+def proof(**changes: object) -> dict[str, object]:
+    good = {"runs": 10, "of": 10, "dropped": 0, "fault": None, "hint": None}
+    wire = compared(1.0, "p99.9", p50=1.2, p95=1.3, p99=1.5, p99_9=1.1)
+    service = compared(2.0, "p99", p50=5.0, p95=6.0, p99=6.9, p99_9=8.0)
+    return {**good, "wire": wire, "service": service, **changes}
+
+
+def found(**changes: object) -> dict[str, str]:
+    return {code: one.level for code, one in reasons(proof=proof(**changes)).items()}
+
+
+def test_nothing_is_said_where_all_is_well_or_nothing_was_asked():
+    assert found() == {}
+    assert reasons(proof=None) == {}
+
+
+def test_a_proof_that_cannot_be_had_leaves_the_verdict_alone_and_says_why():
+    one = reasons(proof=proof(runs=0, fault="there is no tcpdump here", hint="apt-get install tcpdump"))
+    assert list(one) == ["no_capture"]
+    assert one["no_capture"].level == "mind"
+    assert "10 of 10 runs: there is no tcpdump here" in one["no_capture"].text
+    assert one["no_capture"].hint == "apt-get install tcpdump"
+
+
+def test_dropped_packets_make_a_runs_proof_void():
+    one = reasons(proof=proof(runs=9, dropped=1234))["capture_void"]
+    assert one.level == "mind"
+    assert "1 of 10 runs" in one.text
+    assert "1,234 packets" in one.text
+
+
+@pytest.mark.parametrize(
+    ("p99", "p99_9", "level"),
+    [
+        (6.9, 8.0, None),
+        (7.1, 8.0, "mind"),  # beyond the goal of 2 us
+        (6.9, 13.9, None),  # p99.9 is no part of the goal ...
+        (6.9, 14.1, "invalid"),  # ... but a tenth of it is an error of the quantile
+        (10.1, 8.0, "mind"),  # 5.1 us more are beyond the floor, and less than a tenth of p99
+        (12.1, 8.0, "invalid"),
+    ],
+)
+def test_service_latency_is_judged_by_what_it_adds_beyond_a_constant(p99, p99_9, level):
+    service = compared(2.0, "p99", p50=5.0, p95=6.0, p99=p99, p99_9=p99_9)
+    assert found(service=service).get("capture_service") == level
+
+
+def test_only_the_quantiles_that_are_wrong_are_called_wrong():
+    service = compared(2.0, "p99", p50=5.0, p95=6.0, p99=12.1, p99_9=8.0)
+    assert reasons(proof=proof(service=service))["capture_service"].labels == ("p99",)
+
+
+@pytest.mark.parametrize(("p99", "level"), [(2.0, None), (2.2, "mind"), (20.0, "mind")])
+def test_wire_latency_that_drifts_is_told(p99, level):
+    wire = compared(1.0, "p99.9", p50=1.1, p95=1.3, p99=p99, p99_9=1.1)
+    assert found(wire=wire).get("capture_wire") == level
+
+
+def test_too_few_requests_prove_nothing_either_way():
+    assert found(wire=None, service=compared(2.0, "p99", p50=5.0)) == {}
