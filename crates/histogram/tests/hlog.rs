@@ -203,3 +203,19 @@ proptest! {
         let _ = read(&text);
     }
 }
+
+#[test]
+fn a_payload_that_claims_more_than_it_can_hold_is_refused_before_memory_is_taken() {
+    // Found by fuzzing: 46 bytes that had the decoder take a gigabyte.
+    for payload in [
+        "HISTE0IAAAYAAAAAAAAAAwAAAAAAAAABAAADRjC4oAA/8AAAAAAAANFTBJlYAg==",
+        "HISTFAAAACd4nJNpmSzsxMDAxgABzFCaEch0M9ixgMH+A0TgYjDLzAgmAHzLBq4=",
+    ] {
+        let line = format!("0.000,1.000,1.000,{payload}\n");
+        let refused = read(&line).unwrap_err();
+        let HlogError::Line { line: 1, fault: LineFault::Claim { claimed: 0x4200_0006, .. } } = refused
+        else {
+            panic!("{refused}")
+        };
+    }
+}

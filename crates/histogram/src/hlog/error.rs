@@ -50,6 +50,14 @@ pub enum LineFault {
     /// The payload is not a V2 histogram.
     #[error("the histogram cannot be decoded: {0}")]
     Decode(#[from] DeserializeError),
+    /// The payload says that it holds more than it can.
+    #[error("the histogram claims {claimed} bytes of counts, which its {held} bytes cannot hold")]
+    Claim {
+        /// Bytes that it says it holds.
+        claimed: u64,
+        /// Bytes that there are.
+        held: u64,
+    },
     /// The tag could not be one that we write.
     #[error(transparent)]
     Tag(#[from] TagError),

@@ -1,7 +1,8 @@
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::time::Duration;
 
 use base64::prelude::{Engine, BASE64_STANDARD};
+use flate2::read::ZlibDecoder;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogHistogram, IntervalLogIterator, LogEntry, Tag as WireTag,
 };
@@ -63,6 +64,7 @@ fn interval(
 
 fn decode(payload: &str) -> Result<Histogram, LineFault> {
     let bytes = BASE64_STANDARD.decode(payload)?;
+    check_claim(&bytes)?;
     let wire: hdrhistogram::Histogram<u64> = Deserializer::new().deserialize(&mut &bytes[..])?;
     let mut histogram = Histogram::new();
     for bin in wire.iter_recorded() {
@@ -70,6 +72,33 @@ fn decode(payload: &str) -> Result<Histogram, LineFault> {
         histogram.record_n(middle, bin.count_at_value());
     }
     Ok(histogram)
+}
+
+/// The first word of a plain V2 payload and of a compressed one.
+const PLAIN: u32 = 0x1c84_9313;
+const COMPRESSED: u32 = 0x1c84_9314;
+/// Deflate makes at most so many bytes of one (zlib's technical details, "Maximum Compression Factor").
+const INFLATED: u64 = 1032;
+
+/// The decoder takes memory for all that a payload claims to hold, up to 4 GiB, before it reads: whether
+/// it can hold that much.
+fn check_claim(bytes: &[u8]) -> Result<(), LineFault> {
+    let word = |bytes: &[u8], at| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+    let held = bytes.len() as u64;
+    let (claimed, most) = match word(bytes, 0) {
+        Some(PLAIN) => (word(bytes, 4), held),
+        Some(COMPRESSED) => {
+            let mut inner = [0; 8];
+            let read = ZlibDecoder::new(bytes.get(8..).unwrap_or_default()).read_exact(&mut inner);
+            (read.ok().and_then(|()| word(&inner, 4)), held * INFLATED)
+        }
+        // The decoder says what is wrong with any other.
+        _ => return Ok(()),
+    };
+    match claimed.map(u64::from) {
+        Some(claimed) if claimed > most => Err(LineFault::Claim { claimed, held }),
+        _ => Ok(()),
+    }
 }
 
 /// What the moments in a log are relative to.

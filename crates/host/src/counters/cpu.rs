@@ -90,7 +90,9 @@ impl CpuTimes {
     pub fn read(tree: &Tree) -> Self {
         let stat = tree.text("proc/stat").unwrap_or_default();
         let mut cpus: Vec<CpuTime> = stat.lines().filter_map(CpuTime::parse).collect();
-        cpus.sort_unstable_by_key(|time| time.cpu);
+        cpus.sort_by_key(|time| time.cpu);
+        // The kernel names each once; a text that does not is not to count twice.
+        cpus.dedup_by_key(|time| time.cpu);
         Self { cpus }
     }
 
@@ -159,6 +161,7 @@ mod tests {
         check("cpu0 1 2 3\n", 0);
         check("cpu0 1 2 x 4\n", 0);
         check("cpuX 1 2 3 4\ncpu  1 2 3 4\n", 0);
+        check("cpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu0 9 9 9 9\n", 2);
         check("", 0);
         assert_eq!(CpuTimes::read(&Tree::new("/nowhere/at/all")).steal_share(), None);
     }
