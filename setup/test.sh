@@ -18,6 +18,10 @@ setup/run cargo test -p hindmost-histogram --test foreign --locked --quiet -- --
   failed+=("cargo test, foreign reader")
 say "cargo test: done in $((SECONDS - begun)) s"
 
+begun=$SECONDS
+setup/run setup/fuzz.sh 3 || failed+=(fuzz)
+say "fuzz: done in $((SECONDS - begun)) s"
+
 setup/run python -m pytest -m "not nightly" "$@" || failed+=(pytest)
 
 if [ ${#failed[@]} -gt 0 ]; then

@@ -14,5 +14,11 @@ pub mod stop;
 pub mod transport;
 pub mod workload;
 
+/// What fuzz targets drive.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub use crate::engine::tests::any_server::any_server;
+}
+
 pub use error::LoadError;
 pub use random::Random;

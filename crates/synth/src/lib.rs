@@ -19,6 +19,12 @@ mod server;
 mod service;
 mod store;
 
+/// What fuzz targets drive.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub use crate::memcached::converse;
+}
+
 pub use account::{Report, Tally};
 pub use config::{Idle, ServerConfig, ServiceTime};
 pub use error::SynthError;

@@ -30,8 +30,9 @@ mod summary;
 mod thread;
 mod worker;
 
-#[cfg(test)]
-mod tests;
+#[cfg(any(test, fuzzing))]
+#[cfg_attr(not(test), allow(dead_code, missing_docs, unreachable_pub))]
+pub(crate) mod tests;
 
 pub use account::HostSpan;
 pub use control::Timeline;

@@ -1,9 +1,13 @@
 //! The memcached text protocol: framing (`parse`, pure) and answering (`execute`, against the store).
 //! Replies were compared byte by byte with memcached 1.6.18 (`tests/against_memcached.rs`).
 
+#[cfg(any(test, fuzzing))]
+mod converse;
 mod execute;
 mod parse;
 
+#[cfg(any(test, fuzzing))]
+pub use converse::converse;
 pub(crate) use execute::{execute, Desk, Next};
 pub(crate) use parse::{Command, Parser, Step};
 

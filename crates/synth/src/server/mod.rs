@@ -22,7 +22,7 @@ use crate::store::Store;
 use crate::{affinity, ServerConfig, SynthError};
 use worker::{Door, Worker};
 
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub(crate) use inbox::Inbox;
 
 /// What all threads of a server share.

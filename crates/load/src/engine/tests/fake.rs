@@ -61,6 +61,8 @@ pub struct Fake {
     pub tick: Nanos,
     /// What the server does with its n-th request.
     pub behaviour: Behaviour,
+    /// Takes the first whole request out of what came.
+    pub framing: fn(&mut Vec<u8>) -> Option<Vec<u8>>,
     /// The server does nothing.
     pub frozen: Range<u64>,
     /// The kernel takes no bytes.
@@ -91,6 +93,7 @@ impl Fake {
             behaviour: Box::new(move |_, request| {
                 Answer::after(delay_ns, if request.starts_with(b"get") { HIT } else { b"STORED\r\n" })
             }),
+            framing: next_request,
             frozen: NEVER,
             full: NEVER,
             takes: usize::MAX,
@@ -113,7 +116,7 @@ impl Fake {
     fn serve(&mut self, slot: u32) {
         let now = self.now();
         let line = &mut self.lines[slot as usize];
-        while let Some(request) = next_request(&mut line.unparsed) {
+        while let Some(request) = (self.framing)(&mut line.unparsed) {
             let answer = (self.behaviour)(self.requests, &request);
             self.requests += 1;
             line.unanswered += 1;
@@ -166,7 +169,7 @@ impl Fake {
 }
 
 /// Takes a whole get or set out of `bytes`.
-fn next_request(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
+pub fn next_request(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
     let line = bytes.windows(2).position(|two| two == b"\r\n")? + 2;
     let mut length = line;
     if bytes.starts_with(b"set ") {

@@ -5,21 +5,26 @@
 //! connect  | warm-up | calibration |       measurement      | last replies
 //! ```
 
-mod fake;
+pub mod any_server;
+pub mod fake;
+#[cfg(test)]
 mod faults;
+#[cfg(test)]
 mod scripts;
+#[cfg(test)]
 mod stamps;
 
 use std::sync::Arc;
 
 use hindmost_clock::{Clock, Nanos};
-use hindmost_plan::Plan;
+use hindmost_histogram::UniformSample;
+use hindmost_plan::{Plan, Workload};
 use serde_json::{json, Value};
 
 use super::control::{Control, Progress};
 use super::instance::arrivals_of;
 use super::worker::{Parts, Worker};
-use crate::protocol::{Memcached, Protocol};
+use crate::protocol::{with_protocol, Protocol};
 use crate::random::{stream, Purpose};
 use crate::record::{Counts, Recorder, Row};
 use crate::workload::{kinds, Requests};
@@ -71,23 +76,27 @@ pub struct Driven {
 
 /// Runs one worker of `plan` against `fake`.
 pub fn drive(plan: &Plan, fake: Fake) -> Driven {
+    with_protocol!(plan.target.protocol, drive_codec(plan, fake))
+}
+
+fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
     let clock = fake.clock.clone();
     let control = Arc::new(Control::default());
     control.begin(Nanos(START));
     control.fix(Nanos(11 * MS), Nanos(MEASURE), Nanos(END));
     let random = |purpose| stream(plan.seed, 0, 0, purpose);
-    let recorder = || Recorder::new(kinds(&plan.workload).len(), plan.keep, random(Purpose::Sampling));
+    let recorder = Recorder::new(kinds(&plan.workload).len(), plan.keep, random(Purpose::Sampling));
     let mut worker = Worker::new(
         plan,
         Parts {
             index: 0,
-            codec: Memcached::new(plan),
+            codec: P::new(plan),
             transport: fake,
             clock: clock.clone(),
             arrivals: arrivals_of(plan, 0),
             requests: Requests::new(&plan.workload, random(Purpose::Contents)),
             routing: random(Purpose::Routing),
-            recorder: recorder(),
+            recorder,
             connections: plan.connections,
             control,
             progress: Arc::new(Progress::new(100)),
@@ -95,12 +104,17 @@ pub fn drive(plan: &Plan, fake: Fake) -> Driven {
         },
     );
     let address = "127.0.0.1:1".parse().unwrap();
-    let outcome = worker.connect_all(address).and_then(|()| worker.run()).map(drop);
+    let stored = |worker: &mut Worker<P, Fake, _>| match &plan.workload {
+        Workload::KeyValue(mix) if plan.preload => worker.store_all(mix),
+        _ => Ok(()),
+    };
+    let outcome =
+        worker.connect_all(address).and_then(|()| stored(&mut worker)).and_then(|()| worker.run()).map(drop);
     let mut counts = Counts::default();
     for kind in &worker.recorder.kinds {
         counts.add(&kind.counts);
     }
-    let mut sample = recorder().sample;
+    let mut sample = UniformSample::new(plan.keep.samples as usize);
     sample.merge(&worker.recorder.sample);
     let mut rows = sample.into_vec();
     rows.sort_by_key(|row| row.due_ns);

@@ -1,0 +1,179 @@
+//! Whatever bytes a server sends, whenever, and however they are cut: the run ends, in an account that closes or
+//! in an error that says what the server did. Fuzz targets drive it; here it gets random scripts.
+//!
+//! ```text
+//! script = protocol  shape  breaks  takes  *( deed )
+//! deed   = how  cut  length  *length( byte )
+//! ```
+
+use serde_json::json;
+
+use super::fake::{Answer, Fake, HIT};
+use super::{drive, open, plan, MS};
+use crate::LoadError;
+
+/// What the server does with one request.
+struct Deed {
+    delay_ns: u64,
+    cut: usize,
+    ends: bool,
+    reply: Vec<u8>,
+}
+
+/// Protocols, with good replies to a get and a set, and how the server tells requests apart.
+type Dialect = (&'static str, [&'static [u8]; 2], fn(&mut Vec<u8>) -> Option<Vec<u8>>);
+
+const DIALECTS: [Dialect; 3] = [
+    ("memcached", [HIT, b"STORED\r\n"], super::fake::next_request),
+    ("redis", [b"$3\r\nabc\r\n", b"+OK\r\n"], next_array),
+    ("http", [b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", b""], next_get),
+];
+
+/// Runs `script`.
+///
+/// # Panics
+/// When the run ends otherwise than it may.
+pub fn any_server(script: &[u8]) {
+    let mut bytes = script.iter().copied();
+    let mut next = || bytes.next().unwrap_or(0);
+    let (protocol, shape, breaks, takes) = (next(), next(), next(), next());
+    let deeds = deeds(script.get(4..).unwrap_or_default());
+    let (name, good, framing) = DIALECTS[usize::from(protocol) % DIALECTS.len()];
+
+    let mut fake = Fake::new(3, 0);
+    fake.framing = framing;
+    fake.tick = super::Nanos(20_000);
+    fake.takes = if takes == 0 { usize::MAX } else { usize::from(takes) };
+    fake.breaks = (0..u32::from(breaks & 7)).rev().map(|n| ((30 + 9 * u64::from(n)) * MS, n % 3)).collect();
+    if breaks & 8 != 0 {
+        fake.refuses = 40 * MS..60 * MS;
+    }
+    if breaks & 16 != 0 {
+        fake.full = 50 * MS..70 * MS;
+    }
+    fake.behaviour = Box::new(move |n, request| {
+        let is_set = request.starts_with(b"set ") || request.starts_with(b"*3");
+        answer(&deeds[n as usize % deeds.len()], good[usize::from(is_set)])
+    });
+    let closed = shape & 1 != 0;
+    let load = if closed { json!({"loop": "closed"}) } else { open(200 << (shape >> 6)) };
+    let kind = if protocol % 3 == 2 { "http" } else { "key-value" };
+    let mut workload = json!({"kind": kind});
+    if kind == "key-value" {
+        workload["keys"] = json!(10);
+        workload["get_ratio"] = json!(if shape & 2 != 0 { 0.5 } else { 1.0 });
+    }
+    let changes = json!({
+        "target": {"protocol": name, "address": "127.0.0.1:1"},
+        "workload": workload,
+        "pacing": if shape & 4 != 0 { "spin" } else { "sleep" },
+        "preload": shape & 8 != 0,
+        "max_outstanding": if shape & 16 != 0 { 3 } else { 100 },
+        "keep": {"samples": 100, "worst": 10},
+    });
+    let run = drive(&plan(3, &load, &changes), fake);
+    match run.outcome {
+        Ok(()) => {
+            assert!(run.counts.closes(), "{:?}", run.counts);
+            assert!(closed || run.counts.due == 20 << (shape >> 6), "{:?}", run.counts);
+            for row in &run.rows {
+                assert!(row.sent_ns == 0 || row.sent_ns >= row.due_ns, "{row:?}");
+                assert!(row.done_ns == 0 || row.done_ns >= row.sent_ns, "{row:?}");
+            }
+        }
+        Err(
+            LoadError::ServerGone { .. }
+            | LoadError::Closing { .. }
+            | LoadError::Garbage(_)
+            | LoadError::Unasked { .. }
+            | LoadError::Preload { .. },
+        ) => {}
+        Err(e) => panic!("{e}"),
+    }
+}
+
+fn deeds(mut script: &[u8]) -> Vec<Deed> {
+    let mut deeds = Vec::new();
+    while let [how, cut, length, rest @ ..] = script {
+        let (reply, after) = rest.split_at(usize::from(*length).min(rest.len()));
+        deeds.push(Deed {
+            delay_ns: [0, 1_000, 100_000, 5 * MS, 60 * MS][usize::from(how & 7).min(4)],
+            cut: usize::from(*cut),
+            ends: how & 0xf0 == 0xf0,
+            reply: reply.to_vec(),
+        });
+        script = after;
+    }
+    if deeds.is_empty() {
+        deeds.push(Deed { delay_ns: 100_000, cut: 0, ends: false, reply: Vec::new() });
+    }
+    deeds
+}
+
+/// The deed's reply, or a good one where it has none, in pieces of `cut` bytes.
+fn answer(deed: &Deed, good: &[u8]) -> Answer {
+    let reply = if deed.reply.is_empty() { good } else { &deed.reply };
+    let size = if deed.cut == 0 { reply.len() } else { deed.cut };
+    Answer {
+        delay_ns: deed.delay_ns,
+        pieces: reply.chunks(size).map(<[u8]>::to_vec).collect(),
+        ends: deed.ends,
+    }
+}
+
+/// Takes a whole array of bulk strings out of `bytes`.
+fn next_array(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let mut at = 0;
+    let mut number = |mark: u8| {
+        let line = bytes[at..].windows(2).position(|two| two == b"\r\n")?;
+        assert_eq!(bytes[at], mark);
+        let text = std::str::from_utf8(&bytes[at + 1..at + line]).expect("we write text");
+        at += line + 2;
+        if mark == b'$' {
+            at += text.parse::<usize>().expect("a size") + 2;
+        }
+        (at <= bytes.len()).then(|| text.parse::<usize>().expect("a number"))
+    };
+    for _ in 0..number(b'*')? {
+        number(b'$')?;
+    }
+    Some(bytes.drain(..at).collect())
+}
+
+/// Takes a whole request without a body out of `bytes`.
+fn next_get(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    Some(bytes.drain(..end).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Scripts that are mostly good: nonsense ends a run at once.
+    fn script() -> impl Strategy<Value = Vec<u8>> {
+        let reply = prop_oneof![
+            9 => Just(Vec::new()),
+            1 => prop::sample::select(vec![
+                &b"END\r\n"[..], b"STORED\r\n", b"+OK\r\n", b"$-1\r\n", b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n",
+                b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+            ]).prop_map(<[u8]>::to_vec),
+            1 => prop::collection::vec(any::<u8>(), 0..20),
+        ];
+        let deed = (any::<u8>(), any::<u8>(), reply)
+            .prop_map(|(how, cut, reply)| [&[how, cut, reply.len() as u8], &reply[..]].concat());
+        (any::<[u8; 4]>(), prop::collection::vec(deed, 0..20))
+            .prop_map(|(head, deeds)| [&head[..], &deeds.concat()].concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_server_is_survived(script in script()) {
+            any_server(&script);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What must hold of every parser for any bytes. One function a target: it takes bytes, and panics where
+//! something does not hold. Hangs, and memory beyond [`limits`], are findings, too.
+//!
+//! Seeds lie in `seeds/TARGET/`, words of the format in `dictionaries/TARGET.dict`.
+
+pub mod capture;
+pub mod engine;
+pub mod hlog;
+pub mod host;
+mod limits;
+mod pieces;
+pub mod plan;
+pub mod replay;
+pub mod replies;
+pub mod requests;
+
+#[cfg(feature = "libfuzzer")]
+pub use libfuzzer_sys;
+
+/// Makes a program of `$function`: libFuzzer's, or the plain replay where it is built without.
+#[cfg(feature = "libfuzzer")]
+#[macro_export]
+macro_rules! target {
+    ($function:path) => {
+        $crate::libfuzzer_sys::fuzz_target!(|bytes: &[u8]| $function(bytes));
+    };
+}
+
+/// Makes a program of `$function`: libFuzzer's, or the plain replay where it is built without.
+#[cfg(not(feature = "libfuzzer"))]
+#[macro_export]
+macro_rules! target {
+    ($function:path) => {
+        fn main() {
+            $crate::replay::run($function);
+        }
+    };
+}

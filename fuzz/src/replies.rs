@@ -1,0 +1,131 @@
+//! Reply parsers, driven as a worker's connection drives them: a [`Reader`] over pieces of a stream.
+//!
+//! - No bytes beyond those given are taken, and every reply takes some.
+//! - However the stream was cut, it holds the same replies, and ends the same way.
+//! - What is kept of an unfinished reply stays below the protocol's limit.
+//! - After a reply the reader is as new: what follows parses the same as a stream of its own.
+//! - What is taken for a value is a value (`check` of each protocol).
+
+use std::sync::OnceLock;
+
+use hindmost_load::protocol::{Http, Memcached, Outcome, Protocol, Reader, Redis, Reply};
+use hindmost_load::workload::Kind;
+use hindmost_plan::Plan;
+
+use crate::pieces;
+
+/// memcached's text protocol.
+pub fn memcached(bytes: &[u8]) {
+    static CODEC: OnceLock<Memcached> = OnceLock::new();
+    let codec = CODEC.get_or_init(|| Memcached::new(&plan("memcached", "key-value")));
+    check(codec, bytes, |kind, reply| {
+        let text = reply.strip_prefix(b"VALUE ").filter(|_| kind == Kind::GET);
+        let Some(text) = text else { return assert_eq!(line(reply), reply.len()) };
+        let head = line(reply);
+        let words = &reply[6..head - 2];
+        let size = words.split(|&byte| byte == b' ').nth(2).expect("a VALUE line names a size");
+        let size: usize = std::str::from_utf8(size).unwrap().parse().unwrap();
+        assert!(!text.is_empty());
+        assert_eq!(&reply[head + size..], b"\r\nEND\r\n");
+    });
+}
+
+/// Redis, RESP2.
+pub fn redis(bytes: &[u8]) {
+    static CODEC: OnceLock<Redis> = OnceLock::new();
+    let codec = CODEC.get_or_init(|| Redis::new(&plan("redis", "key-value")));
+    check(codec, bytes, |_, reply| {
+        let head = line(reply);
+        let Some(size) = reply[1..head - 2].strip_prefix(b"").filter(|_| reply[0] == b'$') else {
+            return assert_eq!(head, reply.len());
+        };
+        match std::str::from_utf8(size).unwrap().parse::<i64>().unwrap() {
+            -1 => assert_eq!(head, reply.len()),
+            size => {
+                assert_eq!(reply.len(), head + size as usize + 2);
+                assert!(reply.ends_with(b"\r\n"));
+            }
+        }
+    });
+}
+
+/// HTTP/1.1.
+pub fn http(bytes: &[u8]) {
+    static CODEC: OnceLock<Http> = OnceLock::new();
+    let codec = CODEC.get_or_init(|| Http::new(&plan("http", "http")));
+    check(codec, bytes, |_, reply| {
+        assert!(reply.iter().position(|&byte| byte == b'H').is_some());
+        assert!(reply.windows(7).any(|version| version == b"HTTP/1."));
+    });
+}
+
+fn plan(protocol: &str, workload: &str) -> Plan {
+    let text = format!(
+        r#"{{"schema": "{}", "seed": 1, "target": {{"protocol": "{protocol}", "address": "127.0.0.1:1"}},
+            "load": {{"loop": "open", "rate_per_s": 1.0}}, "workload": {{"kind": "{workload}"}}}}"#,
+        hindmost_plan::SCHEMA
+    );
+    Plan::from_json(&text).unwrap()
+}
+
+/// The length of the first line of `reply`, which ends as lines do.
+fn line(reply: &[u8]) -> usize {
+    let length = 1 + reply.iter().position(|&byte| byte == b'\n').expect("a reply has a line");
+    assert!(reply[..length].ends_with(b"\r\n"));
+    length
+}
+
+/// What a stream holds: its replies, with their whole lengths, and whether it ended in garbage.
+type Followed = (Vec<Reply>, bool);
+
+fn check<P: Protocol>(codec: &P, bytes: &[u8], value: impl Fn(Kind, &[u8])) {
+    for kind in [Kind::GET, Kind::SET] {
+        let whole = follow(codec, kind, &[bytes]);
+        let mut at = 0;
+        for reply in &whole.0 {
+            value(kind, &bytes[at..at + reply.taken]);
+            at += reply.taken;
+        }
+        for pieces in pieces::ways(bytes) {
+            assert_eq!(follow(codec, kind, &pieces), whole, "{kind:?} in {pieces:?}");
+        }
+        if let Some((first, rest)) = whole.0.split_first() {
+            let after = follow(codec, kind, &[&bytes[first.taken..]]);
+            assert_eq!((&after.0[..], after.1), (rest, whole.1), "a reply leaves nothing behind");
+        }
+    }
+}
+
+fn follow<P: Protocol>(codec: &P, kind: Kind, pieces: &[&[u8]]) -> Followed {
+    let (mut reader, mut replies, mut length) = (Reader::new::<P>(), Vec::new(), 0);
+    for piece in pieces {
+        let mut rest = *piece;
+        while !rest.is_empty() {
+            let mut error = None;
+            match reader.next(codec, kind, rest, |head| error = Some(head.len())) {
+                Err(garbage) => {
+                    assert!(garbage.start.chars().count() <= 60, "{garbage}");
+                    return (replies, true);
+                }
+                Ok(None) => {
+                    length += rest.len();
+                    rest = &[];
+                }
+                Ok(Some(reply)) => {
+                    assert!(reply.taken <= rest.len());
+                    rest = &rest[reply.taken..];
+                    let taken = length + reply.taken;
+                    assert!(taken > 0);
+                    replies.push(Reply { taken, ..reply });
+                    length = 0;
+                }
+            }
+            if let (Some(head), Some(Reply { outcome, .. })) = (error, replies.last()) {
+                assert!(head <= P::MAX_HEAD);
+                assert!(length > 0 || *outcome == Outcome::Error);
+            }
+            assert!(reader.held() < P::MAX_HEAD);
+        }
+    }
+    (replies, false)
+}
