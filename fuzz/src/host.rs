@@ -1,26 +1,43 @@
 //! The readers of `/proc` and `/sys`, below a folder of files with any content.
 //!
-//! An input is text: a line `== PATH` starts a file. Only paths that are read are made.
+//! An input is text: a line `== PATH` starts a file, and `== later` a second look at the same host, when files that
+//! are named again have changed. Only paths that are read are made.
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::Duration;
 
-use hindmost_host::counters::{CpuTimes, ProcessCpu, TcpCounters};
-use hindmost_host::{HostFacts, Topology, Tree};
+use hindmost_host::counters::{
+    peak_memory, CpuTimes, Interrupts, Neighbours, ProcessCpu, RunQueues, ServerQueues, TcpCounters,
+    Throttling,
+};
+use hindmost_host::doctor::examine;
+use hindmost_host::{Topology, Tree};
 
 /// What is read of a host, but for names that hold a number other than these.
 const PATHS: &[&str] = &[
     "proc/cmdline",
     "proc/cpuinfo",
+    "proc/interrupts",
     "proc/loadavg",
     "proc/meminfo",
     "proc/net/netstat",
     "proc/net/snmp",
     "proc/pressure/cpu",
+    "proc/schedstat",
+    "proc/softirqs",
     "proc/stat",
     "proc/uptime",
     "proc/1/stat",
+    "proc/1/net/snmp",
+    "proc/1/net/tcp",
+    "proc/1/net/tcp6",
+    "proc/1/task/1/schedstat",
+    "proc/1/task/1/stat",
+    "proc/1/task/1/status",
+    "proc/1/task/3/stat",
+    "proc/1/task/3/status",
     "proc/2/stat",
     "proc/self/cgroup",
     "proc/self/limits",
@@ -47,11 +64,28 @@ const PATHS: &[&str] = &[
     "sys/kernel/mm/transparent_hugepage/enabled",
 ];
 
-/// Any files for a host.
+/// Any files for a host, and what they say later.
 pub fn any_host(bytes: &[u8]) {
-    let root = root();
+    let tree = Tree::new(root());
+    let middle = find(bytes, LATER).unwrap_or(bytes.len());
+    let mut made = lay_out(&bytes[..middle]);
+    let before = Reading::of(&tree);
+    made.extend(lay_out(&bytes[middle..]));
+    let after = Reading::of(&tree);
+    before.check();
+    after.check();
+    after.check_since(&before, &tree);
+    for path in made {
+        fs::write(root().join(path), "").expect("the files of a fake host can be emptied");
+    }
+}
+
+const LATER: &[u8] = b"== later\n";
+
+/// Writes the files that `text` holds, and says which.
+fn lay_out(text: &[u8]) -> Vec<&'static str> {
     let mut made = Vec::new();
-    let mut rest = bytes;
+    let mut rest = text;
     while let Some(at) = find(rest, b"== ") {
         rest = &rest[at + 3..];
         let line = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
@@ -59,36 +93,77 @@ pub fn any_host(bytes: &[u8]) {
         let content = after.get(1..).unwrap_or_default();
         let content = &content[..find(content, b"== ").unwrap_or(content.len())];
         if let Some(path) = PATHS.iter().find(|path| path.as_bytes() == name.trim_ascii()) {
-            fs::write(root.join(path), content).expect("the files of a fake host can be written");
-            made.push(path);
+            fs::write(root().join(path), content).expect("the files of a fake host can be written");
+            made.push(*path);
         }
         rest = after;
     }
-    look(&Tree::new(root));
-    for path in made {
-        fs::write(root.join(path), "").expect("the files of a fake host can be emptied");
+    made
+}
+
+/// All counters at one moment.
+struct Reading {
+    times: CpuTimes,
+    interrupts: Interrupts,
+    neighbours: Neighbours,
+    family: Option<ProcessCpu>,
+    queues: RunQueues,
+    tcp: [Option<TcpCounters>; 2],
+    throttling: Option<Throttling>,
+}
+
+impl Reading {
+    fn of(tree: &Tree) -> Self {
+        // Everything that is read but once, and its judgement.
+        let diagnosis = examine(tree, Duration::ZERO);
+        let text = serde_json::to_string(&diagnosis).expect("a diagnosis is JSON");
+        assert!(!text.is_empty());
+        let topology = Topology::read(tree);
+        assert!(topology.cores() <= topology.cpus.len() && topology.nodes() > 0 && topology.sockets() > 0);
+        let _ = peak_memory(tree);
+        let server = ServerQueues::read(tree, 11211, Some(1)).expect("the tables are there, if empty");
+        assert!(server.receive_most_bytes <= server.receive_bytes);
+        Self {
+            times: CpuTimes::read(tree),
+            interrupts: Interrupts::read(tree),
+            neighbours: Neighbours::read(tree, 4),
+            family: ProcessCpu::read_family(tree, 1),
+            queues: RunQueues::read(tree),
+            tcp: [TcpCounters::read(tree), TcpCounters::read_of(tree, 1)],
+            throttling: Throttling::read(tree),
+        }
+    }
+
+    fn check(&self) {
+        let shares = self.times.cpus.iter().flat_map(|cpu| [cpu.busy_share(), cpu.steal_share()]);
+        for share in shares.chain(self.times.steal_share()) {
+            assert!((0.0..=1.0).contains(&share), "{share}");
+        }
+        assert!(self.times.since(&self.times).steal_share().is_none());
+        for tcp in self.tcp.iter().flatten() {
+            assert_eq!(tcp.since(tcp), TcpCounters::default());
+        }
+    }
+
+    fn check_since(&self, before: &Self, tree: &Tree) {
+        let span = self.times.since(&before.times);
+        assert!(span.cpus.iter().all(|cpu| (0.0..=1.0).contains(&cpu.busy_share())));
+        let hits = self.interrupts.since(&before.interrupts, CPUS);
+        assert!(hits.hard.iter().all(|one| one.count <= hits.hard_total));
+        let beside = self.neighbours.since(tree, &before.neighbours, CPUS);
+        assert!(beside.named.len() <= 12 && beside.named.iter().all(|one| one.turns > 0));
+        assert!(self.queues.since(&before.queues, CPUS).iter().all(|queue| CPUS.contains(&queue.cpu)));
+        if let (Some(now), Some(then)) = (&self.family, &before.family) {
+            let _ = now.cpu_time();
+            assert!(now.share_since(then).is_none_or(|share| share >= 0.0));
+        }
+        if let (Some(now), Some(then)) = (self.throttling, before.throttling) {
+            let _ = now.since(&then);
+        }
     }
 }
 
-fn look(tree: &Tree) {
-    let facts = HostFacts::read(tree);
-    let text = serde_json::to_string(&facts).expect("facts are JSON");
-    assert!(!text.is_empty());
-    let topology = Topology::read(tree);
-    assert!(topology.cores() <= topology.cpus.len() && topology.nodes() > 0 && topology.sockets() > 0);
-    let times = CpuTimes::read(tree);
-    for share in times.cpus.iter().flat_map(|cpu| [cpu.busy_share(), cpu.steal_share()]) {
-        assert!((0.0..=1.0).contains(&share), "{share}");
-    }
-    assert!(times.since(&times).steal_share().is_none());
-    if let Some(tcp) = TcpCounters::read(tree) {
-        assert_eq!(tcp.since(&tcp), TcpCounters::default());
-    }
-    if let Some(family) = ProcessCpu::read_family(tree, 1) {
-        let _ = family.cpu_time();
-        let _ = family.share_since(&family);
-    }
-}
+const CPUS: &[u32] = &[0, 1];
 
 fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)

@@ -14,6 +14,10 @@ pub(crate) fn parse(text: &str) -> Option<Vec<u32>> {
             return None;
         }
         cpus.extend(first..=last);
+        // Each stands once in a list of the kernel's; one that repeats them would grow without bound.
+        if cpus.len() > MOST_CPUS as usize {
+            return None;
+        }
     }
     cpus.sort_unstable();
     cpus.dedup();
@@ -34,6 +38,8 @@ mod tests {
         check("", Some(&[]));
         check("3-1", None);
         check("0-4294967295", None);
+        check("0-65535", Some(&(0..65536).collect::<Vec<_>>()));
+        check("0-65535,0-65535", None);
         check("zero", None);
         check("0-", None);
         check("-1", None);

@@ -38,6 +38,8 @@ impl CpuTime {
             *column = word.parse().ok()?;
             found += 1;
         }
+        // Their sum is what shares are of: beyond 64 bits it is garbage.
+        columns.iter().try_fold(0_u64, |sum, &column| sum.checked_add(column))?;
         let [user, nice, system, idle, iowait, irq, softirq, steal] = columns;
         (found >= 4).then_some(Self { cpu, user, nice, system, idle, iowait, irq, softirq, steal })
     }
@@ -115,8 +117,8 @@ impl CpuTimes {
 
     /// The share of the time of all these CPUs that the hypervisor took away; `None` without a tick.
     pub fn steal_share(&self) -> Option<f64> {
-        let total: u64 = self.cpus.iter().map(CpuTime::total).sum();
-        let steal: u64 = self.cpus.iter().map(|time| time.steal).sum();
+        let total = self.cpus.iter().map(CpuTime::total).fold(0, u64::saturating_add);
+        let steal = self.cpus.iter().map(|time| time.steal).fold(0, u64::saturating_add);
         (total > 0).then(|| share(steal, total))
     }
 }
@@ -160,6 +162,7 @@ mod tests {
         check("cpu0 1 2 3 4\n", 1);
         check("cpu0 1 2 3\n", 0);
         check("cpu0 1 2 x 4\n", 0);
+        check(&format!("cpu0 1 2 3 {0}\ncpu1 {0} 0 0 0\ncpu2 {0} 0 0 0\n", u64::MAX), 2);
         check("cpuX 1 2 3 4\ncpu  1 2 3 4\n", 0);
         check("cpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu0 9 9 9 9\n", 2);
         check("", 0);

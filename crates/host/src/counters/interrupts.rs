@@ -68,7 +68,7 @@ impl Table {
     fn since(&self, earlier: &Self, cpus: &[u32]) -> Vec<Hits> {
         let on = |table: &Self, row: &Row| -> u64 {
             let here = table.cpus.iter().zip(&row.counts).filter(|(cpu, _)| cpus.contains(cpu));
-            here.map(|(_, count)| count).sum()
+            here.map(|(_, &count)| count).fold(0, u64::saturating_add)
         };
         let hits = self.rows.iter().map(|row| {
             let then = earlier.rows.iter().find(|then| (&then.key, &then.source) == (&row.key, &row.source));
@@ -104,7 +104,7 @@ impl Interrupts {
     pub fn since(&self, earlier: &Self, cpus: &[u32]) -> InterruptSpan {
         let mut hard = self.hard.since(&earlier.hard, cpus);
         let mut soft = self.soft.since(&earlier.soft, cpus);
-        let hard_total = hard.iter().map(|one| one.count).sum();
+        let hard_total = hard.iter().map(|one| one.count).fold(0, u64::saturating_add);
         hard.truncate(TOLD);
         soft.truncate(TOLD);
         InterruptSpan { hard, hard_total, soft }

@@ -102,7 +102,7 @@ impl Thread {
         }
         let status = tree.text(&format!("{place}/status"))?;
         let count = |key: &str| field(&status, key, ':')?.parse::<u64>().ok();
-        Some((0, count("voluntary_ctxt_switches")? + count("nonvoluntary_ctxt_switches")?))
+        Some((0, count("voluntary_ctxt_switches")?.saturating_add(count("nonvoluntary_ctxt_switches")?)))
     }
 
     fn key(&self) -> (u32, u64) {

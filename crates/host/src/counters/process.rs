@@ -79,7 +79,7 @@ impl ProcessCpu {
 
     /// The CPU time used since the processes started.
     pub fn cpu_time(&self) -> Nanos {
-        Nanos(self.processes.iter().map(|process| process.cpu_ns).sum())
+        Nanos(self.processes.iter().map(|process| process.cpu_ns).fold(0, u64::saturating_add))
     }
 
     /// CPU time used after `earlier` as a share of one CPU (2.0 = two CPUs busy). `None` where the
@@ -92,7 +92,7 @@ impl ProcessCpu {
             let then = earlier.processes.iter().find(|then| then.is(now));
             now.cpu_ns.saturating_sub(then.map_or(0, |then| then.cpu_ns))
         });
-        (same && wall > 0).then(|| used.sum::<u64>() as f64 / wall as f64)
+        (same && wall > 0).then(|| used.fold(0, u64::saturating_add) as f64 / wall as f64)
     }
 }
 

@@ -37,12 +37,12 @@ impl ServerQueues {
                 continue;
             }
             match socket.state {
-                LISTEN => sum.accept += socket.receive,
+                LISTEN => sum.accept = sum.accept.saturating_add(socket.receive),
                 ESTABLISHED => {
                     sum.connections += 1;
-                    sum.receive_bytes += socket.receive;
+                    sum.receive_bytes = sum.receive_bytes.saturating_add(socket.receive);
                     sum.receive_most_bytes = sum.receive_most_bytes.max(socket.receive);
-                    sum.send_bytes += socket.send;
+                    sum.send_bytes = sum.send_bytes.saturating_add(socket.send);
                 }
                 _ => {}
             }
