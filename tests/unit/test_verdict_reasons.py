@@ -166,13 +166,6 @@ def test_few_requests_may_miss_the_rate_by_chance():
     assert levels("rate_unmet", runs=counted(due=98, done=98), plan=fixed) == "invalid"
 
 
-def test_an_unmet_rate_names_a_saturated_server_and_a_rate_it_can_serve():
-    runs = ten(counts={"done": 50_000, "timeouts": 50_000}, record={"server_cpu_share": 0.99})
-    reason = reasons(runs=runs)["rate_unmet"]
-    assert "99% of its processors: it is saturated" in reason.text
-    assert reason.hint == "`--rate 4000`"
-
-
 def test_no_rate_can_be_missed_where_none_was_asked():
     assert "rate_unmet" not in reasons(runs=counted(done=5, due=5), plan={"rate_per_s": None})
 

@@ -11,6 +11,7 @@ import numpy as np
 from hindmost import __version__
 from hindmost.experiment import pictures, verdict
 from hindmost.experiment.account import account
+from hindmost.experiment.capacity import saturation
 from hindmost.experiment.figures import RunFigures, Totals, Values, run_figures
 from hindmost.experiment.proof import proof_of
 from hindmost.experiment.readings import IDEAL, STAMPED, WHATS, What, microseconds, plan_of
@@ -69,6 +70,7 @@ def answer(study: Study) -> dict[str, Any]:
         verdict.Evidence(plan, target, runs, decision, owner, host["findings"], str(study.folder), proof)
     )
     outcome = verdict.overall(reasons)
+    full = saturation(plan, target, runs)
     estimates = {what: _estimates([run.values[what] for run in runs], reasons) for what in WHATS}
     document: dict[str, Any] = {
         "schema": SCHEMA_NAME,
@@ -89,6 +91,7 @@ def answer(study: Study) -> dict[str, Any]:
         "merged_us": {label(q): microseconds(totals.whole["latency"], q) for q in plan.quantiles},
         "by_kind": _by_kind(runs, reasons),
         "throughput": _throughput(plan, runs),
+        "saturation": None if full is None else full.document(),
         "counts": _sum_counts([run.counts for run in runs]),
         "runs": [_run(plan, run, target) for run in runs],
         "variance": _variance(runs, plan),

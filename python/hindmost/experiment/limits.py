@@ -19,6 +19,14 @@ BUSY_MIND = 0.50
 RATE_SHORTFALL = 0.01
 """Share of the asked rate that may be missing among requests sent and answered, beyond chance."""
 
+SHORT_RUNS = 3
+"""So many runs that all fell short of the asked rate, and no more: a rate that a server does not carry it
+does not carry the tenth time either."""
+
+SHARES_CHANCE = 1e-6
+"""Probability, over a study, below which uneven shares of connections are not taken for chance: with it one
+study in a million cries wolf, and one connection in a hundred left out is found within seconds."""
+
 ARRIVALS_INVALID, ARRIVALS_MIND = 0.40, 0.15
 """Kolmogorov distance between the gaps of sends and the law asked for. One thread cannot send twice within
 one write call, so c microseconds a call at r requests a second make a distance of 1 - exp(-rc): 0.11 at

@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from hindmost.errors import InstanceError, TargetError
 from hindmost.experiment.answer import rule_of
 from hindmost.experiment.beside import witnessed
+from hindmost.experiment.capacity import fell_short
 from hindmost.experiment.figures import RunFigures, Totals, run_figures
 from hindmost.experiment.watch import ServerWatch
+from hindmost.experiment.limits import SHORT_RUNS
 from hindmost.fleet import LocalFleet, Moment
 from hindmost.plan import MeasurePlan
 from hindmost.stats import Decision
@@ -100,10 +102,17 @@ class Procedure:
         """
         values: dict[str, list[float]] = {name: [] for name in (*self.plan.labels, "mean")}
 
+        short: list[bool] = []
+
         def look(figures: RunFigures) -> Decision:
             for name, column in values.items():
                 column.append(figures.values["latency"][name])
-            return self.rule.decide(values)
+            short.append(fell_short(self.plan, [figures]))
+            decision = self.rule.decide(values)
+            if not decision.stop and len(short) >= SHORT_RUNS and all(short):
+                reason = f"{len(short)} runs fell short of the asked rate: more would not help"
+                return replace(decision, stop=True, reason=reason, next_look=None)
+            return decision
 
         decision = self.rule.decide(values)
         for finished in self.study.runs():

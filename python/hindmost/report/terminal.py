@@ -189,6 +189,8 @@ def _few(words: Sequence[str]) -> str:
 
 def _facts(console: "Console", doc: Measure) -> None:
     rows: list[tuple[str, str]] = [("throughput", view.throughput(doc))]
+    if full := view.saturation(doc):
+        rows.append(("saturation", full))
     text, missing = view.accounting(doc["counts"])
     if missing:
         text += f"; {numbers.count(missing)} NOT ACCOUNTED FOR"

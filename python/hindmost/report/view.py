@@ -182,6 +182,25 @@ def throughput(doc: Measure) -> str:
     return f"achieved {numbers.rate(achieved)} (no rate was asked for)"
 
 
+def saturation(doc: Measure) -> str:
+    """Say what was carried where the asked rate was not; nothing where it was."""
+    full = doc.get("saturation")
+    if not full:
+        return ""
+    one = full["answered_per_s"]
+    text = f"answered {numbers.rate(one['value'])}"
+    if one["low"] is not None and one["high"] is not None:
+        low, high = (numbers.rate(end).removesuffix("/s") for end in (one["low"], one["high"]))
+        text += f" [{low}, {high}]"
+    meaning = {
+        "server": ", the most that the server can do: rates that hold lie below",
+        "client": ", the most that the client could do: the server may carry more",
+        "connections": " on the connections that the server serves",
+        "silence": "",
+    }
+    return text + meaning[full["by"]]
+
+
 def headline(doc: Measure) -> tuple[str, str]:
     """Split the headline in what is so and what to do; the verdict stands before it and is not said twice."""
     text = (doc["headline"] or "").removeprefix(f"{doc['verdict']}: ")

@@ -1,4 +1,4 @@
-"""The tables behind the intervals (Student, normal, sign test): scipy, imported when first used."""
+"""Tables behind the intervals (Student, normal, binomial, chi-square): scipy, imported when first used."""
 
 from __future__ import annotations
 
@@ -39,3 +39,17 @@ def coin_cdf(heads: npt.NDArray[np.int64], tosses: int) -> Floats:
     from scipy.special import bdtr
 
     return np.asarray(bdtr(heads, tosses, 0.5), dtype=np.float64)
+
+
+def chi_square_tail(statistic: float, degrees: int) -> float:
+    """P(at least `statistic`) for chi-square with these degrees of freedom.
+
+    Examples
+    --------
+    >>> round(chi_square_tail(18.307, 10), 4)
+    0.05
+
+    """
+    from scipy.special import chdtrc
+
+    return float(chdtrc(degrees, statistic))

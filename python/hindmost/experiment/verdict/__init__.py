@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from hindmost.experiment.verdict import accidents, client, sample, server, setting, witness
+from hindmost.experiment.verdict import accidents, capacity, client, sample, server, setting, witness
 from hindmost.experiment.verdict.reason import Evidence, Level, Reason, Verdict
 
 __all__ = ["CHECKS", "Evidence", "Level", "Reason", "Verdict", "headline", "judge", "of_label", "overall"]
 
 CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
+    capacity.rate,
     client.late,
     client.arrivals,
     client.busy,
-    client.rate,
     accidents.waits,
     accidents.switches,
     accidents.throttled,
     accidents.losses,
     accidents.buffers,
     accidents.interrupts,
+    capacity.shares,
     server.unanswered,
     sample.precision,
     sample.samples,

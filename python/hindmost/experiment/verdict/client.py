@@ -141,28 +141,3 @@ def busy(e: Evidence) -> Iterator[Reason]:
             f" distorts the tail, above {limits.BUSY_MIND:.0%} it can be seen",
             _more_clients(e),
         )
-
-
-def rate(e: Evidence) -> Iterator[Reason]:
-    """The rate asked for was not reached."""
-    if e.plan.rate_per_s is None:
-        return
-    asked = e.plan.rate_per_s * e.plan.duration_s * len(e.runs)
-    done = sum(run.counts["done"] + run.counts["errors"] for run in e.runs)
-    chance = 4.0 / math.sqrt(asked) if e.plan.arrivals == "exponential" else 0.0
-    missing = 1.0 - done / asked
-    if missing > max(limits.RATE_SHORTFALL, chance):
-        full = [s for run in e.runs if (s := run.record.get("server_cpu_share")) is not None]
-        cpus = max(1, len(e.target.get("cpus") or [0]))
-        why = (
-            f"; the server used {mean(full) / cpus:.0%} of its processors: it is saturated"
-            if full and mean(full) / cpus > limits.BUSY_INVALID
-            else ""
-        )
-        yield Reason(
-            "rate_unmet",
-            "invalid",
-            f"{e.plan.rate_per_s:.0f} requests a second were asked, {done / asked:.1%} of them were sent and"
-            f" answered{why}",
-            f"`--rate {max(1.0, 0.8 * done / (e.plan.duration_s * len(e.runs))):.0f}`",
-        )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from hindmost.experiment import limits
+from hindmost.experiment.capacity import fell_short
 from hindmost.experiment.verdict.reason import Evidence, Level, Reason, listed
 from hindmost.plan.units import format_us, label
 from hindmost.stats import mean_interval, modality, order_effect
@@ -13,7 +14,7 @@ from hindmost.stats import mean_interval, modality, order_effect
 
 def precision(e: Evidence) -> Iterator[Reason]:
     """The intervals are too wide."""
-    if e.decision.reached:
+    if e.decision.reached or fell_short(e.plan, e.runs):  # more runs at this rate would not help
         return
     enough = e.decision.runs >= 2
     yield Reason(

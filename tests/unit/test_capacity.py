@@ -1,0 +1,118 @@
+"""What is said where the asked rate was not carried: by whom, how much was, and how to find what holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from evidence import evidence, instance, reasons, run, ten
+
+from hindmost.experiment.capacity import replies_per_s, saturation
+from hindmost.experiment.figures import InstanceFigures, RunFigures
+
+HALF = {"done": 50_000, "timeouts": 30_000, "unsent": 20_000}
+
+
+def windows(per_s: float, until_s: float = 13.0) -> list[dict[str, int]]:
+    """Replies in windows of 100 ms: none in the warm-up of 2 s, `per_s` afterwards, calibration included."""
+    return [
+        {"at_ns": 100_000_000 * i, "count": round(per_s / 10) if i > 20 else 0, "p50_ns": 1, "p99_ns": 1}
+        for i in range(1, round(until_s * 10) + 1)
+    ]
+
+
+def answering(per_s: float, **more: Any) -> InstanceFigures:
+    """An instance with two workers, each of which had half of it answered."""
+    return instance(series=[windows(per_s / 2), windows(per_s / 2)], **more)
+
+
+def shares(silent: int = 0, chi_square: float = 15.0) -> dict[str, Any]:
+    return {"connections": 16, "least": 900, "most": 1100, "chi_square": chi_square, "silent": silent}
+
+
+def with_shares(**given: Any) -> InstanceFigures:
+    worker = {"busy_share": 0.1, "run_delay_share": 0.0, "span": {"involuntary_switches": 0}, "cpu": 1}
+    return answering(4_000.0, threads=[worker | {"shares": shares(**given)}])
+
+
+def short(by: InstanceFigures, **given: Any) -> list[RunFigures]:
+    return [run(n, counts=HALF, instances=[by], **given) for n in range(1, 4)]
+
+
+def found(runs: list[RunFigures], **plan: Any) -> Any:
+    e = evidence(plan=plan)
+    return saturation(e.plan, e.target, runs)
+
+
+def test_replies_are_counted_in_the_measurement_only_whenever_they_were_due():
+    plan = evidence().plan
+    assert replies_per_s(run(instances=[answering(4_000.0)]), plan) == pytest.approx(4_000.0)
+    assert replies_per_s(run(instances=[answering(4_000.0), answering(1_000.0)]), plan) == pytest.approx(
+        5_000.0
+    )
+    assert replies_per_s(run(instances=[instance(series=[[], []])]), plan) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("instances", "server", "by", "words"),
+    [
+        (
+            answering(5_000.0),
+            0.99,
+            "server",
+            "used 99% of its processors: it is saturated: it answered 5,000",
+        ),
+        (answering(5_000.0), 0.3, "server", "the server is saturated: it answered 5,000 [5,000, 5,000]"),
+        (answering(5_000.0, busy=0.97), 0.3, "client", "the client was busy 97% of the time"),
+        (answering(5_000.0, busy=0.97), 0.99, "server", "no higher rate can hold"),
+        (with_shares(silent=3), 0.3, "connections", "9 of 48 connections were never answered"),
+        (answering(0.0), 0.0, "silence", "the server answered nothing"),
+    ],
+)
+def test_an_unmet_rate_names_who_could_not_carry_it(instances, server, by, words):
+    runs = short(instances, record={"server_cpu_share": server})
+    full = found(runs)
+    assert full.by == by
+    reason = reasons(runs=runs)["rate_unmet"]
+    assert words in reason.text, reason.text
+    assert reason.level == "invalid"
+    assert (full.find in (reason.hint or "")) is (by == "server")
+
+
+def test_what_was_answered_late_counts_as_carried():
+    runs = short(answering(5_000.0))
+    for one in runs:
+        one.counts.update(done=100, timeouts=99_900, unsent=0)
+    assert found(runs).answered.value == pytest.approx(5_000.0)
+
+
+def test_the_search_starts_below_what_was_answered_and_repeats_what_was_asked():
+    full = found(short(answering(5_000.0)), connections=1_000, target="synth?idle=spin")
+    assert full.find == (
+        "hindmost measure 'synth?idle=spin' --find-rate 'p99<200ms' --rate 3500 --connections 1000"
+    )
+
+
+def test_a_rate_that_was_carried_has_no_saturation():
+    assert found([run()]) is None
+    assert found(short(answering(5_000.0)), rate_per_s=None) is None
+
+
+def test_more_runs_are_not_asked_for_where_the_rate_cannot_be_had():
+    e = evidence()
+    undecided = e.decision.__class__(True, False, "known to ±80 %", None, 3, "p99", 0.8)
+    assert "precision" not in reasons(runs=short(answering(5_000.0)), decision=undecided)
+    assert "precision" in reasons(runs=ten(), decision=undecided)
+
+
+@pytest.mark.parametrize(("chi_square", "level"), [(15.0, None), (60.0, None), (80.0, "mind")])
+def test_uneven_shares_of_connections_are_told(chi_square, level):
+    # With 15 degrees of freedom 60 has a chance of 2e-7 and 80 of 7e-11, of ten runs.
+    runs = ten(instances=lambda: [with_shares(chi_square=chi_square)])
+    reason = reasons(runs=runs).get("shares")
+    assert (reason.level if reason else None) == level
+
+
+def test_shares_say_nothing_where_connections_were_lost_or_full():
+    runs = [run(n, counts=HALF, instances=[with_shares(chi_square=500.0)]) for n in range(1, 11)]
+    assert "shares" not in reasons(runs=runs)
