@@ -117,7 +117,9 @@ def saturation(plan: MeasurePlan, target: Mapping[str, Any], runs: Sequence[RunF
     answered = mean_interval([replies_per_s(run, plan) for run in runs])
     busy = max(one.busy_share for run in runs for one in run.instances)
     used = [s for run in runs if (s := run.record.get("server_cpu_share")) is not None]
-    share = sum(used) / len(used) / max(1, len(target.get("cpus") or [0])) if used else None
+    share = None
+    if used:  # its time is read when the last replies are in, so it may exceed what there was
+        share = min(1.0, sum(used) / len(used) / max(1, len(target.get("cpus") or [0])))
     shares = [t["shares"] for t in _threads(runs) if t.get("shares")]
     silent = sum(one["silent"] for one in shares)
     by: Culprit = "server"

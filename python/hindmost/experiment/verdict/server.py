@@ -74,12 +74,12 @@ def steady(e: Evidence) -> Iterator[Reason]:
 def out_of_range(e: Evidence) -> Iterator[Reason]:
     """The latency left the range that the calibration found."""
     above = sum(one.result["calibration"]["above"] for run in e.runs for one in run.instances)
-    done = max(1, sum(run.counts["done"] for run in e.runs))
-    if above / done > limits.OUT_OF_RANGE:
+    due = max(1, sum(run.counts["due"] for run in e.runs))
+    if above / due > limits.OUT_OF_RANGE:
         yield Reason(
             "out_of_range",
             "mind",
-            f"{above / done:.1%} of latencies lie above the range that the calibration found: the server got"
+            f"{above / due:.1%} of latencies lie above the range that the calibration found: the server got"
             " slower after it",
             "a longer `--warmup`, or see the time series in the page",
         )
