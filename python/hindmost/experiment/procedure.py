@@ -14,8 +14,8 @@ from hindmost.experiment.answer import rule_of
 from hindmost.experiment.beside import witnessed
 from hindmost.experiment.capacity import fell_short
 from hindmost.experiment.figures import RunFigures, Totals, run_figures
-from hindmost.experiment.watch import ServerWatch
 from hindmost.experiment.limits import SHORT_RUNS
+from hindmost.experiment.watch import ServerWatch
 from hindmost.fleet import LocalFleet, Moment
 from hindmost.plan import MeasurePlan
 from hindmost.stats import Decision

@@ -1,0 +1,150 @@
+"""From one connection to ten thousand, from one thread to many: each carries its share, within its memory."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+from pathlib import Path
+from typing import Any
+
+import pytest
+from measuring import Answer, assert_counts_close, hindmost, measure, need, servers
+
+FAIR = 6.0
+"""Standard deviations of chi-square that chance may take: one worker in a thousand million is beyond."""
+
+
+def many(target: str, connections: int, out: Path, *more: object, **options: Any) -> Answer:
+    """A short run, no rarer requests than one a connection."""
+    rate = max(2_000, 4 * connections)
+    words = ("--connections", connections, "--rate", rate, "--runs", 1, "--clients", 1, "--duration", "0.6s")
+    answer = measure(target, out, *words, *more, **options)
+    assert answer.code in (4, 6), answer.err  # one run, and on a busy host late sending besides
+    return answer
+
+
+def assert_carried(answer: Answer, connections: int) -> None:
+    """Every request was answered, every connection took part, and no more memory was held than is told."""
+    assert_counts_close(answer.result)
+    counts = answer.result["counts"]
+    assert counts["due"] == counts["done"] > 0, counts
+    seen = 0
+    for index in range(answer.result["clients"]["instances"]):
+        one = answer.study.instance(instance=index)
+        for worker in one["threads"]:
+            seen += assert_fair(worker["shares"])
+        assert 0 < one["memory"]["peak_bytes"] <= one["memory"]["bound_bytes"], one["memory"]
+        assert one["reconnects"] == 0
+    assert seen == connections
+    assert "shares" not in {reason["code"] for reason in answer.result["reasons"]}
+
+
+def assert_fair(shares: dict[str, Any]) -> int:
+    """Chi-square of a worker's connections is what chance gives; returns how many they are."""
+    count: int = shares["connections"]
+    degrees = count - 1
+    assert shares["silent"] == 0, shares
+    assert abs(shares["chi_square"] - degrees) <= FAIR * math.sqrt(2.0 * degrees) + 1e-9, shares
+    return count
+
+
+def need_files(connections: int) -> None:
+    """Room for the connections here and in the server; a skip that says how many there are."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < connections + 100:
+        pytest.skip(f"a process here may have {hard} open files")
+
+
+@pytest.mark.parametrize("target", servers("memcached", "nginx"))
+def test_a_thousand_connections_carry_their_shares_though_fewer_files_are_usual(target, tmp_path):
+    need(target)
+    need_files(1_000)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    answer = many(
+        target, 1_000, tmp_path / "study",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard)),
+    )  # fmt: skip
+    assert_carried(answer, 1_000)
+
+
+@pytest.mark.nightly
+def test_memory_grows_with_connections_by_no_more_than_is_told(tmp_path):
+    peaks = {}
+    for connections, threads in ((16, 1), (1_000, 1), (1_000, 8)):
+        answer = many("synth", connections, tmp_path / f"{connections}-{threads}", "--threads", threads)
+        assert_carried(answer, connections)
+        peaks[connections, threads] = answer.study.instance()["memory"]
+    growth = peaks[1_000, 1]["peak_bytes"] - peaks[16, 1]["peak_bytes"]
+    assert 0 < growth < 1_000 * 100_000, peaks
+    # Threads cost their own records, and connections cost the same on however many threads.
+    more = peaks[1_000, 8]["bound_bytes"] - peaks[1_000, 1]["bound_bytes"]
+    assert peaks[1_000, 8]["peak_bytes"] < peaks[1_000, 1]["peak_bytes"] + 1.5 * more, peaks
+
+
+def test_more_threads_than_processors_sleep_and_say_so(tmp_path):
+    threads = 2 * len(os.sched_getaffinity(0)) + 1
+    answer = many("synth", 4 * threads, tmp_path / "study", "--threads", threads)
+    assert_carried(answer, 4 * threads)
+    assert answer.result["clients"]["pacing"] == "sleep"
+    assert "sleeping" in {reason["code"] for reason in answer.result["reasons"]}
+    refused = hindmost("measure", "synth", "--threads", threads, "--pacing", "spin")
+    refused.assert_one_clear_error(2, "cannot all spin", "--pacing auto")
+
+
+@pytest.mark.nightly
+def test_many_instances_share_connections_and_rate(tmp_path):
+    answer = measure(
+        "synth", tmp_path / "study", "--clients", 9, "--connections", 300, "--rate", "3k", "--runs", 1
+    )  # fmt: skip
+    assert answer.code in (4, 6), answer.err
+    assert_carried(answer, 300)
+
+
+def test_what_this_host_has_no_room_for_is_refused_before_anything_starts(tmp_path):
+    out = tmp_path / "study"
+
+    def few_files() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 512))
+
+    answer = hindmost("measure", "synth", "--connections", 2_000, "--out", out, preexec_fn=few_files)
+    answer.assert_one_clear_error(5, "2,000 connections need 2,065 open files", "512", "prlimit")
+    assert not out.exists()
+
+
+def test_a_server_started_for_fewer_connections_is_told_beforehand(tmp_path):
+    need("memcached")
+    answer = hindmost("measure", "memcached?connections=100", "--connections", 200, "--out", tmp_path / "s")
+    answer.assert_one_clear_error(2, "200 connections", "for 100", "memcached?connections=264")
+
+
+@pytest.mark.memcached
+def test_a_server_that_is_full_is_named(tmp_path):
+    need("memcached")
+    few = tmp_path / "few.toml"
+    few.write_text(
+        'name = "few"\nprotocol = "memcached"\nuser_if_root = "nobody"\n'
+        'command = ["memcached", "-l", "{host}", "-p", "{port}", "-U", "0", "-t", "1", "-c", "60"]\n'
+        '[stop]\nsignal = "KILL"\n'
+    )
+    answer = measure(few, tmp_path / "study", "--connections", 200)
+    answer.assert_one_clear_error(1, "of 200 connections, then:", "memcached -c", "--connections")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("connections", [1, 16, 256, 1_000, 4_000, 10_000])
+@pytest.mark.parametrize("target", servers("memcached", "redis", "nginx", "synth"))
+def test_up_to_ten_thousand_connections_carry_their_shares(target, connections, tmp_path):
+    if target != "synth":
+        need(target)
+    need_files(connections)
+    assert_carried(many(target, connections, tmp_path / "study"), connections)
+
+
+@pytest.mark.nightly
+def test_ten_thousand_connections_on_eight_threads_stay_within_memory(tmp_path):
+    need_files(10_000)
+    answer = many("synth", 10_000, tmp_path / "study", "--threads", 8)
+    assert_carried(answer, 10_000)
+    memory = answer.study.instance()["memory"]
+    assert memory["peak_bytes"] < 512 << 20, memory
