@@ -108,6 +108,29 @@ class Throughput(TypedDict):
     achieved: float
 
 
+class Rate(TypedDict):
+    """Requests per second, with its interval over runs; ``low`` and ``high`` are null for a single run."""
+
+    value: float
+    low: float | None
+    high: float | None
+    runs: Count
+
+
+class Saturation(TypedDict):
+    """The asked rate was not carried: by whom, and what was answered then, late replies included.
+
+    ``answered_per_s`` is an upper estimate of the rates that can hold (where ``by`` is ``server``); ``find``
+    is the command that searches for the highest one.
+    """
+
+    by: Literal["server", "client", "connections", "silence"]
+    asked_per_s: float
+    answered_per_s: Rate
+    text: str
+    find: str
+
+
 class Curve(TypedDict):
     """A quantile function, level against value; null is infinitely late."""
 
@@ -119,10 +142,6 @@ class Margin(TypedDict):
     """A figure beside a packet capture, over runs; a difference may be negative."""
 
     value: Annotated[float, msgspec.Meta(description="microseconds")]
-class Rate(TypedDict):
-    """Requests per second, with its interval over runs; ``low`` and ``high`` are null for a single run."""
-
-    value: float
     low: float | None
     high: float | None
     runs: Count
@@ -181,18 +200,6 @@ class Capture(TypedDict):
     wire: Compared | None
     service: Compared | None
     curves: Curves
-class Saturation(TypedDict):
-    """The asked rate was not carried: by whom, and what was answered then, late replies included.
-
-    ``answered_per_s`` is an upper estimate of the rates that can hold (where ``by`` is ``server``); ``find``
-    is the command that searches for the highest one.
-    """
-
-    by: Literal["server", "client", "connections", "silence"]
-    asked_per_s: float
-    answered_per_s: Rate
-    text: str
-    find: str
 
 
 class Kind(TypedDict):
