@@ -20,7 +20,7 @@ from benches.peers.contest import Contest, Setting, SettingDiffers, load
 from benches.peers.install import FOLDER, Had, find, install
 from benches.peers.peer import Peer
 from benches.peers.registry import ABSENT, PEERS
-from benches.peers.table import page
+from benches.peers.table import between_marks, page
 from hindmost.capture import capture_fault
 
 
@@ -44,7 +44,10 @@ def _arguments() -> argparse.Namespace:
         "--stop-after", type=float, default=float("inf"), metavar="SECONDS", help="and go on next time"
     )
     parser.add_argument("--no-install", action="store_true", help="take what is here")
-    parser.add_argument("--table", action="store_true", help="only print the tables of --out")
+    parser.add_argument("--table", action="store_true", help="measure nothing, take what is in --out")
+    parser.add_argument(
+        "--into", type=Path, metavar="PAGE.md", help="put the tables there, between the marks"
+    )
     return parser.parse_args()
 
 
@@ -83,6 +86,13 @@ def _about(had: Mapping[str, Had]) -> dict[str, Any]:
     return {"host": _host(), "versions": versions}
 
 
+def _show(asked: argparse.Namespace, tables: str) -> None:
+    """Print the tables, and put them into a page of the documentation if that is asked."""
+    print(tables)
+    if asked.into is not None:
+        asked.into.write_text(between_marks(asked.into.read_text(encoding="utf-8"), tables), encoding="utf-8")
+
+
 def main() -> int:
     """Measure what is missing, then print the tables."""
     asked = _arguments()
@@ -90,7 +100,8 @@ def main() -> int:
     peers = _chosen(asked)
     if asked.table:
         first, rows = load(asked.out)
-        print(page(first, rows, [one for one in peers if any(r["peer"] == one.name for r in rows)], ABSENT))
+        seen = {row["peer"] for row in rows}
+        _show(asked, page(first, rows, [one for one in peers if one.name in seen], ABSENT))
         return 0
     failures = {} if asked.no_install else install(peers)
     had = {peer.source.program: find(peer.source) for peer in peers}
@@ -120,7 +131,7 @@ def main() -> int:
         )
         return 3
     first, rows = load(asked.out)
-    print(page(first, rows, peers, ABSENT | absent))
+    _show(asked, page(first, rows, peers, ABSENT | absent))
     return 0
 
 

@@ -30,9 +30,11 @@ also of one that needs a second to start. At 2,000/s the backlog is small agains
 _PATIENCE_S = 30.0
 SLIP_RATE = 50_000.0
 _NOISE_S = 0.4
-_SNAPLEN = {"paced": 1900, "flat": 512}
-"""Bytes kept of a packet. The replies of a pipeline may share one, and the beginning of each is needed: room
-for eight. In a closed loop each has one of its own."""
+_SNAPLEN = {"memcached": 1900, "redis": 1900, "http": 3900}
+"""Bytes kept of a packet. The replies of a pipeline may share one, and the beginning of each is needed: the
+host may stand still for some milliseconds at half of the server's capacity, with 16 connections."""
+_SNAPLEN_CLOSED = 512
+"""In a closed loop each reply has a packet of its own."""
 _FRAME = 128
 """Bytes that the kernel's ring needs around each packet; a frame does not cross a page of 4096 bytes."""
 _LOOKS, _LOOK_S = 4, 0.4
@@ -190,7 +192,7 @@ class Contest:
             pcap = None
             if step.mode in ("heard", *SHARES):
                 pcap = folder / "wire.pcap"
-                snaplen = _SNAPLEN["flat" if rate is None else "paced"]
+                snaplen = _SNAPLEN_CLOSED if rate is None else _SNAPLEN[step.protocol]
                 pages = 2.0 * (rate or capacity) * (job.seconds + _AROUND_S) / (4096 // (snaplen + _FRAME))
                 ring_kib = min(round(4 * pages), _MOST_KIB)
                 capture = stack.enter_context(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from benches.peers.compare import (
@@ -24,11 +24,18 @@ from benches.peers.rounds import SHARES, Mode, modes
 
 OURS = "hindmost"
 _NONE = "–"
+_MARKS = ("<!-- PEERS -->", "<!-- /PEERS -->")
 _FREEZE = ("p99", "p99.9", "mean", "max")
 
 
 def _n(value: float, form: str) -> str:
     return _NONE if math.isnan(value) else format(value, form)
+
+
+def _each(values: Iterable[float], form: str) -> str:
+    """Several figures in one cell; one dash if there is none at all."""
+    found = [_n(value, form) for value in values]
+    return " / ".join(found) if set(found) != {_NONE} else _NONE
 
 
 def _with_range(found: Middle, form: str) -> str:
@@ -74,26 +81,26 @@ def ratios(found: Found, peers: Sequence[Peer]) -> list[str]:
     for peer in peers:
         at = (peer.protocol, peer.name)
         errors = [found.middle(*at, mode, size(error_us(_kind(peer), "p99"))) for mode in loads]
-        gaps = [_n(found.middle(*at, mode, spread).value, ".2f") for mode in SHARES]
+        gaps = _each((found.middle(*at, mode, spread).value for mode in SHARES), ".2f")
         capacity = _capacity(found, peer.protocol)
-        frozen = [found.middle(*at, "freeze", of_right(name, capacity)).value for name in ("p99", "p99.9")]
+        frozen = (found.middle(*at, "freeze", of_right(name, capacity)).value for name in ("p99", "p99.9"))
         rows.append([
             peer.protocol, peer.name,
             _n(found.middle(*at, "flat", per_core).value, ",.0f"),
             _n(found.ratio(peer.protocol, OURS, peer.name, "flat", per_core).value, ".2f"),
             _n(found.middle(*at, "flat", cost_us).value, ".2f"),
-            f"{' / '.join(gaps)} ({peer.spread:.0f})" if peer.paced else _NONE,
-            " / ".join(_n(one.value, ".1f") for one in errors),
-            " / ".join(_times(found, peer, mode, one) for mode, one in zip(loads, errors, strict=True)),
-            " / ".join(_n(one, ".1%") for one in frozen),
+            gaps if gaps == _NONE else f"{gaps} ({peer.spread:.0f})",
+            _each((one.value for one in errors), ".1f"),
+            _each((_times(found, peer, mode, one) for mode, one in zip(loads, errors, strict=True)), ".1f"),
+            _each(frozen, ".1%"),
         ])  # fmt: skip
     return _markdown(head, rows)
 
 
-def _times(found: Found, peer: Peer, mode: Mode, theirs: Middle) -> str:
-    """How many times our error theirs is, in the same mode."""
+def _times(found: Found, peer: Peer, mode: Mode, theirs: Middle) -> float:
+    """How many times our error theirs is, in the same mode; NaN if one of them is not there."""
     ours = found.middle(peer.protocol, OURS, mode, size(error_us("service", "p99")))
-    return f"{theirs.value / ours.value:.1f}" if theirs.n and ours.n and ours.value else _NONE
+    return theirs.value / ours.value if theirs.n and ours.n and ours.value else math.nan
 
 
 def flat_out(found: Found, peers: Sequence[Peer]) -> list[str]:
@@ -110,6 +117,8 @@ def flat_out(found: Found, peers: Sequence[Peer]) -> list[str]:
     rows = []
     for peer in peers:
         at = (peer.protocol, peer.name, "flat")
+        if not found.of(*at):
+            continue
         busy = found.middle(*at, lambda row: _busy(row))
         rows.append([
             peer.protocol, peer.name,
@@ -124,7 +133,7 @@ def flat_out(found: Found, peers: Sequence[Peer]) -> list[str]:
 
 def _busy(row: Row) -> float | None:
     busy, all_of_it = row["report"]["busy_s"], row["report"]["cpu_s"]
-    return None if busy is None or not all_of_it else busy / all_of_it
+    return None if busy is None or not all_of_it else min(1.0, busy / all_of_it)
 
 
 def wire(found: Found, peers: Sequence[Peer]) -> list[str]:
@@ -138,7 +147,7 @@ def wire(found: Found, peers: Sequence[Peer]) -> list[str]:
         kinds = ["service", "wire"] if peer.name == OURS else [_kind(peer)]
         for mode in _captured_modes(peer):
             at = (peer.protocol, peer.name, mode)
-            for kind in kinds:
+            for kind in kinds if found.of(*at) else []:
                 who = peer.name if kind == "latency" else f"{peer.name} ({kind})"
                 row = [
                     peer.protocol, f"{who}, {'flat out' if mode == 'heard' else mode}",
@@ -167,8 +176,10 @@ def freeze(found: Found, peers: Sequence[Peer]) -> list[str]:
     head = ["server", "client", "requests/s"]
     head += [f"{name}: ms (of right)" for name in _FREEZE]
     rows = []
-    for peer in (one for one in peers if not one.aside):
+    for peer in peers:
         at = (peer.protocol, peer.name, "freeze")
+        if not found.of(*at):
+            continue
         capacity = _capacity(found, peer.protocol)
         row = [
             peer.protocol,
@@ -191,7 +202,7 @@ def slip(found: Found) -> list[str]:
     """How late our requests leave at 50,000/s, beside what the host alone makes them wait."""
     rows = found.of("memcached", OURS, "slip")
     if not rows:
-        return []
+        return ["Not measured."]
     at = ("memcached", OURS, "slip")
     parts = [
         f"{name} {_with_range(found.middle(*at, _slipped(name)), '.2f')}" for name in ("p50", "p99", "p99.9")
@@ -237,32 +248,51 @@ def page(
         "",
         *ratios(found, peers),
         "",
-        "Flat out, closed loop",
+        "### Flat out, closed loop",
         "",
         *flat_out(found, peers),
         "",
-        "Reported against the capture of the same run",
+        "### Reported against the capture of the same run",
         "",
         *wire(found, peers),
         "",
-        "The server stands still for 100 ms",
+        "### The server stands still for 100 ms",
         "",
         *freeze(found, peers),
         "",
+        "### Slip at 50,000 requests/s",
+        "",
         *slip(found),
         "",
-        "Lengths of replies, as captured",
+        "### Lengths of replies, as captured",
         "",
         *lengths(found, peers),
         "",
-        "Not to be had",
+        "### Not to be had",
         "",
         *(f"- {name}: {why}" for name, why in absent.items()),
     ]
     if found.failures:
-        lines += ["", "Failed", ""]
+        lines += ["", "### Failed", ""]
         lines += [
             f"- round {row['round']}, {row['peer']}, {row['mode']}: {row['failure']}"
             for row in found.failures
         ]
     return "\n".join(lines)
+
+
+def between_marks(document: str, tables: str) -> str:
+    r"""Replace what stands between the marks of a document.
+
+    Examples
+    --------
+    >>> print(between_marks("Before.\n<!-- PEERS -->\nold\n<!-- /PEERS -->\nAfter.", "new"))
+    Before.
+    <!-- PEERS -->
+    new
+    <!-- /PEERS -->
+    After.
+    """
+    before, rest = document.split(_MARKS[0])
+    _, after = rest.split(_MARKS[1])
+    return f"{before}{_MARKS[0]}\n{tables}\n{_MARKS[1]}{after}"

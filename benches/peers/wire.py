@@ -69,7 +69,8 @@ def heard(
         keep &= (seen.out_ns >= window_ns[0]) & (seen.out_ns < window_ns[1])
     if keep.sum() < max(_FEWEST, _LEAST * answered):
         raise ValueError(
-            f"the capture shows {keep.sum()} of {answered} requests, {keep.size} at all times: {seen.counts}"
+            f"the capture shows only {keep.sum():,} of {answered:,} requests: messages were lost track of"
+            f" {seen.counts['lost'] + seen.counts['holes']} times"
         )
     out_ns = seen.out_ns[keep].astype(np.int64)
     gaps = np.diff(out_ns)

@@ -1,0 +1,1 @@
+"""What Hindmost costs and how precise it is, alone and beside others: docs/benchmarks.md."""
