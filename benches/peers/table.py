@@ -240,10 +240,12 @@ def page(
 ) -> str:
     """All tables, and what was not to be had."""
     found = Found(rows)
-    count = max((row["round"] for row in rows), default=0)
+    count = min(
+        (len(whole) for one in peers if (whole := found.of(one.protocol, one.name, "flat"))), default=0
+    )
     who = ", ".join(f"{name} {version}" for name, version in first["about"]["versions"].items())
     lines = [
-        f"Medians of {count} rounds in which everybody takes turns; {first['about']['host']}.",
+        f"Medians of {count} rounds or more, in which everybody takes turns; {first['about']['host']}.",
         f"Clients: {who}.",
         "",
         *ratios(found, peers),
