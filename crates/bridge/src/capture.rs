@@ -77,11 +77,7 @@ pub fn match_capture(
 
 /// Columns of whole numbers of a Parquet file, each as native i64 bytes; the least i64 stands for null.
 #[pyfunction]
-pub fn read_columns(
-    py: Python<'_>,
-    path: PathBuf,
-    names: Vec<String>,
-) -> PyResult<Vec<Bound<'_, PyBytes>>> {
+pub fn read_columns(py: Python<'_>, path: PathBuf, names: Vec<String>) -> PyResult<Vec<Bound<'_, PyBytes>>> {
     let columns = py.detach(|| {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         table::read(&path, &names).map_err(|e| raise("parquet", &format!("{}: {e}", path.display())))

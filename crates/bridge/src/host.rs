@@ -1,5 +1,6 @@
 //! The host: doctor, topology, counters.
 
+use std::net::ToSocketAddrs;
 use std::time::Duration;
 
 use hindmost_clock::{Clock, MonotonicClock};
@@ -10,12 +11,16 @@ use pyo3::prelude::*;
 
 use crate::fault::raise;
 
-/// The diagnosis of this host as JSON text: `facts` and `findings`.
+/// The diagnosis of this host as JSON text: `facts` and `findings`. `server`, an address, narrows the network
+/// interfaces to the one that leads there.
 #[pyfunction]
-#[pyo3(signature = (root="/", spin_seconds=1.0))]
-pub fn doctor(py: Python<'_>, root: &str, spin_seconds: f64) -> PyResult<String> {
+#[pyo3(signature = (root="/", spin_seconds=1.0, server=None))]
+pub fn doctor(py: Python<'_>, root: &str, spin_seconds: f64, server: Option<&str>) -> PyResult<String> {
     let spin = Duration::try_from_secs_f64(spin_seconds).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    py.detach(|| text(serde_json::to_string(&examiner::examine(&Tree::new(root), spin))))
+    py.detach(|| {
+        let server = server.and_then(|name| name.to_socket_addrs().ok()?.next());
+        text(serde_json::to_string(&examiner::examine(&Tree::new(root), spin, server)))
+    })
 }
 
 /// What this host is, as JSON text: the `facts` of [`doctor`] without a look at its noise.

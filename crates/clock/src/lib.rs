@@ -15,4 +15,10 @@ pub use units::{Nanos, Rate};
 pub trait Clock {
     /// The present moment.
     fn now(&self) -> Nanos;
+
+    /// By how many nanoseconds `CLOCK_REALTIME`, in which the kernel stamps packets, is ahead. It changes
+    /// only when that clock is stepped, or the host was suspended: NTP slews both clocks alike.
+    fn realtime_ahead(&self) -> i64 {
+        0
+    }
 }

@@ -12,6 +12,7 @@ pub mod noise;
 
 mod cpulist;
 mod facts;
+mod nic;
 mod sys;
 mod topology;
 mod tree;
@@ -20,5 +21,6 @@ mod tree;
 mod fake_tree;
 
 pub use facts::{CpuQuota, HostFacts, IdleState, LoadAverage, PortRange};
+pub use nic::Nic;
 pub use topology::{Cpu, Topology};
 pub use tree::Tree;

@@ -1,5 +1,7 @@
 //! The system calls that have no file in `/proc`: the only `unsafe` of this crate.
 
+pub(crate) mod net;
+
 use std::os::fd::RawFd;
 
 use hindmost_clock::Nanos;

@@ -50,7 +50,7 @@ pub struct Plan {
     /// What is kept of single requests.
     #[serde(default)]
     pub keep: Keep,
-    /// The kernel stamps the way of one write in so many, out and back; 0 for none.
+    /// The kernel, or the network card, stamps the way of one request in so many; 0 for none.
     #[serde(default = "default_stamp_every")]
     pub stamp_every: u32,
 }

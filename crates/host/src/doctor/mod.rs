@@ -17,15 +17,17 @@ mod memory;
 mod noise;
 mod power;
 mod privilege;
+mod stamps;
 mod virtualisation;
 mod words;
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::noise::Noise;
-use crate::{HostFacts, Tree};
+use crate::{HostFacts, Nic, Tree};
 
 /// How far something distorts a measurement, from least to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -108,6 +110,7 @@ const CHECKS: &[Check] = &[
     limits::open_files,
     limits::local_ports,
     limits::accept_queue,
+    stamps::stamps,
     privilege::knobs,
     privilege::scheduling,
     privilege::tracing,
@@ -133,10 +136,14 @@ impl Diagnosis {
 }
 
 /// Looks at the host of `tree`. The noise floor is that of the real host, measured for `spin` on up to
-/// four of the allowed CPUs at a time; with a `spin` of zero nothing is measured.
-pub fn examine(tree: &Tree, spin: Duration) -> Diagnosis {
+/// four of the allowed CPUs at a time; with a `spin` of zero nothing is measured. Of the network interfaces
+/// the one that leads to `server` is looked at, or all where none is named.
+pub fn examine(tree: &Tree, spin: Duration, server: Option<SocketAddr>) -> Diagnosis {
     // The facts first: the spin itself raises load and pressure.
-    let facts = HostFacts::read(tree);
+    let mut facts = HostFacts::read(tree);
+    if let Some(nic) = server.and_then(Nic::towards) {
+        facts.nics = vec![nic];
+    }
     let noise = (!spin.is_zero()).then(|| Noise::measure(&facts.cpus_allowed, spin));
     judge(Evidence { facts, noise })
 }
@@ -163,14 +170,14 @@ mod tests {
     fn the_worst_finding_marks_the_host() {
         assert!(Mark::Fine < Mark::Mind && Mark::Mind < Mark::Unfit);
         let one_cpu = FakeTree::new(&[("sys/devices/system/cpu/online", "0")]);
-        let diagnosis = examine(&one_cpu.tree(), Duration::ZERO);
+        let diagnosis = examine(&one_cpu.tree(), Duration::ZERO, None);
         assert_eq!(diagnosis.worst(), Mark::Unfit);
         assert_eq!(diagnosis.noise, None);
     }
 
     #[test]
     fn each_finding_has_a_name_of_its_own_and_says_why() {
-        let diagnosis = examine(&Tree::new("/"), Duration::from_millis(5));
+        let diagnosis = examine(&Tree::new("/"), Duration::from_millis(5), None);
         let mut ids: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.id).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -183,13 +190,20 @@ mod tests {
 
     #[test]
     fn a_host_that_tells_nothing_is_no_reason_to_panic() {
-        let diagnosis = examine(&Tree::new("/nowhere/at/all"), Duration::ZERO);
+        let diagnosis = examine(&Tree::new("/nowhere/at/all"), Duration::ZERO, None);
         assert_eq!(diagnosis.worst(), Mark::Unfit, "no CPU is known");
     }
 
     #[test]
+    fn the_way_to_a_server_on_this_host_is_loopback() {
+        let server = "127.0.0.1:11211".parse().ok();
+        let facts = examine(&Tree::new("/nowhere/at/all"), Duration::ZERO, server).facts;
+        assert_eq!(facts.nics.iter().map(|nic| nic.name.as_str()).collect::<Vec<_>>(), ["lo"]);
+    }
+
+    #[test]
     fn json_has_the_keys_that_readers_were_promised() {
-        let diagnosis = examine(&Tree::new("/nowhere/at/all"), Duration::ZERO);
+        let diagnosis = examine(&Tree::new("/nowhere/at/all"), Duration::ZERO, None);
         let json = serde_json::to_value(&diagnosis).unwrap();
         assert_eq!(json["facts"]["virtual"], false);
         assert_eq!(json["facts"]["hypervisor"], "none");

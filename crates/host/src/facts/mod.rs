@@ -9,7 +9,7 @@ mod quota;
 use serde::Serialize;
 
 use crate::counters::CpuTimes;
-use crate::{cpulist, sys, Topology, Tree};
+use crate::{cpulist, sys, Nic, Topology, Tree};
 
 pub use power::IdleState;
 pub use process::PortRange;
@@ -104,6 +104,8 @@ pub struct HostFacts {
     pub local_ports: Option<PortRange>,
     /// The longest accept queue a server may ask for.
     pub somaxconn: Option<u64>,
+    /// Network interfaces that are up, other than loopback, and who can stamp their packets.
+    pub nics: Vec<Nic>,
 }
 
 /// Load averages of the whole host.
@@ -141,6 +143,7 @@ impl HostFacts {
         facts.add_memory(tree);
         facts.add_process(tree);
         facts.cpu_quota = CpuQuota::read(tree);
+        facts.nics = Nic::all(tree);
         facts
     }
 

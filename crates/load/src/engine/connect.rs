@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use hindmost_clock::{Clock, Nanos};
 
-use super::connection::State;
+use super::connection::{Ending, State};
 use super::worker::Worker;
 use crate::protocol::Protocol;
 use crate::record::Status;
@@ -133,8 +133,9 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         while let Some(pending) = self.connections[slot as usize].pending.pop_front() {
             self.outstanding -= 1;
             self.lost += 1;
-            self.end(slot, pending, 0, Status::Lost, None, 0);
+            self.end(slot, pending, Ending::unanswered(Status::Lost));
         }
+        self.end_waiting(slot);
         if let Some(at) = self.usable.iter().position(|&other| other == slot) {
             self.usable.swap_remove(at);
         }

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use hindmost_clock::Nanos;
-
+use super::stamping::Chosen;
 use crate::protocol::{Protocol, Reader};
+use crate::record::Status;
 use crate::workload::Kind;
 
 /// A request that waits for its reply.
@@ -16,15 +16,25 @@ pub struct Pending {
     /// Bytes of the connection up to its end.
     pub end: u64,
     pub kind: Kind,
+    /// The kernel is to stamp its way.
+    pub chosen: bool,
 }
 
-/// A request whose bytes the kernel stamps on their way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamping {
-    /// The request, counted over the connection's life.
-    pub serial: u64,
-    /// When its last byte left.
-    pub wire_out: Option<Nanos>,
+/// How a request ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ending {
+    /// 0 where no answer came.
+    pub done_ns: u64,
+    pub status: Status,
+    /// Bytes of the connection's replies up to the end of its own; 0 where there is none.
+    pub reply_end: u64,
+}
+
+impl Ending {
+    /// Without an answer.
+    pub const fn unanswered(status: Status) -> Self {
+        Self { done_ns: 0, status, reply_end: 0 }
+    }
 }
 
 /// Where a connection stands.
@@ -60,7 +70,9 @@ pub struct Connection {
     pub port: u16,
     /// Requests of the measurement put on it, whatever became of them; outlives a lost connection.
     pub carried: u32,
-    pub stamping: Option<Stamping>,
+    /// The chosen requests among `pending`, and answered ones whose stamp has not come. Never grows beyond its
+    /// first capacity.
+    pub chosen: VecDeque<Chosen>,
 }
 
 /// Memory touched beforehand of each connection, so that the first requests take no page faults: a
@@ -69,9 +81,9 @@ const TOUCHED_BYTES: (usize, usize) = (4 * 1024, 64 * 1024);
 const TOUCHED_REQUESTS: usize = 1024;
 
 impl Connection {
-    pub fn new<P: Protocol>(requests: usize, out_bytes: usize) -> Self {
+    pub fn new<P: Protocol>(requests: usize, out_bytes: usize, chosen: usize) -> Self {
         let mut pending = VecDeque::with_capacity(requests);
-        let nothing = Pending { due_ns: 0, sent_ns: 0, end: 0, kind: Kind::GET };
+        let nothing = Pending { due_ns: 0, sent_ns: 0, end: 0, kind: Kind::GET, chosen: false };
         pending.resize(requests.min(TOUCHED_REQUESTS), nothing);
         let mut out = Vec::with_capacity(out_bytes);
         out.resize((out_bytes / 4).clamp(TOUCHED_BYTES.0, TOUCHED_BYTES.1).min(out_bytes), 1);
@@ -88,7 +100,7 @@ impl Connection {
             heard: 0,
             port: 0,
             carried: 0,
-            stamping: None,
+            chosen: VecDeque::with_capacity(chosen),
         };
         connection.reset(State::Down);
         connection
@@ -114,6 +126,11 @@ impl Connection {
         self.out.len() + bytes <= self.out.capacity()
     }
 
+    /// Whether a request is answered whose transmit stamp has not come.
+    pub fn waits_for_stamp(&self) -> bool {
+        self.chosen.front().is_some_and(Chosen::is_answered)
+    }
+
     /// Forgets everything but the capacity and what it carried.
     pub fn reset(&mut self, state: State) {
         self.state = state;
@@ -127,7 +144,7 @@ impl Connection {
         self.asked = 0;
         self.heard = 0;
         self.port = 0;
-        self.stamping = None;
+        self.chosen.clear();
     }
 }
 
@@ -138,7 +155,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_written_make_room_once_they_are_half() {
-        let mut connection = Connection::new::<Memcached>(1, 100);
+        let mut connection = Connection::new::<Memcached>(1, 100, 0);
         connection.out.extend(0..90);
         for (written, room) in [(0, false), (40, false), (50, true)] {
             connection.written = written;
@@ -149,9 +166,10 @@ mod tests {
 
     #[test]
     fn a_connection_that_tracks_all_it_can_has_no_room() {
-        let mut connection = Connection::new::<Memcached>(1, 100);
+        let mut connection = Connection::new::<Memcached>(1, 100, 0);
         assert!(connection.make_room(1));
-        connection.pending.push_back(Pending { due_ns: 1, sent_ns: 0, end: 1, kind: Kind::GET });
+        let pending = Pending { due_ns: 1, sent_ns: 0, end: 1, kind: Kind::GET, chosen: false };
+        connection.pending.push_back(pending);
         assert!(!connection.make_room(1));
     }
 }

@@ -24,6 +24,7 @@ use super::run::Spent;
 use super::shares::Shares;
 use super::sockets::SocketReport;
 use super::stages::LateByStage;
+use super::stamping::Stamping;
 use super::summary::summarise;
 use super::thread;
 use super::worker::{Parts, Worker};
@@ -67,6 +68,7 @@ pub(super) struct Finished {
     pub shares: Shares,
     pub late: LateByStage,
     pub sockets: SocketReport,
+    pub stamping: Stamping,
 }
 
 pub(super) type Handle<'scope> = ScopedJoinHandle<'scope, Result<Finished, LoadError>>;
@@ -218,11 +220,12 @@ fn drive<P: Protocol, T: Transport>(
 }
 
 impl<P: Protocol, T: crate::transport::Transport, C: Clock> Worker<P, T, C> {
-    fn finish(self, spent: Spent) -> Finished {
+    fn finish(mut self, spent: Spent) -> Finished {
+        let stamping = self.stamping();
         let sockets = self.end_sockets();
         let shares = Shares::of(&self.connections);
         let (first_error, reconnects, late) = (self.first_error, self.closings, self.stages.late);
-        Finished { recorder: self.recorder, spent, first_error, reconnects, shares, late, sockets }
+        Finished { recorder: self.recorder, spent, first_error, reconnects, shares, late, sockets, stamping }
     }
 }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::connection::Pending;
 use super::instance::windows;
 use super::open_files::SPARE;
+use super::stamping::{room, Chosen};
 use super::worker::READ_BYTES;
 use crate::protocol::{with_protocol, Protocol};
 use crate::record::{Recorder, Row, Window};
@@ -30,6 +31,8 @@ pub struct Buffers {
     pub requests: usize,
     /// Bytes that wait for room in the kernel.
     pub out_bytes: usize,
+    /// Requests that wait for a stamp.
+    pub chosen: usize,
 }
 
 impl Buffers {
@@ -42,6 +45,7 @@ impl Buffers {
         Self {
             requests: if closed { 1 } else { fair.max(64) as usize },
             out_bytes: (OUT_BYTES / plan.connections as usize).min(OUT_OF_ONE).max(least),
+            chosen: if plan.stamp_every == 0 { 0 } else { room(slots) },
         }
     }
 }
@@ -88,7 +92,11 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
     let threads = plan.threads.len() as u64;
     let connections = u64::from(plan.connections);
     let buffers = Buffers::of(plan, (connections / threads).max(1) as u32);
-    let connection_bytes = buffers.requests * size_of::<Pending>() + buffers.out_bytes + P::MAX_HEAD + 512;
+    let connection_bytes = buffers.requests * size_of::<Pending>()
+        + buffers.chosen * size_of::<Chosen>()
+        + buffers.out_bytes
+        + P::MAX_HEAD
+        + 512;
     let rows = (u64::from(plan.keep.samples) + u64::from(plan.keep.worst)) * size_of::<Row>() as u64;
     let (_, windows) = windows(plan);
     let thread = Recorder::histogram_bytes(kinds(&plan.workload).len()) as u64

@@ -25,14 +25,16 @@ use crate::record::{KindRecord, Recorder, Row, SECTIONS};
 use crate::LoadError;
 
 /// Columns of `samples-K.parquet` and `worst-K.parquet`. Times are nanoseconds since the
-/// measurement began; a time that never came is null. `client_port`, `request_end` and `reply_end` are the
-/// place of the request's and the reply's last byte on the wire, as positions behind it in the stream.
+/// measurement began, but for `card_wire_ns`, which is a span; what never came is null. `client_port`,
+/// `request_end` and `reply_end` are the place of the request's and the reply's last byte on the wire, as
+/// positions behind it in the stream.
 #[cfg(not(fuzzing))]
 const COLUMNS: &str = "message request {
     required int64 due_ns;
     optional int64 sent_ns;
     optional int64 wire_out_ns;
     optional int64 wire_in_ns;
+    optional int64 card_wire_ns;
     optional int64 done_ns;
     required binary kind (UTF8);
     required binary status (UTF8);
@@ -119,15 +121,15 @@ fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> 
     let whole = |tag, histogram| Interval { tag, start_s: at(from), end_s: at(to), histogram };
     let mut all = Vec::new();
     for (kind, record) in kinds.iter().zip(&recorder.kinds) {
-        let KindRecord { latency, service, slip, wire, overhead, .. } = record;
+        let KindRecord { latency, service, slip, stamped, .. } = record;
         for (i, histogram) in latency.iter().enumerate() {
             let edge = |i: usize| at(from + (to - from) / SECTIONS as u64 * i as u64);
             all.push(Interval { tag: tag("latency", kind), start_s: edge(i), end_s: edge(i + 1), histogram });
         }
         all.push(whole(tag("service", kind), service));
         all.push(whole(tag("slip", kind), slip));
-        all.push(whole(tag("wire", kind), wire));
-        all.push(whole(tag("overhead", kind), overhead));
+        all.push(whole(tag("wire", kind), &stamped.wire));
+        all.push(whole(tag("overhead", kind), &stamped.overhead));
     }
     all.push(whole(tag("outstanding", ""), &recorder.outstanding));
     all.push(whole(tag("ideal_slip", ""), &recorder.ideal_slip));
@@ -170,19 +172,20 @@ fn rows(
         }};
     }
     macro_rules! optional {
-        ($value:expr) => {{
+        ($value:expr, $as:expr) => {{
             let mut column = group.next_column()?.expect("the schema has this column");
             let there: Vec<i16> = rows.iter().map(|row| i16::from($value(row) != 0)).collect();
-            let values: Vec<i64> = rows.iter().map($value).filter(|&v| v != 0).map(since).collect();
+            let values: Vec<i64> = rows.iter().map($value).filter(|&v| v != 0).map($as).collect();
             column.typed::<Int64Type>().write_batch(&values, Some(&there), None)?;
             column.close()?;
         }};
     }
     column!(Int64Type, |row| since(row.due_ns));
-    optional!(|row: &Row| row.sent_ns);
-    optional!(|row: &Row| row.wire_out_ns);
-    optional!(|row: &Row| row.wire_in_ns);
-    optional!(|row: &Row| row.done_ns);
+    optional!(|row: &Row| row.sent_ns, since);
+    optional!(|row: &Row| row.wire_out_ns, since);
+    optional!(|row: &Row| row.wire_in_ns, since);
+    optional!(|row: &Row| row.card_wire_ns, |span| span as i64);
+    optional!(|row: &Row| row.done_ns, since);
     column!(ByteArrayType, |row| ByteArray::from(kinds[usize::from(row.kind.0)]));
     column!(ByteArrayType, |row| ByteArray::from(row.status.name()));
     column!(Int32Type, |row| i32::from(row.thread));

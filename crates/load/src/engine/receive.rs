@@ -4,11 +4,12 @@ use std::io::ErrorKind;
 
 use hindmost_clock::{Clock, Nanos};
 
-use super::connection::State;
+use super::connection::{Ending, State};
+use super::stamping::Arrived;
 use super::worker::Worker;
 use crate::protocol::{Outcome, Protocol};
 use crate::record::Status;
-use crate::transport::{Ready, Transport};
+use crate::transport::{Ready, Stamp, Transport};
 use crate::LoadError;
 
 impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
@@ -23,7 +24,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             State::Down => return Ok(self.clock.now()),
         }
         // An error that is no stamp is told by the next read.
-        let failed = ready.stamped && !self.take_wire_out(slot);
+        let failed = ready.stamped && !self.take_sent(slot);
         if ready.writable {
             let now = self.clock.now();
             self.unblock(slot, now)?;
@@ -36,20 +37,23 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
 
     /// One read, and every whole reply in it. All of them are done when the read returns.
     fn receive(&mut self, slot: u32) -> Result<Nanos, LoadError> {
-        let stamping = self.connections[slot as usize].stamping;
-        if stamping.is_some_and(|one| one.wire_out.is_none()) {
-            self.take_wire_out(slot);
-        }
-        let got = if stamping.is_some() {
-            self.transport.read_stamped(slot, &mut self.scratch)
-        } else {
-            self.transport.read(slot, &mut self.scratch).map(|n| (n, None))
+        let (mut last, mut peeked) = (Stamp::default(), false);
+        let got = match self.awaits_stamp(slot) {
+            None => self.transport.read(slot, &mut self.scratch),
+            Some(others) => {
+                peeked = others;
+                let read = if peeked { T::peek_stamped } else { T::read_stamped };
+                read(&mut self.transport, slot, &mut self.scratch).map(|(n, stamp)| {
+                    last = stamp;
+                    n
+                })
+            }
         };
         let now = self.clock.now();
         match got {
-            Ok((0, _)) => self.lose(slot, now, "the server closed the connection")?,
-            Ok((n, wire_in)) => {
-                self.wire_in = wire_in;
+            Ok(0) => self.lose(slot, now, "the server closed the connection")?,
+            Ok(n) => {
+                self.arrived = Arrived { last, untaken: if peeked { n } else { 0 } };
                 self.connections[slot as usize].heard += n as u64;
                 self.sockets.largest_read = self.sockets.largest_read.max(n);
                 // The scratch is lent out so that replies can be parsed while records are made.
@@ -73,22 +77,21 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             let first_error = &mut self.first_error;
             let error = |head: &[u8]| note(first_error, head);
             let Some(reply) = connection.reader.next(&self.codec, oldest.kind, bytes, error)? else {
-                return Ok(());
+                break;
             };
             bytes = &bytes[reply.taken..];
-            // The kernel's stamp is that of the last bytes read.
-            let wire_in = if bytes.is_empty() { self.wire_in } else { None };
-            self.reply(slot, reply.outcome, now, wire_in, bytes.len());
+            self.reply(slot, reply.outcome, now, bytes.len());
             if reply.closes {
                 return self.lose(slot, now, "the server closes the connection after this reply");
             }
         }
+        self.take_rest(slot);
         Ok(())
     }
 
     /// The oldest request of `slot` is answered; `left` bytes read so far lie behind its reply.
     #[inline]
-    fn reply(&mut self, slot: u32, outcome: Outcome, now: Nanos, wire_in: Option<Nanos>, left: usize) {
+    fn reply(&mut self, slot: u32, outcome: Outcome, now: Nanos, left: usize) {
         let connection = &mut self.connections[slot as usize];
         let Some(pending) = connection.pending.pop_front() else { return };
         if connection.pending.is_empty() {
@@ -96,10 +99,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             // goes round and round would pull all its memory through it.
             connection.pending.clear();
         }
-        let wire = connection.stamping.filter(|one| one.serial == connection.answered);
-        if wire.is_some() {
-            connection.stamping = None;
-        }
+        let serial = connection.answered;
         connection.answered += 1;
         let reply_end = connection.heard - left as u64;
         self.outstanding -= 1;
@@ -119,17 +119,13 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             Outcome::Miss => Status::Miss,
             Outcome::Error => Status::Error,
         };
-        let wire_out = wire.and_then(|one| one.wire_out);
-        self.end(slot, pending, now.0, status, wire_out.zip(wire_in), reply_end);
-    }
-
-    /// Whether the kernel says when the stamped request of `slot` left; keeps it.
-    fn take_wire_out(&mut self, slot: u32) -> bool {
-        let wire_out = self.transport.wire_out(slot);
-        if let (Some(stamping), Some(_)) = (&mut self.connections[slot as usize].stamping, wire_out) {
-            stamping.wire_out = wire_out;
+        let ending = Ending { done_ns: now.0, status, reply_end };
+        if pending.chosen {
+            let last = self.arrived_with(slot, left);
+            self.end_chosen(slot, serial, pending, ending, last);
+        } else {
+            self.end(slot, pending, ending);
         }
-        wire_out.is_some()
     }
 }
 

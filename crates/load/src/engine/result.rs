@@ -11,6 +11,7 @@ use super::account::HostSpan;
 use super::shares::Shares;
 use super::sockets::SocketReport;
 use super::stages::LateByStage;
+use super::stamp_report::StampReport;
 use crate::record::{Counts, Dispersion, Window};
 use crate::stop::Ended;
 
@@ -56,6 +57,8 @@ pub struct InstanceResult {
     pub threads: Vec<ThreadReport>,
     /// Share of the time that the hypervisor took from this instance's processors.
     pub steal_share: Option<f64>,
+    /// Where wire latency comes from, and how much of it came.
+    pub stamps: StampReport,
     /// TCP trouble of the whole network namespace during the measurement.
     pub tcp: Option<TcpCounters>,
     /// The same before it, from the first connection on.

@@ -5,8 +5,10 @@ use std::sync::atomic::Ordering;
 use hindmost_clock::{Clock, Nanos};
 use hindmost_host::counters::{ThreadCounters, ThreadSpan};
 
+use super::connection::{Connection, Ending};
 use super::pace;
 use super::stages::Stage;
+use super::stamping::{TimeOfDay, LOST_AFTER};
 use super::worker::Worker;
 use crate::protocol::Protocol;
 use crate::record::Status;
@@ -38,6 +40,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
                 // are not recorded, and that is why it is not read when the measurement starts.
                 begun = Some(ThreadCounters::read_self());
                 self.busy_ns = 0;
+                self.time_of_day = TimeOfDay::new(self.clock.realtime_ahead());
                 self.begin_sockets();
             }
             // In the closed loop a request that has waited for its connection is due only now.
@@ -154,6 +157,19 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         }
     }
 
+    /// Waits for stamps that a card still owes.
+    fn take_the_last_stamps(&mut self) -> Result<(), LoadError> {
+        let until = self.clock.now() + LOST_AFTER;
+        while self.connections.iter().any(Connection::waits_for_stamp) {
+            let now = self.clock.now();
+            if now >= until {
+                break;
+            }
+            self.round(now)?;
+        }
+        Ok(())
+    }
+
     /// Waits for the replies still owed, at most for the timeout; what is still missing then has
     /// timed out.
     fn take_the_last_replies(&mut self) -> Result<(), LoadError> {
@@ -166,9 +182,11 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             }
             self.round(now)?;
         }
+        self.take_the_last_stamps()?;
         for slot in 0..self.connections.len() {
+            self.end_waiting(slot as u32);
             while let Some(pending) = self.connections[slot].pending.pop_front() {
-                self.end(slot as u32, pending, 0, Status::Timeout, None, 0);
+                self.end(slot as u32, pending, Ending::unanswered(Status::Timeout));
             }
         }
         self.outstanding = 0;

@@ -4,8 +4,9 @@ use std::io::ErrorKind;
 
 use hindmost_clock::{Clock, Nanos};
 
-use super::connection::{Pending, Stamping};
+use super::connection::Pending;
 use super::stages::Stage;
+use super::stamping::Chosen;
 use super::worker::Worker;
 use crate::protocol::Protocol;
 use crate::record::{Place, Row, Status};
@@ -57,17 +58,18 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             }
             self.usable[Requests::pick(&mut self.routing, self.usable.len() as u32) as usize]
         };
-        let connection = &mut self.connections[slot as usize];
-        if !connection.make_room(self.largest_request) {
+        if !self.connections[slot as usize].make_room(self.largest_request) {
             self.unsent();
             self.draw();
             return true;
         }
+        let chosen = self.choose(slot);
+        let connection = &mut self.connections[slot as usize];
         let before = connection.out.len();
         self.codec.write(self.next, &mut connection.out);
         connection.asked += (connection.out.len() - before) as u64;
-        let (due_ns, end) = (self.next_due.0, connection.asked);
-        connection.pending.push_back(Pending { due_ns, sent_ns: 0, end, kind: self.next.kind });
+        let (due_ns, end, kind) = (self.next_due.0, connection.asked, self.next.kind);
+        connection.pending.push_back(Pending { due_ns, sent_ns: 0, end, kind, chosen });
         if connection.fresh == 0 {
             self.dirty.push(slot);
         }
@@ -110,6 +112,10 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
     fn flush_together(&mut self, slots: &[u32]) -> Result<(), LoadError> {
         let before = self.clock.now();
         for &slot in slots {
+            if self.connections[slot as usize].chosen.back().is_some_and(Chosen::is_unwritten) {
+                // This one has a call of its own, which takes it at once.
+                self.stamp_sent(slot, self.clock.now());
+            }
             self.flush(slot, before)?;
         }
         self.submit()?;
@@ -165,16 +171,20 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
 
     /// One write call; says whether nothing is left to write.
     fn write_out(&mut self, slot: u32, now: Nanos) -> Result<bool, LoadError> {
-        let stamped = self.wants_stamp(slot);
         let connection = &mut self.connections[slot as usize];
         let bytes = &connection.out[connection.written..];
+        let stamped = connection.chosen.back().is_some_and(Chosen::is_unwritten);
         let result = if stamped {
             self.transport.write_stamped(slot, bytes)
         } else {
-            self.transport.write(slot, bytes)
+            self.transport.write(slot, bytes).map(|n| (n, 0))
         };
+        let mut key = 0;
         match result {
-            Ok(n) => connection.written += n,
+            Ok((n, last)) => {
+                connection.written += n;
+                key = last;
+            }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(e) => {
                 self.lose(slot, now, &e.to_string())?;
@@ -182,31 +192,14 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             }
         }
         let all = connection.written == connection.out.len();
-        if all && stamped {
-            // The stamp is that of the last byte, and so of the last request in the write.
-            let serial = connection.answered + connection.pending.len() as u64 - 1;
-            connection.stamping = Some(Stamping { serial, wire_out: None });
-        }
         if all {
             connection.out.clear();
             connection.written = 0;
         }
+        if all && stamped {
+            self.written(slot, key);
+        }
         Ok(all)
-    }
-
-    /// Whether the next write of `slot` is one of those that the kernel stamps: every so many, chosen
-    /// before it is known how they fare, one at a time on each connection.
-    #[inline]
-    fn wants_stamp(&mut self, slot: u32) -> bool {
-        if self.stamp_every == 0 {
-            return false;
-        }
-        self.stamp_turn += 1;
-        if self.stamp_turn < self.stamp_every || self.connections[slot as usize].stamping.is_some() {
-            return false;
-        }
-        self.stamp_turn = 0;
-        true
     }
 
     /// The due request cannot be sent: no connection, or no room to keep track of it.
@@ -216,6 +209,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             sent_ns: 0,
             wire_out_ns: 0,
             wire_in_ns: 0,
+            card_wire_ns: 0,
             done_ns: 0,
             place: Place::default(),
             kind: self.next.kind,

@@ -48,7 +48,7 @@ mod tests {
         counts
             .iter()
             .map(|&carried| {
-                let mut one = Connection::new::<Memcached>(1, 100);
+                let mut one = Connection::new::<Memcached>(1, 100, 0);
                 one.state = State::Open;
                 (one.carried, one.asked, one.answered) = (carried, u64::from(carried), u64::from(carried));
                 one

@@ -13,6 +13,7 @@ use super::instance::{asked, Finished};
 use super::needs::Needs;
 use super::phases::Followed;
 use super::result::{Calibration, InstanceResult, Memory, ThreadReport, SCHEMA};
+use super::stamp_report::StampReport;
 use crate::record::{Counts, Recorder, Window};
 use crate::workload::kinds;
 
@@ -28,6 +29,7 @@ pub(super) fn summarise(
     let mut whole: Option<Recorder> = None;
     let mut first_error = None;
     let mut reconnects = 0;
+    let mut stamping = Vec::new();
     for (thread, one) in plan.threads.iter().zip(finished) {
         let span = one.spent.span;
         threads.push(ThreadReport {
@@ -42,6 +44,7 @@ pub(super) fn summarise(
             sockets: one.sockets,
         });
         reconnects += one.reconnects;
+        stamping.push(one.stamping);
         if first_error.is_none() && !one.first_error.is_empty() {
             first_error = Some(one.first_error);
         }
@@ -83,6 +86,7 @@ pub(super) fn summarise(
             peak_bytes: peak_memory(&Tree::new("/")),
             bound_bytes: Needs::of(plan).memory_bytes,
         },
+        stamps: StampReport::of(plan.stamp_every, recorder.stamps, &stamping),
         tcp: watched.tcp,
         tcp_before: watched.tcp_before,
         host: watched.host,

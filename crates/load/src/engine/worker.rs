@@ -6,15 +6,16 @@ use hindmost_clock::{Clock, Nanos};
 use hindmost_plan::{Load, Pacing, Plan};
 
 use super::connect::AT_ONCE;
-use super::connection::{Connection, State};
+use super::connection::{Connection, Ending, Pending, State};
 use super::control::{Control, Progress, Timeline};
 use super::needs::{largest_request, max_outstanding, Buffers};
 use super::sockets::Sockets;
 use super::stages::{Ideal, Stages};
+use super::stamping::{Arrived, TimeOfDay, Trial};
 use crate::arrivals::Arrivals;
 use crate::protocol::Protocol;
-use crate::record::{Place, Recorder, Row, Status, WindowRecorder};
-use crate::transport::{Ready, Transport};
+use crate::record::{Place, Recorder, Row, WindowRecorder, Wire};
+use crate::transport::{Ready, Source, Transport};
 use crate::workload::{Request, Requests};
 use crate::Random;
 
@@ -101,11 +102,14 @@ pub struct Worker<P, T, C> {
     pub(super) next: Request,
     pub(super) next_due: Nanos,
     pub(super) outstanding: u64,
-    /// Every so many writes one is stamped by the kernel; 0 for none.
+    /// Of so many requests one is stamped by the kernel; 0 for none.
     pub(super) stamp_every: u32,
     pub(super) stamp_turn: u32,
-    /// The kernel's stamp of the bytes read last.
-    pub(super) wire_in: Option<Nanos>,
+    /// By whom wire latency is, at best.
+    pub(super) wire_by: Source,
+    pub(super) trial: Trial,
+    pub(super) time_of_day: TimeOfDay,
+    pub(super) arrived: Arrived,
     pub(super) sent: u64,
     pub(super) replies: u64,
     pub(super) closings: u64,
@@ -122,11 +126,12 @@ pub struct Worker<P, T, C> {
 
 impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
     pub fn new(plan: &Plan, parts: Parts<P, T, C>) -> Self {
+        let time_of_day = TimeOfDay::new(parts.clock.realtime_ahead());
         let closed = matches!(plan.load, Load::Closed { .. });
         let slots = parts.connections;
         let largest_request = largest_request(plan);
         let buffers = Buffers::of(plan, slots);
-        let one = |_| Connection::new::<P>(buffers.requests, buffers.out_bytes);
+        let one = |_| Connection::new::<P>(buffers.requests, buffers.out_bytes, buffers.chosen);
         let connections = (0..slots).map(one).collect();
         Self {
             index: parts.index,
@@ -167,7 +172,10 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             outstanding: 0,
             stamp_every: plan.stamp_every,
             stamp_turn: 0,
-            wire_in: None,
+            wire_by: Source::Hardware,
+            trial: Trial::default(),
+            time_of_day,
+            arrived: Arrived::default(),
             sent: 0,
             replies: 0,
             closings: 0,
@@ -183,30 +191,33 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// Records how a request ended.
+    /// Records how a request ended of which no stamp is known.
     #[inline]
-    pub(super) fn end(
-        &mut self,
-        slot: u32,
-        pending: super::connection::Pending,
-        done_ns: u64,
-        status: Status,
-        wire: Option<(Nanos, Nanos)>,
-        reply_end: u64,
-    ) {
-        let (wire_out, wire_in) = wire.unwrap_or_default();
-        self.recorder.ended(Row {
+    pub(super) fn end(&mut self, slot: u32, pending: Pending, ending: Ending) {
+        let row = self.row(slot, pending, ending);
+        if pending.chosen {
+            self.recorder.ended_stamped(row, Wire::WithoutOut, self.transport.stamps().source().is_some());
+        } else {
+            self.recorder.ended(row);
+        }
+    }
+
+    #[inline]
+    pub(super) fn row(&self, slot: u32, pending: Pending, ending: Ending) -> Row {
+        let Ending { done_ns, status, reply_end } = ending;
+        Row {
             due_ns: pending.due_ns,
             sent_ns: pending.sent_ns,
-            wire_out_ns: wire_out.0,
-            wire_in_ns: wire_in.0,
+            wire_out_ns: 0,
+            wire_in_ns: 0,
+            card_wire_ns: 0,
             done_ns,
             place: Place { port: self.connections[slot as usize].port, request_end: pending.end, reply_end },
             kind: pending.kind,
             status,
             connection: slot,
             thread: self.index,
-        });
+        }
     }
 
     /// Seconds since the load started.

@@ -4,7 +4,7 @@ use hindmost_plan::Keep;
 use rand::Rng;
 use serde::Serialize;
 
-use super::{Gaps, Row, Status};
+use super::{Gaps, Row, StampCounts, Status, Wire, WireRecord};
 use crate::random::Random;
 use crate::workload::Kind;
 
@@ -60,10 +60,8 @@ pub struct KindRecord {
     pub service: Histogram,
     /// sent - due.
     pub slip: Histogram,
-    /// wire-in - wire-out, of the stamped requests.
-    pub wire: Histogram,
-    /// Of the same requests: service latency - wire latency.
-    pub overhead: Histogram,
+    /// Of the stamped requests.
+    pub stamped: WireRecord,
 }
 
 impl KindRecord {
@@ -75,8 +73,7 @@ impl KindRecord {
         }
         self.service.merge(&other.service);
         self.slip.merge(&other.slip);
-        self.wire.merge(&other.wire);
-        self.overhead.merge(&other.overhead);
+        self.stamped.merge(&other.stamped);
     }
 }
 
@@ -92,6 +89,8 @@ pub struct Recorder {
     pub ideal_slip: Histogram,
     /// Gaps between sends.
     pub gaps: Gaps,
+    /// The account of stamps.
+    pub stamps: StampCounts,
     /// The uniform sub-sample.
     pub sample: UniformSample<Row>,
     /// The slowest requests; those without an answer rank as the slowest of all.
@@ -111,6 +110,7 @@ impl Recorder {
             calibration: Histogram::new(),
             ideal_slip: Histogram::new(),
             gaps: Gaps::default(),
+            stamps: StampCounts::default(),
             sample: UniformSample::new(keep.samples as usize),
             worst: Worst::new(keep.worst as usize),
             random,
@@ -123,7 +123,8 @@ impl Recorder {
             return recorder;
         }
         for kind in &mut recorder.kinds {
-            let others = [&mut kind.service, &mut kind.slip, &mut kind.wire, &mut kind.overhead];
+            let WireRecord { wire, overhead } = &mut kind.stamped;
+            let others = [&mut kind.service, &mut kind.slip, wire, overhead];
             kind.latency.iter_mut().chain(others).for_each(Histogram::prefault);
         }
         recorder.outstanding.prefault();
@@ -155,6 +156,7 @@ impl Recorder {
         self.calibration.merge(&other.calibration);
         self.ideal_slip.merge(&other.ideal_slip);
         self.gaps.merge(&other.gaps);
+        self.stamps.add(&other.stamps);
         self.sample.merge(&other.sample);
         self.worst.merge(&other.worst);
     }
@@ -196,6 +198,26 @@ impl Recorder {
         self.calibration.record(latency_ns);
     }
 
+    /// A request that was to be stamped has ended. One that came to nothing is infinitely late on the wire,
+    /// too, where there `are` stamps; one that was answered with an error has no latency.
+    pub fn ended_stamped(&mut self, row: Row, wire: Wire, are: bool) {
+        if self.measured(row.due_ns) {
+            let kept = &mut self.kinds[usize::from(row.kind.0)].stamped;
+            match row.status {
+                Status::Hit | Status::Miss => {
+                    self.stamps.count(wire);
+                    if let Wire::Known { ns, .. } = wire {
+                        kept.wire.record(ns);
+                        kept.overhead.record((row.done_ns - row.sent_ns).saturating_sub(ns));
+                    }
+                }
+                Status::Timeout if are => kept.wire.add_censored(1),
+                Status::Timeout | Status::Error | Status::Lost | Status::Unsent => {}
+            }
+        }
+        self.ended(row);
+    }
+
     /// A request has ended, as `row.status` says. Only those due in the measurement phase count.
     #[inline]
     pub fn ended(&mut self, row: Row) {
@@ -211,13 +233,7 @@ impl Recorder {
                 record.counts.misses += u64::from(row.status == Status::Miss);
                 let latency = row.done_ns - row.due_ns;
                 record.latency[section].record(latency);
-                let service = row.done_ns - row.sent_ns;
-                record.service.record(service);
-                if row.wire_out_ns != 0 {
-                    let wire = row.wire_in_ns.saturating_sub(row.wire_out_ns);
-                    record.wire.record(wire);
-                    record.overhead.record(service.saturating_sub(wire));
-                }
+                record.service.record(row.done_ns - row.sent_ns);
                 Some(latency)
             }
             Status::Error | Status::Lost => {
@@ -268,6 +284,7 @@ mod tests {
             sent_ns: due_ns + 1,
             wire_out_ns: 0,
             wire_in_ns: 0,
+            card_wire_ns: 0,
             done_ns,
             place: Place::default(),
             kind: Kind::GET,
@@ -299,6 +316,23 @@ mod tests {
         assert!(counts.closes(), "{counts:?}");
         assert_eq!((counts.due, counts.done, counts.misses, counts.errors), (600, 200, 100, 200));
         assert_eq!(recorder.sample.len(), 10);
+    }
+
+    #[test]
+    fn a_stamped_request_that_timed_out_is_infinitely_late_on_the_wire() {
+        let mut recorder = recorder();
+        recorder.ended_stamped(row(999, 50, Status::Hit), Wire::Known { ns: 40, shared: false }, true);
+        recorder.ended_stamped(row(1000, 50, Status::Hit), Wire::Known { ns: 40, shared: false }, true);
+        recorder.ended_stamped(row(1001, 50, Status::Miss), Wire::WithoutOut, true);
+        recorder.ended_stamped(row(1002, 50, Status::Error), Wire::Known { ns: 40, shared: false }, true);
+        recorder.ended_stamped(row(1003, 0, Status::Timeout), Wire::WithoutIn, true);
+        recorder.ended_stamped(row(1004, 0, Status::Timeout), Wire::WithoutOut, false);
+        let record = &recorder.kinds[0];
+        assert!(record.counts.closes() && record.counts.due == 5);
+        assert_eq!((recorder.stamps.asked, recorder.stamps.came), (2, 1), "answered and measured");
+        let WireRecord { wire, overhead } = &record.stamped;
+        assert_eq!((wire.count(), wire.censored(), wire.min()), (2, 1, Some(40)));
+        assert_eq!((overhead.count(), overhead.min()), (1, Some(9)));
     }
 
     #[test]

@@ -9,10 +9,13 @@ pub struct Row {
     pub due_ns: u64,
     /// Sent; 0 where it never was.
     pub sent_ns: u64,
-    /// When its last byte left, by the kernel; 0 where it was not stamped.
+    /// When its last byte left, by the kernel, on our clock; 0 where it was not stamped.
     pub wire_out_ns: u64,
-    /// When the last byte of its answer came in, by the kernel; 0 where it was not stamped.
+    /// When the last byte of its answer came in, by the kernel, on our clock; 0 where it was not stamped.
     pub wire_in_ns: u64,
+    /// From its last byte out to the last byte of its answer in, by the network card, whose clock is not
+    /// ours; 0 where it was not stamped.
+    pub card_wire_ns: u64,
     /// Done; 0 where it never was.
     pub done_ns: u64,
     /// Where a packet capture finds it.

@@ -12,6 +12,7 @@ use std::os::fd::RawFd;
 
 use hindmost_clock::Nanos;
 
+pub use stamps::{Segment, Sent, Source, Stamp, Stamper};
 pub use tcp::Tcp;
 pub use uring::Uring;
 
@@ -24,7 +25,7 @@ pub struct Ready {
     pub readable: bool,
     /// Bytes can be written again, or a connection attempt has ended.
     pub writable: bool,
-    /// A transmit stamp may have come, see [`Transport::wire_out`].
+    /// A transmit stamp may have come, see [`Transport::sent`].
     pub stamped: bool,
 }
 
@@ -53,21 +54,25 @@ pub trait Transport {
     /// Reads what is there; `WouldBlock` when nothing is, `Ok(0)` at the end of the stream.
     fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize>;
 
-    /// As [`Transport::write`], and asks the kernel for the moment at which the last byte leaves. At most
-    /// one such write may wait for its stamp on each connection.
-    fn write_stamped(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize> {
-        self.write(slot, bytes)
-    }
+    /// Who stamps, if anybody.
+    fn stamps(&self) -> &Stamper;
 
-    /// When the last byte of the last stamped write left, once it is known.
-    fn wire_out(&mut self, _slot: u32) -> Option<Nanos> {
-        None
-    }
+    /// As [`Transport::write`], and asks for the moment at which the last byte leaves; returns the name of its
+    /// stamp, too.
+    fn write_stamped(&mut self, slot: u32, bytes: &[u8]) -> io::Result<(usize, u32)>;
 
-    /// As [`Transport::read`], and when the last of the bytes came in, where the kernel knows.
-    fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Option<Nanos>)> {
-        self.read(slot, into).map(|n| (n, None))
-    }
+    /// The next transmit stamp that has come.
+    fn sent(&mut self, slot: u32) -> Option<Sent>;
+
+    /// As [`Transport::read`], and when the last of the bytes came in.
+    fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)>;
+
+    /// As [`Transport::read_stamped`], but the bytes stay until they are taken.
+    fn peek_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)>;
+
+    /// Takes so many of the bytes peeked at, and says when the last of them came in; `more` says whether
+    /// others were peeked at behind them.
+    fn take(&mut self, slot: u32, bytes: usize, more: bool) -> Segment;
 
     /// Asks to be told when `slot` can be written again, or not any more.
     fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()>;

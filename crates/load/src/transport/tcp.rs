@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use hindmost_clock::Nanos;
 
 use super::poller::Poller;
-use super::stamps::{self, Offset};
+use super::stamps::{self, Segment, Sent, Stamp, Stamper};
 use super::{socket, Ready, Transport};
 
 /// While nothing is expected, one look in so many is taken: enough to notice a server that hangs up,
@@ -18,8 +18,6 @@ const SKIPS: u32 = 256;
 struct Line {
     stream: TcpStream,
     written: u32,
-    /// Place of the byte whose transmit stamp is awaited.
-    awaited: u32,
 }
 
 /// One worker's TCP connections to one address.
@@ -27,8 +25,7 @@ pub struct Tcp {
     address: SocketAddr,
     poller: Poller,
     lines: Vec<Option<Line>>,
-    /// From the kernel's stamps to our clock; `None` where stamps are not wanted or not to be had.
-    stamping: Option<Offset>,
+    stamper: Stamper,
     /// Looks not taken since the last one.
     skipped: u32,
 }
@@ -41,7 +38,7 @@ impl Tcp {
             address,
             poller: Poller::new()?,
             lines: (0..slots).map(|_| None).collect(),
-            stamping: stamping.then(Offset::measure),
+            stamper: Stamper::new(address, stamping),
             skipped: 0,
         })
     }
@@ -63,7 +60,7 @@ impl Transport for Tcp {
         let stream = socket::start_connecting(self.address)?;
         stream.set_nodelay(true)?;
         self.poller.add(stream.as_raw_fd(), slot, true)?;
-        self.lines[slot as usize] = Some(Line { stream, written: 0, awaited: u32::MAX });
+        self.lines[slot as usize] = Some(Line { stream, written: 0 });
         Ok(())
     }
 
@@ -72,9 +69,7 @@ impl Transport for Tcp {
         if let Some(error) = self.line(slot)?.stream.take_error()? {
             return Err(error);
         }
-        if self.stamping.is_some() && stamps::enable(fd).is_err() {
-            self.stamping = None;
-        }
+        self.stamper.enable(fd);
         self.poller.change(fd, slot, false)
     }
 
@@ -96,28 +91,32 @@ impl Transport for Tcp {
         self.line(slot)?.stream.read(into)
     }
 
-    fn write_stamped(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize> {
-        if self.stamping.is_none() {
-            return self.write(slot, bytes);
-        }
+    fn stamps(&self) -> &Stamper {
+        &self.stamper
+    }
+
+    fn write_stamped(&mut self, slot: u32, bytes: &[u8]) -> io::Result<(usize, u32)> {
+        let fd = self.fd(slot)?;
+        let n = self.stamper.write(fd, bytes)?;
         let line = self.line(slot)?;
-        let n = stamps::write_stamped(line.stream.as_raw_fd(), bytes)?;
         line.written = line.written.wrapping_add(n as u32);
-        line.awaited = line.written.wrapping_sub(1);
-        Ok(n)
+        Ok((n, line.written.wrapping_sub(1)))
     }
 
-    fn wire_out(&mut self, slot: u32) -> Option<Nanos> {
-        let offset = self.stamping?;
-        let line = self.line(slot).ok()?;
-        let sent = stamps::next_sent(line.stream.as_raw_fd())?;
-        (sent.offset == line.awaited).then(|| offset.monotonic(sent.at_ns))
+    fn sent(&mut self, slot: u32) -> Option<Sent> {
+        stamps::next_sent(self.fd(slot).ok()?)
     }
 
-    fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Option<Nanos>)> {
-        let Some(offset) = self.stamping else { return self.read(slot, into).map(|n| (n, None)) };
-        let (n, at_ns) = stamps::read(self.line(slot)?.stream.as_raw_fd(), into)?;
-        Ok((n, at_ns.map(|at_ns| offset.monotonic(at_ns))))
+    fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
+        stamps::read(self.fd(slot)?, into)
+    }
+
+    fn peek_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
+        stamps::peek(self.fd(slot)?, into)
+    }
+
+    fn take(&mut self, slot: u32, bytes: usize, more: bool) -> Segment {
+        self.fd(slot).map(|fd| stamps::take(fd, bytes, more)).unwrap_or_default()
     }
 
     fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()> {

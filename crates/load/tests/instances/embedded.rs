@@ -63,7 +63,7 @@ fn the_files_agree_with_the_account() {
     assert_eq!(worst_latencies, by_latency[..50], "the worst are the largest of all");
     assert!(worst.iter().all(|request| samples.contains(request)));
 
-    // The kernel stamps one write in sixteen; a few replies that came together with others are left out.
+    // One request in sixteen is stamped.
     let stamped: Vec<_> = samples.iter().filter(|request| request.wire_out_ns.is_some()).collect();
     assert!(stamped.len() * 32 > samples.len(), "{} of {} are stamped", stamped.len(), samples.len());
     for request in &stamped {
@@ -76,6 +76,11 @@ fn the_files_agree_with_the_account() {
     let log = ran.file("instance-0.hlog");
     let wired = ["get", "set"].map(|kind| intervals(&log, &format!("wire/{kind}")).1.count());
     assert_eq!(wired.iter().sum::<u64>(), stamped.len() as u64);
+    let stamps = &ran.result["stamps"];
+    assert_eq!(stamps["came"], stamped.len() as u64);
+    assert!(stamps["asked"].as_u64().unwrap() >= stamped.len() as u64, "{stamps}");
+    assert_eq!((&stamps["source"], &stamps["interface"]), (&json!("software"), &json!("lo")));
+    assert_eq!((&stamps["every"], &stamps["reason"]), (&json!(16), &Value::Null));
     for kind in ["get", "set"] {
         let counts = &ran.result["kinds"][kind];
         let due = counts["due"].as_u64().unwrap();

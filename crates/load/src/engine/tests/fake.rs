@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use hindmost_clock::{Clock, FakeClock, Nanos};
 
-use crate::transport::{Ready, Transport};
+use super::MS;
+use crate::transport::{Ready, Segment, Sent, Source, Stamp, Stamper, Transport};
 
 /// What the server does with one request.
 pub struct Answer {
@@ -34,6 +35,8 @@ pub struct Written {
 }
 
 pub const HIT: &[u8] = b"VALUE k 0 3\r\nabc\r\nEND\r\n";
+/// What the time of day is when our clock begins.
+pub const EPOCH: u64 = 1_000_000 * MS;
 pub const NEVER: Range<u64> = u64::MAX..u64::MAX;
 /// The port of the first connection; the others follow it.
 pub const FIRST_PORT: u16 = 4000;
@@ -51,6 +54,9 @@ struct Line {
     watched: bool,
     served_at: u64,
     unanswered: usize,
+    /// Bytes written, and transmit stamps: when each is told.
+    streamed: u32,
+    stamps: VecDeque<(u64, Sent)>,
 }
 
 type Behaviour = Box<dyn FnMut(u64, &[u8]) -> Answer>;
@@ -79,6 +85,14 @@ pub struct Fake {
     pub breaks: Vec<(u64, u32)>,
     pub wire: Vec<Written>,
     pub requests: u64,
+    /// Who stamps.
+    pub stamper: Stamper,
+    /// The time of day is set: when, and by how much.
+    pub steps: Vec<(u64, i64)>,
+    /// The card tells its transmit stamps so late; never where that is `u64::MAX`.
+    pub card_tells_ns: u64,
+    /// Stamped replies that were peeked at.
+    pub peeks: u32,
     /// The most requests unanswered on one connection.
     pub deepest: usize,
     lines: Vec<Line>,
@@ -87,8 +101,10 @@ pub struct Fake {
 impl Fake {
     /// A server that answers everything with a hit after `delay_ns`.
     pub fn new(slots: u32, delay_ns: u64) -> Self {
+        let clock = FakeClock::at(Nanos::ZERO);
+        clock.step_realtime(EPOCH as i64);
         Self {
-            clock: FakeClock::at(Nanos::ZERO),
+            clock,
             tick: Nanos(500),
             behaviour: Box::new(move |_, request| {
                 Answer::after(delay_ns, if request.starts_with(b"get") { HIT } else { b"STORED\r\n" })
@@ -103,6 +119,10 @@ impl Fake {
             breaks: Vec::new(),
             wire: Vec::new(),
             requests: 0,
+            stamper: Stamper::default(),
+            steps: Vec::new(),
+            card_tells_ns: 0,
+            peeks: 0,
             deepest: 0,
             lines: (0..slots).map(|_| Line::default()).collect(),
         }
@@ -136,6 +156,65 @@ impl Fake {
         }
     }
 
+    /// The stamps of a packet that passes at `at`; the card's clock is another one.
+    fn stamp(&self, at: u64) -> Stamp {
+        let ahead: i64 = self.steps.iter().filter(|(when, _)| *when <= at).map(|(_, by)| by).sum();
+        let hardware = self.stamper.source() == Some(Source::Hardware);
+        Stamp {
+            software_ns: EPOCH.wrapping_add_signed(ahead) + at,
+            hardware_ns: if hardware { 7_000 * MS + at } else { 0 },
+        }
+    }
+
+    /// What is there, which stays there.
+    fn look(&self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
+        let now = self.now();
+        let line = &self.lines[slot as usize];
+        let (mut n, mut last) = (0, 0);
+        let there = line.inbox.iter().take_while(|(at, _)| *at <= now);
+        for (at, piece) in there {
+            if piece.len() > into.len() - n {
+                break;
+            }
+            into[n..n + piece.len()].copy_from_slice(piece);
+            n += piece.len();
+            last = *at;
+        }
+        match n {
+            0 if line.ends_at.is_some_and(|at| at <= now) => Ok((0, Stamp::default())),
+            0 => Err(ErrorKind::WouldBlock.into()),
+            n => Ok((n, self.stamp(last))),
+        }
+    }
+
+    /// Takes `bytes` away; returns when the last of them came in.
+    fn drain(&mut self, slot: u32, mut bytes: usize) -> u64 {
+        let line = &mut self.lines[slot as usize];
+        let mut last = 0;
+        while bytes > 0 {
+            let Some((at, piece)) = line.inbox.front_mut() else { break };
+            last = *at;
+            let here = bytes.min(piece.len());
+            bytes -= here;
+            let whole = here == piece.len();
+            line.unanswered -= usize::from(whole && piece.ends_with(b"\n") && line.unanswered > 0);
+            if whole {
+                line.inbox.pop_front();
+            } else {
+                piece.drain(..here);
+            }
+        }
+        last
+    }
+
+    /// Sets the time of day where the script says so.
+    fn step(&mut self, from: u64) {
+        let now = self.now();
+        for (_, by) in self.steps.iter().filter(|(at, _)| (from + 1..=now).contains(at)) {
+            self.clock.step_realtime(*by);
+        }
+    }
+
     fn collect(&mut self, ready: &mut Vec<Ready>) {
         let now = self.now();
         while self.breaks.last().is_some_and(|&(at, _)| at <= now) {
@@ -149,8 +228,9 @@ impl Fake {
             let bytes = line.inbox.front().is_some_and(|&(at, _)| at <= now);
             let readable = line.open && (bytes || line.ends_at.is_some_and(|at| at <= now));
             let writable = handshake || line.open && line.watched && !self.full.contains(&now);
-            if readable || writable {
-                ready.push(Ready { slot, readable, writable, stamped: false });
+            let stamped = line.stamps.front().is_some_and(|&(at, _)| at <= now);
+            if readable || writable || stamped {
+                ready.push(Ready { slot, readable, writable, stamped });
             }
         }
     }
@@ -161,7 +241,8 @@ impl Fake {
             let opening = line.opens_at.filter(|_| !line.open);
             let reply = line.inbox.front().map(|&(at, _)| at);
             let room = line.watched.then_some(self.full.end);
-            [opening, reply, line.ends_at, room].into_iter().flatten().min()
+            let stamp = line.stamps.front().map(|&(at, _)| at);
+            [opening, reply, line.ends_at, room, stamp].into_iter().flatten().min()
         };
         let breaking = self.breaks.last().map(|&(at, _)| at);
         self.lines.iter().filter_map(of).chain(breaking).min().unwrap_or(u64::MAX)
@@ -201,7 +282,9 @@ impl Transport for Fake {
     }
 
     fn write(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize> {
+        let from = self.now();
         self.clock.advance(self.tick);
+        self.step(from);
         let now = self.now();
         let line = &mut self.lines[slot as usize];
         if !line.open || line.ends_at.is_some_and(|at| at <= now) {
@@ -211,6 +294,7 @@ impl Transport for Fake {
             return Err(ErrorKind::WouldBlock.into());
         }
         let n = bytes.len().min(self.takes);
+        line.streamed = line.streamed.wrapping_add(n as u32);
         line.unparsed.extend_from_slice(&bytes[..n]);
         self.wire.push(Written { at_ns: now, slot, bytes: bytes[..n].to_vec() });
         self.serve(slot);
@@ -218,20 +302,47 @@ impl Transport for Fake {
     }
 
     fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize> {
-        let now = self.now();
+        self.read_stamped(slot, into).map(|(n, _)| n)
+    }
+
+    fn stamps(&self) -> &Stamper {
+        &self.stamper
+    }
+
+    fn write_stamped(&mut self, slot: u32, bytes: &[u8]) -> io::Result<(usize, u32)> {
+        let n = self.write(slot, bytes)?;
+        let (now, stamp) = (self.now(), self.stamp(self.now()));
         let line = &mut self.lines[slot as usize];
-        let mut n = 0;
-        while line.inbox.front().is_some_and(|(at, piece)| *at <= now && piece.len() <= into.len() - n) {
-            let Some((_, piece)) = line.inbox.pop_front() else { break };
-            into[n..n + piece.len()].copy_from_slice(&piece);
-            n += piece.len();
-            line.unanswered -= usize::from(piece.ends_with(b"\n") && line.unanswered > 0);
+        let key = line.streamed.wrapping_sub(1);
+        let software = Stamp { hardware_ns: 0, ..stamp };
+        line.stamps.push_back((now, Sent { key, stamp: software }));
+        if self.stamper.source() == Some(Source::Hardware) && self.card_tells_ns < u64::MAX {
+            let hardware = Stamp { software_ns: 0, ..stamp };
+            line.stamps.push_back((now + self.card_tells_ns, Sent { key, stamp: hardware }));
         }
-        match n {
-            0 if line.ends_at.is_some_and(|at| at <= now) => Ok(0),
-            0 => Err(ErrorKind::WouldBlock.into()),
-            n => Ok(n),
-        }
+        Ok((n, key))
+    }
+
+    fn sent(&mut self, slot: u32) -> Option<Sent> {
+        let now = self.now();
+        let stamps = &mut self.lines[slot as usize].stamps;
+        stamps.pop_front_if(|(at, _)| *at <= now).map(|(_, sent)| sent)
+    }
+
+    fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
+        let (n, stamp) = self.look(slot, into)?;
+        self.drain(slot, n);
+        Ok((n, stamp))
+    }
+
+    fn peek_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
+        self.peeks += 1;
+        self.look(slot, into)
+    }
+
+    fn take(&mut self, slot: u32, bytes: usize, _more: bool) -> Segment {
+        let at = self.drain(slot, bytes);
+        Segment { stamp: self.stamp(at), shared: false }
     }
 
     fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()> {
@@ -245,6 +356,7 @@ impl Transport for Fake {
 
     fn wait(&mut self, timeout: Nanos, _expected: bool, ready: &mut Vec<Ready>) -> io::Result<()> {
         ready.clear();
+        let from = self.now();
         self.clock.advance(self.tick);
         let held_up = self.stall.take_if(|(from, _)| *from <= self.clock.now().0);
         self.clock.advance(Nanos(held_up.map_or(0, |(_, span)| span)));
@@ -254,6 +366,7 @@ impl Transport for Fake {
             self.clock.set(Nanos(woken));
             self.collect(ready);
         }
+        self.step(from);
         Ok(())
     }
 }

@@ -13,6 +13,8 @@ mod faults;
 mod scripts;
 #[cfg(test)]
 mod stamps;
+#[cfg(test)]
+mod wire;
 
 use std::sync::Arc;
 
@@ -23,6 +25,7 @@ use serde_json::{json, Value};
 
 use super::control::{Control, Progress};
 use super::instance::arrivals_of;
+use super::stamping::Stamping;
 use super::worker::{Parts, Worker};
 use crate::protocol::{with_protocol, Protocol};
 use crate::random::{stream, Purpose};
@@ -72,6 +75,7 @@ pub struct Driven {
     pub fake: Fake,
     pub ended: Nanos,
     pub reconnects: u64,
+    pub stamping: Stamping,
 }
 
 /// Runs one worker of `plan` against `fake`.
@@ -110,6 +114,7 @@ fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
     };
     let outcome =
         worker.connect_all(address).and_then(|()| stored(&mut worker)).and_then(|()| worker.run()).map(drop);
+    let stamping = worker.stamping();
     let mut counts = Counts::default();
     for kind in &worker.recorder.kinds {
         counts.add(&kind.counts);
@@ -126,6 +131,7 @@ fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
         fake: worker.transport,
         ended: clock.now(),
         reconnects: worker.closings,
+        stamping,
     }
 }
 

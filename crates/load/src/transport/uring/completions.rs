@@ -11,7 +11,7 @@ use io_uring::{cqueue, opcode, squeue};
 use super::buffers::GROUP;
 use super::line::Piece;
 use super::Uring;
-use crate::transport::stamps;
+use crate::transport::stamps::{self, Stamp};
 
 /// What an entry was for; the high byte of its name.
 const RECEIVE: u8 = 1;
@@ -48,10 +48,11 @@ impl Uring {
 
     /// Arms the receive of `slot`, which stays armed until it fails or the buffers run out.
     pub(super) fn arm(&mut self, slot: u32) -> io::Result<()> {
-        let line = &self.lines[slot as usize];
+        let line = &mut self.lines[slot as usize];
         let Some(socket) = &line.socket else { return Ok(()) };
         let fd = Fd(socket.as_raw_fd());
-        let entry = if self.stamping.is_some() {
+        line.messages = self.stamper.source().is_some();
+        let entry = if line.messages {
             opcode::RecvMsgMulti::new(fd, &raw const *self.request, GROUP).build()
         } else {
             opcode::RecvMulti::new(fd, GROUP).build()
@@ -77,7 +78,7 @@ impl Uring {
             let current = self.lines[slot as usize].generation == generation;
             match what {
                 RECEIVE => self.received(slot, current, result, flags),
-                SEND => self.sent(slot, current, result),
+                SEND => self.send_ended(slot, current, result),
                 _ if current => {
                     self.lines[slot as usize].connected = true;
                     self.tell(slot);
@@ -98,7 +99,7 @@ impl Uring {
         let armed = cqueue::more(flags);
         match (buffer, result) {
             (Some(id), 1..) => {
-                let piece = self.piece(id, result as usize);
+                let piece = self.piece(slot, id, result as usize);
                 if piece.length == 0 {
                     self.buffers.give_back(id);
                     self.lines[slot as usize].ended = Some(0);
@@ -125,9 +126,9 @@ impl Uring {
     }
 
     /// Where the bytes lie in buffer `id`, and when the last of them came in.
-    pub(super) fn piece(&self, id: u16, length: usize) -> Piece {
-        if self.stamping.is_none() {
-            return Piece { start: 0, length: length as u32, at_ns: 0 };
+    pub(super) fn piece(&self, slot: u32, id: u16, length: usize) -> Piece {
+        if !self.lines[slot as usize].messages {
+            return Piece { start: 0, length: length as u32, stamp: Stamp::default() };
         }
         let bytes = self.buffers.bytes(id, length);
         let Ok(message) = RecvMsgOut::parse(bytes, &self.request) else { return Piece::default() };
@@ -135,11 +136,11 @@ impl Uring {
         Piece {
             start: (payload.as_ptr() as usize - bytes.as_ptr() as usize) as u32,
             length: payload.len() as u32,
-            at_ns: stamps::received(message.control_data()).unwrap_or(0),
+            stamp: stamps::received(message.control_data()),
         }
     }
 
-    pub(super) fn sent(&mut self, slot: u32, current: bool, result: i32) {
+    pub(super) fn send_ended(&mut self, slot: u32, current: bool, result: i32) {
         let line = &mut self.lines[slot as usize];
         line.sending = 0;
         if !current {

@@ -2,24 +2,26 @@
 
 use std::net::TcpStream;
 
+use crate::transport::Stamp;
+
 /// No buffer.
 pub const NO_CHUNK: u16 = u16::MAX;
 /// A send entry carries at most so many bytes; a larger request takes several.
 const OUT_BYTES: usize = 64 * 1024;
 
-/// Unread bytes of a buffer, and the kernel's stamp of the last of them (0 for none).
+/// Unread bytes of a buffer, and when the last of them came in.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Piece {
     pub start: u32,
     pub length: u32,
-    pub at_ns: u64,
+    pub stamp: Stamp,
 }
 
 /// A buffer that holds unread bytes, and the one that came after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk {
     pub piece: Piece,
-    next: u16,
+    pub next: u16,
 }
 
 impl Default for Chunk {
@@ -47,9 +49,10 @@ pub struct Line {
     pub connected: bool,
     pub watched: bool,
     pub told: bool,
-    /// Stream position after the last byte written, and of the byte whose transmit stamp is awaited.
+    /// Stream position after the last byte written.
     pub written: u32,
-    pub awaited: u32,
+    /// What is received comes with control messages.
+    pub messages: bool,
 }
 
 impl Default for Line {
@@ -68,7 +71,7 @@ impl Default for Line {
             watched: false,
             told: false,
             written: 0,
-            awaited: u32::MAX,
+            messages: false,
         }
     }
 }

@@ -28,7 +28,7 @@ use io_uring::{opcode, IoUring};
 use self::buffers::Buffers;
 use self::completions::{CONNECT, GETEVENTS};
 use self::line::{Chunk, Line, NO_CHUNK};
-use super::stamps::{self, Offset};
+use super::stamps::{self, Segment, Sent, Stamp, Stamper};
 use super::{socket, Ready, Transport};
 
 /// Entries that can wait to be submitted.
@@ -51,7 +51,7 @@ pub struct Uring {
     /// Slots whose receive has ended and has to be armed again.
     unarmed: Vec<u32>,
     address: SocketAddr,
-    stamping: Option<Offset>,
+    stamper: Stamper,
 }
 
 // SAFETY: the pointers in `request` are null; everything else is owned.
@@ -89,7 +89,7 @@ impl Uring {
             news: VecDeque::with_capacity(slots as usize),
             unarmed: Vec::with_capacity(slots as usize),
             address,
-            stamping: stamping.then(Offset::measure),
+            stamper: Stamper::new(address, stamping),
         })
     }
 }
@@ -114,9 +114,7 @@ impl Transport for Uring {
         if let Some(error) = socket.take_error()? {
             return Err(error);
         }
-        if self.stamping.is_some() && stamps::enable(socket.as_raw_fd()).is_err() {
-            self.stamping = None;
-        }
+        self.stamper.enable(socket.as_raw_fd());
         self.arm(slot)
     }
 
@@ -140,67 +138,81 @@ impl Transport for Uring {
         Ok(())
     }
 
-    fn write_stamped(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize> {
-        if self.stamping.is_none() {
-            return self.write(slot, bytes);
-        }
+    fn stamps(&self) -> &Stamper {
+        &self.stamper
+    }
+
+    fn write_stamped(&mut self, slot: u32, bytes: &[u8]) -> io::Result<(usize, u32)> {
         let line = &mut self.lines[slot as usize];
         if line.sending > 0 {
             return Err(ErrorKind::WouldBlock.into());
         }
         let Some(socket) = &line.socket else { return Err(ErrorKind::NotConnected.into()) };
-        let n = stamps::write_stamped(socket.as_raw_fd(), bytes)?;
+        let n = self.stamper.write(socket.as_raw_fd(), bytes)?;
         line.written = line.written.wrapping_add(n as u32);
-        line.awaited = line.written.wrapping_sub(1);
-        Ok(n)
+        Ok((n, line.written.wrapping_sub(1)))
     }
 
-    fn wire_out(&mut self, slot: u32) -> Option<Nanos> {
-        let offset = self.stamping?;
-        let line = &self.lines[slot as usize];
-        let sent = stamps::next_sent(line.socket.as_ref()?.as_raw_fd())?;
-        (sent.offset == line.awaited).then(|| offset.monotonic(sent.at_ns))
+    fn sent(&mut self, slot: u32) -> Option<Sent> {
+        stamps::next_sent(self.descriptor(slot)?)
     }
 
     fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize> {
         self.read_stamped(slot, into).map(|(n, _)| n)
     }
 
-    fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Option<Nanos>)> {
-        let (mut got, mut at_ns) = (0, 0);
-        while got < into.len() {
+    fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
+        let got = self.peek_stamped(slot, into)?;
+        if got.0 > 0 {
+            self.take(slot, got.0, false);
+        }
+        Ok(got)
+    }
+
+    fn peek_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
+        let line = &self.lines[slot as usize];
+        let (mut got, mut stamp, mut at) = (0, Stamp::default(), line.first);
+        while got < into.len() && at != NO_CHUNK {
+            let Chunk { piece, next } = self.chunks[usize::from(at)];
+            let n = (piece.length as usize).min(into.len() - got);
+            let from = piece.start as usize;
+            into[got..got + n].copy_from_slice(&self.buffers.bytes(at, from + n)[from..]);
+            got += n;
+            (stamp, at) = (piece.stamp, next);
+        }
+        match line.ended.or(line.failed) {
+            _ if got > 0 => Ok((got, stamp)),
+            None => Err(ErrorKind::WouldBlock.into()),
+            Some(0) => Ok((0, stamp)),
+            Some(error) => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    fn take(&mut self, slot: u32, mut bytes: usize, _more: bool) -> Segment {
+        let mut segment = Segment::default();
+        while bytes > 0 {
             let line = &mut self.lines[slot as usize];
             let id = line.first;
             if id == NO_CHUNK {
                 break;
             }
             let piece = &mut self.chunks[usize::from(id)].piece;
-            let n = (piece.length as usize).min(into.len() - got);
-            let from = piece.start as usize;
-            into[got..got + n].copy_from_slice(&self.buffers.bytes(id, from + n)[from..]);
-            got += n;
-            at_ns = piece.at_ns;
+            let n = (piece.length as usize).min(bytes);
+            bytes -= n;
             piece.start += n as u32;
             piece.length -= n as u32;
+            segment =
+                Segment { stamp: piece.stamp, shared: piece.length > 0 && piece.stamp != Stamp::default() };
             if piece.length == 0 {
                 line.pop(&self.chunks);
                 self.buffers.give_back(id);
             }
         }
         let line = &self.lines[slot as usize];
-        let end = line.ended.or(line.failed);
-        if line.first != NO_CHUNK || got > 0 && line.ended.is_some() {
+        if line.first != NO_CHUNK || line.ended.is_some() {
             self.tell(slot);
         }
-        match end {
-            _ if got > 0 => {
-                let stamp = self.stamping.filter(|_| at_ns != 0).map(|offset| offset.monotonic(at_ns));
-                Ok((got, stamp))
-            }
-            None => Err(ErrorKind::WouldBlock.into()),
-            Some(0) => Ok((0, None)),
-            Some(error) => Err(io::Error::from_raw_os_error(error)),
-        }
+        segment
     }
 
     fn local_port(&self, slot: u32) -> u16 {

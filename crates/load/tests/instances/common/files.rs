@@ -14,6 +14,7 @@ pub struct Request {
     pub sent_ns: Option<i64>,
     pub wire_out_ns: Option<i64>,
     pub wire_in_ns: Option<i64>,
+    pub card_wire_ns: Option<i64>,
     pub done_ns: Option<i64>,
     pub kind: String,
     pub status: String,
@@ -34,11 +35,12 @@ impl Request {
     }
 }
 
-pub const COLUMNS: [&str; 12] = [
+pub const COLUMNS: [&str; 13] = [
     "due_ns",
     "sent_ns",
     "wire_out_ns",
     "wire_in_ns",
+    "card_wire_ns",
     "done_ns",
     "kind",
     "status",
@@ -77,13 +79,14 @@ fn request(row: &Row) -> Request {
         sent_ns: long(1),
         wire_out_ns: long(2),
         wire_in_ns: long(3),
-        done_ns: long(4),
-        kind: text(5),
-        status: text(6),
-        thread: int(7),
-        connection: int(8),
-        client_port: int(9),
-        ends: (long(10).unwrap(), long(11).unwrap()),
+        card_wire_ns: long(4),
+        done_ns: long(5),
+        kind: text(6),
+        status: text(7),
+        thread: int(8),
+        connection: int(9),
+        client_port: int(10),
+        ends: (long(11).unwrap(), long(12).unwrap()),
     }
 }
 

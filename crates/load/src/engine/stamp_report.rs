@@ -1,0 +1,126 @@
+//! What an instance reports of its stamps: where they came from, how many came, and why not more.
+
+use serde::Serialize;
+
+use super::stamping::Stamping;
+use crate::record::StampCounts;
+use crate::transport::Source;
+
+/// Fewer requests than this say nothing of whether stamps come.
+const ENOUGH: u64 = 10;
+
+/// The stamps of one instance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StampReport {
+    /// One request in so many was to be stamped; 0 for none.
+    pub every: u32,
+    /// By whom wire latency is: `software`, `hardware`; absent where nobody stamps.
+    pub source: Option<&'static str>,
+    /// The interface that leads to the server.
+    pub interface: Option<String>,
+    /// What became of the stamps that were asked for.
+    #[serde(flatten)]
+    pub counts: StampCounts,
+    /// Times that the time of day, in which the kernel stamps, was set during the measurement.
+    pub clock_steps: u32,
+    /// By how much, at most.
+    pub largest_step_ns: u64,
+    /// Why there are none, or none of the network card's.
+    pub reason: Option<StampReason>,
+}
+
+/// Why something is missing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StampReason {
+    /// `off`, `refused`, `none_came`, `card_failed` or `sources_differ`.
+    pub code: &'static str,
+    /// In words, with the numbers.
+    pub text: String,
+}
+
+impl StampReport {
+    /// What all workers of an instance have to say together.
+    pub(super) fn of(every: u32, counts: StampCounts, workers: &[Stamping]) -> Self {
+        let first = workers.first();
+        let source = first.and_then(|one| one.source).filter(|_| every > 0);
+        let alike = workers.iter().all(|one| one.source == source);
+        Self {
+            every,
+            source: source.filter(|_| alike).map(name),
+            interface: first.and_then(|one| one.nic.as_ref()).map(|nic| nic.name.clone()),
+            reason: reason(every, alike, &counts, workers),
+            counts,
+            clock_steps: workers.iter().map(|one| one.time_of_day.steps).max().unwrap_or(0),
+            largest_step_ns: workers.iter().map(|one| one.time_of_day.largest_ns).max().unwrap_or(0),
+        }
+    }
+}
+
+const fn name(source: Source) -> &'static str {
+    match source {
+        Source::Software => "software",
+        Source::Hardware => "hardware",
+    }
+}
+
+fn reason(every: u32, alike: bool, counts: &StampCounts, workers: &[Stamping]) -> Option<StampReason> {
+    let because = |code, text: String| Some(StampReason { code, text });
+    if every == 0 {
+        return because("off", "stamps were not asked for".to_owned());
+    }
+    if let Some(refused) = workers.iter().find_map(|one| one.refused.as_deref()) {
+        return because("refused", refused.to_owned());
+    }
+    if counts.asked >= ENOUGH && counts.came == 0 {
+        let StampCounts { asked, without_out, without_in, implausible, .. } = counts;
+        return because(
+            "none_came",
+            format!(
+                "the kernel took the question and gave no answer: of {asked} requests, {without_out} had no \
+                 transmit stamp, {without_in} no receive stamp, {implausible} stamps that cannot be theirs"
+            ),
+        );
+    }
+    if !alike {
+        return because("sources_differ", "a card stamped for some threads and not for others".to_owned());
+    }
+    let (asked, came) = workers.iter().find_map(|one| one.card_failed)?;
+    because(
+        "card_failed",
+        format!("the network card is set to stamp, and stamped {came} of {asked} requests of the warm-up"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker(source: Option<Source>) -> Stamping {
+        Stamping { source, ..Stamping::default() }
+    }
+
+    fn counts(asked: u64, came: u64) -> StampCounts {
+        StampCounts { asked, came, without_out: asked - came, ..StampCounts::default() }
+    }
+
+    #[test]
+    fn what_is_missing_has_a_reason() {
+        let software = worker(Some(Source::Software));
+        let hardware = worker(Some(Source::Hardware));
+        let refused = Stamping { refused: Some("setsockopt failed".to_owned()), ..worker(None) };
+        let failed = Stamping { card_failed: Some((40, 3)), ..software.clone() };
+        for (every, counts, workers, source, code) in [
+            (16, counts(100, 99), vec![software.clone()], Some("software"), None),
+            (16, counts(100, 99), vec![hardware.clone(), hardware.clone()], Some("hardware"), None),
+            (0, counts(0, 0), vec![software.clone()], None, Some("off")),
+            (16, counts(0, 0), vec![refused], None, Some("refused")),
+            (16, counts(100, 0), vec![software.clone()], Some("software"), Some("none_came")),
+            (16, counts(3, 0), vec![software.clone()], Some("software"), None),
+            (16, counts(100, 99), vec![software, hardware], None, Some("sources_differ")),
+            (16, counts(100, 99), vec![failed], Some("software"), Some("card_failed")),
+        ] {
+            let report = StampReport::of(every, counts, &workers);
+            assert_eq!((report.source, report.reason.as_ref().map(|why| why.code)), (source, code));
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The kernel's stamps: which requests get them, and what clocks do to them.
+
+use serde_json::{json, Value};
+
+use super::fake::{Answer, Fake, HIT};
+use super::{driven, open, plan, Driven, END, MEASURE, MS};
+use crate::record::Row;
+use crate::transport::{Source, Stamper};
+
+/// Longer than any round of the loop under the fake clock.
+const ROUND: u64 = 5_000;
+
+fn stamped(slots: u32, delay_ns: u64, source: Source) -> Fake {
+    let mut fake = Fake::new(slots, delay_ns);
+    fake.stamper = Stamper::by(source);
+    fake
+}
+
+/// All requests are stamped, unless `changes` say otherwise.
+fn measured(rate: u32, fake: Fake, slots: u32, changes: &Value) -> Driven {
+    let mut all = json!({"stamp_every": 1});
+    for (key, value) in changes.as_object().into_iter().flatten() {
+        all[key] = value.clone();
+    }
+    driven(&plan(slots, &open(rate), &all), fake)
+}
+
+fn wire(row: &Row) -> Option<u64> {
+    (row.wire_out_ns != 0).then(|| row.wire_in_ns - row.wire_out_ns)
+}
+
+fn in_order(row: &Row) -> bool {
+    row.sent_ns <= row.wire_out_ns && row.wire_out_ns <= row.wire_in_ns && row.wire_in_ns <= row.done_ns
+}
+
+#[test]
+fn wire_latency_is_what_happens_between_the_stamps() {
+    let run = measured(1000, stamped(2, 100_000, Source::Software), 2, &Value::Null);
+    assert_eq!((run.recorder.stamps.asked, run.recorder.stamps.came), (100, 100));
+    for row in &run.rows {
+        assert_eq!(wire(row), Some(100_000), "{row:?}");
+        assert!(in_order(row), "on our clock: {row:?}");
+        assert_eq!(row.card_wire_ns, 0);
+    }
+    assert_eq!(run.recorder.kinds[0].stamped.overhead.count(), 100);
+    assert_eq!(run.stamping.source, Some(Source::Software));
+}
+
+#[test]
+fn one_request_in_so_many_is_chosen_and_the_others_are_as_they_were() {
+    let run = measured(1000, stamped(4, 100_000, Source::Software), 4, &json!({"stamp_every": 8}));
+    let known = run.rows.iter().filter(|row| wire(row).is_some()).count() as u64;
+    assert!((12..=13).contains(&known), "{known}");
+    assert_eq!(run.recorder.stamps.came, known);
+    let without = measured(1000, Fake::new(4, 100_000), 4, &json!({"stamp_every": 0}));
+    assert_eq!(run.fake.wire, without.fake.wire);
+    assert_eq!(without.stamping.source, None);
+}
+
+#[test]
+fn replies_that_are_read_together_keep_their_own_stamps() {
+    // Five outstanding on one connection, and a stall after which all are read at once.
+    let mut fake = stamped(1, 500_000, Source::Software);
+    fake.stall = Some((60 * MS, 3 * MS));
+    let run = measured(10_000, fake, 1, &Value::Null);
+    assert!(run.fake.peeks > 100);
+    let together = run.rows.windows(2).filter(|two| two[0].done_ns == two[1].done_ns).count();
+    assert!(together >= 4, "{together}");
+    // Requests of the stall leave in one write, and each is answered 0.5 ms after that, no sooner than the last.
+    assert_eq!(run.recorder.stamps.came, run.counts.done);
+    for row in &run.rows {
+        assert!((500_000..500_000 + ROUND).contains(&wire(row).unwrap()), "{row:?}");
+        assert!(in_order(row), "{row:?}");
+    }
+}
+
+#[test]
+fn replies_in_pieces_end_with_their_last_piece() {
+    let mut fake = stamped(1, 0, Source::Software);
+    fake.behaviour = Box::new(|_, _| Answer {
+        delay_ns: 150_000,
+        pieces: vec![HIT[..5].to_vec(), HIT[5..20].to_vec(), HIT[20..].to_vec()],
+        ends: false,
+    });
+    let run = measured(10_000, fake, 1, &Value::Null);
+    assert_eq!(run.recorder.stamps.came, run.counts.done);
+    assert!(run.rows.iter().all(|row| wire(row) == Some(152_000)), "{:?}", run.rows[0]);
+}
+
+#[test]
+fn a_card_that_tells_late_is_waited_for() {
+    for (tells, came, span) in [(0, true, 0), (1_000_000, true, 1), (u64::MAX, false, 0)] {
+        let mut fake = stamped(2, 100_000, Source::Hardware);
+        fake.card_tells_ns = tells;
+        let run = measured(2000, fake, 2, &Value::Null);
+        assert_eq!((run.counts.due, run.counts.done), (200, 200), "{tells}");
+        let by_card = run.rows.iter().filter(|row| row.card_wire_ns == 100_000).count();
+        assert_eq!(by_card == 200, came, "{tells}: {by_card}");
+        let source = if came { Source::Hardware } else { Source::Software };
+        assert_eq!((run.stamping.source, run.stamping.card_failed.is_some()), (Some(source), !came));
+        assert_eq!(run.recorder.stamps.came, 200, "by the card or, as it fails, by the kernel");
+        assert!(run.rows.iter().all(|row| wire(row) == Some(100_000)), "our columns stay the kernel's");
+        assert!(run.ended.0 < END + (2 + span) * MS, "nothing waits for stamps at the end");
+    }
+}
+
+#[test]
+fn a_time_of_day_that_is_set_costs_what_straddles_it_and_no_more() {
+    for by in [-3_600_000_000_000, -20_000, 20_000, 3_600_000_000_000] {
+        let mut fake = stamped(2, 100_000, Source::Software);
+        let at = MEASURE + 50 * MS + 40_000;
+        fake.steps = vec![(at, by)];
+        let run = measured(1000, fake, 2, &Value::Null);
+        assert_eq!(run.counts.done, 100);
+        let stamps = run.recorder.stamps;
+        // A step back by less than the wire latency leaves stamps in order: that one request looks faster.
+        let hidden = (-100_000..0).contains(&by);
+        let lost = u64::from(!hidden);
+        assert_eq!((stamps.asked, stamps.came, stamps.implausible), (100, 100 - lost, lost), "{by}");
+        let time = run.stamping.time_of_day;
+        assert_eq!((time.steps, time.largest_ns), (1, by.unsigned_abs()), "{by}");
+        for row in &run.rows {
+            let straddles = row.sent_ns < at && row.done_ns > at;
+            let expected = match (straddles, hidden) {
+                (false, _) => Some(100_000),
+                (true, true) => Some(100_000 - by.unsigned_abs()),
+                (true, false) => None,
+            };
+            assert_eq!(wire(row), expected, "{by}: {row:?}");
+            assert!(straddles || in_order(row), "{by}: {row:?}");
+        }
+    }
+}
+
+#[test]
+fn a_small_step_is_told_at_the_end_at_the_latest() {
+    let mut fake = stamped(2, 100_000, Source::Software);
+    // Too small to be seen against the rounds of the loop.
+    fake.steps = vec![(MEASURE + 50 * MS + 500_000, -2_500)];
+    let run = measured(1000, fake, 2, &Value::Null);
+    assert_eq!(run.stamping.time_of_day.steps, 1);
+    assert_eq!(run.recorder.stamps.came, 100, "no request straddles it");
+    let mut early = stamped(2, 100_000, Source::Software);
+    early.steps = vec![(5 * MS, 9_000_000)];
+    let run = measured(1000, early, 2, &Value::Null);
+    assert_eq!((run.stamping.time_of_day.steps, run.recorder.stamps.came), (0, 100), "in the warm-up");
+}
+
+#[test]
+fn a_connection_that_breaks_leaves_no_stamp_behind() {
+    let mut fake = stamped(2, 300_000, Source::Hardware);
+    fake.card_tells_ns = 2_000_000;
+    fake.breaks = vec![(MEASURE + 60 * MS, 1), (MEASURE + 30 * MS, 0)];
+    let run = measured(5000, fake, 2, &Value::Null);
+    assert_eq!(run.counts.due, 500);
+    assert!(run.counts.lost > 0);
+    assert_eq!(run.recorder.stamps.asked, run.counts.done);
+    assert!(run.recorder.stamps.came > 450);
+}
+
+#[test]
+fn what_timed_out_is_infinitely_late_on_the_wire() {
+    let mut fake = stamped(1, 0, Source::Software);
+    fake.behaviour = Box::new(|n, _| Answer::after(if n == 20 { 80 * MS } else { 100_000 }, HIT));
+    let run = measured(500, fake, 1, &json!({"timeout_s": 0.04}));
+    let record = &run.recorder.kinds[0];
+    assert!(run.counts.timeouts > 0);
+    assert_eq!(record.stamped.wire.censored(), run.counts.timeouts);
+    assert_eq!(record.stamped.wire.count() - record.stamped.wire.censored(), run.counts.done);
+}
