@@ -197,6 +197,7 @@ def _run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> dict[
                 "alone_us": {name: _alone(one) for name, one in one.alone.items()},
                 "counts": {name: one.result["counts"][name] for name in run.counts},
                 "arrivals": one.arrivals,
+                "stamps": one.result.get("stamps"),
                 "busy_share": one.busy_share,
                 "cpu_share": one.cpu_share,
                 "run_delay_share": one.run_delay_share,

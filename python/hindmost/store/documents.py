@@ -16,7 +16,18 @@ name are allowed, so that a later version may add some.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from hindmost.store.result import Count, Counts, Finding, Host, Microseconds, Plan, Share, Target, schema_of
+from hindmost.store.result import (
+    Count,
+    Counts,
+    Finding,
+    Host,
+    Microseconds,
+    Plan,
+    Share,
+    Stamps,
+    Target,
+    schema_of,
+)
 
 
 class Objective(TypedDict):
@@ -302,6 +313,7 @@ class Instance(TypedDict):
     reconnects: Count
     threads: list[Worker]
     steal_share: Share | None
+    stamps: NotRequired[Stamps]
     tcp: dict[str, Count] | None
     tcp_before: NotRequired[dict[str, Count] | None]
     memory: NotRequired[Memory]

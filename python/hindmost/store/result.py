@@ -239,6 +239,36 @@ class Alone(TypedDict):
     need: float | None
 
 
+class StampReason(TypedDict):
+    """Why stamps are missing, or why they are not the network card's."""
+
+    code: Literal["off", "refused", "none_came", "card_failed", "sources_differ"]
+    text: str
+
+
+class Stamps(TypedDict):
+    """Where an instance's wire latency comes from, and how much of it came.
+
+    One request in ``every`` was to be stamped (0: none); of ``asked`` that were answered, ``came`` have a
+    wire latency. The others lack a transmit stamp, a receive stamp, or their stamps are impossible, because
+    a clock was set between them. Of those that came, ``shared`` bear a receive stamp that is also that of
+    bytes behind the reply. ``clock_steps``: times that the time of day was set meanwhile.
+    """
+
+    every: Count
+    source: Literal["software", "hardware"] | None
+    interface: str | None
+    asked: Count
+    came: Count
+    shared: Count
+    without_out: Count
+    without_in: Count
+    implausible: Count
+    clock_steps: Count
+    largest_step_ns: Count
+    reason: StampReason | None
+
+
 class Instance(TypedDict):
     """One load-generating process in one run."""
 
@@ -250,6 +280,7 @@ class Instance(TypedDict):
     counts: Counts
     alone_us: NotRequired[dict[Label, Alone]]
     arrivals: NotRequired[Arrivals | None]
+    stamps: NotRequired[Stamps | None]
     busy_share: float | None
     cpu_share: NotRequired[float | None]
     run_delay_share: float | None

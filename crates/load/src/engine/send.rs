@@ -107,21 +107,33 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// One call for all of `slots`. The kernel takes them one after another and as long over each, so the
-    /// stamps are spread evenly over the call.
+    /// One call for all of `slots` but those with a request that is to be stamped, which have one each. The
+    /// kernel takes them one after another and as long over each, so the stamps are spread evenly over the
+    /// call.
     fn flush_together(&mut self, slots: &[u32]) -> Result<(), LoadError> {
-        let before = self.clock.now();
+        let mut left = slots.len() as u64;
         for &slot in slots {
             if self.connections[slot as usize].chosen.back().is_some_and(Chosen::is_unwritten) {
-                // This one has a call of its own, which takes it at once.
-                self.stamp_sent(slot, self.clock.now());
+                let now = self.clock.now();
+                self.stamp_sent(slot, now);
+                self.flush(slot, now)?;
+                left -= 1;
             }
-            self.flush(slot, before)?;
+        }
+        let before = self.clock.now();
+        for &slot in slots {
+            if self.connections[slot as usize].fresh > 0 {
+                self.flush(slot, before)?;
+            }
         }
         self.submit()?;
-        let each = self.clock.now().saturating_sub(before).0 / slots.len() as u64;
-        for (i, &slot) in (0..).zip(slots) {
-            self.stamp_sent(slot, Nanos(before.0 + i * each));
+        let each = self.clock.now().saturating_sub(before).0 / left.max(1);
+        let mut at = before.0;
+        for &slot in slots {
+            if self.connections[slot as usize].fresh > 0 {
+                self.stamp_sent(slot, Nanos(at));
+                at += each;
+            }
         }
         Ok(())
     }

@@ -32,6 +32,7 @@ impl Default for Chunk {
 
 /// One slot. Its generation tells the completions of its connections apart.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "four facts that do not depend on each other")]
 pub struct Line {
     pub socket: Option<TcpStream>,
     pub generation: u32,
