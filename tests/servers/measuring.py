@@ -166,10 +166,11 @@ class Answer:
             assert word in self.err, self.err
 
 
-def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
-    """`hindmost ARGUMENTS`, in a session of its own as a shell would give it a process group."""
+def start(*arguments: object, before: Iterable[str] = (), **options: Any) -> subprocess.Popen[str]:
+    """`BEFORE hindmost ARGUMENTS`, in a session of its own as a shell would give it a process group."""
     return subprocess.Popen(
         [
+            *before,
             sys.executable,
             "-c",
             "import sys; from hindmost.cli import main; sys.exit(main())",

@@ -133,6 +133,21 @@ def test_the_wrong_protocol_is_told_by_what_answers(household: Household, tmp_pa
     assert not out.exists()
 
 
+def test_after_a_first_run_that_failed_the_same_command_begins_anew(
+    household: Household, target_file: Callable[[str], Path], tmp_path: Path
+) -> None:
+    broken = TARGET.replace('"synth", ', '"synth", "--no-such-flag", ')
+    path, out = target_file(broken), tmp_path / "study"
+    failed = measure(str(path), out, "--runs", "1", "--rate", "500")
+    assert failed.code == 1, failed.err
+    assert failed.study.runs() == []
+    assert "--resume" not in failed.err
+    path.write_text(TARGET)
+    again = measure(str(path), out, "--runs", "1", "--rate", "500")
+    assert again.code in (0, 4, 6), again.err
+    assert len(again.study.runs()) == 1
+
+
 # --- the server misbehaves ------------------------------------------------------------------------------
 
 

@@ -34,6 +34,7 @@ def test_a_new_study_holds_its_manifest_and_room_for_runs(study):
 
 
 def test_a_study_is_not_made_where_one_is_or_where_anything_is(study, tmp_path):
+    finish_run(study, 1)
     with pytest.raises(UsageError, match="already holds a study") as caught:
         Study.create(study.folder, {})
     assert "--resume" in caught.value.hint
@@ -43,6 +44,30 @@ def test_a_study_is_not_made_where_one_is_or_where_anything_is(study, tmp_path):
     for name in ("full", "file"):
         with pytest.raises(UsageError, match="not an empty folder"):
             Study.create(tmp_path / name, {})
+
+
+def test_a_study_whose_first_run_never_ended_well_is_begun_anew(study):
+    with pytest.raises(RuntimeError), study.lock(), study.new_run(1):
+        raise RuntimeError("the server does not start")
+    again = Study.create(study.folder, {"plan": {"another": 1}, "host": {}})
+    assert Study.open(study.folder).manifest["plan"] == {"another": 1}
+    finish_run(again, 1)
+    assert len(again.runs()) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["result.json", "steps/10000/manifest.json", "notes.txt", "runs/kept/run.json"]
+)
+def test_a_study_that_holds_anything_but_its_beginning_is_not_begun_anew(study, name):
+    (study.folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (study.folder / name).write_text("{}")
+    with pytest.raises(UsageError, match="already holds a study"):
+        Study.create(study.folder, {})
+
+
+def test_a_study_that_is_being_made_is_not_begun_anew(study):
+    with study.lock(), pytest.raises(StudyError, match="another hindmost is at work"):
+        Study.create(study.folder, {})
 
 
 def test_an_empty_folder_is_taken(tmp_path):

@@ -167,6 +167,11 @@ def receive_fill(run: RunFigures) -> float | None:
     )
 
 
+def zero_windows(run: RunFigures) -> int:
+    """Times that a receive buffer, a client's or a local server's, was full and its sender stopped."""
+    return max((tcp.get("zero_windows", 0) for tcp in _namespaces(run)), default=0)
+
+
 def peer_full(run: RunFigures) -> float | None:
     """Share of the time in which a connection could not send because the server's buffer was full."""
     return _worst(

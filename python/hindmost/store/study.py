@@ -67,20 +67,26 @@ class Study:
     def create(cls, folder: Path, manifest: dict[str, Any]) -> Study:
         """Make a new study.
 
+        A folder whose first run never ended well is taken again: there is nothing in it to keep.
+
         Raises
         ------
         UsageError
-            If the folder is not empty.
+            If the folder holds anything else.
         StudyError
-            If it cannot be written.
+            If it cannot be written, or another process is at work in it.
         """
+        study = cls(folder, {"schema": SCHEMA, **manifest})
+        if _never_measured(folder):
+            with study.lock():
+                study.write("manifest.json", json.dumps(study.manifest, indent=1))
+            return study
         if (folder / "manifest.json").exists():
             raise UsageError(
                 f"{folder} already holds a study", hint=f"go on with it: hindmost measure --resume {folder}"
             )
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(f"{folder} exists and is not an empty folder", hint="choose another --out")
-        study = cls(folder, {"schema": SCHEMA, **manifest})
         with _telling(folder, new=True):
             (folder / "runs").mkdir(parents=True, exist_ok=True)
             _write(folder / "manifest.json", json.dumps(study.manifest, indent=1))
@@ -169,6 +175,16 @@ class Study:
         """Write a file of the study, whole or not at all."""
         with _telling(self.folder):
             return _write(self.folder / name, text)
+
+
+def _never_measured(folder: Path) -> bool:
+    """Whether a study was begun there, and no run of it was ever finished: nobody would miss it."""
+    try:
+        Study.open(folder)
+        names = {path.name for path in folder.iterdir()}
+    except (StudyError, OSError):
+        return False
+    return names <= {"manifest.json", "runs", ".lock"} and not any(folder.glob("runs/[!.]*"))
 
 
 def _write(path: Path, text: str) -> Path:

@@ -177,11 +177,13 @@ def buffers(e: Evidence) -> Iterator[Reason]:
         )
     fill = instrument.over(e.runs, instrument.receive_fill) or 0.0
     if fill > limits.RECEIVE_FILL_MIND:
+        closed = sum(instrument.zero_windows(run) for run in e.runs)
         yield Reason(
             "client_slow_to_read",
             "mind",
             f"replies had filled {fill:.0%} of a client's receive buffer before it read them: at"
-            f" {limits.RECEIVE_FILL_MIND:.0%} the server has to wait for the client",
+            f" {limits.RECEIVE_FILL_MIND:.0%} the server has to wait for the client; windows were closed"
+            f" {closed} times",
             f"smaller values in `--workload`, a lower `--rate`, or `--clients {e.plan.clients + 1}`",
         )
     waiting = max(instrument.not_accepted(run) for run in e.runs)

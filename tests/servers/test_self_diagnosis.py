@@ -1,0 +1,291 @@
+"""The instrument's own account against real trouble: each is made here, and must be found and named."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from measuring import Answer, finish, measure, need, need_two_processors, start, wait_for
+
+from hindmost.targets import ManagedServer
+
+LOAD = ("--rate", "2000", "--runs", "2", "--duration", "1s", "--quantiles", "50,99")
+
+
+def reason(answer: Answer, code: str) -> dict[str, Any]:
+    """The reason of that code; what was found instead, if there is none."""
+    assert answer.code in (0, 4, 6), answer.err
+    found = {one["code"]: one for one in answer.result["reasons"]}
+    assert code in found, {name: one["text"] for name, one in found.items()}
+    return found[code]
+
+
+def figure(answer: Answer, name: str) -> dict[str, Any]:
+    """One row of the instrument's account."""
+    return next(one for one in answer.result["instrument"]["figures"] if one["id"] == name)
+
+
+@contextmanager
+def ended(process: subprocess.Popen[Any]) -> Iterator[subprocess.Popen[Any]]:
+    """A process that does not outlive the test."""
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_program_on_the_clients_processor_is_named(tmp_path: Path) -> None:
+    server, client = need_two_processors()
+    shell = shutil.which("sh")
+    assert shell is not None
+    disturber = tmp_path / "disturber"
+    disturber.symlink_to(shell)
+
+    def there() -> None:
+        os.sched_setaffinity(0, {client})
+
+    with ended(subprocess.Popen([disturber, "-c", "while :; do :; done"], preexec_fn=there)) as busy:
+        answer = measure("synth", tmp_path / "study", *LOAD, "--server-cpus", server, "--client-cpus", client)
+    found = reason(answer, "run_delay")
+    assert found["level"] == "inconclusive"
+    assert f"disturber (pid {busy.pid}: " in found["text"]
+    assert f"ps -o pid,psr,pcpu,args -p {busy.pid}" in found["hint"]
+    assert "disturber" in reason(answer, "slip")["text"]
+    named = {one["name"]: one for one in answer.result["instrument"]["neighbours"]}["disturber"]
+    assert named["bound"]
+    assert not named["kernel"]
+    # Two that want one processor get a part of it each; how large, the scheduler decides.
+    waiting, on_cpu = figure(answer, "waiting"), figure(answer, "on_cpu")
+    assert waiting["mark"] == "unfit"
+    assert waiting["value"] + on_cpu["value"] == pytest.approx(1.0, abs=0.05)
+
+
+def test_nothing_of_ours_wakes_up_during_the_measurement(tmp_path: Path) -> None:
+    need_two_processors()
+    answer = measure("synth", tmp_path / "study", "--rate", "2000", "--runs", "1", "--duration", "3s")
+    # The coordinator hears the order and sleeps; it wakes when its worker rings. Others may push it off.
+    assert answer.study.instance()["host"]["coordinator"]["voluntary_switches"] <= 2
+
+
+@contextmanager
+def quota(share: float) -> Iterator[Path]:
+    """A control group that may use so much of one processor; the file that a process joins it by."""
+    for root in (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")):
+        group = root / f"hindmost-test-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            if (group / "cpu.cfs_quota_us").exists():
+                (group / "cpu.cfs_quota_us").write_text(str(int(share * 100_000)))
+            else:
+                (group / "cpu.max").write_text(f"{int(share * 100_000)} 100000")
+            yield group / "cgroup.procs"
+            return
+        except OSError:
+            continue
+        finally:
+            for _ in range(100):  # its last process may still be ending
+                with contextlib.suppress(OSError):
+                    group.rmdir()
+                    break
+                time.sleep(0.05)
+    pytest.skip("no control group can be made here")
+
+
+def test_a_quota_that_stops_the_client_is_found(tmp_path: Path) -> None:
+    need_two_processors()
+    with quota(0.6) as join:
+
+        def confined() -> None:
+            join.write_text(str(os.getpid()))
+
+        out = tmp_path / "study"
+        answer = measure("synth", out, *LOAD, preexec_fn=confined)
+    found = reason(answer, "throttled")
+    assert found["level"] == "inconclusive"
+    assert "hindmost doctor" in found["hint"]
+    assert figure(answer, "throttled")["mark"] == "unfit"
+
+
+@contextmanager
+def lossy_network(tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """A network namespace behind a link that loses one packet in a hundred; its name and address."""
+    name, there, link = f"hm{os.getpid()}", "10.213.77.2", f"hm{os.getpid()}a"[:15]
+    peer = f"hm{os.getpid()}b"[:15]
+
+    def ip(*words: str) -> None:
+        subprocess.run(["ip", *words], check=True, capture_output=True)
+
+    try:
+        ip("netns", "add", name)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no network namespace can be made here: {error}")
+    try:
+        try:
+            ip("link", "add", link, "type", "veth", "peer", "name", peer, "netns", name)
+            ip("addr", "add", "10.213.77.1/24", "dev", link)
+            ip("link", "set", link, "up")
+            ip("-n", name, "addr", "add", f"{there}/24", "dev", peer)
+            ip("-n", name, "link", "set", peer, "up")
+            # Classic BPF (bpf(4)): load a random number; below 1 % of 2^32 drop (TC_ACT_SHOT), else go on.
+            drop = "4,32 0 0 4294963256,53 1 0 42949673,6 0 0 2,6 0 0 4294967295"
+            ip("netns", "exec", name, "tc", "qdisc", "add", "dev", peer, "clsact")
+            filtered = ["tc", "filter", "add", "dev", peer, "ingress", "bpf", "da", "bytecode", drop]
+            ip("netns", "exec", name, *filtered)
+        except (OSError, subprocess.CalledProcessError) as error:
+            pytest.skip(f"no lossy link can be made here: {error}")
+        yield name, there
+    finally:
+        ip("netns", "del", name)
+
+
+@pytest.mark.memcached
+def test_segments_that_a_link_loses_are_counted_and_judged(tmp_path: Path) -> None:
+    need("memcached")
+    with lossy_network(tmp_path) as (name, address):
+        command = ["ip", "netns", "exec", name, "memcached", "-u", "nobody", "-l", address, "-p", "11311"]
+        with ended(subprocess.Popen([*command, "-U", "0", "-t", "1"])):
+            wait_for(lambda: answers(address, 11311), "memcached in its namespace")
+            answer = measure(f"memcached://{address}:11311", tmp_path / "study", *LOAD)
+    found = reason(answer, "retransmits")
+    assert "TCP segments were sent again" in found["text"]
+    assert figure(answer, "retransmitted")["value"] > 0
+    runs = [answer.study.instance(number) for number in (1, 2)]
+    ours = sum(one["threads"][0]["sockets"]["retransmits"] for one in runs)
+    assert 0 < ours <= sum(one["tcp"]["retransmits"] for one in runs)
+
+
+def answers(host: str, port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1.0):
+        return True
+    return False
+
+
+class Reluctant:
+    """A memcached that accepts slowly behind a short queue, or reads slowly into a small buffer.
+
+    Parameters
+    ----------
+    backlog : int
+        Length of its accept queue.
+    accept_s : float
+        Time between two accepts.
+    receive_bytes, read_s : int, float
+        Its receive buffer and the time between two reads, if it is to read slowly.
+    """
+
+    def __init__(
+        self, backlog: int = 128, accept_s: float = 0.0, receive_bytes: int = 0, read_s: float = 0.0
+    ) -> None:
+        self._listener = socket.socket()
+        if receive_bytes:
+            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        self._listener.bind(("127.0.0.1", 0))
+        self._listener.listen(backlog)
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._accept_s, self._read_s = accept_s, read_s
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> Reluctant:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+                time.sleep(self._accept_s)
+
+    def _serve(self, connection: socket.socket) -> None:
+        left = 0  # bytes of a value that are still to come
+        with contextlib.suppress(OSError), connection, connection.makefile("rb") as lines:
+            while line := lines.readline():
+                if line.startswith(b"version"):
+                    connection.sendall(b"VERSION 1.6.0\r\n")
+                elif line.startswith(b"set "):
+                    left = int(line.split()[4]) + 2
+                    while left:
+                        time.sleep(self._read_s)
+                        left -= len(lines.read(min(left, 65536)))
+                    connection.sendall(b"STORED\r\n")
+                elif line.startswith(b"get "):
+                    connection.sendall(b"END\r\n")
+
+
+def test_connections_that_a_short_queue_drops_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "gets.json").write_text('{"get_ratio": 1.0, "keys": 10}')
+    more = ("--connections", "32", "--workload", tmp_path / "gets.json")
+    with Reluctant(backlog=1, accept_s=0.02) as server:
+        answer = measure(f"memcached://{server.address}", tmp_path / "study", *LOAD, *more)
+    found = reason(answer, "listen_drops")
+    assert "while clients connected" in found["text"]
+    assert "ss -ltn" in found["hint"]
+    assert figure(answer, "dropped")["value"] > 0
+
+
+def test_a_server_that_reads_slowly_fills_buffers_and_is_found(tmp_path: Path) -> None:
+    (tmp_path / "sets.json").write_text('{"get_ratio": 0.0, "keys": 10, "value_bytes": 200000}')
+    more = ("--rate", "400", "--connections", "2", "--workload", tmp_path / "sets.json", "--timeout", "0.5s")
+    with Reluctant(receive_bytes=4096, read_s=0.002) as server:
+        answer = measure(f"memcached://{server.address}", tmp_path / "study", *LOAD[2:], *more)
+    found = reason(answer, "server_slow_to_read")
+    assert "of requests waited in the client" in found["text"]
+    assert "the server's receive buffer was full" in found["text"]
+    sockets = answer.study.instance()["threads"][0]["sockets"]
+    assert sockets["blocked_writes"] > 0
+    assert sockets["peer_full_us"] > 0
+    assert sockets["send"]["bytes"] > 0
+
+
+def test_a_full_receive_buffer_of_the_client_is_found(tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    (tmp_path / "large.json").write_text('{"get_ratio": 1.0, "keys": 100, "value_bytes": 20000}')
+    # A namespace of its own, where receive buffers are small; the server's only gets short requests.
+    small = "ip link set lo up && sysctl -qw net.ipv4.tcp_rmem='4096 16384 16384'"
+    if subprocess.run(["unshare", "-n", "sh", "-c", small], capture_output=True, check=False).returncode:
+        pytest.skip("no network namespace can be made here")
+    words = ["measure", "synth", "--json", "--out", out, *LOAD, "--warmup", "0.3s", "--connections", "2"]
+    words += ["--workload", tmp_path / "large.json"]
+    inside = ["unshare", "-n", "sh", "-c", f'{small} && exec "$@"', "sh"]
+    answer = finish(start(*words, before=inside), out)
+    found = reason(answer, "client_slow_to_read")
+    assert "of a client's receive buffer" in found["text"]
+    assert "times" in found["text"]
+    assert figure(answer, "receive_fill")["mark"] == "mind"
+    assert answer.study.instance()["tcp"]["zero_windows"] > 0
+
+
+def test_a_quiet_measurement_accounts_for_itself_and_follows_the_schema(tmp_path: Path) -> None:
+    need_two_processors()
+    answer = measure("synth", tmp_path / "study", *LOAD)
+    figures = {one["id"]: one["value"] for one in answer.result["instrument"]["figures"]}
+    assert figures["dropped"] == figures["blocked"] == 0
+    assert 0 < figures["working"] < 1
+    assert figures["interrupts"] > 0
+    record = answer.study.runs()[0] / "run.json"
+    assert '"server_queues"' in record.read_text()
+
+
+def test_what_a_managed_server_has_not_read_is_seen(tmp_path: Path) -> None:
+    from hindmost import _engine
+
+    with ManagedServer(need("memcached"), cpus=None) as server:
+        port = int(server.address.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)):
+            wait_for(lambda: '"connections":0' not in _engine.socket_queues(port, server.pid), "a connection")
