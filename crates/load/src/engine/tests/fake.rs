@@ -326,7 +326,8 @@ impl Transport for Fake {
     fn sent(&mut self, slot: u32) -> Option<Sent> {
         let now = self.now();
         let stamps = &mut self.lines[slot as usize].stamps;
-        stamps.pop_front_if(|(at, _)| *at <= now).map(|(_, sent)| sent)
+        let there = stamps.front().is_some_and(|&(at, _)| at <= now);
+        there.then(|| stamps.pop_front()).flatten().map(|(_, sent)| sent)
     }
 
     fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
