@@ -16,7 +16,9 @@
 //! server wrote both replies at once, and otherwise late by less than one round of the client's loop.
 //! A card that gathers segments before the kernel sees them (GRO) leaves the stamp of the first.
 //!
-//! The cost is told in `docs/concepts/stamps.md`.
+//! What it costs, measured at 40,000 requests/s on one core beside a memcached (medians of five rounds,
+//! alternating), when writes were chosen instead of requests: one in sixteen 0.4 points of busy share, 0.3 us of
+//! slip at p99 and 0.5 us of service latency at p50; every one 5 points, 1.9 us and 1.4 us.
 
 mod messages;
 
