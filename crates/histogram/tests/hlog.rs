@@ -219,3 +219,11 @@ fn a_payload_that_claims_more_than_it_can_hold_is_refused_before_memory_is_taken
         };
     }
 }
+
+#[test]
+fn a_run_of_zeros_that_cannot_be_negated_is_refused() {
+    // Found by fuzzing: the decoder overflows at it.
+    let line = "0.000,1.000,1.000,HISTEwAAAAsAAAAAAAAAAwAAAAAAAAABAAADRjC4oAA/8AAAAAAAAAL///////////8C\n";
+    let refused = read(line).unwrap_err();
+    assert!(matches!(refused, HlogError::Line { line: 1, fault: LineFault::Decode(_) }), "{refused}");
+}

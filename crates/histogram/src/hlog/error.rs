@@ -51,7 +51,7 @@ pub enum LineFault {
     #[error("the histogram cannot be decoded: {0}")]
     Decode(#[from] DeserializeError),
     /// The payload says that it holds more than it can.
-    #[error("the histogram claims {claimed} bytes of counts, which its {held} bytes cannot hold")]
+    #[error("the histogram claims {claimed} bytes of counts, but has {held}")]
     Claim {
         /// Bytes that it says it holds.
         claimed: u64,

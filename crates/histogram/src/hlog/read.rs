@@ -6,7 +6,7 @@ use flate2::read::ZlibDecoder;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogHistogram, IntervalLogIterator, LogEntry, Tag as WireTag,
 };
-use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::{DeserializeError, Deserializer};
 
 use super::exact::Exact;
 use super::{HlogError, Interval, LineFault, Log, Tag};
@@ -64,7 +64,8 @@ fn interval(
 
 fn decode(payload: &str) -> Result<Histogram, LineFault> {
     let bytes = BASE64_STANDARD.decode(payload)?;
-    check_claim(&bytes)?;
+    let bytes = inflate(bytes)?;
+    check_counts(&bytes)?;
     let wire: hdrhistogram::Histogram<u64> = Deserializer::new().deserialize(&mut &bytes[..])?;
     let mut histogram = Histogram::new();
     for bin in wire.iter_recorded() {
@@ -77,28 +78,44 @@ fn decode(payload: &str) -> Result<Histogram, LineFault> {
 /// The first word of a plain V2 payload and of a compressed one.
 const PLAIN: u32 = 0x1c84_9313;
 const COMPRESSED: u32 = 0x1c84_9314;
-/// Deflate makes at most so many bytes of one (zlib's technical details, "Maximum Compression Factor").
-const INFLATED: u64 = 1032;
+/// The head of a plain payload, before its counts.
+const HEAD: usize = 40;
 
-/// The decoder takes memory for all that a payload claims to hold, up to 4 GiB, before it reads: whether
-/// it can hold that much.
-fn check_claim(bytes: &[u8]) -> Result<(), LineFault> {
-    let word = |bytes: &[u8], at| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
-    let held = bytes.len() as u64;
-    let (claimed, most) = match word(bytes, 0) {
-        Some(PLAIN) => (word(bytes, 4), held),
-        Some(COMPRESSED) => {
-            let mut inner = [0; 8];
-            let read = ZlibDecoder::new(bytes.get(8..).unwrap_or_default()).read_exact(&mut inner);
-            (read.ok().and_then(|()| word(&inner, 4)), held * INFLATED)
-        }
-        // The decoder says what is wrong with any other.
-        _ => return Ok(()),
-    };
-    match claimed.map(u64::from) {
-        Some(claimed) if claimed > most => Err(LineFault::Claim { claimed, held }),
-        _ => Ok(()),
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// A compressed payload as a plain one, which has at most 1032 times its length; any other as it is.
+fn inflate(bytes: Vec<u8>) -> Result<Vec<u8>, LineFault> {
+    let (Some(COMPRESSED), Some(length)) = (word(&bytes, 0), word(&bytes, 4)) else { return Ok(bytes) };
+    let mut plain = Vec::new();
+    let mut packed = ZlibDecoder::new(bytes[8..].take(u64::from(length)));
+    packed.read_to_end(&mut plain).map_err(DeserializeError::from)?;
+    if word(&plain, 0) != Some(PLAIN) {
+        return Err(DeserializeError::InvalidCookie.into());
     }
+    Ok(plain)
+}
+
+/// What the decoder takes on trust: how many bytes of counts there are, for which it takes memory, up to
+/// 4 GiB, before it reads; and that runs of zeros can be negated, which the longest cannot.
+fn check_counts(plain: &[u8]) -> Result<(), LineFault> {
+    // The decoder says what is wrong with any other.
+    let (Some(PLAIN), Some(claimed)) = (word(plain, 0), word(plain, 4)) else { return Ok(()) };
+    let mut counts = plain.get(HEAD..).unwrap_or_default();
+    if claimed as usize > counts.len() {
+        return Err(LineFault::Claim { claimed: claimed.into(), held: counts.len() as u64 });
+    }
+    while !counts.is_empty() {
+        // LEB128 in at most nine bytes, the last of which has all its bits; all ones is -2^63 in zigzag.
+        let length = counts.iter().take(8).position(|byte| byte & 0x80 == 0).map_or(9, |last| last + 1);
+        let (number, rest) = counts.split_at(length.min(counts.len()));
+        if number == [0xff; 9] {
+            return Err(DeserializeError::EncodedArrayTooLong.into());
+        }
+        counts = rest;
+    }
+    Ok(())
 }
 
 /// What the moments in a log are relative to.
