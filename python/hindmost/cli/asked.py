@@ -118,6 +118,7 @@ def plan_asked_for(asked: Mapping[str, Any]) -> MeasurePlan:
         aggregate=asked["aggregate"],
         seed=asked["seed"],
         samples=asked["samples"],
+        stamp_every=_stamp_every(asked["stamps"]),
         verify_wire=asked["verify_wire"],
         workload=workload,
         **{name: asked[name] for name in ("runs", "precision") if asked[name] is not None},
@@ -142,3 +143,15 @@ def _cpus_of_attached(target: Attached) -> list[int]:
     bound = cpu_affinity(pid)
     at_hand = sorted(os.sched_getaffinity(0))
     return bound if set(bound) < set(at_hand) else at_hand[: len(at_hand) // 2]
+
+
+def _stamp_every(text: str) -> int:
+    """Read ``--stamps``: one request in so many, or ``off``."""
+    if text == "off":
+        return 0
+    if text.isdecimal() and 1 <= int(text) <= 1_000_000:
+        return int(text)
+    raise UsageError(
+        f"--stamps {text!r} is neither off nor a whole number from 1 to 1000000",
+        hint="--stamps 16 stamps one request in sixteen; --stamps off none",
+    )

@@ -109,6 +109,12 @@ def measure(
         Literal["mean", "median"],
         option(PROCEDURE, "HOW", "How the percentiles of a run's instances make the run's."),
     ] = "mean",
+    stamps: Annotated[
+        str,
+        option(
+            PROCEDURE, "EVERY|off", "Wire latency by the kernel's stamps of one request in so many, or none."
+        ),
+    ] = "16",
     verify_wire: Annotated[
         bool,
         switch(PROCEDURE, "Capture packets beside each run (tcpdump) and lay our latencies beside theirs."),

@@ -51,6 +51,7 @@ class MeasurePlan(BaseModel):
     seed: int = 1
     samples: int = 20_000
     worst: int = 1_000
+    stamp_every: int = Field(default=16, ge=0, description="one request in so many is stamped; 0: none")
     verify_wire: bool = Field(default=False, description="a packet capture beside each run")
     workload: dict[str, Any] = {"kind": "key-value"}
 
@@ -93,6 +94,7 @@ class MeasurePlan(BaseModel):
             "load": load,
             "connections": max(share + (index < rest), 1),
             "threads": threads,
+            "stamp_every": self.stamp_every,
             "pacing": self.pacing,
             "io": self.io,
             "workload": self.workload,

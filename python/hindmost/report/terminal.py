@@ -203,7 +203,7 @@ def _facts(console: "Console", doc: Measure) -> None:
         if label != "mean"
     ]
     if doc["wire_us"]:
-        rows.append(("wire", f"{_briefly('wire', doc['wire_us'])}, by kernel stamps on a sample"))
+        rows.append(("wire", f"{_briefly('wire', doc['wire_us'])}, {view.stamps_text(doc)}"))
     if overhead := doc.get("overhead_us"):
         rows.append(("overhead", f"{_briefly('client', overhead)} of service latency, by the same"))
     if proved := view.proof_text(doc):

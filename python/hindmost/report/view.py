@@ -130,6 +130,20 @@ def wire_table(doc: Measure) -> Table | None:
     return estimate_table({"wire latency": wire, "client overhead": overhead})
 
 
+def stamps_text(doc: Measure) -> str:
+    """Say whose stamps the wire latency is made of, of how many requests."""
+    found = [one.get("stamps") for run in doc["runs"] for one in run["instances"]]
+    seen = [one for one in found if one]
+    if not seen:
+        return "by kernel stamps on a sample"
+    whose = "the network card's" if seen[0]["source"] == "hardware" else "the kernel's"
+    asked, came = sum(one["asked"] for one in seen), sum(one["came"] for one in seen)
+    return (
+        f"by {whose} stamps of one request in {seen[0]['every']}"
+        f" ({numbers.count(came)} of {numbers.count(asked)} came)"
+    )
+
+
 def figure(one: Figure) -> str:
     """Write one figure of the instrument's account, or one of its limits."""
     return amount(one["value"], one["unit"])

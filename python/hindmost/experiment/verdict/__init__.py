@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from hindmost.experiment.verdict import accidents, capacity, client, sample, server, setting, witness
+from hindmost.experiment.verdict import accidents, capacity, client, sample, server, setting, stamps, witness
 from hindmost.experiment.verdict.reason import Evidence, Level, Reason, Verdict
 
 __all__ = ["CHECKS", "Evidence", "Level", "Reason", "Verdict", "headline", "judge", "of_label", "overall"]
@@ -33,6 +33,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
     setting.host,
     sample.spread,
     setting.method,
+    stamps.stamps,
     witness.capture,
 )
 """The registry: a new judgement is a function in one of these files and its name here."""

@@ -1,0 +1,93 @@
+"""Kernel stamps: chosen by the user, and a kernel that has none."""
+
+import ctypes
+import errno
+import json
+import platform
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.memcached,
+    pytest.mark.skipif(shutil.which("memcached") is None, reason="there is no memcached"),
+]
+HINDMOST = str(Path(sys.executable).with_name("hindmost"))
+SHORT = ["--rate", "5k", "--runs", "1", "--duration", "1s", "--warmup", "0.2s", "-q", "--json"]
+
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
+SETSOCKOPT = {"x86_64": 54, "aarch64": 208}
+SO_TIMESTAMPING_OLD, SO_TIMESTAMPING_NEW = 37, 65
+
+
+def no_stamps() -> None:
+    """Let setsockopt(SO_TIMESTAMPING) fail with EPERM in this process and its children (seccomp(2))."""
+    load_word, jump_if, give, allow, refuse = 0x20, 0x15, 0x06, 0x7FFF0000, 0x00050000 | errno.EPERM
+    number_at, name_at = 0, 32  # offsets in seccomp_data: nr, the low half of args[2]
+    program = [
+        (load_word, 0, 0, number_at),
+        (jump_if, 0, 3, SETSOCKOPT[platform.machine()]),
+        (load_word, 0, 0, name_at),
+        (jump_if, 2, 0, SO_TIMESTAMPING_OLD),
+        (jump_if, 1, 0, SO_TIMESTAMPING_NEW),
+        (give, 0, 0, allow),
+        (give, 0, 0, refuse),
+    ]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in program))
+    header = struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header):
+        raise OSError(ctypes.get_errno(), "no filter")
+
+
+def measure(tmp_path: Path, *flags: str, filtered: bool = False) -> tuple[dict, str]:
+    done = subprocess.run(
+        [HINDMOST, "measure", "memcached", *SHORT, "--out", str(tmp_path / "study"), *flags],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=no_stamps if filtered else None,
+    )
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+def reasons(doc: dict) -> dict[str, dict]:
+    return {one["code"]: one for one in doc["reasons"]}
+
+
+@pytest.mark.parametrize("io", ["epoll", "io_uring"])
+def test_all_that_were_asked_for_come(tmp_path, io):
+    doc, _ = measure(tmp_path, "--stamps", "4", "--io", io)
+    (instance,) = doc["runs"][0]["instances"]
+    stamps, done = instance["stamps"], doc["counts"]["done"]
+    assert (stamps["every"], stamps["source"], stamps["reason"]) == (4, "software", None)
+    assert abs(stamps["asked"] - done / 4) <= 2, (stamps, done)
+    assert stamps["came"] >= 0.99 * stamps["asked"], stamps
+    assert 0.0 < doc["wire_us"]["p50"]["value"] < doc["service_us"]["p50"]["value"]
+    assert "no_stamps" not in reasons(doc)
+
+
+def test_off_is_off(tmp_path):
+    doc, _ = measure(tmp_path, "--stamps", "off")
+    assert doc["wire_us"] is None
+    assert "no_stamps" not in reasons(doc)
+
+
+@pytest.mark.skipif(
+    platform.machine() not in SETSOCKOPT, reason="system call numbers of this machine unknown"
+)
+@pytest.mark.parametrize("io", ["epoll", "io_uring"])
+def test_a_kernel_that_refuses_stamps_is_told_and_the_rest_is_measured(tmp_path, io):
+    doc, _ = measure(tmp_path, "--io", io, filtered=True)
+    assert doc["wire_us"] is None
+    told = reasons(doc)["no_stamps"]
+    assert (told["level"], "--stamps off" in told["hint"]) == ("mind", True), told
+    counts = doc["counts"]
+    assert counts["done"] > 4_000
+    assert counts["due"] == counts["done"] + counts["errors"] + counts["timeouts"] + counts["unsent"]
+    assert doc["service_us"]["p50"]["value"] > 0.0

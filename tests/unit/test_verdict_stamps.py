@@ -1,0 +1,53 @@
+"""Stamps that are missing, and clocks that were set: told where they are, silent where not."""
+
+import pytest
+from evidence import instance, reasons, ten
+
+WHOLE = {
+    "every": 16, "source": "software", "interface": "lo", "asked": 1000, "came": 1000, "shared": 3,
+    "without_out": 0, "without_in": 0, "implausible": 0, "clock_steps": 0, "largest_step_ns": 0, "reason": None,
+}  # fmt: skip
+
+
+def stamped(plan=None, **changes):
+    def one():
+        found = instance()
+        found.result["stamps"] = WHOLE | changes
+        return [found]
+
+    return reasons(runs=ten(instances=one), plan=plan or {})
+
+
+def because(code, text):
+    return {"code": code, "text": text}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, None),
+        ({"reason": because("card_failed", "the card stamped 3 of 90")}, None),  # the kernel's do as well
+        ({"source": None, "reason": because("refused", "the kernel refuses: EPERM")}, "refuses: EPERM"),
+        ({"came": 0, "reason": because("none_came", "it gave no answer")}, "it gave no answer"),
+    ],
+)
+def test_missing_stamps_are_told_with_their_reason(changes, told):
+    found = stamped(**changes)
+    assert ("no_stamps" in found) == (told is not None)
+    if told:
+        assert found["no_stamps"].level == "mind"
+        assert told in found["no_stamps"].text
+
+
+def test_stamps_that_nobody_asked_for_are_not_missed():
+    off = {"source": None, "every": 0, "reason": because("off", "stamps were not asked for")}
+    assert "no_stamps" not in stamped({"stamp_every": 0}, **off)
+
+
+def test_a_clock_that_was_set_is_told_with_what_was_left_out():
+    found = stamped(clock_steps=1, largest_step_ns=20_000, implausible=2)["clock_steps"]
+    assert found.level == "mind"
+    assert "20 times" not in found.text
+    assert "10 times" in found.text, found.text
+    assert "20 wire latencies" in found.text
+    assert "clock_steps" not in stamped()
