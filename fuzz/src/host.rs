@@ -115,7 +115,7 @@ struct Reading {
 impl Reading {
     fn of(tree: &Tree) -> Self {
         // Everything that is read but once, and its judgement.
-        let diagnosis = examine(tree, Duration::ZERO);
+        let diagnosis = examine(tree, Duration::ZERO, None);
         let text = serde_json::to_string(&diagnosis).expect("a diagnosis is JSON");
         assert!(!text.is_empty());
         let topology = Topology::read(tree);
