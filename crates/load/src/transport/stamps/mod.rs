@@ -16,9 +16,10 @@
 //! server wrote both replies at once, and otherwise late by less than one round of the client's loop.
 //! A card that gathers segments before the kernel sees them (GRO) leaves the stamp of the first.
 //!
-//! What it costs, measured at 40,000 requests/s on one core beside a memcached (medians of five rounds,
-//! alternating), when writes were chosen instead of requests: one in sixteen 0.4 points of busy share, 0.3 us of
-//! slip at p99 and 0.5 us of service latency at p50; every one 5 points, 1.9 us and 1.4 us.
+//! What it costs, beside a memcached on one core (medians of five rounds, alternating with none at all): one
+//! request in sixteen 0.4 points of busy share at 20,000/s and 0.5 at 50,000/s, and less than 0.2 us of slip at
+//! p99 and of service latency at p50; every request 3 and 7 points, 1.8 and 1.4 us of slip, 0.4 and 1.2 us of
+//! service latency.
 
 mod messages;
 
