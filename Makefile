@@ -44,7 +44,7 @@ fuzz: .stamps/system ## Fuzz every parser, FUZZ_SECONDS each (600); some: FUZZ_T
 	@$(RUN) setup/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 bench: .stamps/engine ## Cost and precision, ours and of other load testers: half an hour of a quiet host
-	@setup/system.sh want memcached
+	@setup/system.sh want memcached strace
 	@$(RUN) cargo bench --locked --quiet -p hindmost-histogram --bench record
 	@$(RUN) python benches/engine.py
 	@$(RUN) python benches/loops.py

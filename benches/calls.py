@@ -56,6 +56,7 @@ LOADS = (
     Load("2,000/s, asleep", 2_000.0, 8, "sleep"),
     Load("20,000/s", 20_000.0, 16),
     Load("20,000/s, asleep", 20_000.0, 16, "sleep"),
+    Load("50,000/s", 50_000.0, 16),
     Load("flat out, 16 connections", None, 16),
     Load("flat out, 64 connections", None, 64),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from hindmost.experiment import instrument, limits
@@ -49,19 +50,19 @@ ROWS = (
         "late_writing",
         "left over 5 us late while others were handed to the kernel",
         "share",
-        lambda run: instrument.late(run, "writing"),
+        partial(instrument.late, stage="writing"),
     ),
     Row(
         "late_reading",
         "left over 5 us late while replies were taken",
         "share",
-        lambda run: instrument.late(run, "reading"),
+        partial(instrument.late, stage="reading"),
     ),
     Row(
         "late_waiting",
         "left over 5 us late while its processor was away or it slept",
         "share",
-        lambda run: instrument.late(run, "waiting"),
+        partial(instrument.late, stage="waiting"),
     ),
     Row("on_cpu", "on its processor, spinning included", "share", instrument.on_cpu),
     Row(

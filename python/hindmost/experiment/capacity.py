@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hindmost.experiment import limits
+from hindmost.experiment import instrument, limits
 from hindmost.experiment.figures import RunFigures
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
@@ -120,7 +120,7 @@ def saturation(plan: MeasurePlan, target: Mapping[str, Any], runs: Sequence[RunF
     share = None
     if used:  # its time is read when the last replies are in, so it may exceed what there was
         share = min(1.0, sum(used) / len(used) / max(1, len(target.get("cpus") or [0])))
-    shares = [t["shares"] for t in _threads(runs) if t.get("shares")]
+    shares = [t["shares"] for run in runs for t in instrument.threads(run) if t.get("shares")]
     silent = sum(one["silent"] for one in shares)
     by: Culprit = "server"
     if answered.value <= 0.0:
@@ -160,10 +160,6 @@ def _replies_per_s(result: Mapping[str, Any], measure_s: float) -> float:
             before = window["at_ns"]
         rate += replies / inside * 1e9 if inside else 0.0
     return rate
-
-
-def _threads(runs: Sequence[RunFigures]) -> list[dict[str, Any]]:
-    return [thread for run in runs for one in run.instances for thread in one.result["threads"]]
 
 
 def _search(plan: MeasurePlan, answered: float) -> str:

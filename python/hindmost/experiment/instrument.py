@@ -21,12 +21,13 @@ def over(runs: Sequence[RunFigures], figure: Figure) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _threads(run: RunFigures) -> list[dict[str, Any]]:
+def threads(run: RunFigures) -> list[dict[str, Any]]:
+    """What the workers of a run's instances report of themselves."""
     return [thread for one in run.instances for thread in one.result["threads"]]
 
 
 def _sockets(run: RunFigures) -> list[dict[str, Any]]:
-    return [thread["sockets"] for thread in _threads(run) if "sockets" in thread]
+    return [thread["sockets"] for thread in threads(run) if "sockets" in thread]
 
 
 def _hosts(run: RunFigures) -> list[dict[str, Any]]:
@@ -39,25 +40,25 @@ def _worst(values: Iterable[float | None]) -> float | None:
 
 def working(run: RunFigures) -> float | None:
     """Share of the time sending and receiving, of the busiest worker."""
-    return _worst(thread["busy_share"] for thread in _threads(run))
+    return _worst(thread["busy_share"] for thread in threads(run))
 
 
 def on_cpu(run: RunFigures) -> float | None:
     """Share of the time on a processor, spinning included, of the worker that had least of it."""
-    known = [thread["cpu_share"] for thread in _threads(run) if "cpu_share" in thread]
+    known = [thread["cpu_share"] for thread in threads(run) if "cpu_share" in thread]
     return min(known, default=None)
 
 
 def waiting(run: RunFigures) -> float | None:
     """Share of the time ready to run while another thread had the processor."""
-    return _worst(thread["run_delay_share"] for thread in _threads(run))
+    return _worst(thread["run_delay_share"] for thread in threads(run))
 
 
 def wait_us(run: RunFigures) -> float | None:
     """Mean length of these waits."""
     return _worst(
         thread["span"]["schedule"]["run_delay_ns"] / 1e3 / turns
-        for thread in _threads(run)
+        for thread in threads(run)
         if thread["span"].get("schedule")
         and (turns := thread["span"]["involuntary_switches"] + thread["span"]["voluntary_switches"])
     )
@@ -67,7 +68,7 @@ def switches_per_s(run: RunFigures) -> float | None:
     """Times a second that a worker was taken off its processor while it wanted to run."""
     return _worst(
         thread["span"]["involuntary_switches"] / (wall / 1e9)
-        for thread in _threads(run)
+        for thread in threads(run)
         if (wall := thread["span"].get("wall_ns"))
     )
 
@@ -108,12 +109,12 @@ def late(run: RunFigures, stage: str) -> float | None:
         Handing other requests to the kernel; taking replies; nothing (its processor was away, or, where
         clients sleep, it woke late).
     """
-    known = [thread["late"][stage]["requests"] for thread in _threads(run) if "late" in thread]
+    known = [thread["late"][stage]["requests"] for thread in threads(run) if "late" in thread]
     return sum(known) / max(1, run.counts["due"]) if known else None
 
 
 def own_slip(run: RunFigures) -> float | None:
-    """Slip at the highest finite quantile up to p99, in microseconds, beyond what the write calls alone make.
+    """Slip at p99 (else at the first quantile), in microseconds, beyond what write calls alone make.
 
     The write calls' own part is the slip of a client that does nothing else (Lindley's recursion over the
     calls as they were measured): one thread cannot be earlier on this host.
@@ -176,7 +177,7 @@ def peer_full(run: RunFigures) -> float | None:
     """Share of the time in which a connection could not send because the server's buffer was full."""
     return _worst(
         thread["sockets"]["peer_full_us"] * 1e3 / thread["sockets"]["looked_at"] / wall
-        for thread in _threads(run)
+        for thread in threads(run)
         if thread.get("sockets", {}).get("looked_at") and (wall := thread["span"].get("wall_ns"))
     )
 

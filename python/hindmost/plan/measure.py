@@ -94,7 +94,7 @@ class MeasurePlan(BaseModel):
             "load": load,
             "connections": max(share + (index < rest), 1),
             "threads": threads,
-            "stamp_every": self.stamp_every,
+            "stamp_every": VERIFIED_EVERY if self.verify_wire else self.stamp_every,
             "pacing": self.pacing,
             "io": self.io,
             "workload": self.workload,
@@ -103,8 +103,6 @@ class MeasurePlan(BaseModel):
             "timeout_s": self.timeout_s,
             "keep": {"samples": -(-self._kept // self.clients), "worst": self.worst},
         }
-        if self.verify_wire:
-            plan["stamp_every"] = VERIFIED_EVERY
         try:
             return _engine.check_plan(json.dumps(plan, allow_nan=False))
         except _engine.EngineError as error:

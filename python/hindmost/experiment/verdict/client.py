@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 from hindmost.experiment import instrument, limits
 from hindmost.experiment.figures import RunFigures
@@ -81,10 +82,10 @@ def _cause_of_lateness(e: Evidence, busy: float) -> tuple[str, str]:
 
 def _stage(e: Evidence) -> tuple[str, float]:
     """The stage of the loop that made most requests late, and its share of them."""
-    late = {}
-    for stage in ("writing", "reading", "waiting"):
-        shares = [share for run in e.runs if (share := instrument.late(run, stage)) is not None]
-        late[stage] = mean(shares) if shares else 0.0
+    late = {
+        stage: instrument.over(e.runs, partial(instrument.late, stage=stage)) or 0.0
+        for stage in ("writing", "reading", "waiting")
+    }
     worst = max(late, key=lambda stage: late[stage])
     return worst, late[worst] / sum(late.values()) if late[worst] else 0.0
 

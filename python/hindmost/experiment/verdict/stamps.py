@@ -16,13 +16,8 @@ def stamps(e: Evidence) -> Iterator[Reason]:
     seen: list[dict[str, Any]] = [
         found for run in e.runs for one in run.instances if (found := one.result.get("stamps"))
     ]
-    why = next(
-        (found["reason"]["text"] for found in seen if found["source"] is None and found["reason"]), None
-    )
-    if why is None:
-        why = next(
-            (f["reason"]["text"] for f in seen if (f["reason"] or {}).get("code") == "none_came"), None
-        )
+    reasons = [(found["source"], found["reason"]) for found in seen if found["reason"]]
+    why = next((one["text"] for source, one in reasons if source is None or one["code"] == "none_came"), None)
     if why is not None:
         yield Reason(
             "no_stamps",

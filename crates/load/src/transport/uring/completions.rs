@@ -88,7 +88,7 @@ impl Uring {
         }
     }
 
-    pub(super) fn received(&mut self, slot: u32, current: bool, result: i32, flags: u32) {
+    fn received(&mut self, slot: u32, current: bool, result: i32, flags: u32) {
         let buffer = cqueue::buffer_select(flags);
         if !current {
             if let Some(id) = buffer {
@@ -126,7 +126,7 @@ impl Uring {
     }
 
     /// Where the bytes lie in buffer `id`, and when the last of them came in.
-    pub(super) fn piece(&self, slot: u32, id: u16, length: usize) -> Piece {
+    fn piece(&self, slot: u32, id: u16, length: usize) -> Piece {
         if !self.lines[slot as usize].messages {
             return Piece { start: 0, length: length as u32, stamp: Stamp::default() };
         }
@@ -140,7 +140,7 @@ impl Uring {
         }
     }
 
-    pub(super) fn send_ended(&mut self, slot: u32, current: bool, result: i32) {
+    fn send_ended(&mut self, slot: u32, current: bool, result: i32) {
         let line = &mut self.lines[slot as usize];
         line.sending = 0;
         if !current {

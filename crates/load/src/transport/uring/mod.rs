@@ -75,8 +75,6 @@ impl Uring {
             return Err(ErrorKind::Unsupported.into());
         }
         let buffers = Buffers::new(&ring)?;
-        // Saves the look-up of the ring at each call; older kernels lack it.
-        let _ = ring.submitter().register_ring_fd();
         // SAFETY: an all-zero msghdr is a valid empty one.
         let mut request: Box<libc::msghdr> = Box::new(unsafe { std::mem::zeroed() });
         request.msg_controllen = stamps::CONTROL as _;
