@@ -7,6 +7,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod capture;
+mod clone;
 mod distribution;
 mod fault;
 mod host;
@@ -20,6 +21,8 @@ use pyo3::prelude::*;
 mod _engine {
     #[pymodule_export]
     use super::capture::{capture_exchanges, match_capture, read_columns};
+    #[pymodule_export]
+    use super::clone::check_clone;
     #[pymodule_export]
     use super::distribution::{read_hlog, Histogram};
     #[pymodule_export]

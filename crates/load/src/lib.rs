@@ -8,7 +8,6 @@ pub mod arrivals;
 pub mod engine;
 mod error;
 pub mod protocol;
-mod random;
 pub mod record;
 pub mod stop;
 pub mod transport;
@@ -21,4 +20,5 @@ pub mod fuzzing {
 }
 
 pub use error::LoadError;
-pub use random::Random;
+use hindmost_random as random;
+pub use hindmost_random::Random;

@@ -1,0 +1,328 @@
+//! A document made ready to be drawn from.
+
+use hindmost_random::Draws;
+
+use crate::law::Quantile;
+use crate::order::Sequence;
+use crate::{
+    CloneError, Disturbance, Document, Lock, LockPlace, Queue, Release, Scope, Utilisation, When, Windows,
+};
+
+/// A checked document, compiled: nothing in it allocates when it is drawn from.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Worker threads.
+    pub threads: u32,
+    /// Where requests wait.
+    pub queue: Queue,
+    /// Critical sections, in the order in which they are taken.
+    pub locks: Vec<LockProgram>,
+    /// Time outside of queue and threads, ns a request.
+    pub outside_ns: f64,
+    kinds: Vec<Mixture>,
+    noises: Vec<Noise>,
+    document: Document,
+}
+
+/// What the service of one request takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request {
+    /// Number of its kind in the document; 0 where there are none.
+    pub kind: u32,
+    /// Service time, with its share of load dependence, ns.
+    pub service_ns: f64,
+    /// Disturbances that hit this service, ns in all.
+    pub noise_ns: f64,
+}
+
+/// One request's part in one lock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hold {
+    /// Which lock of the array.
+    pub instance: u32,
+    /// How long it is held, disturbances within included, ns.
+    pub hold_ns: f64,
+}
+
+/// A lock made ready.
+#[derive(Clone, Debug)]
+pub struct LockProgram {
+    /// Before or after the service.
+    pub at: LockPlace,
+    /// Locks in the array.
+    pub instances: u32,
+    /// How long a waiter spins before it sleeps, ns; infinite where it never does.
+    pub spin_ns: f64,
+    /// What it takes to wake a sleeper, ns.
+    pub wake_ns: f64,
+    /// Who has it next.
+    pub release: Release,
+    place: u32,
+    hold: Quantile,
+    share: f64,
+    first: f64,
+    noises: Vec<Noise>,
+}
+
+#[derive(Clone, Debug)]
+struct Mixture {
+    /// Shares of the kinds, summed up.
+    until: f64,
+    /// By rising mean: `(weights summed up, weight, law, median)`.
+    components: Vec<(f64, f64, Quantile, f64)>,
+}
+
+#[derive(Clone, Debug)]
+struct Noise {
+    place: u32,
+    probability: f64,
+    length: Quantile,
+}
+
+// Purposes of a request's draws. 1 to 3 are taken by `order`, 16 and 17 by `windows`.
+const KIND: u32 = 0;
+const NOISES: u32 = 1 << 8;
+const LOCKS: u32 = 1 << 16;
+
+impl Program {
+    /// Checks a document and makes it ready.
+    ///
+    /// # Errors
+    /// [`CloneError`], as of [`Document::from_json`].
+    pub fn new(document: &Document) -> Result<Self, CloneError> {
+        document.check()?;
+        let mut until = 0.0;
+        let kinds = document
+            .mixtures()
+            .map(|(share, components)| {
+                until += share;
+                Mixture::new(until, components)
+            })
+            .collect();
+        let of_requests = |lock: Option<&str>| -> Vec<Noise> {
+            let places = document.disturbances.iter().enumerate();
+            places.filter_map(|(place, noise)| Noise::new(place, noise, lock)).collect()
+        };
+        let places = document.locks.iter().enumerate();
+        let locks = places
+            .map(|(place, lock)| LockProgram::new(place, lock, of_requests(Some(&lock.name))))
+            .collect();
+        Ok(Self {
+            threads: document.threads,
+            queue: document.queue,
+            locks,
+            outside_ns: document.outside_us * 1e3,
+            kinds,
+            noises: of_requests(None),
+            document: document.clone(),
+        })
+    }
+
+    /// The memory that the drawing of successive requests needs.
+    pub fn sequence(&self) -> Sequence {
+        Sequence::new(&self.document.order)
+    }
+
+    /// The moving average that load dependence is judged by.
+    pub fn utilisation(&self) -> Utilisation {
+        Utilisation::new(self.threads, self.document.load.over_us * 1e3)
+    }
+
+    /// Whether a request's service depends on the load, so that [`Program::request`] must be told it.
+    pub fn depends_on_load(&self) -> bool {
+        let load = &self.document.load;
+        [load.time, load.spread, load.chance, load.busy].iter().any(|&slope| slope != 0.0)
+    }
+
+    /// The next request in the order of service. `load`: [`Utilisation::at`] when the service begins; `others`:
+    /// the share of the other threads that are busy then.
+    #[inline]
+    pub fn request(&self, sequence: &mut Sequence, draws: Draws, load: f64, others: f64) -> Request {
+        let kind = self.kind(draws);
+        let (u, factor) = sequence.next(draws);
+        let by = &self.document.load;
+        let mut service_ns = self.kinds[kind].at(u, 1.0 + by.spread * load) * factor;
+        service_ns *= (1.0 + by.time * load) * (1.0 + by.busy * others);
+        let noise_ns = self.noises.iter().map(|noise| noise.of(draws, 1.0 + by.chance * load)).sum();
+        Request { kind: kind as u32, service_ns, noise_ns }
+    }
+
+    #[inline]
+    fn kind(&self, draws: Draws) -> usize {
+        if self.kinds.len() == 1 {
+            return 0;
+        }
+        let u = draws.unit(KIND);
+        self.kinds.iter().position(|kind| u < kind.until).unwrap_or(self.kinds.len() - 1)
+    }
+
+    /// The windows in which one thread stands still, one iterator for each disturbance of scope `thread`; or all
+    /// threads do (`None`), for each of scope `server`.
+    pub fn windows(&self, seed: u64, thread: Option<u32>) -> Vec<Windows> {
+        let scope = if thread.is_some() { Scope::Thread } else { Scope::Server };
+        let places = self.document.disturbances.iter().enumerate();
+        places
+            .filter(|(_, disturbance)| disturbance.scope == scope)
+            .map(|(place, disturbance)| Windows::new(disturbance, place, seed, thread.unwrap_or(0)))
+            .collect()
+    }
+
+    /// Mean time that a thread is busy with a request, ns: service, locks held, disturbances of requests; without
+    /// waiting for locks, without load dependence.
+    pub fn mean_busy_ns(&self) -> f64 {
+        let service: f64 = self
+            .document
+            .mixtures()
+            .zip(&self.kinds)
+            .map(|((share, _), kind)| {
+                share * kind.components.iter().map(|c| c.1 * c.2.moments().0).sum::<f64>()
+            })
+            .sum();
+        let noise: f64 = self.noises.iter().map(Noise::mean).sum();
+        let locks: f64 = self.locks.iter().map(|lock| lock.share * lock.mean_ns()).sum();
+        service * self.mean_factor() + noise + locks
+    }
+
+    fn mean_factor(&self) -> f64 {
+        let regimes = &self.document.order.regimes;
+        let all: f64 = regimes.iter().map(|regime| regime.mean_requests).sum();
+        if regimes.is_empty() {
+            1.0
+        } else {
+            regimes.iter().map(|regime| regime.factor * regime.mean_requests / all).sum()
+        }
+    }
+
+    /// Share of the time that threads stand still by the clock: the sum over the disturbances of scope `thread` and
+    /// `server`; one-off ones do not count.
+    pub fn stopped_share(&self) -> f64 {
+        let share = |disturbance: &Disturbance| {
+            let length = Quantile::of(&disturbance.length).moments().0;
+            match disturbance.when {
+                When::Poisson { per_second } => length * per_second / 1e9,
+                When::Periodic { every_us, .. } => length / (every_us * 1e3),
+                When::Chance { .. } | When::Once { .. } => 0.0,
+            }
+        };
+        self.document.disturbances.iter().map(share).fold(0.0, |sum, share| sum + share)
+    }
+
+    /// The highest rate that can be served for long, requests a second: what threads and locks allow.
+    pub fn capacity_per_s(&self) -> f64 {
+        let running = (1.0 - self.stopped_share()).max(0.0);
+        let threads = f64::from(self.threads) / self.mean_busy_ns();
+        let locks = self.locks.iter().map(|lock| {
+            let busiest =
+                lock.share * lock.first.max((1.0 - lock.first) / f64::from(lock.instances.max(2) - 1));
+            1.0 / (busiest * lock.mean_ns())
+        });
+        locks.fold(threads, f64::min) * 1e9 * running
+    }
+
+    /// The document that this was made of.
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+}
+
+impl Mixture {
+    fn new(until: f64, components: &[crate::Component]) -> Self {
+        let mut parts: Vec<_> = components
+            .iter()
+            .map(|component| {
+                let law = Quantile::of(&component.law);
+                (0.0, component.weight, law.clone(), law.at(0.5))
+            })
+            .collect();
+        // By rising mean, so that a large uniform number means a long time in the mixture, too.
+        parts.sort_by(|a, b| a.2.moments().0.total_cmp(&b.2.moments().0));
+        let mut sum = 0.0;
+        for part in &mut parts {
+            sum += part.1;
+            part.0 = sum;
+        }
+        Self { until, components: parts }
+    }
+
+    /// One uniform number chooses the component and, with what is left of it, the time.
+    #[inline]
+    fn at(&self, u: f64, spread: f64) -> f64 {
+        let place = self.components.iter().position(|part| u < part.0).unwrap_or(self.components.len() - 1);
+        let (until, weight, law, median) = &self.components[place];
+        let within = ((u - (until - weight)) / weight).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
+        let time = law.at(within);
+        if (spread - 1.0).abs() > f64::EPSILON && *median > 0.0 {
+            median * (time / median).powf(spread)
+        } else {
+            time
+        }
+    }
+}
+
+impl Noise {
+    /// A disturbance of scope `request`: of the service, or of the time that a lock is held.
+    fn new(place: usize, disturbance: &Disturbance, lock: Option<&str>) -> Option<Self> {
+        match disturbance.when {
+            When::Chance { probability } if disturbance.while_holding.as_deref() == lock => Some(Self {
+                place: NOISES + 2 * place as u32,
+                probability,
+                length: Quantile::of(&disturbance.length),
+            }),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn of(&self, draws: Draws, likelier: f64) -> f64 {
+        if draws.unit(self.place) < self.probability * likelier {
+            self.length.at(draws.unit(self.place + 1))
+        } else {
+            0.0
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        self.probability * self.length.moments().0
+    }
+}
+
+impl LockProgram {
+    fn new(place: usize, lock: &Lock, noises: Vec<Noise>) -> Self {
+        Self {
+            at: lock.at,
+            instances: lock.instances,
+            spin_ns: lock.spin_us.map_or(f64::INFINITY, |us| us * 1e3),
+            wake_ns: lock.wake_us * 1e3,
+            release: lock.release,
+            place: LOCKS + 4 * place as u32,
+            hold: Quantile::of(&lock.hold),
+            share: lock.share,
+            first: lock.first.unwrap_or(1.0 / f64::from(lock.instances)),
+            noises,
+        }
+    }
+
+    /// A request's part in this lock; `None` where it does not take it.
+    #[inline]
+    pub fn hold(&self, draws: Draws) -> Option<Hold> {
+        if self.share < 1.0 && draws.unit(self.place) >= self.share {
+            return None;
+        }
+        let instance = if self.instances == 1 { 0 } else { self.instance(draws.unit(self.place + 1)) };
+        let noise: f64 = self.noises.iter().map(|noise| noise.of(draws, 1.0)).sum();
+        Some(Hold { instance, hold_ns: self.hold.at(draws.unit(self.place + 2)) + noise })
+    }
+
+    /// How long it is held on average, ns.
+    fn mean_ns(&self) -> f64 {
+        self.hold.moments().0 + self.noises.iter().map(Noise::mean).sum::<f64>()
+    }
+
+    fn instance(&self, u: f64) -> u32 {
+        if u < self.first {
+            return 0;
+        }
+        let among = (u - self.first) / (1.0 - self.first);
+        1 + ((among * f64::from(self.instances - 1)) as u32).min(self.instances - 2)
+    }
+}

@@ -1,0 +1,59 @@
+/// The busy share of all threads as a moving average: what "load" means in a document.
+#[derive(Clone, Copy, Debug)]
+pub struct Utilisation {
+    threads: f64,
+    over_ns: f64,
+    at_ns: f64,
+    value: f64,
+    busy: u32,
+}
+
+impl Utilisation {
+    /// Of `threads` idle threads, averaged over `over_ns`.
+    pub fn new(threads: u32, over_ns: f64) -> Self {
+        Self { threads: f64::from(threads), over_ns, at_ns: 0.0, value: 0.0, busy: 0 }
+    }
+
+    /// Threads busy now.
+    pub fn busy(&self) -> u32 {
+        self.busy
+    }
+
+    /// The average at a moment, in `0..=1`. Moments must not fall.
+    pub fn at(&mut self, now_ns: f64) -> f64 {
+        let kept = (-(now_ns - self.at_ns) / self.over_ns).exp();
+        self.value = self.value * kept + f64::from(self.busy) / self.threads * (1.0 - kept);
+        self.at_ns = now_ns;
+        self.value
+    }
+
+    /// A thread begins with a request.
+    pub fn begin(&mut self, now_ns: f64) {
+        self.at(now_ns);
+        self.busy += 1;
+    }
+
+    /// A thread is free again.
+    pub fn end(&mut self, now_ns: f64) {
+        self.at(now_ns);
+        self.busy -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_average_follows_the_busy_share() {
+        let mut load = Utilisation::new(2, 1e6);
+        load.begin(0.0);
+        assert!((load.at(1e8) - 0.5).abs() < 1e-9);
+        load.begin(1e8);
+        assert!((load.at(1e8 + 1e6) - (1.0 - 0.5 * (-1.0_f64).exp())).abs() < 1e-9);
+        load.end(2e8);
+        load.end(2e8);
+        assert!(load.at(4e8) < 1e-9);
+        assert_eq!(load.busy(), 0);
+    }
+}

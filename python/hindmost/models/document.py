@@ -1,0 +1,123 @@
+"""Clone documents as files: TOML or JSON, or one of the applications that ship with Hindmost.
+
+What a document may say is defined, and checked, in the engine (``crates/clone``), and
+``schemas/clone.schema.json`` is made from there.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hindmost import _engine
+from hindmost.errors import UsageError
+
+SCHEMA = "hindmost.clone/1"
+FOLDER = Path(__file__).parent / "applications"
+APPLICATIONS = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
+"""The eight applications of TailWAG's Table 2 (BID 2023), as documents that ship with Hindmost."""
+
+MAX_BYTES = 1 << 26
+"""An empirical law of a million points has 30 MB; more is not a document."""
+
+
+@dataclass(frozen=True)
+class Clone:
+    """A checked document, with what follows from it.
+
+    Parameters
+    ----------
+    document : dict
+        The document with every default filled in, as ``schemas/clone.schema.json`` has it.
+    mean_busy_us : float
+        Mean time that a thread is busy with a request: service, locks held, disturbances of requests.
+    stopped_share : float
+        Share of the time in which threads stand still by the clock.
+    capacity_per_s : float or None
+        The highest rate that threads and locks allow; None where nothing takes time.
+
+    Examples
+    --------
+    >>> clone = load_clone("masstree")
+    >>> clone.name, clone.threads
+    ('masstree', 1)
+    >>> 8_000 < clone.capacity_per_s < 9_000
+    True
+    """
+
+    document: dict[str, Any] = field(repr=False)
+    mean_busy_us: float
+    stopped_share: float
+    capacity_per_s: float | None
+
+    @property
+    def name(self) -> str:
+        """What it is a clone of."""
+        return str(self.document["name"])
+
+    @property
+    def threads(self) -> int:
+        """Worker threads."""
+        return int(self.document["threads"])
+
+    @cached_property
+    def text(self) -> str:
+        """The document as JSON text, as the engine takes it."""
+        return json.dumps(self.document, allow_nan=False)
+
+    @classmethod
+    def of(cls, document: dict[str, Any], where: str = "the clone document") -> Clone:
+        """Check a document.
+
+        Raises
+        ------
+        UsageError
+            With the field, its value, and what would be right.
+        """
+        try:
+            checked = json.loads(_engine.check_clone(json.dumps(document)))
+        except _engine.EngineError as error:
+            raise UsageError(
+                f"{where}: {error.args[1]}",
+                hint="fields and values: schemas/clone.schema.json; an example: hindmost synth show silo",
+            ) from None
+        return cls(**checked)
+
+    def with_changes(self, **changes: Any) -> Clone:  # noqa: ANN401 (any field of a document)
+        """A copy with top-level fields changed, checked anew."""
+        return Clone.of({**self.document, **changes})
+
+
+def load_clone(source: str | Path) -> Clone:
+    """Read a document from a ``.toml`` or ``.json`` file, or take the application of that name.
+
+    Raises
+    ------
+    UsageError
+        There is no such file or application, it cannot be parsed, or it makes no sense.
+    """
+    path = Path(source)
+    if str(source) in APPLICATIONS:
+        path = FOLDER / f"{source}.toml"
+    elif not path.is_file():
+        raise UsageError(
+            f"there is no clone document {source}: no such file, and no application of that name",
+            hint=f"applications: {', '.join(APPLICATIONS)};"
+            " your own: hindmost synth fit LOG.csv --out clone.toml",
+        )
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise UsageError(f"{path} has {size:,} bytes; a clone document has at most {MAX_BYTES:,}")
+    try:
+        text = path.read_text(encoding="utf-8")
+        document = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        kind = "JSON" if path.suffix == ".json" else "TOML"
+        raise UsageError(f"{path} is not {kind}: {error}") from None
+    if not isinstance(document, dict):
+        raise UsageError(f"{path} holds no document but a {type(document).__name__}")
+    return Clone.of(document, str(path))
