@@ -11,11 +11,11 @@ const IO: &str = "epoll";
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{plan, run_with, synth};
+use common::{plan, run_with, synth, Managed, Ran};
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
 use hindmost_load::engine::{Alone, Command, Event, Link};
 use hindmost_load::LoadError;
-use serde_json::json;
+use serde_json::{json, Value};
 
 static FROM: AtomicU64 = AtomicU64::new(u64::MAX);
 static TO: AtomicU64 = AtomicU64::new(0);
@@ -120,19 +120,35 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         (json!({"loop": "open", "rate_per_s": 2_000_000.0}), "spin", "io_uring"),
         (json!({"loop": "closed"}), "sleep", "io_uring"),
     ] {
-        FROM.store(u64::MAX, Ordering::Relaxed);
-        MEASURED.store(0, Ordering::Relaxed);
-        let phases = json!({
-            "warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": CALIBRATION_S, "measure_s": MEASURE_S,
-        });
-        let changes = json!({
-            "load": load, "pacing": pacing, "io": io, "threads": [{}, {}], "workload": mix, "phases": phases,
-            "max_outstanding": 4096,
-        });
-        let ran = run_with(&plan("memcached", &address, &changes), &mut Watching::default()).unwrap();
-        assert!(ran.count("due") > 1000, "{}", ran.result["counts"]);
-        assert!(EARLIER.load(Ordering::Relaxed) > 0, "the start allocates, so it must be seen");
-        let (count, bytes) = (MEASURED.load(Ordering::Relaxed), FIRST_BYTES.load(Ordering::Relaxed));
-        assert_eq!(count, 0, "{load} {pacing} {io}: the first allocation had {bytes} bytes");
+        let changes = json!({"load": load, "pacing": pacing, "io": io, "workload": mix});
+        allocates_nothing("memcached", &address, &changes);
     }
+    // Connections that are closed, made anew, and asked again.
+    let Some(server) = Managed::nginx(100) else { return };
+    for io in ["epoll", "io_uring"] {
+        let load = json!({"loop": "open", "rate_per_s": 10_000.0});
+        let changes = json!({"load": load, "io": io, "workload": {"kind": "http", "paths": ["/"]}});
+        let ran = allocates_nothing("http", &server.address, &changes);
+        assert!(ran.result["resent"].as_u64() > Some(10), "{}", ran.result["resent"]);
+    }
+}
+
+fn allocates_nothing(protocol: &str, address: &str, changes: &Value) -> Ran {
+    FROM.store(u64::MAX, Ordering::Relaxed);
+    MEASURED.store(0, Ordering::Relaxed);
+    let mut all = json!({
+        "threads": [{}, {}], "max_outstanding": 4096,
+        "phases": {
+            "warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": CALIBRATION_S, "measure_s": MEASURE_S,
+        },
+    });
+    for (key, value) in changes.as_object().into_iter().flatten() {
+        all[key] = value.clone();
+    }
+    let ran = run_with(&plan(protocol, address, &all), &mut Watching::default()).unwrap();
+    assert!(ran.count("due") > 1000, "{}", ran.result["counts"]);
+    assert!(EARLIER.load(Ordering::Relaxed) > 0, "the start allocates, so it must be seen");
+    let (count, bytes) = (MEASURED.load(Ordering::Relaxed), FIRST_BYTES.load(Ordering::Relaxed));
+    assert_eq!(count, 0, "{changes}: the first allocation had {bytes} bytes");
+    ran
 }

@@ -311,6 +311,7 @@ class Instance(TypedDict):
     kinds: dict[str, InstanceCounts]
     first_error: str | None
     reconnects: Count
+    resent: NotRequired[Count]
     threads: list[Worker]
     steal_share: Share | None
     stamps: NotRequired[Stamps]

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use hindmost_clock::{Clock, Nanos};
 
-use super::connection::{Ending, State};
+use super::connection::{Ending, Pending, State};
 use super::worker::Worker;
 use crate::protocol::Protocol;
 use crate::record::Status;
@@ -110,6 +110,8 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             self.down.push(ready.slot);
             self.retry_at = self.retry_at.min(now + RETRY);
             self.check_alone(now)?;
+        } else if !self.connections[ready.slot as usize].pending.is_empty() {
+            self.send_again(ready.slot, now)?;
         }
         Ok(now)
     }
@@ -124,16 +126,26 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
     /// here, because this round may still hold an event of the old connection under the same slot.
     #[cold]
     pub(super) fn lose(&mut self, slot: u32, now: Nanos, reason: &str) -> Result<(), LoadError> {
+        while let Some(pending) = self.connections[slot as usize].pending.pop_front() {
+            self.drop_lost(slot, pending);
+        }
+        self.disconnect(slot, now, reason)
+    }
+
+    /// A request that will have no answer.
+    pub(super) fn drop_lost(&mut self, slot: u32, pending: Pending) {
+        self.outstanding -= 1;
+        self.lost += 1;
+        self.end(slot, pending, Ending::unanswered(Status::Lost));
+    }
+
+    /// Closes a connection, to be made again; what is pending on it stays.
+    pub(super) fn disconnect(&mut self, slot: u32, now: Nanos, reason: &str) -> Result<(), LoadError> {
         reason.clone_into(&mut self.last_failure);
         self.closings += 1;
         let mishaps = CLOSINGS_EACH * self.connections.len() as u64;
         if self.closings > mishaps && self.closings * REPLIES_PER_CLOSING > self.replies {
             return Err(LoadError::Closing { closed: self.closings, replies: self.replies });
-        }
-        while let Some(pending) = self.connections[slot as usize].pending.pop_front() {
-            self.outstanding -= 1;
-            self.lost += 1;
-            self.end(slot, pending, Ending::unanswered(Status::Lost));
         }
         self.end_waiting(slot);
         if let Some(at) = self.usable.iter().position(|&other| other == slot) {

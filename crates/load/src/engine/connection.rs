@@ -18,6 +18,11 @@ pub struct Pending {
     pub kind: Kind,
     /// The kernel is to stamp its way.
     pub chosen: bool,
+    /// The server announced that it closed the connection on which this was sent at `sent_ns`, so it is sent again
+    /// on another.
+    pub again: bool,
+    /// What was asked for.
+    pub item: u32,
 }
 
 /// How a request ended.
@@ -83,7 +88,8 @@ const TOUCHED_REQUESTS: usize = 1024;
 impl Connection {
     pub fn new<P: Protocol>(requests: usize, out_bytes: usize, chosen: usize) -> Self {
         let mut pending = VecDeque::with_capacity(requests);
-        let nothing = Pending { due_ns: 0, sent_ns: 0, end: 0, kind: Kind::GET, chosen: false };
+        let nothing =
+            Pending { due_ns: 0, sent_ns: 0, end: 0, kind: Kind::GET, chosen: false, again: false, item: 0 };
         pending.resize(requests.min(TOUCHED_REQUESTS), nothing);
         let mut out = Vec::with_capacity(out_bytes);
         out.resize((out_bytes / 4).clamp(TOUCHED_BYTES.0, TOUCHED_BYTES.1).min(out_bytes), 1);
@@ -102,6 +108,7 @@ impl Connection {
             carried: 0,
             chosen: VecDeque::with_capacity(chosen),
         };
+        connection.pending.clear();
         connection.reset(State::Down);
         connection
     }
@@ -131,10 +138,9 @@ impl Connection {
         self.chosen.front().is_some_and(Chosen::is_answered)
     }
 
-    /// Forgets everything but the capacity and what it carried.
+    /// Forgets everything but the capacity, what it carried, and what is to be sent again.
     pub fn reset(&mut self, state: State) {
         self.state = state;
-        self.pending.clear();
         self.fresh = 0;
         self.out.clear();
         self.written = 0;
@@ -168,7 +174,8 @@ mod tests {
     fn a_connection_that_tracks_all_it_can_has_no_room() {
         let mut connection = Connection::new::<Memcached>(1, 100, 0);
         assert!(connection.make_room(1));
-        let pending = Pending { due_ns: 1, sent_ns: 0, end: 1, kind: Kind::GET, chosen: false };
+        let pending =
+            Pending { due_ns: 1, sent_ns: 0, end: 1, kind: Kind::GET, chosen: false, again: false, item: 0 };
         connection.pending.push_back(pending);
         assert!(!connection.make_room(1));
     }

@@ -65,6 +65,7 @@ pub(super) struct Finished {
     pub spent: Spent,
     pub first_error: String,
     pub reconnects: u64,
+    pub resent: u64,
     pub shares: Shares,
     pub late: LateByStage,
     pub sockets: SocketReport,
@@ -224,8 +225,19 @@ impl<P: Protocol, T: crate::transport::Transport, C: Clock> Worker<P, T, C> {
         let stamping = self.stamping();
         let sockets = self.end_sockets();
         let shares = Shares::of(&self.connections);
-        let (first_error, reconnects, late) = (self.first_error, self.closings, self.stages.late);
-        Finished { recorder: self.recorder, spent, first_error, reconnects, shares, late, sockets, stamping }
+        let (first_error, late) = (self.first_error, self.stages.late);
+        let (reconnects, resent) = (self.closings, self.resent);
+        Finished {
+            recorder: self.recorder,
+            spent,
+            first_error,
+            reconnects,
+            resent,
+            shares,
+            late,
+            sockets,
+            stamping,
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! ```
 
 mod account;
+mod again;
 mod bell;
 mod connect;
 mod connection;

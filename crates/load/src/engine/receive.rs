@@ -36,7 +36,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
     }
 
     /// One read, and every whole reply in it. All of them are done when the read returns.
-    fn receive(&mut self, slot: u32) -> Result<Nanos, LoadError> {
+    pub(super) fn receive(&mut self, slot: u32) -> Result<Nanos, LoadError> {
         let (mut last, mut peeked) = (Stamp::default(), false);
         let got = match self.awaits_stamp(slot) {
             None => self.transport.read(slot, &mut self.scratch),
@@ -82,7 +82,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             bytes = &bytes[reply.taken..];
             self.reply(slot, reply.outcome, now, bytes.len());
             if reply.closes {
-                return self.lose(slot, now, "the server closes the connection after this reply");
+                return self.part(slot, now);
             }
         }
         self.take_rest(slot);
@@ -120,7 +120,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             Outcome::Error => Status::Error,
         };
         let ending = Ending { done_ns: now.0, status, reply_end };
-        if pending.chosen {
+        if pending.chosen && !pending.again {
             let last = self.arrived_with(slot, left);
             self.end_chosen(slot, serial, pending, ending, last);
         } else {

@@ -53,6 +53,8 @@ pub struct InstanceResult {
     pub first_error: Option<String>,
     /// Connections that had to be made again.
     pub reconnects: u64,
+    /// Requests sent again, because the server closed their connection with an earlier reply.
+    pub resent: u64,
     /// One entry a worker.
     pub threads: Vec<ThreadReport>,
     /// Share of the time that the hypervisor took from this instance's processors.

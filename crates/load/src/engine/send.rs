@@ -11,7 +11,7 @@ use super::worker::Worker;
 use crate::protocol::Protocol;
 use crate::record::{Place, Row, Status};
 use crate::transport::Transport;
-use crate::workload::Requests;
+use crate::workload::{Request, Requests};
 use crate::LoadError;
 
 /// Requests put together before their write calls. When the loop is on time there is one; after a
@@ -68,8 +68,10 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         let before = connection.out.len();
         self.codec.write(self.next, &mut connection.out);
         connection.asked += (connection.out.len() - before) as u64;
-        let (due_ns, end, kind) = (self.next_due.0, connection.asked, self.next.kind);
-        connection.pending.push_back(Pending { due_ns, sent_ns: 0, end, kind, chosen });
+        let (due_ns, end) = (self.next_due.0, connection.asked);
+        let Request { kind, item, .. } = self.next;
+        let pending = Pending { due_ns, sent_ns: 0, end, kind, chosen, again: false, item };
+        connection.pending.push_back(pending);
         if connection.fresh == 0 {
             self.dirty.push(slot);
         }
@@ -155,13 +157,13 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         }
     }
 
-    fn submit(&mut self) -> Result<(), LoadError> {
+    pub(super) fn submit(&mut self) -> Result<(), LoadError> {
         self.transport.submit().map_err(LoadError::system("io_uring_enter failed"))
     }
 
     /// Writes what `slot` has to write, as far as the kernel takes it. A connection that is blocked is
     /// written to when the kernel says that it has room again.
-    fn flush(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+    pub(super) fn flush(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         if self.connections[slot as usize].blocked || self.write_out(slot, now)? {
             return Ok(());
         }
@@ -199,7 +201,12 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(e) => {
-                self.lose(slot, now, &e.to_string())?;
+                // Replies that came before it broke count, and may have announced it.
+                self.stamp_sent(slot, now);
+                self.receive(slot)?;
+                if self.is_open(slot) {
+                    self.lose(slot, now, &e.to_string())?;
+                }
                 return Ok(true);
             }
         }

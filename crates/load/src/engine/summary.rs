@@ -28,7 +28,7 @@ pub(super) fn summarise(
     let mut threads = Vec::new();
     let mut whole: Option<Recorder> = None;
     let mut first_error = None;
-    let mut reconnects = 0;
+    let (mut reconnects, mut resent) = (0, 0);
     let mut stamping = Vec::new();
     for (thread, one) in plan.threads.iter().zip(finished) {
         let span = one.spent.span;
@@ -44,6 +44,7 @@ pub(super) fn summarise(
             sockets: one.sockets,
         });
         reconnects += one.reconnects;
+        resent += one.resent;
         stamping.push(one.stamping);
         if first_error.is_none() && !one.first_error.is_empty() {
             first_error = Some(one.first_error);
@@ -80,6 +81,7 @@ pub(super) fn summarise(
         kinds: by_kind,
         first_error,
         reconnects,
+        resent,
         threads,
         steal_share: watched.steal_share,
         memory: Memory {

@@ -114,6 +114,7 @@ pub struct Worker<P, T, C> {
     pub(super) replies: u64,
     pub(super) closings: u64,
     pub(super) lost: u64,
+    pub(super) resent: u64,
     pub(super) first_error: String,
     pub(super) windows: WindowRecorder,
     pub(super) window: Nanos,
@@ -180,6 +181,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             replies: 0,
             closings: 0,
             lost: 0,
+            resent: 0,
             first_error: String::with_capacity(256),
             windows: WindowRecorder::default(),
             window: parts.window,
@@ -196,7 +198,8 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
     pub(super) fn end(&mut self, slot: u32, pending: Pending, ending: Ending) {
         let row = self.row(slot, pending, ending);
         if pending.chosen {
-            self.recorder.ended_stamped(row, Wire::WithoutOut, self.transport.stamps().source().is_some());
+            let wire = if pending.again { Wire::Twice } else { Wire::WithoutOut };
+            self.recorder.ended_stamped(row, wire, self.transport.stamps().source().is_some());
         } else {
             self.recorder.ended(row);
         }
@@ -205,6 +208,12 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
     #[inline]
     pub(super) fn row(&self, slot: u32, pending: Pending, ending: Ending) -> Row {
         let Ending { done_ns, status, reply_end } = ending;
+        // One that was sent again has two places.
+        let place = if pending.again {
+            Place::default()
+        } else {
+            Place { port: self.connections[slot as usize].port, request_end: pending.end, reply_end }
+        };
         Row {
             due_ns: pending.due_ns,
             sent_ns: pending.sent_ns,
@@ -212,7 +221,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             wire_in_ns: 0,
             card_wire_ns: 0,
             done_ns,
-            place: Place { port: self.connections[slot as usize].port, request_end: pending.end, reply_end },
+            place,
             kind: pending.kind,
             status,
             connection: slot,

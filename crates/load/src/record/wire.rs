@@ -15,6 +15,8 @@ pub enum Wire {
     },
     /// No transmit stamp came.
     WithoutOut,
+    /// It was sent again on another connection, so there is no one way.
+    Twice,
     /// No receive stamp came.
     WithoutIn,
     /// The stamps cannot be those of one request: a clock was set between them.
@@ -24,7 +26,7 @@ pub enum Wire {
 /// What became of the stamps that were asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StampCounts {
-    /// Answered requests that were to be stamped.
+    /// Answered requests that were to be stamped, but those that were sent again.
     pub asked: u64,
     /// Of these, those whose wire latency is known.
     pub came: u64,
@@ -41,6 +43,9 @@ pub struct StampCounts {
 impl StampCounts {
     /// Counts one answered request.
     pub fn count(&mut self, wire: Wire) {
+        if wire == Wire::Twice {
+            return;
+        }
         self.asked += 1;
         match wire {
             Wire::Known { shared, .. } => {
@@ -50,6 +55,7 @@ impl StampCounts {
             Wire::WithoutOut => self.without_out += 1,
             Wire::WithoutIn => self.without_in += 1,
             Wire::Implausible => self.implausible += 1,
+            Wire::Twice => {}
         }
     }
 
@@ -88,7 +94,8 @@ mod tests {
     #[test]
     fn every_request_that_was_asked_for_is_accounted_for() {
         let known = |shared| Wire::Known { ns: 5, shared };
-        let cases = [known(false), known(true), Wire::WithoutOut, Wire::WithoutIn, Wire::Implausible];
+        let cases =
+            [known(false), known(true), Wire::WithoutOut, Wire::Twice, Wire::WithoutIn, Wire::Implausible];
         let mut counts = StampCounts::default();
         for wire in cases {
             counts.count(wire);

@@ -141,7 +141,7 @@ fn next_array(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
 }
 
 /// Takes a whole request without a body out of `bytes`.
-fn next_get(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
+pub fn next_get(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     Some(bytes.drain(..end).collect())
 }

@@ -3,9 +3,11 @@
 use hindmost_histogram::Histogram;
 use serde_json::{json, Value};
 
+use super::any_server::next_get;
 use super::fake::{Answer, Fake, HIT};
 use super::{drive, driven, every_ms, open, plan, END, MEASURE, MS};
-use crate::record::Status;
+use crate::record::{Row, Status};
+use crate::transport::{Source, Stamper};
 use crate::LoadError;
 
 #[test]
@@ -16,6 +18,70 @@ fn account_closes_when_connections_break() {
     assert_eq!(run.counts.due, 500);
     assert!(run.counts.lost > 30 && run.counts.errors == run.counts.lost, "{:?}", run.counts);
     assert_eq!(run.reconnects, 30);
+}
+
+/// A server that closes after some replies, says so, and forgets what was asked behind them.
+fn announcing(slots: u32, closes: fn(u64) -> bool) -> Fake {
+    let mut fake = Fake::new(slots, 0);
+    fake.framing = next_get;
+    fake.behaviour = Box::new(move |n, _| {
+        let ends = closes(n);
+        let word = if ends { "close" } else { "keep-alive" };
+        let reply = format!("HTTP/1.1 200 OK\r\nConnection: {word}\r\nContent-Length: 2\r\n\r\nhi");
+        Answer { ends, ..Answer::after(2 * MS, reply.as_bytes()) }
+    });
+    fake
+}
+
+fn http(rate: u32, connections: u32) -> hindmost_plan::Plan {
+    let changes = json!({
+        "target": {"protocol": "http", "address": "127.0.0.1:1"}, "workload": {"kind": "http", "paths": ["/a", "/b"]},
+    });
+    plan(connections, &open(rate), &changes)
+}
+
+#[test]
+fn what_was_asked_behind_an_announced_close_is_asked_again_and_due_when_it_was() {
+    let run = driven(&http(5_000, 3), announcing(3, |n| n % 25 == 24));
+    assert_eq!((run.counts.due, run.counts.done), (500, 500), "{:?}", run.counts);
+    assert!(run.reconnects > 15 && run.resent > 30, "{} {}", run.reconnects, run.resent);
+    // The server saw some of them twice, but not those that were written when it had closed.
+    assert!((601..=600 + run.resent).contains(&run.fake.requests), "{} {}", run.fake.requests, run.resent);
+    let waited: Vec<_> = run.rows.iter().filter(|row| row.done_ns - row.due_ns > 3 * MS).collect();
+    assert!(waited.len() > 20, "{}", waited.len());
+    for row in waited {
+        assert!(row.sent_ns - row.due_ns < MS, "the instrument was not late: {row:?}");
+        assert_eq!(row.wire_out_ns, 0);
+    }
+}
+
+#[test]
+fn what_was_asked_again_has_no_stamps_and_none_are_missing() {
+    for source in [Source::Software, Source::Hardware] {
+        let mut fake = announcing(3, |n| n % 25 == 24);
+        fake.stamper = Stamper::by(source);
+        let mut plan = http(5_000, 3);
+        plan.stamp_every = 1;
+        let run = driven(&plan, fake);
+        assert_eq!((run.counts.due, run.counts.done), (500, 500), "{:?}", run.counts);
+        let (again, once): (Vec<&Row>, Vec<&Row>) = run.rows.iter().partition(|row| row.place.port == 0);
+        assert!(again.len() > 20 && again.iter().all(|row| row.wire_out_ns == 0), "{}", again.len());
+        // The server takes 2 ms over each, and never begins one before it has ended the one ahead.
+        assert!(once.iter().all(|row| (row.wire_in_ns - row.wire_out_ns) / MS == 2), "{once:?}");
+        let stamps = run.recorder.stamps;
+        assert_eq!((stamps.asked, stamps.came), (once.len() as u64, once.len() as u64), "{source:?}");
+        assert_eq!(run.stamping.card_failed, None, "{source:?}");
+    }
+}
+
+#[test]
+fn what_waits_to_be_asked_again_times_out_when_no_connection_comes() {
+    let mut fake = announcing(1, |n| n == 230);
+    fake.hangs = 110 * MS..u64::MAX;
+    let run = driven(&http(2_000, 1), fake);
+    assert_eq!((run.counts.lost, run.resent), (0, 0));
+    assert!((3..=5).contains(&run.counts.timeouts), "{:?}", run.counts);
+    assert!(run.counts.unsent > 0, "{:?}", run.counts);
 }
 
 #[test]

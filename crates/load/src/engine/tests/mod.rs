@@ -75,6 +75,7 @@ pub struct Driven {
     pub fake: Fake,
     pub ended: Nanos,
     pub reconnects: u64,
+    pub resent: u64,
     pub stamping: Stamping,
 }
 
@@ -131,6 +132,7 @@ fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
         fake: worker.transport,
         ended: clock.now(),
         reconnects: worker.closings,
+        resent: worker.resent,
         stamping,
     }
 }

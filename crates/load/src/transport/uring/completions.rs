@@ -46,6 +46,16 @@ impl Uring {
         }
     }
 
+    /// A send of `slot` has failed: what the server said before is received first, as far as it has come.
+    #[cold]
+    pub(super) fn take_what_came(&mut self, slot: u32) -> io::Result<()> {
+        if self.lines[slot as usize].ended.is_none() {
+            self.enter(GETEVENTS)?;
+            self.harvest();
+        }
+        Ok(())
+    }
+
     /// Arms the receive of `slot`, which stays armed until it fails or the buffers run out.
     pub(super) fn arm(&mut self, slot: u32) -> io::Result<()> {
         let line = &mut self.lines[slot as usize];

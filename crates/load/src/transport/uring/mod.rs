@@ -146,7 +146,11 @@ impl Transport for Uring {
             return Err(ErrorKind::WouldBlock.into());
         }
         let Some(socket) = &line.socket else { return Err(ErrorKind::NotConnected.into()) };
-        let n = self.stamper.write(socket.as_raw_fd(), bytes)?;
+        let n = self.stamper.write(socket.as_raw_fd(), bytes).inspect_err(|e| {
+            if !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) {
+                line.failed = e.raw_os_error();
+            }
+        })?;
         line.written = line.written.wrapping_add(n as u32);
         Ok((n, line.written.wrapping_sub(1)))
     }
@@ -168,6 +172,9 @@ impl Transport for Uring {
     }
 
     fn peek_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
+        if self.lines[slot as usize].failed.is_some() {
+            self.take_what_came(slot)?;
+        }
         let line = &self.lines[slot as usize];
         let (mut got, mut stamp, mut at) = (0, Stamp::default(), line.first);
         while got < into.len() && at != NO_CHUNK {
@@ -207,7 +214,7 @@ impl Transport for Uring {
             }
         }
         let line = &self.lines[slot as usize];
-        if line.first != NO_CHUNK || line.ended.is_some() {
+        if line.first != NO_CHUNK || line.ended.is_some() || line.failed.is_some() {
             self.tell(slot);
         }
         segment

@@ -1,0 +1,53 @@
+//! Connections that the server says it closes (HTTP's `Connection: close`), and what had been asked on them
+//! behind the reply that said so.
+//!
+//! The server has not worked on those requests and will not: it "MUST NOT process any further requests received on
+//! that connection" (RFC 9112, 9.6), and a client "SHOULD retry" what it had pipelined (9.3.2). So they are sent
+//! again on the connection that takes its place. They stay due when they were due and sent when they were first
+//! sent: whoever asked has waited since. The kernel stamps them no more, since they have no one way, and a capture
+//! finds no one place for them. Only a connection that breaks without a word loses its requests.
+
+use hindmost_clock::{Clock, Nanos};
+
+use super::worker::Worker;
+use crate::protocol::Protocol;
+use crate::transport::Transport;
+use crate::workload::Request;
+use crate::LoadError;
+
+impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
+    /// The server closes `slot` after the reply that was just taken.
+    #[cold]
+    pub(super) fn part(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        for pending in &mut self.connections[slot as usize].pending {
+            pending.again = true;
+        }
+        self.disconnect(slot, now, "the server closes the connection after this reply")
+    }
+
+    /// Sends what was left unanswered when `slot` was closed; it is connected anew.
+    #[cold]
+    pub(super) fn send_again(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        let connection = &mut self.connections[slot as usize];
+        let mut fitting = 0;
+        for pending in &connection.pending {
+            if connection.out.len() + self.largest_request > connection.out.capacity() {
+                break;
+            }
+            // Servers announce this in HTTP, whose requests here are GETs: safe to repeat, without a value.
+            let request = Request { kind: pending.kind, item: pending.item, value_bytes: 0 };
+            let before = connection.out.len();
+            self.codec.write(request, &mut connection.out);
+            connection.asked += (connection.out.len() - before) as u64;
+            fitting += 1;
+        }
+        self.resent += fitting as u64;
+        // More than a buffer holds were not waiting but for a server that had stopped.
+        while self.connections[slot as usize].pending.len() > fitting {
+            let Some(pending) = self.connections[slot as usize].pending.pop_back() else { break };
+            self.drop_lost(slot, pending);
+        }
+        self.flush(slot, now)?;
+        self.submit()
+    }
+}
