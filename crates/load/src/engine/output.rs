@@ -110,7 +110,7 @@ impl Outputs {
 }
 
 /// `latency/KIND` by section; `service`, `slip`, `wire` and `overhead` of each kind as a whole;
-/// `outstanding`, `ideal_slip`, `gaps`, `calibration`.
+/// `outstanding`, `ideal_slip` of an open loop, `gaps`, `calibration`.
 fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> Vec<Interval<&'r Histogram>> {
     let at = |moment: u64| moment.saturating_sub(timeline.start.0) as f64 / 1e9;
     let (from, to) = (timeline.measure.0, timeline.end.0);
@@ -132,7 +132,9 @@ fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> 
         all.push(whole(tag("overhead", kind), &stamped.overhead));
     }
     all.push(whole(tag("outstanding", ""), &recorder.outstanding));
-    all.push(whole(tag("ideal_slip", ""), &recorder.ideal_slip));
+    if recorder.ideal_slip.count() > 0 {
+        all.push(whole(tag("ideal_slip", ""), &recorder.ideal_slip));
+    }
     all.push(whole(tag("gaps", ""), &recorder.gaps.histogram));
     let calibration = &recorder.calibration;
     all.push(Interval {

@@ -150,7 +150,8 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         let from = connection.pending.len().saturating_sub(fresh);
         for pending in connection.pending.range_mut(from..) {
             pending.sent_ns = now.0;
-            let ideal = self.ideal.due(Nanos(pending.due_ns));
+            // A closed loop knows no lateness.
+            let ideal = (!self.closed).then(|| self.ideal.due(Nanos(pending.due_ns)));
             if self.recorder.sent(pending.kind, pending.due_ns, now.0, ideal) && !self.closed {
                 self.stages.sent(now.0 - pending.due_ns);
             }

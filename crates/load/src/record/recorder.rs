@@ -85,7 +85,7 @@ pub struct Recorder {
     pub outstanding: Histogram,
     /// Latencies of the calibration phase.
     pub calibration: Histogram,
-    /// How late requests would have left by their write calls alone.
+    /// How late requests of an open loop would have left by their write calls alone.
     pub ideal_slip: Histogram,
     /// Gaps between sends.
     pub gaps: Gaps,
@@ -171,14 +171,16 @@ impl Recorder {
         (((due_ns - self.measure_from) / self.section_ns) as usize).min(SECTIONS - 1)
     }
 
-    /// A request was handed to the kernel at `sent_ns`; a client with nothing else to do would have been
-    /// `ideal_ns` late. Says whether the request is measured.
+    /// A request was handed to the kernel at `sent_ns`; in an open loop, a client with nothing else to do would
+    /// have been `ideal_ns` late. Says whether the request is measured.
     #[inline]
-    pub fn sent(&mut self, kind: Kind, due_ns: u64, sent_ns: u64, ideal_ns: u64) -> bool {
+    pub fn sent(&mut self, kind: Kind, due_ns: u64, sent_ns: u64, ideal_ns: Option<u64>) -> bool {
         let measured = self.measured(due_ns);
         if measured {
             self.kinds[usize::from(kind.0)].slip.record(sent_ns - due_ns);
-            self.ideal_slip.record(ideal_ns);
+            if let Some(ideal_ns) = ideal_ns {
+                self.ideal_slip.record(ideal_ns);
+            }
             self.gaps.sent(sent_ns, self.random.next_u64());
         }
         measured

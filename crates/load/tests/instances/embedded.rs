@@ -19,6 +19,8 @@ fn every_loop_pacing_and_law_measures_and_accounts() {
             let ran = run(&plan("memcached", &address, &json!({"load": load, "pacing": pacing}))).unwrap();
             ran.assert_clean(&format!("{load} {pacing}"));
             assert_eq!(ran.count("misses"), 0);
+            let (ideal, _) = intervals(&ran.file("instance-0.hlog"), "ideal_slip");
+            assert_eq!(ideal == 1, load["loop"] == "open", "a closed loop knows no lateness");
             if let (Some(rate), "open") = (load["rate_per_s"].as_f64(), load["loop"].as_str().unwrap()) {
                 // Poisson: within five standard deviations; the seed is fixed besides.
                 let expected = rate * 0.4;
@@ -94,7 +96,9 @@ fn the_files_agree_with_the_account() {
         let exact = samples.iter().filter(|r| r.kind == kind).map(|r| r.latency_ns() as u128).sum::<u128>();
         assert_eq!(latency.sum(), exact, "histogram and rows hold the same requests");
     }
-    assert_eq!(intervals(&log, "outstanding").1.count(), ran.count("due"));
+    for what in ["outstanding", "ideal_slip"] {
+        assert_eq!(intervals(&log, what).1.count(), ran.count("due"), "{what}");
+    }
     let calibration = intervals(&log, "calibration").1;
     assert_eq!(calibration.count(), ran.result["calibration"]["count"].as_u64().unwrap());
     assert!(calibration.count() > 100);
