@@ -153,8 +153,10 @@ def cost_table(host: Host, rounds: int) -> list[str]:
             ("ideal_slip", 0.99),
             ("overhead", 0.5),
         ):
-            value = of(ones, lambda one, what=what, level=level: one.us(what, level))[0]
-            cells.append(f"{value:.3g}" if load.rate or what == "overhead" else "")
+            if load.rate is None and what != "overhead":
+                cells.append("")
+                continue
+            cells.append(f"{of(ones, lambda one, what=what, level=level: one.us(what, level))[0]:.3g}")
         lines.append(f"| {load.name} | {io} | " + " | ".join(cells) + " |")
     return lines
 
