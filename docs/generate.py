@@ -12,16 +12,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-VERBS = ("measure", "doctor", "report", "load")
+VERBS = ("measure", "doctor", "report", "load", "synth")
 
 
 def cli_page() -> str:
     """Reference of the command line: what ``--help`` says, verb by verb."""
     parts = ["# Command line\n\nGenerated from `hindmost --help` by `docs/generate.py`; do not edit.\n"]
-    for verb in ("", *VERBS):
+    from hindmost.cli.synth import SUBVERBS
+
+    for verb in ("", *VERBS, *(f"synth {name}" for name in SUBVERBS)):
         command = " ".join(("hindmost", verb, "--help")).replace("  ", " ")
         title = f"## hindmost {verb}".rstrip()
-        parts.append(f"{title}\n\n```console\n$ {command}\n{_said([verb] if verb else [])}\n```\n")
+        parts.append(f"{title}\n\n```console\n$ {command}\n{_said(verb.split())}\n```\n")
     return "\n".join(parts)
 
 

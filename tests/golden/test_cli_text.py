@@ -13,6 +13,7 @@ import pytest
 
 from hindmost import _engine
 from hindmost.cli import main, progress
+from hindmost.cli.synth import SUBVERBS
 
 DATA = Path(__file__).parent / "data"
 
@@ -83,6 +84,10 @@ MISTAKES = [
     ["load", "DIR/plan.json", "--out", "DIR/plan.json/out"],
     ["doctor", "--spin", "2m"],
     ["doctor", "--spin", "0s"],
+    ["synth", "shwo"],
+    ["synth", "show"],
+    ["synth", "show", "mastree"],
+    ["synth", "show", "DIR/plan.json"],
 ]
 
 
@@ -113,9 +118,11 @@ def say(capsys, monkeypatch, tmp_path):
     return run
 
 
-@pytest.mark.parametrize("verb", ["", "measure", "doctor", "report", "load"])
+@pytest.mark.parametrize(
+    "verb", ["", "measure", "doctor", "report", "load", "synth", *(f"synth {name}" for name in SUBVERBS)]
+)
 def test_help_is_what_it_was(say, verb):
-    check(f"cli_help_{verb or 'all'}.txt", say([verb, "--help"] if verb else ["--help"]))
+    check(f"cli_help_{verb.replace(' ', '_') or 'all'}.txt", say([*verb.split(), "--help"]))
 
 
 @pytest.mark.parametrize("columns", [60, 132])

@@ -12,6 +12,7 @@ import cyclopts
 
 from hindmost import __version__
 from hindmost.cli.help import PlainHelp
+from hindmost.cli.synth import SUBVERBS, synth_app
 from hindmost.cli.usage import explained
 from hindmost.errors import HindmostError, Interrupted
 
@@ -60,6 +61,7 @@ for place, (verb, purpose) in enumerate(VERBS.items()):
         help_epilogue=EXAMPLES.get(verb, "") + EXITS,
         sort_key=place,
     )
+app.command(synth_app(EXITS, len(VERBS)))
 
 
 ENDS = (signal.SIGTERM, signal.SIGHUP)
@@ -76,7 +78,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return int(code or 0)
     except cyclopts.CycloptsError as error:
-        return _tell(explained(error, VERBS))
+        return _tell(explained(error, {"": [*VERBS, "synth"], "synth": SUBVERBS}))
     except KeyboardInterrupt:
         return _tell(Interrupted("interrupted", hint="run the command again"))
     except HindmostError as error:

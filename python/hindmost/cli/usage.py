@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 import cyclopts
@@ -20,13 +20,14 @@ from cyclopts.exceptions import (
 from hindmost.errors import UsageError
 
 
-def explained(error: cyclopts.CycloptsError, verbs: Iterable[str]) -> UsageError:
-    """Turn the parser's error into ours."""
+def explained(error: cyclopts.CycloptsError, verbs: Mapping[str, Iterable[str]]) -> UsageError:
+    """Turn the parser's error into ours; `verbs`: a verb (or "") to what may follow it."""
     verb = " ".join(error.command_chain or ())
     wrong = (error.unused_tokens or [""])[0]
     match error:
         case UnknownCommandError() if not wrong.startswith("-"):
-            text = f"there is no verb {wrong!r}{_near(wrong, verbs)}; there are {', '.join(verbs)}"
+            known = list(verbs[verb])
+            text = f"there is no verb {wrong!r}{_near(wrong, known)}; there are {', '.join(known)}"
         case UnknownCommandError():
             text = f"there is no option {wrong}"
         case UnknownOptionError():
@@ -34,7 +35,7 @@ def explained(error: cyclopts.CycloptsError, verbs: Iterable[str]) -> UsageError
             names = [name for one in error.argument_collection for name in one.names]
             text = f"there is no option {wrong}{_near(wrong, names)}"
         case UnusedCliTokensError():
-            text = f"nothing more was expected after TARGET, PLAN or STUDY, but there is {wrong!r}"
+            text = f"nothing more was expected after TARGET, PLAN, STUDY or CLONE, but there is {wrong!r}"
         case RepeatArgumentError():
             text = f"{error.token.keyword} is given twice"
         case ConsumeMultipleError() | MissingArgumentError() if error.keyword:

@@ -6,6 +6,7 @@ What a document may say is defined, and checked, in the engine (``crates/clone``
 
 from __future__ import annotations
 
+import difflib
 import json
 import tomllib
 from dataclasses import dataclass, field
@@ -100,24 +101,55 @@ def load_clone(source: str | Path) -> Clone:
     UsageError
         There is no such file or application, it cannot be parsed, or it makes no sense.
     """
+    path, text = _find(source)
+    try:
+        document = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        kind = "JSON" if path.suffix == ".json" else "TOML"
+        raise UsageError(
+            f"{path} is not {kind}: {error}", hint="an example: hindmost synth show silo > mine.toml"
+        ) from None
+    if not isinstance(document, dict):
+        raise UsageError(
+            f"{path} holds no document but a {type(document).__name__}",
+            hint="an example: hindmost synth show silo",
+        )
+    return Clone.of(document, str(path))
+
+
+def source_text(source: str | Path) -> str:
+    """Text of a document's file, as it was written.
+
+    Raises
+    ------
+    UsageError
+        As `load_clone`, but whether it makes sense is not asked.
+    """
+    return _find(source)[1]
+
+
+def _find(source: str | Path) -> tuple[Path, str]:
+    """Path and text of a document."""
     path = Path(source)
     if str(source) in APPLICATIONS:
         path = FOLDER / f"{source}.toml"
     elif not path.is_file():
+        near = difflib.get_close_matches(str(source), APPLICATIONS, n=1)
+        maybe = f" (did you mean {near[0]}?)" if near else ""
         raise UsageError(
-            f"there is no clone document {source}: no such file, and no application of that name",
+            f"there is no clone document {source}: no such file, and no application of that name{maybe}",
             hint=f"applications: {', '.join(APPLICATIONS)};"
             " your own: hindmost synth fit LOG.csv --out clone.toml",
         )
     size = path.stat().st_size
     if size > MAX_BYTES:
-        raise UsageError(f"{path} has {size:,} bytes; a clone document has at most {MAX_BYTES:,}")
+        raise UsageError(
+            f"{path} has {size:,} bytes; a clone document has at most {MAX_BYTES:,}",
+            hint="an empirical law needs a few thousand points, not every sample",
+        )
     try:
-        text = path.read_text(encoding="utf-8")
-        document = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        kind = "JSON" if path.suffix == ".json" else "TOML"
-        raise UsageError(f"{path} is not {kind}: {error}") from None
-    if not isinstance(document, dict):
-        raise UsageError(f"{path} holds no document but a {type(document).__name__}")
-    return Clone.of(document, str(path))
+        return path, path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is no text: {error}", hint="hindmost synth show silo > mine.toml") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", hint=f"ls -l {path}") from None

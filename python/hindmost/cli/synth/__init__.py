@@ -1,0 +1,47 @@
+"""``hindmost synth``: doubles of servers. One file a sub-verb, each loaded when it is called.
+
+A sub-verb is a file ``NAME.py`` here with a function ``NAME``, and one row in `SUBVERBS`.
+"""
+
+from __future__ import annotations
+
+import cyclopts
+
+from hindmost.cli.help import PlainHelp
+
+SUBVERBS: dict[str, tuple[str, str, str]] = {
+    "show": (
+        "CLONE [OPTIONS]",
+        "Print a clone document, and what follows from it.",
+        """\
+Examples:
+  hindmost synth show xapian
+  hindmost synth show silo > mine.toml
+
+""",
+    ),
+}
+"""Sub-verb to usage, purpose and examples, in the order of the help page."""
+
+
+def synth_app(exits: str, place: int) -> cyclopts.App:
+    """Make the verb, number `place` of all verbs; `exits` ends every help page."""
+    app = cyclopts.App(
+        name="synth",
+        help="Doubles of servers: fit one to measured service times, serve it, simulate it, vary it.",
+        usage="hindmost synth COMMAND",
+        help_format="plaintext",
+        help_formatter=PlainHelp(),
+        help_epilogue=exits,
+        version_flags=[],
+        sort_key=place,
+    )
+    for number, (name, (usage, purpose, examples)) in enumerate(SUBVERBS.items()):
+        app.command(
+            f"hindmost.cli.synth.{name}:{name}",
+            help=purpose,
+            usage=f"hindmost synth {name} {usage}",
+            help_epilogue=examples + exits,
+            sort_key=number,
+        )
+    return app

@@ -1,0 +1,41 @@
+"""``hindmost synth show``: a clone document, and what follows from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from typing import Annotated
+
+from hindmost.cli.options import TARGET, Json, option
+
+
+def show(
+    clone: Annotated[str, option(TARGET, None, "A document (.toml or .json), or an application's name.")],
+    *,
+    json_: Json = False,
+) -> int:
+    """Print a clone document, and what follows from it.
+
+    The document goes to standard output, as a file to start from; what follows from it to standard error.
+    With --json, both are one JSON object, every default filled in.
+    """
+    from hindmost.models import load_clone, source_text
+
+    loaded = load_clone(clone)
+    if json_:
+        print(json.dumps(dataclasses.asdict(loaded), allow_nan=False))
+        return 0
+    print(source_text(clone).rstrip())
+    capacity = loaded.capacity_per_s
+    threads = f"{loaded.threads} thread{'s' if loaded.threads > 1 else ''}"
+    facts = [f"{threads}, busy for {loaded.mean_busy_us:.5g} us a request on average"]
+    if loaded.stopped_share:
+        facts.append(f"threads stand still {loaded.stopped_share:.3%} of the time")
+    facts.append(
+        "nothing in it takes time: no rate is too high"
+        if capacity is None
+        else f"capacity: {capacity:,.6g} requests a second; 70 % of it: {0.7 * capacity:,.6g}"
+    )
+    print("\n".join(facts), file=sys.stderr)
+    return 0

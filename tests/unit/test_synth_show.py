@@ -1,0 +1,46 @@
+"""``hindmost synth show``: the document to start from on stdout, what follows from it on stderr."""
+
+import json
+import tomllib
+
+import pytest
+
+from hindmost.cli import main
+from hindmost.models import APPLICATIONS, load_clone
+
+
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_what_is_printed_is_a_document_again(name, capsys, tmp_path):
+    assert main(["synth", "show", name]) == 0
+    said = capsys.readouterr()
+    mine = tmp_path / "mine.toml"
+    mine.write_text(said.out)
+    assert load_clone(mine) == load_clone(name)
+    assert tomllib.loads(said.out)["name"] == name
+    assert "capacity: " in said.err
+
+
+def test_as_json_it_has_every_default_and_what_follows(capsys):
+    assert main(["synth", "show", "silo", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["document"]["queue"] == "shared"
+    assert said["capacity_per_s"] == pytest.approx(1e6 / said["mean_busy_us"])
+
+
+def test_stops_and_endless_capacity_are_told(capsys, tmp_path):
+    document = {
+        "schema": "hindmost.clone/1",
+        "name": "nothing",
+        "service": [{"law": {"kind": "deterministic", "us": 0}}],
+        "disturbances": [
+            {"name": "gc", "scope": "server", "length": {"kind": "deterministic", "us": 50_000},
+             "when": {"kind": "periodic", "every_us": 1e7}},
+        ],
+    }  # fmt: skip
+    file = tmp_path / "nothing.json"
+    file.write_text(json.dumps(document))
+    assert main(["synth", "show", str(file)]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == document
+    assert "stand still 0.500% of the time" in said.err
+    assert "no rate is too high" in said.err
