@@ -84,6 +84,8 @@ MISTAKES = [
     ["load", "DIR/plan.json", "--out", "DIR/plan.json/out"],
     ["doctor", "--spin", "2m"],
     ["doctor", "--spin", "0s"],
+    ["doctor", "memcachd"],
+    ["doctor", "memcached://127.0.0.1:1"],
     ["synth", "shwo"],
     ["synth", "show"],
     ["synth", "show", "mastree"],
@@ -154,10 +156,10 @@ def test_a_mistake_is_one_error_and_one_hint_on_stderr(say, arguments):
 
 
 def test_doctor_says_what_it_said(say, monkeypatch):
-    monkeypatch.setattr(_engine, "doctor", lambda root, spin: json.dumps(FINDINGS))
+    monkeypatch.setattr(_engine, "doctor", lambda root, spin, server: json.dumps(FINDINGS))
     fit = {"facts": {}, "findings": FINDINGS["findings"][1:2]}
     text = say(["doctor"])
-    monkeypatch.setattr(_engine, "doctor", lambda root, spin: json.dumps(fit))
+    monkeypatch.setattr(_engine, "doctor", lambda root, spin, server: json.dumps(fit))
     check("cli_doctor.txt", text + "\n" + say(["doctor"]) + "\n" + say(["doctor", "--json"]))
 
 

@@ -69,6 +69,29 @@ def test_doctor_json_has_facts_findings_and_a_schema():
     assert done.stderr == ""
 
 
+def test_doctor_judges_the_way_to_a_server(server):
+    for target in (f"memcached://{server.address}", "synth", "memcached"):
+        done = hindmost("doctor", target, "--json", "--spin", "10ms")
+        found = json.loads(done.stdout)
+        assert [nic["name"] for nic in found["facts"]["nics"]] == ["lo"], target
+        (stamps,) = [one for one in found["findings"] if one["id"] == "stamps"]
+        assert (stamps["value"], stamps["mark"]) == ("lo: by the kernel", "fine")
+    shown = hindmost("doctor", f"memcached://{server.address}", "--spin", "10ms").stdout
+    assert "lo: by the kernel" in shown
+
+
+def test_doctor_of_a_server_that_is_not_there_or_another_says_so(server):
+    for target, code, words in (
+        ("memcached://127.0.0.1:1", 1, "nothing listens on 127.0.0.1:1"),
+        (f"redis://{server.address}", 1, "does not speak redis"),
+        (server.address, 2, "does not say its protocol"),
+    ):
+        done = hindmost("doctor", target, "--spin", "10ms")
+        assert (done.returncode, done.stdout) == (code, ""), done
+        assert words in done.stderr, done.stderr
+        assert "hint: " in done.stderr
+
+
 def test_load_runs_one_instance_and_prints_its_result(server, tmp_path):
     plan = tiny_plan().model_copy(update={"clients": 1})
     (tmp_path / "plan.json").write_text(plan.engine_plan(1, 0, "memcached", server.address))

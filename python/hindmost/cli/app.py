@@ -39,7 +39,7 @@ VERBS = {
 }
 USAGE = {
     "measure": "TARGET [OPTIONS]",
-    "doctor": "[OPTIONS]",
+    "doctor": "[TARGET] [OPTIONS]",
     "report": "STUDY [OPTIONS]",
     "load": "PLAN.json [OPTIONS]",
 }

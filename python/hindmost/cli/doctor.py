@@ -6,18 +6,26 @@ import json
 from typing import Annotated
 
 from hindmost import _engine
-from hindmost.cli.options import OUTPUT, Json, option
+from hindmost.cli.options import OUTPUT, TARGET, Json, option
 from hindmost.errors import UsageError
+
+TARGET_HELP = (
+    "Of the network interfaces, judge the one that leads there: a running server (memcached://HOST:PORT,"
+    " redis://HOST:PORT, http://HOST:PORT/PATH), which is asked who it is; a preset or a target file, which"
+    " is not started. [default: all but loopback]"
+)
 
 
 def doctor(
+    target: Annotated[str | None, option(TARGET, None, TARGET_HELP)] = None,
     *,
     spin: Annotated[str, option(OUTPUT, "TIME", "How long to spin for the noise floor.")] = "1s",
     json_: Json = False,
 ) -> int:
     """List what on this host will distort a measurement, each marked fine, mind or unfit.
 
-    Exits with 5 if something makes the host unfit.
+    With a target, one of the lines says who stamps packets on the way to it. Exits with 5 if something
+    makes the host unfit.
     """
     from hindmost.plan import parse_duration
     from hindmost.report import render_findings
@@ -25,9 +33,30 @@ def doctor(
     seconds = parse_duration(spin, "spin", 0.01)
     if seconds > 60.0:
         raise UsageError(f"--spin {spin} is longer than a minute", hint="hindmost doctor --spin 1s")
-    diagnosis = json.loads(_engine.doctor("/", seconds))
+    server = _server(target) if target is not None else None
+    diagnosis = json.loads(_engine.doctor("/", seconds, server))
     if json_:
         print(json.dumps({"schema": "hindmost.doctor/1", **diagnosis}))
     else:
         print(render_findings(diagnosis["findings"]))
     return 5 if any(finding["mark"] == "unfit" for finding in diagnosis["findings"]) else 0
+
+
+def _server(text: str) -> str:
+    """``IP:PORT`` of a target.
+
+    Raises
+    ------
+    UsageError
+        If `text` is no target.
+    TargetError
+        If a running server is meant, and it is not there or not what it is said to be.
+    """
+    from hindmost.targets import first_answering, parse_target
+    from hindmost.targets.procfs import join_address
+
+    target = parse_target(text)
+    if target.managed:
+        return join_address(target.spec.host, target.spec.port)
+    address, _ = first_answering(target.addresses, target.protocol, path=target.path)
+    return address
