@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from measuring import Answer, finish, measure, need, need_two_processors, start, wait_for
+from namespaces import Elsewhere, elsewhere
 
 from hindmost.targets import ManagedServer
 
@@ -120,58 +121,30 @@ def test_a_quota_that_stops_the_client_is_found(tmp_path: Path) -> None:
     assert figure(answer, "throttled")["mark"] == "unfit"
 
 
-@contextmanager
-def lossy_network(tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """A network namespace behind a link that loses one packet in a hundred; its name and address."""
-    name, there, link = f"hm{os.getpid()}", "10.213.77.2", f"hm{os.getpid()}a"[:15]
-    peer = f"hm{os.getpid()}b"[:15]
-
-    def ip(*words: str) -> None:
-        subprocess.run(["ip", *words], check=True, capture_output=True)
-
+def lose_one_packet_in_a_hundred(there: Elsewhere) -> None:
+    # Classic BPF (bpf(4)): load a random number; below 1 % of 2^32 drop (TC_ACT_SHOT), else go on.
+    drop = "4,32 0 0 4294963256,53 1 0 42949673,6 0 0 2,6 0 0 4294967295"
+    filtered = ("filter", "add", "dev", there.peer, "ingress", "bpf", "da", "bytecode", drop)
     try:
-        ip("netns", "add", name)
+        there.run("tc", "qdisc", "add", "dev", there.peer, "clsact")
+        there.run("tc", *filtered)
     except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"no network namespace can be made here: {error}")
-    try:
-        try:
-            ip("link", "add", link, "type", "veth", "peer", "name", peer, "netns", name)
-            ip("addr", "add", "10.213.77.1/24", "dev", link)
-            ip("link", "set", link, "up")
-            ip("-n", name, "addr", "add", f"{there}/24", "dev", peer)
-            ip("-n", name, "link", "set", peer, "up")
-            # Classic BPF (bpf(4)): load a random number; below 1 % of 2^32 drop (TC_ACT_SHOT), else go on.
-            drop = "4,32 0 0 4294963256,53 1 0 42949673,6 0 0 2,6 0 0 4294967295"
-            ip("netns", "exec", name, "tc", "qdisc", "add", "dev", peer, "clsact")
-            filtered = ["tc", "filter", "add", "dev", peer, "ingress", "bpf", "da", "bytecode", drop]
-            ip("netns", "exec", name, *filtered)
-        except (OSError, subprocess.CalledProcessError) as error:
-            pytest.skip(f"no lossy link can be made here: {error}")
-        yield name, there
-    finally:
-        ip("netns", "del", name)
+        pytest.skip(f"no lossy link can be made here: {error}")
 
 
 @pytest.mark.memcached
 def test_segments_that_a_link_loses_are_counted_and_judged(tmp_path: Path) -> None:
     need("memcached")
-    with lossy_network(tmp_path) as (name, address):
-        command = ["ip", "netns", "exec", name, "memcached", "-u", "nobody", "-l", address, "-p", "11311"]
-        with ended(subprocess.Popen([*command, "-U", "0", "-t", "1"])):
-            wait_for(lambda: answers(address, 11311), "memcached in its namespace")
-            answer = measure(f"memcached://{address}:11311", tmp_path / "study", *LOAD)
+    with elsewhere() as there:
+        lose_one_packet_in_a_hundred(there)
+        with there.memcached() as target:
+            answer = measure(target, tmp_path / "study", *LOAD)
     found = reason(answer, "retransmits")
-    assert "TCP segments were sent again" in found["text"]
+    assert "TCP segments of the clients' connections were sent again" in found["text"]
     assert figure(answer, "retransmitted")["value"] > 0
     runs = [answer.study.instance(number) for number in (1, 2)]
     ours = sum(one["threads"][0]["sockets"]["retransmits"] for one in runs)
     assert 0 < ours <= sum(one["tcp"]["retransmits"] for one in runs)
-
-
-def answers(host: str, port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1.0):
-        return True
-    return False
 
 
 class Reluctant:

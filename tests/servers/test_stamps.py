@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from namespaces import elsewhere
 
 pytestmark = [
     pytest.mark.memcached,
@@ -44,9 +45,11 @@ def no_stamps() -> None:
         raise OSError(ctypes.get_errno(), "no filter")
 
 
-def measure(tmp_path: Path, *flags: str, filtered: bool = False) -> tuple[dict, str]:
+def measure(
+    tmp_path: Path, *flags: str, filtered: bool = False, target: str = "memcached"
+) -> tuple[dict, str]:
     done = subprocess.run(
-        [HINDMOST, "measure", "memcached", *SHORT, "--out", str(tmp_path / "study"), *flags],
+        [HINDMOST, "measure", target, *SHORT, "--out", str(tmp_path / "study"), *flags],
         capture_output=True,
         text=True,
         timeout=60,
@@ -63,13 +66,45 @@ def reasons(doc: dict) -> dict[str, dict]:
 @pytest.mark.parametrize("io", ["epoll", "io_uring"])
 def test_all_that_were_asked_for_come(tmp_path, io):
     doc, _ = measure(tmp_path, "--stamps", "4", "--io", io)
-    (instance,) = doc["runs"][0]["instances"]
-    stamps, done = instance["stamps"], doc["counts"]["done"]
+    stamps, done = stamps_of(doc), doc["counts"]["done"]
     assert (stamps["every"], stamps["source"], stamps["reason"]) == (4, "software", None)
     assert abs(stamps["asked"] - done / 4) <= 2, (stamps, done)
     assert stamps["came"] >= 0.99 * stamps["asked"], stamps
     assert 0.0 < doc["wire_us"]["p50"]["value"] < doc["service_us"]["p50"]["value"]
     assert "no_stamps" not in reasons(doc)
+
+
+def stamps_of(doc: dict) -> dict:
+    (instance,) = doc["runs"][0]["instances"]
+    return instance["stamps"]
+
+
+@pytest.mark.parametrize("io", ["epoll", "io_uring"])
+def test_a_link_to_another_host_is_stamped_as_loopback_is(tmp_path, io):
+    with elsewhere() as there, there.memcached() as target:
+        doc, _ = measure(tmp_path, "--clients", "1", "--stamps", "4", "--io", io, target=target)
+        judged = doctor(target)
+    stamps, done = stamps_of(doc), doc["counts"]["done"]
+    assert abs(stamps["asked"] - done / 4) <= 2, (stamps, done)
+    assert stamps["came"] >= 0.99 * stamps["asked"], stamps
+    wire, overhead, service = (doc[what]["p50"]["value"] for what in ("wire_us", "overhead_us", "service_us"))
+    assert 0.0 < wire < service
+    assert 0.0 < overhead < service
+    # Of each request the two parts make the whole, so the middles of all three are not far from that.
+    assert abs(wire + overhead - service) < 0.5 * service, (wire, overhead, service)
+    assert "no_stamps" not in reasons(doc)
+    # A veth has no clock of its own: that the kernel stamped in its stead is said by both.
+    assert (stamps["source"], stamps["interface"], stamps["reason"]) == ("software", there.link, None)
+    assert (judged["value"], judged["mark"]) == (f"{there.link}: by the kernel", "fine")
+    assert "interrupts count to the wire" in judged["why"]
+
+
+def doctor(target: str) -> dict:
+    """What the doctor says of the stamps on the way to a server."""
+    command = [HINDMOST, "doctor", target, "--spin", "10ms", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    (found,) = [one for one in json.loads(done.stdout)["findings"] if one["id"] == "stamps"]
+    return found
 
 
 def test_off_is_off(tmp_path):

@@ -140,24 +140,32 @@ def test_interrupts_are_worth_a_word_beyond_two_thousand_a_second(per_s, expecte
         (1001, "inconclusive", ("p99", "p99.9")),
     ],
 )
-@pytest.mark.parametrize("where", ["our sockets", "our namespace", "the server's namespace"])
-def test_segments_sent_again_are_minded_and_then_inconclusive(again, expected, reached, where):
-    if where == "our sockets":
-        runs = connected(retransmits=again)
-    elif where == "our namespace":
-        runs = ten(instances=lambda: [instance(tcp=tcp(retransmits=again))])
-    else:
-        runs = ten(record={"server_tcp": tcp(retransmits=again)})
+def test_segments_that_we_sent_again_are_minded_and_then_inconclusive(again, expected, reached):
+    runs = connected(retransmits=again)
     assert level("retransmits", runs=runs) == expected
     assert labels("retransmits", runs=runs) == reached
 
 
+@pytest.mark.parametrize("where", ["our namespace", "the server's namespace"])
+@pytest.mark.parametrize(("again", "expected"), [(0, None), (1, "mind"), (1001, "mind")])
+def test_what_others_may_have_sent_again_is_no_more_than_minded(again, expected, where):
+    if where == "our namespace":
+        runs = ten(instances=lambda: [instance(tcp=tcp(retransmits=again))])
+    else:
+        runs = ten(record={"server_tcp": tcp(retransmits=again)})
+    assert level("retransmits", runs=runs) is None
+    assert level("retransmits_beside", runs=runs) == expected
+    assert labels("retransmits_beside", runs=runs) == ()
+
+
 def test_one_loss_that_several_have_counted_counts_once():
     def both():
-        return [instance(n, tcp=tcp(retransmits=7)) for n in (0, 1)]
+        lossy = [thread(sockets=sockets(retransmits=2))]
+        return [instance(n, threads=lossy, tcp=tcp(retransmits=7)) for n in (0, 1)]
 
-    runs = ten(instances=both, record={"server_tcp": tcp(retransmits=7)})
-    assert reasons(runs=runs)["retransmits"].text.startswith("70 TCP segments")
+    found = reasons(runs=ten(instances=both, record={"server_tcp": tcp(retransmits=7)}))
+    assert found["retransmits"].text.startswith("40 TCP segments of the clients' connections")
+    assert found["retransmits_beside"].text.startswith("30 more TCP segments")
 
 
 @pytest.mark.parametrize(("before", "after", "expected"), [(0, 0, None), (1, 0, "mind"), (0, 1, "mind")])
@@ -202,7 +210,7 @@ def test_a_run_of_an_older_engine_is_judged_by_what_it_knows():
     assert judge(found) == []
     assert {name for name, one in figures(found).items() if one["value"] is None} == {
         "on_cpu", "waiting", "switches", "throttled", "interrupts", "blocked", "peer_full", "receive_fill",
-        "own_slip", "late_writing", "late_reading", "late_waiting",
+        "own_slip", "late_writing", "late_reading", "late_waiting", "retransmitted",
     }  # fmt: skip
 
 

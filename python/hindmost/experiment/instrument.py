@@ -126,14 +126,19 @@ def own_slip(run: RunFigures) -> float | None:
 
 
 def retransmits(run: RunFigures) -> int:
-    """Segments sent again: on our connections, or, if more, in our or the server's network namespace."""
-    ours: int = sum(one["retransmits"] for one in _sockets(run))
-    return max([ours, *(tcp["retransmits"] for tcp in _namespaces(run))])
+    """Segments that our connections sent again."""
+    return sum(one["retransmits"] for one in _sockets(run))
+
+
+def retransmits_beside(run: RunFigures) -> int:
+    """Segments that others sent again in our or the server's network namespace: the server, any program."""
+    whole = max((tcp["retransmits"] for tcp in _namespaces(run)), default=0)
+    return max(0, whole - retransmits(run))
 
 
 def retransmitted(run: RunFigures) -> float | None:
-    """The same for each request."""
-    return retransmits(run) / max(1, run.counts["due"])
+    """Segments that our connections sent again for each request."""
+    return retransmits(run) / max(1, run.counts["due"]) if _sockets(run) else None
 
 
 def drops(run: RunFigures) -> int:

@@ -128,6 +128,11 @@ def interrupts(e: Evidence) -> Iterator[Reason]:
 def losses(e: Evidence) -> Iterator[Reason]:
     """Segments were lost, or connections dropped."""
     again = sum(instrument.retransmits(run) for run in e.runs)
+    beside = sum(instrument.retransmits_beside(run) for run in e.runs)
+    counting = (
+        "`nstat -az TcpRetransSegs TcpExtTCPTimeouts TcpExtTCPLossProbes` goes on counting; `ip -s link`"
+        " shows which device drops"
+    )
     if again:
         share = instrument.over(e.runs, instrument.retransmitted) or 0.0
         names = reached(e, share, limits.TAIL_INCONCLUSIVE)
@@ -137,11 +142,19 @@ def losses(e: Evidence) -> Iterator[Reason]:
         yield Reason(
             "retransmits",
             "inconclusive" if names else "mind",
-            f"{again} TCP segments were sent again ({share:.3%} of requests): each can cost"
-            f" {limits.RETRANSMIT_MS:.0f} ms, which no server can make up for; they {reach}",
-            "`nstat -az TcpRetransSegs TcpExtTCPTimeouts TcpExtTCPLossProbes` goes on counting; `ip -s link`"
-            " shows which device drops",
+            f"{again} TCP segments of the clients' connections were sent again ({share:.3%} of requests):"
+            f" each can cost {limits.RETRANSMIT_MS:.0f} ms, which no server can make up for; they {reach}",
+            counting,
             names,
+        )
+    if beside:
+        yield Reason(
+            "retransmits_beside",
+            "mind",
+            f"{beside} more TCP segments were sent again in the network namespace of the clients or the"
+            " server, by the server or by any other program there: the kernel does not tell by whom; if they"
+            f" were replies, each can have cost {limits.RETRANSMIT_MS:.0f} ms",
+            counting,
         )
     dropped = sum(instrument.drops(run) for run in e.runs)
     earlier = sum(instrument.drops_before(run) for run in e.runs)
@@ -150,7 +163,8 @@ def losses(e: Evidence) -> Iterator[Reason]:
             "listen_drops",
             "mind",
             f"the kernel dropped connections that a server did not accept in time: {earlier} while clients"
-            f" connected, {dropped} in the measurement; each is tried again after 1 s",
+            f" connected, {dropped} in the measurement, those of other programs in the same network namespace"
+            " included; each is tried again after 1 s",
             "a longer accept queue: `ss -ltn` shows it as Send-Q; the server's backlog setting, up to"
             " `sysctl net.core.somaxconn`",
         )

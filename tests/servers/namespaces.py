@@ -1,0 +1,73 @@
+"""A network namespace at the other end of a link: a server as far away as another host, on this one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+from measuring import wait_for
+
+HERE, THERE, PORT = "10.213.77.1", "10.213.77.2", 11311
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A namespace by its name, and both ends of the veth(4) pair that leads there."""
+
+    name: str
+    link: str
+    peer: str
+
+    def run(self, *command: str) -> None:
+        """Run a command in the namespace, to its end."""
+        _ip("netns", "exec", self.name, *command)
+
+    @contextmanager
+    def memcached(self) -> Iterator[str]:
+        """A memcached there; gives its URL."""
+        command = ["memcached", "-u", "nobody", "-l", THERE, "-p", str(PORT), "-U", "0", "-t", "1"]
+        server = subprocess.Popen(["ip", "netns", "exec", self.name, *command])
+        try:
+            wait_for(_answers, "memcached in its namespace")
+            yield f"memcached://{THERE}:{PORT}"
+        finally:
+            server.kill()
+            server.wait()
+
+
+@contextmanager
+def elsewhere() -> Iterator[Elsewhere]:
+    """Make a namespace and a link to it, which are gone afterwards; a skip where that is not permitted."""
+    there = Elsewhere(f"hm{os.getpid()}", f"hm{os.getpid()}a"[:15], f"hm{os.getpid()}b"[:15])
+    try:
+        _ip("netns", "add", there.name)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no network namespace can be made here: {error}")
+    try:
+        try:
+            _ip("link", "add", there.link, "type", "veth", "peer", "name", there.peer, "netns", there.name)
+            _ip("addr", "add", f"{HERE}/24", "dev", there.link)
+            _ip("link", "set", there.link, "up")
+            _ip("-n", there.name, "addr", "add", f"{THERE}/24", "dev", there.peer)
+            _ip("-n", there.name, "link", "set", there.peer, "up")
+        except subprocess.CalledProcessError as error:
+            pytest.skip(f"no link to a namespace can be made here: {error}")
+        yield there
+    finally:
+        _ip("netns", "del", there.name)
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+def _answers() -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((THERE, PORT), timeout=1.0):
+        return True
+    return False
