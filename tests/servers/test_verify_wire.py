@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
 import jsonschema
@@ -75,6 +76,34 @@ def test_every_measured_request_is_found_in_the_capture_and_within_our_stamps(
         hindmost("report", answer.study.folder, "--json", study=answer.study.folder).result["capture"]
         == proof
     )
+
+
+@pytest.mark.nginx
+@pytest.mark.parametrize("io", ["epoll", "io_uring"])
+def test_what_was_asked_again_is_not_looked_for_and_all_else_is_found(
+    io: str, permitted: None, tmp_path: Path
+) -> None:
+    need("nginx")
+    usual = resources.files("hindmost.targets.presets").joinpath("nginx.toml").read_text()
+    closing = tmp_path / "closing.toml"
+    closing.write_text(usual.replace("keepalive_requests 1000000000", "keepalive_requests 100"))
+    answer = measure(
+        closing, tmp_path / "study", "--rate", "10k", "--clients", "1", "--io", io, "--verify-wire"
+    )
+    assert_counts_close(answer.result)
+    counts, proof = answer.result["counts"], answer.result["capture"]
+    assert (counts["errors"], counts["timeouts"]) == (0, 0), counts
+    resent = answer.study.instance()["resent"]
+    assert resent > 0
+    assert proof["requests"] == proof["answered"] < counts["done"]
+    assert counts["done"] - proof["answered"] <= sum(answer.study.instance(n)["resent"] for n in (1, 2))
+    seen = pl.read_parquet(answer.study.runs()[0] / "witness-0.parquet")
+    capture = seen["capture_in_ns"] - seen["capture_out_ns"]
+    assert (capture > 0).all()
+    assert (capture < seen["done_ns"] - seen["sent_ns"]).all(), "it passes between our stamps"
+    wire = (seen["wire_in_ns"] - seen["wire_out_ns"] - capture).drop_nulls()
+    assert len(wire) > 100
+    assert (wire > 0).mean() > 0.9
 
 
 def test_a_study_goes_on_with_its_captures(permitted: None, tmp_path: Path) -> None:
