@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 from pathlib import Path
 from typing import Any
@@ -10,22 +11,36 @@ from typing import Any
 import jsonschema
 import pytest
 from measuring import Answer, Household, finish, hindmost, need_two_processors, start, wait_for
+from queueing import mm1_sojourn
 
 from hindmost.store.documents import schemas
 
-SYNTH = 'synth?service={"kind":"deterministic","mean_us":200}&idle=spin'
-"""5,000 requests a second and no more."""
-STEP = ("--duration", "0.7s", "--warmup", "0.3s", "--runs", "3..5", "--quantiles", "50", "--samples", "0")
+SYNTH = 'synth?service={"kind":"exponential","mean_us":200}&idle=spin'
+"""With arrivals at random an M/M/1 queue: 5,000 requests a second and no more."""
+STEP = ("--duration", "1s", "--warmup", "0.3s", "--quantiles", "50", "--samples", "0", "--clients", "1")
 QUICK = ("--duration", "0.3s", "--warmup", "0.1s", "--runs", "3", "--quantiles", "50", "--samples", "0")
+SLOW = SYNTH.replace("exponential", "deterministic")
+"""No request takes less than 200 us."""
+LIMIT_US = 3_000.0
+SERVICE_US = 200.0
+OWN_US = 30.0
+"""What a request costs the server beside its service time at most: read, write, look."""
 
 
-def words(objective: str, out: Path, rate: str, step: tuple[str, ...]) -> tuple[object, ...]:
+def mm1_rate(service_us: float) -> float:
+    """Requests a second at which p99 of M/M/1 is `LIMIT_US`: 1 - load = -ln(0.01) service / limit."""
+    return (1.0 + math.log(0.01) * service_us / LIMIT_US) / service_us * 1e6
+
+
+def words(
+    objective: str, out: Path, rate: str, step: tuple[str, ...], target: str = SLOW
+) -> tuple[object, ...]:
     """A search; few keys, because storing each takes 200 us."""
     few = out.with_name("few.json")
     few.write_text('{"kind": "key-value", "keys": 100}')
     return (
         "measure",
-        SYNTH,
+        target,
         "--find-rate",
         objective,
         "--rate",
@@ -38,9 +53,9 @@ def words(objective: str, out: Path, rate: str, step: tuple[str, ...]) -> tuple[
     )
 
 
-def search(objective: str, out: Path, rate: str = "6k", step: tuple[str, ...] = STEP) -> Answer:
+def search(*given: Any, out: Path) -> Answer:
     """A search to its end, as JSON."""
-    return finish(start(*words(objective, out, rate, step), "--json"), out, 170.0)
+    return finish(start(*given, "--json"), out, 500.0)
 
 
 def check(document: dict[str, Any]) -> None:
@@ -48,35 +63,51 @@ def check(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.nightly
-def test_the_rate_found_lies_below_the_capacity_and_near_it(tmp_path):
+@pytest.mark.timeout(600)
+def test_the_rate_at_which_a_queue_of_known_law_crosses_the_limit_is_found(tmp_path):
     need_two_processors()
-    answer = search("p99<1500us", tmp_path / "search")
+    assert mm1_sojourn(mm1_rate(SERVICE_US) * SERVICE_US / 1e6, SERVICE_US, 0.99) == pytest.approx(LIMIT_US)
+    out = tmp_path / "search"
+    answer = search(*words(f"p99<{LIMIT_US / 1e3:g}ms", out, "6k", STEP, SYNTH), out=out)
     assert answer.code in (0, 4), answer.err
     found = answer.result
     check(found)
     assert found["finished"]
-    assert found == json.loads((tmp_path / "search" / "search.json").read_text())
-    assert found["steps"][0]["outcome"] in ("unmet", "fails"), "beyond its capacity nothing holds"
+    assert found == json.loads((out / "search.json").read_text())
+    assert found["steps"][0]["outcome"] in ("fails", "spoiled"), "beyond its capacity nothing holds"
     for step in found["steps"]:
         assert step["outcome"] != "holds" or step["rate_per_s"] < 5_000.0, step
-    rate = found["rate_per_s"]
-    # M/D/1 with 200 us: p99 is 1.1 ms at 3,000/s and 1.5 ms at 3,500/s.
-    if rate is None or rate < 3_000.0:
-        spoiled = [step for step in found["steps"] if step["outcome"] != "holds"]
-        pytest.skip(f"inconclusive, the host is too noisy: {spoiled[-1]['why']}")
-    assert rate <= 4_900.0
-    assert answer.code == 0
+    print(found["headline"])
+    disturbed = sum(step["outcome"] == "spoiled" for step in found["steps"])
+    if disturbed > len(found["steps"]) / 2:
+        pytest.skip(f"inconclusive, the host disturbed {disturbed} of {len(found['steps'])} steps")
+    assert answer.code == 0, found["headline"]
+    # The span covers in nine of ten searches; what the server and this host add makes the rate lower.
+    low, high = mm1_rate(SERVICE_US + OWN_US), mm1_rate(SERVICE_US)
+    assert found["low_per_s"] <= 1.05 * high, found["headline"]
+    assert found["rate_per_s"] <= 1.1 * high, found["headline"]
+    if found["high_per_s"] < 0.95 * low:
+        left_out = sum(step["left_out"] for step in found["steps"])
+        pytest.skip(
+            f"inconclusive, this host makes the queue longer than theory has it ({left_out} runs were disturbed"
+            f" for certain): {found['headline']}"
+        )
 
 
 def test_what_holds_nowhere_exits_with_4_and_is_shown_again(tmp_path):
     out = tmp_path / "search"
-    answer = search("p50<100us", out, rate="20", step=QUICK)  # service alone takes 200 us
+    answer = search(*words("p50<100us", out, "20", QUICK), out=out)  # service alone takes 200 us
     assert answer.code == 4, answer.err
     found = answer.result
     check(found)
     assert found["rate_per_s"] is None
-    assert [step["rate_per_s"] for step in found["steps"]] == [20.0, 10.0]
-    assert "at no rate" in found["headline"]
+    tried = [step["rate_per_s"] for step in found["steps"]]
+    assert tried[0] == 20.0
+    outcomes = {step["outcome"] for step in found["steps"]}
+    assert outcomes <= {"fails", "spoiled"}
+    assert min(tried) >= 10.0
+    assert tried[-1] < 12.0 or "spoiled" in outcomes, "it goes down to the lowest rate"
+    assert "at no rate" in found["headline"] or "the host disturbed every step" in found["headline"]
     again = hindmost("report", out)
     assert again.code == 0
     assert " ".join(again.out.split()).startswith(found["headline"][:40])

@@ -89,7 +89,7 @@ def measure(
         option(
             PROCEDURE,
             "MIN..MAX",
-            "Runs at least and at most, or just 5. [default: 10..30; 3..12 with --find-rate]",
+            "Runs at least and at most, or just 5. [default: 10..30; 3..8 with --find-rate]",
         ),
     ] = None,
     precision: Annotated[

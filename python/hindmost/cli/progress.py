@@ -76,7 +76,7 @@ class Progress:
             return "enough"
         each = sum(self._run_seconds) / len(self._run_seconds)
         least = max(0, (decision.next_look or self._number) - self._number)
-        most = self._most - self._number
+        most = max(least, self._most - self._number)  # runs that the host disturbed are made again
         low, high = _span(least * each), _span(most * each)
         return f"{low} to {high} left" if low != high else f"{high} left"
 

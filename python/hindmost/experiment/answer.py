@@ -170,10 +170,15 @@ def _throughput(plan: MeasurePlan, runs: Sequence[RunFigures]) -> dict[str, floa
     return {"asked": plan.rate_per_s, "achieved": done / (plan.duration_s * len(runs))}
 
 
-def _run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> dict[str, Any]:
+def reasons_of_run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> list[verdict.Reason]:
+    """What one run by itself gives reason to doubt; nothing that only several can tell."""
     alone = Decision(True, True, "", None, 1, plan.labels[0], 0.0)
     managed = {**target, "managed": True}
-    reasons = verdict.judge(verdict.Evidence(plan, managed, [run], alone, _NOBODY, []))
+    return verdict.judge(verdict.Evidence(plan, managed, [run], alone, _NOBODY, []))
+
+
+def _run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> dict[str, Any]:
+    reasons = reasons_of_run(plan, run, target)
     return {
         "run": run.number,
         "seed": run.record["seed"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,6 +71,8 @@ class Procedure:
         Told how far it is.
     rule : Rule, optional
         Decides when the runs are enough; default: the plan's precision.
+    saw : callable, optional
+        Told of the figures of every run, those made earlier included, before the rule is asked.
     """
 
     def __init__(
@@ -80,8 +82,10 @@ class Procedure:
         target: Attached | Managed,
         watcher: Watcher,
         rule: Rule | None = None,
+        saw: Callable[[RunFigures], None] = lambda _: None,
     ) -> None:
         self.rule = rule or rule_of(plan)
+        self.saw = saw
         self.study = study
         self.plan = plan
         self.target = target
@@ -105,6 +109,7 @@ class Procedure:
         short: list[bool] = []
 
         def look(figures: RunFigures) -> Decision:
+            self.saw(figures)
             for name, column in values.items():
                 column.append(figures.values["latency"][name])
             short.append(fell_short(self.plan, [figures]))

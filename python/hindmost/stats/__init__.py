@@ -2,6 +2,7 @@
 
 from hindmost.stats.aggregate import Aggregate, run_value
 from hindmost.stats.agreement import Agreement, Spread, agreement, constancy
+from hindmost.stats.bisection import Belief, Span
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.intervals import mean_interval, median_interval, smallest_n_for_median
 from hindmost.stats.modality import Modality, modality, unseen_mode_share
@@ -15,6 +16,7 @@ from hindmost.stats.within_run import RunInterval, run_interval
 __all__ = [
     "Aggregate",
     "Agreement",
+    "Belief",
     "Decision",
     "Estimate",
     "Modality",
@@ -23,6 +25,7 @@ __all__ = [
     "Ownership",
     "PrecisionRule",
     "RunInterval",
+    "Span",
     "Spread",
     "VarianceComponents",
     "agreement",

@@ -19,11 +19,10 @@ true value over limit   wrong answers  undecided  mean runs
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hindmost.stats.intervals import mean_interval
-from hindmost.stats.sequential import Decision
 
 FIRST_LOOK = 3
 LOOK_CONFIDENCE = 0.95
@@ -76,21 +75,3 @@ class ObjectiveRule:
         if interval.high < self.limit:
             return True
         return False if interval.low >= self.limit else None
-
-    def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
-        """Look at all runs made so far, as `PrecisionRule.decide` does."""
-        mine = values[self.quantile]
-        runs = len(mine)
-        outcome = self.holds(mine)
-        stop = outcome is not None or runs >= self.max_runs
-        words = {True: "lies below", False: "lies above", None: "may lie on either side of"}[outcome]
-        width = mean_interval(mine).relative_half_width if runs else math.inf
-        return Decision(
-            stop=stop,
-            reached=outcome is not None,
-            reason=f"after {runs} runs {self.quantile} {words} {self.limit:g} us",
-            next_look=None if stop else max(FIRST_LOOK, self.min_runs, runs + 1),
-            runs=runs,
-            widest=self.quantile,
-            half_width=width,
-        )

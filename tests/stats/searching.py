@@ -1,0 +1,88 @@
+"""Searches over made-up servers: the real judgement and the real choice of rates, on curves that are known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from hindmost.experiment.search.found import Found, Step
+from hindmost.experiment.search.judge import Trial, judge
+from hindmost.experiment.search.rates import next_rate
+from hindmost.plan import parse_objective
+
+OBJECTIVE = parse_objective("p99<1000us")
+RUNS = (3, 8)
+START = 10_000.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """An M/M/1 queue whose p99 crosses the limit at `crossing`; beyond `capacity` it falls short.
+
+    ``scatter``: relative standard deviation of runs; ``spoilt``: share of runs that the host makes too slow (by
+    a Pareto factor, often many times), half of which are known to be disturbed.
+    """
+
+    capacity: float
+    crossing: float
+    scatter: float
+    spoilt: float
+
+    @classmethod
+    def drawn(cls, g: np.random.Generator, scatter: float, spoilt: float) -> Server:
+        """Some capacity between 1,000 and 200,000, met at a load between 50 and 95 %."""
+        capacity = math.exp(g.uniform(math.log(1e3), math.log(2e5)))
+        return cls(capacity, capacity * g.uniform(0.5, 0.95), scatter, spoilt)
+
+    def run(self, g: np.random.Generator, rate: float) -> Trial:
+        """One run at a rate."""
+        if rate >= 1.01 * self.capacity:
+            return Trial({"p99": math.inf}, "short", "saturated", self.capacity)
+        free = max(1.0 - rate / self.capacity, 0.003)
+        value = 1000.0 * (1.0 - self.crossing / self.capacity) / free
+        value *= math.exp(g.normal(-(self.scatter**2) / 2.0, self.scatter))
+        if g.random() >= self.spoilt:
+            return Trial({"p99": value})
+        known = g.random() < 0.5
+        return Trial({"p99": value * (1.0 + g.pareto(1.5))}, "host" if known else "calm", "steal")
+
+
+def step(g: np.random.Generator, server: Server, rate: float) -> Step:
+    """Runs at a rate until they can be judged."""
+    trials: list[Trial] = []
+    while (found := judge(trials, OBJECTIVE, RUNS)) is None:
+        trials.append(server.run(g, rate))
+    return Step(
+        rate, found.outcome, None, None, None, len(trials), rate, found.why, "s",
+        len(trials) - found.judged, found.error, found.at_most_per_s,
+    )  # fmt: skip
+
+
+def search(g: np.random.Generator, server: Server) -> Found:
+    """As `RateSearch` does it."""
+    steps: list[Step] = []
+    rate: float | None = START
+    while rate is not None:
+        steps.append(step(g, server, rate))
+        rate = next_rate(steps, RUNS[1])
+    return Found.of(OBJECTIVE.text, steps, finished=True)
+
+
+def plain_bisection(g: np.random.Generator, server: Server) -> tuple[float, float, int]:
+    """What was done before: bounds are believed for good, and what does not hold is too high."""
+    low, high, rate, runs = 0.0, math.inf, START, 0
+    for _ in range(24):
+        one = step(g, server, rate)
+        runs += one.runs
+        low, high = (max(low, rate), high) if one.outcome == "holds" else (low, min(high, rate))
+        if low > 0.0 and math.isfinite(high):
+            if high / low <= 1.05:
+                break
+            rate = math.sqrt(low * high)
+        else:
+            rate = rate * 2.0 if low > 0.0 else rate / 2.0
+        if rate < 10.0:
+            break
+    return low, high, runs
