@@ -18,7 +18,7 @@ $(shell rm -rf .venv .stamps)
 endif
 endif
 
-.PHONY: help demo test nightly fuzz bench lint format setup clean
+.PHONY: help demo test nightly fuzz originals bench lint format setup clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,11 +28,13 @@ demo: .stamps/engine ## Measure a real memcached in about a minute and a half; l
 	@setup/demo.sh
 
 test: .stamps/engine .stamps/dev ## All tests but the slow ring
-	@setup/system.sh want memcached redis-server nginx tcpdump g++
+	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin tcpdump g++ xapian-config=libxapian-dev
+	@setup/originals.sh build
 	@setup/test.sh
 
 nightly: .stamps/engine .stamps/dev fuzz ## The slow ring: coverage simulations, soaks, fuzzing
-	@setup/system.sh want memcached redis-server nginx tcpdump
+	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin tcpdump g++ xapian-config=libxapian-dev
+	@setup/originals.sh build
 	@$(RUN) cargo test --release --locked -p hindmost-synth --test known_answers -- --include-ignored
 	@$(RUN) python -m pytest -m nightly --timeout 1800
 
@@ -42,6 +44,10 @@ FUZZ_TARGETS ?=
 fuzz: .stamps/system ## Fuzz every parser, FUZZ_SECONDS each (600); some: FUZZ_TARGETS='hlog plan'
 	@setup/system.sh want g++
 	@$(RUN) setup/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+originals: .stamps/system ## Build the real programs that clones must reproduce (originals/)
+	@setup/system.sh want g++ xapian-config=libxapian-dev
+	@setup/originals.sh build
 
 bench: .stamps/engine ## Cost and precision, ours and of other load testers: half an hour of a quiet host
 	@setup/system.sh want memcached strace
@@ -57,19 +63,22 @@ lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be 
 	@$(RUN) cargo fmt --check
 	@$(RUN) cargo clippy --workspace --all-targets --locked -- -D warnings
 	@$(RUN) cargo fmt --check --manifest-path fuzz/Cargo.toml
+	@$(RUN) cargo fmt --check --manifest-path originals/Cargo.toml
+	@setup/originals.sh lint
 	@RUSTFLAGS='--cfg fuzzing' $(RUN) cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target/fuzz \
 	  --no-default-features -- -D warnings
 
 format: .stamps/dev ## Let rustfmt and ruff set the code
 	@$(RUN) cargo fmt
 	@$(RUN) cargo fmt --manifest-path fuzz/Cargo.toml
+	@$(RUN) cargo fmt --manifest-path originals/Cargo.toml
 	@$(RUN) ruff check --fix --quiet .
 
 setup: .stamps/engine .stamps/dev ## Only set up: .venv with the engine and the developers' tools
 
 clean: ## Remove all that was built or made here, the demo's study too
 	rm -rf .venv .stamps .peers target demo-study .pytest_cache .ruff_cache .mypy_cache .hypothesis
-	rm -rf fuzz/corpus fuzz/artifacts
+	rm -rf fuzz/corpus fuzz/artifacts originals/bin
 	rm -f python/hindmost/_engine*.so
 	find python tests benches -name __pycache__ -prune -exec rm -rf {} +
 

@@ -16,6 +16,7 @@ setup/run cargo test --workspace --locked --quiet || failed+=("cargo test")
 # Ignored elsewhere for want of Python's hdrhistogram; here it is in .venv.
 setup/run cargo test -p hindmost-histogram --test foreign --locked --quiet -- --ignored ||
   failed+=("cargo test, foreign reader")
+setup/originals.sh test || failed+=("cargo test, originals")
 say "cargo test: done in $((SECONDS - begun)) s"
 
 begun=$SECONDS

@@ -23,7 +23,7 @@ import pytest
 
 from hindmost.targets import Managed, ManagedServer, TargetSpec, parse_target, preset
 
-PROGRAMS = {"memcached": "memcached", "redis": "redis-server", "nginx": "nginx"}
+PROGRAMS = {"memcached": "memcached", "redis": "redis-server", "nginx": "nginx", "apache": "apache2"}
 SHORT = ("--duration", "0.5s", "--warmup", "0.3s", "--runs", "2", "--quantiles", "50,90")
 VERDICTS = {"valid": 0, "inconclusive": 4, "invalid": 6}
 PATIENCE_S = 15.0

@@ -79,7 +79,7 @@ def assert_sound(answer: Answer, runs: int, instances: int = 1, *, managed: bool
     return result
 
 
-@pytest.mark.parametrize("name", servers("memcached", "redis", "nginx", "synth"))
+@pytest.mark.parametrize("name", servers("memcached", "redis", "nginx", "apache", "synth"))
 def test_a_preset_is_measured_end_to_end(name: str, tmp_path: Path) -> None:
     if name != "synth":
         need(name)
@@ -91,7 +91,7 @@ def test_a_preset_is_measured_end_to_end(name: str, tmp_path: Path) -> None:
     assert target["server_version"]
     due = result["counts"]["due"]
     assert due == pytest.approx(2 * 0.5 * 2000, abs=6 * 2000**0.5), "Poisson: within six standard deviations"
-    assert set(result["by_kind"]) == ({"get"} if name == "nginx" else {"get", "set"})
+    assert set(result["by_kind"]) == ({"get"} if name in ("nginx", "apache") else {"get", "set"})
     samples = answer.study.samples()
     assert samples["due_ns"].is_between(0, 500_000_000).all(), "only the measurement is kept"
     answered = samples.drop_nulls(["sent_ns", "done_ns"])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TARGET_HELP = (
     "A running server (memcached://HOST:PORT, redis://HOST:PORT, http://HOST:PORT/PATH), a preset that is"
-    " started and restarted (memcached, redis, nginx, synth), or a target file (TOML)."
+    " started and restarted (memcached, redis, nginx, apache, synth), or a target file (TOML)."
 )
 
 

@@ -1,0 +1,76 @@
+//! Requests made in the process itself: no sockets, no other threads, so the cleanest traces.
+//!
+//! Workers take the numbers of requests in turn; each waits until its request is due, or not at all. That is one
+//! first-come-first-served queue in front of all workers, without a dispatcher whose own delay would show.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::Barrier;
+use std::thread;
+
+use crate::clock::{wait_until, wall_ns, Stopwatch};
+use crate::log::Log;
+use crate::options::Options;
+use crate::program::{Fault, Program};
+use crate::random::{self, Purpose};
+use crate::{affinity, Ended};
+
+/// Time between the last worker's readiness and the first arrival.
+const LEAD_NS: u64 = 5_000_000;
+
+/// Serves `requests`, back to back or as a Poisson process of `rate` a second, until all are served or `end` is set.
+pub fn run(
+    program: &dyn Program,
+    options: &Options,
+    requests: u64,
+    rate: Option<f64>,
+    log: &Log,
+    end: &AtomicBool,
+) -> Result<Ended, Fault> {
+    let due: Option<Vec<u64>> = rate.map(|rate| {
+        let mut random = random::of(options.seed, Purpose::Arrivals);
+        let mut time = 0.0;
+        (0..requests)
+            .map(|_| {
+                time -= random::unit(&mut random).ln() / rate * 1e9;
+                time as u64
+            })
+            .collect()
+    });
+    let (next, began, ready) = (AtomicU64::new(0), AtomicU64::new(0), Barrier::new(options.threads));
+    let work = |thread: usize| -> Result<Ended, Fault> {
+        let made = affinity::bind(&options.cpus).and_then(|()| program.worker());
+        let watch = Stopwatch::new(options.cpu_time);
+        if made.is_err() {
+            end.store(true, Relaxed);
+        }
+        if ready.wait().is_leader() {
+            began.store(wall_ns() + LEAD_NS, Relaxed);
+        }
+        ready.wait();
+        let mut worker = made?;
+        let mut ended = Ended { served: 0, discarded: 0, clock_ns: watch.own_ns() };
+        while !end.load(Relaxed) {
+            let number = next.fetch_add(1, Relaxed);
+            if number >= requests {
+                break;
+            }
+            let due = due.as_ref().map(|due| began.load(Relaxed) + due[number as usize]);
+            if let Some(due) = due {
+                wait_until(due);
+            }
+            let mut random = random::of_request(options.seed, number);
+            let (service, outcome) = watch.time(|| worker.serve(&mut random));
+            log.keep(number as usize, due.unwrap_or(service.start_ns), &service, thread, outcome.kind);
+            ended.served += 1;
+        }
+        Ok(ended)
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..options.threads).map(|thread| scope.spawn(move || work(thread))).collect();
+        let mut total = Ended::default();
+        for thread in threads {
+            total.add(&thread.join().map_err(|_| "a worker panicked")??);
+        }
+        Ok(total)
+    })
+}
