@@ -50,11 +50,12 @@ originals: .stamps/system ## Build the real programs that clones must reproduce 
 	@setup/originals.sh build
 
 bench: .stamps/engine ## Cost and precision, ours and of other load testers: half an hour of a quiet host
-	@setup/system.sh want memcached strace
+	@setup/system.sh want memcached strace tcpdump
 	@$(RUN) cargo bench --locked --quiet -p hindmost-histogram --bench record
 	@$(RUN) python benches/engine.py
 	@$(RUN) python benches/loops.py
 	@$(RUN) python benches/calls.py
+	@$(RUN) python benches/witness.py
 	@$(RUN) python -m benches.peers
 
 lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be said

@@ -1,0 +1,177 @@
+"""Our latencies beside a packet capture's, and what the capture costs: ``python benches/witness.py``.
+
+One server thread, one client core, at 10, 50 and 80 % of what the server serves flat out. Rounds alternate,
+with and without a capture; each restarts the server. Treadmill's Figures 5 and 6 (ISCA 2016, III-C).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from driving import Host, drive, noise_floor, two_cpus
+
+from hindmost import _engine
+from hindmost._engine import Histogram
+from hindmost.capture import Witness, capture_fault
+from hindmost.experiment.proof import LEVELS
+from hindmost.fleet import LocalFleet, Moment
+from hindmost.plan import MeasurePlan
+from hindmost.stats import agreement
+from hindmost.targets import Managed, ManagedServer, TargetSpec, parse_target
+
+COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns", "done_ns", "capture_out_ns", "capture_in_ns"]
+NULL = np.iinfo(np.int64).min
+WAYS = ((False, "without a capture"), (True, "with one"))
+
+
+@dataclass(frozen=True)
+class Round:
+    """One measurement: quantiles in microseconds, and its matched requests if it was captured."""
+
+    busy: float
+    slip: list[float]
+    service: list[float]
+    matched: np.ndarray | None
+    counts: dict[str, int]
+
+
+def measured(host: Host, spec: TargetSpec, rate: float, *, captured: bool, every: int, seed: int) -> Round:
+    """One round, against a server started anew."""
+    plan = MeasurePlan(
+        target="bench",
+        rate_per_s=rate,
+        client_cpus=((host.client_cpu,),),
+        duration_s=host.seconds,
+        warmup=0.7,
+        calibration_s=0.1,
+        seed=seed,
+        verify_wire=True,
+    )
+    seconds = plan.calibration_s + plan.duration_s
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        server = stack.enter_context(ManagedServer(spec, cpus=[host.server_cpu]))
+        asked = json.loads(plan.engine_plan(1, 0, spec.protocol, server.address))
+        asked["stamp_every"] = every
+        witness = None
+        if captured:
+            witness = stack.enter_context(Witness(place, server.address, rate, seconds, [host.server_cpu]))
+        over: list[bool] = []
+
+        def watch(moment: Moment) -> None:
+            if witness is not None and moment.phase == "collect" and not over:
+                over.append(True)
+                witness.over()
+
+        fleet = LocalFleet(plan.client_cpus)
+        before = witness.measuring if witness is not None else lambda: None
+        (result,) = fleet.run([json.dumps(asked)], place, (seconds, 30.0), watch, before)
+        wholes: dict[str, Histogram] = {}
+        for tag, _, _, histogram in _engine.read_hlog(str(place / "instance-0.hlog")):
+            wholes.setdefault((tag or "").partition("/")[0], Histogram()).merge(histogram)
+        matched, counts = None, {}
+        if witness is not None:
+            counts = witness.matched(1)
+            columns = _engine.read_columns(str(place / "witness-0.parquet"), COLUMNS)
+            matched = np.array([np.frombuffer(column, dtype=np.int64) for column in columns])
+
+    def us(what: str) -> list[float]:
+        return [(wholes[what].quantile(level) or 0.0) / 1e3 for level in LEVELS.values()]
+
+    return Round(result["threads"][0]["busy_share"], us("slip"), us("service"), matched, counts)
+
+
+def shown(name: str, rows: Sequence[Sequence[float]]) -> None:
+    """One line of a table: medians over rounds, with the least and the most."""
+    cells = [f"{np.median(each):.2f} [{min(each):.2f}, {max(each):.2f}]" for each in zip(*rows, strict=True)]
+    cells += [""] * (len(LEVELS) - len(cells))
+    print(f"| {name} | {' | '.join(cells)} |")
+
+
+def told(rounds: Sequence[Round]) -> list[str]:
+    """Print the differences to the capture, of curves and request by request; say how much they vary."""
+    lines = []
+    if not all(one.counts["stamped"] for one in rounds):
+        return [
+            "a round has no request that was both captured and stamped: too few connections were captured"
+        ]
+    for what, columns, upto in (("wire", (1, 2), "p99.9"), ("service", (0, 3), "p99")):
+        found = []
+        for one in rounds:
+            assert one.matched is not None
+            start, end = (one.matched[i] for i in columns)
+            there = (start != NULL) & (end != NULL)
+            ours, theirs = (end - start)[there] / 1e3, (one.matched[5] - one.matched[4])[there] / 1e3
+            found.append(agreement(ours, theirs, LEVELS))
+        names = [name for name in LEVELS if all(name in one.gap for one in found)]
+        shown(f"{what} - capture, curves", [[one.gap[name] for name in names] for one in found])
+        middles = [[one.near[name].median for name in names] for one in found]
+        shown(f"{what} - capture, median of requests", middles)
+        for bound, percentile in (("low", "5 %"), ("high", "95 %")):
+            rows = [[getattr(one.near[name], bound) for name in names] for one in found]
+            shown(f"{what} - capture, {percentile} of requests", rows)
+        within = [name for name in names if LEVELS[name] <= LEVELS[upto]]
+        spans = [max(gaps) - min(gaps) for one in found if (gaps := [one.gap[name] for name in within])]
+        varies = f"{np.median(spans):.2f} us [{min(spans):.2f}, {max(spans):.2f}]"
+        lines.append(f"{what} - capture varies by {varies} from {within[0]} to {within[-1]}")
+    return lines
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5, help="alternating rounds")
+    parser.add_argument("--seconds", type=float, default=3.0, help="length of each measurement")
+    parser.add_argument("--loads", default="0.1,0.5,0.8", help="shares of what the server serves flat out")
+    parser.add_argument("--capacity", type=float, help="requests/s; measured when not given")
+    parser.add_argument("--every", type=int, default=4, help="the kernel stamps one request in so many")
+    parser.add_argument("--server", default="memcached", help="preset, as for hindmost measure")
+    asked = parser.parse_args()
+    target = parse_target(asked.server)
+    if not isinstance(target, Managed):
+        sys.exit("error: --server is a preset or a target file")
+    spec = target.spec
+    if fault := capture_fault():
+        print(f"no proof against a capture: {fault.message} ({fault.hint})", file=sys.stderr)
+        return 0
+    before, host = noise_floor(), two_cpus(asked.seconds)
+    os.sched_setaffinity(0, {host.server_cpu})
+    capacity = asked.capacity
+    if capacity is None:
+        with ManagedServer(spec, cpus=[host.server_cpu]) as server:
+            capacity = drive(host, server, rate=None, loop="closed").per_s
+    for share in map(float, asked.loads.split(",")):
+        rounds: dict[bool, list[Round]] = {True: [], False: []}
+        for number in range(asked.rounds):
+            for captured in (True, False) if number % 2 else (False, True):
+                one = measured(
+                    host, spec, share * capacity, captured=captured, every=asked.every, seed=number + 1
+                )
+                rounds[captured].append(one)
+        rate = f"{share:.0%} load, {share * capacity:,.0f} requests/s"
+        print(f"\n{asked.server}, {rate}, one in {asked.every} stamped")
+        print(f"medians of {asked.rounds} alternating rounds [least, most]")
+        for count in ("matched", "stamped", "dropped"):
+            print(f"{count}: " + ", ".join(f"{one.counts[count]:,}" for one in rounds[True]))
+        for captured, name in WAYS:
+            print(f"client busy {name}: {np.median([one.busy for one in rounds[captured]]):.1%}")
+        print(f"\n| microseconds | {' | '.join(LEVELS)} |\n| --- |{' ---: |' * len(LEVELS)}")
+        for captured, name in WAYS:
+            shown(f"slip {name}", [one.slip for one in rounds[captured]])
+            shown(f"service {name}", [one.service for one in rounds[captured]])
+        print("\n" + "\n".join(told(rounds[True])))
+    print(f"\nnoise floor before  {before}\nnoise floor after   {noise_floor()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
