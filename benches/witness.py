@@ -64,7 +64,8 @@ def measured(host: Host, spec: TargetSpec, rate: float, *, captured: bool, every
         asked["stamp_every"] = every
         witness = None
         if captured:
-            witness = stack.enter_context(Witness(place, server.address, rate, seconds, [host.server_cpu]))
+            share = rate * plan.captured_share
+            witness = stack.enter_context(Witness(place, server.address, share, seconds, [host.server_cpu]))
         over: list[bool] = []
 
         def watch(moment: Moment) -> None:
@@ -73,7 +74,7 @@ def measured(host: Host, spec: TargetSpec, rate: float, *, captured: bool, every
                 witness.over()
 
         fleet = LocalFleet(plan.client_cpus)
-        before = witness.measuring if witness is not None else lambda: None
+        before = witness.measuring if witness is not None else lambda _: None
         (result,) = fleet.run([json.dumps(asked)], place, (seconds, 30.0), watch, before)
         wholes: dict[str, Histogram] = {}
         for tag, _, _, histogram in _engine.read_hlog(str(place / "instance-0.hlog")):

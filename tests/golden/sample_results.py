@@ -410,7 +410,7 @@ def captured() -> dict[str, Any]:
     wire = {"p50": 1.22, "p95": 1.31, "p99": 1.44, "p99.9": 0.96}
     service = {"p50": 5.02, "p95": 6.9, "p99": 9.4, "p99.9": -2.1}
     out["capture"] = {
-        "runs": 9, "of": 10, "requests": 1_800_000, "answered": 1_800_000, "dropped": 0, "one_in": 2,
+        "runs": 9, "of": 10, "requests": 1_800_000, "answered": 1_800_000, "dropped": 0, "connections": 3,
         "fault": "tcpdump does not listen on lo: it says nothing", "hint": "try it: tcpdump -n -i lo -c 1",
         "wire": compared(350_000, wire, constancy_us=0.48, upto="p99.9", goal_us=1.0),
         "service": compared(1_800_000, service, constancy_us=4.38, upto="p99", goal_us=2.0),

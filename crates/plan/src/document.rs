@@ -53,6 +53,10 @@ pub struct Plan {
     /// The kernel, or the network card, stamps the way of one request in so many; 0 for none.
     #[serde(default = "default_stamp_every")]
     pub stamp_every: u32,
+    /// Where packets are captured: only requests of so many connections of this instance are sampled and
+    /// stamped, and their ports are told once they are open. Absent: all.
+    #[serde(default)]
+    pub witnessed: Option<u32>,
 }
 
 /// Instance `index` of `of`.

@@ -115,8 +115,9 @@ class Capture:
     packets : {"data", "opening", "all"}, optional
         Those with payload and those that open connections (no acknowledgements); only those that open
         connections; or all.
-    one_in : int, optional
-        A power of two: the bytes of one connection in so many, chosen by the client's port.
+    client_ports : sequence of int, optional
+        Only the connections from these ports; default: all. Some hundred at most, since the kernel compares
+        them one by one.
     cpus : sequence of int, optional
         Where it may run: never on a client's processor.
 
@@ -135,7 +136,7 @@ class Capture:
         snaplen: int = 256,
         ring_kib: int = 256 * 1024,
         packets: Packets = "data",
-        one_in: int = 1,
+        client_ports: Sequence[int] = (),
         cpus: Sequence[int] = (),
     ) -> None:
         self.path = path
@@ -144,7 +145,7 @@ class Capture:
         self.snaplen = snaplen
         self.ring_kib = ring_kib
         self.packets = packets
-        self.one_in = one_in
+        self.client_ports = client_ports
         self.cpus = cpus
         self._said = ""
         self._process: subprocess.Popen[bytes] | None = None
@@ -165,7 +166,7 @@ class Capture:
         command += ["--immediate-mode", "-s", str(self.snaplen), "-B", str(self.ring_kib), "-w", "-"]
         if os.geteuid() == 0:
             command += ["-Z", "root"]  # a change of user would clear the order to die with us (prctl(2))
-        command.append(_filter(self.port, self.packets, self.one_in))
+        command.append(_filter(self.port, self.packets, self.client_ports))
         cpus = ",".join(map(str, self.cpus))
         # Written through a descriptor of ours: tcpdump may have no right to create files here.
         with self.path.open("wb") as out:
@@ -275,7 +276,7 @@ def _sleeps(pid: int) -> bool:
         return False
 
 
-def _filter(port: int, packets: Packets, one_in: int) -> str:
+def _filter(port: int, packets: Packets, client_ports: Sequence[int] = ()) -> str:
     """What the kernel lets through (pcap-filter(7)).
 
     The payload's length is that of the IP packet without its headers; headers between IPv6 and TCP are not
@@ -283,7 +284,7 @@ def _filter(port: int, packets: Packets, one_in: int) -> str:
 
     Examples
     --------
-    >>> _filter(8, "opening", 1)
+    >>> _filter(8, "opening")
     'tcp port 8 and ((ip and tcp[13] & 2 != 0) or (ip6 and ip6[53] & 2 != 0))'
     """
     terms = [f"tcp port {port}"]
@@ -294,12 +295,8 @@ def _filter(port: int, packets: Packets, one_in: int) -> str:
         ipv4 = f"ip and (ip[2:2] - ((ip[0] & 15) << 2) - ((tcp[12] & 240) >> 2) != 0 or {opens[0]})"
         ipv6 = f"ip6 and (ip6[4:2] - ((ip6[52] & 240) >> 2) != 0 or {opens[1]})"
         terms.append(f"(({ipv4}) or ({ipv6}))")
-    if one_in > 1:
-        # The last bit of a port that the kernel chooses tells little.
-        mine = f">> 1 & {one_in - 1} = 0"
-        terms.append(
-            f"((tcp dst port {port} and tcp[0:2] {mine}) or (tcp src port {port} and tcp[2:2] {mine}))"
-        )
+    if client_ports:
+        terms.append(f"({' or '.join(f'tcp port {one}' for one in client_ports)})")
     return " and ".join(terms)
 
 

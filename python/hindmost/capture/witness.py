@@ -28,7 +28,7 @@ from hindmost.errors import HindmostError
 SNAPLEN = 96
 """Enough for Ethernet, IPv6 and TCP with its options: positions are in the headers."""
 RING_MOST_KIB = 512 * 1024
-"""The most memory that the kernel's ring may take; beyond, fewer connections are captured."""
+"""The most memory that the kernel's ring may take."""
 _RING_LEAST_KIB = 8 * 1024
 _FRAME = 176
 """Bytes of ring that a packet of `SNAPLEN` bytes takes (packet(7): headers, address, alignment)."""
@@ -45,8 +45,8 @@ class Witness:
         The run's folder.
     address : str
         Where the server listens.
-    rate_per_s : float or None
-        Requests a second to make room for; None: as many as there may be.
+    rate_per_s : float
+        Requests a second to make room for, of the connections that are witnessed.
     seconds : float
         Length of calibration and measurement.
     cpus : sequence of int
@@ -59,12 +59,11 @@ class Witness:
     """
 
     def __init__(
-        self, place: Path, address: str, rate_per_s: float | None, seconds: float, cpus: Sequence[int] = ()
+        self, place: Path, address: str, rate_per_s: float, seconds: float, cpus: Sequence[int] = ()
     ) -> None:
         self.port = int(address.rpartition(":")[2])
         self.place = place
         interface = interface_of(address)
-        ring_kib, self.one_in = room(rate_per_s, seconds)
         self._opening = Capture(
             place / "opening.pcap",
             self.port,
@@ -79,8 +78,7 @@ class Witness:
             self.port,
             interface=interface,
             snaplen=SNAPLEN,
-            ring_kib=ring_kib,
-            one_in=self.one_in,
+            ring_kib=room(rate_per_s, seconds),
             cpus=cpus,
         )
         self._caught: list[Caught] = []
@@ -91,8 +89,15 @@ class Witness:
         self._opening.hold()
         return self
 
-    def measuring(self) -> None:
-        """The warm-up is over, and the measurement has not been ordered yet."""
+    def measuring(self, ports: Sequence[int] = ()) -> None:
+        """The warm-up is over, and the measurement has not been ordered yet.
+
+        Parameters
+        ----------
+        ports : sequence of int, optional
+            Ports of the connections that are witnessed; default: all.
+        """
+        self._bytes.client_ports = ports
         self._caught.append(self._opening.finish())
         try:
             self._bytes.__enter__()
@@ -111,7 +116,8 @@ class Witness:
         Returns
         -------
         dict
-            ``one_in``, ``captured``, ``dropped``, ``whole``, ``answered``, ``matched``, ``stamped``.
+            ``connections`` (None: all), ``captured``, ``dropped``, ``whole``, ``answered``, ``matched``,
+            ``stamped``.
 
         Raises
         ------
@@ -136,7 +142,7 @@ class Witness:
             for name in counts:
                 counts[name] += found[name]
         return {
-            "one_in": self.one_in,
+            "connections": len(self._bytes.client_ports) or None,
             "captured": sum(one.captured for one in self._caught),
             "dropped": sum(one.dropped for one in self._caught),
             "whole": len(self._caught) == 2 and all(one.whole for one in self._caught),
@@ -152,25 +158,18 @@ class Witness:
                 one.path.unlink(missing_ok=True)
 
 
-def room(rate_per_s: float | None, seconds: float) -> tuple[int, int]:
-    """KiB of ring for a measurement, and of how many connections one can be captured in it.
+def room(rate_per_s: float, seconds: float) -> int:
+    """KiB of ring for a measurement.
 
     Examples
     --------
     >>> room(1_000, 10.0)
-    (8192, 1)
-    >>> room(50_000, 10.5)
-    (322266, 1)
-    >>> room(400_000, 10.5)
-    (524288, 8)
+    8192
+    >>> room(20_000, 10.5)
+    128907
     """
-    if rate_per_s is None:
-        return RING_MOST_KIB, 1
     need = math.ceil(2 * _FRAME * _SLACK * rate_per_s * (seconds + _SPARE_S) / 1024)
-    one_in = 1
-    while need / one_in > RING_MOST_KIB:
-        one_in *= 2
-    return (RING_MOST_KIB if one_in > 1 else max(_RING_LEAST_KIB, need)), one_in
+    return min(RING_MOST_KIB, max(_RING_LEAST_KIB, need))
 
 
 def interface_of(address: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from hindmost.errors import HindmostError
 from hindmost.plan import MeasurePlan
+from hindmost.plan.measure import FLAT_OUT_PER_S
 
 
 class Beside:
@@ -28,15 +29,15 @@ class Beside:
 
         try:
             self._witness = stack.enter_context(
-                Witness(place, address, plan.rate_per_s, seconds, _off_the_clients(plan))
+                Witness(place, address, _to_be_captured(plan), seconds, _off_the_clients(plan))
             )
         except HindmostError as error:
             self._fault = error
 
-    def measuring(self) -> None:
+    def measuring(self, ports: Sequence[int]) -> None:
         """All instances are warm; the measurement has not been ordered yet."""
         if self._witness is not None:
-            self._witness.measuring()
+            self._witness.measuring(ports)
 
     def over(self) -> None:
         """The measurement is over; may be said more than once."""
@@ -62,6 +63,12 @@ def witnessed(plan: MeasurePlan, place: Path, address: str, seconds: float) -> I
     """Capture a run, if that is asked for; nothing of it is left afterwards but the matched requests."""
     with ExitStack() as stack:
         yield Beside(plan, place, address, seconds, stack)
+
+
+def _to_be_captured(plan: MeasurePlan) -> float:
+    """Requests a second on the connections that are witnessed."""
+    rate = plan.rate_per_s or FLAT_OUT_PER_S * plan.clients * plan.threads
+    return rate * plan.captured_share
 
 
 def _off_the_clients(plan: MeasurePlan) -> list[int]:

@@ -56,7 +56,7 @@ def proof_of(runs: Sequence[RunRecord], plan: MeasurePlan) -> dict[str, Any] | N
         "requests": sum(len(one["capture"]) for one in read),
         "answered": sum(record["answered"] for _, record in good),
         "dropped": sum(record.get("dropped", 0) for record in records),
-        "one_in": max((record["one_in"] for _, record in good), default=1),
+        "connections": next((record.get("connections") for _, record in good), None),
         "fault": faults[0]["fault"] if faults else None,
         "hint": faults[0]["hint"] if faults else None,
         "wire": _compared("wire", read),

@@ -78,7 +78,7 @@ class LocalFleet:
         place: Path,
         phases_s: tuple[float, float],
         watch: Callable[[Moment], None] = lambda _: None,
-        before_measuring: Callable[[], None] = lambda: None,
+        before_measuring: Callable[[Sequence[int]], None] = lambda _: None,
     ) -> list[dict[str, Any]]:
         """Run one instance a plan, to the end.
 
@@ -94,7 +94,8 @@ class LocalFleet:
             Told where the run stands: about once a second until the measurement begins, then once, and
             once more when it is over. In between nothing here wakes up: it could disturb a client.
         before_measuring : callable, optional
-            Called when all are warm, before the measurement is ordered; the load goes on meanwhile.
+            Called when all are warm, before the measurement is ordered; the load goes on meanwhile. Given the
+            ports of the connections that the plans want witnessed (`MeasurePlan.witnessed`).
 
         Returns
         -------
@@ -122,10 +123,11 @@ class LocalFleet:
         selector: selectors.BaseSelector,
         phases_s: tuple[float, float],
         watch: Callable[[Moment], None],
-        before_measuring: Callable[[], None],
+        before_measuring: Callable[[Sequence[int]], None],
     ) -> None:
         said: dict[str, set[int]] = {name: set() for name in ("ready", "warm", "done", "ended")}
         replies: dict[int, int] = {}
+        ports: list[int] = []
         phase: Literal["start", "warm-up", "measure", "collect"] = "start"
         begun = time.monotonic()
         deadline = begun + PREPARE_S
@@ -142,6 +144,7 @@ class LocalFleet:
                 for event in one.hear():
                     name = event["event"]
                     said.setdefault(name, set()).add(one.index)
+                    ports += event.get("ports", ())
                     replies[one.index] = event.get("replies", replies.get(one.index, 0))
                     if name == "ended":
                         selector.unregister(one)
@@ -152,7 +155,7 @@ class LocalFleet:
                 deadline = begun + 86_400.0  # the warm-up has its own bound, in the plan
                 _order(instances, "go", "start_ns")
             elif phase == "warm-up" and len(said["warm"]) == everyone:
-                before_measuring()
+                before_measuring(ports)
                 phase = "measure"
                 deadline = time.monotonic() + phases_s[0] + phases_s[1]
                 # First, as whoever looks now may run on a client's processor.

@@ -20,8 +20,13 @@ WARMUP_LEAST_S, WARMUP_MOST_S = 2.0, 15.0
 quarter of a minute is reported instead of waited for."""
 
 VERIFIED_SAMPLES, VERIFIED_EVERY = 200_000, 4
-"""``--verify-wire``: so many requests of each run can be matched, of which the kernel stamps one in so many,
-so that fifty lie beyond p99.9."""
+"""``--verify-wire``: so many requests of each run are captured and matched, of which the kernel stamps one in
+so many, so that fifty lie beyond p99.9. Where there are more, fewer connections are captured: what a capture
+costs the kernel is paid for each packet."""
+WITNESSED_MOST = 128
+"""Connections that a capture picks out of all: the kernel compares their ports one by one."""
+FLAT_OUT_PER_S = 250_000.0
+"""Requests a second that one worker sends at most, flat out (docs/benchmarks.md)."""
 
 
 class MeasurePlan(BaseModel):
@@ -76,6 +81,7 @@ class MeasurePlan(BaseModel):
             If the engine refuses it; names field and value.
         """
         share, rest = divmod(self.connections, self.clients)
+        connections = max(share + (index < rest), 1)
         cpus = self.client_cpus[index] if index < len(self.client_cpus) else ()
         threads = [{"cpu": cpus[i % len(cpus)]} if cpus else {} for i in range(self.threads)]
         load: dict[str, Any] = {"loop": self.loop, "arrivals": self.arrivals}
@@ -92,7 +98,7 @@ class MeasurePlan(BaseModel):
             "instance": {"index": index, "of": self.clients},
             "target": {"protocol": protocol, "address": address},
             "load": load,
-            "connections": max(share + (index < rest), 1),
+            "connections": connections,
             "threads": threads,
             "stamp_every": VERIFIED_EVERY if self.verify_wire else self.stamp_every,
             "pacing": self.pacing,
@@ -103,6 +109,8 @@ class MeasurePlan(BaseModel):
             "timeout_s": self.timeout_s,
             "keep": {"samples": -(-self._kept // self.clients), "worst": self.worst},
         }
+        if self.verify_wire:
+            plan["witnessed"] = self._witnessed(connections)
         try:
             return _engine.check_plan(json.dumps(plan, allow_nan=False))
         except _engine.EngineError as error:
@@ -111,6 +119,19 @@ class MeasurePlan(BaseModel):
             raise UsageError(
                 f"the plan holds a number that is none: {error}", hint="see the file given with --workload"
             ) from None
+
+    @property
+    def captured_share(self) -> float:
+        """The share of all requests that ``--verify-wire`` captures: that of the witnessed connections."""
+        each = self.connections // self.clients or 1
+        return (self._witnessed(each) or each) / each
+
+    def _witnessed(self, connections: int) -> int | None:
+        """Of an instance's connections, those whose requests a packet capture sees; None for all."""
+        rate = self.rate_per_s or FLAT_OUT_PER_S * self.clients * self.threads
+        wanted = max(1, round(connections * VERIFIED_SAMPLES / (rate * self.duration_s)))
+        most = max(1, WITNESSED_MOST // self.clients)
+        return None if wanted >= connections else min(wanted, most)
 
     @property
     def _kept(self) -> int:

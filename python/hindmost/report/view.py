@@ -339,8 +339,8 @@ def proof_text(doc: Measure) -> str:
     if not found:
         return ""
     text = f"{numbers.count(found['requests'])} requests in {found['runs']} of {found['of']} runs"
-    if found["one_in"] > 1:
-        text += f", on one connection in {found['one_in']}"
+    if found["connections"]:
+        text += f", of {numbers.plural(found['connections'], 'connection')} each"
     if found["fault"]:
         text += f"; {found['fault']}"
     return text

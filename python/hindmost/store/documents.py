@@ -70,7 +70,7 @@ class Witness(TypedDict, total=False):
 
     fault: str
     hint: str | None
-    one_in: Count
+    connections: Count | None
     captured: Count
     dropped: Count
     whole: bool

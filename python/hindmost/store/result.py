@@ -185,8 +185,8 @@ class Capture(TypedDict):
     """The proof against a packet capture (``--verify-wire``).
 
     ``runs`` of ``of`` runs have one that proves something; ``requests`` of the ``answered`` ones among their
-    samples were found in it; ``dropped`` packets had no room; bytes of one connection in ``one_in`` were
-    captured. ``fault`` and ``hint``: why there is none.
+    samples were found in it; ``dropped`` packets had no room; so many ``connections`` were captured, null for
+    all. ``fault`` and ``hint``: why there is none.
     """
 
     runs: Count
@@ -194,7 +194,7 @@ class Capture(TypedDict):
     requests: Count
     answered: Count
     dropped: Count
-    one_in: Count
+    connections: Count | None
     fault: str | None
     hint: str | None
     wire: Compared | None

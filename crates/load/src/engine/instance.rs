@@ -163,7 +163,7 @@ fn work<P: Protocol>(
     control: &Arc<Control>,
     progress: Arc<Progress>,
     window: Nanos,
-    ready: &Sender<()>,
+    ready: &Sender<Vec<u16>>,
 ) -> Result<Finished, LoadError> {
     thread::prepare(plan.threads[index])?;
     let threads = plan.threads.len() as u32;
@@ -200,7 +200,7 @@ fn drive<P: Protocol, T: Transport>(
     plan: &Plan,
     address: SocketAddr,
     parts: Parts<P, T, MonotonicClock>,
-    ready: &Sender<()>,
+    ready: &Sender<Vec<u16>>,
 ) -> Result<Finished, LoadError> {
     let (index, control) = (parts.index, parts.control.clone());
     let mut worker = Worker::new(plan, parts);
@@ -209,7 +209,7 @@ fn drive<P: Protocol, T: Transport>(
         worker.store_all(mix)?;
     }
     // A coordinator that is gone has told us to abort.
-    let _ = ready.send(());
+    let _ = ready.send(worker.witnessed_ports());
     while control.timeline().start == Nanos::MAX {
         if control.aborted() {
             return Err(LoadError::Aborted);

@@ -13,7 +13,11 @@ use crate::LoadError;
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// All connections are open and the keys are stored; waiting for [`Command::Go`].
-    Ready,
+    Ready {
+        /// The ports of the connections that the plan wants witnessed.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        ports: Vec<u16>,
+    },
     /// The warm-up is over as far as this instance can see; waiting for [`Command::Measure`], and
     /// still sending.
     Warm {
@@ -83,7 +87,7 @@ impl Link for Alone {
     fn tell(&mut self, event: &Event) -> Result<(), LoadError> {
         let soon = (MonotonicClock.now() + AHEAD).0;
         match event {
-            Event::Ready => self.answer = Some(Command::Go { start_ns: soon }),
+            Event::Ready { .. } => self.answer = Some(Command::Go { start_ns: soon }),
             Event::Warm { .. } => self.answer = Some(Command::Measure { from_ns: soon }),
             Event::Progress { .. } | Event::Done => {}
         }

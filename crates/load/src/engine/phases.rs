@@ -42,12 +42,12 @@ pub(super) fn follow(
     control: &Control,
     progress: &[Arc<Progress>],
     handles: &[Handle],
-    all_ready: &Receiver<()>,
+    all_ready: &Receiver<Vec<u16>>,
     bell: &mut Bell,
     link: &mut dyn Link,
 ) -> Result<Followed, LoadError> {
-    await_workers(handles, all_ready, link)?;
-    link.tell(&Event::Ready)?;
+    let ports = await_workers(handles, all_ready, link)?;
+    link.tell(&Event::Ready { ports })?;
     let start = await_go(link)?;
     control.begin(start);
     let clock = MonotonicClock;
@@ -102,12 +102,20 @@ pub(super) fn follow(
     }
 }
 
-/// Until every worker has its connections and the keys are stored.
-fn await_workers(handles: &[Handle], all_ready: &Receiver<()>, link: &mut dyn Link) -> Result<(), LoadError> {
+/// Until every worker has its connections and the keys are stored; the ports of those to be witnessed.
+fn await_workers(
+    handles: &[Handle],
+    all_ready: &Receiver<Vec<u16>>,
+    link: &mut dyn Link,
+) -> Result<Vec<u16>, LoadError> {
     let mut waiting = handles.len();
+    let mut ports = Vec::new();
     while waiting > 0 {
         match all_ready.recv_timeout(Duration::from_nanos(LOOK.0)) {
-            Ok(()) => waiting -= 1,
+            Ok(mine) => {
+                waiting -= 1;
+                ports.extend(mine);
+            }
             Err(RecvTimeoutError::Timeout) => {
                 if link.hear(Nanos::ZERO)? == Some(Command::Stop) {
                     return Err(LoadError::Aborted);
@@ -120,7 +128,7 @@ fn await_workers(handles: &[Handle], all_ready: &Receiver<()>, link: &mut dyn Li
             return Err(LoadError::Aborted);
         }
     }
-    Ok(())
+    Ok(ports)
 }
 
 fn await_go(link: &mut dyn Link) -> Result<Nanos, LoadError> {

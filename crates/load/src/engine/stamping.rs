@@ -153,10 +153,11 @@ fn between(out: u64, back: u64, service_ns: u64) -> Option<u64> {
 }
 
 impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
-    /// Whether the next request, on `slot`, is one of those that the kernel stamps: every so many.
+    /// Whether the next request, on `slot`, is one of those that the kernel stamps: every so many, of connections
+    /// that are witnessed.
     #[inline]
     pub(super) fn choose(&mut self, slot: u32) -> bool {
-        if self.stamp_every == 0 {
+        if self.stamp_every == 0 || slot >= self.witnessed {
             return false;
         }
         self.stamp_turn += 1;

@@ -104,6 +104,8 @@ pub struct Worker<P, T, C> {
     pub(super) outstanding: u64,
     /// Of so many requests one is stamped by the kernel; 0 for none.
     pub(super) stamp_every: u32,
+    /// Only requests of the first so many connections are sampled and stamped; `u32::MAX` for all.
+    pub(super) witnessed: u32,
     pub(super) stamp_turn: u32,
     /// By whom wire latency is, at best.
     pub(super) wire_by: Source,
@@ -134,6 +136,10 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
         let buffers = Buffers::of(plan, slots);
         let one = |_| Connection::new::<P>(buffers.requests, buffers.out_bytes, buffers.chosen);
         let connections = (0..slots).map(one).collect();
+        let (index, workers) = (u32::from(parts.index), plan.threads.len() as u32);
+        let witnessed = plan.witnessed.map_or(u32::MAX, |n| n / workers + u32::from(index < n % workers));
+        let mut recorder = parts.recorder;
+        recorder.sample_connections(witnessed);
         Self {
             index: parts.index,
             codec: parts.codec,
@@ -142,7 +148,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             arrivals: parts.arrivals,
             requests: parts.requests,
             routing: parts.routing,
-            recorder: parts.recorder,
+            recorder,
             control: parts.control,
             progress: parts.progress,
             pacing: plan.pacing,
@@ -172,6 +178,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             next_due: Nanos::MAX,
             outstanding: 0,
             stamp_every: plan.stamp_every,
+            witnessed,
             stamp_turn: 0,
             wire_by: Source::Hardware,
             trial: Trial::default(),
@@ -227,6 +234,12 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             connection: slot,
             thread: self.index,
         }
+    }
+
+    /// The ports of the connections whose requests are witnessed, where these are not all.
+    pub fn witnessed_ports(&self) -> Vec<u16> {
+        let mine = if self.witnessed == u32::MAX { 0 } else { self.witnessed as usize };
+        self.connections.iter().take(mine).map(|connection| connection.port).collect()
     }
 
     /// Seconds since the load started.

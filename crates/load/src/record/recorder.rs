@@ -96,6 +96,8 @@ pub struct Recorder {
     /// The slowest requests; those without an answer rank as the slowest of all.
     pub worst: Worst<Row>,
     random: Random,
+    /// Only requests of the first so many connections are sampled; `u32::MAX` for all.
+    sampled_connections: u32,
     measure_from: u64,
     measure_to: u64,
     section_ns: u64,
@@ -114,6 +116,7 @@ impl Recorder {
             sample: UniformSample::new(keep.samples as usize),
             worst: Worst::new(keep.worst as usize),
             random,
+            sampled_connections: u32::MAX,
             measure_from: u64::MAX,
             measure_to: u64::MAX,
             section_ns: u64::MAX,
@@ -137,6 +140,12 @@ impl Recorder {
     pub fn histogram_bytes(kinds: usize) -> usize {
         // Of a kind: its sections, service, slip, wire and overhead; of all: outstanding, calibration, gaps.
         (kinds * (SECTIONS + 4) + 3) * Histogram::BYTES
+    }
+
+    /// Samples only requests of the first `count` connections; `u32::MAX` stands for all, also for requests that
+    /// got none.
+    pub fn sample_connections(&mut self, count: u32) {
+        self.sampled_connections = count;
     }
 
     /// Sets the measurement phase. Everything due in `[from, to)` is recorded.
@@ -256,7 +265,9 @@ impl Recorder {
                 Some(u64::MAX)
             }
         };
-        self.sample.offer(self.random.next_u64(), row);
+        if self.sampled_connections == u32::MAX || row.connection < self.sampled_connections {
+            self.sample.offer(self.random.next_u64(), row);
+        }
         if let Some(rank) = rank {
             self.worst.offer(rank, row);
         }

@@ -149,6 +149,14 @@ fn a_row_knows_where_its_bytes_are_on_the_wire() {
 }
 
 #[test]
+fn where_few_connections_are_witnessed_only_their_requests_are_sampled_and_all_are_counted() {
+    let run = driven(&plan(4, &open(5000), &json!({"witnessed": 1})), Fake::new(4, 100_000));
+    assert_eq!(run.counts.done, 500);
+    assert!((80..170).contains(&run.rows.len()), "a quarter of them: {}", run.rows.len());
+    assert!(run.rows.iter().all(|row| row.connection == 0));
+}
+
+#[test]
 fn same_seed_same_bytes_on_the_wire() {
     let mixed = |seed: u64| {
         let changes = json!({

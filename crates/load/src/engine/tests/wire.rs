@@ -58,6 +58,15 @@ fn one_request_in_so_many_is_chosen_and_the_others_are_as_they_were() {
 }
 
 #[test]
+fn where_few_connections_are_witnessed_only_their_requests_are_stamped() {
+    let run = measured(1000, stamped(4, 100_000, Source::Software), 4, &json!({"witnessed": 1}));
+    assert_eq!(run.counts.done, 100);
+    assert!((10..45).contains(&run.rows.len()), "a quarter of them: {}", run.rows.len());
+    assert!(run.rows.iter().all(|row| row.connection == 0 && wire(row) == Some(100_000)));
+    assert_eq!(run.recorder.stamps.asked, run.rows.len() as u64);
+}
+
+#[test]
 fn replies_that_are_read_together_keep_their_own_stamps() {
     // Five outstanding on one connection, and a stall after which all are read at once.
     let mut fake = stamped(1, 500_000, Source::Software);
