@@ -126,10 +126,10 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
     // Connections that are closed, made anew, and asked again.
     let Some(server) = Managed::nginx(100) else { return };
     for io in ["epoll", "io_uring"] {
-        let load = json!({"loop": "open", "rate_per_s": 10_000.0});
+        let load = json!({"loop": "open", "rate_per_s": 30_000.0});
         let changes = json!({"load": load, "io": io, "workload": {"kind": "http", "paths": ["/"]}});
         let ran = allocates_nothing("http", &server.address, &changes);
-        assert!(ran.result["resent"].as_u64() > Some(10), "{}", ran.result["resent"]);
+        assert!(ran.result["resent"].as_u64() > Some(0), "{}", ran.result["resent"]);
     }
 }
 
