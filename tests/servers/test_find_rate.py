@@ -17,7 +17,7 @@ from hindmost.store.documents import schemas
 
 SYNTH = 'synth?service={"kind":"exponential","mean_us":200}&idle=spin'
 """With arrivals at random an M/M/1 queue: 5,000 requests a second and no more."""
-STEP = ("--duration", "1s", "--warmup", "0.3s", "--quantiles", "50", "--samples", "0", "--clients", "1")
+STEP = ("--duration", "1s", "--warmup", "0.3s", "--quantiles", "50", "--samples", "0", "--runs", "3..6")
 QUICK = ("--duration", "0.3s", "--warmup", "0.1s", "--runs", "3", "--quantiles", "50", "--samples", "0")
 SLOW = SYNTH.replace("exponential", "deterministic")
 """No request takes less than 200 us."""

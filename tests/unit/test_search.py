@@ -115,6 +115,7 @@ def test_a_spoiled_step_is_made_again_and_says_nothing(tmp_path, monkeypatch):
 
     found = made(tmp_path, monkeypatch, truth).run()
     assert calls[1] == calls[2], "the same rate again"
+    assert f"the host disturbed 1 of {len(calls)} steps" in found.headline
     undisturbed = made(tmp_path / "calm", monkeypatch, up_to(limit)).run()
     assert found.span == undisturbed.span
     assert calls[:2] + calls[3:] == [step.rate_per_s for step in undisturbed.steps]

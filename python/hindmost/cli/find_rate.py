@@ -115,7 +115,7 @@ def find_rate(plan: MeasurePlan, study: Study | None, out: Path | None, objectiv
     """
     from hindmost.cli.begin import begin
     from hindmost.cli.progress import Progress
-    from hindmost.experiment.search import RateSearch, at, brief, figures
+    from hindmost.experiment.search import RateSearch, at, brief, counted, figures
     from hindmost.plan import parse_objective
 
     objective = parse_objective(objective_text)
@@ -128,7 +128,7 @@ def find_rate(plan: MeasurePlan, study: Study | None, out: Path | None, objectiv
     )
 
     def told(step: Step) -> None:
-        found = f"{objective.leading.name} {figures(step)} over {step.runs} runs"
+        found = f"{objective.leading.name} {figures(step)} over {counted(step)} runs"
         told_why = step.outcome in ("unmet", "spoiled")
         talk.say(f"{at(step)}: {IN_WORDS[step.outcome]}: {brief(step) if told_why else found}")
 
@@ -196,7 +196,7 @@ def render(found: Found, width: int | None = None) -> str:
     10,000  holds           250 us [240 us, 260 us]     3  the interval of p99
                                                            lies below 300 us
     """
-    from hindmost.experiment.search import figures
+    from hindmost.experiment.search import counted, figures
     from hindmost.plan import parse_objective
 
     if width is None:
@@ -204,7 +204,7 @@ def render(found: Found, width: int | None = None) -> str:
     rows = [("rate/s", "outcome", parse_objective(found.objective).leading.name, "runs", "why")]
     for step in sorted(found.steps, key=lambda step: -step.rate_per_s):
         rate = f"{step.rate_per_s:,.10g}"
-        rows.append((rate, IN_WORDS[step.outcome], figures(step), str(step.runs), step.why))
+        rows.append((rate, IN_WORDS[step.outcome], figures(step), counted(step), step.why))
     sizes = [max(len(row[i]) for row in rows) for i in range(4)]
     left = sum(sizes) + 2 * len(sizes)
     room = max(20, width - left)

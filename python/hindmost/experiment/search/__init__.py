@@ -8,6 +8,7 @@ from hindmost.experiment.search.found import (
     Step,
     at,
     brief,
+    counted,
     figures,
     stored,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "Step",
     "at",
     "brief",
+    "counted",
     "figures",
     "stored",
 ]

@@ -116,6 +116,9 @@ class Found:
         if not self.steps:
             return f"{self.objective}: no rate has been tried yet"
         text = self._outcome()
+        spoiled = sum(step.outcome == "spoiled" for step in self.steps)
+        if 0 < spoiled < len(self.steps):
+            text += f"; the host disturbed {spoiled} of {len(self.steps)} steps, which say nothing"
         return text if self.finished else f"the search is not finished; so far: {text}"
 
     def _outcome(self) -> str:
@@ -131,12 +134,12 @@ class Found:
                 text = f"was seen to hold at no rate, the lowest tried being {at(above)}"
             return f"{self.objective} {text}: {brief(above)}; {self._where()}"
         best = self.holds
-        text = f"{self.objective} holds up to {at(best)}: {figures(best)} over {best.runs} runs"
+        text = f"{self.objective} holds up to {at(best)}: {figures(best)} over {counted(best)} runs"
         if above is None:
             return f"{text}; it held at every rate that could be judged, so the highest is not known"
         words = {
             "fails": f"it fails at {at(above)} ({figures(above)})",
-            "undecided": f"it is undecided at {at(above)} ({figures(above)} after {above.runs} runs)",
+            "undecided": f"it is undecided at {at(above)} ({figures(above)} after {counted(above)} runs)",
             "unmet": f"{at(above)} could not be measured: {brief(above)}",
         }
         return f"{text}; {words[above.outcome]}; {self._where()}"
@@ -181,6 +184,11 @@ def figures(step: Step) -> str:
     if step.low_us is None or step.high_us is None:
         return format_us(step.value_us)
     return f"{format_us(step.value_us)} [{format_us(step.low_us)}, {format_us(step.high_us)}]"
+
+
+def counted(step: Step) -> str:
+    """How many runs count, of how many."""
+    return f"{step.runs - step.left_out} of {step.runs}" if step.left_out else str(step.runs)
 
 
 def brief(step: Step) -> str:
