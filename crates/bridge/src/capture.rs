@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use hindmost_capture::{exchanges, match_rows, table, CaptureError, Exchange, Outcome, Protocol};
+use hindmost_capture::{exchanges, match_rows, CaptureError, Exchange, Outcome, Protocol};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -73,15 +73,4 @@ pub fn match_capture(
             .map_err(|e| raise("capture", &format!("{}: {e}", samples.display())))?;
         serde_json::to_string(&counts).map_err(|e| raise("capture", &e.to_string()))
     })
-}
-
-/// Columns of whole numbers of a Parquet file, each as native i64 bytes; the least i64 stands for null.
-#[pyfunction]
-pub fn read_columns(py: Python<'_>, path: PathBuf, names: Vec<String>) -> PyResult<Vec<Bound<'_, PyBytes>>> {
-    let columns = py.detach(|| {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        table::read(&path, &names).map_err(|e| raise("parquet", &format!("{}: {e}", path.display())))
-    })?;
-    let bytes = |column: &Vec<i64>| column.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<u8>>();
-    Ok(columns.iter().map(|column| PyBytes::new(py, &bytes(column))).collect())
 }

@@ -14,13 +14,14 @@ mod host;
 mod instance;
 mod pipe;
 mod synth;
+mod table;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 mod _engine {
     #[pymodule_export]
-    use super::capture::{capture_exchanges, match_capture, read_columns};
+    use super::capture::{capture_exchanges, match_capture};
     #[pymodule_export]
     use super::clone::check_clone;
     #[pymodule_export]
@@ -35,6 +36,8 @@ mod _engine {
     use super::instance::{check_plan, plan_needs, plan_schema, run_instance};
     #[pymodule_export]
     use super::synth::serve_synth;
+    #[pymodule_export]
+    use super::table::{parquet_columns, read_columns, read_reals, read_words};
 
     #[pymodule_init]
     fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {

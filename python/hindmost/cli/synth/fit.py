@@ -1,0 +1,67 @@
+"""``hindmost synth fit``: a clone from measured service times."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, whole
+from hindmost.errors import UsageError
+
+
+def fit(
+    log: Annotated[
+        list[Path], option(TARGET, None, "A server's log or a table of times (CSV, Parquet), or a study's folder.")
+    ],
+    *,
+    column: Annotated[str | None, option(TARGET, "NAME", "The column of service times, if it is no server's log.")] = None,
+    unit: Annotated[
+        Literal["ns", "us", "ms", "s"] | None, option(TARGET, "UNIT", "Its unit, where its name does not end with it.")
+    ] = None,
+    threads: Annotated[int | None, whole(TARGET, "Worker threads of the clone; those in the log otherwise.")] = None,
+    demand: Annotated[
+        Literal["auto", "cpu", "wall"], option(PROCEDURE, "TIME", "Which time of a server's log is the demand.")
+    ] = "auto",
+    name: Annotated[str | None, option(OUTPUT, "NAME", "What it is a clone of.")] = None,
+    out: Annotated[Path | None, option(OUTPUT, "CLONE.toml", "Where the clone is written.")] = None,
+    page: Annotated[Path | None, option(OUTPUT, "PAGE.html", "Where a page with the figures is written.")] = None,
+    json_: Json = False,
+) -> int:
+    """Fit a clone to measured service times.
+
+    The law is chosen by the latency that it predicts for requests held out. Without --out, the clone goes to standard
+    output and what was found to standard error.
+    """
+    from hindmost.models.fit import account, fit_clone, read_log
+    from hindmost.models.writing import clone_text
+    from hindmost.report.fit_terminal import render_fit
+
+    if threads is not None and not 1 <= threads <= 1024:
+        raise UsageError(f"--threads {threads} lies outside of 1 to 1,024")
+    for place in (out, page):
+        if place is not None and not place.absolute().parent.is_dir():
+            raise UsageError(f"there is no folder {place.parent} for {place.name}", hint=f"mkdir -p {place.parent}")
+    if len(log) > 1:
+        raise UsageError("one log at a time so far")
+    fitted = fit_clone(read_log(log[0], column, unit), name=name, threads=threads, of=demand)
+    result = account(fitted)
+    text = clone_text(fitted.clone)
+    if out is not None:
+        out.write_text(json.dumps(fitted.clone.document) if out.suffix == ".json" else text, encoding="utf-8")
+    if page is not None:
+        from hindmost.report.fit_page import render_fit_page
+
+        page.write_text(render_fit_page(result), encoding="utf-8")
+    if json_:
+        print(json.dumps(result, allow_nan=False))
+    elif out is None:
+        print(text, end="")
+        print(render_fit(result), file=sys.stderr)
+    else:
+        print(render_fit(result))
+    for place, what in ((out, "clone"), (page, "page")):
+        if place is not None:
+            print(f"{what}: {place}", file=sys.stderr)
+    return 0

@@ -1,0 +1,18 @@
+"""Fitting: from measured service times to a clone document, with intervals and what remains unknown.
+
+::
+
+ logs --reading--> Log --demand--> service times, gaps
+                                    | order (regimes apart)   | disturbance
+                                    v                         v
+                          choice: bins -> mixture, tail -> replay of held-out samples
+                                    | intervals, locks
+                                    v
+                                 document
+"""
+
+from hindmost.models.fit.account import account
+from hindmost.models.fit.procedure import Fit, fit_clone
+from hindmost.models.fit.reading import Log, read_log
+
+__all__ = ["Fit", "Log", "account", "fit_clone", "read_log"]

@@ -1,0 +1,126 @@
+"""What a fit found, as one document (``hindmost.fit/1``): tables, page and JSON are made of it alone.
+
+History: ``hindmost.fit/1`` (0.1.0) first version.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hindmost.models.fit.bins import Floats
+from hindmost.models.fit.choice import Candidate, Sample
+from hindmost.models.fit.laws import Mixture, Model
+from hindmost.models.fit.procedure import Fit, Part
+from hindmost.models.fit.replay import LOADS, STATISTICS
+
+SCHEMA = "hindmost.fit/1"
+QUANTILES = (0.5, 0.95, 0.99, 0.999)
+BARS = 120
+"""Bars of the density that is drawn."""
+
+POINTS = 160
+
+
+def account(fit: Fit) -> dict[str, Any]:
+    """Everything that was found, as JSON has it."""
+    asked, order, gaps = fit.demand, fit.order, fit.disturbance
+    return {
+        "schema": SCHEMA,
+        "clone": fit.clone.document,
+        "mean_busy_us": fit.clone.mean_busy_us,
+        "capacity_per_s": fit.clone.capacity_per_s,
+        "log": {
+            "source": fit.log.source,
+            "column": fit.log.what,
+            "samples": fit.log.n,
+            "threads": fit.log.threads,
+            "utilisation": fit.log.utilisation,
+            "wall_us": _quantiles(fit.log.wall_us),
+            "cpu_us": None if fit.log.cpu_us is None else _quantiles(fit.log.cpu_us),
+        },
+        "demand": {
+            "of": asked.of,
+            "cpu_share": asked.cpu_share,
+            "wall_over_cpu": asked.wall_over_cpu,
+            "contaminated": asked.contaminated,
+        },
+        "parts": [part_account(part) for part in (fit.whole, *fit.kinds)],
+        "by_kind_error": fit.by_kind_error,
+        "order": {
+            "autocorrelation": order.found,
+            "interval": list(order.interval),
+            "errors": order.errors,
+            "taken": order.document(),
+        },
+        "disturbance": None
+        if gaps is None
+        else {
+            "hits": gaps.hits,
+            "exposed_s": gaps.exposed_s,
+            "per_second": gaps.per_second,
+            "every_us": gaps.every_us,
+            "length_us": _quantiles(gaps.lengths_us),
+        },
+        "unknown": fit.unknown,
+    }
+
+
+def part_account(part: Part) -> dict[str, Any]:
+    """One law: the candidates with their errors, and the curves to draw."""
+    choice, sample = part.choice, part.sample
+    return {
+        "name": part.name,
+        "share": part.share,
+        "samples": int(sample.us.size),
+        "taken": choice.taken.name,
+        "candidates": [_candidate(one) for one in choice.candidates],
+        "curves": curves(sample, choice.taken.model),
+    }
+
+
+def _candidate(one: Candidate) -> dict[str, Any]:
+    errors = np.abs(one.errors).mean(axis=0)
+    return {
+        "name": one.name,
+        "parameters": one.model.parameters,
+        "error": one.score,
+        "errors": {
+            f"{statistic} at {load:.0%}": float(errors[row, column])
+            for row, load in enumerate(LOADS)
+            for column, statistic in enumerate(STATISTICS)
+        },
+        "misfit": str(one.misfit) if one.misfit else None,
+    }
+
+
+def _quantiles(us: Floats) -> dict[str, float]:
+    found = {f"p{100 * level:g}": float(value) for level, value in zip(QUANTILES, np.quantile(us, QUANTILES), strict=True)}
+    return {"mean": float(us.mean()), **found, "max": float(us.max())}
+
+
+def curves(sample: Sample, model: Model) -> dict[str, Any]:
+    """Densities over the logarithm of the time, and shares beyond: of the samples and of the law."""
+    ordered = sample.ordered
+    n = ordered.size
+    low, high = np.log(ordered[[0, -1]])
+    edges = np.linspace(low, high, BARS + 1)
+    step = float(edges[1] - edges[0])
+    counts = np.histogram(np.log(sample.us), edges)[0]
+    found: dict[str, Any] = {
+        "edges_us": [float(us) for us in np.exp(edges)],
+        "density": [float(c) for c in counts / (n * step)],
+    }
+    found["law"] = [float(d) for d in np.diff(model.distribution(edges)) / step]
+    if isinstance(model, Mixture) and len(model.laws) > 1:
+        found["components"] = [
+            [float(d) for d in w * np.diff(law.distribution(edges)) / step]
+            for w, law in zip(model.weights, model.laws, strict=True)
+        ]
+    beyond = np.unique(np.concatenate([np.linspace(0, 0.9, 40), 1 - np.logspace(-1, -np.log10(n), POINTS)]))
+    beyond = beyond[beyond < 1.0]
+    found["levels"] = [float(level) for level in beyond]
+    found["samples_us"] = [float(us) for us in np.quantile(ordered, beyond)]
+    found["law_us"] = [float(us) for us in model.quantile(beyond.clip(1e-9))]
+    return found

@@ -1,0 +1,180 @@
+"""From logs to a clone: what each step found, and the document that comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hindmost.models.document import SCHEMA, Clone
+from hindmost.models.fit.bins import Floats
+from hindmost.models.fit.choice import Choice, Sample, choose, error_by_kinds
+
+from hindmost.models.fit.demand import Demand, demand
+from hindmost.models.fit.disturbance import Disturbance, find_disturbance
+from hindmost.models.fit.intervals import Intervals, intervals
+from hindmost.models.fit.laws import rounded
+from hindmost.models.fit.order import Order, find_order
+from hindmost.models.fit.reading import Log
+
+LEAST_OF_KIND = 1_000
+"""Requests of a kind below which it gets no law of its own."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Service times of one kind of request, or of all."""
+
+    name: str
+    share: float
+    sample: Sample = field(repr=False)
+    choice: Choice = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A clone, and how it was found.
+
+    Parameters
+    ----------
+    clone : Clone
+        The checked document.
+    log : Log
+        What was read.
+    demand : Demand
+        Service times without disturbances.
+    whole : Part
+        The law of all requests together.
+    kinds : tuple of Part
+        Laws by kinds of request, where the document has them.
+    order : Order
+        How successive times hang together.
+    disturbance : Disturbance or None
+        What took the CPU away.
+    by_kind_error : float or None
+        Error of the laws by kinds together, on what was held out.
+    """
+
+    clone: Clone
+    log: Log
+    demand: Demand
+    whole: Part
+    kinds: tuple[Part, ...]
+    order: Order
+    disturbance: Disturbance | None
+    by_kind_error: float | None
+
+    @property
+    def unknown(self) -> list[str]:
+        """What the data could not tell."""
+        return list(self.clone.document["origin"]["unknown"])
+
+
+def fit_clone(log: Log, *, name: str | None = None, threads: int | None = None, of: str = "auto") -> Fit:
+    """Fit a clone to one log.
+
+    Parameters
+    ----------
+    log : Log
+        As `read_log` gives it.
+    name : str, optional
+        What it is a clone of; the file's name otherwise.
+    threads : int, optional
+        Worker threads; those of the log otherwise.
+    of : {"auto", "cpu", "wall"}
+        Which time is the demand.
+
+    Raises
+    ------
+    Inconclusive
+        The log is more one of its neighbours than of the server.
+    """
+    asked = demand(log, of)
+    order = find_order(asked.us)
+    base = asked.us if order.regimes is None else asked.us / order.regimes.factor
+    sample = Sample.of(base)
+    whole = Part("all", 1.0, sample, choose(sample))
+    kinds = _kinds(log, base, sample)
+    by_kind = error_by_kinds(sample, [p.share for p in kinds], [p.choice.taken for p in kinds]) if kinds else None
+    found: Intervals = {}
+    body: dict[str, Any] = {}
+    if kinds:
+        body["kinds"] = [
+            {"name": part.name, "share": part.share, "service": part.choice.taken.model.document()}
+            for part in kinds
+        ]
+        for place, part in enumerate(kinds):
+            found |= intervals(part.sample, part.choice.taken.model, f"kinds[{place}].service")
+    else:
+        body["service"] = whole.choice.taken.model.document()
+        found |= intervals(sample, whole.choice.taken.model, "service")
+    unknown = [*log.unknown, *asked.said, *_unknown(log, threads, order)]
+    gaps = find_disturbance(log, asked)
+    if isinstance(gaps, Disturbance):
+        body["disturbances"] = [gaps.document()]
+        found |= gaps.intervals("disturbances[0]")
+    elif gaps:
+        unknown.append(gaps)
+    if order.autocorrelation:
+        found["order.autocorrelation"] = order.interval
+    document = {
+        "schema": SCHEMA,
+        "name": name or Path(log.source).stem,
+        "threads": threads or log.threads,
+        **body,
+        "order": order.document(),
+        "outside_us": rounded(log.outside_us),
+        "origin": {
+            "source": Path(log.source).name,
+            "sha256": log.sha256,
+            "samples": log.n,
+            "utilisation_at_most": min(1.0, rounded(log.utilisation or 0.0)),
+            "intervals": found,
+            "unknown": unknown,
+        },
+    }
+    clone = Clone.of(document, f"the clone of {log.source}")
+    return Fit(
+        clone,
+        log,
+        asked,
+        whole,
+        kinds,
+        order,
+        gaps if isinstance(gaps, Disturbance) else None,
+        None if by_kind is None else float(by_kind.mean()),
+    )
+
+
+def _kinds(log: Log, us: Floats, whole: Sample) -> tuple[Part, ...]:
+    """A law for each kind of request; none, where one of them is too rare for a law."""
+    if log.kind is None:
+        return ()
+    counts = np.bincount(log.kind, minlength=len(log.kinds))
+    if counts.min() < LEAST_OF_KIND:
+        return ()
+    parts = []
+    for number, name in enumerate(log.kinds):
+        own = log.kind == number
+        sample = Sample.of(us[own], whole.block[own])
+        parts.append(Part(name, float(counts[number]) / log.n, sample, choose(sample)))
+    return tuple(parts)
+
+
+def _unknown(log: Log, threads: int | None, order: Order) -> list[str]:
+    said = []
+    if (threads or log.threads) == 1 or log.start_us is None:
+        said.append(
+            "locks and shared memory: one thread alone tells nothing of them (give logs of 1, 2 and 4 threads)"
+        )
+    if log.kind is not None and np.bincount(log.kind).min() < LEAST_OF_KIND:
+        said.append(
+            f"laws by kind of request: {log.kinds[int(np.bincount(log.kind).argmin())]} has"
+            f" {int(np.bincount(log.kind).min()):,} requests, and a law needs {LEAST_OF_KIND:,}"
+        )
+    if log.start_us is None and not order.errors:
+        said.append("load dependence: the log does not say at which load it was taken")
+    return said
+

@@ -1,0 +1,76 @@
+"""Reading: from a server's log, anyone's table of times, or a study, to one `Log`."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from hindmost.errors import UsageError
+from hindmost.models.fit.reading.checks import check_log, check_times
+from hindmost.models.fit.reading.log import UNITS, Log, digest
+from hindmost.models.fit.reading.server_log import is_server_log, read_server_log
+from hindmost.models.fit.reading.table import Table, open_table
+
+__all__ = ["UNITS", "Log", "read_log"]
+
+
+def read_log(path: Path, column: str | None = None, unit: str | None = None) -> Log:
+    """Read a log.
+
+    Parameters
+    ----------
+    path : Path
+        A server's log or any table of times, as CSV or Parquet.
+    column : str, optional
+        The column of times; a server's log needs none.
+    unit : str, optional
+        ``ns``, ``us``, ``ms`` or ``s``, where the column's name does not end with it.
+
+    Raises
+    ------
+    UsageError
+        There is no such file or column, or it holds what no server can have done; with line and value.
+    """
+    table = open_table(path)
+    if column is None and is_server_log(table):
+        return check_log(read_server_log(table))
+    name = _column(table, column)
+    us = check_times(table, name, _unit(table, name, unit), table.real(name))
+    unknown = (
+        "the log has times alone: no moments (disturbances, load, threads), no CPU time, no kinds of request",
+    )
+    return check_log(Log(str(path), digest(path), name, us, unknown=unknown))
+
+
+def _column(table: Table, column: str | None) -> str:
+    known = ", ".join(table.names)
+    if column is not None:
+        if column in table.names:
+            return column
+        near = difflib.get_close_matches(column, table.names, n=1)
+        maybe = f" (did you mean {near[0]}?)" if near else ""
+        raise UsageError(
+            f"{table.path} has no column {column}{maybe}; there are: {known}",
+            hint=f"hindmost synth fit {table.path} --column {near[0] if near else table.names[0]}",
+        )
+    if len(table.names) == 1:
+        return table.names[0]
+    raise UsageError(
+        f"{table.path} is no server's log (columns start_ns and end_ns), and which column holds the service times"
+        f" was not said; there are: {known}",
+        hint=f"hindmost synth fit {table.path} --column NAME",
+    )
+
+
+def _unit(table: Table, name: str, unit: str | None) -> float:
+    said = name.rpartition("_")[2] if "_" in name else None
+    if unit is not None:
+        if unit not in UNITS:
+            raise UsageError(f"--unit {unit} is none of {', '.join(UNITS)}")
+        return UNITS[unit]
+    if said in UNITS:
+        return UNITS[said]
+    raise UsageError(
+        f"{table.path}: the unit of column {name} is not known: its name does not end with _ns, _us, _ms or _s",
+        hint=f"hindmost synth fit {table.path} --column {name} --unit us",
+    )

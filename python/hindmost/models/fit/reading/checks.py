@@ -1,0 +1,74 @@
+"""Refusal of times that cannot be: with the line, the column and the value."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hindmost.errors import UsageError
+from hindmost.models.fit.bins import Floats
+from hindmost.models.fit.reading.log import Log
+from hindmost.models.fit.reading.table import Table
+
+LEAST = 2_000
+"""Requests of the shortest log: a fifth is held out, and its p99 needs some; below 2,000 the parameters of a body are
+not recovered (research note, section 2.2)."""
+
+RARE = 10
+"""Requests that a component needs to be told from chance."""
+
+LONGEST_US = 1e9
+SHORTEST_US = 0.05
+"""No request is served in fewer nanoseconds: a clock alone takes as many."""
+
+
+def check_times(table: Table, name: str, unit_us: float, values: Floats) -> Floats:
+    """Times in microseconds, all of them possible.
+
+    Raises
+    ------
+    UsageError
+        With the first line whose value is not finite or not above 0.
+    """
+    bad = ~(np.isfinite(values) & (values > 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        more = int(bad.sum()) - 1
+        others = f" ({more:,} other{'s' if more > 1 else ''} like it)" if more else ""
+        value = values[row]
+        what = "is 0: the clock was too coarse" if value == 0 else f"is {value:g}, which is no time"
+        raise UsageError(
+            f"{table.where(row)}: {name} {what}{others}",
+            hint="leave such requests out only if you know why they are so: what is left out, the clone lacks",
+        )
+    return np.asarray(values * unit_us)
+
+
+def check_log(log: Log) -> Log:
+    """Refuse what no fit can use.
+
+    Raises
+    ------
+    UsageError
+        Too few requests, all alike, in a unit that cannot be meant, or more served at a time than there are threads.
+    """
+    us = log.wall_us
+    if us.size < LEAST:
+        raise UsageError(
+            f"{log.source} has {us.size:,} requests; a fit needs at least {LEAST:,}, and to see what hits one request"
+            f" in 1,000, at least {1_000 * RARE:,}",
+            hint="log more requests, at the same low load",
+        )
+    low, middle, high = np.quantile(us, [0.0, 0.5, 1.0])
+    if low == high:
+        raise UsageError(
+            f"all {us.size:,} times of {log.what} in {log.source} are {low:g} us: nothing varies so little",
+            hint="is it the right column? A server that is so steady needs no fit:"
+            f' law = {{ kind = "deterministic", us = {low:g} }}',
+        )
+    if not SHORTEST_US <= middle <= LONGEST_US:
+        raise UsageError(
+            f"the median of {log.what} in {log.source} is {middle:g} us, which no server takes: the unit cannot be"
+            " meant",
+            hint="name the unit: --unit ns, us, ms or s",
+        )
+    return log

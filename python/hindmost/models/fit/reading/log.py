@@ -1,0 +1,105 @@
+"""What was read: one time a request, and whatever else the file knows of it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from hindmost.models.fit.bins import Floats, Ints
+
+COLUMNS = ("arrival_ns", "start_ns", "end_ns", "cpu_ns", "thread", "kind")
+"""Columns of a server's log, as Hindmost's own servers write it; only start_ns and end_ns must be there."""
+
+UNITS = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
+"""Microseconds in one."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """Times of requests in microseconds, in the order in which their service began.
+
+    Parameters
+    ----------
+    source : str
+        The file or folder.
+    sha256 : str
+        Of what was read, hexadecimal.
+    what : str
+        Which of its columns are the times.
+    wall_us : array of shape (n,)
+        From begin to end of each service.
+    cpu_us : array of shape (n,), optional
+        CPU time of the thread within it.
+    start_us : array of shape (n,), optional
+        When it began, since the first one's begin; rising.
+    arrival_us : array of shape (n,), optional
+        When the request arrived, on the same clock.
+    thread : array of shape (n,), optional
+        Number of the thread that served it, from 0.
+    kind : array of shape (n,), optional
+        Number of its kind in `kinds`.
+    kinds : tuple of str
+        Names of the kinds.
+    outside_us : float
+        Time that every request took outside of the server.
+    unknown : tuple of str
+        What the reading already could not tell.
+    """
+
+    source: str
+    sha256: str
+    what: str
+    wall_us: Floats = field(repr=False)
+    cpu_us: Floats | None = field(default=None, repr=False)
+    start_us: Floats | None = field(default=None, repr=False)
+    arrival_us: Floats | None = field(default=None, repr=False)
+    thread: Ints | None = field(default=None, repr=False)
+    kind: Ints | None = field(default=None, repr=False)
+    kinds: tuple[str, ...] = ()
+    outside_us: float = 0.0
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Requests."""
+        return int(self.wall_us.size)
+
+    @property
+    def threads(self) -> int:
+        """Threads that served."""
+        return 1 if self.thread is None else int(self.thread.max()) + 1
+
+    @property
+    def end_us(self) -> Floats | None:
+        """When each service ended."""
+        return None if self.start_us is None else self.start_us + self.wall_us
+
+    @property
+    def span_us(self) -> float | None:
+        """From the first begin to the last end."""
+        return None if self.end_us is None else float(self.end_us.max())
+
+    @property
+    def utilisation(self) -> float | None:
+        """Busy share of all threads; None where the log has no moments."""
+        return float(self.wall_us.sum()) / (self.threads * self.span_us) if self.span_us else None
+
+
+def numbered(values: npt.NDArray[np.generic]) -> tuple[tuple[str, ...], Ints]:
+    """Different values as texts, and the number of each entry among them."""
+    names, place = np.unique(values, return_inverse=True)
+    return tuple(str(name) for name in names), place.astype(np.int64)
+
+
+def digest(*paths: Path) -> str:
+    """SHA-256 of files, one after the other."""
+    found = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while part := file.read(1 << 20):
+                found.update(part)
+    return found.hexdigest()

@@ -1,0 +1,130 @@
+"""A server's own log: `arrival_ns,start_ns,end_ns,cpu_ns,thread,kind`, one line a request."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hindmost.errors import UsageError
+from hindmost.models.fit.bins import Floats, Ints
+from hindmost.models.fit.reading.checks import check_times
+from hindmost.models.fit.reading.log import Log, digest, numbered
+from hindmost.models.fit.reading.table import Table
+
+MOST_KINDS = 32
+"""More different values are no kinds, but numbers of something."""
+
+SLACK_NS = 2_000.0
+"""What two clocks may differ by: the CPU clock's own cost (research note, finding 8)."""
+
+
+def is_server_log(table: Table) -> bool:
+    """Whether the columns are there that a log must have."""
+    return {"start_ns", "end_ns"} <= set(table.names)
+
+
+def read_server_log(table: Table) -> Log:
+    """Read it, and check that it can be.
+
+    Raises
+    ------
+    UsageError
+        A request that ends before it starts or starts before it arrives, a thread that serves two at a time, a CPU
+        time above the wall time; each with its line.
+    """
+    names = [n for n in ("arrival_ns", "start_ns", "end_ns", "cpu_ns", "thread") if n in table.names]
+    columns = dict(zip(names, table.whole(names), strict=True))
+    start, end = columns["start_ns"], columns["end_ns"]
+    _refuse(table, end <= start, "end_ns", end, f"{{}}, not after start_ns ({{}})", start)
+    arrival = columns.get("arrival_ns")
+    if arrival is not None and not arrival.any():
+        arrival = None  # not logged
+    if arrival is not None:
+        _refuse(table, start < arrival, "start_ns", start, f"{{}}, before arrival_ns ({{}})", arrival)
+    wall = check_times(table, "end_ns - start_ns", 1e-3, (end - start).astype(np.float64))
+    cpu = _cpu(table, columns.get("cpu_ns"), wall)
+    unknown = () if cpu is not None else ("cpu_ns is not in the log: what neighbours took is in the service times",)
+    order = np.argsort(start, kind="stable")
+    names_of_threads, thread = numbered(columns["thread"]) if "thread" in columns else ((), None)
+    if thread is not None:
+        _overlaps(table, order, start, end, thread)
+    kinds, kind = _kinds(table)
+    first = int(start.min())
+
+    def sorted_(values: Floats | None) -> Floats | None:
+        return None if values is None else values[order]
+
+    def moments(values: Ints | None) -> Floats | None:
+        return None if values is None else (values[order] - first) / 1e3
+
+    return Log(
+        source=str(table.path),
+        sha256=digest(table.path),
+        what="end_ns - start_ns",
+        wall_us=wall[order],
+        cpu_us=sorted_(cpu),
+        start_us=moments(start),
+        arrival_us=moments(arrival),
+        thread=None if thread is None else thread[order],
+        kind=None if kind is None else kind[order],
+        kinds=kinds,
+        unknown=unknown,
+    )
+
+
+def _refuse(table: Table, bad: np.ndarray, name: str, values: Ints, text: str, others: Ints) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        more = int(bad.sum()) - 1
+        raise UsageError(
+            f"{table.where(row)}: {name} is {text.format(values[row], others[row])}"
+            + (f"; so in {more:,} more" if more else ""),
+            hint="all moments of a line must come from one clock: CLOCK_MONOTONIC, in nanoseconds",
+        )
+
+
+def _cpu(table: Table, cpu: Ints | None, wall_us: Floats) -> Floats | None:
+    """CPU time in microseconds; None where it was not logged."""
+    if cpu is None or not cpu.any():
+        return None
+    ratio = float(np.median(cpu)) / float(np.median(wall_us) * 1e3)
+    if not 1e-2 < ratio < 50.0:
+        raise UsageError(
+            f"{table.path}: the median of cpu_ns is {ratio:.3g} of that of end_ns - start_ns: one of the two is in"
+            " another unit",
+            hint="both in nanoseconds; or leave the column cpu_ns out",
+        )
+    over = cpu > wall_us * 1e3 * 1.02 + SLACK_NS
+    if over.mean() > 0.001:
+        row = int(np.argmax(over))
+        raise UsageError(
+            f"{table.where(row)}: cpu_ns is {cpu[row]}, above end_ns - start_ns ({wall_us[row] * 1e3:.0f}): so in"
+            f" {int(over.sum()):,} lines",
+            hint="cpu_ns is the time of the one thread that serves: CLOCK_THREAD_CPUTIME_ID",
+        )
+    return np.maximum(cpu, 1) / 1e3
+
+
+def _overlaps(table: Table, order: Ints, start: Ints, end: Ints, thread: Ints) -> None:
+    by_thread = order[np.argsort(thread[order], kind="stable")]
+    first, second = by_thread[:-1], by_thread[1:]
+    both = (thread[first] == thread[second]) & (start[second] < end[first] - SLACK_NS)
+    if both.any():
+        place = int(np.argmax(both))
+        row, before = int(second[place]), int(first[place])
+        raise UsageError(
+            f"{table.where(row)}: start_ns is {start[row]}, while the same thread serves"
+            f" {table.row_word} {before + table.first_line} until {end[before]}",
+            hint="a thread serves one request at a time: is thread the right column, and all in nanoseconds?",
+        )
+
+
+def _kinds(table: Table) -> tuple[tuple[str, ...], Ints | None]:
+    if "kind" not in table.names:
+        return (), None
+    names, place = numbered(table.words("kind"))
+    if len(names) > MOST_KINDS:
+        raise UsageError(
+            f"{table.path}: kind has {len(names):,} different values; at most {MOST_KINDS} can be told apart",
+            hint="leave the column out, or put alike requests under one name",
+        )
+    return (names, place) if len(names) > 1 else ((), None)

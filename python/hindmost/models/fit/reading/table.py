@@ -1,0 +1,180 @@
+"""CSV and Parquet files as columns of numbers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hindmost import _engine
+from hindmost.errors import UsageError
+from hindmost.models.fit.bins import Floats, Ints
+
+HEAD = 1 << 16
+"""Bytes of a text file in which the header is looked for."""
+
+NULL = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file whose columns can be asked for.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    names : tuple of str
+        Its columns.
+    first_line : int
+        Line number of the first row, in a text file; rows of Parquet count from 1.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    first_line: int
+
+    def where(self, row: int) -> str:
+        """A row, as a person finds it."""
+        return f"{self.path}, {self.row_word} {row + self.first_line}"
+
+    row_word = "line"
+
+    def whole(self, names: list[str]) -> list[Ints]:
+        """Columns of whole numbers."""
+        raise NotImplementedError
+
+    def real(self, name: str) -> Floats:
+        """A column of numbers of any sort."""
+        raise NotImplementedError
+
+    def words(self, name: str) -> npt.NDArray[np.generic]:
+        """A column of texts."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class TextTable(Table):
+    """Numbers in lines, between commas, semicolons, tabs or spaces."""
+
+    delimiter: str | None
+
+    def _load(self, places: list[int], dtype: Any) -> npt.NDArray[Any]:  # noqa: ANN401 (numpy's)
+        try:
+            return np.loadtxt(
+                self.path,
+                dtype=dtype,
+                delimiter=self.delimiter,
+                comments=None,
+                quotechar='"',
+                skiprows=self.first_line - 1,
+                usecols=places,
+                ndmin=2,
+                encoding="utf-8",
+            )
+        except UnicodeDecodeError:
+            raise _no_text(self.path) from None
+        except ValueError as error:
+            raise self._explained(str(error), places) from None
+
+    def _explained(self, text: str, places: list[int]) -> UsageError:
+        found = re.match(r"could not convert string '(.*)' to \w+ at row (\d+), column (\d+)", text)
+        if found:
+            name = self.names[int(found[3]) - 1]
+            value = f"`{found[1]}`" if found[1].strip() else "empty"
+            return UsageError(f"{self.where(int(found[2]))}: {name} is {value}, which is no number")
+        found = re.search(r"invalid column index \d+ at row (\d+) with (\d+) columns", text)
+        if found:
+            return UsageError(
+                f"{self.where(int(found[1]) - 1)}: it has {found[2]} columns, and the first line {len(self.names)}"
+            )
+        return UsageError(f"{self.path}: {text}")
+
+    def whole(self, names: list[str]) -> list[Ints]:
+        found = self._load([self.names.index(name) for name in names], np.int64)
+        return [np.ascontiguousarray(found[:, place]) for place in range(len(names))]
+
+    def real(self, name: str) -> Floats:
+        return np.asarray(self._load([self.names.index(name)], np.float64)[:, 0])
+
+    def words(self, name: str) -> npt.NDArray[np.generic]:
+        return np.asarray(self._load([self.names.index(name)], "U32")[:, 0])
+
+
+@dataclass(frozen=True)
+class ParquetTable(Table):
+    """A Parquet file without nested columns."""
+
+    sorts: dict[str, str]
+    row_word = "row"
+
+    def whole(self, names: list[str]) -> list[Ints]:
+        for name in names:
+            if self.sorts[name] != "whole":
+                raise UsageError(f"{self.path}: column {name} holds no whole numbers")
+        found = _asked(self.path, lambda: _engine.read_columns(str(self.path), names))
+        columns = [np.frombuffer(column, dtype=np.int64) for column in found]
+        for name, column in zip(names, columns, strict=True):
+            if (column == NULL).any():
+                raise UsageError(f"{self.where(int(np.argmax(column == NULL)))}: {name} is null")
+        return columns
+
+    def real(self, name: str) -> Floats:
+        if self.sorts[name] not in ("whole", "real"):
+            raise UsageError(f"{self.path}: column {name} holds no numbers")
+        return np.frombuffer(_asked(self.path, lambda: _engine.read_reals(str(self.path), [name]))[0])
+
+    def words(self, name: str) -> npt.NDArray[np.generic]:
+        if self.sorts[name] != "words":
+            return self.real(name)
+        return np.array(_asked(self.path, lambda: _engine.read_words(str(self.path), [name]))[0])
+
+
+def open_table(path: Path) -> Table:
+    """Find out what a file is, and its columns.
+
+    Raises
+    ------
+    UsageError
+        It is none, empty, or neither CSV nor Parquet.
+    """
+    if not path.is_file():
+        raise UsageError(
+            f"there is no log {path}", hint="hindmost synth fit LOG.csv, or a study's folder, or clone.parquet"
+        )
+    if path.stat().st_size == 0:
+        raise UsageError(f"{path} is empty", hint=f"ls -l {path}")
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+    if head.startswith(b"PAR1"):
+        sorts = dict(_asked(path, lambda: _engine.parquet_columns(str(path))))
+        return ParquetTable(path, tuple(sorts), 1, sorts)
+    if b"\0" in head:
+        raise _no_text(path)
+    line = head.decode("utf-8-sig", errors="replace").splitlines()[0].strip()
+    delimiter = next((mark for mark in (",", ";", "\t") if mark in line), None)
+    cells = [cell.strip().strip('"') for cell in (line.split(delimiter) if delimiter else line.split())]
+    if not any(re.match(r"^[^\W\d]", cell) for cell in cells):
+        return TextTable(path, tuple(str(place + 1) for place in range(len(cells))), 1, delimiter)
+    return TextTable(path, tuple(cells), 2, delimiter)
+
+
+def _no_text(path: Path) -> UsageError:
+    return UsageError(
+        f"{path} is neither text nor Parquet", hint="a CSV file with a header, such as: service_us"
+    )
+
+
+def _asked(path: Path, ask: Any) -> Any:  # noqa: ANN401 (each caller knows)
+    try:
+        return ask()
+    except _engine.EngineError as error:
+        text = str(error.args[1])
+        hint = None
+        if "compress" in text.lower() or "disabled" in text.lower():
+            hint = 'write it anew without compression, or with "snappy": df.write_parquet(..., compression="snappy")'
+        raise UsageError(text, hint=hint) from None
