@@ -1,4 +1,4 @@
-"""Clone documents as TOML text: what a person reads first comes first, long lists of points come in short lines."""
+"""Clone documents as TOML text: what a person reads first comes first, points in short lines."""
 
 from __future__ import annotations
 

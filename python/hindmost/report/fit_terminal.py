@@ -15,12 +15,13 @@ def render_fit(result: Mapping[str, Any]) -> str:
     log, demand, clone = result["log"], result["demand"], result["clone"]
     lines = [f"{clone['name']}: a clone of {numbers.count(log['samples'])} requests"]
     lines += _row("time", _demand(log, demand))
-    for part in result["parts"]:
-        if part["name"] == "all" and len(result["parts"]) > 1:
-            error = numbers.percent(result["by_kind_error"])
-            lines += _row("law", f"by kinds of request; together they miss held-out latency by {error}")
-            continue
-        lines += _law(part)
+    if result["kinds"]:
+        error = numbers.percent(result["by_kind_error"])
+        lines += _row("law", f"by kinds of request; together they miss held-out latency by {error}")
+    for part in result["kinds"]:
+        lines += _law(part["name"], part)
+    if not result["kinds"]:
+        lines += _law("law", result["law"])
     lines += _row("order", order_text(result["order"]))
     if result["disturbance"]:
         lines += _row("off the CPU", gaps_text(result["disturbance"]))
@@ -29,7 +30,10 @@ def render_fit(result: Mapping[str, Any]) -> str:
     capacity = result["capacity_per_s"]
     if capacity:
         busy = numbers.latency(result["mean_busy_us"])
-        lines += _row("capacity", f"{numbers.rate(capacity)}, with {busy} a request; 70 %: {numbers.rate(0.7 * capacity)}")
+        lines += _row(
+            "capacity",
+            f"{numbers.rate(capacity)}, with {busy} a request; 70 %: {numbers.rate(0.7 * capacity)}",
+        )
     for place, text in enumerate(result["unknown"]):
         lines += _row("" if place else "unknown", f"- {text}")
     return "\n".join(lines)
@@ -40,7 +44,11 @@ def _row(key: str, text: str) -> list[str]:
 
 
 def _demand(log: Mapping[str, Any], demand: Mapping[str, Any]) -> str:
-    name = "CPU time of each request" if demand["of"] == "cpu" else f"wall time of each request ({log['column']})"
+    name = (
+        "CPU time of each request"
+        if demand["of"] == "cpu"
+        else f"wall time of each request ({log['column']})"
+    )
     found = log["cpu_us"] if demand["of"] == "cpu" else log["wall_us"]
     text = f"{name}: mean {numbers.latency(found['mean'])}, " + ", ".join(
         f"{key} {numbers.latency(found[key])}" for key in ("p50", "p95", "p99")
@@ -52,12 +60,13 @@ def _demand(log: Mapping[str, Any], demand: Mapping[str, Any]) -> str:
     return text
 
 
-def _law(part: Mapping[str, Any]) -> list[str]:
-    key = "law" if part["name"] == "all" else part["name"][: _KEY - 1]
+def _law(name: str, part: Mapping[str, Any]) -> list[str]:
     taken, *others = ordered_candidates(part)
     said = f"{taken['name']}, which misses held-out latency by {numbers.percent(taken['error'])}"
-    rows = [f"{one['name']} {numbers.percent(one['error'])}{' (tail)' if one['misfit'] else ''}" for one in others]
-    return [*_row(key, said), *_row("", "others: " + ", ".join(rows))]
+    rows = [
+        f"{one['name']} {numbers.percent(one['error'])}{' (tail)' if one['misfit'] else ''}" for one in others
+    ]
+    return [*_row(name[: _KEY - 1], said), *_row("", "others: " + ", ".join(rows))]
 
 
 def ordered_candidates(part: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

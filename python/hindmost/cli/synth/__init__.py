@@ -10,6 +10,16 @@ import cyclopts
 from hindmost.cli.help import PlainHelp
 
 SUBVERBS: dict[str, tuple[str, str, str]] = {
+    "fit": (
+        "LOG [OPTIONS]",
+        "Fit a clone to measured service times.",
+        """\
+Examples:
+  hindmost synth fit server.csv --out clone.toml
+  hindmost synth fit times.parquet --column service_us > clone.toml
+
+""",
+    ),
     "show": (
         "CLONE [OPTIONS]",
         "Print a clone document, and what follows from it.",

@@ -12,27 +12,30 @@ from hindmost.errors import UsageError
 
 
 def fit(
-    log: Annotated[
-        list[Path], option(TARGET, None, "A server's log or a table of times (CSV, Parquet), or a study's folder.")
-    ],
+    log: Annotated[Path, option(TARGET, None, "A server's log or a table of times (CSV, Parquet).")],
     *,
-    column: Annotated[str | None, option(TARGET, "NAME", "The column of service times, if it is no server's log.")] = None,
-    unit: Annotated[
-        Literal["ns", "us", "ms", "s"] | None, option(TARGET, "UNIT", "Its unit, where its name does not end with it.")
+    column: Annotated[
+        str | None, option(TARGET, "NAME", "The column of service times, if it is no server's log.")
     ] = None,
-    threads: Annotated[int | None, whole(TARGET, "Worker threads of the clone; those in the log otherwise.")] = None,
+    unit: Annotated[
+        Literal["ns", "us", "ms", "s"] | None,
+        option(TARGET, "UNIT", "Its unit, where its name does not end with it."),
+    ] = None,
+    threads: Annotated[
+        int | None, whole(TARGET, "Worker threads of the clone; those in the log otherwise.")
+    ] = None,
     demand: Annotated[
-        Literal["auto", "cpu", "wall"], option(PROCEDURE, "TIME", "Which time of a server's log is the demand.")
+        Literal["auto", "cpu", "wall"],
+        option(PROCEDURE, "TIME", "Which time of a server's log is the demand."),
     ] = "auto",
     name: Annotated[str | None, option(OUTPUT, "NAME", "What it is a clone of.")] = None,
     out: Annotated[Path | None, option(OUTPUT, "CLONE.toml", "Where the clone is written.")] = None,
-    page: Annotated[Path | None, option(OUTPUT, "PAGE.html", "Where a page with the figures is written.")] = None,
     json_: Json = False,
 ) -> int:
     """Fit a clone to measured service times.
 
-    The law is chosen by the latency that it predicts for requests held out. Without --out, the clone goes to standard
-    output and what was found to standard error.
+    The law is chosen by the latency that it predicts for requests held out. Without --out, the clone goes to
+    standard output and what was found to standard error.
     """
     from hindmost.models.fit import account, fit_clone, read_log
     from hindmost.models.writing import clone_text
@@ -40,20 +43,13 @@ def fit(
 
     if threads is not None and not 1 <= threads <= 1024:
         raise UsageError(f"--threads {threads} lies outside of 1 to 1,024")
-    for place in (out, page):
-        if place is not None and not place.absolute().parent.is_dir():
-            raise UsageError(f"there is no folder {place.parent} for {place.name}", hint=f"mkdir -p {place.parent}")
-    if len(log) > 1:
-        raise UsageError("one log at a time so far")
-    fitted = fit_clone(read_log(log[0], column, unit), name=name, threads=threads, of=demand)
+    if out is not None and not out.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {out.parent} for {out.name}", hint=f"mkdir -p {out.parent}")
+    fitted = fit_clone(read_log(log, column, unit), name=name, threads=threads, of=demand)
     result = account(fitted)
     text = clone_text(fitted.clone)
     if out is not None:
         out.write_text(json.dumps(fitted.clone.document) if out.suffix == ".json" else text, encoding="utf-8")
-    if page is not None:
-        from hindmost.report.fit_page import render_fit_page
-
-        page.write_text(render_fit_page(result), encoding="utf-8")
     if json_:
         print(json.dumps(result, allow_nan=False))
     elif out is None:
@@ -61,7 +57,6 @@ def fit(
         print(render_fit(result), file=sys.stderr)
     else:
         print(render_fit(result))
-    for place, what in ((out, "clone"), (page, "page")):
-        if place is not None:
-            print(f"{what}: {place}", file=sys.stderr)
+    if out is not None:
+        print(f"clone: {out}", file=sys.stderr)
     return 0

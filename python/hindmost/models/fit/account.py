@@ -46,7 +46,8 @@ def account(fit: Fit) -> dict[str, Any]:
             "wall_over_cpu": asked.wall_over_cpu,
             "contaminated": asked.contaminated,
         },
-        "parts": [part_account(part) for part in (fit.whole, *fit.kinds)],
+        "law": part_account(fit.whole),
+        "kinds": [part_account(part) for part in fit.kinds],
         "by_kind_error": fit.by_kind_error,
         "order": {
             "autocorrelation": order.found,
@@ -96,7 +97,10 @@ def _candidate(one: Candidate) -> dict[str, Any]:
 
 
 def _quantiles(us: Floats) -> dict[str, float]:
-    found = {f"p{100 * level:g}": float(value) for level, value in zip(QUANTILES, np.quantile(us, QUANTILES), strict=True)}
+    found = {
+        f"p{100 * level:g}": float(value)
+        for level, value in zip(QUANTILES, np.quantile(us, QUANTILES), strict=True)
+    }
     return {"mean": float(us.mean()), **found, "max": float(us.max())}
 
 

@@ -1,8 +1,9 @@
 """What a request asks of its thread, told from what the host took while it was served.
 
-Wall time mixes the program with its neighbours: of one search engine here the wall p99 was 8.6 ms and the CPU p99
-0.7 ms (research note, finding 7). Where the log has CPU times, and they are long enough for the CPU clock, the
-demand is CPU time plus what every request spends off it; the rest, now and then, is a disturbance by the clock.
+Wall time mixes the program with its neighbours: of one search engine here the wall p99 was 8.6 ms and the CPU
+p99 0.7 ms (research note, finding 7). Where the log has CPU times, and they are long enough for the CPU
+clock, the demand is CPU time plus what every request spends off it; the rest, now and then, is a disturbance
+by the clock.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.reading import Log
 
 LEAST_CPU_US = 20.0
-"""Median below which CPU time is not trusted: two reads of the CPU clock cost up to 3 us (research note, finding 8),
-unless the log took them off, which it cannot say."""
+"""Median below which CPU time is not trusted: two reads of the CPU clock cost up to 3 us (research note,
+finding 8), unless the log took them off, which it cannot say."""
 
 COARSE = 0.02
 """A clock whose steps are more than this share of the median tells little of the shape."""
@@ -91,20 +92,25 @@ def demand(log: Log, of: str = "auto") -> Demand:
         said = [*_coarse(wall, "wall")]
         if of == "auto":
             said.append(
-                f"CPU times (median {np.median(cpu):.3g} us) are too short for their clock: wall times were fitted,"
+                f"CPU times (median {np.median(cpu):.3g} us) are too short for their clock: wall times were"
+                " fitted,"
                 " with what neighbours took in them"
             )
         if ratio > CONTAMINATED:
             said.append(
-                f"wall times are contaminated: their p99 is {ratio:.3g} times the CPU time's; the tail is not the"
+                f"wall times are contaminated: their p99 is {ratio:.3g} times the CPU time's; the tail is"
+                " not the"
                 " server's alone"
             )
         return Demand(wall, "wall", cpu_share=share, wall_over_cpu=ratio, said=tuple(said))
     if of == "auto" and share < LOST:
         raise Inconclusive(
-            f"{log.source}: while it served, the server had {share:.0%} of a CPU (wall p99 {ratio:.3g} times the CPU"
-            " p99): the log tells of neighbours, or of waiting (disk, locks, other servers), more than of the server",
-            hint="measure on a quiet host; or say which time is meant: --demand cpu, or --demand wall if it waits by"
+            f"{log.source}: while it served, the server had {share:.0%} of a CPU (wall p99 {ratio:.3g}"
+            " times the CPU"
+            " p99): the log tells of neighbours, or of waiting (disk, locks, other servers), more than of"
+            " the server",
+            hint="measure on a quiet host; or say which time is meant: --demand cpu, or --demand wall if"
+            " it waits by"
             " itself",
         )
     # What nearly every request spends off its CPU clock (a lock, a system call that sleeps) is its own.
@@ -121,6 +127,7 @@ def _coarse(us: Floats, name: str) -> tuple[str, ...]:
     if step <= COARSE * middle:
         return ()
     return (
-        f"the {name} clock moves in steps of {step:.3g} us at a median of {middle:.3g} us: shapes finer than that"
+        f"the {name} clock moves in steps of {step:.3g} us at a median of {middle:.3g} us: shapes finer"
+        " than that"
         " are not in the log",
     )

@@ -1,8 +1,8 @@
 """What took the CPU away while requests were served: how often, for how long, by the clock or by chance.
 
-A disturbance hits a thread whether it serves or waits; only those that hit a service are in the log. So the rate is
-hits a second *of CPU time*: time in which one could be seen. In the clone it is a process on the wall clock, because
-a gap that hits an idle thread delays whoever comes next (research note, section 3.4).
+A disturbance hits a thread whether it serves or waits; only those that hit a service are in the log. So the
+rate is hits a second *of CPU time*: time in which one could be seen. In the clone it is a process on the wall
+clock, because a gap that hits an idle thread delays whoever comes next (research note, section 3.4).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.demand import Demand
@@ -67,7 +67,9 @@ class Disturbance:
 
     def _length(self) -> dict[str, Any]:
         if self.hits >= 200:
-            points: dict[str, Any] = Empirical.of(np.sort(self.lengths_us), body=50, per_decade=10).document()[0]["law"]
+            points: dict[str, Any] = Empirical.of(
+                np.sort(self.lengths_us), body=50, per_decade=10
+            ).document()[0]["law"]
             return points
         x = np.log(self.lengths_us)
         sigma = max(float(x.std(ddof=1)), LEAST_SIGMA)
@@ -105,7 +107,8 @@ def find_disturbance(log: Log, demand: Demand) -> Disturbance | str:
     lengths = demand.excess_us[hit]
     if hits < LEAST_HITS:
         return (
-            f"{hits} gap{'s' if hits > 1 else ''} off the CPU (longest {lengths.max():.4g} us) in {exposed:.3g} s of"
+            f"{hits} gap{'s' if hits > 1 else ''} off the CPU (longest {lengths.max():.4g} us) in"
+            f" {exposed:.3g} s of"
             f" service: too few to tell a law (at least {LEAST_HITS}); none is in the clone"
         )
     begins = None if log.start_us is None else log.start_us[hit]
@@ -113,7 +116,7 @@ def find_disturbance(log: Log, demand: Demand) -> Disturbance | str:
 
 
 def _period(begins_us: Floats) -> float | None:
-    """The period of moments, by the Rayleigh test over periods near their usual gap; None where there is none."""
+    """The period of moments, by the Rayleigh test; None where there is none."""
     gaps = np.diff(begins_us)
     gaps = gaps[gaps > 0]
     if gaps.size < 2 * LEAST_HITS:

@@ -1,11 +1,11 @@
 """Intervals of the parameters, by a block bootstrap: blocks of successive requests are drawn, not requests.
 
-For an empirical law the quantiles are drawn anew. For parameters of greatest likelihood a bootstrap would have to
-fit hundreds of times; instead each draw takes one Newton step from the fit, with the scores of the blocks drawn
-(A. C. Davison and D. V. Hinkley, Bootstrap Methods and their Application, 1997, section 2.7: it is equal to the
-bootstrap up to second order in the deviation, and its variance is the sandwich estimator's). What comes out is turned
-into an interval where the parameter is most nearly normal: times and spreads in their logarithm, weights in their
-logit; Student's t with the component's own samples as degrees of freedom.
+For an empirical law the quantiles are drawn anew. For parameters of greatest likelihood a bootstrap would
+have to fit hundreds of times; instead each draw takes one Newton step from the fit, with the scores of the
+blocks drawn (A. C. Davison and D. V. Hinkley, Bootstrap Methods and their Application, 1997, section 2.7: it
+is equal to the bootstrap up to second order in the deviation, and its variance is the sandwich estimator's).
+What comes out is turned into an interval where the parameter is most nearly normal: times and spreads in
+their logarithm, weights in their logit; Student's t with the component's own samples as degrees of freedom.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from scipy import special
+from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Binned, Floats
 from hindmost.models.fit.choice import Sample
@@ -108,7 +108,8 @@ def _of_law(law: Law) -> tuple[float, ...]:
 def _unpacked(like: Mixture, values: Floats) -> Mixture:
     k = len(like.laws)
     weights = np.exp([0.0, *values[: k - 1]])
-    laws, at = [], k - 1
+    laws: list[Law] = []
+    at = k - 1
     for law in like.laws:
         own = values[at : at + len(_of_law(law))]
         at += own.size
@@ -141,7 +142,7 @@ def _scores(binned: Binned, mixture: Mixture, at: Floats) -> Floats:
 
 
 def _information(binned: Binned, mixture: Mixture, at: Floats) -> Floats:
-    """Minus the second derivative of the likelihood; where that is not positive definite, the scores' products."""
+    """Minus the second derivative of the likelihood; the scores' products where that is indefinite."""
     rows = []
     for place in range(at.size):
         step = np.zeros(at.size)
@@ -185,5 +186,3 @@ def _named(mixture: Mixture, prefix: str) -> Mapping[str, float]:
             if isinstance(value, float) and key not in ("least_us", "at_most_us"):
                 found[f"{prefix}[{place}].law.{key}"] = value
     return found
-
-

@@ -1,4 +1,4 @@
-"""The laws that service times are described by: density, distribution function, quantiles, and their document."""
+"""The laws that service times are described by: density, distribution, quantiles, and their document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import special
+from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Floats
 
@@ -62,23 +62,29 @@ class Lognormal:
 
     @property
     def mean(self) -> float:
+        """Mean, us."""
         return math.exp(self.mu + 0.5 * self.sigma**2)
 
     @property
     def reach(self) -> tuple[float, float]:
+        """Logarithms between which nearly all lies."""
         return self.mu - 7.1 * self.sigma, self.mu + 7.1 * self.sigma
 
     def log_density(self, x: Floats) -> Floats:
+        """Logarithm of the density of the logarithm."""
         z = (x - self.mu) / self.sigma
         return np.asarray(-0.5 * z * z - (math.log(self.sigma) + _LOG_ROOT_TWO_PI))
 
     def distribution(self, x: Floats) -> Floats:
+        """Share at or below logarithms `x`."""
         return np.asarray(special.ndtr((x - self.mu) / self.sigma))
 
     def scaled(self, factor: float) -> Lognormal:
+        """All times multiplied."""
         return replace(self, mu=self.mu + math.log(factor))
 
     def document(self) -> dict[str, Any]:
+        """Its text in a clone document."""
         median = rounded(math.exp(self.mu))
         return {"kind": "lognormal", "median_us": median, "sigma_log": rounded(self.sigma)}
 
@@ -93,22 +99,27 @@ class Gamma:
 
     @property
     def reach(self) -> tuple[float, float]:
+        """Logarithms between which nearly all lies."""
         low = max(float(special.gammaincinv(self.shape, 1e-12)), 1e-300)
         high = float(special.gammainccinv(self.shape, 1e-12))
         return math.log(low * self.mean / self.shape), math.log(high * self.mean / self.shape)
 
     def log_density(self, x: Floats) -> Floats:
+        """Logarithm of the density of the logarithm."""
         scale = self.mean / self.shape
         y = x - math.log(scale)
         return np.asarray(self.shape * y - np.exp(y) - special.gammaln(self.shape))
 
     def distribution(self, x: Floats) -> Floats:
+        """Share at or below logarithms `x`."""
         return np.asarray(special.gammainc(self.shape, np.exp(x) * self.shape / self.mean))
 
     def scaled(self, factor: float) -> Gamma:
+        """All times multiplied."""
         return replace(self, mean=self.mean * factor)
 
     def document(self) -> dict[str, Any]:
+        """Its text in a clone document."""
         if self.parameters == 1:
             return {"kind": "exponential", "mean_us": rounded(self.mean)}
         return {"kind": "gamma", "mean_us": rounded(self.mean), "shape": rounded(self.shape)}
@@ -125,26 +136,32 @@ class Pareto:
 
     @property
     def mean(self) -> float:
+        """Mean, us."""
         a, cut = self.shape, math.exp((1.0 - self.shape) * (self.high - self.low))
         return math.exp(self.low) * (a - cut) / (a - 1.0)
 
     @property
     def reach(self) -> tuple[float, float]:
+        """Logarithms between which nearly all lies."""
         return self.low, self.high
 
     def log_density(self, x: Floats) -> Floats:
+        """Logarithm of the density of the logarithm."""
         inside = math.log(self.shape) - self.shape * (x - self.low)
         return np.where(x >= self.low - 1e-9, inside, -np.inf)
 
     def distribution(self, x: Floats) -> Floats:
+        """Share at or below logarithms `x`."""
         below = -np.expm1(-self.shape * np.maximum(x - self.low, 0.0))
         return np.where(x >= self.high, 1.0, below)
 
     def scaled(self, factor: float) -> Pareto:
+        """All times multiplied."""
         shift = math.log(factor)
         return replace(self, low=self.low + shift, high=self.high + shift)
 
     def document(self) -> dict[str, Any]:
+        """Its text in a clone document."""
         least, most = rounded(math.exp(self.low)), rounded(math.exp(self.high))
         return {"kind": "pareto", "least_us": least, "shape": rounded(self.shape), "at_most_us": most}
 
@@ -207,9 +224,7 @@ class Mixture:
         weights = [rounded(w) for w in self.weights]
         most = int(np.argmax(weights))
         weights[most] = 1.0 - sum(w for place, w in enumerate(weights) if place != most)
-        return [
-            {"weight": w, "law": law.document()} for w, law in zip(weights, self.laws, strict=True)
-        ]
+        return [{"weight": w, "law": law.document()} for w, law in zip(weights, self.laws, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -267,5 +282,5 @@ Model = Mixture | Empirical
 
 
 def mean_matched(model: Model, mean_us: float) -> Model:
-    """The model with exactly that mean: a shift of the mean by 3 % is most of a latency's error at high load."""
+    """The model with exactly that mean: 3 % off are most of a latency's error at high load."""
     return model.scaled(mean_us / model.mean)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -57,9 +58,7 @@ def improved(binned: Binned, start: Mixture, rounds: int = 400, tolerance: float
     return mixture
 
 
-def _maximised(
-    law: object, weights: Floats, n: float, binned: Binned, least: float
-) -> Lognormal | Pareto:
+def _maximised(law: object, weights: Floats, n: float, binned: Binned, least: float) -> Lognormal | Pareto:
     mean = float(weights @ binned.x) / n
     if isinstance(law, Pareto):
         # The greatest sample is where the law is cut: what lies above it is seen there.
@@ -71,9 +70,7 @@ def _maximised(
 def _without(mixture: Mixture, place: int) -> Mixture:
     kept = [i for i in range(len(mixture.laws)) if i != place]
     total = sum(mixture.weights[i] for i in kept)
-    return Mixture(
-        tuple(mixture.weights[i] / total for i in kept), tuple(mixture.laws[i] for i in kept)
-    )
+    return Mixture(tuple(mixture.weights[i] / total for i in kept), tuple(mixture.laws[i] for i in kept))
 
 
 def single(binned: Binned) -> Mixture:
@@ -101,7 +98,7 @@ def with_one_more(binned: Binned, mixture: Mixture) -> Mixture:
 
 def starts(binned: Binned) -> Sequence[tuple[float, float]]:
     """Segments for a new component: fixed shares, and what lies beyond the widest gaps of the tail."""
-    fixed = list(zip(SEGMENTS, SEGMENTS[1:], strict=False))
+    fixed = list(pairwise(SEGMENTS))
     tail = np.flatnonzero(binned.share > 0.9)
     if tail.size < 3:
         return fixed

@@ -1,8 +1,8 @@
-"""How successive service times hang together: the largest error of all, where they do (research note, section 3.1).
+"""How successive service times hang together: where they do, the largest error of all (research note, 3.1).
 
-Two forms, as the clone document has them: a first-order autoregression of normal scores, and regimes in which all
-requests are slower or faster. A form is taken if the latencies of the log in its own order come closer with it, in
-parts of the log that it was not fitted to.
+Two forms, as the clone document has them: a first-order autoregression of normal scores, and regimes in which
+all requests are slower or faster. A form is taken if the latencies of the log in its own order come closer
+with it, in parts of the log that it was not fitted to.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.laws import rounded
@@ -181,8 +181,8 @@ def _two_means(values: Floats) -> tuple[float, float, float]:
 def _error(us: Floats, form: Form) -> float:
     """Mean absolute error of mean, p95 and p99 against the log's own order.
 
-    Fitted to one half and asked for the other, both ways; over loads and arrivals. The law is the half's own: only
-    the order is judged.
+    Fitted to one half and asked for the other, both ways; over loads and arrivals. The law is the half's own:
+    only the order is judged.
     """
     half = min(us.size // 2, LONGEST)
     first, second = us[:half], us[us.size - half :]
@@ -201,7 +201,7 @@ def _error(us: Floats, form: Form) -> float:
 
 def _made(us: Floats, rho: float, regimes: Regimes | None, draws: np.random.Generator) -> Floats:
     """Times of the same law in an order of that form."""
-    from scipy.signal import lfilter
+    from scipy.signal import lfilter  # type: ignore[import-untyped]
 
     fresh = draws.standard_normal(us.size) * math.sqrt(1.0 - rho * rho)
     scores = lfilter([1.0], [1.0, -rho], fresh) if rho else fresh

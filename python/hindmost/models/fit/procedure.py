@@ -11,7 +11,6 @@ import numpy as np
 from hindmost.models.document import SCHEMA, Clone
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.choice import Choice, Sample, choose, error_by_kinds
-
 from hindmost.models.fit.demand import Demand, demand
 from hindmost.models.fit.disturbance import Disturbance, find_disturbance
 from hindmost.models.fit.intervals import Intervals, intervals
@@ -95,9 +94,11 @@ def fit_clone(log: Log, *, name: str | None = None, threads: int | None = None, 
     order = find_order(asked.us)
     base = asked.us if order.regimes is None else asked.us / order.regimes.factor
     sample = Sample.of(base)
-    whole = Part("all", 1.0, sample, choose(sample))
+    whole = Part("all requests", 1.0, sample, choose(sample))
     kinds = _kinds(log, base, sample)
-    by_kind = error_by_kinds(sample, [p.share for p in kinds], [p.choice.taken for p in kinds]) if kinds else None
+    by_kind = (
+        error_by_kinds(sample, [p.share for p in kinds], [p.choice.taken for p in kinds]) if kinds else None
+    )
     found: Intervals = {}
     body: dict[str, Any] = {}
     if kinds:
@@ -167,7 +168,8 @@ def _unknown(log: Log, threads: int | None, order: Order) -> list[str]:
     said = []
     if (threads or log.threads) == 1 or log.start_us is None:
         said.append(
-            "locks and shared memory: one thread alone tells nothing of them (give logs of 1, 2 and 4 threads)"
+            "locks and shared memory: one thread alone tells nothing of them (give logs of 1, 2 and 4"
+            " threads)"
         )
     if log.kind is not None and np.bincount(log.kind).min() < LEAST_OF_KIND:
         said.append(
@@ -177,4 +179,3 @@ def _unknown(log: Log, threads: int | None, order: Order) -> list[str]:
     if log.start_us is None and not order.errors:
         said.append("load dependence: the log does not say at which load it was taken")
     return said
-

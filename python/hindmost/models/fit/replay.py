@@ -1,7 +1,7 @@
 """What a law predicts: latencies of a FCFS queue with one server, Poisson arrivals and given demands.
 
-Two laws are compared with common random numbers: the same arrivals, and the same uniform numbers for the demands.
-What differs is then the law, not luck.
+Two laws are compared with common random numbers: the same arrivals, and the same uniform numbers for the
+demands. What differs is then the law, not luck.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from hindmost.models.fit.laws import Model
 LOADS = (0.5, 0.7)
 STATISTICS = ("mean", "p95", "p99")
 REQUESTS = 40_000
-"""Requests of a replay: the noise is common to all, and this many fix the p99 within 6 % (research note, 3.2)."""
+"""Requests of a replay: the noise is common to all, and this many fix the p99 within 6 % (research note,
+3.2)."""
 
 
 def latencies(gaps: Floats, demands: Floats) -> Floats:
@@ -60,9 +61,7 @@ class Replay:
     def of_demands(self, rising: Floats, mean_us: float) -> Floats:
         """Summary a load, shape ``(loads, 3)``; `mean_us` sets the arrivals, and is the same for all laws."""
         demands = rising[self._shuffle]
-        return np.array(
-            [summary(latencies(self._gaps * (mean_us / load), demands)) for load in self.loads]
-        )
+        return np.array([summary(latencies(self._gaps * (mean_us / load), demands)) for load in self.loads])
 
     def of_samples(self, ordered: Floats) -> Floats:
         """Summary of sorted samples, resampled."""

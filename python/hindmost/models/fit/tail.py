@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Binned, Floats, Ints
 from hindmost.models.fit.laws import Mixture, Model, Pareto
@@ -25,8 +25,8 @@ FAR = 1.5
 """Shares beyond a threshold that differ by less than this factor are not worth a parameter..."""
 
 SURE = 1e-6
-"""...and those that chance explains with more than this probability are not worth a word: some hundred thresholds
-are looked at in each fit, so that a fit in ten thousand refuses a law wrongly."""
+"""...and those that chance explains with more than this probability are not worth a word: some hundred
+thresholds are looked at in each fit, so that a fit in ten thousand refuses a law wrongly."""
 
 
 def with_pareto_tails(binned: Binned, body: Mixture) -> list[Mixture]:
@@ -64,9 +64,9 @@ class Misfit:
 def misfit(model: Model, ordered: Floats, block: Ints) -> Misfit | None:
     """The worst threshold of a tail against sorted times; None where none is off by `FAR` and beyond chance.
 
-    Thresholds lie at levels of the samples and of the law: a component that the law has and the samples have not
-    shows at the law's own. `block` tells when each time was (see `choice`): slow requests in bursts count as so many
-    fewer.
+    Thresholds lie at levels of the samples and of the law: a component that the law has and the samples have
+    not shows at the law's own. `block` tells when each time was (see `choice`): slow requests in bursts count
+    as so many fewer.
     """
     n = ordered.size
     few = 1.0 - (LEAST_FOUND + 0.5) / n
@@ -85,7 +85,7 @@ def misfit(model: Model, ordered: Floats, block: Ints) -> Misfit | None:
 
 
 def _dispersion(block: Ints) -> float:
-    """How many times larger the variance of the counts by blocks is than of independent requests; at least 1."""
+    """Variance of the counts by blocks over that of independent requests; at least 1."""
     if block.size < LEAST_FOUND:
         return 1.0
     counts = np.bincount(block, minlength=int(block.max()) + 1)

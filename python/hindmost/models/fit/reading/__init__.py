@@ -56,7 +56,8 @@ def _column(table: Table, column: str | None) -> str:
     if len(table.names) == 1:
         return table.names[0]
     raise UsageError(
-        f"{table.path} is no server's log (columns start_ns and end_ns), and which column holds the service times"
+        f"{table.path} is no server's log (columns start_ns and end_ns), and which column holds the service"
+        " times"
         f" was not said; there are: {known}",
         hint=f"hindmost synth fit {table.path} --column NAME",
     )
@@ -71,6 +72,7 @@ def _unit(table: Table, name: str, unit: str | None) -> float:
     if said in UNITS:
         return UNITS[said]
     raise UsageError(
-        f"{table.path}: the unit of column {name} is not known: its name does not end with _ns, _us, _ms or _s",
+        f"{table.path}: the unit of column {name} is not known: its name does not end with _ns, _us, _ms or"
+        " _s",
         hint=f"hindmost synth fit {table.path} --column {name} --unit us",
     )

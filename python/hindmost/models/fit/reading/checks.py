@@ -10,8 +10,8 @@ from hindmost.models.fit.reading.log import Log
 from hindmost.models.fit.reading.table import Table
 
 LEAST = 2_000
-"""Requests of the shortest log: a fifth is held out, and its p99 needs some; below 2,000 the parameters of a body are
-not recovered (research note, section 2.2)."""
+"""Requests of the shortest log: a fifth is held out, and its p99 needs some; below 2,000 the parameters of a
+body are not recovered (research note, section 2.2)."""
 
 RARE = 10
 """Requests that a component needs to be told from chance."""
@@ -38,7 +38,8 @@ def check_times(table: Table, name: str, unit_us: float, values: Floats) -> Floa
         what = "is 0: the clock was too coarse" if value == 0 else f"is {value:g}, which is no time"
         raise UsageError(
             f"{table.where(row)}: {name} {what}{others}",
-            hint="leave such requests out only if you know why they are so: what is left out, the clone lacks",
+            hint="leave such requests out only if you know why they are so: what is left out, the clone"
+            " lacks",
         )
     return np.asarray(values * unit_us)
 
@@ -49,12 +50,14 @@ def check_log(log: Log) -> Log:
     Raises
     ------
     UsageError
-        Too few requests, all alike, in a unit that cannot be meant, or more served at a time than there are threads.
+        Too few requests, all alike, in a unit that cannot be meant, or more served at a time than there are
+        threads.
     """
     us = log.wall_us
     if us.size < LEAST:
         raise UsageError(
-            f"{log.source} has {us.size:,} requests; a fit needs at least {LEAST:,}, and to see what hits one request"
+            f"{log.source} has {us.size:,} requests; a fit needs at least {LEAST:,}, and to see what hits"
+            " one request"
             f" in 1,000, at least {1_000 * RARE:,}",
             hint="log more requests, at the same low load",
         )
@@ -67,7 +70,8 @@ def check_log(log: Log) -> Log:
         )
     if not SHORTEST_US <= middle <= LONGEST_US:
         raise UsageError(
-            f"the median of {log.what} in {log.source} is {middle:g} us, which no server takes: the unit cannot be"
+            f"the median of {log.what} in {log.source} is {middle:g} us, which no server takes: the unit"
+            " cannot be"
             " meant",
             hint="name the unit: --unit ns, us, ms or s",
         )

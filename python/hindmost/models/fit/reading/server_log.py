@@ -28,23 +28,25 @@ def read_server_log(table: Table) -> Log:
     Raises
     ------
     UsageError
-        A request that ends before it starts or starts before it arrives, a thread that serves two at a time, a CPU
-        time above the wall time; each with its line.
+        A request that ends before it starts or starts before it arrives, a thread that serves two at a time,
+        a CPU time above the wall time; each with its line.
     """
     names = [n for n in ("arrival_ns", "start_ns", "end_ns", "cpu_ns", "thread") if n in table.names]
     columns = dict(zip(names, table.whole(names), strict=True))
     start, end = columns["start_ns"], columns["end_ns"]
-    _refuse(table, end <= start, "end_ns", end, f"{{}}, not after start_ns ({{}})", start)
+    _refuse(table, end <= start, "end_ns", end, "{}, not after start_ns ({})", start)
     arrival = columns.get("arrival_ns")
     if arrival is not None and not arrival.any():
         arrival = None  # not logged
     if arrival is not None:
-        _refuse(table, start < arrival, "start_ns", start, f"{{}}, before arrival_ns ({{}})", arrival)
+        _refuse(table, start < arrival, "start_ns", start, "{}, before arrival_ns ({})", arrival)
     wall = check_times(table, "end_ns - start_ns", 1e-3, (end - start).astype(np.float64))
     cpu = _cpu(table, columns.get("cpu_ns"), wall)
-    unknown = () if cpu is not None else ("cpu_ns is not in the log: what neighbours took is in the service times",)
+    unknown = (
+        () if cpu is not None else ("cpu_ns is not in the log: what neighbours took is in the service times",)
+    )
     order = np.argsort(start, kind="stable")
-    names_of_threads, thread = numbered(columns["thread"]) if "thread" in columns else ((), None)
+    thread = numbered(columns["thread"])[1] if "thread" in columns else None
     if thread is not None:
         _overlaps(table, order, start, end, thread)
     kinds, kind = _kinds(table)
@@ -89,7 +91,8 @@ def _cpu(table: Table, cpu: Ints | None, wall_us: Floats) -> Floats | None:
     ratio = float(np.median(cpu)) / float(np.median(wall_us) * 1e3)
     if not 1e-2 < ratio < 50.0:
         raise UsageError(
-            f"{table.path}: the median of cpu_ns is {ratio:.3g} of that of end_ns - start_ns: one of the two is in"
+            f"{table.path}: the median of cpu_ns is {ratio:.3g} of that of end_ns - start_ns: one of the"
+            " two is in"
             " another unit",
             hint="both in nanoseconds; or leave the column cpu_ns out",
         )
@@ -97,7 +100,8 @@ def _cpu(table: Table, cpu: Ints | None, wall_us: Floats) -> Floats | None:
     if over.mean() > 0.001:
         row = int(np.argmax(over))
         raise UsageError(
-            f"{table.where(row)}: cpu_ns is {cpu[row]}, above end_ns - start_ns ({wall_us[row] * 1e3:.0f}): so in"
+            f"{table.where(row)}: cpu_ns is {cpu[row]}, above end_ns - start_ns ({wall_us[row] * 1e3:.0f}):"
+            " so in"
             f" {int(over.sum()):,} lines",
             hint="cpu_ns is the time of the one thread that serves: CLOCK_THREAD_CPUTIME_ID",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ class Table:
 
     row_word = "line"
 
-    def whole(self, names: list[str]) -> list[Ints]:
+    def whole(self, names: Sequence[str]) -> list[Ints]:
         """Columns of whole numbers."""
         raise NotImplementedError
 
@@ -90,18 +91,22 @@ class TextTable(Table):
         found = re.search(r"invalid column index \d+ at row (\d+) with (\d+) columns", text)
         if found:
             return UsageError(
-                f"{self.where(int(found[1]) - 1)}: it has {found[2]} columns, and the first line {len(self.names)}"
+                f"{self.where(int(found[1]) - 1)}: it has {found[2]} columns, and the first line"
+                f" {len(self.names)}"
             )
         return UsageError(f"{self.path}: {text}")
 
-    def whole(self, names: list[str]) -> list[Ints]:
+    def whole(self, names: Sequence[str]) -> list[Ints]:
+        """Columns of whole numbers."""
         found = self._load([self.names.index(name) for name in names], np.int64)
         return [np.ascontiguousarray(found[:, place]) for place in range(len(names))]
 
     def real(self, name: str) -> Floats:
+        """A column of numbers of any sort."""
         return np.asarray(self._load([self.names.index(name)], np.float64)[:, 0])
 
     def words(self, name: str) -> npt.NDArray[np.generic]:
+        """A column of texts."""
         return np.asarray(self._load([self.names.index(name)], "U32")[:, 0])
 
 
@@ -112,11 +117,12 @@ class ParquetTable(Table):
     sorts: dict[str, str]
     row_word = "row"
 
-    def whole(self, names: list[str]) -> list[Ints]:
+    def whole(self, names: Sequence[str]) -> list[Ints]:
+        """Columns of whole numbers."""
         for name in names:
             if self.sorts[name] != "whole":
                 raise UsageError(f"{self.path}: column {name} holds no whole numbers")
-        found = _asked(self.path, lambda: _engine.read_columns(str(self.path), names))
+        found = _asked(self.path, lambda: _engine.read_columns(str(self.path), list(names)))
         columns = [np.frombuffer(column, dtype=np.int64) for column in found]
         for name, column in zip(names, columns, strict=True):
             if (column == NULL).any():
@@ -124,11 +130,13 @@ class ParquetTable(Table):
         return columns
 
     def real(self, name: str) -> Floats:
+        """A column of numbers of any sort."""
         if self.sorts[name] not in ("whole", "real"):
             raise UsageError(f"{self.path}: column {name} holds no numbers")
         return np.frombuffer(_asked(self.path, lambda: _engine.read_reals(str(self.path), [name]))[0])
 
     def words(self, name: str) -> npt.NDArray[np.generic]:
+        """A column of texts."""
         if self.sorts[name] != "words":
             return self.real(name)
         return np.array(_asked(self.path, lambda: _engine.read_words(str(self.path), [name]))[0])
@@ -144,7 +152,8 @@ def open_table(path: Path) -> Table:
     """
     if not path.is_file():
         raise UsageError(
-            f"there is no log {path}", hint="hindmost synth fit LOG.csv, or a study's folder, or clone.parquet"
+            f"there is no log {path}",
+            hint="hindmost synth fit LOG.csv, or a study's folder, or clone.parquet",
         )
     if path.stat().st_size == 0:
         raise UsageError(f"{path} is empty", hint=f"ls -l {path}")
@@ -176,5 +185,5 @@ def _asked(path: Path, ask: Any) -> Any:  # noqa: ANN401 (each caller knows)
         text = str(error.args[1])
         hint = None
         if "compress" in text.lower() or "disabled" in text.lower():
-            hint = 'write it anew without compression, or with "snappy": df.write_parquet(..., compression="snappy")'
+            hint = 'compress it with "snappy", or not at all: df.write_parquet(..., compression="snappy")'
         raise UsageError(text, hint=hint) from None
