@@ -13,6 +13,7 @@ mod fault;
 mod host;
 mod instance;
 mod pipe;
+mod simulate;
 mod synth;
 mod table;
 
@@ -34,6 +35,8 @@ mod _engine {
     };
     #[pymodule_export]
     use super::instance::{check_plan, plan_needs, plan_schema, run_instance};
+    #[pymodule_export]
+    use super::simulate::{simulate, simulate_columns};
     #[pymodule_export]
     use super::synth::serve_synth;
     #[pymodule_export]

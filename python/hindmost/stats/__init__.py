@@ -9,6 +9,7 @@ from hindmost.stats.modality import Modality, modality, unseen_mode_share
 from hindmost.stats.objective import ObjectiveRule
 from hindmost.stats.order import OrderEffect, order_effect
 from hindmost.stats.ownership import Ownership, owners
+from hindmost.stats.sectioning import paired_ratio, section_interval
 from hindmost.stats.sequential import Decision, PrecisionRule
 from hindmost.stats.variance import VarianceComponents, sections_allowed, variance_components, within_variance
 from hindmost.stats.within_run import RunInterval, run_interval
@@ -35,8 +36,10 @@ __all__ = [
     "modality",
     "order_effect",
     "owners",
+    "paired_ratio",
     "run_interval",
     "run_value",
+    "section_interval",
     "sections_allowed",
     "smallest_n_for_median",
     "unseen_mode_share",

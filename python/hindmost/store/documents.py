@@ -10,12 +10,14 @@ hindmost.search/1   ``search.json``             `hindmost.experiment.search.Rate
 hindmost.doctor/1   ``hindmost doctor --json``  crates/host, through ``cli/doctor.py``
 ==================  ==========================  ======================================
 
-The answer itself, ``hindmost.measure/1``, stands in `hindmost.store.result`. Keys that a schema does not
+The answer itself, ``hindmost.measure/1``, stands in `hindmost.store.result`, what clones predict in
+`hindmost.store.predictions`. Keys that a schema does not
 name are allowed, so that a later version may add some.
 """
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+from hindmost.store.predictions import Simulation
 from hindmost.store.result import (
     Count,
     Counts,
@@ -384,4 +386,5 @@ def schemas() -> dict[str, dict[str, Any]]:
         "instance": schema_of(Instance, "hindmost.instance/1", "Result of one load instance"),
         "search": schema_of(Search, "hindmost.search/1", "Result of hindmost measure --find-rate"),
         "doctor": schema_of(Doctor, "hindmost.doctor/1", "Result of hindmost doctor"),
+        "simulation": schema_of(Simulation, "hindmost.simulation/1", "Result of hindmost synth simulate"),
     }

@@ -20,6 +20,16 @@ Examples:
 
 """,
     ),
+    "simulate": (
+        "CLONE [OPTIONS]",
+        "Predict a clone's latency by simulating its queues.",
+        """\
+Examples:
+  hindmost synth simulate xapian --utilisation 70%
+  hindmost synth simulate clone.toml --rate 5k --threads 4
+
+""",
+    ),
     "show": (
         "CLONE [OPTIONS]",
         "Print a clone document, and what follows from it.",

@@ -1,0 +1,167 @@
+//! Many designs of one document, on all cores. What a point gives depends on the point alone, not on who runs it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::thread;
+
+use hindmost_clone::{CloneError, Document, Program};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{simulate, Answer, Arrivals, Design, Load, SimulateError};
+
+/// Designs that are run alike.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Batch {
+    /// What differs.
+    pub points: Vec<Point>,
+    /// As of [`Design`].
+    pub arrivals: Arrivals,
+    /// As of [`Design`].
+    pub requests: u64,
+    /// As of [`Design`].
+    pub warmup: u64,
+    /// As of [`Design`].
+    pub sections: u32,
+    /// As of [`Design`].
+    pub quantiles: Vec<f64>,
+    /// As of [`Design`].
+    #[serde(default)]
+    pub backlog: bool,
+}
+
+/// One design point.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Point {
+    /// Changes of the document: JSON pointer (RFC 6901) to value.
+    #[serde(default)]
+    pub set: BTreeMap<String, Value>,
+    /// As of [`Design`].
+    #[serde(default)]
+    pub load: Option<Load>,
+    /// As of [`Design`].
+    pub seed: u64,
+}
+
+impl Batch {
+    /// Reads a batch from JSON.
+    ///
+    /// # Errors
+    /// [`SimulateError::Unreadable`].
+    pub fn from_json(text: &str) -> Result<Self, SimulateError> {
+        serde_json::from_str(text).map_err(|e| SimulateError::Unreadable(e.to_string()))
+    }
+
+    /// The design of its only point.
+    ///
+    /// # Errors
+    /// [`SimulateError::Field`]: there are more, or it changes the document.
+    pub fn only(&self) -> Result<Design, SimulateError> {
+        match self.points.as_slice() {
+            [point] if point.set.is_empty() => Ok(self.design(point)),
+            points => Err(SimulateError::Field {
+                field: "points".to_owned(),
+                value: points.len().to_string(),
+                must: "one, without changes".to_owned(),
+            }),
+        }
+    }
+
+    fn design(&self, point: &Point) -> Design {
+        Design {
+            load: point.load,
+            arrivals: self.arrivals.clone(),
+            requests: self.requests,
+            warmup: self.warmup,
+            sections: self.sections,
+            seed: point.seed,
+            quantiles: self.quantiles.clone(),
+            backlog: self.backlog,
+            event_by_event: false,
+        }
+    }
+}
+
+/// Runs all points of a batch; `document` is a clone document as JSON. All points are checked before the first is run.
+/// `done` counts points as they end.
+///
+/// # Errors
+/// The first point's that makes no sense; or [`SimulateError::Interrupted`].
+///
+/// # Panics
+/// If a worker panicked, which is a bug.
+pub fn run_batch(
+    document: &Value,
+    batch: &Batch,
+    stop: &AtomicBool,
+    done: &AtomicUsize,
+) -> Result<Vec<Answer>, SimulateError> {
+    let programs =
+        batch.points.iter().map(|point| program(document, &point.set)).collect::<Result<Vec<_>, _>>()?;
+    for point in &batch.points {
+        batch.design(point).check()?;
+    }
+    let answers: Vec<Mutex<Option<Result<Answer, SimulateError>>>> =
+        batch.points.iter().map(|_| Mutex::new(None)).collect();
+    let next = AtomicUsize::new(0);
+    let work = || loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let Some(point) = batch.points.get(number) else { return };
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let answer = one(&programs[number], &batch.design(point), stop);
+        *answers[number].lock().expect("nobody panics with it") = Some(answer);
+        done.fetch_add(1, Ordering::Relaxed);
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from).min(batch.points.len());
+    thread::scope(|scope| {
+        for _ in 1..cores {
+            scope.spawn(work);
+        }
+        work();
+    });
+    answers
+        .into_iter()
+        .map(|answer| answer.into_inner().ok().flatten().unwrap_or(Err(SimulateError::Interrupted)))
+        .collect()
+}
+
+fn one(program: &Program, design: &Design, stop: &AtomicBool) -> Result<Answer, SimulateError> {
+    match simulate(program, design, stop) {
+        Ok(outcome) => Ok(Answer::Done(Box::new(outcome))),
+        Err(SimulateError::AboveCapacity { rate_per_s, capacity_per_s }) => {
+            Ok(Answer::AboveCapacity { threads: program.threads, rate_per_s, capacity_per_s })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The document with changes, compiled.
+fn program(document: &Value, set: &BTreeMap<String, Value>) -> Result<Program, SimulateError> {
+    let mut document = document.clone();
+    for (pointer, value) in set {
+        let (parent, key) = pointer.rsplit_once('/').unwrap_or(("", pointer));
+        let field = || SimulateError::Field {
+            field: pointer.clone(),
+            value: "no field of this document".to_owned(),
+            must: "a JSON pointer to one".to_owned(),
+        };
+        match document.pointer_mut(parent).ok_or_else(field)? {
+            Value::Object(fields) => {
+                fields.insert(key.replace("~1", "/").replace("~0", "~"), value.clone());
+            }
+            Value::Array(items) => {
+                *key.parse().ok().and_then(|place: usize| items.get_mut(place)).ok_or_else(field)? =
+                    value.clone();
+            }
+            _ => return Err(field()),
+        }
+    }
+    let document: Document =
+        serde_json::from_value(document).map_err(|e| CloneError::Unreadable(e.to_string()))?;
+    Ok(Program::new(&document)?)
+}

@@ -1,0 +1,92 @@
+//! The queue simulator of a clone document: requests arrive, wait in order of arrival, and take of threads and locks
+//! what the document says, by the same random numbers as the synthetic server.
+//!
+//! ```text
+//!  Program, Design --simulate--> rows in the order of service start --> Recorder --> Outcome
+//!                      |
+//!                      +-- plain:   threads alone, by the recursion of Lindley (1952), of Kiefer and Wolfowitz (1955)
+//!                      +-- general: event by event; locks, stand-stills by the clock, load dependence, closed loop
+//! ```
+//!
+//! Where both ways apply they give the same rows, bit for bit. Request `i` in the order of service start draws by
+//! `Draws::of(seed, i)`, so that two designs under one seed meet the same requests (common random numbers).
+//! Which of several idle threads takes a request: the one that has been idle longest.
+
+mod arrivals;
+mod batch;
+mod capacity;
+mod design;
+mod error;
+mod general;
+mod outcome;
+mod plain;
+mod record;
+mod row;
+
+use std::sync::atomic::AtomicBool;
+
+use hindmost_clone::{Program, Queue};
+
+pub use arrivals::Arrivals;
+pub use batch::{run_batch, Batch, Point};
+pub use capacity::capacity_per_s;
+pub use design::{Design, Load};
+pub use error::SimulateError;
+pub use outcome::{Answer, Figures, LockFigures, Outcome};
+pub use row::{Row, Sink};
+
+use crate::record::Recorder;
+
+/// Runs one design to its end and gives its figures.
+///
+/// # Errors
+/// [`SimulateError`]: a design that makes no sense, a rate that the server cannot keep up with (unless the design
+/// asks for the backlog), or `stop` was set.
+pub fn simulate(program: &Program, design: &Design, stop: &AtomicBool) -> Result<Outcome, SimulateError> {
+    design.check()?;
+    let capacity = capacity_per_s(program, design.seed, stop)?;
+    let rate = design.rate_per_s(capacity)?;
+    let mut recorder = Recorder::new(program, design);
+    let locks = run(program, design, rate, &mut recorder, stop)?;
+    Ok(recorder.outcome(program, design, rate, capacity, &locks))
+}
+
+/// Runs one design and gives its rows, warm-up included, to `sink`.
+///
+/// # Errors
+/// As of [`simulate`].
+pub fn simulate_rows(
+    program: &Program,
+    design: &Design,
+    sink: &mut impl Sink,
+    stop: &AtomicBool,
+) -> Result<(), SimulateError> {
+    design.check()?;
+    let rate = design.rate_per_s(capacity_per_s(program, design.seed, stop)?)?;
+    run(program, design, rate, sink, stop).map(drop)
+}
+
+fn run(
+    program: &Program,
+    design: &Design,
+    rate: Option<f64>,
+    sink: &mut impl Sink,
+    stop: &AtomicBool,
+) -> Result<Vec<general::LockUse>, SimulateError> {
+    if !design.event_by_event && is_plain(program, design) {
+        plain::run(program, design, rate, sink, stop)?;
+        return Ok(Vec::new());
+    }
+    general::run(program, design, rate, sink, stop)
+}
+
+/// Whether threads alone decide: nothing is shared, nothing depends on the clock or the load.
+fn is_plain(program: &Program, design: &Design) -> bool {
+    let one_queue = program.queue == Queue::Shared || program.threads == 1;
+    let no_clock = program.windows(0, None).is_empty() && program.windows(0, Some(0)).is_empty();
+    one_queue
+        && no_clock
+        && program.locks.is_empty()
+        && !program.depends_on_load()
+        && !design.arrivals.is_closed()
+}

@@ -1,0 +1,188 @@
+"""What a clone document predicts: the engine's queue simulator, and the intervals of what it says."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from hindmost import _engine
+from hindmost.errors import Interrupted, UsageError
+from hindmost.models.document import Clone
+from hindmost.stats.sectioning import section_interval
+from hindmost.store.predictions import Interval, Prediction
+
+SCHEMA = "hindmost.simulation/1"
+QUANTILES = (0.5, 0.95, 0.99, 0.999)
+SECTIONS = 20
+LEAST_IN_SECTION = 50
+"""Shorter sections say nothing of a p99; then there are fewer."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """How designs are loaded, and for how long.
+
+    Parameters
+    ----------
+    requests
+        Requests that count, for each design point.
+    warmup
+        Requests before those; a tenth of them when not given.
+    seed
+        Of all random numbers. Designs under one seed meet the same requests.
+    arrivals
+        ``exponential`` or ``deterministic`` gaps; or times in us, one a request, warm-up included.
+    clients, think_us
+        A closed loop of so many clients, which think for an exponential time between reply and next request,
+        instead of arrivals at a rate.
+    quantiles
+        Levels in (0, 1).
+    sections
+        Parts whose scatter gives the intervals.
+    backlog
+        Take rates above the capacity, too: the figures then depend on the number of requests.
+    """
+
+    requests: int = 1_000_000
+    warmup: int | None = None
+    seed: int = 1
+    arrivals: Literal["exponential", "deterministic"] | Sequence[float] = "exponential"
+    clients: int | None = None
+    think_us: float = 0.0
+    quantiles: tuple[float, ...] = QUANTILES
+    sections: int = SECTIONS
+    backlog: bool = False
+
+    def text(self, points: Sequence[Mapping[str, Any]]) -> str:
+        """Write the engine's design of these points."""
+        warmup = self.requests // 10 if self.warmup is None else self.warmup
+        arrivals: dict[str, Any]
+        if self.clients is not None:
+            arrivals = {"kind": "closed", "clients": self.clients, "think_us": self.think_us}
+        elif isinstance(self.arrivals, str):
+            arrivals = {"kind": self.arrivals}
+        else:
+            arrivals = {"kind": "trace", "times_us": list(self.arrivals)}
+        return json.dumps(
+            {
+                "points": [{"seed": self.seed, **point} for point in points],
+                "arrivals": arrivals,
+                "requests": self.requests,
+                "warmup": warmup,
+                "sections": max(1, min(self.sections, self.requests // LEAST_IN_SECTION)),
+                "quantiles": list(self.quantiles),
+                "backlog": self.backlog,
+            },
+            allow_nan=False,
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A prediction, with the figures of its sections (name to us), by which designs are compared in pairs."""
+
+    prediction: Prediction
+    sections_us: dict[str, list[float]]
+
+
+def simulate(
+    clone: Clone,
+    *,
+    rate_per_s: float | None = None,
+    utilisation: float | None = None,
+    design: Design | None = None,
+) -> Prediction:
+    """Predict the latency of a clone at one rate.
+
+    Parameters
+    ----------
+    rate_per_s, utilisation
+        How fast requests arrive: a rate, or a share of the capacity. One of the two, unless the design's
+        arrivals say it themselves.
+
+    Raises
+    ------
+    UsageError
+        The design makes no sense, or more would arrive than can be served.
+
+    Examples
+    --------
+    >>> from hindmost.models import load_clone
+    >>> found = simulate(load_clone("xapian"), utilisation=0.7, design=Design(requests=20_000))
+    >>> 2_000 < found["latency_us"]["mean"]["value"] < 4_000
+    True
+    """
+    point: dict[str, Any] = {}
+    if rate_per_s is not None:
+        point["load"] = {"rate_per_s": rate_per_s}
+    elif utilisation is not None:
+        point["load"] = {"utilisation": utilisation}
+    found = run_points(clone, [point], design or Design())[0].prediction
+    if found["state"] == "above_capacity":
+        raise above_capacity(found)
+    return found
+
+
+def above_capacity(found: Prediction) -> UsageError:
+    """Say that more would arrive than can be served."""
+    rate, capacity = found["rate_per_s"] or 0.0, found["capacity_per_s"] or 0.0
+    threads = f"{found['threads']} thread{'s' if found['threads'] > 1 else ''}"
+    of_it = f" is {rate / capacity:.1%} of" if capacity else " is above"
+    return UsageError(
+        f"rate_per_s {_rate(rate)}{of_it} the capacity of {_rate(capacity)} requests a second ({threads}):"
+        " the queue would grow without end",
+        hint=f"--rate {_rate(0.9 * capacity).replace(',', '')}, more threads,"
+        " or --backlog for a queue of so many requests",
+    )
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.0f}" if per_second >= 1000 else f"{per_second:.4g}"
+
+
+def run_points(
+    clone: Clone,
+    points: Sequence[Mapping[str, Any]],
+    design: Design,
+    progress: Callable[[int], None] | None = None,
+) -> list[Outcome]:
+    """Run design points on all cores; a point has ``load`` and ``set``, JSON pointers to new values.
+
+    Raises
+    ------
+    UsageError
+        A point makes no sense; then none is run.
+    """
+    try:
+        answers = json.loads(_engine.simulate(clone.text, design.text(points), progress))["points"]
+    except _engine.EngineError as error:
+        code, message = error.args
+        if code == "interrupted":
+            raise Interrupted(message, hint="run the command again") from None
+        raise UsageError(message, hint="hindmost synth simulate --help") from None
+    return [_outcome(answer) for answer in answers]
+
+
+def _outcome(answer: dict[str, Any]) -> Outcome:
+    sections = answer.pop("sections_us", {})
+    rate, capacity = answer["rate_per_s"], answer["capacity_per_s"]
+    answer["load"] = rate / capacity if rate is not None and capacity else None
+    if answer["state"] == "done":
+        answer["latency_us"] = {
+            name: interval(value, sections[name]) for name, value in answer["latency_us"].items()
+        }
+        answer["kinds"] = [
+            {"name": name, "requests": count, "latency_us": figures}
+            for name, count, figures in answer["kinds"]
+        ]
+    return Outcome(cast(Prediction, answer), sections)
+
+
+def interval(value: float, sections: Sequence[float]) -> Interval:
+    """Make the record of an estimate."""
+    found = section_interval(value, sections)
+    ends = [None if math.isnan(end) else end for end in (found.low, found.high)]
+    return {"value": value, "low": ends[0], "high": ends[1]}

@@ -1,0 +1,77 @@
+"""Interval of a figure of one simulation, from the scatter of its sections.
+
+A simulation is cut into k sections of as many requests each. The figure is that of the whole run; the
+sections only say how it scatters: ``sd^2 = sum (section - whole)^2 / (k (k - 1))`` and Student's t with k - 1
+degrees of freedom (sectioning: Asmussen & Glynn, *Stochastic Simulation*, 2007, III.5a). Against batch means,
+whose centre is the mean of the sections, the bias that a quantile of a short section has does not enter the
+value; it widens the interval instead. Sections must be long against the memory of the queue: at 90 % load of
+M/M/1, thousands of requests.
+
+Of designs that meet the same random numbers, the difference is better known than either: `paired_ratio`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from hindmost.stats.estimate import Estimate
+from hindmost.stats.tables import t_quantile
+
+
+def section_interval(whole: float, sections: Sequence[float], confidence: float = 0.95) -> Estimate:
+    """Interval of a figure of a whole run.
+
+    Parameters
+    ----------
+    whole
+        The figure of all requests, any unit, at least 0.
+    sections
+        The same figure of each section, in the same unit; fewer than two give no interval.
+    confidence
+        Nominal level, in (0, 1).
+
+    Examples
+    --------
+    >>> print(section_interval(10.0, [9.0, 10.0, 12.0, 9.5, 10.5]))
+    10 [8.544, 11.46] (95 %, n=5)
+    """
+    k = len(sections)
+    if k < 2:
+        return Estimate(whole, math.nan, math.nan, 1, confidence)
+    scatter = np.asarray(sections, dtype=np.float64) - whole
+    half = float(
+        t_quantile(k - 1, 0.5 + confidence / 2.0) * np.sqrt(np.dot(scatter, scatter) / (k * (k - 1)))
+    )
+    return Estimate(whole, max(0.0, whole - half), whole + half, k, confidence)
+
+
+def paired_ratio(
+    new: float,
+    old: float,
+    new_sections: Sequence[float],
+    old_sections: Sequence[float],
+    confidence: float = 0.95,
+) -> Estimate:
+    """Interval of the ratio of a figure in two designs that met the same random numbers, section by section.
+
+    Raises
+    ------
+    ValueError
+        If the designs were not cut into as many sections, or the old figure is not above 0.
+
+    Examples
+    --------
+    >>> print(paired_ratio(22.0, 20.0, [20.0, 24.0, 22.0], [18.0, 22.0, 20.0]))
+    1.1 [1.075, 1.125] (95 %, n=3)
+    """
+    if len(new_sections) != len(old_sections):
+        raise ValueError(f"{len(new_sections)} sections cannot be paired with {len(old_sections)}")
+    if not old > 0.0:
+        raise ValueError(f"no ratio to {old}")
+    ratio = new / old
+    # Linearised: new - ratio * old has mean 0 over sections (Fieller's numerator).
+    rests = np.asarray(new_sections) - ratio * np.asarray(old_sections)
+    return section_interval(ratio, list(ratio + rests / old), confidence)

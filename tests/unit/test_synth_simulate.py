@@ -1,0 +1,177 @@
+"""``hindmost synth simulate``: figures that theory knows, machine twin, refusals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import jsonschema
+import numpy as np
+import pytest
+
+from hindmost import _engine
+from hindmost.cli import main
+from hindmost.errors import UsageError
+from hindmost.models import load_clone
+from hindmost.models.document import Clone
+from hindmost.models.simulation import Design, run_points, simulate
+from hindmost.store.documents import schemas
+
+
+def queue(law=None, **fields):
+    law = law or {"kind": "exponential", "mean_us": 100}
+    return Clone.of({"schema": "hindmost.clone/1", "name": "queue", "service": [{"law": law}], **fields})
+
+
+def say(capsys, *arguments):
+    code = main(["synth", "simulate", *arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_figures_are_those_of_theory_with_intervals_around_them():
+    found = simulate(queue(), utilisation=0.7, design=Design(requests=500_000))
+    assert found["rate_per_s"] == pytest.approx(7_000)
+    assert found["load"] == pytest.approx(0.7)
+    assert found["busy_share"] == pytest.approx(0.7, rel=0.01)
+    for name, expected in [("mean", 333.3), ("p50", 231.0), ("p99", 1535.0)]:
+        one = found["latency_us"][name]
+        assert one["low"] < one["value"] < one["high"]
+        assert one["value"] == pytest.approx(expected, rel=0.03)
+
+
+def test_every_application_is_predicted(capsys):
+    for name in ("silo", "shore"):
+        code, out, _ = say(capsys, name, "--requests", "20000")
+        assert code == 0
+        assert "70" in out.splitlines()[0]
+        assert {line.split()[0] for line in out.splitlines() if line} >= {
+            "mean",
+            "p50",
+            "p99.9",
+            "capacity",
+            "lock",
+        }
+
+
+def test_the_machine_twin_follows_its_schema(capsys):
+    code, out, _ = say(capsys, "xapian", "--rate", "500", "--requests", "5000", "--threads", "3", "--json")
+    assert code == 0
+    found = json.loads(out)
+    jsonschema.Draft202012Validator(schemas()["simulation"]).validate(found)
+    assert (found["threads"], found["rate_per_s"], found["requests"]) == (3, 500.0, 5000)
+
+
+def test_kinds_are_told_apart():
+    law = {"kind": "deterministic", "us": 10}
+    slow = {"kind": "deterministic", "us": 100}
+    clone = Clone.of(
+        {"schema": "hindmost.clone/1", "name": "two", "kinds": [
+            {"name": "get", "share": 0.9, "service": [{"law": law}]},
+            {"name": "scan", "share": 0.1, "service": [{"law": slow}]}]}
+    )  # fmt: skip
+    found = simulate(clone, utilisation=0.1, design=Design(requests=20_000))
+    get, scan = found["kinds"]
+    assert (get["name"], scan["name"]) == ("get", "scan")
+    assert get["requests"] + scan["requests"] == 20_000
+    assert get["latency_us"]["p50"] == pytest.approx(10.0, rel=1e-3)
+    assert scan["latency_us"]["p50"] == pytest.approx(100.0, rel=1e-3)
+
+
+def test_more_points_on_more_cores_change_nothing():
+    points = [
+        {"load": {"utilisation": share}, "set": {"/threads": k}} for share in (0.3, 0.8) for k in (1, 2, 5)
+    ]
+    together = run_points(queue(), points, Design(requests=5_000))
+    alone = [run_points(queue(), [point], Design(requests=5_000))[0] for point in points]
+    assert together == alone
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["silo", "--rate", "1M"], ["rate_per_s 1,000,000", "of the capacity of 4", "grow without end"]),
+        (["silo", "--utilisation", "120%"], ["'120%'", "not between 0 and 100 %"]),
+        (["silo", "--rate", "5k", "--utilisation", "50%"], ["same thing twice"]),
+        (["silo", "--requests", "0"], ["--requests 0"]),
+        (["silo", "--seed", "-1"], ["--seed -1"]),
+        (["silo", "--threads", "0"], ["`threads` is 0"]),
+        (["silo", "--quantiles", "100"], ["'100'"]),
+        (["silo", "--arrivals", "gauss"], ["none of exponential, deterministic"]),
+        (["slio"], ["did you mean silo?"]),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name_and_value(capsys, arguments, words):
+    code, out, err = say(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert all(word in err for word in words), err
+    assert err.count("hint: ") == 1
+
+
+def test_a_backlog_is_served_where_it_is_asked_for(capsys):
+    code, out, _ = say(capsys, "silo", "--rate", "1M", "--requests", "2000", "--backlog", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["load"] > 1
+    assert found["throughput_per_s"] == pytest.approx(found["capacity_per_s"], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("design", "words"),
+    [
+        (Design(requests=0), "requests"),
+        (Design(quantiles=(1.0,)), "quantiles"),
+        (Design(arrivals=[0.0, 1.0]), "times_us"),
+        (Design(requests=2, warmup=0, arrivals=[5.0, 1.0]), "times_us[1]"),
+        (Design(clients=0), "clients"),
+    ],
+)
+def test_a_design_that_makes_no_sense_is_refused(design, words):
+    point = (
+        {}
+        if design.clients is not None or not isinstance(design.arrivals, str)
+        else {"load": {"rate_per_s": 1}}
+    )
+    with pytest.raises(UsageError) as caught:
+        run_points(queue(), [point], design)
+    assert words in caught.value.message
+
+
+def test_nothing_is_served_where_threads_always_stand_still():
+    always = {"name": "gc", "scope": "server", "length": {"kind": "deterministic", "us": 20},
+              "when": {"kind": "periodic", "every_us": 10}}  # fmt: skip
+    with pytest.raises(UsageError, match="stand still 200"):
+        simulate(queue(disturbances=[always]), design=Design(clients=1, requests=10))
+    with pytest.raises(UsageError, match="capacity of 0"):
+        simulate(queue(disturbances=[always]), rate_per_s=10.0)
+
+
+def test_rows_are_the_requests_one_by_one():
+    columns = _engine.simulate_columns(
+        queue({"kind": "deterministic", "us": 10}).text,
+        Design(requests=3, warmup=0, arrivals=[0.0, 4.0, 50.0]).text([{}]),
+    )
+    rows = {name: np.frombuffer(data, np.uint32 if name == "kind" else np.float64) for name, data in columns}
+    assert rows["start_ns"].tolist() == [0, 10_000, 50_000]
+    assert rows["finish_ns"].tolist() == [10_000, 20_000, 60_000]
+
+
+def test_a_stop_ends_a_long_simulation_at_once():
+    script = "import sys; from hindmost.cli import main; sys.exit(main())"
+    arguments = ["synth", "simulate", "silo", "--requests", "10000000000"]
+    process = subprocess.Popen([sys.executable, "-c", script, *arguments], stderr=subprocess.PIPE, text=True)
+    time.sleep(2.0)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "error: interrupted" in err
+
+
+def test_load_clone_documents_are_not_changed_by_a_design():
+    clone = load_clone("silo")
+    before = clone.text
+    run_points(clone, [{"set": {"/threads": 2}, "load": {"utilisation": 0.5}}], Design(requests=100))
+    assert clone.text == before
