@@ -158,6 +158,16 @@ def test_undecided_steps_use_up_the_runs_and_claim_nothing(tmp_path, monkeypatch
     assert spent < AT_MOST * MOST + MOST
 
 
+def test_where_a_step_stays_undecided_the_next_asks_beside_it():
+    vague = made_up(4e4, "undecided", error=0.3)
+    steps = [made_up(1e4, "holds"), made_up(16e4, "fails"), vague]
+    below = next_rate(steps, 20)
+    above = next_rate([*steps, vague], 20)
+    assert below is not None
+    assert above is not None
+    assert below < 4e4 / RATIO < 4e4 * RATIO < above
+
+
 def test_a_narrow_span_is_confirmed_by_a_rate_that_held_twice_at_most():
     steps = [made_up(1e4, "holds"), made_up(4e4, "fails"), made_up(2e4, "undecided", error=0.001)]
     while (rate := next_rate(steps, 10)) is not None:
