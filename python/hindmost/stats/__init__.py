@@ -3,6 +3,7 @@
 from hindmost.stats.aggregate import Aggregate, run_value
 from hindmost.stats.agreement import Agreement, Spread, agreement, constancy
 from hindmost.stats.bisection import Belief, Span
+from hindmost.stats.equivalence import Equivalence, equivalence
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.intervals import mean_interval, median_interval, smallest_n_for_median
 from hindmost.stats.modality import Modality, modality, unseen_mode_share
@@ -19,6 +20,7 @@ __all__ = [
     "Agreement",
     "Belief",
     "Decision",
+    "Equivalence",
     "Estimate",
     "Modality",
     "ObjectiveRule",
@@ -31,6 +33,7 @@ __all__ = [
     "VarianceComponents",
     "agreement",
     "constancy",
+    "equivalence",
     "mean_interval",
     "median_interval",
     "modality",
