@@ -1,0 +1,153 @@
+//! The exact fit against other ways to the same optimum, and against published fits.
+
+use hindmost_quantile::{cell_quantiles, fit, inverse, Cells, Matrix, QuantileError};
+use hindmost_random::{normal_quantile, Draws};
+
+/// A full factorial of `k` factors with all interactions up to `order`, coded 0 and 1.
+fn design(k: u32, order: u32) -> Matrix {
+    let terms: Vec<u32> = (0..1_u32 << k).filter(|term| term.count_ones() <= order).collect();
+    let mut terms = terms;
+    terms.sort_by_key(|term| (term.count_ones(), *term));
+    let rows = (0..1_u32 << k).flat_map(|cell| {
+        terms.iter().map(move |term| f64::from(u8::from(cell & term == *term))).collect::<Vec<_>>()
+    });
+    Matrix::new(terms.len(), rows.collect())
+}
+
+fn samples(k: u32, each: usize, seed: u64, grain: Option<f64>) -> (Vec<f64>, Vec<u32>) {
+    let cells = 1_u32 << k;
+    let cell_of: Vec<u32> = (0..each as u32 * cells).map(|i| i % cells).collect();
+    let value = |(i, &cell): (usize, &u32)| {
+        let y =
+            (4.0 + 0.1 * f64::from(cell) + 0.4 * normal_quantile(Draws::of(seed, i as u64).unit(0))).exp();
+        grain.map_or(y, |grain| (y / grain).round() * grain)
+    };
+    (cell_of.iter().enumerate().map(value).collect(), cell_of)
+}
+
+fn objective(cells: &Cells, design: &Matrix, coefficients: &[f64], tau: f64) -> f64 {
+    let fitted = |cell: usize| design.row(cell).iter().zip(coefficients).map(|(x, b)| x * b).sum::<f64>();
+    (0..cells.len()).map(|cell| cells.loss(cell, fitted(cell), tau)).sum()
+}
+
+#[test]
+fn a_saturated_model_is_one_quantile_a_cell() {
+    let full = design(4, 4);
+    for (seed, grain) in [(1, None), (2, Some(1.0)), (3, Some(10.0))] {
+        let (y, cell_of) = samples(4, 300, seed, grain);
+        let cells = Cells::new(&y, &cell_of, 16, None).unwrap();
+        for tau in [0.5, 0.95, 0.99] {
+            let by_select = &cell_quantiles(&y, &cell_of, 16, &[tau]).unwrap();
+            let by_sort: Vec<f64> = (0..16).map(|cell| cells.quantile(cell, tau).unwrap()).collect();
+            assert_eq!(by_select.concat(), by_sort);
+            let least: f64 = (0..16).map(|cell| cells.loss(cell, by_sort[cell], tau)).sum();
+            let found = fit(&cells, &full, tau).unwrap();
+            assert!((found.objective / least - 1.0).abs() < 1e-12, "{tau}: {} {least}", found.objective);
+        }
+    }
+}
+
+#[test]
+fn no_small_step_from_a_fit_is_better() {
+    for order in [1, 2] {
+        let x = design(4, order);
+        for (seed, grain) in [(1, None), (2, Some(5.0))] {
+            let (y, cell_of) = samples(4, 200, seed, grain);
+            let cells = Cells::new(&y, &cell_of, 16, None).unwrap();
+            for tau in [0.05, 0.5, 0.95] {
+                let found = fit(&cells, &x, tau).unwrap();
+                assert!(
+                    (objective(&cells, &x, &found.coefficients, tau) / found.objective - 1.0).abs() < 1e-12
+                );
+                for i in 0..2_000 {
+                    let step = 10.0_f64.powf(-4.0 * Draws::of(9, i).unit(99));
+                    let moved: Vec<f64> = found
+                        .coefficients
+                        .iter()
+                        .enumerate()
+                        .map(|(j, b)| b + step * (Draws::of(9, i).unit(j as u32) - 0.5))
+                        .collect();
+                    let there = objective(&cells, &x, &moved, tau);
+                    assert!(
+                        there >= found.objective * (1.0 - 1e-12),
+                        "{order} {tau}: {there} {}",
+                        found.objective
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn weights_are_as_good_as_copies() {
+    let (y, cell_of) = samples(3, 60, 5, None);
+    let weights: Vec<f64> = (0..y.len()).map(|i| (i % 4) as f64).collect();
+    let copies: Vec<usize> = (0..y.len()).flat_map(|i| vec![i; i % 4]).collect();
+    let long: Vec<f64> = copies.iter().map(|&i| y[i]).collect();
+    let cells_of: Vec<u32> = copies.iter().map(|&i| cell_of[i]).collect();
+    let weighted = Cells::new(&y, &cell_of, 8, Some(&weights)).unwrap();
+    let copied = Cells::new(&long, &cells_of, 8, None).unwrap();
+    for tau in [0.25, 0.5, 0.9] {
+        for cell in 0..8 {
+            assert_eq!(weighted.quantile(cell, tau), copied.quantile(cell, tau));
+        }
+        let (a, b) = (fit(&weighted, &design(3, 1), tau).unwrap(), fit(&copied, &design(3, 1), tau).unwrap());
+        assert!((a.objective / b.objective - 1.0).abs() < 1e-12, "{} {}", a.objective, b.objective);
+    }
+}
+
+#[test]
+fn real_covariates_and_a_published_fit() {
+    // stackloss (Brownlee 1965; R datasets). Fits: R 4.2.2, quantreg 5.94.
+    let air = [80, 80, 75, 62, 62, 62, 62, 62, 58, 58, 58, 58, 58, 58, 50, 50, 50, 50, 50, 56, 70];
+    let water = [27, 27, 25, 24, 22, 23, 24, 24, 23, 18, 18, 17, 18, 19, 18, 18, 19, 19, 20, 20, 20];
+    let acid = [89, 88, 90, 87, 87, 87, 93, 93, 87, 80, 89, 88, 82, 93, 89, 86, 72, 79, 80, 82, 91];
+    let loss = [42, 37, 37, 28, 18, 18, 19, 20, 15, 14, 14, 13, 11, 12, 8, 7, 8, 8, 9, 15, 15];
+    let y: Vec<f64> = loss.iter().map(|&y| f64::from(y)).collect();
+    let rows =
+        (0..21).flat_map(|i| [1.0, f64::from(air[i]), f64::from(water[i]), f64::from(acid[i])]).collect();
+    let cells = Cells::new(&y, &(0..21).collect::<Vec<u32>>(), 21, None).unwrap();
+    let x = Matrix::new(4, rows);
+    for (tau, expected, least) in [
+        (0.25, None, 16.625),
+        (0.5, Some([-39.689_855_1, 0.831_884_1, 0.573_913_0, -0.060_869_6]), 21.040_580),
+        (0.75, Some([-54.189_655_2, 0.870_689_7, 0.982_758_6, 0.0]), 16.252_155),
+    ] {
+        let found = fit(&cells, &x, tau).unwrap();
+        assert!((found.objective - least).abs() < 1e-6, "{tau}: {}", found.objective);
+        for (b, expected) in found.coefficients.iter().zip(expected.iter().flatten()) {
+            assert!((b - expected).abs() < 1e-6, "{tau}: {:?}", found.coefficients);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_refused() {
+    let (y, cell_of) = samples(2, 10, 1, None);
+    let cells = Cells::new(&y, &cell_of, 4, None).unwrap();
+    assert_eq!(fit(&cells, &design(2, 2), 1.0), Err(QuantileError::Level(1.0)));
+    let twice = Matrix::new(3, vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
+    assert_eq!(fit(&cells, &twice, 0.5), Err(QuantileError::Rank { rank: 2, columns: 3, column: 2 }));
+    assert_eq!(cell_quantiles(&y, &cell_of, 5, &[0.5]), Err(QuantileError::EmptyCell(4)));
+    let Err(QuantileError::NotFinite { index: 1, .. }) = Cells::new(&[1.0, f64::NAN], &[0, 0], 1, None)
+    else {
+        panic!("NaN was taken")
+    };
+    assert_eq!(inverse(&twice.clone()).is_none(), true);
+}
+
+#[test]
+fn an_empty_cell_is_no_obstacle_to_a_model_that_does_not_need_it() {
+    let (y, cell_of) = samples(3, 50, 1, None);
+    let kept: Vec<usize> = (0..y.len()).filter(|&i| cell_of[i] != 5).collect();
+    let cells = Cells::new(
+        &kept.iter().map(|&i| y[i]).collect::<Vec<_>>(),
+        &kept.iter().map(|&i| cell_of[i]).collect::<Vec<_>>(),
+        8,
+        None,
+    )
+    .unwrap();
+    assert!(fit(&cells, &design(3, 1), 0.9).is_ok());
+    assert_eq!(fit(&cells, &design(3, 3), 0.9), Err(QuantileError::Rank { rank: 7, columns: 8, column: 7 }));
+}
