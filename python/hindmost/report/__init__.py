@@ -2,5 +2,6 @@
 
 from hindmost.report.page import render_page
 from hindmost.report.terminal import render_findings, render_terminal
+from hindmost.report.verification import render_verification
 
-__all__ = ["render_findings", "render_page", "render_terminal"]
+__all__ = ["render_findings", "render_page", "render_terminal", "render_verification"]

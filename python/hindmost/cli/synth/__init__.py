@@ -40,6 +40,16 @@ Examples:
 
 """,
     ),
+    "verify": (
+        "CLONE ORIGINAL [OPTIONS]",
+        "Show whether a clone is as slow as its original, by paired runs.",
+        """\
+Examples:
+  hindmost synth verify sqlite.toml originals/targets/sqlite.toml
+  hindmost synth verify clone.toml memcached --loads 20%,50% --pairs 10
+
+""",
+    ),
 }
 """Sub-verb to usage, purpose and examples, in the order of the help page."""
 
