@@ -13,6 +13,7 @@ mod fault;
 mod host;
 mod instance;
 mod pipe;
+mod quantile;
 mod simulate;
 mod synth;
 mod table;
@@ -35,6 +36,8 @@ mod _engine {
     };
     #[pymodule_export]
     use super::instance::{check_plan, plan_needs, plan_schema, run_instance};
+    #[pymodule_export]
+    use super::quantile::{hall_sheather, quantiles_of_cells, QuantileCells};
     #[pymodule_export]
     use super::simulate::{simulate, simulate_columns};
     #[pymodule_export]

@@ -71,11 +71,12 @@ pub fn resampled_quantiles(
                 .iter()
                 .enumerate()
                 .map(|(cell, runs)| {
-                    let draws = Draws::of(seed, (replicate as u64) << 20 | cell as u64);
+                    let numbers = Draws::of(seed, (replicate as u64) << 20 | cell as u64);
                     let n = runs.runs();
                     drawn.clear();
-                    drawn
-                        .extend((0..n).map(|i| ((draws.unit(i as u32) * n as f64) as u32).min(n as u32 - 1)));
+                    drawn.extend(
+                        (0..n).map(|i| ((numbers.unit(i as u32) * n as f64) as u32).min(n as u32 - 1)),
+                    );
                     levels.iter().map(|&tau| runs.quantile_bin(&drawn, tau)).collect()
                 })
                 .collect()

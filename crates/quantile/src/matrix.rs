@@ -103,7 +103,9 @@ pub(crate) fn independent_rows(design: &Matrix, order: &[usize]) -> Result<Vec<u
         let pivot = (0..p).max_by(|&a, &b| rest[a].abs().total_cmp(&rest[b].abs())).unwrap_or(0);
         if rest[pivot].abs() > 1e-9 * scale {
             let size = rest[pivot];
-            rest.iter_mut().for_each(|entry| *entry /= size);
+            for entry in &mut rest {
+                *entry /= size;
+            }
             for (_, of) in &mut reduced {
                 let factor = of[pivot];
                 subtract(of, &rest, factor);

@@ -85,14 +85,15 @@ fn weights_are_as_good_as_copies() {
     let weights: Vec<f64> = (0..y.len()).map(|i| (i % 4) as f64).collect();
     let copies: Vec<usize> = (0..y.len()).flat_map(|i| vec![i; i % 4]).collect();
     let long: Vec<f64> = copies.iter().map(|&i| y[i]).collect();
-    let cells_of: Vec<u32> = copies.iter().map(|&i| cell_of[i]).collect();
+    let of_long: Vec<u32> = copies.iter().map(|&i| cell_of[i]).collect();
     let weighted = Cells::new(&y, &cell_of, 8, Some(&weights)).unwrap();
-    let copied = Cells::new(&long, &cells_of, 8, None).unwrap();
+    let repeated = Cells::new(&long, &of_long, 8, None).unwrap();
     for tau in [0.25, 0.5, 0.9] {
         for cell in 0..8 {
-            assert_eq!(weighted.quantile(cell, tau), copied.quantile(cell, tau));
+            assert_eq!(weighted.quantile(cell, tau), repeated.quantile(cell, tau));
         }
-        let (a, b) = (fit(&weighted, &design(3, 1), tau).unwrap(), fit(&copied, &design(3, 1), tau).unwrap());
+        let (a, b) =
+            (fit(&weighted, &design(3, 1), tau).unwrap(), fit(&repeated, &design(3, 1), tau).unwrap());
         assert!((a.objective / b.objective - 1.0).abs() < 1e-12, "{} {}", a.objective, b.objective);
     }
 }
@@ -134,7 +135,7 @@ fn what_cannot_be_told_is_refused() {
     else {
         panic!("NaN was taken")
     };
-    assert_eq!(inverse(&twice.clone()).is_none(), true);
+    assert!(inverse(&twice).is_none());
 }
 
 #[test]

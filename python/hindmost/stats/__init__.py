@@ -10,6 +10,7 @@ from hindmost.stats.modality import Modality, modality, unseen_mode_share
 from hindmost.stats.objective import ObjectiveRule
 from hindmost.stats.order import OrderEffect, order_effect
 from hindmost.stats.ownership import Ownership, owners
+from hindmost.stats.quantile_regression import QuantileRegression
 from hindmost.stats.sectioning import paired_ratio, section_interval
 from hindmost.stats.sequential import Decision, PrecisionRule
 from hindmost.stats.variance import VarianceComponents, sections_allowed, variance_components, within_variance
@@ -27,6 +28,7 @@ __all__ = [
     "OrderEffect",
     "Ownership",
     "PrecisionRule",
+    "QuantileRegression",
     "RunInterval",
     "Span",
     "Spread",

@@ -13,7 +13,7 @@ RunValues = Sequence[float] | Floats
 """One value a run, in run order; infinite where the run was infinitely late."""
 
 
-def t_quantile(degrees: int, probability: float) -> float:
+def t_quantile(degrees: float, probability: float) -> float:
     """Student's t: the point below which `probability` lies.
 
     Examples
