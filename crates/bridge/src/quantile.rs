@@ -55,21 +55,15 @@ impl QuantileCells {
         py.detach(|| at.iter().enumerate().map(|(cell, &at)| self.cells.loss(cell, at, tau)).collect())
     }
 
-    /// The exact fit of a design (by rows, one a cell): coefficients, objective, pivots.
-    fn fit(
-        &self,
-        py: Python<'_>,
-        design: Vec<f64>,
-        columns: usize,
-        tau: f64,
-    ) -> PyResult<(Vec<f64>, f64, usize)> {
+    /// The exact fit of a design (by rows, one a cell): coefficients, and pivots made.
+    fn fit(&self, py: Python<'_>, design: Vec<f64>, columns: usize, tau: f64) -> PyResult<(Vec<f64>, usize)> {
         if columns == 0 || design.len() != columns * self.cells.len() {
             let wanted = columns * self.cells.len();
             let what = "the design";
             return Err(refuse(QuantileError::Length { what, found: design.len(), wanted }));
         }
         let found = py.detach(|| fit(&self.cells, &Matrix::new(columns, design), tau)).map_err(refuse)?;
-        Ok((found.coefficients, found.objective, found.pivots))
+        Ok((found.coefficients, found.pivots))
     }
 
     /// One divided by the density of each cell at its quantile.

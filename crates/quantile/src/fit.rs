@@ -18,8 +18,6 @@ use crate::{inverse, Cells, Matrix, QuantileError};
 pub struct Fit {
     /// One a column of the design.
     pub coefficients: Vec<f64>,
-    /// The least sum of check losses.
-    pub objective: f64,
     /// Vertices gone through.
     pub pivots: usize,
 }
@@ -57,10 +55,15 @@ pub fn fit(cells: &Cells, design: &Matrix, tau: f64) -> Result<Fit, QuantileErro
     Ok(walk.end())
 }
 
+/// The sum of check losses of a model: what a fit makes least. Goes through all samples, unlike the fit itself.
+pub fn objective(cells: &Cells, design: &Matrix, coefficients: &[f64], tau: f64) -> f64 {
+    let fitted = (0..cells.len()).map(|cell| dot(design.row(cell), coefficients));
+    fitted.enumerate().fold(0.0, |sum, (cell, at)| sum + cells.loss(cell, at, tau))
+}
+
 struct Walk<'a> {
     cells: &'a Cells,
     design: &'a Matrix,
-    tau: f64,
     /// Pins: the cell, and the place of the sample in it.
     pins: Vec<(usize, usize)>,
     /// Inverse of the pinned rows.
@@ -112,7 +115,6 @@ impl<'a> Walk<'a> {
         let mut walk = Self {
             cells,
             design,
-            tau,
             basis: Matrix::new(1, vec![1.0]),
             pins,
             fitted: vec![0.0; n],
@@ -303,12 +305,7 @@ impl<'a> Walk<'a> {
     fn end(self) -> Fit {
         let pinned: Vec<f64> =
             self.pins.iter().map(|&(cell, place)| self.cells.samples(cell)[place]).collect();
-        let coefficients = product(&self.basis, &pinned);
-        let cells = (0..self.cells.len()).filter(|&cell| !self.cells.samples(cell).is_empty());
-        let objective = cells
-            .map(|cell| self.cells.loss(cell, dot(self.design.row(cell), &coefficients), self.tau))
-            .fold(0.0, |sum, loss| sum + loss);
-        Fit { coefficients, objective, pivots: self.pivots }
+        Fit { coefficients: product(&self.basis, &pinned), pivots: self.pivots }
     }
 }
 

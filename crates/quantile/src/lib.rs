@@ -25,7 +25,7 @@ mod sparsity;
 pub use bootstrap::{resampled_quantiles, RunCounts};
 pub use cells::Cells;
 pub use error::QuantileError;
-pub use fit::{fit, Fit};
+pub use fit::{fit, objective, Fit};
 pub use matrix::{inverse, Matrix};
 pub use select::cell_quantiles;
 pub use sparsity::{hall_sheather, sparsity};

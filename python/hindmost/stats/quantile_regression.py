@@ -127,7 +127,8 @@ class QuantileRegression:
         rows, cell_of = _cells(x)
         design = np.column_stack([np.ones(len(rows)), rows]) if self.fit_intercept else rows
         cells = _engine.QuantileCells(samples, cell_of, len(rows), weights)
-        solution, self.objective_ = _solve(cells, design, self.quantile)
+        solution = _solve(cells, design, self.quantile)
+        self.objective_ = math.fsum(cells.losses((design @ solution).tolist(), self.quantile))
         first = int(self.fit_intercept)
         self.intercept_ = float(solution[0]) if first else 0.0
         self.coef_ = solution[first:]
@@ -195,8 +196,8 @@ def _cells(x: Floats) -> tuple[Floats, npt.NDArray[np.uint32]]:
     return x[first], cell_of.astype(np.uint32)
 
 
-def _solve(cells: _engine.QuantileCells, design: Floats, tau: float) -> tuple[Floats, float]:
-    """Coefficients and objective: by the cells' own quantiles where the design is saturated."""
+def _solve(cells: _engine.QuantileCells, design: Floats, tau: float) -> Floats:
+    """Coefficients: by the cells' own quantiles where the design is saturated."""
     count, columns = design.shape
     if not 0.0 < tau < 1.0:
         raise ValueError(f"quantile must lie between 0 and 1, ends excluded, got {tau}")
@@ -205,9 +206,8 @@ def _solve(cells: _engine.QuantileCells, design: Floats, tau: float) -> tuple[Fl
         if all(value is not None for value in quantiles):
             at = np.array(quantiles, dtype=np.float64)
             exact: Floats = np.linalg.solve(design, at).astype(np.float64)
-            return exact, math.fsum(cells.losses(at.tolist(), tau))
-    solution, objective, _ = cells.fit(design.ravel().tolist(), columns, tau)
-    return np.array(solution), objective
+            return exact
+    return np.array(cells.fit(design.ravel().tolist(), columns, tau)[0])
 
 
 def _bread(cells: _engine.QuantileCells, design: Floats, mass: Floats, tau: float) -> Floats:
@@ -215,7 +215,7 @@ def _bread(cells: _engine.QuantileCells, design: Floats, mass: Floats, tau: floa
     h = _engine.hall_sheather(float(mass.sum()), tau)
     while tau - h <= 0.0 or tau + h >= 1.0:
         h /= 2.0
-    above, below = (_solve(cells, design, level)[0] for level in (tau + h, tau - h))
+    above, below = (_solve(cells, design, level) for level in (tau + h, tau - h))
     width = design @ (above - below)
     density = np.where(width > _TINY, 2.0 * h / np.maximum(width - _TINY, _TINY), 0.0)
     inner = (design.T * (mass * density)) @ design
