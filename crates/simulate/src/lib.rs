@@ -4,7 +4,7 @@
 //! ```text
 //!  Program, Design --simulate--> rows in the order of service start --> Recorder --> Outcome
 //!                      |
-//!                      +-- plain:   threads alone, by the recursion of Lindley (1952), of Kiefer and Wolfowitz (1955)
+//!                      +-- plain:   threads that share nothing but the queue, by the recursion of Lindley (1952), of Kiefer and Wolfowitz (1955)
 //!                      +-- general: event by event; locks, stand-stills by the clock, load dependence, closed loop
 //! ```
 //!
@@ -74,19 +74,18 @@ fn run(
     stop: &AtomicBool,
 ) -> Result<Vec<general::LockUse>, SimulateError> {
     if !design.event_by_event && is_plain(program, design) {
-        plain::run(program, design, rate, sink, stop)?;
-        return Ok(Vec::new());
+        return plain::run(program, design, rate, sink, stop);
     }
     general::run(program, design, rate, sink, stop)
 }
 
-/// Whether threads alone decide: nothing is shared, nothing depends on the clock or the load.
+/// Whether threads never wait for each other, and nothing depends on the clock or the load.
 fn is_plain(program: &Program, design: &Design) -> bool {
     let one_queue = program.queue == Queue::Shared || program.threads == 1;
     let no_clock = program.windows(0, None).is_empty() && program.windows(0, Some(0)).is_empty();
     one_queue
         && no_clock
-        && program.locks.is_empty()
+        && (program.locks.is_empty() || program.threads == 1)
         && !program.depends_on_load()
         && !design.arrivals.is_closed()
 }

@@ -1,11 +1,12 @@
-//! Threads alone: a request starts when it has arrived and the first of the threads is free.
+//! Threads that never wait for each other: a request starts when it has arrived and the first of them is free.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hindmost_clone::Program;
+use hindmost_clone::{LockPlace, Program};
 use hindmost_random::Draws;
 
 use crate::arrivals::Moments;
+use crate::general::LockUse;
 use crate::{Design, Row, SimulateError, Sink};
 
 /// So many requests go by between two looks at the stop sign.
@@ -18,7 +19,8 @@ pub(crate) fn run(
     rate: Option<f64>,
     sink: &mut impl Sink,
     stop: &AtomicBool,
-) -> Result<(), SimulateError> {
+) -> Result<Vec<LockUse>, SimulateError> {
+    let mut locks = Locks::new(program, design.warmup);
     let mut moments = Moments::new(&design.arrivals, rate);
     let mut sequence = program.sequence();
     let mut free = Free::new(program.threads);
@@ -33,9 +35,12 @@ pub(crate) fn run(
             let draws = Draws::of(design.seed, index);
             let arrival_ns = moments.next(index, draws);
             let request = program.request(&mut sequence, draws, 0.0, 0.0);
-            let demand_ns = request.service_ns + request.noise_ns;
+            let work_ns = request.service_ns + request.noise_ns;
             let start_ns = arrival_ns.max(free.first());
-            let finish_ns = start_ns + demand_ns;
+            let (demand_ns, finish_ns) = match &mut locks {
+                None => (work_ns, start_ns + work_ns),
+                Some(locks) => locks.pass(index, draws, start_ns, work_ns),
+            };
             free.replace_first(finish_ns);
             sink.take(&Row {
                 arrival_ns,
@@ -48,7 +53,47 @@ pub(crate) fn run(
         }
         from = to;
     }
-    Ok(())
+    Ok(locks.map_or_else(Vec::new, |locks| locks.uses))
+}
+
+/// The locks of a single thread: it always finds them free, so they are but parts of its work.
+struct Locks<'a> {
+    program: &'a Program,
+    warmup: u64,
+    uses: Vec<LockUse>,
+}
+
+impl<'a> Locks<'a> {
+    fn new(program: &'a Program, warmup: u64) -> Option<Self> {
+        let n = program.locks.len();
+        (n > 0).then(|| Self { program, warmup, uses: vec![LockUse::default(); n] })
+    }
+
+    /// Demand and end of a request that begins at `start_ns`; sums in the order of the general way.
+    #[inline]
+    fn pass(&mut self, index: u64, draws: Draws, start_ns: f64, work_ns: f64) -> (f64, f64) {
+        let (mut demand_ns, mut now_ns) = (work_ns, start_ns);
+        for place in [LockPlace::Before, LockPlace::After] {
+            for (lock, seen) in self.program.locks.iter().zip(&mut self.uses) {
+                if lock.at != place {
+                    continue;
+                }
+                if let Some(hold) = lock.hold(draws) {
+                    let until = now_ns + hold.hold_ns;
+                    if index >= self.warmup {
+                        seen.taken += 1;
+                        seen.held_ns += until - now_ns;
+                    }
+                    demand_ns += hold.hold_ns;
+                    now_ns = until;
+                }
+            }
+            if place == LockPlace::Before {
+                now_ns += work_ns;
+            }
+        }
+        (demand_ns, now_ns)
+    }
 }
 
 /// When each thread is free: a heap, the earliest on top.

@@ -48,8 +48,12 @@ proptest! {
     #[test]
     fn the_recursion_is_the_event_by_event_way_bit_for_bit(
         law in law(), threads in 1..6_u32, share in 0.05..0.98, seed in any::<u32>(), arrivals in arrivals(),
+        locks in locks(),
     ) {
         let mut document = queue(law, threads);
+        if threads == 1 {
+            document["locks"] = locks;
+        }
         document["order"] = json!({"autocorrelation": 0.3, "regimes": [{"factor": 1.0, "mean_requests": 90.0},
                                                                       {"factor": 1.5, "mean_requests": 30.0}]});
         document["outside_us"] = json!(12.5);

@@ -17,7 +17,7 @@ name are allowed, so that a later version may add some.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from hindmost.store.predictions import Simulation
+from hindmost.store.predictions import Simulation, Sweep
 from hindmost.store.result import (
     Count,
     Counts,
@@ -387,4 +387,5 @@ def schemas() -> dict[str, dict[str, Any]]:
         "search": schema_of(Search, "hindmost.search/1", "Result of hindmost measure --find-rate"),
         "doctor": schema_of(Doctor, "hindmost.doctor/1", "Result of hindmost doctor"),
         "simulation": schema_of(Simulation, "hindmost.simulation/1", "Result of hindmost synth simulate"),
+        "sweep": schema_of(Sweep, "hindmost.sweep/1", "Result of hindmost synth sweep"),
     }

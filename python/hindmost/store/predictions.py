@@ -4,12 +4,13 @@
 schema                where                              written by
 ===================== ================================== ===================================
 hindmost.simulation/1 ``hindmost synth simulate --json`` `hindmost.models.simulation`
+hindmost.sweep/1      ``hindmost synth sweep --json``    `hindmost.models.sweep`
 ===================== ================================== ===================================
 
-History of the formats: ``hindmost.simulation/1`` (0.1.0) first version.
+History of the formats: ``hindmost.simulation/1``, ``hindmost.sweep/1`` (0.1.0) first versions.
 """
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Interval(TypedDict):
@@ -71,3 +72,64 @@ class Simulation(Prediction):
     clone: str
     seed: int
     arrivals: Literal["exponential", "deterministic"]
+
+
+class SweepPoint(Prediction):
+    """One design point: number of its design, and what differs from the clone."""
+
+    design: int
+    set: dict[str, float | int | str | bool]
+
+
+class Varied(TypedDict):
+    """A parameter, and the values that it takes."""
+
+    path: str
+    values: list[float | int | str | bool]
+
+
+class Tried(TypedDict):
+    """A value that was tried, and its latency; null above the capacity."""
+
+    value: float
+    latency_us: Interval | None
+
+
+class Found(TypedDict):
+    """The answer of an inverse question.
+
+    ``found``: ``value`` is the last one that holds, on its ``side``, ``surely`` the last at which the whole
+    interval lies below the limit; ``always`` and ``never`` speak of the range that was tried;
+    ``not_monotone``: it comes and goes, between the values of ``crossings``. ``uneven_at``: where the latency
+    goes back against its trend by more than 2 %.
+    """
+
+    objective: str
+    figure: str
+    limit_us: float
+    by: str
+    set: dict[str, float | int | str | bool]
+    load: dict[str, float] | None
+    state: Literal["found", "always", "never", "not_monotone"]
+    value: float | int | None
+    surely: float | int | None
+    side: Literal["at_most", "at_least"]
+    latency_us: Interval | None
+    crossings: list[list[float]]
+    uneven_at: list[float]
+    tried: list[Tried]
+
+
+class Sweep(TypedDict):
+    """Many designs of one clone under many loads."""
+
+    schema: Literal["hindmost.sweep/1"]
+    clone: str
+    document: dict[str, Any]
+    requests: int
+    seed: int
+    arrivals: str
+    together: bool
+    vary: list[Varied]
+    points: list[SweepPoint]
+    found: list[Found]

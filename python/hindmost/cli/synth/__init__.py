@@ -30,6 +30,17 @@ Examples:
 
 """,
     ),
+    "sweep": (
+        "CLONE [OPTIONS]",
+        "Predict latency against load for many designs, or find one.",
+        """\
+Examples:
+  hindmost synth sweep silo --vary threads=1,2,4 --out sweep.html
+  hindmost synth sweep xapian --vary 'service[1].law.median_us=900..1800:4' --utilisation 50%,70%
+  hindmost synth sweep xapian --find 'p99<10ms' --by threads --rate 2k
+
+""",
+    ),
     "show": (
         "CLONE [OPTIONS]",
         "Print a clone document, and what follows from it.",

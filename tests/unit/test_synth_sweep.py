@@ -1,0 +1,223 @@
+"""``hindmost synth sweep``: designs, inverse questions, page and machine twin, refusals."""
+
+import json
+
+import jsonschema
+import pytest
+
+from hindmost.cli import main
+from hindmost.errors import UsageError
+from hindmost.models import load_clone
+from hindmost.models.document import Clone
+from hindmost.models.inverse import Question, answer
+from hindmost.models.parameters import Vary, applied, changes, known_paths, parse_vary, value_at
+from hindmost.models.simulation import Design
+from hindmost.models.sweep import settings, sweep
+from hindmost.plan import parse_threshold
+from hindmost.report.sweep import told
+from hindmost.report.sweep_page import render_sweep_page
+from hindmost.store.documents import schemas
+
+FEW = Design(requests=20_000)
+
+
+def queue(**fields):
+    law = {"kind": "exponential", "mean_us": 100}
+    return Clone.of({"schema": "hindmost.clone/1", "name": "queue", "service": [{"law": law}], **fields})
+
+
+def say(capsys, *arguments):
+    code = main(["synth", "sweep", *arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def found(question, load=None, clone=None, **more):
+    return answer(clone or queue(), question, load, design=FEW, **more)
+
+
+def test_values_are_read_as_they_are_written():
+    assert parse_vary("threads=1..4").values == (1, 2, 3, 4)
+    assert parse_vary("a=1,2.5,shared").values == (1, 2.5, "shared")
+    assert parse_vary("a=10..20:3").values == (10.0, 15.0, 20.0)
+
+
+@pytest.mark.parametrize(
+    "text", ["threads", "threads=", "=1", "a=5..1", "a=1..2:1", "a=1e3..x", "a=[1]", "a=NaN"]
+)
+def test_values_that_cannot_be_meant_are_refused(text):
+    with pytest.raises(UsageError, match="--vary"):
+        parse_vary(text)
+
+
+def test_every_path_that_is_listed_has_a_value_and_can_be_changed():
+    for name in ("shore", "silo"):
+        document = load_clone(name).document
+        for path in known_paths(document):
+            value = value_at(document, path)
+            assert Clone.of(applied(document, {path: value}))
+
+
+@pytest.mark.parametrize(
+    "path", ["thread", "service[9].weight", "service", "name", "locks[0].law", "", "threads.x"]
+)
+def test_an_unknown_path_is_refused_and_the_nearest_are_named(path):
+    with pytest.raises(UsageError, match=r"no parameter .*the nearest are [a-z]"):
+        value_at(load_clone("silo").document, path)
+
+
+def test_other_weights_fill_up_to_one():
+    shore = load_clone("shore").document
+    after = applied(shore, {"service[2].weight": 0.521})
+    assert [one["weight"] for one in after["service"]] == pytest.approx([0.254, 0.225, 0.521])
+    with pytest.raises(UsageError, match="leaves 0 for the others"):
+        changes(shore, {"service[2].weight": 1})
+
+
+def test_median_and_mean_take_each_others_place():
+    after = applied(load_clone("silo").document, {"service[0].law.mean_us": 20})
+    assert after["service"][0]["law"]["median_us"] is None
+    assert Clone.of(after).mean_busy_us > load_clone("silo").mean_busy_us
+
+
+def test_a_factor_multiplies_all_service_times():
+    double = Clone.of(applied(queue().document, {"service_factor": 2}))
+    assert double.mean_busy_us == pytest.approx(200)
+
+
+def test_designs_are_all_combinations_or_go_together():
+    varied = [Vary("a", (1, 2)), Vary("b", (3, 4)), Vary("c", (5,))]
+    assert len(settings(varied)) == 4
+    assert settings(varied, together=True) == [{"a": 1, "b": 3, "c": 5}, {"a": 2, "b": 4, "c": 5}]
+    assert settings([]) == [{}]
+
+
+def test_a_sweep_is_what_single_simulations_give_and_marks_what_cannot_be():
+    document = sweep(
+        queue(), [Vary("threads", (1, 2))], [{"rate_per_s": 8e3}, {"rate_per_s": 15e3}], design=FEW
+    )
+    jsonschema.Draft202012Validator(schemas()["sweep"]).validate(document)
+    states = [(point["set"]["threads"], point["state"]) for point in document["points"]]
+    assert states == [(1, "done"), (1, "above_capacity"), (2, "done"), (2, "done")]
+    alone = sweep(queue(threads=2), [], [{"rate_per_s": 15e3}], design=FEW)["points"][0]
+    assert alone["latency_us"] == document["points"][3]["latency_us"]
+    page = render_sweep_page(document)
+    assert page.count("<svg viewBox") > 10
+    assert "above the capacity" in page
+    assert "<script" not in page
+
+
+def test_the_rate_that_holds_is_that_of_theory():
+    # M/M/1: p99 = 100 us ln(100) / (1 - load), so 1 ms is reached at 53.9 %.
+    one = found(Question(parse_threshold("p99<1ms"), "rate"))
+    assert (one["state"], one["side"], one["uneven_at"]) == ("found", "at_most", [])
+    assert one["value"] == pytest.approx(5_395, rel=0.05)
+    assert one["surely"] <= one["value"]
+    assert one["latency_us"]["value"] < 1_000
+
+
+def test_threads_and_service_times_are_found_from_their_side():
+    threads = found(Question(parse_threshold("mean<120us"), "threads"), {"rate_per_s": 25_000})
+    # Erlang C at 25,000/s of 100 us: four threads wait 53 us on average, five 13 us, six 4 us.
+    assert (threads["state"], threads["side"], threads["value"]) == ("found", "at_least", 5)
+    service = found(Question(parse_threshold("mean<300us"), "service"), {"rate_per_s": 5_000})
+    assert service["value"] == pytest.approx(1.2, rel=0.02)
+    assert service["side"] == "at_most"
+    assert "at most 1.2" in told(service)[0] or "at most 1.1" in told(service)[0]
+
+
+def test_how_rare_a_pause_must_be_is_found():
+    pause = {"name": "gc", "scope": "server", "length": {"kind": "deterministic", "us": 5_000},
+             "when": {"kind": "poisson", "per_second": 10}}  # fmt: skip
+    one = found(
+        Question(parse_threshold("p99<1ms"), "disturbances[0].when.per_second"),
+        {"rate_per_s": 2_000},
+        queue(disturbances=[pause]),
+    )
+    assert (one["state"], one["side"]) == ("found", "at_most")
+    assert 0.5 < one["value"] < 3.0
+
+
+def test_what_always_or_never_holds_is_said():
+    load = {"rate_per_s": 5_000}
+    never = found(Question(parse_threshold("p99<100us"), "threads"), load)
+    assert never["state"] == "never"
+    assert "not reachable for threads from 1 to 128" in told(never)[0]
+    always = found(Question(parse_threshold("p99<10s"), "threads"), load)
+    assert always["state"] == "always"
+    assert "holds everywhere" in told(always)[0]
+
+
+def test_what_comes_and_goes_has_no_single_answer():
+    # One pause: in the warm-up nobody counts it, in the 20 s after that it is seen, later nobody is there any more.
+    gc = {"name": "gc", "scope": "server", "length": {"kind": "deterministic", "us": 100_000},
+          "when": {"kind": "once", "at_us": [0]}}  # fmt: skip
+    clone = queue(disturbances=[gc])
+    one = found(
+        Question(parse_threshold("p99.9<900us"), "disturbances[0].when.at_us[0]", (1e3, 1e8)),
+        {"rate_per_s": 1_000},
+        clone,
+    )
+    assert one["state"] == "not_monotone"
+    assert len(one["crossings"]) == 2
+    assert "no single answer" in told(one)[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["silo", "--vary", "thread=1"], "the nearest are threads"),
+        (["silo", "--vary", "threads=0"], "`threads` is 0"),
+        (["silo", "--vary", "queue=heap"], "unknown variant `heap`"),
+        (["silo", "--vary", "threads=1", "--vary", "threads=2"], "threads is varied twice"),
+        (
+            ["silo", "--vary", "threads=1,2", "--vary", "outside_us=1,2,3", "--together"],
+            "as many values each",
+        ),
+        (
+            ["silo", "--vary", "threads=1..1000", "--vary", "outside_us=1..1000", "--rate", "1"],
+            "at most 100,000",
+        ),
+        (["silo", "--rate", "1k..9k"], "FIRST..LAST:HOW_MANY"),
+        (["silo", "--rate", "9k..1k:3"], "does not rise"),
+        (["silo", "--utilisation", "50%,110%"], "'110%'"),
+        (["silo", "--rate", "1k", "--utilisation", "5%"], "same thing twice"),
+        (["silo", "--requests", "0"], "--requests 0"),
+        (["silo", "--by", "threads"], "belong to --find"),
+        (["silo", "--find", "p99"], "cannot be read"),
+        (["silo", "--find", "p99<1ms", "--by", "threads"], "needs one load"),
+        (["silo", "--find", "p99<1ms", "--by", "queue", "--rate", "1k"], "'shared', no number"),
+        (["silo", "--find", "p99<1ms", "--by", "load.time", "--rate", "1k"], "--between 1..100"),
+        (["silo", "--find", "p99<1ms", "--between", "9..1", "--rate", "1k"], "no range above 0"),
+        (["silo", "--out", "none/page.html"], "there is no folder none"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name_and_value(capsys, arguments, words):
+    code, out, err = say(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert words in err
+    assert err.count("hint: ") == 1 or words.startswith("--between")
+
+
+def test_table_page_and_machine_twin_say_the_same(capsys, tmp_path):
+    page = tmp_path / "page.html"
+    arguments = [
+        "silo",
+        "--vary",
+        "threads=1,2",
+        "--utilisation",
+        "50%",
+        "--requests",
+        "5000",
+        "--find",
+        "p99<1ms",
+    ]
+    code, out, err = say(capsys, *arguments, "--out", str(page))
+    assert code == 0
+    assert err == f"page: {page}\n"
+    assert "p99<1ms with threads = 1" in out
+    _, twin, _ = say(capsys, *arguments, "--json")
+    document = json.loads(twin)
+    jsonschema.Draft202012Validator(schemas()["sweep"]).validate(document)
+    assert page.read_text() == render_sweep_page(document)
