@@ -4,18 +4,38 @@
 //! reader agree that they end where they should.
 
 use hindmost_synth::fuzzing::converse;
+use hindmost_synth::Protocol;
 
 use crate::pieces;
 
 /// memcached's text protocol.
 pub fn memcached(bytes: &[u8]) {
-    let whole = timeless(&converse([bytes]));
+    let talk = |pieces: Vec<&[u8]>| timeless(&converse(Protocol::Memcached, pieces));
+    let whole = talk(vec![bytes]);
     for pieces in pieces::ways(bytes) {
-        assert_eq!(timeless(&converse(pieces)), whole);
+        assert_eq!(talk(pieces), whole);
     }
     let closed: &[u8] = b"<closed>";
     let replies = whole.strip_suffix(closed).unwrap_or(&whole);
     assert!(replies.is_empty() || replies.ends_with(b"\r\n"));
+}
+
+/// HTTP/1.1.
+pub fn http(bytes: &[u8]) {
+    let talk = |pieces: Vec<&[u8]>| converse(Protocol::Http, pieces);
+    let whole = talk(vec![bytes]);
+    for pieces in pieces::ways(bytes) {
+        assert_eq!(talk(pieces), whole);
+    }
+    let mut rest = whole.strip_suffix(b"<closed>").unwrap_or(&whole);
+    while !rest.is_empty() {
+        let mut headers = [httparse::EMPTY_HEADER; 8];
+        let mut reply = httparse::Response::new(&mut headers);
+        let head = reply.parse(rest).expect("every reply is HTTP").unwrap();
+        rest = &rest[head..];
+        // To HEAD, there is none.
+        rest = rest.strip_prefix(b"ok").unwrap_or(rest);
+    }
 }
 
 /// `replies` without the line of `stats` that tells the time.

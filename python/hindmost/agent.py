@@ -4,7 +4,8 @@
     One load instance; talks one JSON document a line over standard input and output, and ends when the
     input does, so that it never outlives whoever started it.
 ``synth CONFIG``
-    The embedded server, from a JSON text; runs until SIGTERM or SIGINT.
+    The embedded server, from a JSON text; runs until SIGTERM or SIGINT. Its ``clone`` may be the name of a
+    document: a file, or an application that ships with Hindmost.
 
 Imports nothing but the engine: a load host needs the wheel and none of its dependencies.
 """
@@ -18,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from hindmost import _engine
+from hindmost.errors import HindmostError
 
 
 def main(argv: list[str]) -> int:
@@ -36,9 +38,15 @@ def main(argv: list[str]) -> int:
         work()
     except _engine.EngineError as error:
         code, message = error.args
-        print(json.dumps({"event": "failed", "code": code, "message": message}), flush=True)
-        return 1
+        return _failed(code, message)
+    except HindmostError as error:
+        return _failed("usage", error.message)
     return 0
+
+
+def _failed(code: str, message: str) -> int:
+    print(json.dumps({"event": "failed", "code": code, "message": message}), flush=True)
+    return 1
 
 
 def _instance(plan: str, place: str) -> None:
@@ -46,6 +54,19 @@ def _instance(plan: str, place: str) -> None:
 
 
 def _synth(config: str) -> None:
+    """Serve; a clone that is not a document but a name is looked up first."""
+    try:
+        options = json.loads(config)
+        name = options["clone"] if isinstance(options, dict) else None
+    except (ValueError, KeyError):
+        name = None  # the engine says what is wrong, if anything is
+    if isinstance(name, str):
+        del options["clone"]
+        if name:
+            from hindmost.models.document import load_clone  # needs nothing but the engine either
+
+            options["clone"] = load_clone(name).document
+        config = json.dumps(options)
     _engine.serve_synth(config)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,22 +56,22 @@ def lindley(due: Floats, service: Floats) -> Floats:
 
 
 def drawn_services(seed: int, count: int, mean: float) -> Floats:
-    """The first `count` exponential service times of the embedded server's thread 0 (crates/synth, service.rs).
+    """The first `count` exponential service times of the embedded server (crates/random, counter.rs).
 
-    The same generator, PCG XSL RR 128/64, set to the same state and stream; O'Neill (2014), section 6.3.
+    The same hash of seed, number and purpose: the finalizer of SplitMix64 (Steele et al. 2014), on Weyl sequences.
     """
-    multiplier, mask, stream = 0x2360ED051FC65DA44385DF649FCCF645, (1 << 128) - 1, 0
-    increment = (stream << 1 | 1) & mask
-    state = ((seed + increment) * multiplier + increment) & mask
-    bits = np.random.PCG64()
-    bits.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": state, "inc": increment},
-        "has_uint32": 0,
-        "uinteger": 0,
-    }
-    uniform = ((bits.random_raw(count) >> np.uint64(11)).astype(np.float64) + 1.0) / 2.0**53
-    return np.asarray(-np.log(uniform) * mean)
+    step, service = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
+
+    def mix(words: Any) -> Any:
+        words = words + step
+        words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return words ^ (words >> np.uint64(31))
+
+    numbers = np.arange(count, dtype=np.uint64)
+    base = mix(mix(np.full(1, seed, dtype=np.uint64)) ^ (numbers * step))
+    uniform = ((mix(base + service * step) >> np.uint64(12)).astype(np.float64) + 0.5) / 2.0**52
+    return np.asarray(-mean * np.log1p(-uniform))
 
 
 def scatter(

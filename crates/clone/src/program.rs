@@ -138,22 +138,55 @@ impl Program {
     /// the share of the other threads that are busy then.
     #[inline]
     pub fn request(&self, sequence: &mut Sequence, draws: Draws, load: f64, others: f64) -> Request {
-        let kind = self.kind(draws);
+        self.request_of_kind(self.kind(draws), sequence, draws, load, others)
+    }
+
+    /// As [`Program::request`], of a kind that the request itself names ([`Program::kind_named`]).
+    #[inline]
+    pub fn request_of_kind(
+        &self,
+        kind: u32,
+        sequence: &mut Sequence,
+        draws: Draws,
+        load: f64,
+        others: f64,
+    ) -> Request {
         let (u, factor) = sequence.next(draws);
         let by = &self.document.load;
-        let mut service_ns = self.kinds[kind].at(u, 1.0 + by.spread * load) * factor;
+        let mut service_ns = self.kinds[kind as usize].at(u, 1.0 + by.spread * load) * factor;
         service_ns *= (1.0 + by.time * load) * (1.0 + by.busy * others);
         let noise_ns = self.noises.iter().map(|noise| noise.of(draws, 1.0 + by.chance * load)).sum();
-        Request { kind: kind as u32, service_ns, noise_ns }
+        Request { kind, service_ns, noise_ns }
     }
 
     #[inline]
-    fn kind(&self, draws: Draws) -> usize {
+    fn kind(&self, draws: Draws) -> u32 {
         if self.kinds.len() == 1 {
             return 0;
         }
         let u = draws.unit(KIND);
-        self.kinds.iter().position(|kind| u < kind.until).unwrap_or(self.kinds.len() - 1)
+        self.kinds.iter().position(|kind| u < kind.until).unwrap_or(self.kinds.len() - 1) as u32
+    }
+
+    /// The kind of that name; `None` where the document has none.
+    pub fn kind_named(&self, name: &[u8]) -> Option<u32> {
+        let place = self.document.kinds.iter().position(|kind| kind.name.as_bytes() == name);
+        place.map(|place| place as u32)
+    }
+
+    /// What the kinds are called, by number; one name, `request`, where the document has none.
+    pub fn kind_names(&self) -> Vec<&str> {
+        let names: Vec<_> = self.document.kinds.iter().map(|kind| kind.name.as_str()).collect();
+        if names.is_empty() {
+            vec!["request"]
+        } else {
+            names
+        }
+    }
+
+    /// Whether every request takes no time at all and nothing ever stands still, so that there is nothing to wait for.
+    pub fn takes_no_time(&self) -> bool {
+        self.locks.is_empty() && self.document.disturbances.is_empty() && self.mean_busy_ns() == 0.0
     }
 
     /// The windows in which one thread stands still, one iterator for each disturbance of scope `thread`; or all

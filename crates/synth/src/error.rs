@@ -1,4 +1,5 @@
 use std::io;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
@@ -15,6 +16,9 @@ pub enum SynthError {
         /// What would be accepted.
         wanted: &'static str,
     },
+    /// The clone document makes no sense.
+    #[error(transparent)]
+    Clone(#[from] hindmost_clone::CloneError),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
     Bind {
@@ -30,6 +34,25 @@ pub enum SynthError {
         thread: usize,
         /// The CPU asked for.
         cpu: usize,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// More requests arrive than can be served.
+    #[error(
+        "rate_per_s = {rate_per_s} is above what this document can serve for long: {capacity_per_s:.6} requests \
+         a second; the queue would grow without end"
+    )]
+    AboveCapacity {
+        /// Requests a second that were asked for.
+        rate_per_s: f64,
+        /// Requests a second that threads and locks allow.
+        capacity_per_s: f64,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
         /// The system's reason.
         source: io::Error,
     },

@@ -1,31 +1,31 @@
-//! A server with known answers: it speaks the memcached text protocol and takes, for every request,
-//! exactly the service time that its document asks for. What a client claims to have measured can be
-//! checked against queueing theory, and against the figures that the server keeps itself.
+//! A server with known answers: the double that a clone document describes. It speaks memcached's text protocol or
+//! HTTP/1.1 and takes, for every request, exactly the time that the document asks for. What a client claims to have
+//! measured can be checked against queueing theory, and against the figures that the server keeps itself.
 //!
 //! ```text
-//!   sockets --> Floor (drain, frame, stamp) --> one FIFO a thread --> Worker (draw, spin, reply)
-//!                                                      memcached::execute --> Store
+//!   sockets -> Hall (drain, frame, stamp; one FIFO) -> Worker (draw, lock, spin, reply) -> Books -> Account
+//!                         protocol (framing, answers)         work (what it costs)
 //! ```
 //!
-//! Each thread is one FCFS server over all of its connections, so one thread under open-loop Poisson
-//! load is M/D/1 or M/M/1. This crate never prints and knows nothing of who embeds it.
+//! A hall has one thread (each connection is tied to a thread) or all of them (one shared queue). This crate never
+//! prints and knows nothing of who embeds it.
 
 mod account;
-mod affinity;
 mod config;
 mod error;
-mod memcached;
+mod protocol;
 mod server;
-mod service;
 mod store;
+mod sys;
+mod work;
 
 /// What fuzz targets drive.
 #[cfg(fuzzing)]
 pub mod fuzzing {
-    pub use crate::memcached::converse;
+    pub use crate::protocol::converse;
 }
 
-pub use account::{Report, Tally};
-pub use config::{Idle, ServerConfig, ServiceTime};
+pub use account::{Account, Gaps, LogAccount, Report, Spread, Tally, ThreadHost};
+pub use config::{Idle, Occupy, Protocol, ServerConfig, ServiceTime};
 pub use error::SynthError;
-pub use server::{Running, Server};
+pub use server::{Arrivals, Inside, Running, Server};

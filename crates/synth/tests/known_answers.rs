@@ -9,6 +9,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
+use hindmost_random::Draws;
 use hindmost_synth::{Idle, Running, Server, ServerConfig, ServiceTime, Tally};
 use rand::Rng;
 use rand_pcg::Pcg64;
@@ -22,7 +23,11 @@ const ROUNDS: u64 = 25;
 const DISTURBED_NS: f64 = 150_000.0;
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 
-/// An exponential draw by the server's own rule.
+/// The server's own service times, by its own rule: request `i` under a seed is the same everywhere.
+fn drawn(seed: u64, count: usize) -> impl Iterator<Item = f64> {
+    (0..count as u64).map(move |i| -MEAN_NS * (-Draws::of(seed, i).unit(1)).ln_1p())
+}
+
 fn exponential(random: &mut Pcg64, mean: f64) -> f64 {
     let u = ((random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
     -u.ln() * mean
@@ -124,13 +129,10 @@ fn round(service: ServiceTime, load: f64, seed: u64) -> Round {
             moment
         })
         .collect();
-    let mut services = Pcg64::new(u128::from(seed), 0);
-    let drawn: Vec<f64> = (0..REQUESTS)
-        .map(|_| match service {
-            ServiceTime::Exponential { .. } => exponential(&mut services, MEAN_NS),
-            _ => MEAN_NS,
-        })
-        .collect();
+    let drawn: Vec<f64> = match service {
+        ServiceTime::Exponential { .. } => drawn(seed, REQUESTS).collect(),
+        _ => vec![MEAN_NS; REQUESTS],
+    };
     let requests = measure(&server, &due);
     let total = server.stop().unwrap().total;
     let late = |seen: &Seen| seen.slip.max(seen.pause);

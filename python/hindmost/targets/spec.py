@@ -211,7 +211,13 @@ class TargetSpec(_Strict):
                     f"target {self.name} has no option {name!r}{nearest(name, self.options)}",
                     hint=f"{known}; write {self.name}?NAME=VALUE",
                 )
-        return self.model_copy(update={"options": {**self.options, **changes}})
+        update: dict[str, object] = {"options": {**self.options, **changes}}
+        if "protocol" in changes:  # a server that speaks several: the client must do as well
+            if changes["protocol"] not in PROTOCOLS:
+                wrong = str(changes["protocol"])
+                raise UsageError(f"target {self.name} does not speak {wrong!r}{nearest(wrong, PROTOCOLS)}")
+            update["protocol"] = changes["protocol"]
+        return self.model_copy(update=update)
 
 
 def load_target_file(path: str | Path) -> TargetSpec:

@@ -3,9 +3,13 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 
+use hindmost_clock::Nanos;
 use mio::net::TcpStream;
 
+use super::hall::Ticket;
 use super::inbox::Inbox;
+use crate::protocol::{Desk, Next};
+use crate::Protocol;
 
 /// Bytes of replies beyond which a client that does not read is not served.
 const CLOGGED: usize = 1 << 20;
@@ -31,6 +35,8 @@ enum Phase {
     Ended,
     /// Nothing more is to be read, whatever the client sends; what is in the outbox still goes out.
     Leaving,
+    /// Hung up.
+    Gone,
 }
 
 pub(super) struct Connection {
@@ -41,22 +47,22 @@ pub(super) struct Connection {
     /// The kernel may hold bytes that we have not read. Events are edge-triggered: nobody reminds us.
     pub(super) readable: bool,
     phase: Phase,
-    /// Turns in the queue that were passed over because the outbox was clogged.
-    pub(super) owed: usize,
+    /// Requests whose turn was passed over because the outbox was clogged.
+    pub(super) owed: Vec<Ticket>,
     /// Listed for writing at the end of the batch.
     pub(super) listed: bool,
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(super) fn new(stream: TcpStream, protocol: Protocol) -> Self {
         Self {
             stream,
-            inbox: Inbox::default(),
+            inbox: Inbox::new(protocol),
             outbox: Vec::new(),
             written: 0,
             readable: true,
             phase: Phase::Open,
-            owed: 0,
+            owed: Vec::new(),
             listed: false,
         }
     }
@@ -90,9 +96,57 @@ impl Connection {
         }
     }
 
-    /// The buffer that replies are appended to.
-    pub(super) fn outbox(&mut self) -> &mut Vec<u8> {
-        &mut self.outbox
+    /// Obeys request `number`; its reply goes to `reply`, for later. The request goes on waiting, so that nothing
+    /// behind it is answered first. `None` if there is no such request (any more).
+    pub(super) fn obey(&self, number: u64, desk: Desk, now: Nanos, reply: &mut Vec<u8>) -> Option<Next> {
+        let (command, frame) = self.inbox.request(number)?;
+        Some(command.execute(frame, desk, now, reply))
+    }
+
+    /// Obeys request `number` and puts its reply into the outbox.
+    #[inline]
+    pub(super) fn obey_at_once(&mut self, number: u64, desk: Desk, now: Nanos) {
+        if self.inbox.is_first(number) {
+            if let Some((command, frame)) = self.inbox.request(number) {
+                let next = command.execute(frame, desk, now, &mut self.outbox);
+                self.inbox.pop();
+                self.after(next);
+            }
+        } else {
+            let mut reply = Vec::new();
+            if let Some(next) = self.obey(number, desk, now, &mut reply) {
+                self.inbox.finish(number, reply, next);
+            }
+        }
+    }
+
+    /// Hands out the reply of request `number`: into the outbox, or to wait for those before it.
+    pub(super) fn reply(&mut self, number: u64, reply: &mut Vec<u8>, next: Next) {
+        if self.inbox.is_first(number) {
+            self.outbox.extend_from_slice(reply);
+            self.inbox.pop();
+            self.after(next);
+        } else {
+            self.inbox.finish(number, std::mem::take(reply), next);
+        }
+    }
+
+    /// A reply has gone out: so may those that waited for it.
+    #[inline]
+    fn after(&mut self, mut next: Next) {
+        loop {
+            if next == Next::Close {
+                self.leave();
+                return;
+            }
+            match self.inbox.pop_done() {
+                Some((reply, then)) => {
+                    self.outbox.extend_from_slice(&reply);
+                    next = then;
+                }
+                None => return,
+            }
+        }
     }
 
     /// Whether so much is unsent that no more should be produced.
@@ -109,12 +163,12 @@ impl Connection {
     }
 
     /// Goes no further than what is in the outbox.
-    pub(super) fn leave(&mut self) {
+    fn leave(&mut self) {
         self.phase = Phase::Leaving;
     }
 
     pub(super) fn is_leaving(&self) -> bool {
-        self.phase == Phase::Leaving
+        self.phase >= Phase::Leaving
     }
 
     /// Writes as much as the kernel takes.
@@ -151,18 +205,24 @@ impl Connection {
             && match self.phase {
                 Phase::Open | Phase::Closing => false,
                 Phase::Ended => self.inbox.waiting() == 0,
-                Phase::Leaving => true,
+                Phase::Leaving | Phase::Gone => true,
             }
     }
 
-    /// Hangs up. Unread bytes would turn this into a reset, which can destroy replies on their way.
-    pub(super) fn hang_up(mut self) {
+    /// Hangs up; false if that has happened before. Unread bytes would turn this into a reset, which can destroy
+    /// replies on their way.
+    pub(super) fn hang_up(&mut self) -> bool {
+        if self.phase == Phase::Gone {
+            return false;
+        }
+        self.phase = Phase::Gone;
         let _ = self.stream.shutdown(Shutdown::Write);
         let mut scrap = [0; 4096];
         for _ in 0..64 {
             if !matches!(self.stream.read(&mut scrap), Ok(1..)) {
-                return;
+                break;
             }
         }
+        true
     }
 }

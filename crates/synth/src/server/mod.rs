@@ -1,48 +1,63 @@
-//! The server: threads, each with its own sockets, queue and service times.
+//! The server: threads, the halls that they serve, and the sockets in front of them.
 
 mod connection;
-mod floor;
+mod door;
+mod hall;
 mod inbox;
+mod inside;
+mod running;
 mod slots;
+mod sockets;
+mod source;
+mod spin;
 mod worker;
 
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{mpsc, Arc, Mutex};
+use std::thread;
 
-use hindmost_clock::{Clock, MonotonicClock, Nanos};
+use hindmost_clock::Nanos;
+use hindmost_clone::{Program, Queue};
 use mio::net::TcpListener;
 use mio::Waker;
 
-use crate::account::{Ledger, Report};
+use crate::account::{Account, Closed, Closing, Ledger, LogFile, Report};
 use crate::store::Store;
-use crate::{affinity, ServerConfig, SynthError};
-use worker::{Door, Worker};
+use crate::work::{now, Work};
+use crate::{sys, ServerConfig, SynthError};
+use door::Door;
+use hall::Hall;
+use sockets::Sockets;
+use source::Source;
+use worker::Worker;
 
 #[cfg(any(test, fuzzing))]
 pub(crate) use inbox::Inbox;
+pub use inside::{Arrivals, Inside};
+pub use running::Running;
 
 /// What all threads of a server share.
 pub(crate) struct Shared {
     pub(crate) store: Store,
-    pub(crate) started: Nanos,
+    pub(crate) work: Work,
     ledgers: Box<[Ledger]>,
     connections: AtomicUsize,
+    /// Requests so far whose service has begun.
+    requests: AtomicU64,
     /// Set when a thread cannot go on, so that the others do not either.
     failed: AtomicBool,
 }
 
 impl Shared {
-    pub(crate) fn new(config: &ServerConfig) -> Self {
-        let started = MonotonicClock.now();
+    pub(crate) fn new(config: &ServerConfig, program: Program, origin: Nanos) -> Self {
+        let work = Work::new(program, config.seed, origin);
         Self {
-            store: Store::new(config.memory_mib << 20, started),
-            started,
-            ledgers: (0..config.threads).map(|_| Ledger::default()).collect(),
+            store: Store::new(config.memory_mib << 20, work.origin),
+            ledgers: (0..work.threads()).map(|_| Ledger::default()).collect(),
+            work,
             connections: AtomicUsize::new(0),
+            requests: AtomicU64::new(0),
             failed: AtomicBool::new(false),
         }
     }
@@ -55,6 +70,11 @@ impl Shared {
         self.ledgers.len()
     }
 
+    /// When it started.
+    pub(crate) fn started(&self) -> Nanos {
+        self.work.origin
+    }
+
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
@@ -62,43 +82,63 @@ impl Shared {
     pub(crate) fn report(&self) -> Report {
         Report::of(&self.ledgers)
     }
+
+    /// The number of the request whose service begins now.
+    #[inline]
+    fn next_index(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 /// A server that listens, but does not answer yet.
 pub struct Server {
     address: SocketAddr,
+    crew: Crew,
+}
+
+/// The threads of a server, not started yet.
+struct Crew {
     shared: Arc<Shared>,
     workers: Vec<Worker>,
     wakers: Vec<Arc<Waker>>,
+    closing: Closing,
 }
 
 impl Server {
     /// Checks the document, takes the port and everything else that could be missing later.
     pub fn bind(config: &ServerConfig) -> Result<Self, SynthError> {
         config.validate()?;
-        for thread in 0..config.threads {
-            if let Some(cpu) = config.cpu_of(thread) {
-                affinity::check(cpu).map_err(|source| SynthError::Pin { thread, cpu, source })?;
-            }
-        }
+        let program = config.program()?;
+        let threads = program.threads as usize;
+        check_cpus(config, threads)?;
         let failed = |source| SynthError::Bind { address: config.address.clone(), source };
         let listener = TcpListener::bind(config.socket_address()?).map_err(failed)?;
-        lengthen_queue(&listener).map_err(failed)?;
+        sys::lengthen_queue(&listener).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let shared = Arc::new(Shared::new(config));
+        let closing = closing(config)?;
 
-        let mut workers = Vec::with_capacity(config.threads);
-        let mut wakers = Vec::with_capacity(config.threads);
-        let mut desks = Vec::with_capacity(config.threads);
-        for thread in 0..config.threads {
+        let in_each = if program.queue == Queue::Shared { threads } else { 1 };
+        let shared = Arc::new(Shared::new(config, program, now()));
+        let (mut fronts, mut wakers, mut desks) = (Vec::new(), Vec::new(), Vec::new());
+        for first in (0..threads).step_by(in_each) {
             let (sender, receiver) = mpsc::channel();
-            let worker = Worker::new(config, thread, Arc::clone(&shared), receiver)?;
-            wakers.push(worker.waker());
-            desks.push((sender, worker.waker()));
-            workers.push(worker);
+            let (sockets, waker) = Sockets::new(Arc::clone(&shared), config.protocol, first, receiver)?;
+            fronts.push(sockets);
+            wakers.push(Arc::clone(&waker));
+            desks.push((sender, waker));
         }
-        workers[0].open(Door::new(listener, desks))?;
-        Ok(Self { address, shared, workers, wakers })
+        fronts[0].open(Door::new(listener, desks))?;
+        let halls: Vec<_> = fronts
+            .into_iter()
+            .zip(&wakers)
+            .map(|(sockets, waker)| {
+                let source =
+                    Source::Sockets { sockets: Box::new(Mutex::new(sockets)), waker: Arc::clone(waker) };
+                Arc::new(Hall::new(Arc::clone(&shared), source))
+            })
+            .collect();
+        let workers = (0..threads).map(|n| Worker::new(config, n, &shared, &halls[n / in_each])).collect();
+        Ok(Self { address, crew: Crew { shared, workers, wakers, closing } })
     }
 
     /// Where clients find the server.
@@ -107,53 +147,55 @@ impl Server {
     }
 
     /// Serves until `stop` is set (an idle server looks every 100 ms), or until a thread fails.
-    pub fn run(self, stop: &AtomicBool) -> Result<Report, SynthError> {
-        let Self { shared, workers, wakers, .. } = self;
-        thread::scope(|scope| {
+    pub fn run(self, stop: &AtomicBool) -> Result<Account, SynthError> {
+        self.crew.run(stop)
+    }
+
+    /// Binds and serves from a thread of its own, until the handle is dropped.
+    pub fn spawn(config: &ServerConfig) -> Result<Running, SynthError> {
+        Running::new(Self::bind(config)?)
+    }
+}
+
+fn check_cpus(config: &ServerConfig, threads: usize) -> Result<(), SynthError> {
+    for thread in 0..threads {
+        if let Some(cpu) = config.cpu_of(thread) {
+            sys::check(cpu).map_err(|source| SynthError::Pin { thread, cpu, source })?;
+        }
+    }
+    Ok(())
+}
+
+fn closing(config: &ServerConfig) -> Result<Closing, SynthError> {
+    let log = config.log.as_deref().map(LogFile::create).transpose()?;
+    let cpus = config.cpus.clone().unwrap_or_else(sys::allowed_cpus);
+    Ok(Closing::begin(config.occupy, &cpus, log))
+}
+
+impl Crew {
+    fn run(self, stop: &AtomicBool) -> Result<Account, SynthError> {
+        let Self { shared, workers, wakers, closing } = self;
+        let closed = thread::scope(|scope| {
             let threads: Vec<_> = workers
                 .into_iter()
                 .map(|worker| {
                     let (shared, wakers) = (&shared, &wakers);
                     scope.spawn(move || {
                         let alarm = Alarm { shared, wakers };
-                        worker.run(stop, &shared.failed).inspect(|()| std::mem::forget(alarm))
+                        worker.run(stop, &shared.failed).inspect(|_| std::mem::forget(alarm))
                     })
                 })
                 .collect();
             // Every thread is joined; the first error is told.
-            let mut outcome = Ok(());
-            for (thread, handle) in threads.into_iter().enumerate() {
-                let end = handle.join().unwrap_or(Err(SynthError::Panicked { thread }));
-                outcome = outcome.and(end);
-            }
-            outcome
+            let ends: Vec<Result<Closed, SynthError>> = threads
+                .into_iter()
+                .enumerate()
+                .map(|(thread, handle)| handle.join().unwrap_or(Err(SynthError::Panicked { thread })))
+                .collect();
+            ends.into_iter().collect::<Result<Vec<_>, _>>()
         })?;
-        Ok(shared.report())
+        closing.end(shared.report(), closed, &shared.work.program.kind_names())
     }
-
-    /// Binds and serves from a thread of its own, until the handle is dropped.
-    pub fn spawn(config: &ServerConfig) -> Result<Running, SynthError> {
-        let server = Self::bind(config)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let (address, shared, wakers) = (server.address, Arc::clone(&server.shared), server.wakers.clone());
-        let flag = Arc::clone(&stop);
-        let thread = thread::Builder::new()
-            .name("synth".to_owned())
-            .spawn(move || server.run(&flag))
-            .map_err(SynthError::system("start a thread"))?;
-        Ok(Running { address, shared, stop, wakers, thread: Some(thread) })
-    }
-}
-
-/// A queue for new connections as long as the host allows (`net.core.somaxconn`); the library's of 128
-/// drops connections that come in hundreds, and each tries again after a second.
-#[allow(unsafe_code)]
-fn lengthen_queue(listener: &TcpListener) -> std::io::Result<()> {
-    // SAFETY: no pointers are passed; a second listen(2) on a listening socket changes its queue's length.
-    if unsafe { libc::listen(listener.as_raw_fd(), i32::MAX) } != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    Ok(())
 }
 
 /// Stops the other threads when its own ends by an error or a panic.
@@ -166,44 +208,6 @@ impl Drop for Alarm<'_> {
     fn drop(&mut self) {
         self.shared.failed.store(true, Ordering::Relaxed);
         wake(self.wakers);
-    }
-}
-
-/// A server at work. It stops, and its threads are joined, when this is dropped.
-pub struct Running {
-    address: SocketAddr,
-    shared: Arc<Shared>,
-    stop: Arc<AtomicBool>,
-    wakers: Vec<Arc<Waker>>,
-    thread: Option<JoinHandle<Result<Report, SynthError>>>,
-}
-
-impl Running {
-    /// Where clients find the server.
-    pub fn local_address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// The figures so far.
-    pub fn report(&self) -> Report {
-        self.shared.report()
-    }
-
-    /// Stops the server and waits for its threads.
-    pub fn stop(mut self) -> Result<Report, SynthError> {
-        self.end().unwrap_or_else(|| Ok(self.shared.report()))
-    }
-
-    fn end(&mut self) -> Option<Result<Report, SynthError>> {
-        self.stop.store(true, Ordering::Relaxed);
-        wake(&self.wakers);
-        self.thread.take().map(|thread| thread.join().unwrap_or(Err(SynthError::Panicked { thread: 0 })))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.end();
     }
 }
 

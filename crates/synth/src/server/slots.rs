@@ -1,10 +1,12 @@
 //! Connections by number, where a number that has been given back is not mistaken for its successor.
 
+use std::sync::Arc;
+
 use mio::Token;
 
-use super::connection::Connection;
+use super::hall::Client;
 
-/// Connections of one thread.
+/// Connections of one hall.
 #[derive(Default)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
@@ -14,7 +16,7 @@ pub(super) struct Slots {
 #[derive(Default)]
 struct Slot {
     generation: u32,
-    connection: Option<Box<Connection>>,
+    client: Option<Arc<Client>>,
 }
 
 impl Slots {
@@ -25,25 +27,27 @@ impl Slots {
         Token((generation as usize) << 32 | index)
     }
 
-    pub(super) fn insert(&mut self, connection: Connection) {
+    pub(super) fn insert(&mut self, client: Arc<Client>) {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             self.slots.len() - 1
         });
-        self.slots[index].connection = Some(Box::new(connection));
+        self.slots[index].client = Some(client);
     }
 
-    pub(super) fn get(&mut self, token: Token) -> Option<&mut Connection> {
-        let slot = self.slots.get_mut(token.0 & 0xffff_ffff)?;
-        (slot.generation as usize == token.0 >> 32).then_some(slot.connection.as_deref_mut())?
+    pub(super) fn get(&self, token: Token) -> Option<&Arc<Client>> {
+        let slot = self.slots.get(token.0 & 0xffff_ffff)?;
+        (slot.generation as usize == token.0 >> 32).then_some(slot.client.as_ref())?
     }
 
-    pub(super) fn remove(&mut self, token: Token) -> Option<Box<Connection>> {
-        self.get(token)?;
+    pub(super) fn remove(&mut self, token: Token) {
+        if self.get(token).is_none() {
+            return;
+        }
         let index = token.0 & 0xffff_ffff;
         let slot = &mut self.slots[index];
         slot.generation = slot.generation.wrapping_add(1);
+        slot.client = None;
         self.free.push(index);
-        slot.connection.take()
     }
 }

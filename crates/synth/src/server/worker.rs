@@ -1,31 +1,19 @@
-//! The service: one thread, one request at a time, first come, first served.
+//! A thread of the server: one request at a time, first come, first served.
 
-use std::io::ErrorKind;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hindmost_clock::Nanos;
-use mio::net::{TcpListener, TcpStream};
-use mio::{Events, Interest, Poll, Token, Waker};
+use hindmost_clone::{LockPlace, Sequence};
 
-use super::floor::{now, Floor};
+use super::hall::{Client, Hall, Ticket};
+use super::spin::{Flags, Spinner};
 use super::Shared;
-use crate::account::Served;
-use crate::service::Sampler;
-use crate::{affinity, Idle, ServerConfig, SynthError};
+use crate::account::{Books, Closed, Served};
+use crate::protocol::{Desk, Next};
+use crate::work::{now, Pauses};
+use crate::{sys, Idle, ServerConfig, SynthError};
 
-const LISTENER: Token = Token(usize::MAX);
-const WAKER: Token = Token(usize::MAX - 1);
-
-/// How often an idle thread looks at the stop flag.
-const TICK: Duration = Duration::from_millis(100);
-/// Pause between two looks at the sockets while a service time passes. It bounds the error of the
-/// arrival stamps and of the order between connections; a look that finds nothing costs 0.2-0.4 us.
-const LOOK_EVERY: Nanos = Nanos::from_micros(1);
-/// No look is begun this close to the end of a service: reading one socket takes about as long.
-const LOOK_GUARD: Nanos = Nanos::from_micros(3);
 /// A service that ended late by no more than this takes its excess out of the next one: very short
 /// services cost more than they take. What is above was not ours (the host took the CPU away) and delays
 /// the queue as it would in any server.
@@ -38,17 +26,18 @@ const BATCH: usize = 64;
 pub(super) struct Worker {
     thread: usize,
     cpu: Option<usize>,
-    spins: bool,
+    sleeps: bool,
     shared: Arc<Shared>,
-    poll: Poll,
-    events: Events,
-    waker: Arc<Waker>,
-    door: Option<Door>,
-    arrivals: Receiver<TcpStream>,
-    floor: Floor,
-    sampler: Sampler,
+    hall: Arc<Hall>,
+    sequence: Sequence,
+    pauses: Pauses,
+    spinner: Spinner,
+    log_requests: Option<usize>,
     reply: Vec<u8>,
-    /// When the last service ended, by the drawn times.
+    parts: Vec<Part>,
+    batch: Vec<Ticket>,
+    unwritten: Vec<Arc<Client>>,
+    /// When the last service should have ended.
     free_at: Nanos,
     /// What writing a reply takes (moving average): it is begun that much before the service ends.
     /// Writing after the end would make each service 3-5 us longer than drawn, 2 % of 200 us, and leave
@@ -57,204 +46,278 @@ pub(super) struct Worker {
     lead: Nanos,
 }
 
+/// A stretch of work, in a critical section or not.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Number and instance of the lock that it needs.
+    lock: Option<(usize, u32)>,
+    busy: Nanos,
+}
+
+/// A request that was understood, obeyed, and is not yet answered.
+struct Task {
+    next: Next,
+    /// Its kind, if the request names one.
+    kind: Option<u32>,
+}
+
 impl Worker {
-    pub(super) fn new(
-        config: &ServerConfig,
-        thread: usize,
-        shared: Arc<Shared>,
-        arrivals: Receiver<TcpStream>,
-    ) -> Result<Self, SynthError> {
-        let poll = Poll::new().map_err(SynthError::system("create an event queue"))?;
-        let waker = Waker::new(poll.registry(), WAKER).map_err(SynthError::system("create a waker"))?;
-        Ok(Self {
+    pub(super) fn new(config: &ServerConfig, thread: usize, shared: &Arc<Shared>, hall: &Arc<Hall>) -> Self {
+        Self {
             thread,
             cpu: config.cpu_of(thread),
-            spins: config.idle == Idle::Spin,
-            floor: Floor::new(thread, Arc::clone(&shared)),
-            shared,
-            poll,
-            events: Events::with_capacity(1024),
-            waker: Arc::new(waker),
-            door: None,
-            arrivals,
-            sampler: Sampler::new(config.service, config.seed, thread),
+            sleeps: config.idle == Idle::Block,
+            sequence: shared.work.program.sequence(),
+            pauses: shared.work.pauses(thread),
+            spinner: Spinner::new(config.occupy),
+            shared: Arc::clone(shared),
+            hall: Arc::clone(hall),
+            log_requests: config.log.as_ref().map(|_| config.log_requests),
             reply: Vec::with_capacity(4096),
+            parts: Vec::with_capacity(2 * shared.work.program.locks.len() + 1),
+            batch: Vec::with_capacity(BATCH),
+            unwritten: Vec::with_capacity(BATCH),
             free_at: Nanos::ZERO,
             lead: Nanos::ZERO,
-        })
-    }
-
-    pub(super) fn waker(&self) -> Arc<Waker> {
-        Arc::clone(&self.waker)
-    }
-
-    /// Makes this the thread that accepts.
-    pub(super) fn open(&mut self, mut door: Door) -> Result<(), SynthError> {
-        let registered = self.poll.registry().register(&mut door.listener, LISTENER, Interest::READABLE);
-        registered.map_err(SynthError::system("watch the listener"))?;
-        self.door = Some(door);
-        Ok(())
+        }
     }
 
     /// Serves until one of the flags is set.
-    pub(super) fn run(mut self, stop: &AtomicBool, failed: &AtomicBool) -> Result<(), SynthError> {
+    pub(super) fn run(mut self, stop: &AtomicBool, failed: &AtomicBool) -> Result<Closed, SynthError> {
         if let Some(cpu) = self.cpu {
             let thread = self.thread;
-            affinity::pin(cpu).map_err(|source| SynthError::Pin { thread, cpu, source })?;
+            sys::pin(cpu).map_err(|source| SynthError::Pin { thread, cpu, source })?;
         }
-        let stopped = || stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
-        while !stopped() {
-            let busy = self.spins || self.floor.has_work();
-            self.look(if busy { Duration::ZERO } else { TICK })?;
-            if self.sampler.is_zero() {
-                self.serve_batch();
+        self.shared.work.waiters()[self.thread].introduce();
+        let mut books = Books::open(self.log_requests);
+        let flags = Flags { stop, failed };
+        while !flags.are_up() {
+            self.hall.look(self.sleeps)?;
+            if self.shared.work.takes_no_time {
+                self.serve_batch(&mut books);
             } else {
-                self.serve_one(&stopped)?;
+                self.serve_one(&mut books, flags)?;
             }
         }
-        Ok(())
-    }
-
-    /// Takes in what has arrived, waiting no longer than `patience` for something.
-    fn look(&mut self, patience: Duration) -> Result<(), SynthError> {
-        match self.poll.poll(&mut self.events, Some(patience)) {
-            Err(error) if error.kind() != ErrorKind::Interrupted => {
-                return Err(SynthError::System { doing: "wait for events", source: error });
-            }
-            _ => {}
-        }
-        // Whatever arrived was there before this moment; reading it is part of its service.
-        let now = now();
-        let mut newcomers = false;
-        for event in &self.events {
-            match event.token() {
-                LISTENER | WAKER => newcomers = true,
-                _ => self.floor.on_event(event, now),
-            }
-        }
-        if newcomers || self.door.as_ref().is_some_and(|door| door.stuck && patience >= TICK) {
-            if let Some(door) = &mut self.door {
-                door.deal();
-            }
-            while let Ok(stream) = self.arrivals.try_recv() {
-                self.floor.admit(stream, self.poll.registry());
-            }
-        }
-        self.floor.go_round(now);
-        Ok(())
+        books.gaps.add(&self.spinner.gaps);
+        Ok(books.close())
     }
 
     /// ```text
-    ///   arrival   start                         end = start + drawn
-    ///      |--wait--|--obey, then spin--|--write--|
-    ///                                             |--next service, if one waits ...
+    ///   arrival   start                             end
+    ///      |--wait--|--before--|--service--|--after--|
+    ///               |---------- drawn, waited, stood still ----------|
+    ///                                        |-write-|--next service, if one waits ...
     /// ```
-    fn serve_one(&mut self, stopped: &impl Fn() -> bool) -> Result<(), SynthError> {
-        let Some(turn) = self.floor.next_turn() else {
+    fn serve_one(&mut self, books: &mut Books, flags: Flags) -> Result<(), SynthError> {
+        let runs = self.pauses.after(now().max(self.free_at));
+        if runs > now().saturating_add(CARRY) {
+            // It stands still: who waits may be served by another thread.
+            self.spinner.wait(runs, &self.hall, flags)?;
+            return Ok(());
+        }
+        let Some((ticket, index)) = self.hall.next() else {
             return Ok(());
         };
         let begun = now();
-        if !turn.command.takes_service() {
-            let next = self.floor.work(&turn, begun, &mut self.reply);
-            self.floor.deliver(turn.token, &self.reply, next, false);
+        let Some(task) = self.obey(&ticket, begun) else {
+            return Ok(());
+        };
+        if !ticket.serve {
+            self.hall.deliver(&ticket, &mut self.reply, task.next);
             return Ok(());
         }
-        let drawn = self.sampler.draw();
-        let start = turn.arrival.max(self.free_at).max(begun.saturating_sub(CARRY));
-        let end = start.saturating_add(drawn);
-        let next = self.floor.work(&turn, begun, &mut self.reply);
-        let writing = self.spin_until(end.saturating_sub(self.lead), stopped)?;
-        self.floor.deliver(turn.token, &self.reply, next, false);
-        let ended = now();
-        let took = ended - writing;
-        if took < LONG_WRITE {
-            self.lead = Nanos((7 * self.lead.0 + took.0) / 8);
+        let cpu = books.keeps_log().then(sys::thread_cpu_time);
+        let shared = Arc::clone(&self.shared);
+        let draws = shared.work.draws(index);
+        let request = shared.work.begin(&mut self.sequence, draws, task.kind);
+        let start = ticket.arrival.max(self.free_at).max(begun.saturating_sub(CARRY));
+        let start = self.pauses.after(start);
+
+        self.parts.clear();
+        let service = Nanos((request.service_ns + request.noise_ns).round() as u64);
+        self.enlist(LockPlace::Before, draws);
+        self.parts.push(Part { lock: None, busy: service });
+        self.enlist(LockPlace::After, draws);
+
+        let (mut end, mut waited, mut asked) = (start, Nanos::ZERO, Nanos::ZERO);
+        for number in 0..self.parts.len() {
+            let Part { lock, busy } = self.parts[number];
+            asked += busy;
+            if let Some(lock) = lock {
+                let Some(taken) = self.take(lock, end, flags)? else {
+                    return Ok(()); // the server stops
+                };
+                waited += taken.saturating_sub(end);
+                end = taken;
+            }
+            let last = number + 1 == self.parts.len();
+            let lead = if last { self.lead } else { Nanos::ZERO };
+            end = self.pauses.through(end, busy);
+            end = self.spinner.work(end, lead, &mut self.pauses, &self.hall, flags)?;
+            if last {
+                self.answer(&ticket, task.next);
+            }
+            if let Some((place, instance)) = lock {
+                if last {
+                    self.spinner.wait(end, &self.hall, flags)?;
+                }
+                let work = &self.shared.work;
+                work.lock(place, instance).release(work.waiters(), work.manner(place).release);
+            }
         }
+        let ended = now();
         self.free_at = end;
-        let ledger = self.shared.ledger(self.thread);
-        ledger.serve(&Served { arrival: turn.arrival, start, drawn, ended });
-        ledger.busy(ended - begun);
+        shared.work.end();
+        let cpu = cpu.map(|before| sys::thread_cpu_time().saturating_sub(before));
+        let (arrival, kind) = (ticket.arrival, request.kind);
+        let served = Served { arrival, start, due: end, ended, drawn: asked, waited, cpu, kind };
+        let ledger = shared.ledger(self.thread);
+        books.enter(ledger, &served);
+        ledger.busy(ended.saturating_sub(begun));
         Ok(())
     }
 
-    /// Lets time pass, with an eye on the sockets. Returns when it really was over.
-    fn spin_until(&mut self, end: Nanos, stopped: &impl Fn() -> bool) -> Result<Nanos, SynthError> {
-        let mut look_at = Nanos::ZERO;
-        loop {
-            let moment = now();
-            if moment >= end {
-                return Ok(moment);
-            }
-            if moment >= look_at && end - moment > LOOK_GUARD {
-                if stopped() {
-                    return Ok(moment);
+    /// Obeys the request whose turn has come; its reply is kept for later. `None` if nobody waits for it any more.
+    fn obey(&mut self, ticket: &Ticket, now: Nanos) -> Option<Task> {
+        let Some(client) = &ticket.client else {
+            return Some(Task { next: Next::Go, kind: None });
+        };
+        self.reply.clear();
+        let mut connection = client.lock();
+        if !self.hall.admits(ticket, client, &mut connection) {
+            return None;
+        }
+        let desk = Desk { shared: &self.shared, ledger: self.shared.ledger(self.thread) };
+        let (command, frame) = connection.inbox.request(ticket.number)?;
+        let program = &self.shared.work.program;
+        let kinds = !program.document().kinds.is_empty();
+        let kind =
+            if kinds { command.subject(frame).and_then(|name| program.kind_named(name)) } else { None };
+        let next = connection.obey(ticket.number, desk, now, &mut self.reply)?;
+        Some(Task { next, kind })
+    }
+
+    /// The critical sections of a request, before or after its service.
+    fn enlist(&mut self, at: LockPlace, draws: hindmost_random::Draws) {
+        for (place, lock) in self.shared.work.program.locks.iter().enumerate() {
+            if lock.at == at {
+                if let Some(hold) = lock.hold(draws) {
+                    let busy = Nanos(hold.hold_ns.round() as u64);
+                    self.parts.push(Part { lock: Some((place, hold.instance)), busy });
                 }
-                self.look(Duration::ZERO)?;
-                look_at = now() + LOOK_EVERY;
             }
-            std::hint::spin_loop();
         }
     }
 
-    /// Serves a few requests in one go, and writes the replies of each client together.
-    fn serve_batch(&mut self) {
+    /// Takes a lock, from `t` on; says when it had it. `None` if the server stops first.
+    fn take(
+        &mut self,
+        (place, instance): (usize, u32),
+        t: Nanos,
+        flags: Flags,
+    ) -> Result<Option<Nanos>, SynthError> {
+        let work = &self.shared.work;
+        let lock = work.lock(place, instance);
+        if lock.try_take() {
+            return Ok(Some(t));
+        }
+        let mut failure = None;
+        let idle = || match self.hall.look(false) {
+            Ok(()) => flags.are_up(),
+            Err(error) => {
+                failure = Some(error);
+                true
+            }
+        };
+        let taken = lock.wait(self.thread, work.waiters(), work.manner(place), idle);
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(taken.then(|| now().max(t))),
+        }
+    }
+
+    /// Writes the reply, and learns what that takes.
+    fn answer(&mut self, ticket: &Ticket, next: Next) {
+        if ticket.client.is_none() {
+            return;
+        }
+        let writing = now();
+        self.hall.deliver(ticket, &mut self.reply, next);
+        let took = now() - writing;
+        if took < LONG_WRITE {
+            self.lead = Nanos((7 * self.lead.0 + took.0) / 8);
+        }
+    }
+
+    /// Serves a few requests that take no time in one go, and writes the replies of each client together.
+    fn serve_batch(&mut self, books: &mut Books) {
+        let mut batch = std::mem::take(&mut self.batch);
+        self.hall.next_few(BATCH, &mut batch);
         let first = now();
         let mut begun = first;
-        for _ in 0..BATCH {
-            let Some(turn) = self.floor.next_turn() else {
-                break;
+        for group in batch.chunk_by(Ticket::has_same_client) {
+            begun = match &group[0].client {
+                Some(client) => self.serve_group(client, group, begun, books),
+                None => group.iter().fold(begun, |begun, ticket| self.book(ticket, begun, books)),
             };
-            let next = self.floor.work(&turn, begun, &mut self.reply);
-            self.floor.deliver(turn.token, &self.reply, next, true);
-            let ended = now();
-            if turn.command.takes_service() {
-                let served = Served { arrival: turn.arrival, start: begun, drawn: Nanos::ZERO, ended };
-                self.shared.ledger(self.thread).serve(&served);
-            }
-            begun = ended;
+        }
+        batch.clear();
+        self.batch = batch;
+        while let Some(client) = self.unwritten.pop() {
+            let mut connection = client.lock();
+            connection.listed = false;
+            self.hall.write(&client, &mut connection);
         }
         if begun > first {
-            self.floor.write_batch();
             self.shared.ledger(self.thread).busy(now().saturating_sub(first));
         }
     }
-}
 
-/// The listener, and the threads that it deals clients to in turn.
-pub(super) struct Door {
-    listener: TcpListener,
-    threads: Vec<(Sender<TcpStream>, Arc<Waker>)>,
-    next: usize,
-    /// Accepting failed for want of descriptors or memory: no event will announce the clients that wait.
-    stuck: bool,
-}
-
-impl Door {
-    pub(super) fn new(listener: TcpListener, threads: Vec<(Sender<TcpStream>, Arc<Waker>)>) -> Self {
-        Self { listener, threads, next: 0, stuck: false }
+    /// Serves successive requests of one client.
+    fn serve_group(
+        &mut self,
+        client: &Arc<Client>,
+        group: &[Ticket],
+        mut begun: Nanos,
+        books: &mut Books,
+    ) -> Nanos {
+        let shared = Arc::clone(&self.shared);
+        let desk = Desk { shared: &shared, ledger: shared.ledger(self.thread) };
+        let mut connection = client.lock();
+        let held_back = connection.inbox.is_full();
+        for ticket in group {
+            if !self.hall.admits(ticket, client, &mut connection) {
+                continue;
+            }
+            connection.obey_at_once(ticket.number, desk, begun);
+            begun = if ticket.serve { self.book(ticket, begun, books) } else { now() };
+        }
+        if !connection.listed {
+            connection.listed = true;
+            self.unwritten.push(Arc::clone(client));
+        }
+        if connection.readable || held_back {
+            self.hall.revisit(client);
+        }
+        begun
     }
 
-    fn deal(&mut self) {
-        self.stuck = false;
-        loop {
-            match self.listener.accept() {
-                Ok((stream, _)) => {
-                    let (sender, waker) = &self.threads[self.next];
-                    // A thread that has ended takes its clients with it.
-                    if sender.send(stream).is_ok() && self.next != 0 {
-                        let _ = waker.wake();
-                    }
-                    self.next = (self.next + 1) % self.threads.len();
-                }
-                Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock => return,
-                    ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
-                    _ => {
-                        self.stuck = true;
-                        return;
-                    }
-                },
-            }
-        }
+    /// Puts a request that took no time into the books.
+    #[inline]
+    fn book(&self, ticket: &Ticket, begun: Nanos, books: &mut Books) -> Nanos {
+        let ended = now();
+        let served = Served {
+            arrival: ticket.arrival,
+            start: begun,
+            due: begun,
+            ended,
+            drawn: Nanos::ZERO,
+            waited: Nanos::ZERO,
+            cpu: None,
+            kind: 0,
+        };
+        books.enter(self.shared.ledger(self.thread), &served);
+        ended
     }
 }

@@ -1,8 +1,15 @@
-use std::net::{SocketAddr, ToSocketAddrs};
+//! What a server is told: where it listens, what it speaks, and whose double it is.
 
+mod service;
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+use hindmost_clone::{Document, Program};
 use serde::{Deserialize, Serialize};
 
 use crate::SynthError;
+pub use service::ServiceTime;
 
 /// The document that says what a server does. Every field may be left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -10,52 +17,59 @@ use crate::SynthError;
 pub struct ServerConfig {
     /// Host and port to listen on; port 0 takes a free one.
     pub address: String,
-    /// Server threads, each one FCFS queue over its own connections.
-    pub threads: usize,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// How it spends its time: a clone document, which brings its own number of threads.
+    pub clone: Option<Document>,
+    /// Without `clone`: server threads, each one FCFS queue over its own connections.
+    pub threads: u32,
+    /// Without `clone`: service time of each request.
+    pub service: ServiceTime,
     /// CPUs to pin to: thread `i` goes to `cpus[i % len]`. Absent: not pinned.
     pub cpus: Option<Vec<usize>>,
-    /// Service time of each get, set or delete.
-    pub service: ServiceTime,
     /// What a thread does while no request waits.
     pub idle: Idle,
-    /// Seed of the service times; thread `i` draws from stream `i`. Same seed, same times.
+    /// What a service time is a time of.
+    pub occupy: Occupy,
+    /// Seed of all that is drawn. Same seed, same requests.
     pub seed: u64,
     /// Bound on keys, values and their bookkeeping together, in MiB. Nothing is ever evicted: a set
     /// beyond the bound is answered `SERVER_ERROR out of memory storing object`.
     pub memory_mib: usize,
+    /// File that the truth about each request is written to at the end (CSV).
+    pub log: Option<PathBuf>,
+    /// Most requests that the log keeps, 64 bytes of memory each and thread.
+    pub log_requests: usize,
 }
 
 impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             address: "127.0.0.1:0".to_owned(),
+            protocol: Protocol::Memcached,
+            clone: None,
             threads: 1,
-            cpus: None,
             service: ServiceTime::Zero,
+            cpus: None,
             idle: Idle::Block,
+            occupy: Occupy::Wall,
             seed: 1,
             memory_mib: 512,
+            log: None,
+            log_requests: 1_000_000,
         }
     }
 }
 
-/// Distribution of the service time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum ServiceTime {
-    /// As fast as it goes: replies of a batch are written together.
+/// What a server speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// The text protocol of memcached, with a store behind it.
     #[default]
-    Zero,
-    /// The same time for every request (the D of M/D/1).
-    Deterministic {
-        /// Service time in microseconds.
-        mean_us: f64,
-    },
-    /// Exponentially distributed, drawn independently (the second M of M/M/1).
-    Exponential {
-        /// Mean service time in microseconds.
-        mean_us: f64,
-    },
+    Memcached,
+    /// HTTP/1.1: every path is there, and holds two letters.
+    Http,
 }
 
 /// What a thread does while no request waits.
@@ -70,9 +84,20 @@ pub enum Idle {
     Spin,
 }
 
-const MAX_THREADS: usize = 1_024;
-const MAX_MEAN_US: f64 = 1e7;
+/// What a service time is a time of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Occupy {
+    /// Of the wall clock: what the host takes away from the thread in the middle of a service, it takes from the work.
+    #[default]
+    Wall,
+    /// Of the thread's CPU time: the service ends when the thread has had that much of a CPU, as real work does.
+    Cpu,
+}
+
+const MAX_THREADS: u32 = 1_024;
 const MAX_MEMORY_MIB: usize = 1 << 20;
+const MAX_LOG: usize = 100_000_000;
 
 impl ServerConfig {
     /// Refuses what makes no sense, naming field and value.
@@ -87,15 +112,16 @@ impl ServerConfig {
         if !(1..=MAX_MEMORY_MIB).contains(&self.memory_mib) {
             return refuse("memory_mib", self.memory_mib.to_string(), "1 to 1048576 MiB are possible");
         }
-        match self.service {
-            ServiceTime::Zero => Ok(()),
-            ServiceTime::Deterministic { mean_us } | ServiceTime::Exponential { mean_us } => {
-                if mean_us.is_finite() && mean_us > 0.0 && mean_us <= MAX_MEAN_US {
-                    return Ok(());
-                }
-                refuse("service.mean_us", mean_us.to_string(), "above 0 and at most 10000000 (10 s)")
-            }
+        if !(1..=MAX_LOG).contains(&self.log_requests) {
+            return refuse("log_requests", self.log_requests.to_string(), "1 to 100000000 are possible");
         }
+        self.service.validate()
+    }
+
+    /// What the server does, ready to be drawn from.
+    pub(crate) fn program(&self) -> Result<Program, SynthError> {
+        let document = self.clone.clone().unwrap_or_else(|| self.service.document(self.threads));
+        Ok(Program::new(&document)?)
     }
 
     pub(crate) fn socket_address(&self) -> Result<SocketAddr, SynthError> {
@@ -132,11 +158,22 @@ mod tests {
     }
 
     #[test]
+    fn the_short_form_is_a_document() {
+        let config = |service| ServerConfig { service, threads: 3, ..ServerConfig::default() };
+        let program = config(ServiceTime::Exponential { mean_us: 200.0 }).program().unwrap();
+        assert_eq!(program.threads, 3);
+        assert!((program.mean_busy_ns() - 2e5).abs() < 1e-6);
+        assert!(!program.takes_no_time());
+        assert!(config(ServiceTime::Zero).program().unwrap().takes_no_time());
+    }
+
+    #[test]
     fn unknown_fields_are_refused() {
         for text in [
             r#"{"thread": 2}"#,
             r#"{"service": {"kind": "deterministic", "mean_us": 1, "sigma": 2}}"#,
             r#"{"service": {"kind": "lognormal"}}"#,
+            r#"{"clone": {"schema": "hindmost.clone/1"}}"#,
         ] {
             assert!(serde_json::from_str::<ServerConfig>(text).is_err(), "{text}");
         }
@@ -150,6 +187,7 @@ mod tests {
             (ServerConfig { threads: 100_000, ..base() }, "threads = 100000 "),
             (ServerConfig { cpus: Some(vec![]), ..base() }, "cpus = [] "),
             (ServerConfig { memory_mib: 0, ..base() }, "memory_mib = 0 "),
+            (ServerConfig { log_requests: 0, ..base() }, "log_requests = 0 "),
             (
                 ServerConfig { service: ServiceTime::Deterministic { mean_us: -3.0 }, ..base() },
                 "service.mean_us = -3 ",

@@ -5,7 +5,8 @@ use std::io::Write;
 use hindmost_clock::Nanos;
 
 use super::parse::{Command, Words};
-use crate::account::{Ledger, Tally};
+use crate::account::Tally;
+use crate::protocol::{Desk, Next};
 use crate::server::Shared;
 use crate::store::{Outcome, MAX_VALUE};
 
@@ -16,20 +17,6 @@ const MAX_REPLY: usize = 8 << 20;
 const TOO_LARGE: &str = "SERVER_ERROR object too large for cache\r\n";
 const OUT_OF_MEMORY: &str = "SERVER_ERROR out of memory storing object\r\n";
 const REPLY_TOO_LONG: &str = "SERVER_ERROR out of memory writing get response\r\n";
-
-/// What a thread answers from.
-#[derive(Clone, Copy)]
-pub(crate) struct Desk<'a> {
-    pub(crate) shared: &'a Shared,
-    pub(crate) ledger: &'a Ledger,
-}
-
-/// What becomes of the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    Go,
-    Close,
-}
 
 /// Obeys `command`, whose bytes are `frame`, and appends the reply to `out`.
 pub(crate) fn execute(command: &Command, frame: &[u8], desk: Desk, now: Nanos, out: &mut Vec<u8>) -> Next {
@@ -134,7 +121,7 @@ fn stats(desk: Desk, now: Nanos, out: &mut Vec<u8>) {
     let Shared { store, .. } = desk.shared;
     let total = desk.shared.report().total;
     stat(out, "pid", std::process::id());
-    stat(out, "uptime", now.saturating_sub(desk.shared.started).as_secs_f64() as u64);
+    stat(out, "uptime", now.saturating_sub(desk.shared.started()).as_secs_f64() as u64);
     stat(out, "time", store.unix_s(now));
     stat(out, "version", concat!(env!("CARGO_PKG_VERSION"), "-hindmost-synth"));
     stat(out, "pointer_size", usize::BITS);
@@ -170,6 +157,7 @@ fn tally(out: &mut Vec<u8>, prefix: &str, tally: &Tally) {
         ("busy_ns", tally.busy_ns),
         ("drawn_ns", tally.drawn_ns),
         ("achieved_ns", tally.achieved_ns),
+        ("waited_ns", tally.waited_ns),
         ("queued_ns", tally.queued_ns),
         ("worst_overrun_ns", tally.worst_overrun_ns),
         ("mean_drawn_ns", tally.mean_drawn_ns() as u64),

@@ -1,8 +1,13 @@
-use hindmost_clock::Nanos;
 use proptest::prelude::*;
 
-use super::{converse, MAX_LINE};
+use super::MAX_LINE;
+use crate::protocol::converse as talk;
 use crate::server::Inbox;
+use crate::Protocol;
+
+fn converse<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    talk(Protocol::Memcached, chunks)
+}
 
 fn check(input: &str, expected: &str) {
     let input = input.replace('|', "\r\n");
@@ -153,7 +158,7 @@ proptest! {
     #[test]
     fn waiting_requests_are_bounded(stream in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'a')], 1..64)) {
         // Nothing is served: the inbox must refuse to take more before long.
-        let mut inbox = Inbox::default();
+        let mut inbox = Inbox::new(Protocol::Memcached);
         let mut taken = 0;
         while let Some(space) = inbox.space() {
             for (place, byte) in space.iter_mut().zip(stream.iter().cycle()) {
@@ -162,7 +167,7 @@ proptest! {
             let filled = space.len();
             inbox.fill(filled);
             taken += filled;
-            while inbox.advance(Nanos::ZERO) {}
+            while inbox.advance().is_some() {}
             prop_assert!(taken <= 1 << 20);
         }
         prop_assert!(inbox.waiting() <= 16 << 10);

@@ -1,27 +1,8 @@
 //! Framing: where does a request end, and what does it ask for?
 
-use std::ops::Range;
-
 use super::MAX_LINE;
+use crate::protocol::{skip, Span};
 use crate::store::{Mode, MAX_KEY, MAX_VALUE};
-
-/// A place inside a frame. Frames are shorter than 4 GiB by far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
-    from: u32,
-    to: u32,
-}
-
-impl Span {
-    fn new(range: Range<usize>) -> Self {
-        Self { from: range.start as u32, to: range.end as u32 }
-    }
-
-    /// The bytes of `frame` at this place.
-    pub(crate) fn of(self, frame: &[u8]) -> &[u8] {
-        &frame[self.from as usize..self.to as usize]
-    }
-}
 
 /// One request. Places are relative to the start of its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,18 +48,22 @@ impl Command {
     pub(crate) fn takes_service(&self) -> bool {
         matches!(self, Self::Get { .. } | Self::Store { .. } | Self::Delete { .. })
     }
+
+    /// What it is about: its first key up to a colon, which may name a kind of request.
+    pub(crate) fn subject<'a>(&self, frame: &'a [u8]) -> Option<&'a [u8]> {
+        let key = match self {
+            Self::Get { keys, .. } => {
+                let keys = keys.of(frame);
+                Words::of(keys).next()?.of(keys)
+            }
+            Self::Store { key, .. } | Self::Delete { key, .. } => key.of(frame),
+            _ => return None,
+        };
+        key.split(|&byte| byte == b':').next()
+    }
 }
 
-/// What the next bytes of a stream are.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Not enough to say.
-    More,
-    /// So many bytes belong to no request.
-    Skip(usize),
-    /// A request that takes so many bytes.
-    Frame(Command, usize),
-}
+type Step = crate::protocol::Step<Command>;
 
 /// Cuts a byte stream into requests. The bytes stay with the caller; only the place is kept here.
 #[derive(Default)]
@@ -127,9 +112,9 @@ impl Parser {
                 let skipped = left.min(bytes.len());
                 self.0 =
                     if skipped == left { State::default() } else { State::Skipping { left: left - skipped } };
-                some(skipped)
+                skip(skipped)
             }
-            State::Closed => some(bytes.len()),
+            State::Closed => skip(bytes.len()),
         }
     }
 
@@ -174,14 +159,6 @@ impl Parser {
             }
         }
         Step::Frame(command, length)
-    }
-}
-
-fn some(skipped: usize) -> Step {
-    if skipped == 0 {
-        Step::More
-    } else {
-        Step::Skip(skipped)
     }
 }
 

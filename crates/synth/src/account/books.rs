@@ -1,0 +1,92 @@
+//! Everything that one thread writes down about the requests that it serves.
+
+use hindmost_clock::Nanos;
+use hindmost_histogram::Histogram;
+use hindmost_host::counters::ThreadCounters;
+
+use super::host::{Gaps, ThreadHost};
+use super::ledger::{Ledger, Served};
+use super::log::Log;
+
+/// Distributions of what clients cannot see.
+pub(crate) struct Times {
+    pub(crate) service: Histogram,
+    pub(crate) queueing: Histogram,
+    pub(crate) sojourn: Histogram,
+    pub(crate) lock_waits: Histogram,
+}
+
+impl Times {
+    pub(crate) fn new() -> Self {
+        Self {
+            service: Histogram::new(),
+            queueing: Histogram::new(),
+            sojourn: Histogram::new(),
+            lock_waits: Histogram::new(),
+        }
+    }
+
+    #[inline]
+    fn record(&mut self, request: &Served) {
+        self.service.record(request.ended.saturating_sub(request.start).0);
+        self.queueing.record(request.start.saturating_sub(request.arrival).0);
+        self.sojourn.record(request.ended.saturating_sub(request.arrival).0);
+        if request.waited > Nanos::ZERO {
+            self.lock_waits.record(request.waited.0);
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.service.merge(&other.service);
+        self.queueing.merge(&other.queueing);
+        self.sojourn.merge(&other.sojourn);
+        self.lock_waits.merge(&other.lock_waits);
+    }
+}
+
+/// The books of one thread. What others may read while it goes on is in its [`Ledger`].
+pub(crate) struct Books {
+    times: Times,
+    log: Option<Log>,
+    pub(crate) gaps: Gaps,
+    began: ThreadCounters,
+}
+
+/// The books once closed.
+pub(crate) struct Closed {
+    pub(crate) times: Times,
+    pub(crate) log: Option<Log>,
+    pub(crate) host: ThreadHost,
+}
+
+impl Books {
+    /// Opened by the thread itself.
+    pub(crate) fn open(log_requests: Option<usize>) -> Self {
+        Self {
+            times: Times::new(),
+            log: log_requests.map(Log::new),
+            gaps: Gaps::default(),
+            began: ThreadCounters::read_self(),
+        }
+    }
+
+    /// Whether the CPU time of each request is wanted.
+    pub(crate) fn keeps_log(&self) -> bool {
+        self.log.is_some()
+    }
+
+    #[inline]
+    pub(crate) fn enter(&mut self, ledger: &Ledger, request: &Served) {
+        ledger.serve(request);
+        self.times.record(request);
+        if let Some(log) = &mut self.log {
+            log.keep(request);
+        }
+    }
+
+    /// Closed by the thread itself.
+    pub(crate) fn close(self) -> Closed {
+        let host = ThreadHost::of(&ThreadCounters::read_self().since(&self.began), self.gaps);
+        Closed { times: self.times, log: self.log, host }
+    }
+}

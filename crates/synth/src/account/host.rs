@@ -1,0 +1,66 @@
+//! What the host did to a thread while it served: without it, no figure of a server can be trusted.
+
+use hindmost_clock::Nanos;
+use hindmost_host::counters::ThreadSpan;
+use serde::{Deserialize, Serialize};
+
+/// Shorter pauses of a spin are not told from a slow reading of the clock, or an interrupt.
+const GAP: Nanos = Nanos::from_micros(5);
+
+/// Pauses that a spinning thread met and had not asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gaps {
+    /// How many were longer than 5 us.
+    pub over_5us: u64,
+    /// Their sum.
+    pub total_ns: u64,
+    /// The longest.
+    pub longest_ns: u64,
+}
+
+impl Gaps {
+    #[inline]
+    pub(crate) fn note(&mut self, gap: Nanos) {
+        if gap > GAP {
+            self.over_5us += 1;
+            self.total_ns += gap.0;
+            self.longest_ns = self.longest_ns.max(gap.0);
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.over_5us += other.over_5us;
+        self.total_ns += other.total_ns;
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+    }
+}
+
+/// What the host gave to one thread, and took from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadHost {
+    /// Time from its start to its end.
+    pub wall_ns: u64,
+    /// CPU time that it had.
+    pub cpu_ns: u64,
+    /// Times it went to sleep.
+    pub voluntary_switches: u64,
+    /// Times it was taken off its CPU while it wanted to run.
+    pub involuntary_switches: u64,
+    /// Time that it waited for a CPU which another thread of this host had; absent where the scheduler keeps no account.
+    pub run_delay_ns: Option<u64>,
+    /// Pauses in its services.
+    pub gaps: Gaps,
+}
+
+impl ThreadHost {
+    pub(crate) fn of(span: &ThreadSpan, gaps: Gaps) -> Self {
+        Self {
+            wall_ns: span.wall_ns,
+            cpu_ns: span.cpu_ns,
+            voluntary_switches: span.voluntary_switches,
+            involuntary_switches: span.involuntary_switches,
+            run_delay_ns: span.schedule.map(|schedule| schedule.run_delay_ns),
+            gaps,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The live books of one thread.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hindmost_clock::Nanos;
+
+use super::Tally;
+
+/// One served request, as it goes into the books.
+#[derive(Clone, Copy)]
+pub(crate) struct Served {
+    pub(crate) arrival: Nanos,
+    pub(crate) start: Nanos,
+    /// When it should have ended, all waits and pauses included.
+    pub(crate) due: Nanos,
+    pub(crate) ended: Nanos,
+    /// Busy time drawn.
+    pub(crate) drawn: Nanos,
+    /// Waits for locks.
+    pub(crate) waited: Nanos,
+    /// CPU time of the thread, where it was read.
+    pub(crate) cpu: Option<Nanos>,
+    /// Kind, by its number in the document.
+    pub(crate) kind: u32,
+}
+
+/// The live books of one thread: it alone writes, anyone reads. On its own cache lines, so that
+/// threads do not slow each other down.
+#[derive(Default)]
+#[repr(align(128))]
+pub(crate) struct Ledger {
+    served: AtomicU64,
+    busy: AtomicU64,
+    drawn: AtomicU64,
+    achieved: AtomicU64,
+    waited: AtomicU64,
+    queued: AtomicU64,
+    worst_overrun: AtomicU64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    sets: AtomicU64,
+}
+
+impl Ledger {
+    pub(crate) fn serve(&self, request: &Served) {
+        let achieved = request.ended.saturating_sub(request.start);
+        bump(&self.served, 1);
+        bump(&self.drawn, request.drawn.0);
+        bump(&self.achieved, achieved.0);
+        bump(&self.waited, request.waited.0);
+        bump(&self.queued, request.start.saturating_sub(request.arrival).0);
+        let overrun = request.ended.saturating_sub(request.due).0;
+        if overrun > self.worst_overrun.load(Ordering::Relaxed) {
+            self.worst_overrun.store(overrun, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn busy(&self, span: Nanos) {
+        bump(&self.busy, span.0);
+    }
+
+    pub(crate) fn lookup(&self, hits: u64, misses: u64) {
+        bump(&self.hits, hits);
+        bump(&self.misses, misses);
+    }
+
+    pub(crate) fn set(&self) {
+        bump(&self.sets, 1);
+    }
+
+    pub(super) fn read(&self) -> Tally {
+        let get = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
+        Tally {
+            served: get(&self.served),
+            busy_ns: get(&self.busy),
+            drawn_ns: get(&self.drawn),
+            achieved_ns: get(&self.achieved),
+            waited_ns: get(&self.waited),
+            queued_ns: get(&self.queued),
+            worst_overrun_ns: get(&self.worst_overrun),
+            hits: get(&self.hits),
+            misses: get(&self.misses),
+            sets: get(&self.sets),
+        }
+    }
+}
+
+/// Adds without a locked instruction: only the owning thread writes.
+fn bump(cell: &AtomicU64, by: u64) {
+    cell.store(cell.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+}

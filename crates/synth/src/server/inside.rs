@@ -1,0 +1,177 @@
+//! The server without sockets: requests are made in this process, and the same threads serve them.
+//!
+//! ```text
+//!   generator (a CPU of its own, if there is one)  -- due -->  Hall  -->  Worker
+//! ```
+//!
+//! What is measured so has no kernel and no client in it: the document, and what this host makes of it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use hindmost_clock::Nanos;
+use hindmost_clone::Queue;
+use hindmost_random::Draws;
+use serde::{Deserialize, Serialize};
+
+use super::hall::{Hall, Ticket};
+use super::source::{Bell, Source};
+use super::spin::Flags;
+use super::worker::Worker;
+use super::{check_cpus, closing, Crew, Shared};
+use crate::account::Account;
+use crate::work::now;
+use crate::{sys, ServerConfig, SynthError};
+
+/// When requests arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Arrivals {
+    /// Open loop: at the moments of a Poisson process, whatever became of those before. They are those that the
+    /// simulator draws from the same seed.
+    Poisson {
+        /// Requests a second.
+        rate_per_s: f64,
+    },
+    /// Every free thread has its next request at once.
+    BackToBack,
+}
+
+/// How many requests, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inside {
+    /// When they arrive.
+    pub arrivals: Arrivals,
+    /// So many.
+    pub requests: u64,
+}
+
+/// From here to the first moment of the clock that disturbances and arrivals count from: the threads have started.
+const SETTLE: Nanos = Nanos::from_millis(20);
+/// Closer moments are waited for without sleep.
+const CLOSE: Nanos = Nanos::from_micros(200);
+/// How often it is seen whether all have been served.
+const GLANCE: Duration = Duration::from_millis(2);
+
+// Purposes of the draws of arrivals: those of the simulator (`crates/simulate`, arrivals.rs).
+const GAP: u32 = 24;
+const ROUTE: u32 = 25;
+
+impl Inside {
+    fn validate(&self, capacity_per_s: f64) -> Result<(), SynthError> {
+        let refuse = |field, value: String, wanted| Err(SynthError::Config { field, value, wanted });
+        if self.requests == 0 {
+            return refuse("requests", "0".to_owned(), "at least one");
+        }
+        match self.arrivals {
+            Arrivals::Poisson { rate_per_s } if !(rate_per_s > 0.0 && rate_per_s <= 1e9) => {
+                refuse("rate_per_s", rate_per_s.to_string(), "above 0 and at most 1000000000")
+            }
+            Arrivals::Poisson { rate_per_s } if rate_per_s >= capacity_per_s => {
+                Err(SynthError::AboveCapacity { rate_per_s, capacity_per_s })
+            }
+            Arrivals::Poisson { .. } | Arrivals::BackToBack => Ok(()),
+        }
+    }
+
+    /// Serves all requests, or those until `stop` is set.
+    pub fn run(&self, config: &ServerConfig, stop: &AtomicBool) -> Result<Account, SynthError> {
+        config.validate()?;
+        let program = config.program()?;
+        self.validate(program.capacity_per_s())?;
+        let threads = program.threads as usize;
+        check_cpus(config, threads)?;
+        let closing = closing(config)?;
+        let in_each = if program.queue == Queue::Shared { threads } else { 1 };
+        let shared = Arc::new(Shared::new(config, program, now() + SETTLE));
+        let count = threads / in_each;
+        let source = |number: usize| match self.arrivals {
+            Arrivals::Poisson { .. } => Source::Inside(Bell::default()),
+            Arrivals::BackToBack => {
+                let most = self.requests * (number as u64 + 1) / count as u64
+                    - self.requests * number as u64 / count as u64;
+                Source::Always { most, made: AtomicU64::new(0) }
+            }
+        };
+        let halls: Vec<_> =
+            (0..count).map(|number| Arc::new(Hall::new(Arc::clone(&shared), source(number)))).collect();
+        let workers = (0..threads).map(|n| Worker::new(config, n, &shared, &halls[n / in_each])).collect();
+        let crew = Crew { shared: Arc::clone(&shared), workers, wakers: Vec::new(), closing };
+
+        let over = AtomicBool::new(false);
+        let flags = Flags { stop, failed: &shared.failed };
+        let (account, latest) = thread::scope(|scope| {
+            let serving = scope.spawn(|| crew.run(&over));
+            let generating = match self.arrivals {
+                Arrivals::Poisson { rate_per_s } => {
+                    let generator = Generator { config, shared: &shared, halls: &halls, flags };
+                    Some(scope.spawn(move || generator.run(rate_per_s, self.requests)))
+                }
+                Arrivals::BackToBack => None,
+            };
+            while !flags.are_up() && shared.report().total.served < self.requests {
+                thread::sleep(GLANCE);
+            }
+            over.store(true, Ordering::Relaxed);
+            let latest = generating.and_then(|generating| generating.join().ok());
+            (serving.join().unwrap_or(Err(SynthError::Panicked { thread: 0 })), latest)
+        });
+        Ok(Account { latest_arrival_ns: latest.map(|latest| latest.0), ..account? })
+    }
+}
+
+/// What makes the requests of an open loop.
+struct Generator<'a> {
+    config: &'a ServerConfig,
+    shared: &'a Shared,
+    halls: &'a [Arc<Hall>],
+    flags: Flags<'a>,
+}
+
+impl Generator<'_> {
+    /// Makes all of them; says how late the latest was.
+    fn run(&self, rate_per_s: f64, requests: u64) -> Nanos {
+        let taken = self.config.cpus.as_deref().unwrap_or_default();
+        if let Some(free) = sys::allowed_cpus().into_iter().find(|cpu| !taken.contains(cpu)) {
+            if !taken.is_empty() {
+                // Where it cannot be had, the generator runs anywhere: its lateness is told.
+                let _ = sys::pin(free);
+            }
+        }
+        let (mut due_ns, mut latest) = (0.0, Nanos::ZERO);
+        let mut ticket = Vec::with_capacity(1);
+        for index in 0..requests {
+            let draws = Draws::of(self.config.seed, index);
+            due_ns -= 1e9 / rate_per_s * draws.unit(GAP).ln();
+            let due = self.shared.started() + Nanos(due_ns as u64);
+            if !self.wait(due) {
+                break;
+            }
+            latest = latest.max(now().saturating_sub(due));
+            let n = self.halls.len();
+            let hall = &self.halls[((draws.unit(ROUTE) * n as f64) as usize).min(n - 1)];
+            // It arrived when it was due, however late this thread was.
+            ticket.push(Ticket { client: None, number: 0, serve: true, arrival: due });
+            hall.queue(&mut ticket);
+            hall.source.ring();
+        }
+        latest
+    }
+
+    /// Until `due`; false if the server stops before.
+    fn wait(&self, due: Nanos) -> bool {
+        loop {
+            let left = due.saturating_sub(now());
+            if left == Nanos::ZERO || self.flags.are_up() {
+                return left == Nanos::ZERO;
+            }
+            if left > CLOSE {
+                thread::sleep(Duration::from_nanos((left - CLOSE).0.min(50_000_000)));
+            }
+            std::hint::spin_loop();
+        }
+    }
+}

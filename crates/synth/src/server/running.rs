@@ -1,0 +1,63 @@
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use mio::Waker;
+
+use super::{wake, Server, Shared};
+use crate::account::{Account, Report};
+use crate::SynthError;
+
+/// A server at work. It stops, and its threads are joined, when this is dropped.
+pub struct Running {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    stop: Arc<AtomicBool>,
+    wakers: Vec<Arc<Waker>>,
+    thread: Option<JoinHandle<Result<Account, SynthError>>>,
+}
+
+impl Running {
+    pub(super) fn new(server: Server) -> Result<Self, SynthError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (address, shared) = (server.address, Arc::clone(&server.crew.shared));
+        let wakers = server.crew.wakers.clone();
+        let flag = Arc::clone(&stop);
+        let thread = thread::Builder::new()
+            .name("synth".to_owned())
+            .spawn(move || server.run(&flag))
+            .map_err(SynthError::system("start a thread"))?;
+        Ok(Self { address, shared, stop, wakers, thread: Some(thread) })
+    }
+
+    /// Where clients find the server.
+    pub fn local_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The figures so far.
+    pub fn report(&self) -> Report {
+        self.shared.report()
+    }
+
+    /// Stops the server and waits for its threads.
+    ///
+    /// # Panics
+    /// Never: it has a thread until it is stopped or dropped.
+    pub fn stop(mut self) -> Result<Account, SynthError> {
+        self.end().expect("it was not stopped before")
+    }
+
+    fn end(&mut self) -> Option<Result<Account, SynthError>> {
+        self.stop.store(true, Ordering::Relaxed);
+        wake(&self.wakers);
+        self.thread.take().map(|thread| thread.join().unwrap_or(Err(SynthError::Panicked { thread: 0 })))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}

@@ -1,0 +1,125 @@
+//! Letting time pass, with an eye on the sockets and one on what the host does meanwhile.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hindmost_clock::Nanos;
+
+use super::hall::Hall;
+use crate::account::Gaps;
+use crate::work::{now, Pauses};
+use crate::{sys, Occupy, SynthError};
+
+/// Pause between two looks at the sockets while a service time passes. It bounds the error of the
+/// arrival stamps and of the order between connections; a look that finds nothing costs 0.2-0.4 us.
+const LOOK_EVERY: Nanos = Nanos::from_micros(1);
+/// No look is begun this close to the end of a service: reading one socket takes about as long.
+const LOOK_GUARD: Nanos = Nanos::from_micros(3);
+/// CPU time that a service may lack: less than two readings of the CPU clock take.
+const ENOUGH: Nanos = Nanos(1_000);
+
+/// When a thread is to stop.
+#[derive(Clone, Copy)]
+pub(super) struct Flags<'a> {
+    pub(super) stop: &'a AtomicBool,
+    pub(super) failed: &'a AtomicBool,
+}
+
+impl Flags<'_> {
+    pub(super) fn are_up(self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
+    }
+}
+
+/// Spins `until` a moment and notes what pauses it meets. `look` is called about every microsecond; it says
+/// whether to go on. Returns when it really was over.
+#[inline]
+pub(crate) fn spin(
+    until: Nanos,
+    gaps: &mut Gaps,
+    mut look: impl FnMut() -> Result<bool, SynthError>,
+) -> Result<Nanos, SynthError> {
+    let mut last = now();
+    let mut look_at = last;
+    loop {
+        let moment = now();
+        gaps.note(moment.saturating_sub(last));
+        last = moment;
+        if moment >= until {
+            return Ok(moment);
+        }
+        if moment >= look_at && until - moment > LOOK_GUARD {
+            if !look()? {
+                return Ok(moment);
+            }
+            last = now();
+            look_at = last + LOOK_EVERY;
+        }
+        std::hint::spin_loop();
+    }
+}
+
+/// How a thread passes its services.
+pub(super) struct Spinner {
+    occupy: Occupy,
+    /// What reading the thread's CPU clock takes.
+    cpu_read: Nanos,
+    pub(super) gaps: Gaps,
+}
+
+impl Spinner {
+    pub(super) fn new(occupy: Occupy) -> Self {
+        Self { occupy, cpu_read: cpu_clock_cost(), gaps: Gaps::default() }
+    }
+
+    /// Lets time pass until `until`.
+    pub(super) fn wait(&mut self, until: Nanos, hall: &Hall, flags: Flags) -> Result<Nanos, SynthError> {
+        spin(until, &mut self.gaps, || {
+            if flags.are_up() {
+                return Ok(false);
+            }
+            hall.look(false)?;
+            Ok(true)
+        })
+    }
+
+    /// Works until `end`, less `lead`. Where services are of CPU time, the end moves by what this thread was not given
+    /// until then; returns the end.
+    ///
+    /// The CPU clock is read twice where it lacks nothing, and in time: a reading takes longer than short services do.
+    pub(super) fn work(
+        &mut self,
+        mut end: Nanos,
+        lead: Nanos,
+        pauses: &mut Pauses,
+        hall: &Hall,
+        flags: Flags,
+    ) -> Result<Nanos, SynthError> {
+        let owed = end.saturating_sub(lead).saturating_sub(now());
+        if self.occupy == Occupy::Wall || owed.0 < 2 * self.cpu_read.0 {
+            self.wait(end.saturating_sub(lead), hall, flags)?;
+            return Ok(end);
+        }
+        let before = sys::thread_cpu_time();
+        loop {
+            self.wait(end.saturating_sub(lead).saturating_sub(self.cpu_read), hall, flags)?;
+            let used = sys::thread_cpu_time().saturating_sub(before).saturating_add(self.cpu_read);
+            let left = owed.saturating_sub(used);
+            if left < ENOUGH || flags.are_up() {
+                return Ok(end);
+            }
+            end = pauses.through(end, left);
+        }
+    }
+}
+
+/// What one reading of the thread's CPU clock takes: the median of some.
+pub(crate) fn cpu_clock_cost() -> Nanos {
+    let mut costs = [Nanos::ZERO; 33];
+    for cost in &mut costs {
+        let before = now();
+        let _ = sys::thread_cpu_time();
+        *cost = now() - before;
+    }
+    costs.sort_unstable();
+    costs[costs.len() / 2]
+}
