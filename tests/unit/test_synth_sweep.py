@@ -59,7 +59,7 @@ def test_every_path_that_is_listed_has_a_value_and_can_be_changed():
 
 
 @pytest.mark.parametrize(
-    "path", ["thread", "service[9].weight", "service", "name", "locks[0].law", "", "threads.x"]
+    "path", ["thread", "service[9].weight", "service", "note", "locks[0].law", "", "threads.x"]
 )
 def test_an_unknown_path_is_refused_and_the_nearest_are_named(path):
     with pytest.raises(UsageError, match=r"no parameter .*the nearest are [a-z]"):

@@ -2,7 +2,7 @@
 
 Two things that a single field cannot say are understood, too: ``service_factor`` multiplies all service
 times; and where a weight of a mixture or the share of a kind changes, the others keep their proportions and
-fill up to 1.
+fill up to 1. ``name`` names a design.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def value_at(document: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 (JS
             return None
         else:
             raise _unknown(document, path)
-    if isinstance(here, (dict, list)) or not keys or keys[0] in ("schema", "name", "note", "origin"):
+    if isinstance(here, (dict, list)) or not keys or keys[0] in ("schema", "note", "origin"):
         raise _unknown(document, path)
     return here
 

@@ -24,6 +24,7 @@ def render_sweep(document: "Sweep") -> str:
         [one["value"] for point in points for one in point.get("latency_us", {}).values()]
     )
     paths = [one["path"] for one in document["vary"]]
+    paths = ["name"] if "name" in paths else paths
     heads = [*paths, "rate", "load", *(f"{name} {unit.name}" for name in names)]
     rows: list[tuple[str, ...]] = [tuple(heads)]
     for point in points:
@@ -50,7 +51,9 @@ def written(value: Any) -> str:  # noqa: ANN401 (a parameter's value)
 
 
 def label(setting: Mapping[str, Any]) -> str:
-    """Name a design by what differs from the clone."""
+    """Name a design: by the name that it was given, or by what differs from the clone."""
+    if "name" in setting:
+        return str(setting["name"])
     return ", ".join(f"{path} = {written(value)}" for path, value in setting.items()) or "as it is"
 
 
