@@ -7,8 +7,10 @@
 
 The ratio of clone to original is judged as an equivalence (`hindmost.stats.equivalence`), with the margins
 of the goal; the ratio of the original to itself is the noise floor: no clone can be shown to be closer than
-that. Each series is a whole study of its own under ``STUDY/LOAD/WHO``, so that a verification that was
-interrupted goes on where it stopped, and any of them can be reported on by itself.
+that. A clone draws other service times than its original, so does the original that runs again, and so does
+each pair: with the same ones in every run, ratios would scatter less than the claim deserves. Each series is
+a whole study of its own under ``STUDY/LOAD/WHO``, so that a verification that was interrupted goes on where
+it stopped, and any of them can be reported on by itself.
 """
 
 from __future__ import annotations
@@ -16,23 +18,44 @@ from __future__ import annotations
 import json
 import math
 import random
-import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from hindmost import __version__
 from hindmost.experiment.answer import answer
+from hindmost.experiment.part import open_part
 from hindmost.experiment.procedure import Procedure, Watcher
+from hindmost.models import Clone
+from hindmost.models.simulation import Design, run_points
 from hindmost.plan import MeasurePlan
-from hindmost.stats import Decision, Equivalence, equivalence
+from hindmost.stats import Decision, Equivalence, equivalence, mean_interval
+from hindmost.stats.equivalence import CONFIDENCE
 from hindmost.store import Study, now_utc
+from hindmost.store.predictions import Prediction
+from hindmost.store.verification import (
+    Figure,
+    Outcome,
+    PredictedPoint,
+    Ratio,
+    Value,
+    VerifiedPoint,
+)
+from hindmost.store.verification import (
+    Verification as Document,
+)
 from hindmost.targets import Attached, Managed
 
-SCHEMA = "hindmost.verification/1"
 FILE = "verification.json"
 MARGINS = {"mean": 0.05, "p95": 0.05, "p99": 0.08}
 """What counts as alike. TailWAG's errors over eight programs: 6.2, 1.9, 7.3 % (read as mean, p95, p99)."""
 WHO = ("original", "clone", "again")
+AGAIN = 1_000_003
+"""Added to the seed of the original that runs again: other requests of the same kind."""
+
+CURVE = tuple(step / 20 for step in range(1, 19))
+SIMULATED = 400_000
+"""Requests of each simulated point: their intervals are then far narrower than those of the runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +71,6 @@ class Point:
         return f"{self.load:.4g}"
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What was found at one load: by figure, clone against original, and original against itself.
-
-    ``left_out``: pairs in which the instrument distorted a run.
-    """
-
-    point: Point
-    clone: Mapping[str, Equivalence | None]
-    floor: Mapping[str, Equivalence | None]
-    values_us: Mapping[str, Mapping[str, float | None]]
-    left_out: int
-
-
 class Verification:
     """Compares a clone with its original.
 
@@ -71,6 +80,8 @@ class Verification:
         An open, locked study; takes the series and the answer.
     plan : MeasurePlan
         Everything but the rate.
+    clone : Clone
+        What the server behind ``clone`` runs.
     targets : mapping
         The server behind ``original`` and behind ``clone``.
     points : sequence of Point
@@ -87,22 +98,24 @@ class Verification:
         self,
         study: Study,
         plan: MeasurePlan,
+        clone: Clone,
         targets: Mapping[str, Attached | Managed],
         points: Sequence[Point],
         pairs: int,
         watcher: Callable[[MeasurePlan, str], Watcher],
-        told: Callable[[Compared], None] = lambda _: None,
+        told: Callable[[VerifiedPoint], None] = lambda _: None,
     ) -> None:
         self.study = study
         self.plan = plan.model_copy(update={"runs": (pairs, pairs)})
+        self.clone = clone
         self.targets = {**targets, "again": targets["original"]}
         self.points = points
         self.pairs = pairs
         self.watcher = watcher
         self.told = told
 
-    def run(self) -> dict[str, Any]:
-        """Make all runs that are not there yet; returns the document ``hindmost.verification/1``.
+    def run(self) -> Document:
+        """Make all runs that are not there yet; write and return the document ``hindmost.verification/1``.
 
         Raises
         ------
@@ -111,6 +124,8 @@ class Verification:
         StudyError
             If a run cannot be stored.
         """
+        loads = sorted({*CURVE, *(point.load for point in self.points)})
+        predicted = dict(zip(loads, self._predict(loads), strict=True))
         found = []
         for point in self.points:
             plan = self.plan.model_copy(update={"rate_per_s": point.rate_per_s})
@@ -120,77 +135,59 @@ class Verification:
                 random.Random(f"{self.plan.seed} {point.folder} {pair}").shuffle(order)
                 for who in order:
                     self._until(series[who], who, plan, pair)
-            found.append(self._compare(point, series))
+            found.append(self._compare(point, series, predicted[point.load]))
             self.told(found[-1])
-        document = self._document(found)
+        document = self._document(found, predicted)
         self.study.write(FILE, json.dumps(document, allow_nan=False))
         return document
 
+    def _predict(self, loads: Sequence[float]) -> list[Prediction]:
+        design = Design(requests=SIMULATED, seed=self.plan.seed, quantiles=self.plan.quantiles)
+        points = [{"load": {"utilisation": load}} for load in loads]
+        return [outcome.prediction for outcome in run_points(self.clone, points, design)]
+
     def _series(self, point: Point, who: str, plan: MeasurePlan) -> Study:
-        folder = self.study.folder / point.folder / who
-        manifest = {key: value for key, value in self.study.manifest.items() if key != "verification"}
-        target = self.targets[who]
-        manifest["plan"] = plan.model_copy(update={"target": target.name}).model_dump(mode="json")
-        if not (folder / "manifest.json").exists():
-            shutil.rmtree(folder, ignore_errors=True)  # killed before its manifest stood: nothing is in it
-            return Study.create(folder, manifest)
-        return Study.open(folder)
+        named = plan.model_copy(update={"target": self.targets[who].name})
+        return open_part(self.study, self.study.folder / point.folder / who, named)
 
     def _until(self, series: Study, who: str, plan: MeasurePlan, pair: int) -> None:
+        if any(run.number == pair for run in series.runs()):
+            return
+        target = seeded(self.targets[who], self.plan.run_seed(pair) + (AGAIN if who == "again" else 0))
         with series.lock():
-            watcher = self.watcher(plan, who)
-            Procedure(series, plan, self.targets[who], watcher, _Runs(pair)).run()
+            Procedure(series, plan, target, self.watcher(plan, who), _Runs(pair)).run()
 
-    def _compare(self, point: Point, series: Mapping[str, Study]) -> Compared:
+    def _compare(self, point: Point, series: Mapping[str, Study], predicted: Prediction) -> VerifiedPoint:
         results = {}
         for who, study in series.items():
             results[who] = answer(study)
             study.write("result.json", json.dumps(results[who], allow_nan=False))
-        runs = {who: {run["run"]: run for run in result["runs"]} for who, result in results.items()}
-        pairs = sorted(set.intersection(*(set(of) for of in runs.values())))
-        sound = [n for n in pairs if not any(of[n]["verdict"] == "invalid" for of in runs.values())]
+        return compared(point, results, predicted)
 
-        def column(who: str, name: str) -> list[float]:
-            values = (runs[who][n]["latency_us"][name] for n in sound)
-            return [math.inf if value is None else value for value in values]
-
-        def ratio(ours: str, theirs: str, name: str) -> Equivalence | None:
-            a, b = column(ours, name), column(theirs, name)
-            if not a or not all(map(math.isfinite, a + b)):
-                return None
-            return equivalence(a, b, MARGINS[name])
-
-        return Compared(
-            point,
-            {name: ratio("clone", "original", name) for name in MARGINS},
-            {name: ratio("again", "original", name) for name in MARGINS},
+    def _document(self, found: list[VerifiedPoint], predicted: Mapping[float, Prediction]) -> Document:
+        curve: list[PredictedPoint] = [
             {
-                who: {name: results[who]["latency_us"][name]["value"] for name in MARGINS}
-                for who in ("original", "clone")
-            },
-            len(pairs) - len(sound),
-        )
-
-    def _document(self, found: Sequence[Compared]) -> dict[str, Any]:
-        everything = [one.clone[name] for one in found for name in MARGINS]
+                "load": load,
+                "rate_per_s": one["rate_per_s"] or 0.0,
+                "latency_us": {name: one["latency_us"][name] for name in MARGINS},
+            }
+            for load, one in predicted.items()
+        ]
         return {
-            "schema": SCHEMA,
+            "schema": "hindmost.verification/1",
+            "version": __version__,
             "created": now_utc(),
+            "study": self.study.folder.resolve().name,
             "original": self.targets["original"].name,
-            "clone": self.targets["clone"].name,
+            "clone": self.clone.name,
+            "threads": self.clone.threads,
+            "capacity_per_s": self.clone.capacity_per_s or 0.0,
+            "duration_s": self.plan.duration_s,
+            "confidence": CONFIDENCE,
             "margins": MARGINS,
-            "verdict": _verdict(everything),
-            "points": [
-                {
-                    "load": one.point.load,
-                    "rate_per_s": one.point.rate_per_s,
-                    "left_out": one.left_out,
-                    "clone": {name: _written(value) for name, value in one.clone.items()},
-                    "floor": {name: _written(value) for name, value in one.floor.items()},
-                    "values_us": one.values_us,
-                }
-                for one in found
-            ],
+            "verdict": verdict_of(found),
+            "points": found,
+            "curve": curve,
         }
 
 
@@ -207,15 +204,76 @@ class _Runs:
         return Decision(stop, stop, reason, None if stop else self.runs, made, "p99", math.inf)
 
 
-def _verdict(found: Sequence[Equivalence | None]) -> str:
-    if any(one is not None and one.outcome == "different" for one in found):
+def seeded(target: Attached | Managed, seed: int) -> Attached | Managed:
+    """The same server with other requests or service times, if it takes a seed."""
+    if not isinstance(target, Managed) or "seed" not in target.spec.options:
+        return target
+    return replace(target, spec=target.spec.with_options({"seed": seed}))
+
+
+def compared(point: Point, results: Mapping[str, Mapping[str, Any]], predicted: Prediction) -> VerifiedPoint:
+    """Compare the answers (``hindmost.measure/1``) of the three series at one load.
+
+    Pairs in which a run was invalid are left out.
+    """
+    runs = {who: {run["run"]: run for run in result["runs"]} for who, result in results.items()}
+    pairs = sorted(set.intersection(*(set(of) for of in runs.values())))
+    sound = [n for n in pairs if not any(of[n]["verdict"] == "invalid" for of in runs.values())]
+
+    def column(who: str, name: str) -> list[float]:
+        values = (runs[who][n]["latency_us"][name] for n in sound)
+        return [math.inf if value is None else value for value in values]
+
+    def ratio(ours: str, name: str) -> Ratio | None:
+        a, b = column(ours, name), column("original", name)
+        if not a or not all(map(math.isfinite, a + b)):
+            return None
+        return _written(equivalence(a, b, MARGINS[name]))
+
+    def value(who: str, name: str) -> Value:
+        values = column(who, name)
+        if not values or not all(map(math.isfinite, values)):
+            return {"value": None, "low": None, "high": None}
+        one = mean_interval(values)
+        return {
+            "value": one.value,
+            "low": one.low if one.known else None,
+            "high": one.high if one.known else None,
+        }
+
+    figures: dict[str, Figure] = {
+        name: {
+            "original_us": value("original", name),
+            "clone_us": value("clone", name),
+            "predicted_us": predicted["latency_us"][name],
+            "clone": ratio("clone", name),
+            "floor": ratio("again", name),
+        }
+        for name in MARGINS
+    }
+    return {
+        "load": point.load,
+        "rate_per_s": point.rate_per_s,
+        "requests": sum(runs["original"][n]["counts"]["due"] for n in sound),
+        "pairs": len(sound),
+        "left_out": len(pairs) - len(sound),
+        "figures": figures,
+    }
+
+
+def verdict_of(points: Sequence[VerifiedPoint]) -> Outcome:
+    """Different where any figure is; equivalent where all are."""
+    outcomes = [
+        "open" if figure["clone"] is None else figure["clone"]["outcome"]
+        for point in points
+        for figure in point["figures"].values()
+    ]
+    if "different" in outcomes:
         return "different"
-    return "equivalent" if all(one is not None and one.outcome == "equivalent" for one in found) else "open"
+    return "equivalent" if outcomes and all(one == "equivalent" for one in outcomes) else "open"
 
 
-def _written(one: Equivalence | None) -> dict[str, Any] | None:
-    if one is None:
-        return None
+def _written(one: Equivalence) -> Ratio:
     return {
         "ratio": one.ratio,
         "low": None if math.isnan(one.low) else one.low,

@@ -3,5 +3,12 @@
 from hindmost.report.page import render_page
 from hindmost.report.terminal import render_findings, render_terminal
 from hindmost.report.verification import render_verification
+from hindmost.report.verification_page import render_verification_page
 
-__all__ = ["render_findings", "render_page", "render_terminal", "render_verification"]
+__all__ = [
+    "render_findings",
+    "render_page",
+    "render_terminal",
+    "render_verification",
+    "render_verification_page",
+]

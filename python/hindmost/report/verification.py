@@ -1,54 +1,77 @@
 """The table of a verification: clone against original, and the original against itself."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hindmost.report import numbers
+from hindmost.report.synth import aligned
+
+if TYPE_CHECKING:
+    from hindmost.store.verification import Ratio, Verification
 
 IN_WORDS = {
     "equivalent": "equivalent: every ratio is shown to lie within its margin",
     "different": "different: at least one ratio is shown to lie outside of its margin",
     "open": "open: more pairs, or a quieter host, would be needed to show it either way",
 }
+HEADS = (
+    "load", "rate", "", "original", "clone", "simulated", "clone / original", "", "original / itself"
+)  # fmt: skip
 
 
-def render_verification(document: Mapping[str, Any]) -> str:
-    """Write a document ``hindmost.verification/1`` as text.
-
-    Parameters
-    ----------
-    document
-        As `hindmost.experiment.verification.Verification.run` returns it.
-    """
-    margins = ", ".join(f"{name} {margin:.0%}" for name, margin in document["margins"].items())
+def render_verification(document: "Verification") -> str:
+    """Write a document ``hindmost.verification/1`` as text."""
+    rows = [HEADS, *table(document)]
+    points = document["points"]
     lines = [
-        f"{document['clone']} against {document['original']}",
-        f"{IN_WORDS[document['verdict']]} (margins: {margins})",
+        f"{document['clone']} against {document['original']},"
+        f" {numbers.plural(document['threads'], 'thread')}",
+        f"{IN_WORDS[document['verdict']]} (margins: {margins(document)})",
         "",
-        f"{'load':>5} {'rate/s':>9} {'':5} {'original':>10} {'clone':>10}   {'clone / original':28}"
-        f"{'original / itself':24}",
+        *(line.rstrip() for line in aligned(rows, ">><>>><<<")),
+        "",
+        f"{numbers.percent(document['confidence'])} intervals over pairs of runs; requests of the original:"
+        f" {', '.join(numbers.count(point['requests']) for point in points)}",
     ]
-    for point in document["points"]:
-        head = f"{point['load']:>5.0%} {point['rate_per_s']:>9,.0f}"
-        for name in document["margins"]:
-            ours, theirs = (point["values_us"][who][name] for who in ("clone", "original"))
-            found, floor = point["clone"][name], point["floor"][name]
-            word = found["outcome"] if found else "not known"
-            lines.append(
-                f"{head} {name:5} {numbers.latency(theirs):>10} {numbers.latency(ours):>10}"
-                f"   {_ratio(found):22} {word:10} {_ratio(floor)}".rstrip()
-            )
-            head = " " * len(head)
+    for point in points:
         if point["left_out"]:
-            lines.append(f"{'':15} {point['left_out']} pair(s) left out: the instrument distorted a run")
+            lines.append(
+                f"at {numbers.percent(point['load'])} {numbers.plural(point['left_out'], 'pair')} left out:"
+                " the instrument distorted a run"
+            )
     return "\n".join(lines)
 
 
-def _ratio(one: Mapping[str, Any] | None) -> str:
+def margins(document: "Verification") -> str:
+    """Margins in words."""
+    return ", ".join(f"{name} {numbers.percent(margin)}" for name, margin in document["margins"].items())
+
+
+def table(document: "Verification") -> list[tuple[str, ...]]:
+    """One row a load and figure; load and rate stand in the first of each load."""
+    rows: list[tuple[str, ...]] = []
+    for point in document["points"]:
+        head = (numbers.percent(point["load"]), numbers.rate(point["rate_per_s"]))
+        for name, one in point["figures"].items():
+            rows.append(
+                (
+                    *head,
+                    name,
+                    numbers.latency(one["original_us"]["value"]),
+                    numbers.latency(one["clone_us"]["value"]),
+                    numbers.latency(one["predicted_us"]["value"]),
+                    ratio(one["clone"]),
+                    one["clone"]["outcome"] if one["clone"] else "not known",
+                    ratio(one["floor"]),
+                )
+            )
+            head = ("", "")
+    return rows
+
+
+def ratio(one: "Ratio | None") -> str:
+    """Write a ratio and its interval."""
     if one is None:
-        return "infinitely late"
+        return numbers.MISSING
     if one["low"] is None:
         return f"{one['ratio']:.3f}"
     return f"{one['ratio']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"

@@ -11,7 +11,7 @@ hindmost.doctor/1   ``hindmost doctor --json``  crates/host, through ``cli/docto
 ==================  ==========================  ======================================
 
 The answer itself, ``hindmost.measure/1``, stands in `hindmost.store.result`, what clones predict in
-`hindmost.store.predictions`. Keys that a schema does not
+`hindmost.store.predictions`, how near they come in `hindmost.store.verification`. Keys that a schema does not
 name are allowed, so that a later version may add some.
 """
 
@@ -30,6 +30,7 @@ from hindmost.store.result import (
     Target,
     schema_of,
 )
+from hindmost.store.verification import Verification
 
 
 class Objective(TypedDict):
@@ -38,8 +39,17 @@ class Objective(TypedDict):
     objective: str
 
 
+class Verified(TypedDict):
+    """The clone document that a verification is of."""
+
+    clone: dict[str, Any]
+
+
 class Manifest(TypedDict):
-    """What a study was asked to do, on which host, with which versions; ``search`` where it is one."""
+    """What a study was asked to do, on which host, with which versions.
+
+    ``search`` and ``verification`` where it is one.
+    """
 
     schema: Literal["hindmost.study/1"]
     created: str
@@ -48,6 +58,7 @@ class Manifest(TypedDict):
     plan: Plan
     host: Host
     search: NotRequired[Objective]
+    verification: NotRequired[Verified]
 
 
 class SocketQueues(TypedDict):
@@ -386,6 +397,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         "instance": schema_of(Instance, "hindmost.instance/1", "Result of one load instance"),
         "search": schema_of(Search, "hindmost.search/1", "Result of hindmost measure --find-rate"),
         "doctor": schema_of(Doctor, "hindmost.doctor/1", "Result of hindmost doctor"),
+        "verification": schema_of(Verification, "hindmost.verification/1", "Result of hindmost synth verify"),
         "simulation": schema_of(Simulation, "hindmost.simulation/1", "Result of hindmost synth simulate"),
         "sweep": schema_of(Sweep, "hindmost.sweep/1", "Result of hindmost synth sweep"),
     }

@@ -5,20 +5,28 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.errors import HindmostError, Interrupted, UsageError
 
 if TYPE_CHECKING:
-    from hindmost.experiment.verification import Compared, Point
+    from hindmost.experiment.verification import Point
     from hindmost.models import Clone
     from hindmost.plan import MeasurePlan
+    from hindmost.store import Study
+    from hindmost.store.verification import Verification as Document
+    from hindmost.store.verification import VerifiedPoint
+    from hindmost.targets import Managed
 
 NOT_ALIKE = 3
 """Exit code of a clone that was shown to be unlike: a limit is crossed."""
 OPEN = 4
+BETWEEN_S = 1.5
+"""What a run takes beside warm-up and measurement: starting a server, calibrating, writing files."""
 
 
 def verify(
@@ -37,6 +45,9 @@ def verify(
     seed: Annotated[int, whole(PROCEDURE, "Same seed, same arrivals.")] = 1,
     out: Annotated[
         Path | None, option(OUTPUT, "STUDY", "Folder of the study; one that exists goes on.")
+    ] = None,
+    page: Annotated[
+        Path | None, option(OUTPUT, "PAGE.html", "Page of the curves. [default: STUDY/verification.html]")
     ] = None,
     json_: Json = False,
     quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
@@ -58,15 +69,15 @@ def verify(
             hint="--pairs 6",
         )
     points = _points(loads, document)
-    plan = _plan(original, document, seed=seed, connections=connections, duration=duration, warmup=warmup,
+    plan = _plan(original, seed=seed, connections=connections, duration=duration, warmup=warmup,
                  server_cpus=server_cpus, runs=str(pairs))  # fmt: skip
-    result = _verify(document, plan, points, pairs, out, quiet=quiet)
-    if json_:
-        print(json.dumps(result, allow_nan=False))
-    else:
-        from hindmost.report import render_verification
+    result, folder = _verify(document, plan, points, pairs, out, quiet=quiet)
+    from hindmost.report import render_verification, render_verification_page
 
-        print(render_verification(result))
+    page = page or folder / "verification.html"
+    page.write_text(render_verification_page(result), encoding="utf-8")
+    print(json.dumps(result, allow_nan=False) if json_ else render_verification(result))
+    print(f"page: {page}", file=sys.stderr)
     return {"equivalent": 0, "different": NOT_ALIKE}.get(result["verdict"], OPEN)
 
 
@@ -89,7 +100,7 @@ def _points(loads: str, clone: Clone) -> list[Point]:
     return [Point(share, share * capacity) for share in sorted(set(shares))]
 
 
-def _plan(original: str, clone: Clone, **changes: Any) -> MeasurePlan:  # noqa: ANN401 (options of measure)
+def _plan(original: str, **changes: Any) -> MeasurePlan:  # noqa: ANN401 (options of measure)
     """The plan of the runs: what ``hindmost measure`` would do with the original."""
     from hindmost.cli.asked import plan_asked_for
     from hindmost.cli.measure import measure
@@ -102,38 +113,35 @@ def _plan(original: str, clone: Clone, **changes: Any) -> MeasurePlan:  # noqa: 
             hint="a preset, or a target file with the command that starts it",
         )
     options = {name: one.default for name, one in inspect.signature(measure).parameters.items()}
-    threads = f"{'&' if '?' in original else '?'}threads={clone.threads}"
-    asked = options | changes | {"target": original + threads, "rate": "1k", "samples": 0}
+    asked = options | changes | {"target": original, "rate": "1k", "samples": 0, "stamps": "off"}
     return plan_asked_for(asked | {"runs": parse_runs(changes["runs"]), "quantiles": "50,95,99"})
 
 
 def _verify(
     clone: Clone, plan: MeasurePlan, points: list[Point], pairs: int, out: Path | None, *, quiet: bool
-) -> dict[str, Any]:
-    from hindmost.cli.begin import begin
+) -> tuple[Document, Path]:
     from hindmost.cli.progress import Progress
-    from hindmost.experiment.verification import Verification
-    from hindmost.store import Study
-    from hindmost.targets import parse_target
+    from hindmost.experiment.verification import WHO, Verification
 
-    study = Study.open(out) if out is not None and (out / "manifest.json").exists() else None
-    study, original = begin(plan, study, out, verification={"clone": clone.document})
-    document = study.write("clone.json", clone.text)
-    double = parse_target(f"synth?clone={document.resolve()}&protocol={original.protocol}")
+    study, original, double = _begun(clone, plan, out)
     talk = Progress(plan, quiet=quiet)
-    seconds = len(points) * pairs * 3 * (plan.duration_s + float(plan.warmup) + 1.5)
+    seconds = len(points) * pairs * len(WHO) * (plan.duration_s + float(plan.warmup) + BETWEEN_S)
     talk.say(
-        f"{clone.name} against {plan.target}: {pairs} pairs at {len(points)} load(s),"
+        f"{clone.name} against {original.name}: {pairs} pairs at {len(points)} load(s),"
         f" {plan.duration_s:g} s each, about {seconds / 60:.0f} min; study {study.folder}"
     )
 
-    def told(found: Compared) -> None:
-        ratios = ", ".join(f"{name} {one.ratio:.3f}" for name, one in found.clone.items() if one is not None)
-        talk.say(f"{found.point.load:.0%} of capacity: clone / original {ratios or 'not known'}")
+    def told(found: VerifiedPoint) -> None:
+        ratios = ", ".join(
+            f"{name} {one['clone']['ratio']:.3f}" if one["clone"] else f"{name} not known"
+            for name, one in found["figures"].items()
+        )
+        talk.say(f"{found['load']:.0%} of capacity: clone / original {ratios}")
 
     work = Verification(
         study,
         plan,
+        clone,
         {"original": original, "clone": double},
         points,
         pairs,
@@ -143,7 +151,7 @@ def _verify(
     again = f"run the same command with --out {study.folder}"
     try:
         with study.lock():
-            return work.run()
+            return work.run(), study.folder
     except (KeyboardInterrupt, Interrupted) as stop:
         raise Interrupted(
             f"{str(stop) or 'interrupted'}; finished runs are kept in {study.folder}", hint=again
@@ -151,3 +159,45 @@ def _verify(
     except HindmostError:
         print(f"finished runs are kept in {study.folder}: {again}", file=sys.stderr)
         raise
+
+
+def _begun(clone: Clone, plan: MeasurePlan, out: Path | None) -> tuple[Study, Managed, Managed]:
+    """The study, new or to go on with; the original and the clone's server, with as many threads each."""
+    from hindmost.cli.begin import begin
+    from hindmost.store import Study
+    from hindmost.targets import Managed, parse_target
+
+    study = Study.open(out) if out is not None and (out / "manifest.json").exists() else None
+    if study is not None:
+        _alike(study, clone, plan)
+    study, original = begin(plan, study, out, verification={"clone": clone.document})
+    assert isinstance(original, Managed)
+    document = study.write("clone.json", clone.text).resolve()
+    double = parse_target(f"synth?clone={quote(str(document))}&protocol={original.protocol}")
+    assert isinstance(double, Managed)
+    threads = {"threads": clone.threads}
+    return (
+        study,
+        replace(original, spec=original.spec.model_copy(update=threads)),
+        replace(double, spec=double.spec.model_copy(update=threads)),
+    )
+
+
+def _alike(study: Study, clone: Clone, plan: MeasurePlan) -> None:
+    """Refuse to mix runs that are not alike: only loads and the number of pairs may change."""
+    verified = study.manifest.get("verification")
+    if not isinstance(verified, dict):
+        raise UsageError(f"{study.folder} is a study, but of no verification", hint="choose another --out")
+    if verified.get("clone") != clone.document:
+        raise UsageError(
+            f"{study.folder} verified another clone: pairs of two clones would be mixed",
+            hint="choose another --out",
+        )
+    before, now = study.manifest["plan"], plan.model_dump(mode="json")
+    if changed := [name for name in now if name != "runs" and before.get(name) != now[name]]:
+        name = changed[0]
+        raise UsageError(
+            f"{study.folder} was made with {name} {before.get(name)}, and {now[name]} is asked for now:"
+            " runs would not be alike",
+            hint="choose another --out, or the same options; --loads and --pairs may change",
+        )

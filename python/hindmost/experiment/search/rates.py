@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hindmost.errors import InstanceError, StudyError, TargetError
 from hindmost.experiment.answer import answer
 from hindmost.experiment.limits import SAMPLES_INCONCLUSIVE
+from hindmost.experiment.part import open_part
 from hindmost.experiment.procedure import Procedure, Watcher
 from hindmost.experiment.search.found import (
     FILE,
@@ -127,7 +127,7 @@ class RateSearch:
         folder = self.study.folder / "steps" / (f"{rate:.12g}" + (f"-{before + 1}" if before else ""))
         # Tried again, a rate gets other requests: the same would find the same accidents of chance.
         plan = plan.model_copy(update={"seed": self.plan.seed + 1_000 * before})
-        study = self._open(folder, plan)
+        study = open_part(self.study, folder, plan)
         rule = StepRule(self.objective, plan)
         with study.lock():
             try:
@@ -137,18 +137,6 @@ class RateSearch:
             result = answer(study)
             study.write("result.json", json.dumps(result, allow_nan=False))
         return self._step(rate, rule, result["throughput"]["achieved"], folder)
-
-    def _open(self, folder: Path, plan: MeasurePlan) -> Study:
-        """The study of a step, new or to go on with; its runs' bounds may have changed."""
-        manifest = {k: v for k, v in self.study.manifest.items() if k != "search"}
-        manifest["plan"] = plan.model_dump(mode="json")
-        if not (folder / "manifest.json").exists():
-            shutil.rmtree(folder, ignore_errors=True)  # killed before its manifest stood: nothing is in it
-            return Study.create(folder, manifest)
-        study = Study.open(folder)
-        study.manifest["plan"] = manifest["plan"]
-        study.write("manifest.json", json.dumps(study.manifest, indent=1))
-        return study
 
     def _died(self, rate: float, error: InstanceError | TargetError, study: Study) -> Step:
         """A rate that killed a server which can be started again is too high; all else is an error."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from hindmost.models.fit.intervals import Intervals, intervals
 from hindmost.models.fit.laws import rounded
 from hindmost.models.fit.order import Order, find_order
 from hindmost.models.fit.reading import Log
+from hindmost.models.fit.turnaround import Turnaround, find_turnaround
 
 LEAST_OF_KIND = 1_000
 """Requests of a kind below which it gets no law of its own."""
@@ -91,6 +92,9 @@ def fit_clone(log: Log, *, name: str | None = None, threads: int | None = None, 
         The log is more one of its neighbours than of the server.
     """
     asked = demand(log, of)
+    between = find_turnaround(log)
+    if isinstance(between, Turnaround):
+        asked = replace(asked, us=asked.us + between.us)
     order = find_order(asked.us)
     base = asked.us if order.regimes is None else asked.us / order.regimes.factor
     sample = Sample.of(base)
@@ -112,6 +116,8 @@ def fit_clone(log: Log, *, name: str | None = None, threads: int | None = None, 
         body["service"] = whole.choice.taken.model.document()
         found |= intervals(sample, whole.choice.taken.model, "service")
     unknown = [*log.unknown, *asked.said, *_unknown(log, threads, order)]
+    if isinstance(between, str):
+        unknown.append(between)
     gaps = find_disturbance(log, asked)
     if isinstance(gaps, Disturbance):
         body["disturbances"] = [gaps.document()]
@@ -123,6 +129,7 @@ def fit_clone(log: Log, *, name: str | None = None, threads: int | None = None, 
     document = {
         "schema": SCHEMA,
         "name": name or Path(log.source).stem,
+        "note": "" if isinstance(between, str) else str(between),
         "threads": threads or log.threads,
         **body,
         "order": order.document(),

@@ -1,0 +1,138 @@
+"""The page of a verification: latency against load, original and clone, and their ratios with the margins."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hindmost.report import numbers
+from hindmost.report.charts import time_ticks
+from hindmost.report.svg import Plot, linear_ticks, log10, log_domain
+from hindmost.report.verification import HEADS, IN_WORDS, margins, table
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from hindmost.store.verification import Verification
+
+_HERE = Path(__file__).parent
+_WIDE, _NARROW = 860, 360
+VERDICTS = {"equivalent": "valid", "different": "invalid", "open": "inconclusive"}
+"""Colours of the page of a study that fit."""
+
+
+def render_verification_page(document: "Verification") -> str:
+    """Write the page of a verification: one HTML file with everything inside, without scripts."""
+    import jinja2
+    from markupsafe import Markup
+
+    def drawing(draw: Callable[[float], str]) -> "tuple[Markup, Markup]":
+        return Markup(draw(_WIDE)), Markup(draw(_NARROW))
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("verification.html").render(
+        doc=document,
+        words=IN_WORDS[document["verdict"]],
+        mark=VERDICTS[document["verdict"]],
+        margins=margins(document),
+        curves=[(name, drawing(partial(curve, document, name))) for name in document["margins"]],
+        ratios=[(name, drawing(partial(ratios, document, name))) for name in document["margins"]],
+        heads=HEADS,
+        rows=table(document),
+        style=Markup((_HERE / "templates/page.css").read_text(encoding="utf-8").strip()),
+        numbers=numbers,
+    )
+
+
+def curve(document: "Verification", name: str, width: float) -> str:
+    """Draw one figure against the load: what was measured with intervals, what was simulated as a line."""
+    points = [(point["load"], point["figures"][name]) for point in document["points"]]
+    highest = max(load for load, _ in points)
+    simulated = [
+        (one["load"], one["latency_us"][name]["value"])
+        for one in document["curve"]
+        if one["load"] <= max(0.8, highest)
+    ]
+    everything = [us for _, us in simulated]
+    for _, figure in points:
+        for measured in (figure["original_us"], figure["clone_us"]):
+            everything += [us for us in measured.values() if isinstance(us, float)]
+    plot = Plot(width, 300, f"{name} against the load", top=24)
+    plot.text(4, 12, name, cls="name")
+    x, y = plot.x(0.0, max(0.8, highest)), plot.y(*log_domain(everything), log10)
+    ticks = linear_ticks(0.0, x.high, 8 if width > 500 else 4)
+    plot.axes(
+        x,
+        y,
+        x_ticks=[(t, f"{100 * t:g}{numbers.THIN}%") for t in ticks],
+        y_ticks=time_ticks(y.low, y.high),
+        x_title="share of the clone's capacity",
+    )
+    plot.line([(x(load), y(us)) for load, us in simulated], "fair")
+    for who, shift, cls in (("original", -4.0, "i0"), ("clone", 4.0, "i2")):
+        places = []
+        for load, figure in points:
+            measured = figure["original_us"] if who == "original" else figure["clone_us"]
+            value, low, high = measured["value"], measured["low"], measured["high"]
+            if value is None:
+                continue
+            at = x(load) + shift
+            if low is not None and high is not None:
+                plot.line([(at, y(low)), (at, y(high))], f"pair {cls}")
+            places.append((at, y(value)))
+            plot.dot(at, y(value), cls=cls, title=f"{who}, {load:.0%}: {numbers.latency(value)}")
+        plot.line(places, f"pair thin {cls}")
+    return str(plot)
+
+
+def ratios(document: "Verification", name: str, width: float) -> str:
+    """Draw clone over original, and original over itself, at each load, with the margin as a band."""
+    margin = document["margins"][name]
+    plot = Plot(width, 200, f"{name}: ratios by load", top=24)
+    plot.text(4, 12, f"{name}: ratio", cls="name")
+    reach = 2.0 * margin
+    for point in document["points"]:
+        for one in (point["figures"][name]["clone"], point["figures"][name]["floor"]):
+            if one is not None:
+                reach = max(
+                    reach, *(abs(end - 1.0) * 1.1 for end in _ends(one["ratio"], one["low"], one["high"]))
+                )
+    y = plot.y(1.0 - reach, 1.0 + reach)
+    x = plot.x(0.0, float(len(document["points"])))
+    plot.area(
+        [(x.start, y(1.0 + margin)), (x.end, y(1.0 + margin))],
+        [(x.start, y(1.0 - margin)), (x.end, y(1.0 - margin))],
+        "band",
+    )
+    plot.axes(
+        x,
+        y,
+        x_ticks=[(n + 0.5, numbers.percent(one["load"])) for n, one in enumerate(document["points"])],
+        y_ticks=[(t, f"{t:g}") for t in linear_ticks(y.low, y.high, 4)],
+        x_title="share of the clone's capacity",
+    )
+    plot.line([(x.start, y(1.0)), (x.end, y(1.0))], "fair")
+    for number, point in enumerate(document["points"]):
+        figure = point["figures"][name]
+        for one, shift, cls, what in (
+            (figure["clone"], -7.0, "i2", "clone / original"),
+            (figure["floor"], 7.0, "i0", "original / itself"),
+        ):
+            if one is None:
+                continue
+            at = x(number + 0.5) + shift
+            low, high = _ends(one["ratio"], one["low"], one["high"])
+            plot.line([(at, y(low)), (at, y(high))], f"pair {cls}")
+            plot.dot(at, y(one["ratio"]), cls=cls, title=f"{what}: {one['ratio']:.3f}")
+    return str(plot)
+
+
+def _ends(value: float, low: float | None, high: float | None) -> tuple[float, float]:
+    return (value, value) if low is None or high is None else (low, high)
