@@ -15,6 +15,7 @@ from conftest import HOST, Diary, tiny_plan
 
 from hindmost.cli.find_rate import render
 from hindmost.errors import InstanceError, StudyError, TargetError, UsageError
+from hindmost.experiment.part import open_part
 from hindmost.experiment.search import (
     HIGHEST,
     LOWEST,
@@ -324,9 +325,9 @@ def test_a_step_goes_on_in_its_folder_with_new_bounds_of_runs(tmp_path):
     one = searching(tmp_path)
     folder = one.study.folder / "steps" / "500"
     (folder / "runs").mkdir(parents=True)  # killed before its manifest was written
-    first = one._open(folder, one.plan)
+    first = open_part(one.study, folder, one.plan)
     assert "search" not in first.manifest, "a step is an ordinary study"
-    second = one._open(folder, one.plan.model_copy(update={"runs": (3, 30)}))
+    second = open_part(one.study, folder, one.plan.model_copy(update={"runs": (3, 30)}))
     assert second.manifest["plan"]["runs"] == [3, 30]
     assert Study.open(folder).manifest["plan"]["runs"] == [3, 30]
 

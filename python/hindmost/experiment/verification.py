@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -257,8 +258,24 @@ def compared(point: Point, results: Mapping[str, Mapping[str, Any]], predicted: 
         "requests": sum(runs["original"][n]["counts"]["due"] for n in sound),
         "pairs": len(sound),
         "left_out": len(pairs) - len(sound),
+        "why": _why(runs, [n for n in pairs if n not in sound]),
         "figures": figures,
     }
+
+
+def _why(runs: Mapping[str, Mapping[int, Any]], left_out: Sequence[int]) -> str | None:
+    """What most often made a pair unusable, in the words of one run; None where all are sound."""
+    found = [
+        reason
+        for n in left_out
+        for of in runs.values()
+        for reason in of[n]["reasons"]
+        if reason["level"] == "invalid"
+    ]
+    if not found:
+        return None
+    often = Counter(reason["code"] for reason in found).most_common(1)[0][0]
+    return str(next(reason["text"] for reason in found if reason["code"] == often))
 
 
 def verdict_of(points: Sequence[VerifiedPoint]) -> Outcome:

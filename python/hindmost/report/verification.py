@@ -36,7 +36,7 @@ def render_verification(document: "Verification") -> str:
         if point["left_out"]:
             lines.append(
                 f"at {numbers.percent(point['load'])} {numbers.plural(point['left_out'], 'pair')} left out:"
-                " the instrument distorted a run"
+                f" the instrument distorted a run ({point['why']})"
             )
     return "\n".join(lines)
 

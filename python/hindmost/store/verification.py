@@ -51,7 +51,7 @@ class Figure(TypedDict):
 class VerifiedPoint(TypedDict):
     """One load, as a share of the clone's capacity; ``requests`` are the original's, in ``pairs`` pairs.
 
-    ``left_out``: further pairs, in which the instrument distorted a run.
+    ``left_out``: further pairs, in which the instrument distorted a run; ``why``, in the words of one.
     """
 
     load: Share
@@ -59,6 +59,7 @@ class VerifiedPoint(TypedDict):
     requests: Count
     pairs: Count
     left_out: Count
+    why: str | None
     figures: dict[str, Figure]
 
 

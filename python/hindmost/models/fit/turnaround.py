@@ -71,8 +71,8 @@ def find_turnaround(log: Log) -> Turnaround | str:
         gaps = gaps[gaps <= FAR * max(float(np.median(gaps)), 1e-3)]
     if gaps.size < LEAST:
         return (
-            f"what keeps a thread busy between two requests (writing the reply): {gaps.size:,} requests of the"
-            f" log had to wait, at least {LEAST:,} would tell; take the log at half of the capacity"
+            f"what keeps a thread busy between two requests (writing the reply): {gaps.size:,} requests of"
+            f" the log had to wait, at least {LEAST:,} would tell; take the log at half of the capacity"
         )
     mean = float(gaps.mean())
     found = section_interval(mean, [float(part.mean()) for part in np.array_split(gaps, SECTIONS)])

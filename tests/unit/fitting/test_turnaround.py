@@ -1,0 +1,68 @@
+"""What keeps a thread busy between two requests is found where requests waited, and is in the clone."""
+
+import numpy as np
+import pytest
+
+from hindmost.models.fit import fit_clone
+from hindmost.models.fit.reading import Log
+from hindmost.models.fit.turnaround import Turnaround, find_turnaround
+
+BETWEEN_US = 8.0
+
+
+def queue_log(load=0.6, n=20_000, between=BETWEEN_US, threads=1, seed=3):
+    """A log of a FCFS queue whose threads need some time after each service, which the log leaves out."""
+    random = np.random.default_rng(seed)
+    service = random.lognormal(np.log(80.0), 0.5, n)
+    mean = float(service.mean()) + between
+    arrival = np.cumsum(random.exponential(mean / (load * threads), n))
+    after = between * random.lognormal(-0.02, 0.2, n)
+    free, start, thread = np.zeros(threads), np.zeros(n), np.zeros(n, dtype=np.int64)
+    for i in range(n):
+        thread[i] = int(free.argmin())
+        start[i] = max(arrival[i], free[thread[i]])
+        free[thread[i]] = start[i] + service[i] + after[i]
+    order = np.argsort(start, kind="stable")
+    first = start[order][0]
+    return Log(
+        "log.csv",
+        "0" * 64,
+        "end_ns - start_ns",
+        service[order],
+        start_us=start[order] - first,
+        arrival_us=arrival[order] - first,
+        thread=thread[order],
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_time_between_two_requests_is_found(threads):
+    found = find_turnaround(queue_log(threads=threads, load=0.7))
+    assert isinstance(found, Turnaround)
+    assert found.low_us < BETWEEN_US < found.high_us
+    assert found.high_us - found.low_us < 0.1 * BETWEEN_US
+
+
+def test_threads_that_stood_still_are_no_writes():
+    log = queue_log()
+    start = log.start_us + np.where(np.arange(log.n) > log.n // 2, 20_000.0, 0.0)  # one stop of 20 ms
+    stopped = Log("x", "", "", log.wall_us, start_us=start, arrival_us=log.arrival_us, thread=log.thread)
+    assert find_turnaround(stopped).us == pytest.approx(BETWEEN_US, rel=0.03)
+
+
+def test_a_log_in_which_nobody_waited_cannot_tell_and_says_so():
+    said = find_turnaround(queue_log(load=0.01, n=2_000))
+    assert isinstance(said, str)
+    assert "half of the capacity" in said
+    assert said in fit_clone(queue_log(load=0.01, n=4_000)).unknown
+
+
+def test_a_log_without_moments_cannot_tell():
+    assert "0 requests" in find_turnaround(Log("x", "", "", np.full(5_000, 80.0)))
+
+
+def test_the_clone_is_busy_for_all_of_it():
+    log = queue_log()
+    clone = fit_clone(log).clone
+    assert clone.mean_busy_us == pytest.approx(float(log.wall_us.mean()) + BETWEEN_US, rel=0.01)
+    assert "between two requests" in clone.document["note"]

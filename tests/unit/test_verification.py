@@ -1,0 +1,166 @@
+"""Verification of clones: which pairs count, what follows from them, what is refused."""
+
+import json
+
+import jsonschema
+import numpy as np
+import pytest
+
+from hindmost.cli.synth.verify import _alike, _points
+from hindmost.errors import UsageError
+from hindmost.experiment.verification import MARGINS, WHO, Point, compared, seeded, verdict_of
+from hindmost.models import load_clone
+from hindmost.models.simulation import Design, simulate
+from hindmost.plan import MeasurePlan
+from hindmost.report import render_verification, render_verification_page
+from hindmost.store import Study
+from hindmost.store.documents import schemas
+from hindmost.targets import parse_target
+
+POINT = Point(0.5, 400.0)
+FACTORS = {"mean": 1.0, "p95": 3.0, "p99": 5.0}
+
+
+@pytest.fixture(scope="module")
+def predicted():
+    return simulate(
+        load_clone("xapian"), utilisation=0.5, design=Design(requests=20_000, quantiles=(0.5, 0.95, 0.99))
+    )
+
+
+def answers(invalid=(), pairs=6, scatter=0.01, **medians):
+    """Answers of the three series; `medians` by series, in us; `invalid` holds (series, pair)."""
+    random = np.random.default_rng(7)
+    found = {}
+    for who in WHO:
+        runs = []
+        for number in range(1, pairs + 1):
+            us = medians.get(who, 1000.0) * random.lognormal(0.0, scatter)
+            bad = (who, number) in invalid
+            reason = {"code": "slip", "level": "invalid", "text": "requests left late", "hint": None}
+            runs.append(
+                {
+                    "run": number,
+                    "verdict": "invalid" if bad else "valid",
+                    "reasons": [reason] if bad else [],
+                    "latency_us": {name: us * factor for name, factor in FACTORS.items()},
+                    "counts": {"due": 10_000},
+                }
+            )
+        found[who] = {"runs": runs}
+    return found
+
+
+def document(points, predicted):
+    latency = {name: predicted["latency_us"][name] for name in MARGINS}
+    return {
+        "schema": "hindmost.verification/1",
+        "version": "0.1.0",
+        "created": "2026-11-20T10:00:00Z",
+        "study": "study",
+        "original": "original",
+        "clone": "xapian",
+        "threads": 1,
+        "capacity_per_s": 800.0,
+        "duration_s": 5.0,
+        "confidence": 0.9,
+        "margins": MARGINS,
+        "verdict": verdict_of(points),
+        "points": points,
+        "curve": [{"load": 0.5, "rate_per_s": 400.0, "latency_us": latency}],
+    }
+
+
+def outcomes(point, which="clone"):
+    return {name: figure[which]["outcome"] for name, figure in point["figures"].items()}
+
+
+def test_a_clone_that_is_alike_is_shown_to_be(predicted):
+    point = compared(POINT, answers(clone=1010.0), predicted)
+    assert outcomes(point) == dict.fromkeys(MARGINS, "equivalent")
+    assert verdict_of([point]) == "equivalent"
+    assert (point["pairs"], point["left_out"], point["why"], point["requests"]) == (6, 0, None, 60_000)
+
+
+def test_a_clone_that_is_slower_is_shown_to_be_and_one_figure_is_enough(predicted):
+    slower = compared(POINT, answers(clone=1200.0), predicted)
+    assert outcomes(slower) == dict.fromkeys(MARGINS, "different")
+    assert outcomes(slower, "floor") == dict.fromkeys(MARGINS, "equivalent")
+    alike = compared(POINT, answers(), predicted)
+    assert verdict_of([alike, slower]) == "different"
+
+
+def test_runs_that_scatter_leave_it_open(predicted):
+    point = compared(POINT, answers(scatter=0.2), predicted)
+    assert set(outcomes(point).values()) == {"open"}
+    assert verdict_of([point]) == "open"
+
+
+def test_the_margin_of_p99_is_wider(predicted):
+    point = compared(POINT, answers(clone=1065.0, scatter=0.002), predicted)
+    assert outcomes(point) == {"mean": "different", "p95": "different", "p99": "equivalent"}
+
+
+def test_a_pair_with_an_invalid_run_is_left_out_whichever_it_was(predicted):
+    spoiled = answers(invalid={("again", 2), ("clone", 5)})
+    for number in (2, 5):
+        for who in WHO:
+            spoiled[who]["runs"][number - 1]["latency_us"] = dict.fromkeys(FACTORS, 1e9)
+    point = compared(POINT, spoiled, predicted)
+    assert (point["pairs"], point["left_out"], point["why"]) == (4, 2, "requests left late")
+    assert outcomes(point) == dict.fromkeys(MARGINS, "equivalent")
+    assert point["figures"]["mean"]["original_us"]["value"] < 1100.0
+
+
+def test_where_no_pair_is_left_nothing_is_said(predicted):
+    point = compared(POINT, answers(invalid={("clone", n) for n in range(1, 7)}), predicted)
+    assert point["figures"]["p99"]["clone"] is None
+    assert verdict_of([point]) == "open"
+    assert "requests left late" in render_verification(document([point], predicted))
+
+
+def test_infinitely_late_is_no_ratio(predicted):
+    late = answers()
+    late["clone"]["runs"][0]["latency_us"]["p99"] = None
+    point = compared(POINT, late, predicted)
+    assert point["figures"]["p99"]["clone"] is None
+    assert point["figures"]["p99"]["clone_us"]["value"] is None
+    assert point["figures"]["mean"]["clone"]["outcome"] == "equivalent"
+
+
+@pytest.mark.parametrize("pairs", [1, 6])
+def test_document_table_and_page_agree(predicted, pairs):
+    found = document([compared(POINT, answers(clone=1200.0, pairs=pairs), predicted)], predicted)
+    jsonschema.Draft202012Validator(schemas()["verification"]).validate(json.loads(json.dumps(found)))
+    table, page = render_verification(found), render_verification_page(found)
+    ratio = f"{found['points'][0]['figures']['p95']['clone']['ratio']:.3f}"
+    assert ratio in table
+    assert ratio in page
+    assert page.count("<svg") > 2 * 2 * len(MARGINS)
+
+
+def test_requests_differ_from_pair_to_pair_where_a_server_takes_a_seed():
+    assert seeded(parse_target("synth"), 5).spec.options["seed"] == 5
+    assert seeded(parse_target("memcached"), 5) == parse_target("memcached")
+
+
+def test_loads_are_shares_of_the_capacity():
+    clone = load_clone("masstree")
+    points = _points("70%,20%", clone)
+    assert [point.load for point in points] == [0.2, 0.7]
+    assert [point.rate_per_s for point in points] == [0.2 * clone.capacity_per_s, 0.7 * clone.capacity_per_s]
+    with pytest.raises(UsageError, match="not between"):
+        _points("20%,120%", clone)
+
+
+def test_runs_of_another_clone_or_plan_are_not_mixed(tmp_path):
+    clone, plan = load_clone("masstree"), MeasurePlan(target="memcached", rate_per_s=1000.0)
+    stored = {"plan": plan.model_dump(mode="json"), "host": {}, "verification": {"clone": clone.document}}
+    study = Study(tmp_path, stored)
+    _alike(study, clone, plan.model_copy(update={"runs": (9, 9)}))
+    with pytest.raises(UsageError, match="another clone"):
+        _alike(study, load_clone("silo"), plan)
+    with pytest.raises(UsageError, match=r"duration_s .*, and 9\.0"):
+        _alike(study, clone, plan.model_copy(update={"duration_s": 9.0}))
+    with pytest.raises(UsageError, match="of no verification"):
+        _alike(Study(tmp_path, {"plan": {}, "host": {}}), clone, plan)
