@@ -147,8 +147,8 @@ def test_requests_differ_from_pair_to_pair_where_a_server_takes_a_seed():
 def test_loads_are_shares_of_the_capacity():
     clone = load_clone("masstree")
     points = _points("70%,20%", clone)
-    assert [point.load for point in points] == [0.2, 0.7]
-    assert [point.rate_per_s for point in points] == [0.2 * clone.capacity_per_s, 0.7 * clone.capacity_per_s]
+    assert [point.load for point in points] == pytest.approx([0.2, 0.7])
+    assert [point.rate_per_s / clone.capacity_per_s for point in points] == pytest.approx([0.2, 0.7])
     with pytest.raises(UsageError, match="not between"):
         _points("20%,120%", clone)
 

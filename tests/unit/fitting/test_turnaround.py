@@ -45,16 +45,19 @@ def test_the_time_between_two_requests_is_found(threads):
 
 def test_threads_that_stood_still_are_no_writes():
     log = queue_log()
-    start = log.start_us + np.where(np.arange(log.n) > log.n // 2, 20_000.0, 0.0)  # one stop of 20 ms
-    stopped = Log("x", "", "", log.wall_us, start_us=start, arrival_us=log.arrival_us, thread=log.thread)
+    place = np.arange(log.n)
+    start = log.start_us + 20_000.0 * (place // 400)  # before every 400th request it stands still for 20 ms
+    arrival = log.arrival_us + 20_000.0 * ((place - 1) // 400)
+    stopped = Log("x", "", "", log.wall_us, start_us=start, arrival_us=arrival, thread=log.thread)
     assert find_turnaround(stopped).us == pytest.approx(BETWEEN_US, rel=0.03)
 
 
 def test_a_log_in_which_nobody_waited_cannot_tell_and_says_so():
-    said = find_turnaround(queue_log(load=0.01, n=2_000))
+    log = queue_log(load=0.01, n=4_000)
+    said = find_turnaround(log)
     assert isinstance(said, str)
     assert "half of the capacity" in said
-    assert said in fit_clone(queue_log(load=0.01, n=4_000)).unknown
+    assert said in fit_clone(log).unknown
 
 
 def test_a_log_without_moments_cannot_tell():
