@@ -5,6 +5,7 @@ from hindmost.stats.agreement import Agreement, Spread, agreement, constancy
 from hindmost.stats.bisection import Belief, Span
 from hindmost.stats.equivalence import Equivalence, equivalence
 from hindmost.stats.estimate import Estimate
+from hindmost.stats.factorial import Effect, Factorial, holm
 from hindmost.stats.intervals import mean_interval, median_interval, smallest_n_for_median
 from hindmost.stats.modality import Modality, modality, unseen_mode_share
 from hindmost.stats.objective import ObjectiveRule
@@ -21,8 +22,10 @@ __all__ = [
     "Agreement",
     "Belief",
     "Decision",
+    "Effect",
     "Equivalence",
     "Estimate",
+    "Factorial",
     "Modality",
     "ObjectiveRule",
     "OrderEffect",
@@ -36,6 +39,7 @@ __all__ = [
     "agreement",
     "constancy",
     "equivalence",
+    "holm",
     "mean_interval",
     "median_interval",
     "modality",

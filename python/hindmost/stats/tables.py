@@ -27,7 +27,7 @@ def t_quantile(degrees: float, probability: float) -> float:
     return float(stdtrit(degrees, probability))
 
 
-def upper_tail(z: Floats, degrees: int = 0) -> Floats:
+def upper_tail(z: Floats, degrees: float = 0) -> Floats:
     """P(T > z) for Student's t with these degrees of freedom, or for the normal law when they are 0."""
     from scipy.special import ndtr, stdtr
 
