@@ -1,6 +1,6 @@
 //! A folder of small files that stands for a host's `/proc` and `/sys` in tests.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Tree;
@@ -27,6 +27,11 @@ impl FakeTree {
         let path = self.0.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.0
     }
 
     pub fn tree(&self) -> Tree {

@@ -8,6 +8,7 @@
 
 pub mod counters;
 pub mod doctor;
+pub mod knobs;
 pub mod noise;
 
 mod cpulist;

@@ -1,3 +1,5 @@
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -27,6 +29,17 @@ impl Tree {
     /// The text of a file, `None` also where it is empty.
     pub(crate) fn word(&self, path: &str) -> Option<String> {
         self.text(path).filter(|text| !text.is_empty())
+    }
+
+    /// Writes into a file that is there, in one call, as the kernel's files want it.
+    pub(crate) fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).truncate(true).open(self.locate(path))?;
+        file.write_all(text.as_bytes())
+    }
+
+    /// Why a file cannot be written; `None` where it can.
+    pub(crate) fn fixed(&self, path: &str) -> Option<String> {
+        OpenOptions::new().write(true).open(self.locate(path)).err().map(|error| error.to_string())
     }
 
     /// The file's whole text as a value; `None` where it is missing or something else.

@@ -1,0 +1,99 @@
+//! How the kernel spells values, and how people do.
+
+/// The spelling of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// One word or number, as it is.
+    Plain,
+    /// All choices, the chosen one in brackets: `always [madvise] never`.
+    Chosen,
+    /// 1 is on.
+    Flag,
+    /// 0 is on: the file says what is turned off.
+    Inverted,
+    /// A set of processors as hexadecimal digits, with commas between words of 32 bits.
+    Mask,
+}
+
+impl Format {
+    /// What a file's text means.
+    pub(super) fn read(self, text: &str) -> String {
+        let flag = |on: &str, off: &str| match text {
+            _ if text == on => "on".to_owned(),
+            _ if text == off => "off".to_owned(),
+            other => other.to_owned(),
+        };
+        match self {
+            Self::Plain => text.to_owned(),
+            Self::Chosen => chosen(text).unwrap_or(text).to_owned(),
+            Self::Flag => flag("1", "0"),
+            Self::Inverted => flag("0", "1"),
+            Self::Mask => mask(text).unwrap_or_else(|| text.to_owned()),
+        }
+    }
+
+    /// What is written into the file for a value.
+    pub(super) fn written(self, value: &str) -> String {
+        let on = match self {
+            Self::Flag => "1",
+            Self::Inverted => "0",
+            Self::Plain | Self::Chosen | Self::Mask => return value.to_owned(),
+        };
+        match value {
+            "on" => on.to_owned(),
+            "off" => if on == "1" { "0" } else { "1" }.to_owned(),
+            other => other.to_owned(),
+        }
+    }
+
+    /// Whether two values are the same setting.
+    pub(super) fn same(self, a: &str, b: &str) -> bool {
+        match self {
+            Self::Mask => mask(a).is_some() && mask(a) == mask(b),
+            Self::Plain => a.split_whitespace().eq(b.split_whitespace()),
+            Self::Chosen | Self::Flag | Self::Inverted => a == b,
+        }
+    }
+}
+
+fn chosen(text: &str) -> Option<&str> {
+    text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
+}
+
+/// All words of a file that shows its choices.
+pub(super) fn choices(text: &str) -> Vec<String> {
+    text.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect()
+}
+
+/// Hexadecimal digits without commas and leading zeros; `None` where the text is something else.
+fn mask(text: &str) -> Option<String> {
+    let digits: String = text.trim().chars().filter(|&c| c != ',').collect::<String>().to_lowercase();
+    let digits = digits.strip_prefix("0x").unwrap_or(&digits);
+    let hexadecimal = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit());
+    let short = digits.trim_start_matches('0');
+    hexadecimal.then(|| if short.is_empty() { "0".to_owned() } else { short.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_can_be_written_and_is_the_same() {
+        let check = |format: Format, text: &str, value: &str, written: &str| {
+            assert_eq!(format.read(text), value, "{text}");
+            assert_eq!(format.written(value), written, "{value}");
+            assert!(format.same(&format.read(text), value), "{text} {value}");
+        };
+        check(Format::Plain, "60", "60", "60");
+        check(Format::Plain, "4096\t131072\t6291456", "4096\t131072\t6291456", "4096\t131072\t6291456");
+        check(Format::Chosen, "always [madvise] never", "madvise", "madvise");
+        check(Format::Flag, "1", "on", "1");
+        check(Format::Inverted, "1", "off", "1");
+        check(Format::Inverted, "0", "on", "0");
+        check(Format::Mask, "00000000,00000003", "3", "3");
+        check(Format::Mask, "00", "0", "0");
+        assert!(Format::Mask.same("0x0F", "f"));
+        assert!(!Format::Mask.same("many", "many"));
+    }
+}

@@ -1,0 +1,263 @@
+//! What can be set on this host, and how it is put back: the only place that writes to the host.
+//!
+//! ```text
+//!  set:      find the files -> read what is there -> journal it, synced -> write -> read again
+//!                                                          \-- wrong? put back, said so
+//!  restore:  journal, last first -> write what was found -> read again -> strike the entry out
+//! ```
+//!
+//! A knob is one or several files that take the same value (every processor's governor). What was found stands in
+//! the journal before anything is written, so that whoever comes next can undo it, also after a `kill -9`.
+
+mod catalogue;
+mod error;
+mod format;
+mod journal;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::Tree;
+use catalogue::{Known, CATALOGUE};
+pub use error::KnobError;
+use format::Format;
+use journal::{Entry, Journal};
+
+/// The knobs of one host, with the journal of what was changed.
+pub struct Knobs {
+    tree: Tree,
+    journal: Journal,
+}
+
+/// A knob as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Knob {
+    /// What it is called: `thp`, `rps@eth0`.
+    pub name: String,
+    /// What it does, in a few words.
+    pub about: &'static str,
+    /// What it is set to; absent where it cannot be set here. Several values where its files differ.
+    pub value: Option<String>,
+    /// What it may be set to, where that is known.
+    pub choices: Vec<String>,
+    /// Why it cannot be set here.
+    pub missing: Option<String>,
+    /// What was found before Hindmost changed it.
+    pub found: Option<String>,
+}
+
+/// One file that was put back, or could not be.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Restored {
+    /// The knob.
+    pub name: String,
+    /// What it is again.
+    pub value: String,
+    /// Why it is not.
+    pub failure: Option<String>,
+}
+
+/// The files of a knob on this host.
+struct Place {
+    name: String,
+    known: &'static Known,
+    files: Vec<String>,
+}
+
+impl Knobs {
+    /// The knobs below `tree`; the journal lies in `folder`, which is made when something is set.
+    pub fn new(tree: Tree, folder: &Path) -> Self {
+        Self { journal: Journal::new(&tree, folder), tree }
+    }
+
+    /// Every knob that is known, those that cannot be set here with the reason.
+    ///
+    /// # Errors
+    /// [`KnobError::Journal`] where the journal cannot be read.
+    pub fn list(&self) -> Result<Vec<Knob>, KnobError> {
+        let entries = self.journal.entries()?;
+        Ok(CATALOGUE.iter().flat_map(|known| self.state(known, &entries)).collect())
+    }
+
+    /// One knob.
+    ///
+    /// # Errors
+    /// [`KnobError::Unknown`] where there is none of that name.
+    pub fn get(&self, name: &str) -> Result<Knob, KnobError> {
+        self.list()?.into_iter().find(|knob| knob.name == name).ok_or_else(|| KnobError::Unknown {
+            name: name.to_owned(),
+            names: self
+                .list()
+                .map_or_else(|_| Vec::new(), |all| all.into_iter().map(|knob| knob.name).collect()),
+        })
+    }
+
+    /// Sets a knob, after what was found is in the journal; nothing is left half set.
+    ///
+    /// # Errors
+    /// [`KnobError`]: no such knob, not to be had here, not a value of it, refused by the kernel, or not what it reads
+    /// afterwards.
+    pub fn set(&self, name: &str, value: &str) -> Result<Knob, KnobError> {
+        let state = self.get(name)?;
+        if let Some(why) = state.missing {
+            return Err(KnobError::Missing { name: name.to_owned(), why });
+        }
+        if !state.choices.is_empty() && !state.choices.iter().any(|choice| choice == value) {
+            let (name, value) = (name.to_owned(), value.to_owned());
+            return Err(KnobError::Value { name, value, choices: state.choices });
+        }
+        let place = self.place(name)?;
+        let _held = self.journal.lock()?;
+        let before: Vec<String> = place.files.iter().map(|file| self.read(place.known, file)).collect();
+        let entries = place.files.iter().zip(&before).map(|(file, found)| Entry {
+            knob: name.to_owned(),
+            file: file.clone(),
+            found: found.clone(),
+            set: value.to_owned(),
+        });
+        let added = self.journal.add(entries.collect())?;
+        match self.write_all(&place, value) {
+            Ok(()) => self.get(name),
+            Err(failure) => {
+                // What was there a moment ago comes back; what was journalled earlier stays journalled.
+                for (file, found) in place.files.iter().zip(&before) {
+                    let _ = self.write(place.known, file, found);
+                }
+                self.journal.strike(&added)?;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Puts back all that was changed, the last change first. What cannot be put back stays in the journal.
+    ///
+    /// # Errors
+    /// [`KnobError::Journal`] where the journal cannot be read or written.
+    pub fn restore(&self) -> Result<Vec<Restored>, KnobError> {
+        let entries = self.journal.entries()?;
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let _held = self.journal.lock()?;
+        let mut done = Vec::new();
+        for entry in entries.iter().rev() {
+            let failure = self.put_back(entry).err().map(|failure| failure.to_string());
+            if failure.is_none() {
+                self.journal.strike(std::slice::from_ref(entry))?;
+            }
+            done.push(Restored { name: entry.knob.clone(), value: entry.found.clone(), failure });
+        }
+        Ok(done)
+    }
+
+    fn put_back(&self, entry: &Entry) -> Result<(), KnobError> {
+        let place = self.place(&entry.knob)?;
+        self.write(place.known, &entry.file, &entry.found)?;
+        self.verify(&place, &entry.file, &entry.found)
+    }
+
+    fn write_all(&self, place: &Place, value: &str) -> Result<(), KnobError> {
+        for file in &place.files {
+            self.write(place.known, file, value)?;
+        }
+        place.files.iter().try_for_each(|file| self.verify(place, file, value))
+    }
+
+    fn write(&self, known: &Known, file: &str, value: &str) -> Result<(), KnobError> {
+        let text = known.format.written(value);
+        self.tree.write(file, &text).map_err(|source| KnobError::Refused {
+            file: file.to_owned(),
+            value: value.to_owned(),
+            said: source.to_string(),
+        })
+    }
+
+    fn verify(&self, place: &Place, file: &str, value: &str) -> Result<(), KnobError> {
+        let found = self.read(place.known, file);
+        if place.known.format.same(&found, value) {
+            return Ok(());
+        }
+        let (name, file, asked) = (place.name.clone(), file.to_owned(), value.to_owned());
+        Err(KnobError::Differs { name, file, asked, found })
+    }
+
+    fn read(&self, known: &Known, file: &str) -> String {
+        known.format.read(&self.tree.text(file).unwrap_or_default())
+    }
+
+    fn place(&self, name: &str) -> Result<Place, KnobError> {
+        let places = CATALOGUE.iter().flat_map(|known| self.places(known));
+        places
+            .into_iter()
+            .find(|place| place.name == name)
+            .ok_or_else(|| KnobError::Missing { name: name.to_owned(), why: "its files are gone".to_owned() })
+    }
+
+    /// The knobs that a pattern stands for here: one, or one a device.
+    fn places(&self, known: &'static Known) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::new();
+        for (device, file) in catalogue::files(&self.tree, known.pattern) {
+            let name =
+                device.map_or_else(|| known.name.to_owned(), |device| format!("{}@{device}", known.name));
+            match places.iter_mut().find(|place| place.name == name) {
+                Some(place) => place.files.push(file),
+                None => places.push(Place { name, known, files: vec![file] }),
+            }
+        }
+        places
+    }
+
+    fn state(&self, known: &'static Known, entries: &[Entry]) -> Vec<Knob> {
+        let places = self.places(known);
+        if places.is_empty() {
+            let missing = Some(format!("there is no {}: {}", known.pattern, known.absent));
+            let name = known.name.to_owned();
+            return vec![Knob {
+                name,
+                about: known.about,
+                value: None,
+                choices: Vec::new(),
+                missing,
+                found: None,
+            }];
+        }
+        places
+            .into_iter()
+            .map(|place| {
+                let mut values: Vec<String> = place.files.iter().map(|file| self.read(known, file)).collect();
+                values.sort();
+                values.dedup();
+                Knob {
+                    about: known.about,
+                    value: Some(values.join(", ")),
+                    choices: self.choices(known, &place.files[0]),
+                    missing: self.tree.fixed(&place.files[0]),
+                    found: entries
+                        .iter()
+                        .find(|entry| entry.knob == place.name)
+                        .map(|entry| entry.found.clone()),
+                    name: place.name,
+                }
+            })
+            .collect()
+    }
+
+    fn choices(&self, known: &Known, file: &str) -> Vec<String> {
+        match known.format {
+            Format::Chosen => format::choices(&self.tree.text(file).unwrap_or_default()),
+            Format::Flag | Format::Inverted => vec!["off".to_owned(), "on".to_owned()],
+            Format::Plain | Format::Mask => {
+                let beside = known.choices.map(|name| match file.rsplit_once('/') {
+                    Some((folder, _)) => format!("{folder}/{name}"),
+                    None => name.to_owned(),
+                });
+                let text = beside.and_then(|path| self.tree.text(&path)).unwrap_or_default();
+                text.split_whitespace().map(str::to_owned).collect()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

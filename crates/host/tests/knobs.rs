@@ -1,0 +1,104 @@
+//! Settings on the real host, and a host that is left as it was found whenever whoever sets is killed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use hindmost_host::knobs::Knobs;
+use hindmost_host::Tree;
+
+/// Names the folder in which this test, called by itself, sets knobs until it is killed.
+const VICTIM: &str = "HINDMOST_KNOBS_VICTIM";
+/// Kills; the nightly ring asks for more.
+const KILLS: &str = "HINDMOST_KNOBS_KILLS";
+
+const FILES: [(&str, &str); 4] = [
+    ("proc/sys/kernel/random/boot_id", "6f2f"),
+    ("proc/sys/vm/swappiness", "60"),
+    ("proc/sys/net/core/busy_poll", "0"),
+    ("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456"),
+];
+
+fn folder(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("hindmost-knobs-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn knobs(host: &Path) -> Knobs {
+    Knobs::new(Tree::new(host), &host.join("journal"))
+}
+
+#[test]
+fn a_victim_sets_knobs_until_it_is_killed() {
+    let Some(host) = std::env::var_os(VICTIM) else {
+        return;
+    };
+    let host = PathBuf::from(host);
+    for round in 0_u32.. {
+        let value = (round % 100).to_string();
+        knobs(&host).set("swappiness", &value).unwrap();
+        knobs(&host).set("busy_poll", &value).unwrap();
+        knobs(&host).set("tcp_rmem", "4096 65536 131072").unwrap();
+        if round % 7 == 6 {
+            assert!(knobs(&host).restore().unwrap().iter().all(|one| one.failure.is_none()));
+        }
+    }
+}
+
+fn victim(host: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_victim_sets_knobs_until_it_is_killed"])
+        .env(VICTIM, host)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn whenever_it_is_killed_the_host_is_put_back() {
+    let kills: u32 = std::env::var(KILLS).map_or(40, |text| text.parse().unwrap());
+    let host = folder("kills");
+    for (path, text) in FILES {
+        let path = host.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let mut changed = 0;
+    for kill in 0..kills {
+        let mut child = victim(&host);
+        // From before its first setting to many rounds later, in steps that no round divides.
+        std::thread::sleep(Duration::from_micros(u64::from(1_500 + 977 * (kill % 23))));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        changed += knobs(&host).restore().unwrap().len();
+        for (path, text) in FILES {
+            let found = fs::read_to_string(host.join(path)).unwrap();
+            assert!(found.split_whitespace().eq(text.split_whitespace()), "kill {kill}: {path} is {found:?}");
+        }
+        assert!(knobs(&host).restore().unwrap().is_empty());
+    }
+    assert!(changed > 0, "no kill came after a setting");
+    fs::remove_dir_all(host).unwrap();
+}
+
+#[test]
+fn a_setting_of_this_host_is_changed_and_put_back() {
+    let journal = folder("real");
+    let knobs = Knobs::new(Tree::new("/"), &journal);
+    let before = knobs.get("tcp_autocorking").unwrap();
+    if before.missing.is_some() {
+        // Not root, or a sandbox: said by the knob itself.
+        fs::remove_dir_all(journal).unwrap();
+        return;
+    }
+    let other = if before.value.as_deref() == Some("on") { "off" } else { "on" };
+    assert_eq!(knobs.set("tcp_autocorking", other).unwrap().value.as_deref(), Some(other));
+    let done = knobs.restore().unwrap();
+    assert!(done.iter().all(|one| one.failure.is_none()), "{done:?}");
+    assert_eq!(knobs.get("tcp_autocorking").unwrap().value, before.value);
+    fs::remove_dir_all(journal).unwrap();
+}
