@@ -12,15 +12,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-VERBS = ("measure", "doctor", "report", "load", "synth")
+VERBS = ("measure", "doctor", "report", "load")
 
 
 def cli_page() -> str:
     """Reference of the command line: what ``--help`` says, verb by verb."""
     parts = ["# Command line\n\nGenerated from `hindmost --help` by `docs/generate.py`; do not edit.\n"]
-    from hindmost.cli.synth import SUBVERBS
+    from hindmost.cli.group import GROUPS
 
-    for verb in ("", *VERBS, *(f"synth {name}" for name in SUBVERBS)):
+    parts = [f"{verb} {name}" for verb, group in GROUPS.items() for name in group.SUBVERBS]
+    for verb in ("", *VERBS, *GROUPS, *parts):
         command = " ".join(("hindmost", verb, "--help")).replace("  ", " ")
         title = f"## hindmost {verb}".rstrip()
         parts.append(f"{title}\n\n```console\n$ {command}\n{_said(verb.split())}\n```\n")

@@ -13,7 +13,7 @@ import pytest
 
 from hindmost import _engine
 from hindmost.cli import main, progress
-from hindmost.cli.synth import SUBVERBS
+from hindmost.cli.group import GROUPS
 
 DATA = Path(__file__).parent / "data"
 
@@ -87,6 +87,8 @@ MISTAKES = [
     ["doctor", "memcachd"],
     ["doctor", "memcached://127.0.0.1:1"],
     ["synth", "shwo"],
+    ["knobs", "lsit"],
+    ["knobs", "set", "thp"],
     ["synth", "show"],
     ["synth", "show", "mastree"],
     ["synth", "show", "DIR/plan.json"],
@@ -121,7 +123,11 @@ def say(capsys, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "verb", ["", "measure", "doctor", "report", "load", "synth", *(f"synth {name}" for name in SUBVERBS)]
+    "verb",
+    [
+        *("", "measure", "doctor", "report", "load", *GROUPS),
+        *(f"{verb} {name}" for verb, group in GROUPS.items() for name in group.SUBVERBS),
+    ],
 )
 def test_help_is_what_it_was(say, verb):
     check(f"cli_help_{verb.replace(' ', '_') or 'all'}.txt", say([*verb.split(), "--help"]))

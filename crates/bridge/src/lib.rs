@@ -12,6 +12,7 @@ mod distribution;
 mod fault;
 mod host;
 mod instance;
+mod knobs;
 mod pipe;
 mod quantile;
 mod simulate;
@@ -36,6 +37,8 @@ mod _engine {
     };
     #[pymodule_export]
     use super::instance::{check_plan, plan_needs, plan_schema, run_instance};
+    #[pymodule_export]
+    use super::knobs::{knobs, restore_knobs, set_knob};
     #[pymodule_export]
     use super::quantile::{hall_sheather, quantiles_of_cells, QuantileCells};
     #[pymodule_export]

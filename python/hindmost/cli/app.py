@@ -11,8 +11,8 @@ from types import FrameType
 import cyclopts
 
 from hindmost import __version__
+from hindmost.cli.group import GROUPS, group_app
 from hindmost.cli.help import PlainHelp
-from hindmost.cli.synth import SUBVERBS, synth_app
 from hindmost.cli.usage import explained
 from hindmost.errors import HindmostError, Interrupted
 
@@ -61,7 +61,10 @@ for place, (verb, purpose) in enumerate(VERBS.items()):
         help_epilogue=EXAMPLES.get(verb, "") + EXITS,
         sort_key=place,
     )
-app.command(synth_app(EXITS, len(VERBS)))
+for place, verb in enumerate(GROUPS, start=len(VERBS)):
+    app.command(group_app(verb, EXITS, place))
+NEXT = {"": [*VERBS, *GROUPS], **{verb: list(group.SUBVERBS) for verb, group in GROUPS.items()}}
+"""What may follow nothing, and each verb that has sub-verbs."""
 
 
 ENDS = (signal.SIGTERM, signal.SIGHUP)
@@ -78,7 +81,12 @@ def run(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return int(code or 0)
     except cyclopts.CycloptsError as error:
-        return _tell(explained(error, {"": [*VERBS, "synth"], "synth": SUBVERBS}))
+        return _tell(
+            explained(
+                error,
+                {"": [*VERBS, *GROUPS], **{verb: list(group.SUBVERBS) for verb, group in GROUPS.items()}},
+            )
+        )
     except KeyboardInterrupt:
         return _tell(Interrupted("interrupted", hint="run the command again"))
     except HindmostError as error:

@@ -5,9 +5,7 @@ A sub-verb is a file ``NAME.py`` here with a function ``NAME``, and one row in `
 
 from __future__ import annotations
 
-import cyclopts
-
-from hindmost.cli.help import PlainHelp
+PURPOSE = "Doubles of servers: fit one to measured service times, serve it, simulate it, vary it."
 
 SUBVERBS: dict[str, tuple[str, str, str]] = {
     "fit": (
@@ -63,26 +61,3 @@ Examples:
     ),
 }
 """Sub-verb to usage, purpose and examples, in the order of the help page."""
-
-
-def synth_app(exits: str, place: int) -> cyclopts.App:
-    """Make the verb, number `place` of all verbs; `exits` ends every help page."""
-    app = cyclopts.App(
-        name="synth",
-        help="Doubles of servers: fit one to measured service times, serve it, simulate it, vary it.",
-        usage="hindmost synth COMMAND",
-        help_format="plaintext",
-        help_formatter=PlainHelp(),
-        help_epilogue=exits,
-        version_flags=[],
-        sort_key=place,
-    )
-    for number, (name, (usage, purpose, examples)) in enumerate(SUBVERBS.items()):
-        app.command(
-            f"hindmost.cli.synth.{name}:{name}",
-            help=purpose,
-            usage=f"hindmost synth {name} {usage}",
-            help_epilogue=examples + exits,
-            sort_key=number,
-        )
-    return app

@@ -1,0 +1,25 @@
+"""``hindmost knobs restore``: everything as it was found."""
+
+from __future__ import annotations
+
+import json
+
+from hindmost import _engine
+from hindmost.cli.knobs.journal import FOLDER, Journal, asked
+from hindmost.cli.options import Json
+
+
+def restore(*, journal: Journal = FOLDER, json_: Json = False) -> int:
+    """Put back everything that was changed, the last change first.
+
+    Exits with 1 if something could not be put back; that stays in the journal.
+    """
+    done = asked(lambda: _engine.restore_knobs(str(journal)))
+    if json_:
+        print(json.dumps({"schema": "hindmost.knobs/1", "restored": done}))
+    elif not done:
+        print("nothing was changed")
+    else:
+        for one in done:
+            print(f"{one['name']}  {one['value']}" + (f": {one['failure']}" if one["failure"] else ""))
+    return 1 if any(one["failure"] for one in done) else 0

@@ -1,0 +1,28 @@
+"""``hindmost knobs set``: one knob, through the journal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+from hindmost import _engine
+from hindmost.cli.knobs.journal import FOLDER, Journal, asked
+from hindmost.cli.options import TARGET, Json, option
+
+
+def set_(
+    name: Annotated[str, option(TARGET, None, "The knob.")],
+    value: Annotated[str, option(TARGET, None, "What it is to be.")],
+    *,
+    journal: Journal = FOLDER,
+    json_: Json = False,
+) -> int:
+    """Set a knob, after what was found is in the journal.
+
+    It stays so until it is put back: hindmost knobs restore. Settings do not outlive a boot.
+    """
+    knob = asked(lambda: _engine.set_knob(name, value, str(journal)))
+    print(json.dumps(knob) if json_ else f"{name}  {knob['value']} (found: {knob['found']})")
+    print("to put everything back: hindmost knobs restore", file=sys.stderr)
+    return 0

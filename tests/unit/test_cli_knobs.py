@@ -1,0 +1,69 @@
+"""``hindmost knobs``: what is said, what is refused, and one real setting that is put back."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from hindmost.cli import main
+
+SETTING = "tcp_autocorking"
+FILE = Path("/proc/sys/net/ipv4/tcp_autocorking")
+
+
+def knobs(capsys: pytest.CaptureFixture[str], *words: str, journal: Path) -> tuple[int, str, str]:
+    code = main(["knobs", *words, "--journal", str(journal)])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_all_knobs_are_listed_those_that_are_absent_with_the_reason(tmp_path, capsys) -> None:
+    code, out, _ = knobs(capsys, "list", "--all", "--json", journal=tmp_path)
+    assert code == 0
+    listed = {knob["name"]: knob for knob in json.loads(out)["knobs"]}
+    assert {"thp", "swappiness", "busy_poll", SETTING} <= set(listed)
+    for knob in listed.values():
+        assert knob["value"] is not None or knob["missing"], knob
+    code, out, _ = knobs(capsys, "list", journal=tmp_path)
+    assert code == 0
+    assert not list(tmp_path.iterdir()), "listing writes nothing"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["get", "swapiness"], 2, "hint: hindmost knobs get swappiness"),
+        (["set", "nothing", "1"], 2, "there is no knob"),
+        (["set", SETTING, "perhaps"], 2, "only off, on"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(tmp_path, capsys, words, code, said) -> None:
+    found, _, err = knobs(capsys, *words, journal=tmp_path)
+    if found == 5:
+        pytest.skip(f"settings cannot be written here: {err}")
+    assert (found, said in err) == (code, True), err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root changes settings")
+def test_a_setting_is_changed_told_and_put_back(tmp_path, capsys) -> None:
+    try:
+        FILE.write_text(FILE.read_text())
+    except OSError as error:
+        pytest.skip(f"settings cannot be written here: {error}")
+    before = FILE.read_text().strip()
+    other = "off" if before == "1" else "on"
+    try:
+        code, out, err = knobs(capsys, "set", SETTING, other, journal=tmp_path)
+        assert code == 0, err
+        assert f"{SETTING}  {other} (found: " in out
+        assert "hindmost knobs restore" in err
+        assert FILE.read_text().strip() != before
+        code, out, _ = knobs(capsys, "get", SETTING, journal=tmp_path)
+        assert "(found: " in out
+    finally:
+        code, out, err = knobs(capsys, "restore", journal=tmp_path)
+    assert code == 0, err
+    assert SETTING in out
+    assert FILE.read_text().strip() == before
+    assert knobs(capsys, "restore", journal=tmp_path)[1].strip() == "nothing was changed"
