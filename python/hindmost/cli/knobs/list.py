@@ -39,7 +39,7 @@ def described(knob: dict[str, Any]) -> str:
     """One knob after its name: value, choices, what it does, what was found."""
     if knob["value"] is None:
         return f"-  {knob['about']}; {knob['missing']}"
-    choices = f" of {', '.join(knob['choices'])}" if knob["choices"] else ""
+    choices = f" [{', '.join(knob['choices'])}]" if knob["choices"] else ""
     found = f" (found: {knob['found']})" if knob["found"] is not None else ""
     fixed = f"; cannot be written: {knob['missing']}" if knob["missing"] else ""
     value = textwrap.shorten(knob["value"], 40) if knob["value"] else "none"
