@@ -25,8 +25,8 @@ def render_fit(result: Mapping[str, Any]) -> str:
     lines += _row("order", order_text(result["order"]))
     if result["disturbance"]:
         lines += _row("off the CPU", gaps_text(result["disturbance"]))
-    for lock in result.get("locks", ()):
-        lines += _row("threads", lock)
+    for text in result["threads"]:
+        lines += _row("threads", text)
     capacity = result["capacity_per_s"]
     if capacity:
         busy = numbers.latency(result["mean_busy_us"])

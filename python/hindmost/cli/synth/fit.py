@@ -30,6 +30,9 @@ def fit(
     ] = "auto",
     name: Annotated[str | None, option(OUTPUT, "NAME", "What it is a clone of.")] = None,
     out: Annotated[Path | None, option(OUTPUT, "CLONE.toml", "Where the clone is written.")] = None,
+    page: Annotated[
+        Path | None, option(OUTPUT, "PAGE.html", "Where a page with the figures is written.")
+    ] = None,
     json_: Json = False,
 ) -> int:
     """Fit a clone to measured service times.
@@ -43,13 +46,20 @@ def fit(
 
     if threads is not None and not 1 <= threads <= 1024:
         raise UsageError(f"--threads {threads} lies outside of 1 to 1,024")
-    if out is not None and not out.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {out.parent} for {out.name}", hint=f"mkdir -p {out.parent}")
+    for place in (out, page):
+        if place is not None and not place.absolute().parent.is_dir():
+            raise UsageError(
+                f"there is no folder {place.parent} for {place.name}", hint=f"mkdir -p {place.parent}"
+            )
     fitted = fit_clone(read_log(log, column, unit), name=name, threads=threads, of=demand)
     result = account(fitted)
     text = clone_text(fitted.clone)
     if out is not None:
         out.write_text(json.dumps(fitted.clone.document) if out.suffix == ".json" else text, encoding="utf-8")
+    if page is not None:
+        from hindmost.report.fit_page import render_fit_page
+
+        page.write_text(render_fit_page(result), encoding="utf-8")
     if json_:
         print(json.dumps(result, allow_nan=False))
     elif out is None:
@@ -57,6 +67,7 @@ def fit(
         print(render_fit(result), file=sys.stderr)
     else:
         print(render_fit(result))
-    if out is not None:
-        print(f"clone: {out}", file=sys.stderr)
+    for place, what in ((out, "clone"), (page, "page")):
+        if place is not None:
+            print(f"{what}: {place}", file=sys.stderr)
     return 0

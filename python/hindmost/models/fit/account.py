@@ -64,6 +64,7 @@ def account(fit: Fit) -> dict[str, Any]:
             "every_us": gaps.every_us,
             "length_us": _quantiles(gaps.lengths_us),
         },
+        "threads": fit.threads,
         "unknown": fit.unknown,
     }
 

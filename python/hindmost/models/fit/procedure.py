@@ -55,6 +55,8 @@ class Fit:
         What took the CPU away.
     by_kind_error : float or None
         Error of the laws by kinds together, on what was held out.
+    threads : tuple of str
+        What runs with several threads said, in words.
     """
 
     clone: Clone
@@ -65,6 +67,7 @@ class Fit:
     order: Order
     disturbance: Disturbance | None
     by_kind_error: float | None
+    threads: tuple[str, ...] = ()
 
     @property
     def unknown(self) -> list[str]:
