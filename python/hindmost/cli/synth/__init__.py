@@ -9,11 +9,12 @@ PURPOSE = "Doubles of servers: fit one to measured service times, serve it, simu
 
 SUBVERBS: dict[str, tuple[str, str, str]] = {
     "fit": (
-        "LOG [OPTIONS]",
+        "LOG... [OPTIONS]",
         "Fit a clone to measured service times.",
         """\
 Examples:
-  hindmost synth fit server.csv --out clone.toml
+  hindmost synth fit server.csv --out clone.toml --page fit.html
+  hindmost synth fit one.csv two.csv four.csv --out clone.toml
   hindmost synth fit times.parquet --column service_us > clone.toml
 
 """,

@@ -12,7 +12,14 @@ from hindmost.errors import UsageError
 
 
 def fit(
-    log: Annotated[Path, option(TARGET, None, "A server's log or a table of times (CSV, Parquet).")],
+    log: Annotated[
+        list[Path],
+        option(
+            TARGET,
+            None,
+            "A server's log or a table of times (CSV, Parquet), or a study; several where threads meet.",
+        ),
+    ],
     *,
     column: Annotated[
         str | None, option(TARGET, "NAME", "The column of service times, if it is no server's log.")
@@ -51,7 +58,7 @@ def fit(
             raise UsageError(
                 f"there is no folder {place.parent} for {place.name}", hint=f"mkdir -p {place.parent}"
             )
-    fitted = fit_clone(read_log(log, column, unit), name=name, threads=threads, of=demand)
+    fitted = fit_clone(*(read_log(path, column, unit) for path in log), name=name, threads=threads, of=demand)
     result = account(fitted)
     text = clone_text(fitted.clone)
     if out is not None:

@@ -9,6 +9,7 @@ by the clock.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class Demand:
         return self.wall_over_cpu is not None and self.wall_over_cpu > CONTAMINATED
 
 
-def demand(log: Log, of: str = "auto") -> Demand:
+def demand(log: Log, of: Literal["auto", "cpu", "wall"] = "auto") -> Demand:
     """Split wall time in demand and disturbance.
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from hindmost.models.fit.demand import Demand, demand
 from hindmost.models.fit.disturbance import Disturbance, find_disturbance
 from hindmost.models.fit.intervals import Intervals, intervals
 from hindmost.models.fit.laws import rounded
+from hindmost.models.fit.locks import Sharing, find_sharing
 from hindmost.models.fit.order import Order, find_order
 from hindmost.models.fit.reading import Log
 from hindmost.models.fit.turnaround import Turnaround, find_turnaround
@@ -75,13 +76,18 @@ class Fit:
         return list(self.clone.document["origin"]["unknown"])
 
 
-def fit_clone(log: Log, *, name: str | None = None, threads: int | None = None, of: str = "auto") -> Fit:
-    """Fit a clone to one log.
+def fit_clone(
+    *logs: Log,
+    name: str | None = None,
+    threads: int | None = None,
+    of: Literal["auto", "cpu", "wall"] = "auto",
+) -> Fit:
+    """Fit a clone to a log of one thread; to several, of 1, 2 and 4 threads, where threads meet.
 
     Parameters
     ----------
-    log : Log
-        As `read_log` gives it.
+    logs : Log
+        As `read_log` gives them. The law is that of the one with the fewest threads.
     name : str, optional
         What it is a clone of; the file's name otherwise.
     threads : int, optional
@@ -94,6 +100,7 @@ def fit_clone(log: Log, *, name: str | None = None, threads: int | None = None, 
     Inconclusive
         The log is more one of its neighbours than of the server.
     """
+    log, *_ = logs = tuple(sorted(logs, key=lambda one: one.threads))
     asked = demand(log, of)
     between = find_turnaround(log)
     if isinstance(between, Turnaround):
@@ -118,7 +125,7 @@ def fit_clone(log: Log, *, name: str | None = None, threads: int | None = None, 
     else:
         body["service"] = whole.choice.taken.model.document()
         found |= intervals(sample, whole.choice.taken.model, "service")
-    unknown = [*log.unknown, *asked.said, *_unknown(log, threads, order)]
+    unknown = [*log.unknown, *asked.said, *_unknown(logs, order)]
     if isinstance(between, str):
         unknown.append(between)
     gaps = find_disturbance(log, asked)
@@ -146,7 +153,14 @@ def fit_clone(log: Log, *, name: str | None = None, threads: int | None = None, 
             "unknown": unknown,
         },
     }
-    clone = Clone.of(document, f"the clone of {log.source}")
+    where = f"the clone of {log.source}"
+    clone = Clone.of(document, where)
+    sharing = Sharing()
+    if len(logs) > 1:
+        sharing = find_sharing(logs, clone, float(base.mean()))
+        unknown += sharing.unknown
+        found |= sharing.intervals
+        clone = Clone.of(sharing.document(document, float(base.mean())), where)
     return Fit(
         clone,
         log,
@@ -156,6 +170,7 @@ def fit_clone(log: Log, *, name: str | None = None, threads: int | None = None, 
         order,
         gaps if isinstance(gaps, Disturbance) else None,
         None if by_kind is None else float(by_kind.mean()),
+        sharing.said,
     )
 
 
@@ -174,12 +189,11 @@ def _kinds(log: Log, us: Floats, whole: Sample) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _unknown(log: Log, threads: int | None, order: Order) -> list[str]:
-    said = []
-    if (threads or log.threads) == 1 or log.start_us is None:
+def _unknown(logs: tuple[Log, ...], order: Order) -> list[str]:
+    said, log = [], logs[0]
+    if len(logs) == 1:
         said.append(
-            "locks and shared memory: one thread alone tells nothing of them (give logs of 1, 2 and 4"
-            " threads)"
+            "locks and shared memory: logs of one thread count tell nothing of them (give 1, 2 and 4)"
         )
     if log.kind is not None and np.bincount(log.kind).min() < LEAST_OF_KIND:
         said.append(

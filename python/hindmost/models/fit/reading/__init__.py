@@ -9,6 +9,7 @@ from hindmost.errors import UsageError
 from hindmost.models.fit.reading.checks import check_log, check_times
 from hindmost.models.fit.reading.log import UNITS, Log, digest
 from hindmost.models.fit.reading.server_log import is_server_log, read_server_log
+from hindmost.models.fit.reading.study import read_study
 from hindmost.models.fit.reading.table import Table, open_table
 
 __all__ = ["UNITS", "Log", "read_log"]
@@ -20,7 +21,7 @@ def read_log(path: Path, column: str | None = None, unit: str | None = None) -> 
     Parameters
     ----------
     path : Path
-        A server's log or any table of times, as CSV or Parquet.
+        A server's log or any table of times, as CSV or Parquet; or a study's folder.
     column : str, optional
         The column of times; a server's log needs none.
     unit : str, optional
@@ -31,6 +32,8 @@ def read_log(path: Path, column: str | None = None, unit: str | None = None) -> 
     UsageError
         There is no such file or column, or it holds what no server can have done; with line and value.
     """
+    if path.is_dir():
+        return check_log(read_study(path))
     table = open_table(path)
     if column is None and is_server_log(table):
         return check_log(read_server_log(table))

@@ -16,7 +16,7 @@ body are not recovered (research note, section 2.2)."""
 RARE = 10
 """Requests that a component needs to be told from chance."""
 
-LONGEST_US = 1e9
+LONGEST_US = 1e8
 SHORTEST_US = 0.05
 """No request is served in fewer nanoseconds: a clock alone takes as many."""
 

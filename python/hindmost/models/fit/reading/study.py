@@ -1,0 +1,108 @@
+"""A study as a log: the time inside a server that keeps none, from the kernel's stamps at low load.
+
+Wire time runs from the last byte out of the client to the last byte in. At low load nobody waits in the
+server, so it is service time and the way there and back. How much of it occupies the server is told by the
+CPU time that the server's process used for a request; the rest, as far as every request has it, is outside of
+queue and threads.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from hindmost import _engine
+from hindmost.errors import StudyError, UsageError
+from hindmost.models.fit.bins import Floats
+from hindmost.models.fit.reading.log import Log, digest
+from hindmost.store import Study
+
+NULL = np.iinfo(np.int64).min
+COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns"]
+
+QUIET = 0.15
+"""CPUs' worth of server above which requests wait for one another: then wire time is no service time (one
+server at 15 % lets 15 % of them wait)."""
+
+SHORTEST = 0.001
+"""Share of requests at whose wire time the way is taken to be: a single shortest may be a slip of a clock."""
+
+ROOM = 0.95
+"""Of that, so much may lie outside: some service time is left to every request."""
+
+
+def read_study(folder: Path) -> Log:
+    """Wire times of all runs.
+
+    Raises
+    ------
+    StudyError
+        There is no study, or it has no stamps or no answer.
+    UsageError
+        The load was too high for wire time to be service time.
+    """
+    study = Study.open(folder)
+    paths = [path for run in study.runs() for path in sorted(run.folder.glob("samples-*.parquet"))]
+    wire = np.concatenate([_wire_us(path) for path in paths]) if paths else np.zeros(0)
+    if not wire.size:
+        raise StudyError(
+            f"{folder} has no request with the kernel's stamps on both ways",
+            hint="hindmost measure TARGET --rate 1k --connections 1 --stamps 1 --out STUDY",
+        )
+    used, achieved = _server(folder)
+    if used is not None and used > QUIET:
+        raise UsageError(
+            f"{folder}: the server used {used:.0%} of a CPU: requests waited for one another, and their"
+            " wire time is"
+            f" no service time (at most {QUIET:.0%})",
+            hint=f"hindmost measure TARGET --rate {max(1, round(0.3 * QUIET / used * achieved))}",
+        )
+    floor = float(np.quantile(wire, SHORTEST))
+    mean, unknown, outside = float(wire.mean()), [], 0.0
+    if used is None or not used:
+        unknown.append(
+            f"how much of the shortest wire time ({floor:.3g} us) is the way: the server's CPU time is not"
+            " known"
+        )
+    else:
+        cpu = used / achieved * 1e6
+        outside = max(0.0, min(mean - cpu, ROOM * floor))
+        if mean - cpu > ROOM * floor:
+            unknown.append(
+                f"where {mean - cpu - outside:.3g} us of the mean wire time are spent: the server's CPU"
+                " time is"
+                f" {cpu:.3g} us a request, and the way at most {outside:.3g} us"
+            )
+    unknown.append(
+        "wire times: wake-ups and the kernel's work for the server are in them; no moments, no kinds"
+    )
+    return Log(
+        source=str(folder),
+        sha256=digest(*paths),
+        what="wire time less the way",
+        wall_us=np.maximum(wire - outside, 1e-3),
+        outside_us=outside,
+        unknown=tuple(unknown),
+    )
+
+
+def _wire_us(path: Path) -> Floats:
+    """Wire times in the order of sending."""
+    found = _engine.read_columns(str(path), COLUMNS)
+    sent, out, back = (np.frombuffer(column, dtype=np.int64) for column in found)
+    there = (sent != NULL) & (out != NULL) & (back != NULL) & (back > out)
+    order = np.argsort(sent[there], kind="stable")
+    return np.asarray((back - out)[there][order] / 1e3)
+
+
+def _server(folder: Path) -> tuple[float | None, float]:
+    """CPUs' worth of the server, and requests a second; the first is None where it was not watched."""
+    try:
+        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        shares = [run["server_cpu_share"] for run in result["runs"] if run["server_cpu_share"] is not None]
+        achieved = float(result["throughput"]["achieved"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StudyError(f"{folder} has no whole answer: {error}", hint=f"hindmost report {folder}") from None
+    return (float(np.mean(shares)) if shares else None), achieved

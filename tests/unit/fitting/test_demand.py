@@ -1,0 +1,84 @@
+"""Neighbours are told from the server: demand is CPU time, the rest a disturbance by the clock."""
+
+import numpy as np
+import pytest
+
+from hindmost.errors import Inconclusive
+from hindmost.models.fit import fit_clone, read_log
+from hindmost.models.fit.demand import demand
+
+from .planted import back_to_back, times_of
+
+N = 20_000
+
+
+def disturbed(tmp_path, gaps_us, seed=1):
+    """A log whose wall times have gaps of that length in one request of 40."""
+    draws = np.random.default_rng(seed)
+    us = times_of("xapian", N, seed)
+    gaps = np.where(draws.random(N) < 1 / 40, draws.exponential(gaps_us, N), 0.0)
+    return us, gaps, back_to_back(tmp_path / "log.csv", us + gaps, cpu_ns=np.round(us * 1e3))
+
+
+def test_gaps_become_a_disturbance_and_leave_the_law_alone(tmp_path):
+    us, gaps, path = disturbed(tmp_path, 4_000.0)
+    fitted = fit_clone(read_log(path))
+    assert fitted.demand.of == "cpu"
+    assert fitted.demand.contaminated
+    (gap,) = fitted.clone.document["disturbances"]
+    hits = int((gaps > 5.0).sum())
+    assert gap["scope"] == "thread"
+    assert gap["when"]["per_second"] == pytest.approx(hits / (us.sum() / 1e6), rel=0.01)
+    low, high = fitted.clone.document["origin"]["intervals"]["disturbances[0].when.per_second"]
+    assert low < N / 40 / (us.sum() / 1e6) < high
+    assert fitted.clone.stopped_share == pytest.approx(gaps.sum() / us.sum(), rel=0.05)
+    assert fitted.clone.mean_busy_us == pytest.approx(us.mean(), rel=1e-3)
+
+
+def test_a_log_that_is_mostly_its_neighbours_is_refused(tmp_path):
+    _, _, path = disturbed(tmp_path, 100_000.0)
+    log = read_log(path)
+    with pytest.raises(Inconclusive, match="of a CPU") as caught:
+        demand(log)
+    assert "--demand" in caught.value.hint
+    assert demand(log, "cpu").of == "cpu"
+    taken = demand(log, "wall")
+    assert any("contaminated" in text for text in taken.said)
+
+
+def test_times_too_short_for_the_cpu_clock_are_taken_from_the_wall(tmp_path):
+    us = times_of("silo", N)
+    log = read_log(back_to_back(tmp_path / "log.csv", us, cpu_ns=np.round(us * 1e3)))
+    taken = demand(log)
+    assert taken.of == "wall"
+    assert any("too short for their clock" in text for text in taken.said)
+
+
+def test_a_coarse_clock_is_told(tmp_path):
+    us = np.maximum(10.0, np.round(times_of("silo", N) / 10.0) * 10.0)
+    log = read_log(back_to_back(tmp_path / "log.csv", us))
+    assert any("moves in steps of 10 us" in text for text in demand(log).said)
+
+
+def test_gaps_by_the_clock_are_told_from_gaps_at_random(tmp_path):
+    from hindmost.models.fit.disturbance import find_disturbance
+
+    us = times_of("masstree", N)
+    begin = np.cumsum(us)
+    tick = np.floor(begin / 4_000.0)
+    hit = np.diff(tick, prepend=0.0) > 0
+    log = read_log(back_to_back(tmp_path / "log.csv", us + 60.0 * hit, cpu_ns=np.round(us * 1e3)))
+    found = find_disturbance(log, demand(log))
+    # Every 4,000 us of service, and 60 us of gap, and 0.1 us between two requests.
+    assert found.every_us == pytest.approx(4_064, rel=0.01)
+    at_random = read_log(disturbed(tmp_path, 500.0)[2])
+    assert find_disturbance(at_random, demand(at_random)).every_us is None
+
+
+def test_three_gaps_are_told_but_not_put_into_the_clone(tmp_path):
+    us = times_of("xapian", N)
+    wall = us.copy()
+    wall[[5, 500, 5_000]] += 900.0
+    fitted = fit_clone(read_log(back_to_back(tmp_path / "log.csv", wall, cpu_ns=np.round(us * 1e3))))
+    assert "disturbances" not in fitted.clone.document
+    assert any(text.startswith("3 gaps off the CPU (longest 900 us)") for text in fitted.unknown)
