@@ -16,12 +16,12 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
-from hindmost.models.fit.bins import Binned, Floats
+from hindmost.models.fit.bins import BINS, Binned, Floats, Grid
 from hindmost.models.fit.choice import Sample
 from hindmost.models.fit.laws import Gamma, Law, Lognormal, Mixture, Model, Pareto, rounded
 from hindmost.models.fit.order import autocorrelation, normal_scores
 
-DRAWS = 400
+DRAWS = 300
 MOST_BLOCKS = 400
 LEAST_BLOCKS = 40
 QUANTILES = {"p50_us": 0.5, "p95_us": 0.95, "p99_us": 0.99, "p999_us": 0.999}
@@ -58,7 +58,8 @@ def intervals(sample: Sample, model: Model, prefix: str, seed: int = 1) -> Inter
     """
     number = blocks(sample.us)
     label = np.arange(sample.us.size) * number // sample.us.size
-    counts = sample.grid.counts(label, number)
+    grid = _grid(sample, model)
+    counts = grid.counts(label, number)
     draws = np.random.default_rng(seed).multinomial(number, np.full(number, 1.0 / number), DRAWS)
     drawn = draws @ counts  # (DRAWS, m): a log made of blocks drawn
     sums = np.bincount(label, weights=sample.us, minlength=number)
@@ -69,11 +70,21 @@ def intervals(sample: Sample, model: Model, prefix: str, seed: int = 1) -> Inter
         if sample.us.size * (1.0 - level) < 20:
             continue
         place = (cumulative < level * cumulative[:, -1:]).sum(axis=1)
-        times = np.exp(sample.binned.x[np.minimum(place, sample.binned.x.size - 1)])
+        times = np.exp(grid.binned.x[np.minimum(place, grid.binned.x.size - 1)])
         found[f"{prefix}.{name}"] = (float(np.quantile(times, 0.025)), float(np.quantile(times, 0.975)))
     if isinstance(model, Mixture):
-        found |= _of_mixture(sample.binned, model, drawn, means, prefix)
+        found |= _of_mixture(grid.binned, model, drawn, means, prefix)
     return {name: (rounded(low), rounded(high)) for name, (low, high) in found.items()}
+
+
+def _grid(sample: Sample, model: Model) -> Grid:
+    """Coarser bins where they do: a fifth of the narrowest component's spread."""
+    spreads = (
+        [law.sigma for law in model.laws if isinstance(law, Lognormal)] if isinstance(model, Mixture) else []
+    )
+    if not spreads or 4 * sample.binned.width > min(spreads) / 5:
+        return sample.grid
+    return Grid.of(np.log(sample.us), BINS // 8 if 8 * sample.binned.width < min(spreads) / 5 else BINS // 4)
 
 
 def _around(value: float, values: Floats, samples: float, *, logit: bool = False) -> tuple[float, float]:
@@ -167,8 +178,7 @@ def _of_mixture(binned: Binned, mixture: Mixture, drawn: Floats, means: Floats, 
     columns: dict[str, list[float]] = {}
     for one, mean in zip(step, means, strict=True):
         moved = _unpacked(mixture, at + one)
-        moved = moved.scaled(float(mean) / moved.mean)
-        for name, value in _named(moved, prefix).items():
+        for name, value in _named(moved.scaled(float(mean) / moved.mean), prefix).items():
             columns.setdefault(name, []).append(value)
     for name, value in _named(mixture, prefix).items():
         component = int(name.removeprefix(prefix).partition("]")[0][1:])

@@ -1,0 +1,104 @@
+"""How long a fit takes, from file to document, and a mixture beside scikit-learn's: ``python
+benches/fit.py``.
+
+One million requests of moses (three components, one of them 0.05 %). scikit-learn (``pip install
+scikit-learn``) is given the logarithms, already in memory, and 1 to 4 components to choose from by BIC, on
+all of them if ``--whole``, else on a tenth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from hindmost.models import load_clone
+from hindmost.models.fit import account, fit_clone, read_log
+from hindmost.models.fit.bins import Grid
+from hindmost.models.fit.mixture import lognormals
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--requests", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--whole", action="store_true", help="give scikit-learn all samples")
+    asked = parser.parse_args()
+    us = times(asked.requests)
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log.csv"
+        write_log(log, us)
+        column = Path(folder) / "column.csv"
+        np.savetxt(column, us, fmt="%.3f", header="service_us", comments="")
+        rows = [
+            ("server's log (CSV, six columns) to document", lambda: account(fit_clone(read_log(log)))),
+            ("column of times (CSV) to document", lambda: account(fit_clone(read_log(column)))),
+            ("of that, reading the server's log", lambda: read_log(log)),
+        ]
+        print(f"{asked.requests:,} requests, {asked.rounds} rounds: median [least, most] s")
+        for name, work in rows:
+            print(f"  {name:<46}{spread(work, asked.rounds)}")
+    logs = np.log(us)
+    ours = spread(lambda: lognormals(Grid.of(logs).binned), asked.rounds)
+    print(f"  {'1 to 4 lognormals, ours':<46}{ours}")
+    beside(logs if asked.whole else logs[::10], asked.requests)
+    return 0
+
+
+def beside(logs: np.ndarray, requests: int) -> None:
+    """scikit-learn's mixtures, chosen by BIC."""
+    try:
+        from sklearn.mixture import GaussianMixture
+    except ImportError:
+        print("  scikit-learn is not installed: nothing to stand beside", file=sys.stderr)
+        return
+    column = logs.reshape(-1, 1)
+    started = time.perf_counter()
+    found = [GaussianMixture(k, random_state=1).fit(column) for k in (1, 2, 3, 4)]
+    best = min(found, key=lambda one: one.bic(column))
+    took = time.perf_counter() - started
+    share = requests / column.shape[0]
+    print(f"  {'1 to 4 components, scikit-learn, by BIC':<46}{took:.2f} on {column.shape[0]:,} of them")
+    print(f"  {'in proportion, on all':<46}{took * share:.1f}")
+    medians = ", ".join(f"{m:.4g}" for m in np.sort(np.exp(best.means_.ravel())))
+    print(f"    it chose {best.n_components}, with medians {medians} us (planted: 840, 1525, 11450)")
+
+
+def spread(work: Callable[[], object], rounds: int) -> str:
+    """Median, least and most seconds."""
+    took = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        work()
+        took.append(time.perf_counter() - started)
+    return f"{np.median(took):.2f} [{min(took):.2f}, {max(took):.2f}]"
+
+
+def times(n: int) -> np.ndarray:
+    """Service times of moses."""
+    draws = np.random.default_rng(1)
+    parts = load_clone("moses").document["service"]
+    place = draws.choice(len(parts), size=n, p=[part["weight"] for part in parts])
+    median = np.array([part["law"]["median_us"] for part in parts])[place]
+    sigma = np.array([part["law"]["sigma_log"] for part in parts])[place]
+    return np.asarray(median * np.exp(sigma * draws.standard_normal(n)))
+
+
+def write_log(path: Path, us: np.ndarray) -> None:
+    """A log of one busy thread."""
+    wall = np.round(us * 1e3).astype(np.int64)
+    start = 10**12 + np.concatenate([[0], np.cumsum(wall + 100)[:-1]])
+    rows = np.column_stack([start, start, start + wall, wall, np.zeros_like(wall), np.zeros_like(wall)])
+    with path.open("w", encoding="utf-8") as file:
+        file.write("arrival_ns,start_ns,end_ns,cpu_ns,thread,kind\n")
+        np.savetxt(file, rows, fmt="%d", delimiter=",")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
