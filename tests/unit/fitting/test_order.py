@@ -46,3 +46,45 @@ def test_planted_regimes_are_found_with_their_factor_and_their_stays():
     # Within a regime the times are independent again.
     within = us / found.regimes.factor
     assert np.log(within).std() == pytest.approx(0.3, rel=0.1)
+
+
+def test_overlapping_components_are_told_a_higher_autocorrelation():
+    from hindmost.models.fit.copula import _times, said_autocorrelation
+    from hindmost.models.fit.laws import Lognormal, Mixture
+    from hindmost.models.fit.order import autocorrelation, normal_scores
+
+    law = Mixture((0.6, 0.4), (Lognormal(4.0, 0.9), Lognormal(4.6, 0.4)))
+    said = said_autocorrelation(law, 0.5)
+    assert said > 0.52
+    scores = lfilter(
+        [1.0], [1.0, -said], np.random.default_rng(9).standard_normal(N) * np.sqrt(1 - said * said)
+    )
+    times = _times(law, ndtr(scores))
+    assert autocorrelation(normal_scores(times), 1) == pytest.approx(0.5, abs=0.02)
+    # The law stays what it was.
+    assert times.mean() == pytest.approx(law.mean, rel=0.03)
+
+
+def test_the_engine_draws_what_was_fitted():
+    import json
+
+    from hindmost import _engine
+    from hindmost.models.fit import Log, fit_clone
+
+    fitted = fit_clone(Log("t.csv", "0" * 64, "t", exponential_with(0.6)))
+    rho = fitted.clone.document["order"]["autocorrelation"]
+    assert rho == pytest.approx(0.6, abs=0.05)
+    design = {
+        "points": [{"seed": 1}],
+        "arrivals": {"kind": "closed", "clients": 1, "think_us": 0.0},
+        "requests": N,
+        "warmup": 0,
+        "sections": 1,
+        "quantiles": [0.5],
+        "backlog": True,
+    }
+    columns = dict(_engine.simulate_columns(fitted.clone.text, json.dumps(design)))
+    drawn = (np.frombuffer(columns["finish_ns"]) - np.frombuffer(columns["start_ns"])) / 1e3
+    found = find_order(drawn)
+    assert found.found == pytest.approx(0.6, abs=0.03)
+    assert drawn.mean() == pytest.approx(100.0, rel=0.05)

@@ -84,9 +84,10 @@ class Order:
     regimes: Regimes | None
     errors: dict[str, float]
 
-    def document(self) -> dict[str, Any]:
-        """Its text in a clone document."""
-        said: dict[str, Any] = {"autocorrelation": rounded(self.autocorrelation)}
+    def document(self, autocorrelation: float | None = None) -> dict[str, Any]:
+        """Its text in a clone document; that of the scores, if it is another (see `copula`)."""
+        told = self.autocorrelation if autocorrelation is None else autocorrelation
+        said: dict[str, Any] = {"autocorrelation": rounded(told)}
         if self.regimes:
             said["regimes"] = [
                 {"factor": rounded(factor), "mean_requests": rounded(stay)}

@@ -11,6 +11,7 @@ import numpy as np
 from hindmost.models.document import SCHEMA, Clone
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.choice import Choice, Sample, choose, error_by_kinds
+from hindmost.models.fit.copula import said_autocorrelation
 from hindmost.models.fit.demand import Demand, demand
 from hindmost.models.fit.disturbance import Disturbance, find_disturbance
 from hindmost.models.fit.intervals import Intervals, intervals
@@ -134,15 +135,24 @@ def fit_clone(
         found |= gaps.intervals("disturbances[0]")
     elif gaps:
         unknown.append(gaps)
-    if order.autocorrelation:
-        found["order.autocorrelation"] = order.interval
+    said = order.autocorrelation
+    if said and kinds:
+        unknown.append(
+            f"how the autocorrelation ({said:.2f}) goes through kinds of request: they are drawn"
+            " independently, and"
+            " times within one kind follow one another"
+        )
+    elif said:
+        said = said_autocorrelation(whole.choice.taken.model, said)
+        reach = (order.interval[1] - order.interval[0]) / 2.0 * said / order.autocorrelation
+        found["order.autocorrelation"] = (rounded(said - reach), rounded(said + reach))
     document = {
         "schema": SCHEMA,
         "name": name or Path(log.source).stem,
         "note": "" if isinstance(between, str) else str(between),
         "threads": threads or log.threads,
         **body,
-        "order": order.document(),
+        "order": order.document(said),
         "outside_us": rounded(log.outside_us),
         "origin": {
             "source": Path(log.source).name,

@@ -1,0 +1,97 @@
+"""Mixtures on binned logarithms are those of all samples, and laws are what they say."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hindmost.models.fit.bins import Binned, Grid
+from hindmost.models.fit.laws import Empirical, Gamma, Lognormal, Mixture, Pareto, mean_matched
+from hindmost.models.fit.mixture import improved, lognormals
+from hindmost.models.fit.replay import latencies
+
+from .planted import times_of
+
+
+@pytest.mark.parametrize("application", ["shore", "moses", "xapian"])
+def test_binning_moves_no_parameter_by_a_tenth_of_a_percent(application):
+    logs = np.log(times_of(application, 20_000))
+    binned = Grid.of(logs).binned
+    each = np.sort(logs)
+    whole = Binned(np.ones(each.size), each, each * each, 1e-12)
+    start = lognormals(binned, 3)[-1]
+    ours = improved(binned, start, rounds=3_000, tolerance=1e-13)
+    exact = improved(whole, start, rounds=3_000, tolerance=1e-13)
+    for one, other in zip(ours.laws, exact.laws, strict=True):
+        assert math.exp(one.mu - other.mu) == pytest.approx(1.0, abs=1e-3)
+        assert one.sigma == pytest.approx(other.sigma, rel=1e-3)
+    assert ours.weights == pytest.approx(exact.weights, rel=1e-3)
+
+
+positive = st.floats(0.1, 1e5)
+laws = st.one_of(
+    st.builds(Lognormal, st.floats(-2, 12), st.floats(0.01, 2)),
+    st.builds(Gamma, positive, st.floats(0.2, 500)),
+    st.builds(
+        lambda low, shape, reach: Pareto(low, shape, low + reach),
+        st.floats(-2, 8),
+        st.floats(1.1, 9),
+        st.floats(0.1, 6),
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.floats(0.01, 1), laws), min_size=1, max_size=4), positive)
+def test_laws_are_distributions_and_keep_their_shape_when_their_mean_is_matched(parts, mean):
+    total = sum(weight for weight, _ in parts)
+    law = Mixture(tuple(weight / total for weight, _ in parts), tuple(one for _, one in parts))
+    levels = np.linspace(0.001, 0.999, 200)
+    times = law.quantile(levels)
+    assert (np.diff(times) >= 0).all()
+    assert law.distribution(np.log(times)) == pytest.approx(levels, abs=0.02) or len(parts) > 1
+    matched = mean_matched(law, mean)
+    assert matched.mean == pytest.approx(mean, rel=1e-9)
+    assert matched.quantile(levels) == pytest.approx(times * mean / law.mean, rel=1e-2)
+    assert sum(component["weight"] for component in law.document()) == pytest.approx(1.0, abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(positive, min_size=2, max_size=400))
+def test_an_empirical_law_has_the_least_and_the_greatest_time_and_never_falls(times):
+    ordered = np.sort(times)
+    law = Empirical.of(ordered)
+    assert (law.us[0], law.us[-1]) == (ordered[0], ordered[-1])
+    assert (np.diff(law.us) >= 0).all()
+    assert law.p[0] == 0.0
+    assert law.p[-1] == 1.0
+
+
+def test_an_empirical_law_is_right_to_the_last_samples():
+    us = np.sort(times_of("moses", 200_000))
+    law = Empirical.of(us)
+    levels = np.array([0.5, 0.9, 0.99, 0.999, 0.9999, 1 - 5 / us.size])
+    assert law.quantile(levels) == pytest.approx(np.quantile(us, levels), rel=0.02)
+    assert law.mean == pytest.approx(us.mean(), rel=2e-3)
+
+
+def test_the_replay_is_lindleys_recursion():
+    draws = np.random.default_rng(1)
+    gaps, demands = draws.exponential(1.2, 500), draws.exponential(1.0, 500)
+    wait, expected = 0.0, []
+    for place in range(500):
+        if place:
+            wait = max(0.0, wait + demands[place - 1] - gaps[place])
+        expected.append(wait + demands[place])
+    assert latencies(gaps, demands) == pytest.approx(expected)
+
+
+def test_the_replay_gives_the_mean_of_m_m_1():
+    from hindmost.models.fit.replay import Replay
+
+    law = Mixture((1.0,), (Gamma(100.0, 1.0, 1),))
+    found = np.mean([Replay(seed, 100_000).of_model(law, 100.0)[:, 0] for seed in range(6)], axis=0)
+    # Sojourn time 1 / (1 - load); six replays fix it to about 2 %.
+    assert found == pytest.approx([200.0, 333.3], rel=0.06)
