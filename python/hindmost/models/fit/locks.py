@@ -50,6 +50,9 @@ APART = 4.0
 LEAST_BUSY = 0.05
 """Mean share of the other threads that are busy, below which they hardly met."""
 
+HOLDS = (0.05, 0.2)
+"""Shares of the mean service time at which the search for a hold time begins."""
+
 MOST_STRETCH = 3.0
 STEP = 0.02
 ROUNDS = 12
@@ -81,7 +84,7 @@ class Sharing:
 
     def document(self, clone: dict[str, Any], mean_us: float) -> dict[str, Any]:
         """The document with lock and stretch in it."""
-        return shared(clone, mean_us, self.hold_us, self.stretch)
+        return shared(clone, mean_us, rounded(self.hold_us), rounded(self.stretch))
 
 
 def shared(clone: dict[str, Any], mean_us: float, hold_us: float, stretch: float) -> dict[str, Any]:
@@ -229,14 +232,20 @@ def _judged(residuals: Any, mean_us: float, targets: Sequence[_Target]) -> Shari
     """Fit nothing, a lock, a stretch, and both; take the least that explains the logs."""
     none = residuals(0.0, 0.0)
     chi = {"none": float(none @ none)}
-    at = {"none": np.zeros(2)}
-    rows: dict[str, tuple[int, ...]] = {"stretch": (1,), "lock": (0,), "both": (0, 1)}
+    at: dict[str, Floats] = {}
     spread: dict[str, Floats] = {}
-    for name, free in rows.items():
-        start = (
-            np.zeros(2) if name != "both" else at[min(("lock", "stretch"), key=lambda one: chi[one])].copy()
-        )
-        at[name], spread[name], chi[name] = _least(residuals, free, start, mean_us)
+
+    def fit(name: str, free: tuple[int, ...], *starts: Sequence[float]) -> None:
+        for start in starts:
+            found = _least(residuals, free, np.array(start), mean_us)
+            if name not in chi or found[2] < chi[name]:
+                at[name], spread[name], chi[name] = found
+
+    fit("stretch", (1,), (0.0, 0.0))
+    # A wait grows with the square of the hold time: at 0 there is no slope to follow.
+    fit("lock", (0,), *((share * mean_us, 0.0) for share in HOLDS))
+    fit("both", (0, 1), *((share * mean_us, at["stretch"][1]) for share in HOLDS), at["lock"])
+    fit("lock", (0,), (at["both"][0], 0.0))
     one = min(("lock", "stretch"), key=lambda name: chi[name])
     if chi["none"] - min(chi.values()) < WORTH:
         return Sharing(
@@ -270,7 +279,7 @@ def _judged(residuals: Any, mean_us: float, targets: Sequence[_Target]) -> Shari
         said.append(
             f"with all other threads busy, services take {stretch:+.1%} longer [{low:+.1%}, {high:+.1%}]"
         )
-    misses = chi[name] / max(1, sum(t.figures.size for t in targets) - len(rows[name]))
+    misses = chi[name] / max(1, sum(t.figures.size for t in targets) - 2)
     if misses > 4.0:
         unknown.append(
             f"threads: lock and stretch together leave the service times {math.sqrt(misses):.2g} standard"

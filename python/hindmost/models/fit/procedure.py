@@ -10,7 +10,7 @@ import numpy as np
 
 from hindmost.models.document import SCHEMA, Clone
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.choice import Choice, Sample, choose, error_by_kinds
+from hindmost.models.fit.choice import FOLDS, Choice, Sample, choose, error_by_kinds
 from hindmost.models.fit.copula import said_autocorrelation
 from hindmost.models.fit.demand import Demand, demand
 from hindmost.models.fit.disturbance import Disturbance, find_disturbance
@@ -18,7 +18,7 @@ from hindmost.models.fit.intervals import Intervals, intervals
 from hindmost.models.fit.laws import rounded
 from hindmost.models.fit.locks import Sharing, find_sharing
 from hindmost.models.fit.order import Order, find_order
-from hindmost.models.fit.reading import Log
+from hindmost.models.fit.reading import Log, together
 from hindmost.models.fit.turnaround import Turnaround, find_turnaround
 
 LEAST_OF_KIND = 1_000
@@ -138,9 +138,8 @@ def fit_clone(
     said = order.autocorrelation
     if said and kinds:
         unknown.append(
-            f"how the autocorrelation ({said:.2f}) goes through kinds of request: they are drawn"
-            " independently, and"
-            " times within one kind follow one another"
+            f"how the autocorrelation ({said:.2f}) goes through kinds of request: which kind comes next is"
+            " drawn independently"
         )
     elif said:
         said = said_autocorrelation(whole.choice.taken.model, said)
@@ -155,10 +154,10 @@ def fit_clone(
         "order": order.document(said),
         "outside_us": rounded(log.outside_us),
         "origin": {
-            "source": Path(log.source).name,
-            "sha256": log.sha256,
-            "samples": log.n,
-            "utilisation_at_most": min(1.0, rounded(log.utilisation or 0.0)),
+            "source": ", ".join(Path(one.source).name for one in logs),
+            "sha256": log.sha256 if len(logs) == 1 else together(one.sha256 for one in logs),
+            "samples": sum(one.n for one in logs),
+            "utilisation_at_most": min(1.0, rounded(max(one.utilisation or 0.0 for one in logs))),
             "intervals": found,
             "unknown": unknown,
         },
@@ -194,7 +193,10 @@ def _kinds(log: Log, us: Floats, whole: Sample) -> tuple[Part, ...]:
     parts = []
     for number, name in enumerate(log.kinds):
         own = log.kind == number
-        sample = Sample.of(us[own], whole.block[own])
+        block = whole.block[own]
+        # A kind that comes in some parts of the log only is cut in blocks of its own.
+        apart = np.bincount(block % FOLDS, minlength=FOLDS).min() < LEAST_OF_KIND // (2 * FOLDS)
+        sample = Sample.of(us[own], None if apart else block)
         parts.append(Part(name, float(counts[number]) / log.n, sample, choose(sample)))
     return tuple(parts)
 
@@ -210,6 +212,8 @@ def _unknown(logs: tuple[Log, ...], order: Order) -> list[str]:
             f"laws by kind of request: {log.kinds[int(np.bincount(log.kind).argmin())]} has"
             f" {int(np.bincount(log.kind).min()):,} requests, and a law needs {LEAST_OF_KIND:,}"
         )
-    if log.start_us is None and not order.errors:
+    if order.sorted_:
+        said.append("the order of requests: the times are sorted, so that it is not in the log")
+    if log.start_us is None:
         said.append("load dependence: the log does not say at which load it was taken")
     return said

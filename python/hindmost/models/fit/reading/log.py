@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -93,6 +94,11 @@ def numbered(values: npt.NDArray[np.generic]) -> tuple[tuple[str, ...], Ints]:
     """Different values as texts, and the number of each entry among them."""
     names, place = np.unique(values, return_inverse=True)
     return tuple(str(name) for name in names), place.astype(np.int64)
+
+
+def together(digests: Iterable[str]) -> str:
+    """SHA-256 of several digests, one after the other."""
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def digest(*paths: Path) -> str:
