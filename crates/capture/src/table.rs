@@ -149,7 +149,8 @@ mod tests {
         write(File::create(&path).unwrap(), &["a", "b"], &columns).unwrap();
         let found = read(&path, &["b", "a"]);
         let missing = read(&path, &["c"]);
-        let (reals, words, known) = (read_reals(&path, &["a"]), read_words(&path, &["a"]), columns(&path));
+        let (reals, words, known) =
+            (read_reals(&path, &["a"]), read_words(&path, &["a"]), super::columns(&path));
         std::fs::remove_file(&path).unwrap();
         let reals = reals.unwrap().remove(0);
         assert_eq!((reals[0], reals[1].is_nan(), reals[2]), (1.0, true, -3.0));

@@ -235,7 +235,7 @@ def _judged(residuals: Any, mean_us: float, targets: Sequence[_Target]) -> Shari
     at: dict[str, Floats] = {}
     spread: dict[str, Floats] = {}
 
-    def fit(name: str, free: tuple[int, ...], *starts: Sequence[float]) -> None:
+    def fit(name: str, free: tuple[int, ...], *starts: Sequence[float] | Floats) -> None:
         for start in starts:
             found = _least(residuals, free, np.array(start), mean_us)
             if name not in chi or found[2] < chi[name]:
