@@ -10,25 +10,38 @@ from hindmost.models.fit.turnaround import Turnaround, find_turnaround
 BETWEEN_US = 8.0
 
 
-def queue_log(load=0.6, n=20_000, between=BETWEEN_US, threads=1, seed=3):
-    """A log of a FCFS queue whose threads need some time after each service, which the log leaves out."""
+def queue_log(load=0.6, n=20_000, between=BETWEEN_US, taking=0.0, threads=1, stops=0.0, seed=3):
+    """A log of a FCFS queue whose threads need some time beside each service.
+
+    ``between`` after it; and ``taking`` for each request that arrives meanwhile; the host stops every
+    hundredth service for ``stops``.
+    """
     random = np.random.default_rng(seed)
     service = random.lognormal(np.log(80.0), 0.5, n)
-    mean = float(service.mean()) + between
+    mean = float(service.mean()) + between + taking
     arrival = np.cumsum(random.exponential(mean / (load * threads), n))
     after = between * random.lognormal(-0.02, 0.2, n)
-    free, start, thread = np.zeros(threads), np.zeros(n), np.zeros(n, dtype=np.int64)
+    free, start, thread, wall = np.zeros(threads), np.zeros(n), np.zeros(n, dtype=np.int64), service.copy()
     for i in range(n):
         thread[i] = int(free.argmin())
         start[i] = max(arrival[i], free[thread[i]])
-        free[thread[i]] = start[i] + service[i] + after[i]
+        wall[i] += stops if i % 100 == 0 else 0.0
+        met = int(np.searchsorted(arrival, start[i], side="right"))
+        while taking and met < n and arrival[met] < start[i] + wall[i]:
+            wall[i] += taking
+            met += 1
+        while taking and met < n and arrival[met] < start[i] + wall[i] + after[i]:
+            after[i] += taking
+            met += 1
+        free[thread[i]] = start[i] + wall[i] + after[i]
     order = np.argsort(start, kind="stable")
     first = start[order][0]
     return Log(
         "log.csv",
         "0" * 64,
         "end_ns - start_ns",
-        service[order],
+        wall[order],
+        cpu_us=service[order] if taking else None,
         start_us=start[order] - first,
         arrival_us=arrival[order] - first,
         thread=thread[order],
@@ -68,4 +81,30 @@ def test_the_clone_is_busy_for_all_of_it():
     log = queue_log()
     clone = fit_clone(log).clone
     assert clone.mean_busy_us == pytest.approx(float(log.wall_us.mean()) + BETWEEN_US, rel=0.01)
-    assert "between two requests" in clone.document["note"]
+    assert "beside the service" in clone.document["note"]
+
+
+def test_what_an_arrival_takes_is_told_from_what_a_reply_takes():
+    log = queue_log(taking=20.0)
+    found = find_turnaround(log, log.cpu_us)
+    assert found.between_us == pytest.approx(BETWEEN_US, rel=0.05)
+    assert found.arrival_us == pytest.approx(20.0, rel=0.05)
+    assert found.low_us <= found.us <= found.high_us
+
+
+def test_what_arrivals_took_is_in_the_service_time_and_no_disturbance():
+    log = queue_log(taking=20.0)
+    fit = fit_clone(log)
+    assert fit.clone.mean_busy_us == pytest.approx(float(log.cpu_us.mean()) + BETWEEN_US + 20.0, rel=0.02)
+    assert fit.disturbance is None
+
+
+def test_gaps_that_are_the_hosts_stay_disturbances_or_are_left_out_for_the_same_host():
+    log = queue_log(taking=20.0, stops=1_000.0)
+    fit = fit_clone(log)
+    assert fit.disturbance.hits == pytest.approx(log.n / 100, rel=0.1)
+    assert float(np.median(fit.disturbance.lengths_us)) == pytest.approx(1_000.0, rel=0.05)
+    assert fit.clone.document["disturbances"]
+    alone = fit_clone(log, disturbed=False)
+    assert not alone.clone.document["disturbances"]
+    assert any("left out" in text for text in alone.unknown)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
-from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, whole
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.errors import UsageError
 
 
@@ -35,6 +35,10 @@ def fit(
         Literal["auto", "cpu", "wall"],
         option(PROCEDURE, "TIME", "Which time of a server's log is the demand."),
     ] = "auto",
+    same_host: Annotated[
+        bool,
+        switch(PROCEDURE, "The clone will run where the log was made: leave out what the host took."),
+    ] = False,
     name: Annotated[str | None, option(OUTPUT, "NAME", "What it is a clone of.")] = None,
     out: Annotated[Path | None, option(OUTPUT, "CLONE.toml", "Where the clone is written.")] = None,
     page: Annotated[
@@ -58,7 +62,13 @@ def fit(
             raise UsageError(
                 f"there is no folder {place.parent} for {place.name}", hint=f"mkdir -p {place.parent}"
             )
-    fitted = fit_clone(*(read_log(path, column, unit) for path in log), name=name, threads=threads, of=demand)
+    fitted = fit_clone(
+        *(read_log(path, column, unit) for path in log),
+        name=name,
+        threads=threads,
+        of=demand,
+        disturbed=not same_host,
+    )
     result = account(fitted)
     text = clone_text(fitted.clone)
     if out is not None:

@@ -19,7 +19,7 @@ from hindmost.models.fit.laws import rounded
 from hindmost.models.fit.locks import Sharing, find_sharing
 from hindmost.models.fit.order import Order, find_order
 from hindmost.models.fit.reading import Log, together
-from hindmost.models.fit.turnaround import Turnaround, find_turnaround
+from hindmost.models.fit.turnaround import Turnaround, find_turnaround, without_arrivals
 
 LEAST_OF_KIND = 1_000
 """Requests of a kind below which it gets no law of its own."""
@@ -82,6 +82,7 @@ def fit_clone(
     name: str | None = None,
     threads: int | None = None,
     of: Literal["auto", "cpu", "wall"] = "auto",
+    disturbed: bool = True,
 ) -> Fit:
     """Fit a clone to a log of one thread; to several, of 1, 2 and 4 threads, where threads meet.
 
@@ -95,6 +96,8 @@ def fit_clone(
         Worker threads; those of the log otherwise.
     of : {"auto", "cpu", "wall"}
         Which time is the demand.
+    disturbed : bool
+        Whether what took the CPU away becomes part of the clone; not where it will run on the same host.
 
     Raises
     ------
@@ -103,9 +106,10 @@ def fit_clone(
     """
     log, *_ = logs = tuple(sorted(logs, key=lambda one: one.threads))
     asked = demand(log, of)
-    between = find_turnaround(log)
-    if isinstance(between, Turnaround):
-        asked = replace(asked, us=asked.us + between.us)
+    beside = find_turnaround(log, asked.us if asked.of == "cpu" else None)
+    if isinstance(beside, Turnaround):
+        excess = None if asked.excess_us is None else without_arrivals(log, asked.excess_us, beside)
+        asked = replace(asked, us=asked.us + beside.us, excess_us=excess)
     order = find_order(asked.us)
     base = asked.us if order.regimes is None else asked.us / order.regimes.factor
     sample = Sample.of(base)
@@ -127,12 +131,15 @@ def fit_clone(
         body["service"] = whole.choice.taken.model.document()
         found |= intervals(sample, whole.choice.taken.model, "service")
     unknown = [*log.unknown, *asked.said, *_unknown(logs, order)]
-    if isinstance(between, str):
-        unknown.append(between)
+    if isinstance(beside, str):
+        unknown.append(beside)
     gaps = find_disturbance(log, asked)
     if isinstance(gaps, Disturbance):
-        body["disturbances"] = [gaps.document()]
-        found |= gaps.intervals("disturbances[0]")
+        if disturbed:
+            body["disturbances"] = [gaps.document()]
+            found |= gaps.intervals("disturbances[0]")
+        else:
+            unknown.append(f"{gaps.hits:,} gaps off the CPU are left out: the clone is for the same host")
     elif gaps:
         unknown.append(gaps)
     said = order.autocorrelation
@@ -148,7 +155,7 @@ def fit_clone(
     document = {
         "schema": SCHEMA,
         "name": name or Path(log.source).stem,
-        "note": "" if isinstance(between, str) else str(between),
+        "note": "" if isinstance(beside, str) else str(beside),
         "threads": threads or log.threads,
         **body,
         "order": order.document(said),
