@@ -16,7 +16,7 @@ def render_fit(result: Mapping[str, Any]) -> str:
     lines = [f"{clone['name']}: a clone of {numbers.count(log['samples'])} requests"]
     lines += _row("time", _demand(log, demand))
     if clone.get("note"):
-        lines += _row("between", clone["note"])
+        lines += _row("beside", clone["note"])
     if result["kinds"]:
         error = numbers.percent(result["by_kind_error"])
         lines += _row("law", f"by kinds of request; together they miss held-out latency by {error}")
