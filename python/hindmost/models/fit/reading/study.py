@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from hindmost import _engine
-from hindmost.errors import StudyError, UsageError
+from hindmost.errors import Inconclusive, StudyError, UsageError
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.reading.log import Log, digest
 from hindmost.store import Study
@@ -29,6 +29,10 @@ server at 15 % lets 15 % of them wait)."""
 SHORTEST = 0.001
 """Share of requests at whose wire time the way is taken to be: a single shortest may be a slip of a clock."""
 
+FAR = 4.0
+"""Times the CPU time of a request that its wire time, less the way, may be: wake-ups and the kernel's
+work."""
+
 ROOM = 0.95
 """Of that, so much may lie outside: some service time is left to every request."""
 
@@ -42,6 +46,8 @@ def read_study(folder: Path) -> Log:
         There is no study, or it has no stamps or no answer.
     UsageError
         The load was too high for wire time to be service time.
+    Inconclusive
+        The wire times are far above the server's CPU time.
     """
     study = Study.open(folder)
     paths = [path for run in study.runs() for path in sorted(run.folder.glob("samples-*.parquet"))]
@@ -69,6 +75,13 @@ def read_study(folder: Path) -> Log:
     else:
         cpu = used / achieved * 1e6
         outside = max(0.0, min(mean - cpu, ROOM * floor))
+        if mean - outside > FAR * cpu:
+            raise Inconclusive(
+                f"{folder}: without the way ({outside:.3g} us) a request took {mean - outside:.3g} us on"
+                " average, and"
+                f" the server's process {cpu:.3g} us of CPU: the wire times tell of neighbours or of waiting",
+                hint="measure again on a quiet host, or let the server log its service times",
+            )
         if mean - cpu > ROOM * floor:
             unknown.append(
                 f"where {mean - cpu - outside:.3g} us of the mean wire time are spent: the server's CPU"
