@@ -155,7 +155,8 @@ mod tests {
         let reals = reals.unwrap().remove(0);
         assert_eq!((reals[0], reals[1].is_nan(), reals[2]), (1.0, true, -3.0));
         assert!(words.unwrap_err().to_string().contains("column a holds something else"));
-        assert_eq!(known.unwrap(), [("a".into(), "whole".into()), ("b".into(), "whole".into())]);
+        let whole = |name: &str| (name.to_owned(), "whole".to_owned());
+        assert_eq!(known.unwrap(), [whole("a"), whole("b")]);
         assert_eq!(found.unwrap(), [columns[1].clone(), columns[0].clone()]);
         assert!(missing.unwrap_err().to_string().contains("no column c"));
     }
