@@ -79,7 +79,8 @@ struct Noise {
     length: Quantile,
 }
 
-// Purposes of a request's draws. 1 to 3 are taken by `order`, 16 and 17 by `windows`.
+// Purposes of a request's draws. 1 to 3 are taken by `order`, 16 and 17 by `windows`; 24 to 31 are left to whoever
+// makes the arrivals.
 const KIND: u32 = 0;
 const NOISES: u32 = 1 << 8;
 const LOCKS: u32 = 1 << 16;

@@ -1,15 +1,16 @@
 //! Many designs of one document, on all cores. What a point gives depends on the point alone, not on who runs it.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 
 use hindmost_clone::{CloneError, Document, Program};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{simulate, Answer, Arrivals, Design, Load, SimulateError};
+use crate::{capacity_per_s, simulate_knowing, Answer, Arrivals, Design, Load, SimulateError};
 
 /// Designs that are run alike.
 #[derive(Clone, Debug, Deserialize)]
@@ -99,8 +100,7 @@ pub fn run_batch(
     stop: &AtomicBool,
     done: &AtomicUsize,
 ) -> Result<Vec<Answer>, SimulateError> {
-    let programs =
-        batch.points.iter().map(|point| program(document, &point.set)).collect::<Result<Vec<_>, _>>()?;
+    let (variants, variant_of) = variants(document, batch)?;
     for point in &batch.points {
         batch.design(point).check()?;
     }
@@ -113,7 +113,7 @@ pub fn run_batch(
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        let answer = one(&programs[number], &batch.design(point), stop);
+        let answer = variants[variant_of[number]].answer(&batch.design(point), stop);
         *answers[number].lock().expect("nobody panics with it") = Some(answer);
         done.fetch_add(1, Ordering::Relaxed);
     };
@@ -130,14 +130,46 @@ pub fn run_batch(
         .collect()
 }
 
-fn one(program: &Program, design: &Design, stop: &AtomicBool) -> Result<Answer, SimulateError> {
-    match simulate(program, design, stop) {
-        Ok(outcome) => Ok(Answer::Done(Box::new(outcome))),
-        Err(SimulateError::AboveCapacity { rate_per_s, capacity_per_s }) => {
-            Ok(Answer::AboveCapacity { threads: program.threads, rate_per_s, capacity_per_s })
+/// One way to change the document: points that differ in their load alone share it.
+struct Variant {
+    program: Program,
+    capacity_per_s: OnceLock<Result<f64, SimulateError>>,
+}
+
+impl Variant {
+    fn answer(&self, design: &Design, stop: &AtomicBool) -> Result<Answer, SimulateError> {
+        let found = self.capacity_per_s.get_or_init(|| capacity_per_s(&self.program, design.seed, stop));
+        match simulate_knowing(&self.program, design, found.clone()?, stop) {
+            Ok(outcome) => Ok(Answer::Done(Box::new(outcome))),
+            Err(SimulateError::AboveCapacity { rate_per_s, capacity_per_s }) => {
+                Ok(Answer::AboveCapacity { threads: self.program.threads, rate_per_s, capacity_per_s })
+            }
+            Err(error) => Err(error),
         }
-        Err(error) => Err(error),
     }
+}
+
+/// All variants, and each point's.
+fn variants(document: &Value, batch: &Batch) -> Result<(Vec<Variant>, Vec<usize>), SimulateError> {
+    let mut known: HashMap<(String, u64), usize> = HashMap::new();
+    let mut variants = Vec::new();
+    let mut variant_of = Vec::with_capacity(batch.points.len());
+    for point in &batch.points {
+        let changes =
+            serde_json::to_string(&point.set).map_err(|e| SimulateError::Unreadable(e.to_string()))?;
+        let place = match known.entry((changes, point.seed)) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                variants.push(Variant {
+                    program: program(document, &point.set)?,
+                    capacity_per_s: OnceLock::new(),
+                });
+                *entry.insert(variants.len() - 1)
+            }
+        };
+        variant_of.push(place);
+    }
+    Ok((variants, variant_of))
 }
 
 /// The document with changes, compiled.

@@ -44,7 +44,16 @@ use crate::record::Recorder;
 /// asks for the backlog), or `stop` was set.
 pub fn simulate(program: &Program, design: &Design, stop: &AtomicBool) -> Result<Outcome, SimulateError> {
     design.check()?;
-    let capacity = capacity_per_s(program, design.seed, stop)?;
+    simulate_knowing(program, design, capacity_per_s(program, design.seed, stop)?, stop)
+}
+
+/// As [`simulate`], of a checked design, where the capacity is known.
+fn simulate_knowing(
+    program: &Program,
+    design: &Design,
+    capacity: f64,
+    stop: &AtomicBool,
+) -> Result<Outcome, SimulateError> {
     let rate = design.rate_per_s(capacity)?;
     let mut recorder = Recorder::new(program, design);
     let locks = run(program, design, rate, &mut recorder, stop)?;

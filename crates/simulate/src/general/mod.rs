@@ -69,6 +69,8 @@ struct Server<'a, S> {
     uses: Vec<LockUse>,
     sequence: Sequence,
     utilisation: Utilisation,
+    /// Whether anything depends on the load; otherwise its average is not kept.
+    watches_load: bool,
     rows: Reorder<'a, S>,
 }
 
@@ -156,6 +158,7 @@ impl<'a, S: Sink> Server<'a, S> {
             uses: vec![LockUse::default(); program.locks.len()],
             sequence: program.sequence(),
             utilisation: program.utilisation(),
+            watches_load: program.depends_on_load(),
             rows: Reorder::new(sink),
         }
     }
@@ -257,8 +260,7 @@ impl<'a, S: Sink> Server<'a, S> {
 
     fn start(&mut self, thread: u32, arrival_ns: f64) {
         let draws = Draws::of(self.design.seed, self.started);
-        let others = f64::from(self.utilisation.busy()) / f64::from((self.program.threads - 1).max(1));
-        let load = if self.program.depends_on_load() { self.utilisation.at(self.now_ns) } else { 0.0 };
+        let (load, others) = self.loads();
         let request = self.program.request(&mut self.sequence, draws, load, others);
         let demand_ns = request.service_ns + request.noise_ns;
         self.workers[thread as usize].job = Job {
@@ -274,8 +276,19 @@ impl<'a, S: Sink> Server<'a, S> {
             kind: request.kind,
         };
         self.started += 1;
-        self.utilisation.begin(self.now_ns);
+        if self.watches_load {
+            self.utilisation.begin(self.now_ns);
+        }
         self.proceed(thread);
+    }
+
+    /// The load, and the share of the other threads that are busy, as a request begins.
+    fn loads(&mut self) -> (f64, f64) {
+        if !self.watches_load {
+            return (0.0, 0.0);
+        }
+        let others = f64::from(self.utilisation.busy()) / f64::from((self.program.threads - 1).max(1));
+        (self.utilisation.at(self.now_ns), others)
     }
 
     /// A step is over.
@@ -311,7 +324,9 @@ impl<'a, S: Sink> Server<'a, S> {
     fn finish(&mut self, thread: u32) {
         let now = self.now_ns;
         let job = self.workers[thread as usize].job;
-        self.utilisation.end(now);
+        if self.watches_load {
+            self.utilisation.end(now);
+        }
         self.rows.put(
             job.number,
             Row {
