@@ -52,6 +52,8 @@ originals: .stamps/system ## Build the real programs that clones must reproduce 
 bench: .stamps/engine ## Cost and precision, ours and of other load testers: half an hour of a quiet host
 	@setup/system.sh want memcached strace tcpdump
 	@$(RUN) cargo bench --locked --quiet -p hindmost-histogram --bench record
+	@$(RUN) cargo bench --locked --quiet -p hindmost-simulate --bench queue
+	@$(RUN) python benches/simulators.py
 	@$(RUN) python benches/engine.py
 	@$(RUN) python benches/loops.py
 	@$(RUN) python benches/calls.py
