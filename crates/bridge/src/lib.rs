@@ -44,7 +44,7 @@ mod _engine {
     #[pymodule_export]
     use super::simulate::{simulate, simulate_columns};
     #[pymodule_export]
-    use super::synth::{serve_inside, serve_synth};
+    use super::synth::{certify_spin, serve_inside, serve_synth};
     #[pymodule_export]
     use super::table::{parquet_columns, read_columns, read_reals, read_words};
 

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hindmost_synth::{Account, Inside, Server, ServerConfig, SynthError};
+use hindmost_synth::{Account, Certificate, Inside, Server, ServerConfig, SynthError};
 use pyo3::prelude::*;
 
 use crate::fault::raise;
@@ -47,6 +47,15 @@ pub fn serve_synth(py: Python<'_>, config: &str, ready: Option<Py<PyAny>>) -> Py
         ready.call1(py, (server.local_address().to_string(),))?;
     }
     py.detach(|| told(server.run(&STOP)))
+}
+
+/// How faithful a spin is on these CPUs (all that this process may use, where none are named), as JSON text.
+#[pyfunction]
+#[pyo3(signature = (cpus = None))]
+pub fn certify_spin(py: Python<'_>, cpus: Option<Vec<usize>>) -> PyResult<String> {
+    let certificate = py.detach(|| Certificate::measure(cpus.as_deref()));
+    let certificate = certificate.map_err(|e| raise("synth", &e.to_string()))?;
+    serde_json::to_string(&certificate).map_err(|e| raise("synth", &e.to_string()))
 }
 
 /// Serves requests that are made in this process, until all are served, or SIGTERM or SIGINT; returns the account.

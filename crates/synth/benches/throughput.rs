@@ -1,22 +1,33 @@
 //! Requests a second of one server thread without service time: `cargo bench -p hindmost-synth`.
-//! Server on CPU 0; clients of `connections` threads keep `depth` gets of 100-byte values in flight each.
+//! Server on CPU 0; clients of `connections` threads keep `depth` requests in flight each: gets of 100-byte values, or
+//! pages over HTTP. The last column is of the server's own CPU time: requests a second of a core that does nothing else.
 #![allow(clippy::print_stdout, reason = "a benchmark is there to print")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use hindmost_synth::{Server, ServerConfig};
+use hindmost_synth::{Protocol, Server, ServerConfig};
 
-fn client(address: std::net::SocketAddr, depth: usize, until: Instant) -> u64 {
+const MEMCACHED: (&str, usize) = ("get key\r\n", "VALUE key 0 100\r\n\r\nEND\r\n".len() + 100);
+const HTTP: (&str, usize) = (
+    "GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok".len(),
+);
+
+fn client(
+    address: std::net::SocketAddr,
+    (request, reply): (&str, usize),
+    depth: usize,
+    until: Instant,
+) -> u64 {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
-    let requests = b"get key\r\n".repeat(depth);
-    let reply = "VALUE key 0 100\r\n\r\nEND\r\n".len() + 100;
+    let requests = request.repeat(depth);
     let mut replies = vec![0; reply * depth];
     let mut done = 0;
     while Instant::now() < until {
-        stream.write_all(&requests).unwrap();
+        stream.write_all(requests.as_bytes()).unwrap();
         stream.read_exact(&mut replies).unwrap();
         done += depth as u64;
     }
@@ -24,19 +35,31 @@ fn client(address: std::net::SocketAddr, depth: usize, until: Instant) -> u64 {
 }
 
 fn main() {
-    println!("connections  depth  requests/s");
-    for (connections, depth) in [(1, 1), (4, 1), (1, 16), (4, 16), (4, 64), (4, 256)] {
-        let server = Server::spawn(&ServerConfig { cpus: Some(vec![0]), ..ServerConfig::default() }).unwrap();
-        let address = server.local_address();
-        let mut setter = TcpStream::connect(address).unwrap();
-        setter.write_all(format!("set key 0 0 100\r\n{}\r\n", "v".repeat(100)).as_bytes()).unwrap();
-        setter.read_exact(&mut [0; 8]).unwrap();
-        let began = Instant::now();
-        let until = began + Duration::from_secs(2);
-        let clients: Vec<_> =
-            (0..connections).map(|_| std::thread::spawn(move || client(address, depth, until))).collect();
-        let done: u64 = clients.into_iter().map(|client| client.join().unwrap()).sum();
-        let seconds = began.elapsed().as_secs_f64();
-        println!("{connections:>11}  {depth:>5}  {:>10.0}", done as f64 / seconds);
+    println!("protocol   connections  depth  requests/s  requests/s of CPU");
+    for (protocol, talk) in [(Protocol::Memcached, MEMCACHED), (Protocol::Http, HTTP)] {
+        for (connections, depth) in [(1, 1), (4, 1), (4, 16), (4, 64), (4, 256)] {
+            let config = ServerConfig { cpus: Some(vec![0]), protocol, ..ServerConfig::default() };
+            let server = Server::spawn(&config).unwrap();
+            let address = server.local_address();
+            if protocol == Protocol::Memcached {
+                let mut setter = TcpStream::connect(address).unwrap();
+                setter.write_all(format!("set key 0 0 100\r\n{}\r\n", "v".repeat(100)).as_bytes()).unwrap();
+                setter.read_exact(&mut [0; 8]).unwrap();
+            }
+            let began = Instant::now();
+            let until = began + Duration::from_secs(1);
+            let clients: Vec<_> = (0..connections)
+                .map(|_| std::thread::spawn(move || client(address, talk, depth, until)))
+                .collect();
+            let done: u64 = clients.into_iter().map(|client| client.join().unwrap()).sum();
+            let seconds = began.elapsed().as_secs_f64();
+            let cpu = server.stop().unwrap().host[0].cpu_ns as f64 / 1e9;
+            let name = format!("{protocol:?}").to_lowercase();
+            println!(
+                "{name:<9}  {connections:>11}  {depth:>5}  {:>10.0}  {:>17.0}",
+                done as f64 / seconds,
+                done as f64 / cpu
+            );
+        }
     }
 }

@@ -11,6 +11,7 @@
 //! prints and knows nothing of who embeds it.
 
 mod account;
+mod certificate;
 mod config;
 mod error;
 mod protocol;
@@ -26,6 +27,7 @@ pub mod fuzzing {
 }
 
 pub use account::{Account, Gaps, LogAccount, Report, Spread, Tally, ThreadHost};
+pub use certificate::{Certificate, Rung};
 pub use config::{Idle, Occupy, Protocol, ServerConfig, ServiceTime};
 pub use error::SynthError;
 pub use server::{Arrivals, Inside, Running, Server};

@@ -36,6 +36,7 @@ use worker::Worker;
 pub(crate) use inbox::Inbox;
 pub use inside::{Arrivals, Inside};
 pub use running::Running;
+pub(crate) use spin::{cpu_clock_cost, spin};
 
 /// What all threads of a server share.
 pub(crate) struct Shared {

@@ -50,6 +50,17 @@ Examples:
 
 """,
     ),
+    "serve": (
+        "CLONE [OPTIONS]",
+        "Serve a clone: a real server that spends its time as the document says.",
+        """\
+Examples:
+  hindmost synth serve silo --cpus 0
+  hindmost synth serve xapian --protocol http --address 127.0.0.1:8080 --log truth.csv
+  hindmost synth serve masstree --integrated --rate 5k --requests 100000 --json
+
+""",
+    ),
     "verify": (
         "CLONE ORIGINAL [OPTIONS]",
         "Show whether a clone is as slow as its original, by paired runs.",
