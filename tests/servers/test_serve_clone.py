@@ -57,7 +57,7 @@ def test_a_clients_latency_is_the_servers_own_and_a_constant(tmp_path: Path) -> 
     assert told["schema"] == "hindmost.serve/1"
     seen = answer.study.samples().sort("done_ns")
     with log.open() as lines:
-        truth = [{name: value for name, value in row.items()} for row in csv.DictReader(lines)]
+        truth = list(csv.DictReader(lines))
     assert len(truth) == told["account"]["total"]["served"]
     truth = truth[-len(seen) :]  # one queue: served in the order in which replies come
     own = np.array([int(row["end_ns"]) - int(row["arrival_ns"]) for row in truth]) / 1e3
