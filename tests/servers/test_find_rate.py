@@ -21,15 +21,17 @@ STEP = ("--duration", "1s", "--warmup", "0.3s", "--quantiles", "50", "--samples"
 QUICK = ("--duration", "0.3s", "--warmup", "0.1s", "--runs", "3", "--quantiles", "50", "--samples", "0")
 SLOW = SYNTH.replace("exponential", "deterministic")
 """No request takes less than 200 us."""
-LIMIT_US = 3_000.0
+OBJECTIVES = {"p50": (0.5, 700.0), "p99": (0.99, 9_000.0)}
+"""Level and limit: near 80 % and 90 % of the capacity, where a few percent of the rate move them by tens; pauses of
+the host move p50 hardly at all, and add little to 9 ms."""
 SERVICE_US = 200.0
 OWN_US = 30.0
 """What a request costs the server beside its service time at most: read, write, look."""
 
 
-def mm1_rate(service_us: float) -> float:
-    """Requests a second at which p99 of M/M/1 is `LIMIT_US`: 1 - load = -ln(0.01) service / limit."""
-    return (1.0 + math.log(0.01) * service_us / LIMIT_US) / service_us * 1e6
+def mm1_rate(service_us: float, level: float, limit_us: float) -> float:
+    """Requests a second at which a quantile of M/M/1 is at the limit: 1 - load = -ln(1 - level) service / limit."""
+    return (1.0 + math.log(1.0 - level) * service_us / limit_us) / service_us * 1e6
 
 
 def words(
@@ -64,11 +66,14 @@ def check(document: dict[str, Any]) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
-def test_the_rate_at_which_a_queue_of_known_law_crosses_the_limit_is_found(tmp_path):
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_the_rate_at_which_a_queue_of_known_law_crosses_the_limit_is_found(name, tmp_path):
     need_two_processors()
-    assert mm1_sojourn(mm1_rate(SERVICE_US) * SERVICE_US / 1e6, SERVICE_US, 0.99) == pytest.approx(LIMIT_US)
+    level, limit_us = OBJECTIVES[name]
+    load = mm1_rate(SERVICE_US, level, limit_us) * SERVICE_US / 1e6
+    assert mm1_sojourn(load, SERVICE_US, level) == pytest.approx(limit_us)
     out = tmp_path / "search"
-    answer = search(*words(f"p99<{LIMIT_US / 1e3:g}ms", out, "6k", STEP, SYNTH), out=out)
+    answer = search(*words(f"{name}<{limit_us:g}us", out, "6k", STEP, SYNTH), out=out)
     assert answer.code in (0, 4), answer.err
     found = answer.result
     check(found)
@@ -83,7 +88,7 @@ def test_the_rate_at_which_a_queue_of_known_law_crosses_the_limit_is_found(tmp_p
         pytest.skip(f"inconclusive, the host disturbed {disturbed} of {len(found['steps'])} steps")
     assert answer.code == 0, found["headline"]
     # The span covers in nine of ten searches; what the server and this host add makes the rate lower.
-    low, high = mm1_rate(SERVICE_US + OWN_US), mm1_rate(SERVICE_US)
+    low, high = (mm1_rate(service, level, limit_us) for service in (SERVICE_US + OWN_US, SERVICE_US))
     assert found["low_per_s"] <= 1.05 * high, found["headline"]
     assert found["rate_per_s"] <= 1.1 * high, found["headline"]
     if found["high_per_s"] < 0.95 * low:
