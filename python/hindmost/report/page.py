@@ -1,24 +1,19 @@
 """The page: one HTML file with everything inside, that opens offline and can be printed."""
 
-from collections.abc import Callable, Mapping
-from functools import cache, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 from hindmost.report import charts, data, numbers, view
 from hindmost.report.curves import drawable, flattening, on_grid
 from hindmost.report.document import complete, labels, run_value
+from hindmost.report.sheet import asset, drawing, render
 from hindmost.store.result import Measure
 
-if TYPE_CHECKING:
-    import jinja2
-
-_HERE = Path(__file__).parent
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; img-src data:; "
     "base-uri 'none'; form-action 'none'"
 )
-_WIDE, _NARROW = 860, 360
 
 
 def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
@@ -36,14 +31,8 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
 
     doc = complete(result)
 
-    def drawing(draw: Callable[[float], str | None]) -> tuple[Markup, Markup] | None:
-        wide, narrow = draw(_WIDE), draw(_NARROW)
-        return (Markup(wide), Markup(narrow)) if wide and narrow else None
-
-    def asset(name: str) -> Markup:
-        return Markup((_HERE / name).read_text(encoding="utf-8").strip())
-
-    return _template().render(
+    return render(
+        "page.html",
         doc=doc,
         scripts=scripts,
         policy=_POLICY.format(scripts="'unsafe-inline'" if scripts else "'none'"),
@@ -67,30 +56,15 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
             "capture": drawing(partial(charts.capture, doc)),
             "series": drawing(partial(charts.series, doc)),
         },
-        style=asset("templates/page.css"),
         script=asset("templates/page.js") if scripts else "",
         uplot_style=asset("vendor/uPlot.min.css") if scripts else "",
         uplot_script=asset("vendor/uPlot.iife.min.js") if scripts else "",
         uplot_licence=asset("vendor/uPlot.LICENSE") if scripts else "",
         data=Markup(data.embedded(doc)) if scripts else "",
+        view=view,
+        run_value=run_value,
+        alone=view.alone,
     )
-
-
-@cache
-def _template() -> "jinja2.Template":
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-    )
-    environment.globals.update(view=view, numbers=numbers, run_value=run_value, alone=view.alone)
-    environment.filters["glued"] = view.glued
-    return environment.get_template("page.html")
 
 
 def readings(doc: Measure) -> list[tuple[str, list[str]]]:

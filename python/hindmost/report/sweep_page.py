@@ -1,22 +1,19 @@
 """The page of a sweep: latency against load, design by design, and against a parameter."""
 
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hindmost.report import numbers
 from hindmost.report.charts import time_ticks
+from hindmost.report.sheet import drawing, render
 from hindmost.report.svg import Plot, linear_domain, linear_ticks, log10, log_domain
 from hindmost.report.sweep import figures, label, told, written
 
 if TYPE_CHECKING:
-    import jinja2
+    from markupsafe import Markup
 
     from hindmost.store.predictions import Interval, Sweep, SweepPoint
 
-_HERE = Path(__file__).parent
-_WIDE, _NARROW = 860, 360
 COLOURS = 8
 """Colours of the page; from the ninth design on they come again with another dash."""
 NAMED = 24
@@ -40,33 +37,24 @@ class Line(NamedTuple):
 
 def render_sweep_page(document: "Sweep") -> str:
     """Write the page of a sweep: one HTML file with everything inside, without scripts."""
-    from markupsafe import Markup
-
-    def drawing(
-        lines: Sequence[Line], title: str, x_title: str, *, rate: bool
-    ) -> tuple[Markup, Markup] | None:
-        wide, narrow = (chart(lines, title, x_title, width, rate=rate) for width in (_WIDE, _NARROW))
-        return (Markup(wide), Markup(narrow)) if wide and narrow else None
-
     points = document["points"]
     names = figures(points)
     designs = [label(one) for one in _designs(points)]
     drawn = [
-        (name, drawing(by_load(document, name), f"{name} against the rate", "requests a second", rate=True))
+        (name, _drawn(by_load(document, name), f"{name} against the rate", "requests a second", rate=True))
         for name in names
     ]
     parameter = document["vary"][0]["path"] if len(document["vary"]) == 1 else None
     against = [
         (
             name,
-            drawing(
-                by_value(document, name, parameter), f"{name} against {parameter}", parameter, rate=False
-            ),
+            _drawn(by_value(document, name, parameter), f"{name} against {parameter}", parameter, rate=False),
         )
         for name in names
         if parameter and _numeric(document)
     ]
-    return _template().render(
+    return render(
+        "sweep.html",
         doc=document,
         designs=[(name, style(number, len(designs))) for number, name in enumerate(designs)][:NAMED],
         count=len(designs),
@@ -79,10 +67,13 @@ def render_sweep_page(document: "Sweep") -> str:
         else [],
         rows=[_row(point, names) for point in points],
         found=[line for one in document["found"] for line in told(one)],
-        style=Markup((_HERE / "templates/page.css").read_text(encoding="utf-8").strip()),
-        numbers=numbers,
         label=label,
+        written=written,
     )
+
+
+def _drawn(lines: Sequence[Line], title: str, x_title: str, *, rate: bool) -> "tuple[Markup, Markup] | None":
+    return drawing(lambda width: chart(lines, title, x_title, width, rate=rate))
 
 
 def _designs(points: Sequence["SweepPoint"]) -> list[dict[str, float | int | str | bool]]:
@@ -178,19 +169,3 @@ def _row(point: "SweepPoint", names: Sequence[str]) -> list[str]:
                 f"{shown.value}{numbers.THIN}{numbers.unit_for([one['value']]).name} {shown.half_share}"
             )
     return cells
-
-
-@cache
-def _template() -> "jinja2.Template":
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-    )
-    environment.globals.update(written=written)
-    return environment.get_template("sweep.html")

@@ -1,43 +1,25 @@
 """The page of a verification: latency against load, original and clone, and their ratios with the margins."""
 
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindmost.report import numbers
 from hindmost.report.charts import time_ticks
+from hindmost.report.sheet import drawing, render
 from hindmost.report.svg import Plot, linear_ticks, log10, log_domain
 from hindmost.report.verification import HEADS, IN_WORDS, margins, table
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from hindmost.store.verification import Verification
 
-_HERE = Path(__file__).parent
-_WIDE, _NARROW = 860, 360
 VERDICTS = {"equivalent": "valid", "different": "invalid", "open": "inconclusive"}
 """Colours of the page of a study that fit."""
 
 
 def render_verification_page(document: "Verification") -> str:
     """Write the page of a verification: one HTML file with everything inside, without scripts."""
-    import jinja2
-    from markupsafe import Markup
-
-    def drawing(draw: Callable[[float], str]) -> "tuple[Markup, Markup]":
-        return Markup(draw(_WIDE)), Markup(draw(_NARROW))
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("verification.html").render(
+    return render(
+        "verification.html",
         doc=document,
         words=IN_WORDS[document["verdict"]],
         mark=VERDICTS[document["verdict"]],
@@ -46,8 +28,6 @@ def render_verification_page(document: "Verification") -> str:
         ratios=[(name, drawing(partial(ratios, document, name))) for name in document["margins"]],
         heads=HEADS,
         rows=table(document),
-        style=Markup((_HERE / "templates/page.css").read_text(encoding="utf-8").strip()),
-        numbers=numbers,
     )
 
 
