@@ -96,6 +96,12 @@ def test_runs_that_scatter_leave_it_open(predicted):
     assert verdict_of([point]) == "open"
 
 
+def test_a_few_pairs_decide_nothing_however_well_they_agree(predicted):
+    for clone in (1000.0, 2000.0):
+        point = compared(POINT, answers(clone=clone, pairs=3, scatter=1e-4), predicted)
+        assert set(outcomes(point).values()) == {"open"}
+
+
 def test_the_margin_of_p99_is_wider(predicted):
     point = compared(POINT, answers(clone=1065.0, scatter=0.002), predicted)
     assert outcomes(point) == {"mean": "different", "p95": "different", "p99": "equivalent"}
