@@ -51,7 +51,7 @@ FILE = "verification.json"
 MARGINS = {"mean": 0.05, "p95": 0.05, "p99": 0.08}
 """What counts as alike. TailWAG's errors over eight programs: 6.2, 1.9, 7.3 % (read as mean, p95, p99)."""
 LEAST_PAIRS = 4
-"""Below, nothing is decided: two or three pairs that the host disturbed may agree by chance, and then Student's
+"""Below, nothing is decided: two or three pairs that the host disturbed may agree by chance, and Student's
 interval is narrow, and at a wrong place."""
 WHO = ("original", "clone", "again")
 AGAIN = 1_000_003
