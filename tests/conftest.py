@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 from collections import defaultdict
 
 import pytest
+
+# Started in the background, as by nohup, these are ignored, and what the tests start would inherit that.
+for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _usual)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -163,9 +163,12 @@ def test_a_stop_ends_a_long_simulation_at_once():
     script = "import sys; from hindmost.cli import main; sys.exit(main())"
     arguments = ["synth", "simulate", "silo", "--requests", "10000000000"]
     process = subprocess.Popen([sys.executable, "-c", script, *arguments], stderr=subprocess.PIPE, text=True)
-    time.sleep(2.0)
-    os.kill(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    try:
+        time.sleep(2.0)
+        os.kill(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert "error: interrupted" in err
 

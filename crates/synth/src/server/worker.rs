@@ -7,17 +7,13 @@ use hindmost_clock::Nanos;
 use hindmost_clone::{LockPlace, Sequence};
 
 use super::hall::{Client, Hall, Ticket};
-use super::spin::{Flags, Spinner};
+use super::spin::{Flags, Spinner, CARRY};
 use super::Shared;
 use crate::account::{Books, Closed, Served};
 use crate::protocol::{Desk, Next};
 use crate::work::{now, Pauses};
 use crate::{sys, Idle, ServerConfig, SynthError};
 
-/// A service that ended late by no more than this takes its excess out of the next one: very short
-/// services cost more than they take. What is above was not ours (the host took the CPU away) and delays
-/// the queue as it would in any server.
-const CARRY: Nanos = Nanos::from_micros(50);
 /// Writes that take longer than this say nothing about the next one.
 const LONG_WRITE: Nanos = Nanos::from_micros(20);
 /// Requests of zero service time between two looks at the sockets.
@@ -131,7 +127,7 @@ impl Worker {
         let shared = Arc::clone(&self.shared);
         let draws = shared.work.draws(index);
         let request = shared.work.begin(&mut self.sequence, draws, task.kind);
-        let start = ticket.arrival.max(self.free_at).max(begun.saturating_sub(CARRY));
+        let start = ticket.arrival.max(self.free_at).max(begun.saturating_sub(self.spinner.carry()));
         let start = self.pauses.after(start);
 
         self.parts.clear();
