@@ -96,19 +96,20 @@ impl Spinner {
         })
     }
 
-    /// Works until `end`, less `lead`. Where services are of CPU time, the end moves by what this thread was not given
-    /// until then; returns the end.
+    /// Works for `busy` until `end`, less `lead`. Where services are of CPU time, the end moves by what this thread was
+    /// not given until then; returns the end.
     ///
     /// The CPU clock is read twice where it lacks nothing, and in time: a reading takes longer than short services do.
     pub(super) fn work(
         &mut self,
         mut end: Nanos,
+        busy: Nanos,
         lead: Nanos,
         pauses: &mut Pauses,
         hall: &Hall,
         flags: Flags,
     ) -> Result<Nanos, SynthError> {
-        let owed = end.saturating_sub(lead).saturating_sub(now());
+        let owed = busy.saturating_sub(lead);
         if self.occupy == Occupy::Wall || owed.0 < 2 * self.cpu_read.0 {
             self.wait(end.saturating_sub(lead), hall, flags)?;
             return Ok(end);

@@ -150,7 +150,7 @@ impl Worker {
             let last = number + 1 == self.parts.len();
             let lead = if last { self.lead } else { Nanos::ZERO };
             end = self.pauses.through(end, busy);
-            end = self.spinner.work(end, lead, &mut self.pauses, &self.hall, flags)?;
+            end = self.spinner.work(end, busy, lead, &mut self.pauses, &self.hall, flags)?;
             if last {
                 self.answer(&ticket, task.next);
             }
