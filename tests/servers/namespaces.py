@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import socket
 import subprocess
@@ -41,10 +42,14 @@ class Elsewhere:
             server.wait()
 
 
+_NUMBERS = itertools.count()
+
+
 @contextmanager
 def elsewhere() -> Iterator[Elsewhere]:
     """Make a namespace and a link to it, which are gone afterwards; a skip where that is not permitted."""
-    there = Elsewhere(f"hm{os.getpid()}", f"hm{os.getpid()}a"[:15], f"hm{os.getpid()}b"[:15])
+    name = f"hm{os.getpid()}-{next(_NUMBERS)}"
+    there = Elsewhere(name, f"{name}a"[-15:], f"{name}b"[-15:])
     try:
         _ip("netns", "add", there.name)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -60,6 +65,9 @@ def elsewhere() -> Iterator[Elsewhere]:
             pytest.skip(f"no link to a namespace can be made here: {error}")
         yield there
     finally:
+        # A link goes with its namespace, but later: the next one would meet its address.
+        with contextlib.suppress(subprocess.CalledProcessError):
+            _ip("link", "del", there.link)
         _ip("netns", "del", there.name)
 
 
