@@ -20,6 +20,7 @@
 //!
 //! History of the format: `hindmost.clone/1` (0.1.0) first version.
 
+pub mod arrivals;
 mod check;
 mod document;
 mod error;

@@ -13,7 +13,6 @@
 //!
 //! Reference: Koenker and Bassett (1978); Koenker (2005), *Quantile Regression*, chapters 3 and 6.
 
-mod bootstrap;
 mod cells;
 mod error;
 mod fit;
@@ -22,7 +21,6 @@ mod rule;
 mod select;
 mod sparsity;
 
-pub use bootstrap::{resampled_quantiles, RunCounts};
 pub use cells::Cells;
 pub use error::QuantileError;
 pub use fit::{fit, objective, Fit};

@@ -1,3 +1,4 @@
+use hindmost_clone::arrivals::gap_ns;
 use hindmost_random::Draws;
 use serde::{Deserialize, Serialize};
 
@@ -23,9 +24,7 @@ pub enum Arrivals {
     },
 }
 
-// Purposes of draws; those of `hindmost_clone` leave 24 to 31 to whoever makes the arrivals.
-const GAP: u32 = 24;
-const ROUTE: u32 = 25;
+/// Purpose of a draw; `hindmost_clone` leaves 26 to 31 to whoever simulates.
 const THINK: u32 = 26;
 
 impl Arrivals {
@@ -56,18 +55,13 @@ impl<'a> Moments<'a> {
     #[inline]
     pub(crate) fn next(&mut self, index: u64, draws: Draws) -> f64 {
         match self.arrivals {
-            Arrivals::Exponential => self.now_ns -= self.gap_ns * draws.unit(GAP).ln(),
+            Arrivals::Exponential => self.now_ns += gap_ns(draws, self.gap_ns),
             Arrivals::Deterministic => self.now_ns = index as f64 * self.gap_ns,
             Arrivals::Trace { times_us } => self.now_ns = times_us[index as usize] * 1e3,
             Arrivals::Closed { .. } => {}
         }
         self.now_ns
     }
-}
-
-/// Which of `n` queues arrival number `index` joins: all alike, at random.
-pub(crate) fn route(draws: Draws, n: usize) -> usize {
-    ((draws.unit(ROUTE) * n as f64) as usize).min(n - 1)
 }
 
 /// How long a client thinks before arrival number `index`, ns.

@@ -120,11 +120,17 @@ impl Knobs {
         match self.write_all(&place, value) {
             Ok(()) => self.get(name),
             Err(failure) => {
-                // What was there a moment ago comes back; what was journalled earlier stays journalled.
+                // What was there a moment ago comes back; what was journalled earlier stays journalled, and so does
+                // what does not come back.
+                let mut back = added;
                 for (file, found) in place.files.iter().zip(&before) {
-                    let _ = self.write(place.known, file, found);
+                    let is =
+                        self.write(place.known, file, found).and_then(|()| self.verify(&place, file, found));
+                    if is.is_err() {
+                        back.retain(|entry| entry.file != *file);
+                    }
                 }
-                self.journal.strike(&added)?;
+                self.journal.strike(&back)?;
                 Err(failure)
             }
         }
@@ -135,13 +141,13 @@ impl Knobs {
     /// # Errors
     /// [`KnobError::Journal`] where the journal cannot be read or written.
     pub fn restore(&self) -> Result<Vec<Restored>, KnobError> {
-        let entries = self.journal.entries()?;
-        if entries.is_empty() {
+        if self.journal.entries()?.is_empty() {
             return Ok(Vec::new());
         }
         let _held = self.journal.lock()?;
         let mut done = Vec::new();
-        for entry in entries.iter().rev() {
+        // Read again: whoever held the lock before may have put something back.
+        for entry in self.journal.entries()?.iter().rev() {
             let failure = self.put_back(entry).err().map(|failure| failure.to_string());
             if failure.is_none() {
                 self.journal.strike(std::slice::from_ref(entry))?;

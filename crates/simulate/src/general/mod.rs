@@ -8,10 +8,11 @@ mod stops;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hindmost_clone::arrivals::route;
 use hindmost_clone::{Hold, LockPlace, Program, Queue, Sequence, Utilisation};
 use hindmost_random::Draws;
 
-use crate::arrivals::{route, think, Moments};
+use crate::arrivals::{think, Moments};
 use crate::{Arrivals, Design, Row, SimulateError, Sink};
 use calendar::{Calendar, Event};
 use locks::{LockState, Wait};

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use hindmost_clock::Nanos;
+use hindmost_clone::arrivals::{gap_ns, route};
 use hindmost_clone::Queue;
 use hindmost_random::Draws;
 use serde::{Deserialize, Serialize};
@@ -55,10 +56,6 @@ const SETTLE: Nanos = Nanos::from_millis(20);
 const CLOSE: Nanos = Nanos::from_micros(200);
 /// How often it is seen whether all have been served.
 const GLANCE: Duration = Duration::from_millis(2);
-
-// Purposes of the draws of arrivals: those of the simulator (`crates/simulate`, arrivals.rs).
-const GAP: u32 = 24;
-const ROUTE: u32 = 25;
 
 impl Inside {
     fn validate(&self, capacity_per_s: f64) -> Result<(), SynthError> {
@@ -145,14 +142,13 @@ impl Generator<'_> {
         let mut ticket = Vec::with_capacity(1);
         for index in 0..requests {
             let draws = Draws::of(self.config.seed, index);
-            due_ns -= 1e9 / rate_per_s * draws.unit(GAP).ln();
+            due_ns += gap_ns(draws, 1e9 / rate_per_s);
             let due = self.shared.started() + Nanos(due_ns as u64);
             if !self.wait(due) {
                 break;
             }
             latest = latest.max(now().saturating_sub(due));
-            let n = self.halls.len();
-            let hall = &self.halls[((draws.unit(ROUTE) * n as f64) as usize).min(n - 1)];
+            let hall = &self.halls[route(draws, self.halls.len())];
             // It arrived when it was due, however late this thread was.
             ticket.push(Ticket { client: None, number: 0, serve: true, arrival: due });
             hall.queue(&mut ticket);
