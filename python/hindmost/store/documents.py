@@ -17,6 +17,7 @@ name are allowed, so that a later version may add some.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+from hindmost.store.attribution import Attribution
 from hindmost.store.predictions import Simulation, Sweep
 from hindmost.store.result import (
     Count,
@@ -399,5 +400,6 @@ def schemas() -> dict[str, dict[str, Any]]:
         "doctor": schema_of(Doctor, "hindmost.doctor/1", "Result of hindmost doctor"),
         "verification": schema_of(Verification, "hindmost.verification/1", "Result of hindmost synth verify"),
         "simulation": schema_of(Simulation, "hindmost.simulation/1", "Result of hindmost synth simulate"),
+        "attribution": schema_of(Attribution, "hindmost.attribution/1", "Result of hindmost attribute"),
         "sweep": schema_of(Sweep, "hindmost.sweep/1", "Result of hindmost synth sweep"),
     }

@@ -1,0 +1,285 @@
+"""What ``hindmost attribute`` writes as ``attribution.json``: its types, the source of its JSON Schema.
+
+Rules that hold everywhere in the document:
+
+- Times named ``*_us`` are microseconds, ``*_s`` seconds, shares fractions of 1; null is infinitely late, or
+  not known.
+- A *cell* is one level of each factor, as a mapping from factor to level in the words of the study file.
+- Quantiles are labelled by their percentile (``p99``); ``mean`` stands beside them.
+- ``p`` is of one hypothesis by itself, ``adjusted`` the same for all terms, quantiles and loads together.
+
+History of the format: ``hindmost.attribution/1`` (0.1.0) first version.
+"""
+
+from typing import Any, Literal, TypedDict
+
+from hindmost.store.result import Count, Label, Microseconds, Reason, Share
+
+SCHEMA_NAME = "hindmost.attribution/1"
+
+Words = Literal["raises", "lowers", "negligible", "undecided"]
+Levels = dict[str, str]
+"""Factor to level: one cell."""
+
+
+class Factor(TypedDict):
+    """One factor: what it sets, and its levels, the first of which is *low*.
+
+    ``kind`` and ``sets`` say how: ``host`` and ``thp``, ``option`` and ``threads``.
+    """
+
+    name: str
+    kind: str
+    sets: str
+    about: str
+    levels: list[str]
+
+
+class Design(TypedDict):
+    """Which cells were run, in which order, and what the model can tell.
+
+    ``cells``: of the design; ``possible``: of the full factorial. ``aliases``: term to the terms that it
+    cannot be told from. ``control``: the cell that each block runs once more, to see drift.
+    """
+
+    kind: Literal["full", "fraction", "screening", "subset"]
+    resolution: int | None
+    cells: Count
+    possible: Count
+    blocks: Count
+    runs: Count
+    terms: list[str]
+    aliases: dict[str, list[str]]
+    forbidden: list[Levels]
+    control: Levels
+    seed: Count
+
+
+class Value(TypedDict):
+    """A figure in microseconds and its interval."""
+
+    value: Microseconds
+    low: Microseconds
+    high: Microseconds
+
+
+class Effect(TypedDict):
+    """One term of the model.
+
+    ``factors`` interact; ``levels`` are those compared with each factor's first (of factors with two levels:
+    the second). ``share``: the same as a share of the intercept, with its interval. ``more_runs``: about so
+    many more runs of each cell would decide it, null if it is decided. ``negligible`` is what lies within
+    ``delta`` of nothing with all of its interval.
+    """
+
+    term: str
+    factors: list[str]
+    levels: list[str]
+    value: float
+    low: float
+    high: float
+    share: float
+    share_low: float
+    share_high: float
+    error: float
+    p: float
+    adjusted: float
+    verdict: Words
+    more_runs: Count | None
+
+
+class PooledEffect(TypedDict):
+    """The paper's estimand: the quantile of all requests of a cell together.
+
+    ``low`` and ``high`` from errors that know of runs (clusters); ``naive_*`` from errors that take every
+    request for independent, for the *why not* panel alone.
+    """
+
+    term: str
+    value: float
+    low: float
+    high: float
+    naive_low: float
+    naive_high: float
+
+
+class Pooled(TypedDict):
+    """Estimand A: effects, and how much runs differ.
+
+    ``design_effect``: variance over what independent requests would have, at the median cell.
+    ``pseudo_r2``: Koenker and Machado's R1 of the whole model, on requests.
+    """
+
+    effects: list[PooledEffect]
+    design_effect: float
+    pseudo_r2: float
+
+
+class Prediction(TypedDict):
+    """What the model says of one cell (Treadmill, Figure 7); ``run``: whether it was ever run."""
+
+    levels: Levels
+    run: bool
+    value: float
+    low: float
+    high: float
+
+
+class Reversal(TypedDict):
+    """A factor that raises at one level of another, and lowers at the other."""
+
+    factor: str
+    by: str
+    at: list[str]
+    effects_us: list[Value]
+    text: str
+
+
+class Explained(TypedDict):
+    """Variance of what runs report, in shares: between cells, between runs of one cell, sampling within runs.
+
+    ``model``: R^2 of the model on runs; ``pseudo_r2``: R1 on runs (the paper's reading); ``ceiling``: what a
+    perfect model of the cells would reach.
+    """
+
+    cells: Share
+    runs: Share
+    sampling: Share
+    model: Share
+    pseudo_r2: float
+    ceiling: Share
+
+
+class Candidate(TypedDict):
+    """One cell beside the best of the others (Hsu's multiple comparisons with the best).
+
+    ``behind_us``: its value less the best other's, with simultaneous bounds; ``tied``: it cannot be told from
+    the best.
+    """
+
+    levels: Levels
+    value: float
+    behind_us: Value
+    tied: bool
+
+
+class QuantileAnswer(TypedDict):
+    """All that is said of one quantile at one load.
+
+    ``corner``: effects while all other factors are low (0/1 coding, Table IV); ``average``: over all levels
+    of the others (Figure 8). ``best``: all cells, the best first.
+    """
+
+    corner: list[Effect]
+    average: list[Effect]
+    pooled: Pooled | None
+    predicted: list[Prediction]
+    reversals: list[Reversal]
+    explained: Explained | None
+    best: list[Candidate]
+
+
+class Cell(TypedDict):
+    """One cell at one load: its runs, what they report, or why there is nothing.
+
+    ``values``: by quantile one figure a run, in the order of blocks (null: infinitely late); ``invalid``: of
+    its runs, those that the instrument distorted, which are left out. ``failure``: why it was given up.
+    """
+
+    levels: Levels
+    runs: Count
+    invalid: Count
+    blocks: list[Count]
+    values: dict[str, list[float | None]]
+    latency_us: dict[str, Value]
+    failure: str | None
+
+
+class Drift(TypedDict):
+    """The control cell over the blocks: its change a block as a share, with interval and p."""
+
+    quantile: Label
+    values: list[float | None]
+    share_per_block: float
+    low: float
+    high: float
+    p: float
+
+
+class Load(TypedDict):
+    """The answer at one load. ``busy_share``: of the server's processors, over all runs, if known."""
+
+    name: str
+    rate_per_s: float | None
+    busy_share: float | None
+    cells: list[Cell]
+    quantiles: dict[str, QuantileAnswer]
+    drift: Drift | None
+
+
+class Side(TypedDict):
+    """One side of a confirmation: its setting and what fresh runs of it report, by quantile."""
+
+    levels: Levels
+    runs: Count
+    latency_us: dict[str, Value]
+    values: dict[str, list[float | None]]
+    between_runs_sd_us: dict[str, float]
+
+
+class Ratio(TypedDict):
+    """After over before, with its interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class Confirmation(TypedDict):
+    """Fresh interleaved runs of the setting before and the one found (Treadmill, Figure 12).
+
+    ``ratio``: of means over runs, ``variance_ratio``: of variances between runs (bootstrap interval),
+    ``variance_p``: Brown and Forsythe's test. ``predicted``: the ratio that the model promised.
+    ``outcome``: of the quantile that was asked for.
+    """
+
+    load: str
+    quantile: Label
+    before: Side
+    after: Side
+    ratio: dict[str, Ratio]
+    variance_ratio: dict[str, Ratio]
+    variance_p: dict[str, float | None]
+    predicted: dict[str, Ratio]
+    outcome: Literal["confirmed", "refuted", "undecided"]
+    text: str
+
+
+class Attribution(TypedDict):
+    """Which factors make the tail what it is, and what to set.
+
+    ``plan``: the study file as it was resolved. ``delta``: the smallest share that matters. ``headline`` and
+    ``findings``: the answer in words, the most important first.
+    """
+
+    schema: Literal["hindmost.attribution/1"]
+    version: str
+    created: str
+    study: str
+    name: str
+    target: str
+    verdict: Literal["answered", "open", "invalid"]
+    headline: str
+    findings: list[str]
+    reasons: list[Reason]
+    confidence: Share
+    delta: Share
+    quantiles: list[Label]
+    factors: list[Factor]
+    design: Design
+    loads: list[Load]
+    confirmations: list[Confirmation]
+    applied: Levels | None
+    seconds_total: float
+    host: dict[str, Any]
+    plan: dict[str, Any]
