@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -73,6 +73,8 @@ class Procedure:
         Decides when the runs are enough; default: the plan's precision.
     saw : callable, optional
         Told of the figures of every run, those made earlier included, before the rule is asked.
+    beside : callable, optional
+        What is in force while a server that was started here runs, from before the load until after it.
     """
 
     def __init__(
@@ -83,9 +85,11 @@ class Procedure:
         watcher: Watcher,
         rule: Rule | None = None,
         saw: Callable[[RunFigures], None] = lambda _: None,
+        beside: Callable[[ManagedServer], AbstractContextManager[None]] = lambda _: nullcontext(),
     ) -> None:
         self.rule = rule or rule_of(plan)
         self.saw = saw
+        self.beside = beside
         self.study = study
         self.plan = plan
         self.target = target
@@ -126,13 +130,14 @@ class Procedure:
         while not decision.stop:
             number += 1
             self.watcher.run_begins(number, *self.plan.runs)
-            self._one(number)
+            self.one(number)
             figures = run_figures(self.study.runs()[-1], self.plan, Totals())
             decision = look(figures)
             self.watcher.run_ended(figures, decision)
         return decision
 
-    def _one(self, number: int) -> None:
+    def one(self, number: int) -> None:
+        """Make run `number`, whatever the rule says; raises what `run` raises."""
         begun = time.monotonic()
         measure_s = self.plan.calibration_s + self.plan.duration_s
         with self.study.new_run(number) as (place, record):
@@ -169,7 +174,8 @@ class Procedure:
         if isinstance(self.target, Attached):
             yield self._attached(self.target)
             return
-        with ManagedServer(self.target.spec, cpus=self.plan.server_cpus, log=place / "server.log") as server:
+        starting = ManagedServer(self.target.spec, cpus=self.plan.server_cpus, log=place / "server.log")
+        with starting as server, self.beside(server):
             document = {
                 "name": self.target.name,
                 "protocol": self.target.protocol,

@@ -30,7 +30,7 @@ from hindmost.experiment.procedure import Procedure, Watcher
 from hindmost.models import Clone
 from hindmost.models.simulation import Design, run_points
 from hindmost.plan import MeasurePlan
-from hindmost.stats import Decision, Equivalence, equivalence, mean_interval
+from hindmost.stats import Equivalence, equivalence, mean_interval
 from hindmost.stats.equivalence import CONFIDENCE
 from hindmost.store import Study, now_utc
 from hindmost.store.predictions import Prediction
@@ -159,7 +159,7 @@ class Verification:
             return
         target = seeded(self.targets[who], self.plan.run_seed(pair) + (AGAIN if who == "again" else 0))
         with series.lock():
-            Procedure(series, plan, target, self.watcher(plan, who), _Runs(pair)).run()
+            Procedure(series, plan, target, self.watcher(plan, who)).one(pair)
 
     def _compare(self, point: Point, series: Mapping[str, Study], predicted: Prediction) -> VerifiedPoint:
         results = {}
@@ -193,19 +193,6 @@ class Verification:
             "points": found,
             "curve": curve,
         }
-
-
-class _Runs:
-    """A rule that makes a fixed number of runs."""
-
-    def __init__(self, runs: int) -> None:
-        self.runs = runs
-
-    def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
-        made = len(next(iter(values.values())))
-        stop = made >= self.runs
-        reason = f"{made} of {self.runs} runs"
-        return Decision(stop, stop, reason, None if stop else self.runs, made, "p99", math.inf)
 
 
 def seeded(target: Attached | Managed, seed: int) -> Attached | Managed:

@@ -11,7 +11,7 @@ from typing import Literal
 from urllib.parse import parse_qsl, quote
 
 from hindmost.errors import TargetError, UsageError
-from hindmost.targets.names import nearest
+from hindmost.names import nearest
 from hindmost.targets.presets import preset, preset_names
 from hindmost.targets.procfs import join_address
 from hindmost.targets.spec import PROTOCOLS, Protocol, TargetSpec, load_target_file

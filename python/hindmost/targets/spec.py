@@ -25,9 +25,10 @@ from pydantic import (
 )
 
 from hindmost.errors import UsageError
+from hindmost.names import nearest
+from hindmost.plan.problems import problems_of
 from hindmost.targets import placeholders
 from hindmost.targets.cpus import parse_cpus
-from hindmost.targets.names import nearest
 
 Protocol = Literal["memcached", "redis", "http"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
@@ -261,7 +262,7 @@ def parse_target_toml(text: str, where: str, folder: Path) -> TargetSpec:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"target file {where} is not TOML: {error}", hint="see examples/targets/") from None
     except ValidationError as error:
-        problems = [_explain(problem) for problem in error.errors(include_url=False)]
+        problems = problems_of(error, _MODELS)
         head = f"target file {where}"
         head += ": " if len(problems) == 1 else f", {len(problems)} problems:\n  "
         raise UsageError(head + "\n  ".join(problems), hint="see examples/targets/") from None
@@ -270,26 +271,6 @@ def parse_target_toml(text: str, where: str, folder: Path) -> TargetSpec:
 
 
 _MODELS: dict[tuple[str, ...], type[BaseModel]] = {(): TargetSpec, ("ready",): ReadyProbe, ("stop",): Stop}
-
-
-def _explain(problem: Any) -> str:  # noqa: ANN401 (pydantic's ErrorDetails)
-    location = [str(part) for part in problem["loc"] if part != "[key]"]
-    key = ".".join(location)
-    if problem["type"] == "extra_forbidden":
-        model = _MODELS.get(tuple(location[:-1]))
-        return f"unknown key {key}{nearest(location[-1], model.model_fields if model else [])}"
-    if problem["type"] == "missing":
-        return f"{key} is missing"
-    message = problem["msg"].removeprefix("Value error, ")
-    value = problem["input"]
-    if isinstance(value, dict) or not key:  # a contradiction: the message names the keys itself
-        return f"{key}: {message}" if key else message
-    return f"{key} = {_short(value)}: {message}"
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value, default=str)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def json_schema() -> dict[str, Any]:

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from hindmost.errors import UsageError
-from hindmost.targets.names import nearest
+from hindmost.names import nearest
 from hindmost.targets.spec import TargetSpec, parse_target_toml
 
 

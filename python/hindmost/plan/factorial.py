@@ -1,0 +1,212 @@
+"""The study file of ``hindmost attribute``: target, loads, factors, and how much to find out.
+
+::
+
+    name = "memcached on two processors"
+    target = "memcached"                       # as for hindmost measure; started anew for each run
+    quantiles = "50,95,99"
+    delta = "5%"                               # effects below do not matter
+
+    [measure]                                  # any option of hindmost measure
+    duration = "3s"
+    connections = 16
+
+    [[load]]
+    name = "high"
+    rate = "60k"
+
+    [[factor]]                                 # a name, what it sets, its levels (the first: now)
+    name = "huge pages"
+    knob = "thp"
+    levels = ["madvise", "always"]
+
+    [design]
+    blocks = "10..20"                          # runs of each cell; or budget = "30m"
+
+What a factor may set is up to `hindmost.knobs`; everything else is checked here.
+``python -m hindmost.plan.factorial > schemas/factorial.schema.json`` writes the schema.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from hindmost.errors import UsageError
+from hindmost.plan.problems import problems_of
+
+LARGEST_BYTES = 1 << 20
+SCHEMA_NAME = "hindmost.factorial/1"
+FOR_MEASURE = (
+    "server_cpus", "client_cpus", "clients", "threads", "connections", "duration", "warmup", "timeout",
+    "arrivals", "workload", "pacing", "io", "stamps", "aggregate", "samples",
+)  # fmt: skip
+"""Options of ``hindmost measure`` that a study file may give; all others follow from the file."""
+
+
+def _text(value: object) -> object:
+    """TOML's numbers and switches as people write levels: 4, 0.5, on, off."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value) if isinstance(value, int | float) else value
+
+
+Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=str | int | float | bool)]
+Level = Annotated[Text, Field(max_length=200)]
+Name = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[^:,\n]+$")]
+Cell = dict[str, Level]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class LoadLevel(_Strict):
+    """One load at which all cells are measured; each load has an answer of its own."""
+
+    name: Name = Field(description="what the report calls it: low, high")
+    rate: Text = Field(description="requests a second of all clients together, like 50k")
+
+
+class FactorTable(BaseModel):
+    """One factor: its name, its levels (the first is the present setting), and what it sets."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    name: Name
+    levels: list[Level] = Field(min_length=2, max_length=12)
+    about: str = ""
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if len(set(self.levels)) < len(self.levels):
+            raise ValueError(f"levels of {self.name!r} are the same twice: {', '.join(self.levels)}")
+        return self
+
+    @property
+    def what(self) -> dict[str, Any]:
+        """What it sets, in the words of `hindmost.knobs`."""
+        return dict(self.model_extra or {})
+
+
+class DesignTable(_Strict):
+    """Which cells are run, and how often."""
+
+    kind: Literal["auto", "full", "fraction", "screening"] = Field(
+        default="auto", description="auto: full where it can be paid for, else the richest fraction"
+    )
+    resolution: Literal[3, 4, 5] = Field(default=5, description="of a fraction, at least")
+    blocks: Text | None = Field(
+        default=None, description="runs of each cell, at least and at most, like 10..20; default 10..20"
+    )
+    budget: str | None = Field(default=None, description="time for all runs, like 30m; decides the blocks")
+    control: Cell = Field(default={}, description="levels of the control; default: the first of each factor")
+    forbidden: list[Cell] = Field(default=[], description="combinations of levels that must not be run")
+
+
+class ConfirmTable(_Strict):
+    """Fresh runs of the setting that was found, against the control."""
+
+    quantile: str | None = Field(default=None, description="what is to be low; default: the highest")
+    runs: int = Field(default=20, ge=4, le=1000, description="runs of each side at each load")
+    load: str | None = Field(default=None, description="where it is to be low; default: at all loads")
+    skip: bool = False
+
+
+class StudyFile(_Strict):
+    """A whole study file."""
+
+    name: str = Field(min_length=1, max_length=80)
+    target: str = Field(description="a preset, or a target file that starts the server")
+    quantiles: Text = "50,95,99"
+    delta: Text = Field(default="5%", description="the smallest effect that matters, of the control's figure")
+    seed: int = Field(default=1, ge=0, lt=2**62)
+    measure: dict[str, Any] = Field(default={}, description="options of hindmost measure")
+    load: list[LoadLevel] = Field(min_length=1, max_length=12)
+    factor: list[FactorTable] = Field(min_length=1, max_length=40)
+    design: DesignTable = DesignTable()
+    confirm: ConfirmTable = ConfirmTable()
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        for what, names in (
+            ("loads", [one.name for one in self.load]),
+            ("factors", [one.name for one in self.factor]),
+        ):
+            if twice := sorted({name for name in names if names.count(name) > 1}):
+                raise ValueError(f"two {what} are called {twice[0]!r}")
+        for place, cell in (
+            ("design.control", self.design.control),
+            *((f"design.forbidden[{i}]", cell) for i, cell in enumerate(self.design.forbidden)),
+        ):
+            self._check_cell(place, cell)
+        if self.confirm.load is not None and self.confirm.load not in [one.name for one in self.load]:
+            raise ValueError(f"confirm.load = {self.confirm.load!r} is none of the loads")
+        if unknown := sorted(set(self.measure) - set(FOR_MEASURE)):
+            raise ValueError(f"measure.{unknown[0]} is not an option here (known: {', '.join(FOR_MEASURE)})")
+        return self
+
+    def _check_cell(self, place: str, cell: Cell) -> None:
+        levels = {factor.name: factor.levels for factor in self.factor}
+        for name, level in cell.items():
+            if name not in levels:
+                raise ValueError(f"{place}: there is no factor {name!r} (known: {', '.join(levels)})")
+            if level not in levels[name]:
+                raise ValueError(
+                    f"{place}: {name!r} has no level {level!r} (known: {', '.join(levels[name])})"
+                )
+
+
+_MODELS: dict[tuple[str, ...], type[BaseModel]] = {
+    (): StudyFile,
+    ("load",): LoadLevel,
+    ("design",): DesignTable,
+    ("confirm",): ConfirmTable,
+    ("factor",): FactorTable,
+}
+
+
+def load_study_file(path: Path) -> StudyFile:
+    """Read and check a study file.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, is not TOML, or is wrong or contradictory: names file, key and value.
+    """
+    hint = "see examples/attribution/"
+    try:
+        data = path.read_bytes()[: LARGEST_BYTES + 1]
+        if len(data) > LARGEST_BYTES:
+            raise UsageError(f"study file {path} is larger than {LARGEST_BYTES} bytes", hint=hint)
+        return StudyFile.model_validate(tomllib.loads(data.decode()))
+    except OSError as error:
+        raise UsageError(f"study file {path} cannot be read: {error.strerror}", hint=hint) from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"study file {path} is not UTF-8 text (byte {error.start})", hint=hint) from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"study file {path} is not TOML: {error}", hint=hint) from None
+    except ValidationError as error:
+        problems = problems_of(error, _MODELS)
+        head = f"study file {path}" + (": " if len(problems) == 1 else f", {len(problems)} problems:\n  ")
+        raise UsageError(head + "\n  ".join(problems), hint=hint) from None
+
+
+def json_schema_text() -> str:
+    """The schema as it is kept in ``schemas/factorial.schema.json``."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA_NAME,
+        **StudyFile.model_json_schema(),
+    }
+    return json.dumps(schema, indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(json_schema_text())

@@ -1,0 +1,81 @@
+"""Study files of ``hindmost attribute``: what is read, and what is refused in which words."""
+
+from pathlib import Path
+
+import pytest
+
+from hindmost.errors import UsageError
+from hindmost.plan.factorial import json_schema_text, load_study_file
+
+ROOT = Path(__file__).parents[2]
+GOOD = """
+name = "two factors"
+target = "memcached"
+delta = "3%"
+measure = { duration = "1s", connections = 8 }
+load = [{ name = "low", rate = 2000 }, { name = "high", rate = "20k" }]
+
+[[factor]]
+name = "threads"
+option = "threads"
+levels = [1, 2]
+
+[[factor]]
+name = "huge"
+knob = "thp"
+levels = ["madvise", "always"]
+
+[design]
+blocks = "4..8"
+forbidden = [{ threads = 2, huge = "always" }]
+"""
+
+
+def read(tmp_path, text):
+    file = tmp_path / "study.toml"
+    file.write_text(text)
+    return load_study_file(file)
+
+
+def test_levels_are_texts_and_what_is_set_is_kept(tmp_path):
+    study = read(tmp_path, GOOD)
+    assert [factor.levels for factor in study.factor] == [["1", "2"], ["madvise", "always"]]
+    assert [factor.what for factor in study.factor] == [{"option": "threads"}, {"knob": "thp"}]
+    assert study.design.forbidden == [{"threads": "2", "huge": "always"}]
+    assert [load.rate for load in study.load] == ["2000", "20k"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("delta =", "detla =", r"unknown key detla \(did you mean delta\?\)"),
+        ("blocks =", "block =", r"unknown key design\.block \(did you mean blocks\?\)"),
+        ("rate = 2000", "rat = 2000", r"unknown key load\.0\.rat \(did you mean rate\?\)"),
+        ("levels = [1, 2]", "levels = [1]", r"factor\.0\.levels = \[1\]"),
+        ("levels = [1, 2]", "levels = [2, 2]", "'threads' are the same twice: 2, 2"),
+        ('name = "huge"', 'name = "threads"', "two factors are called 'threads'"),
+        ("threads = 2,", "thread = 2,", "no factor 'thread' .known: threads, huge"),
+        ("threads = 2,", "threads = 3,", "'threads' has no level '3' .known: 1, 2"),
+        ("connections = 8", "rate = '8k'", "measure.rate is not an option here"),
+        ('target = "memcached"', "", "target is missing"),
+        ("[design]", "[confirm]\nload = 'lo'\n[design]", "confirm.load = 'lo' is none of the loads"),
+        ("[design]", "[design", "is not TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_key_and_value(tmp_path, before, after, said):
+    assert before in GOOD
+    with pytest.raises(UsageError, match=said) as caught:
+        read(tmp_path, GOOD.replace(before, after, 1))
+    assert "study.toml" in caught.value.message
+    assert "examples/attribution" in (caught.value.hint or "")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(UsageError, match="No such file"):
+        load_study_file(tmp_path / "none.toml")
+
+
+def test_the_schema_in_the_tree_is_current():
+    again = "python -m hindmost.plan.factorial > schemas/factorial.schema.json"
+    text = (ROOT / "schemas" / "factorial.schema.json").read_text()
+    assert text == json_schema_text(), f"make it again: {again}"
