@@ -1,54 +1,43 @@
-"""Effects of factors: Treadmill's Table IV as a planted truth, coverage, false alarms."""
+"""Effects of factors: Treadmill's Table IV as a planted truth, fractions, lost cells, blocks."""
 
 import numpy as np
 import pytest
+from table_iv import DESIGN, FACTORS, TABLE_IV, cells_of_table_iv
 
-from hindmost.stats import Factorial
+from hindmost.stats import Factorial, crossings, fit_runs
 
-FACTORS = ("numa", "turbo", "dvfs", "nic")
-TABLE_IV_P99 = {
-    (): 355, ("numa",): 56, ("turbo",): -29, ("dvfs",): -8, ("nic",): 29, ("numa", "turbo"): 21,
-    ("numa", "dvfs"): -57, ("numa", "nic"): -20, ("turbo", "dvfs"): 40, ("turbo", "nic"): 23,
-    ("dvfs", "nic"): -58, ("numa", "turbo", "dvfs"): 3, ("numa", "turbo", "nic"): -14,
-    ("numa", "dvfs", "nic"): 79, ("turbo", "dvfs", "nic"): 4, FACTORS: -83,
-}  # fmt: skip
-"""99th percentile of memcached at high load, microseconds (ISCA 2016)."""
+P99 = cells_of_table_iv(0.99)
 
 
-def truth(design: Factorial) -> dict:
-    vector = np.array([TABLE_IV_P99[term] for term in design.terms], dtype=float)
-    return dict(zip(design.cells, design.matrix @ vector, strict=True))
+def runs_of(cells: dict, random: np.random.Generator, runs: int, sd: float = 0.05) -> dict:
+    return {cell: value * random.lognormal(-(sd**2) / 2, sd, runs) for cell, value in cells.items()}
 
 
 def test_sums_of_table_iv_are_those_of_the_papers_text() -> None:
-    cells = truth(Factorial(FACTORS))
-    base = cells[0, 0, 0, 0]
-    assert cells[0, 0, 1, 1] - base == -37  # "29 + -8 + -58"
-    assert cells[0, 1, 1, 1] - base == 1
-    assert cells[1, 0, 1, 0] - base == -9
+    base = P99[0, 0, 0, 0]
+    assert P99[0, 0, 1, 1] - base == -37  # "29 + -8 + -58"
+    assert P99[0, 1, 1, 1] - base == 1
+    assert P99[1, 0, 1, 0] - base == -9
+    assert cells_of_table_iv(0.95)[1, 1, 0, 0] == 172
 
 
 def test_what_was_planted_is_recovered_with_its_intervals() -> None:
     random = np.random.default_rng(4)
-    design = Factorial(FACTORS)
-    cells = truth(design)
     tries, hit = 200, 0
     for _ in range(tries):
-        runs = {cell: value * random.lognormal(0.0, 0.05, 10) for cell, value in cells.items()}
-        for effect in design.effects(runs):
-            hit += effect.low <= TABLE_IV_P99[effect.factors] <= effect.high
-    # 3,200 intervals, dependent within a try; the mean of a lognormal is 0.1 % above its median, which is nothing.
+        effects = fit_runs(runs_of(P99, random, 10), DESIGN).effects()
+        truths = TABLE_IV[0.99]
+        hit += sum(e.low <= truth <= e.high for e, truth in zip(effects, truths, strict=True))
+    # 3,200 intervals, dependent within a try.
     assert abs(hit / (16 * tries) - 0.95) < 0.02
 
 
 def test_an_effect_that_is_not_there_is_seldom_announced() -> None:
     random = np.random.default_rng(5)
-    design = Factorial(FACTORS)
-    tries = 400
-    alarms = 0
+    tries, alarms = 400, 0
     for _ in range(tries):
-        runs = {cell: random.normal(100.0, 5.0, 5) for cell in design.cells}
-        alarms += any(effect.adjusted < 0.05 for effect in design.effects(runs)[1:])
+        runs = {cell: random.normal(100.0, 5.0, 5) for cell in DESIGN.cells}
+        alarms += any(effect.adjusted < 0.05 for effect in fit_runs(runs, DESIGN).effects()[1:])
     # The standard error of a share of .05 over 400 is .011; three of them.
     assert alarms / tries <= 0.05 + 0.033
 
@@ -56,34 +45,195 @@ def test_an_effect_that_is_not_there_is_seldom_announced() -> None:
 def test_average_effects_are_known_better_than_corner_effects() -> None:
     """Both codings, from the same runs: a factor's error is half of a cell's, or its square root of two."""
     random = np.random.default_rng(6)
-    runs = {cell: random.normal(100.0 + 8.0 * cell[0], 5.0, 20) for cell in Factorial(FACTORS).cells}
-    corner = Factorial(FACTORS).effects(runs)[1]
-    average = Factorial(FACTORS, "average").effects(runs)[1]
+    runs = {cell: random.normal(100.0 + 8.0 * cell[0], 5.0, 20) for cell in DESIGN.cells}
+    fit = fit_runs(runs, DESIGN)
+    corner, average = fit.effects()[1], fit.effects("average")[1]
     assert corner.name == average.name == "numa"
     assert corner.error / average.error == pytest.approx(np.sqrt(8.0), rel=0.3)
     mean = {level: np.mean([runs[c].mean() for c in runs if c[0] == level]) for level in (0, 1)}
     assert average.value == pytest.approx(mean[1] - mean[0])
 
 
-def test_a_model_of_all_effects_predicts_the_cells() -> None:
+def test_with_two_levels_the_average_coding_is_half_the_contrast_of_minus_and_plus() -> None:
+    random = np.random.default_rng(1)
+    runs = {cell: random.normal(100.0, 9.0, 3) for cell in Factorial(["a", "b", "c"]).cells}
+    means = np.array([values.mean() for values in runs.values()])
+    signs = {cell: [2 * v - 1 for v in cell] for cell in runs}
+    for effect in fit_runs(runs, Factorial(["a", "b", "c"])).effects("average")[1:]:
+        places = ["abc".index(name) for name in effect.term]
+        column = np.array([np.prod([signs[cell][i] for i in places]) for cell in runs])
+        assert effect.value == pytest.approx(2.0 * (column @ means) / 8.0)
+
+
+def test_a_model_of_all_effects_predicts_the_cells_as_they_are() -> None:
     random = np.random.default_rng(7)
-    for coding in ("corner", "average"):
-        design = Factorial(("a", "b", "c"), coding)
-        runs = {cell: random.normal(50.0, 5.0, 4) for cell in design.cells}
-        predicted = design.predicted(design.effects(runs))
-        for cell, values in runs.items():
-            assert predicted[cell] == pytest.approx(values.mean())
+    design = Factorial({"a": 2, "b": 3, "c": 2})
+    runs = {cell: random.normal(50.0, 5.0, 4) for cell in design.cells}
+    for one in fit_runs(runs, design).predicted():
+        assert one.value == pytest.approx(runs[one.cell].mean())
+        assert one.low < one.value < one.high
+        assert one.runs == 4
+
+
+def test_a_fraction_predicts_cells_that_it_never_ran() -> None:
+    """A half of 2^5 by abcde = +1: main effects and pairs, half of the cells, all of them predicted."""
+    factors = ["a", "b", "c", "d", "e"]
+    pairs = [(x, y) for i, x in enumerate(factors) for y in factors[i + 1 :]]
+    design = Factorial(factors, terms=[*((f,) for f in factors), *pairs])
+    truth = dict(zip(design.cells, design.matrix(design.cells) @ np.arange(1.0, 17.0), strict=True))
+    half = [cell for cell in design.cells if sum(cell) % 2]
+    random = np.random.default_rng(8)
+    tries, hit, inside = 200, 0, 0
+    for _ in range(tries):
+        runs = {cell: random.normal(100.0 + truth[cell], 5.0, 3) for cell in half}
+        fit = fit_runs(runs, design)
+        assert fit.lost == ()
+        hit += sum(e.low <= t <= e.high for e, t in zip(fit.effects()[1:], np.arange(2.0, 17.0), strict=True))
+        inside += sum(p.low <= 100 + truth[p.cell] <= p.high for p in fit.predicted() if p.runs == 0)
+    assert hit / (15 * tries) == pytest.approx(0.95, abs=0.02)
+    assert inside / (16 * tries) == pytest.approx(0.95, abs=0.02)
+
+
+def test_a_lost_cell_takes_the_largest_interaction_with_it() -> None:
+    random = np.random.default_rng(9)
+    runs = runs_of(P99, random, 5)
+    runs[1, 1, 1, 1] = []
+    fit = fit_runs(runs, DESIGN)
+    assert fit.lost == (FACTORS,)
+    assert fit.empty == ((1, 1, 1, 1),)
+    assert len(fit.effects()) == 15
+    assert next(one for one in fit.predicted() if one.cell == (1, 1, 1, 1)).runs == 0
+    del runs[0, 0, 0, 0]
+    lost = fit_runs(runs, DESIGN).lost
+    assert FACTORS in lost
+    assert len(lost) == 2
+
+
+def test_a_cell_that_is_infinitely_late_is_left_out_and_named() -> None:
+    runs = {cell: [100.0, 101.0, 103.0] for cell in Factorial(["a", "b"]).cells}
+    runs[1, 1] = [100.0, float("inf"), 100.0]
+    fit = fit_runs(runs, Factorial(["a", "b"]))
+    assert (fit.late, fit.empty, fit.lost) == (((1, 1),), (), (("a", "b"),))
+
+
+def test_one_run_borrows_its_scatter_from_the_other_cells() -> None:
+    runs = {(0, 0): [9.0, 11.0], (0, 1): [19.0, 21.0], (1, 0): [30.0], (1, 1): [39.0, 41.0]}
+    effect = fit_runs(runs, Factorial(["a", "b"])).effects()[1]
+    # Three variances of 2 with a degree each: a = 2/2 of its own cell, and 2 from all three.
+    assert effect.error == pytest.approx(np.sqrt(3.0))
+    assert effect.degrees == pytest.approx(9.0 / ((5 / 3) ** 2 + (2 / 3) ** 2 + (2 / 3) ** 2))
+
+
+def test_without_a_second_run_the_misfit_of_a_smaller_model_tells_errors() -> None:
+    """Eight cells, one run each, main effects: as ordinary least squares."""
+    random = np.random.default_rng(3)
+    design = Factorial(["a", "b", "c"], terms=[("a",), ("b",), ("c",)])
+    runs = {cell: [float(random.normal(10.0, 1.0))] for cell in design.cells}
+    effects = fit_runs(runs, design).effects()
+    x = design.matrix(design.cells)
+    y = np.array([runs[cell][0] for cell in design.cells])
+    b, rest, *_ = np.linalg.lstsq(x, y, rcond=None)
+    errors = np.sqrt(np.diag(np.linalg.inv(x.T @ x)) * rest[0] / 4)
+    assert [e.value for e in effects] == pytest.approx(b.tolist())
+    assert [e.error for e in effects] == pytest.approx(errors.tolist())
+    assert effects[1].degrees == pytest.approx(4.0)
+
+
+def test_effects_on_logarithms_are_shares() -> None:
+    runs = {(0,): [100.0, 100.0 * 1.02, 100.0 / 1.02], (1,): [80.0, 80.0 * 1.02, 80.0 / 1.02]}
+    effect = fit_runs(runs, Factorial(["turbo"]), scale="log").effects()[1]
+    value, low, high = effect.share
+    assert value == pytest.approx(-0.2)
+    assert -0.3 < low < value < high < -0.1
+    with pytest.raises(ValueError, match="scale='log'"):
+        fit_runs(runs, Factorial(["turbo"])).effects()[1].share  # noqa: B018
+
+
+def test_blocks_that_differ_widen_no_comparison() -> None:
+    """The host drifts by 20 % over ten blocks, runs scatter by 1 %: coverage and width of intervals."""
+    random = np.random.default_rng(10)
+    design = Factorial(["a", "b", "c"])
+    tries, hit, narrower = 300, 0, 0
+    for _ in range(tries):
+        drift = random.normal(0.0, 10.0, 6)
+        sd = {cell: 1.0 + 2.0 * cell[0] for cell in design.cells}
+        runs = {
+            cell: 100.0 + 5.0 * cell[0] + drift + random.normal(0.0, sd[cell], 6) for cell in design.cells
+        }
+        blocks = {cell: range(6) for cell in design.cells}
+        blocked = fit_runs(runs, design, blocks=blocks)
+        plain = fit_runs(runs, design)
+        truth = [100.0, 5.0, *[0.0] * 6]
+        inside = [e.low <= t <= e.high for e, t in zip(blocked.effects("corner"), truth, strict=True)]
+        hit += sum(inside[1:])
+        narrower += blocked.effects()[1].error < plain.effects()[1].error / 2.0
+        assert blocked.effects()[1].value == pytest.approx(plain.effects()[1].value)
+        assert blocked.effects()[0].error == pytest.approx(plain.effects()[0].error)
+        assert blocked.block_share is not None
+    assert hit / (7 * tries) == pytest.approx(0.95, abs=0.02)
+    assert narrower > 0.9 * tries
+
+
+def test_a_block_that_lost_a_run_still_serves() -> None:
+    random = np.random.default_rng(11)
+    design = Factorial(["a", "b"])
+    drift = np.linspace(0.0, 100.0, 8)
+    runs = {
+        cell: (50.0 + 3.0 * cell[1] + drift + random.normal(0.0, 0.5, 8)).tolist() for cell in design.cells
+    }
+    blocks = {cell: list(range(8)) for cell in design.cells}
+    del runs[1, 1][0], blocks[1, 1][0]  # the quickest block: means of the rest would mislead by 7
+    effect = fit_runs(runs, design, blocks=blocks).effects()[3]
+    assert abs(effect.value) < 2.0
+    assert effect.low < 0.0 < effect.high
+
+
+def test_the_papers_change_of_sign_is_found() -> None:
+    """Interrupts on all nodes and the governor (Table IV, p99; over all numa and turbo): +27 and -10 us."""
+    found = crossings(fit_runs(runs_of(P99, np.random.default_rng(12), 30), DESIGN))
+    nic = next(one for one in found if (one.factor, one.by) == ("nic", "dvfs"))
+    assert nic.shown
+    without, with_it = nic.effects
+    assert without.low < 27.0 < without.high
+    assert with_it.low < -10.25 < with_it.high < 0.0
+    assert all(one.effects[one.lowers_at].value < 0 < one.effects[one.raises_at].value for one in found)
+
+
+def test_a_sign_that_does_not_change_is_seldom_called_so() -> None:
+    random = np.random.default_rng(13)
+    design = Factorial(["a", "b", "c"])
+    tries, alarms = 300, 0
+    for _ in range(tries):
+        runs = {cell: random.normal(100.0 + 6.0 * cell[0] * cell[1], 4.0, 6) for cell in design.cells}
+        alarms += any(one.shown for one in crossings(fit_runs(runs, design)))
+    assert alarms / tries <= 0.05 + 0.038
 
 
 @pytest.mark.parametrize(
-    ("runs", "words"),
+    ("runs", "options", "words"),
     [
-        ({(0,): [1.0, 2.0]}, r"cell \(1,\) needs two finite values"),
-        ({(0,): [1.0, 2.0], (1,): [1.0]}, r"cell \(1,\) needs two finite values"),
-        ({(0,): [1.0, 2.0], (1,): [1.0, float("inf")]}, r"cell \(1,\)"),
-        ({(0,): [1.0, 2.0], (1,): [1.0, 2.0], (0, 1): [1.0]}, r"no cell \(0, 1\)"),
+        ({(0,): [1.0], (1,): [1.0]}, {}, "2 runs for 2 coefficients, and no cell has two"),
+        ({(0,): [1.0, 2.0], (2,): [1.0, 2.0]}, {}, r"no cell \(2,\) in a grid of 2"),
+        ({(0,): [], (1,): [float("inf")]}, {}, "no cell has finite runs"),
+        ({(0,): [1.0, 2.0], (1,): [-1.0, 2.0]}, {"scale": "log"}, "only positive values"),
+        ({(0,): [1.0, 2.0], (1,): [1.0, 2.0]}, {"blocks": {(0,): [1, 2]}}, r"cell \(1,\) has 2 runs, but 0"),
     ],
 )
-def test_runs_that_cannot_tell_are_refused(runs, words) -> None:
+def test_runs_that_cannot_tell_are_refused(runs, options, words) -> None:
     with pytest.raises(ValueError, match=words):
-        Factorial(["a"]).effects(runs)
+        fit_runs(runs, Factorial(["a"]), **options)
+
+
+@pytest.mark.parametrize(
+    ("levels", "terms", "words"),
+    [
+        (["a", "a"], None, "different names"),
+        ({"a": 1}, None, "two levels at least"),
+        (["a", "b"], [("c",)], "no factor 'c'"),
+        (["a", "b"], [("a",), ("a", "b")], "a model with a:b must hold b"),
+        (["a", "b"], [("a", "a")], "does not interact with itself"),
+    ],
+)
+def test_models_that_cannot_be_meant_are_refused(levels, terms, words) -> None:
+    with pytest.raises(ValueError, match=words):
+        Factorial(levels, terms)

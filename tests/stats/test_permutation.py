@@ -1,0 +1,76 @@
+"""p-values of the randomisation: exact under the null for any law, and as sharp as Student's where it holds."""
+
+import numpy as np
+import pytest
+
+from hindmost.stats import Factorial, coefficient_ps, fit_runs, randomisation_p, screened
+
+DESIGN = Factorial(["a", "b"])
+
+
+def bimodal(random: np.random.Generator, size: int) -> np.ndarray:
+    return 100.0 * (1.0 + 0.2 * (random.random(size) < 0.3)) * random.lognormal(0.0, 0.02, size)
+
+
+def test_the_null_is_refused_as_often_as_it_says_on_runs_of_two_states() -> None:
+    """Blocks that differ by far more than runs, five of them: Student's interval is not to be had there."""
+    random = np.random.default_rng(1)
+    tries, alarms = 400, 0
+    blocks = {cell: range(5) for cell in DESIGN.cells}
+    for seed in range(tries):
+        drift = random.normal(0.0, 100.0, 5)
+        runs = {cell: drift + 40.0 * cell[1] + bimodal(random, 5) for cell in DESIGN.cells}
+        alarms += randomisation_p(runs, 0, blocks, draws=199, seed=seed) <= 0.05
+    # The standard error of a share of .05 over 400 is .011; three of them. Ties make it less.
+    assert alarms / tries <= 0.05 + 0.033
+
+
+def test_an_effect_is_found_through_the_drift_of_blocks() -> None:
+    random = np.random.default_rng(2)
+    drift = random.normal(0.0, 100.0, 8)
+    runs = {cell: drift + 10.0 * cell[0] + random.normal(0.0, 3.0, 8) for cell in DESIGN.cells}
+    blocks = {cell: range(8) for cell in DESIGN.cells}
+    assert randomisation_p(runs, 0, blocks) < 0.005
+    assert randomisation_p(runs, 1, blocks) > 0.05
+    found = {c.name: p for c, p in coefficient_ps(fit_runs(runs, DESIGN, blocks=blocks))}
+    assert found["a"] < 0.005
+    assert min(found["b"], found["a:b"]) > 0.05
+
+
+def test_small_sets_give_the_share_of_all_exchanges() -> None:
+    """Three runs against three, no scatter in between: 2 of 20 ways are as far apart."""
+    runs = {(0,): [1.0, 2.0, 3.0], (1,): [11.0, 12.0, 13.0]}
+    assert randomisation_p(runs, 0, draws=20_000) == pytest.approx(0.1, abs=0.01)
+
+
+def test_p_of_a_coefficient_is_even_under_the_null() -> None:
+    random = np.random.default_rng(3)
+    ps = []
+    for seed in range(200):
+        runs = {cell: 50.0 * cell[0] + bimodal(random, 6) for cell in DESIGN.cells}
+        fit = fit_runs(runs, DESIGN)
+        ps += [p for c, p in coefficient_ps(fit, draws=199, seed=seed) if c.name != "a"]
+    # 400 p-values, two a study: three standard errors of a share.
+    assert np.mean(np.array(ps) <= 0.05) == pytest.approx(0.05, abs=0.033)
+    assert np.mean(np.array(ps) <= 0.5) == pytest.approx(0.5, abs=0.075)
+
+
+def test_a_plackett_burman_screening_keeps_what_matters() -> None:
+    """Twelve runs of 11 suspects, twice (fold-over), one real one: one run a cell."""
+    first = np.array([1, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0])
+    rows = [np.roll(first, shift) for shift in range(11)] + [np.zeros(11, dtype=int)]
+    cells = [tuple(int(v) for v in row) for row in rows]
+    cells += [tuple(1 - v for v in cell) for cell in cells]
+    names = [f"f{i}" for i in range(11)]
+    random = np.random.default_rng(4)
+    runs = {cell: [100.0 + 12.0 * cell[3] + random.normal(0.0, 4.0)] for cell in cells}
+    found = screened(fit_runs(runs, Factorial(names, terms=[(name,) for name in names])))
+    assert found[0].column.name == "f3"
+    assert found[0].q < 0.05
+    assert found[0].value == pytest.approx(12.0, abs=5.0)
+    assert sum(one.q < 0.05 for one in found) <= 2
+
+
+def test_a_factor_that_never_changes_alone_is_refused() -> None:
+    with pytest.raises(ValueError, match="differ in factor 0 alone"):
+        randomisation_p({(0, 0): [1.0, 2.0], (1, 1): [3.0, 4.0]}, 0)
