@@ -1,0 +1,141 @@
+"""Factors, cells and terms: the words in which designs speak; which combinations are forbidden."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hindmost.errors import UsageError
+
+Cell = tuple[int, ...]
+"""One combination of levels: an index into each factor's levels, in the order of the factors."""
+
+Term = tuple[str, ...]
+"""Names of the factors that act together, in the order of the factors; ``()`` is the intercept."""
+
+Combination = Mapping[str, str]
+"""Levels of some factors by name. Forbidden: no cell may have all of them."""
+
+LARGEST = 1024
+"""Cells that a design may have: one block of them takes three hours at ten seconds a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """Something with levels in a study. The first level is the low one, as a rule the present setting.
+
+    Raises
+    ------
+    UsageError
+        Without a name, with fewer than two levels, or with one twice.
+
+    Examples
+    --------
+    >>> Factor("thp", ("madvise", "always")).two_level
+    True
+    """
+
+    name: str
+    levels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.name or ":" in self.name:
+            raise UsageError(f"a factor needs a name without a colon, got {self.name!r}")
+        if len(self.levels) < 2:
+            raise UsageError(
+                f"factor {self.name!r} has {len(self.levels)} level(s): what does not vary has no effect",
+                hint="give two levels at least, or leave the factor out",
+            )
+        if len(set(self.levels)) < len(self.levels):
+            raise UsageError(f"factor {self.name!r} has a level twice: {', '.join(self.levels)}")
+
+    @property
+    def two_level(self) -> bool:
+        """Whether it has a low and a high level and nothing else."""
+        return len(self.levels) == 2
+
+
+def checked(factors: Iterable[Factor], forbidden: Iterable[Combination] = ()) -> tuple[Factor, ...]:
+    """The factors, if they and what is forbidden make sense together.
+
+    Raises
+    ------
+    UsageError
+        Without factors, with a name twice, or with a forbidden level or factor that is not there.
+    """
+    factors = tuple(factors)
+    if not factors:
+        raise UsageError("a design needs at least one factor")
+    levels = {factor.name: factor.levels for factor in factors}
+    if len(levels) < len(factors):
+        names = [factor.name for factor in factors]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"two factors are called {twice!r}")
+    for combination in forbidden:
+        if not combination:
+            raise UsageError("a forbidden combination names no factor, so it would forbid every cell")
+        for name, level in combination.items():
+            if name not in levels:
+                raise UsageError(f"forbidden: there is no factor {name!r} (known: {', '.join(levels)})")
+            if level not in levels[name]:
+                raise UsageError(
+                    f"forbidden: {name!r} has no level {level!r} (known: {', '.join(levels[name])})"
+                )
+    return factors
+
+
+def all_low(factors: Sequence[Factor]) -> Cell:
+    """The cell of the first levels: as a rule how the machine is set now."""
+    return (0,) * len(factors)
+
+
+def cell_count(factors: Iterable[Factor]) -> int:
+    """Number of cells of the full factorial."""
+    return math.prod(len(factor.levels) for factor in factors)
+
+
+def is_forbidden(cell: Cell, factors: Sequence[Factor], forbidden: Iterable[Combination]) -> bool:
+    """Whether the cell has all levels of some forbidden combination."""
+    levels = {factor.name: factor.levels[i] for factor, i in zip(factors, cell, strict=True)}
+    return any(all(levels[name] == level for name, level in one.items()) for one in forbidden)
+
+
+def allowed_cells(factors: Sequence[Factor], forbidden: Sequence[Combination] = ()) -> tuple[Cell, ...]:
+    """All cells of the full factorial that are not forbidden; the last factor varies fastest.
+
+    Raises
+    ------
+    UsageError
+        If everything is forbidden, or some level that a factor has.
+    """
+    every = itertools.product(*(range(len(factor.levels)) for factor in factors))
+    cells = tuple(cell for cell in every if not is_forbidden(cell, factors, forbidden))
+    for i, factor in enumerate(factors):
+        gone = [level for k, level in enumerate(factor.levels) if not any(cell[i] == k for cell in cells)]
+        if gone:
+            raise UsageError(
+                f"no allowed cell has {factor.name} = {gone[0]}: the forbidden combinations leave"
+                f" {len(cells)} of {cell_count(factors)} cells",
+                hint=f"take {gone[0]!r} from the levels of {factor.name!r}, or forbid less",
+            )
+    return cells
+
+
+def all_terms(factors: Sequence[Factor], most: int | None = None) -> tuple[Term, ...]:
+    """Terms of up to `most` factors (all of them when None), ``()`` first, then by the number of factors."""
+    names = [factor.name for factor in factors]
+    orders = range((len(names) if most is None else min(most, len(names))) + 1)
+    return tuple(term for order in orders for term in itertools.combinations(names, order))
+
+
+def term_text(term: Term) -> str:
+    """As people write it.
+
+    Examples
+    --------
+    >>> term_text(("numa", "turbo")), term_text(())
+    ('numa:turbo', '(Intercept)')
+    """
+    return ":".join(term) or "(Intercept)"

@@ -1,0 +1,54 @@
+"""Full factorials: every cell that is allowed, every interaction that the cells can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hindmost.design.aliasing import partial_aliases
+from hindmost.design.design import Design
+from hindmost.design.estimable import estimable
+from hindmost.design.factors import (
+    LARGEST,
+    Combination,
+    Factor,
+    all_terms,
+    allowed_cells,
+    cell_count,
+    checked,
+)
+from hindmost.errors import UsageError
+
+
+def full(factors: Iterable[Factor], forbidden: Iterable[Combination] = ()) -> Design:
+    """All allowed cells, with any number of levels. Where some are forbidden it is called a ``subset``.
+
+    Raises
+    ------
+    UsageError
+        If factors or forbidden combinations make no sense, or there would be more than `LARGEST` cells.
+
+    Examples
+    --------
+    >>> design = full([Factor("a", ("off", "on")), Factor("b", ("1", "2", "3"))])
+    >>> design.cells
+    ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2))
+    >>> design.terms
+    ((), ('a',), ('b',), ('a', 'b'))
+    """
+    forbidden = tuple(forbidden)
+    factors = checked(factors, forbidden)
+    if cell_count(factors) > LARGEST:
+        raise UsageError(
+            f"a full factorial of these {len(factors)} factors has {cell_count(factors):,} cells, more than"
+            f" {LARGEST:,}; each is a run in every block",
+            hint="screen the suspects first (kind = screening), then study the few that matter",
+        )
+    cells = allowed_cells(factors, forbidden)
+    terms = all_terms(factors)
+    if len(cells) == cell_count(factors):
+        return Design(factors, "full", None, cells, terms, dict.fromkeys(terms, ()))
+    found = estimable(factors, cells, terms)
+    return Design(
+        factors, "subset", None, cells, found.terms, partial_aliases(factors, cells, found.terms),
+        unknown=found.unknown, forbidden=forbidden,
+    )  # fmt: skip

@@ -1,0 +1,103 @@
+"""The order of runs: randomised complete blocks, each with a control."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Literal
+
+from hindmost.design.design import Design
+from hindmost.design.factors import Cell, is_forbidden
+from hindmost.errors import UsageError
+
+ControlAt = Literal["random", "first", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run to be made. ``block`` and ``position`` within it count from 0."""
+
+    block: int
+    position: int
+    cell: Cell
+    is_control: bool = False
+
+
+def schedule(
+    design: Design,
+    blocks: int,
+    seed: int,
+    control: Cell | None = None,
+    *,
+    controls: int = 1,
+    control_at: ControlAt = "random",
+    first_block: int = 0,
+) -> list[Trial]:
+    """One run of each cell a block, in random order, with control runs among them.
+
+    Blocks keep what drifts over a study (heat, memory, neighbours) out of the comparison of cells; free
+    draws "until each cell has enough" (Treadmill V-A) do not, and need a third more runs. Within a block
+    each order is equally likely. The order of a block depends on seed, block and cells alone, not on how
+    many blocks there are or on any library's generator: a study goes on where it stopped, also with another
+    version of this.
+
+    Parameters
+    ----------
+    control
+        The cell of the control runs; None: `Design.control`. It need not be among the design's cells.
+    controls
+        Control runs in each block; 0 for none.
+    control_at
+        Where they are: anywhere (as one more cell), before or after all others.
+    first_block
+        Where to begin: blocks ``first_block`` to ``first_block + blocks - 1``.
+
+    Raises
+    ------
+    UsageError
+        If a number is negative, or the control is no allowed cell of these factors.
+
+    Examples
+    --------
+    >>> from hindmost.design import Factor, full
+    >>> design = full([Factor("thp", ("madvise", "always"))])
+    >>> [(trial.cell, trial.is_control) for trial in schedule(design, 1, seed=3)]
+    [((1,), False), ((0,), True), ((0,), False)]
+    >>> schedule(design, 3, seed=3)[:3] == schedule(design, 1, seed=3)
+    True
+    """
+    if min(blocks, controls, first_block) < 0:
+        raise UsageError(f"blocks and controls cannot be negative, got {blocks} and {controls}")
+    control = design.control if control is None else control
+    _check_control(design, control)
+    trials: list[Trial] = []
+    for block in range(first_block, first_block + blocks):
+        cells = _shuffled([(cell, False, 0) for cell in design.cells], seed, block)
+        extra = [(control, True, i) for i in range(controls)]
+        if control_at == "random":
+            order = _shuffled([*cells, *extra], seed, block)
+        else:
+            order = [*extra, *cells] if control_at == "first" else [*cells, *extra]
+        trials += [Trial(block, place, cell, is_control) for place, (cell, is_control, _) in enumerate(order)]
+    return trials
+
+
+def _shuffled(runs: list[tuple[Cell, bool, int]], seed: int, block: int) -> list[tuple[Cell, bool, int]]:
+    """By the digest of seed, block and run: as good as a shuffle, and the same for ever."""
+
+    def lot(run: tuple[Cell, bool, int]) -> bytes:
+        return blake2b(repr((seed, block, *run)).encode(), digest_size=16).digest()
+
+    return sorted(runs, key=lot)
+
+
+def _check_control(design: Design, control: Cell) -> None:
+    if len(control) != len(design.factors) or not all(
+        0 <= level < len(factor.levels) for level, factor in zip(control, design.factors, strict=True)
+    ):
+        raise UsageError(f"control {control} is no cell of {', '.join(f.name for f in design.factors)}")
+    if is_forbidden(control, design.factors, design.forbidden):
+        setting: Mapping[str, str] = design.setting(control)
+        named = ", ".join(f"{name} = {level}" for name, level in setting.items())
+        raise UsageError(f"the control ({named}) is a forbidden combination", hint="name another control")

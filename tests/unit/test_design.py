@@ -1,0 +1,287 @@
+"""Cells, terms and fractions against published tables; what makes no sense is refused."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from hindmost.design import Factor, choose, cost, fraction, full, regular, schedule
+from hindmost.design.generators import best_generators, span, word_lengths
+from hindmost.errors import UsageError
+from hindmost.stats import Factorial
+
+
+def two_level(count: int) -> list[Factor]:
+    return [Factor(chr(ord("a") + i), ("low", "high")) for i in range(count)]
+
+
+MIXED = [Factor("thp", ("madvise", "always")), Factor("threads", ("1", "2", "4")), Factor("cpu", ("0", "1"))]
+
+
+def test_full_factorial_has_every_cell_once_and_every_interaction() -> None:
+    design = full(MIXED)
+    assert len(design.cells) == len(set(design.cells)) == 12
+    assert len(design.terms) == 8
+    assert len(design.columns) == 12
+    assert np.linalg.matrix_rank(design.matrix()) == 12
+    assert not any(design.aliases.values())
+
+
+@pytest.mark.parametrize("coding", ["corner", "average"])
+def test_two_level_columns_are_those_of_the_statistics(coding: str) -> None:
+    """Cells, terms and coefficients mean the same in both rooms."""
+    theirs = Factorial("abcd", coding)
+    ours = full(two_level(4))
+    assert ours.cells == theirs.cells
+    assert ours.terms == theirs.terms
+    assert np.allclose(ours.matrix(coding), theirs.matrix)
+
+
+def test_average_coefficient_of_a_level_is_its_mean_difference_from_the_first() -> None:
+    design = full(MIXED)
+    values = {cell: float(i * i) for i, cell in enumerate(design.cells)}
+    coefficients = np.linalg.solve(design.matrix("average"), [values[cell] for cell in design.cells])
+    for column, coefficient in zip(design.columns, coefficients, strict=True):
+        if column.term == ("threads",):
+            means = [
+                np.mean([v for cell, v in values.items() if cell[1] == level])
+                for level in (0, column.levels[0])
+            ]
+            assert coefficient == pytest.approx(means[1] - means[0])
+
+
+@pytest.mark.parametrize(
+    ("factors", "cells", "pattern"),
+    [  # numbers of words of length 3, 4, ...: Chen, Sun & Wu 1993; Box, Hunter & Hunter, table 12.15
+        (3, 4, (1,)),
+        (4, 8, (0, 1)),
+        (5, 16, (0, 0, 1)),
+        (5, 8, (2, 1, 0)),
+        (6, 32, (0, 0, 0, 1)),
+        (6, 16, (0, 3, 0, 0)),
+        (6, 8, (4, 3, 0, 0)),
+        (7, 32, (0, 1, 2, 0, 0)),
+        (7, 16, (0, 7, 0, 0, 0)),
+        (7, 8, (7, 7, 0, 0, 1)),
+        (8, 64, (0, 0, 2, 1, 0, 0)),
+        (8, 32, (0, 3, 4, 0, 0, 0)),
+        (8, 16, (0, 14, 0, 0, 0, 1)),
+        (9, 128, (0, 0, 0, 3, 0, 0, 0)),
+        (9, 64, (0, 1, 4, 2, 0, 0, 0)),
+        (9, 32, (0, 6, 8, 0, 0, 1, 0)),
+        (9, 16, (4, 14, 8, 0, 4, 1, 0)),
+        (10, 128, (0, 0, 3, 3, 1, 0, 0, 0)),
+        (10, 64, (0, 2, 8, 4, 0, 1, 0, 0)),
+        (10, 32, (0, 10, 16, 0, 0, 5, 0, 0)),
+        (11, 128, (0, 0, 6, 6, 2, 1, 0, 0, 0)),
+        (11, 32, (0, 25, 0, 27, 0, 10, 0, 1, 0)),
+        (15, 16, (35, 105, 168, 280, 435, 435, 280, 168, 105, 35, 0, 0, 1)),
+    ],
+)
+def test_fractions_have_the_published_minimum_aberration(
+    factors: int, cells: int, pattern: tuple[int, ...]
+) -> None:
+    generators = best_generators(factors, cells.bit_length() - 1, 3)
+    assert generators is not None
+    assert word_lengths(span(generators), factors) == pattern
+
+
+@pytest.mark.parametrize(
+    ("factors", "resolution", "cells", "reached"),
+    [
+        (3, 3, 4, 3), (4, 4, 8, 4), (5, 3, 8, 3), (5, 5, 16, 5), (6, 4, 16, 4), (6, 5, 32, 6), (7, 3, 8, 3),
+        (7, 4, 16, 4), (7, 5, 64, 7), (8, 4, 16, 4), (8, 5, 64, 5), (9, 4, 32, 4), (10, 5, 128, 5),
+        (11, 5, 128, 5), (16, 4, 32, 4),
+    ],
+)  # fmt: skip
+def test_smallest_fraction_of_a_resolution(factors: int, resolution: int, cells: int, reached: int) -> None:
+    design = fraction(two_level(factors), resolution)
+    assert (design.kind, len(design.cells), design.resolution) == ("fraction", cells, reached)
+    assert (0,) * factors in design.cells
+
+
+@pytest.mark.parametrize(("factors", "resolution"), [(3, 4), (4, 5), (1, 3), (2, 3)])
+def test_without_a_smaller_fraction_the_whole_factorial_is_run(factors: int, resolution: int) -> None:
+    assert fraction(two_level(factors), resolution).kind == "full"
+
+
+def test_words_and_alias_sets_of_the_half_fraction_of_five() -> None:
+    design = fraction(two_level(5), 5)
+    assert design.words == (tuple("abcde"),)
+    assert design.aliases[("a",)] == (tuple("bcde"),)
+    assert design.aliases[("b", "d")] == (tuple("ace"),)
+    assert len(design.terms) == 16
+    assert not design.caveats
+
+
+def test_alias_sets_of_the_quarter_fraction_of_six() -> None:
+    """BHH table 12.15: E = ABC, F = BCD give I = ABCE = BCDF = ADEF, so three words of length four."""
+    design = fraction(two_level(6), 4)
+    assert [len(word) for word in design.words] == [4, 4, 4]
+    pairs = [term for term in design.terms if len(term) == 2]
+    assert len(pairs) == 7  # 15 interactions in 7 alias sets
+    assert sum(1 + sum(len(a) == 2 for a in design.aliases[p]) for p in pairs) == 15
+    assert "cannot be told from" in design.caveats[0]
+
+
+@pytest.mark.parametrize(
+    "design", [fraction(two_level(k), r) for k, r in [(4, 4), (5, 3), (6, 4), (7, 3), (8, 5), (9, 4)]]
+)
+def test_aliased_columns_are_equal_but_for_sign_and_others_are_orthogonal(design) -> None:
+    signs = 2.0 * np.array(design.cells) - 1.0
+    place = {factor.name: i for i, factor in enumerate(design.factors)}
+
+    def column(term):
+        return np.prod(signs[:, [place[name] for name in term]], axis=1)
+
+    n = len(design.cells)
+    for term in design.terms:
+        for other in design.aliases[term]:
+            assert abs(column(term) @ column(other)) == n
+    for one, other in itertools.combinations(design.terms, 2):
+        assert column(one) @ column(other) == 0
+    for word in design.words:
+        assert set(column(word)) == {(-1.0) ** len(word)}  # all-low is in the fraction
+
+
+def test_own_generators_make_the_fraction_that_they_say() -> None:
+    design = regular(two_level(5), [0b01011, 0b10101])  # d = ab, e = ac
+    assert design.resolution == 3
+    assert design.words == (("a", "b", "d"), ("a", "c", "e"), ("b", "c", "d", "e"))
+    assert design.aliases[("a",)] == (("b", "d"), ("c", "e"))
+
+
+@pytest.mark.parametrize("factors", range(3, 9))
+@pytest.mark.parametrize("resolution", [3, 4, 5])
+def test_fractions_and_aliases_are_those_of_pydoe(factors: int, resolution: int) -> None:
+    pydoe = pytest.importorskip("pyDOE3", reason="pyDOE3 is not installed: make setup")
+    design = fraction(two_level(factors), resolution)
+    if design.kind == "full":
+        return
+    base = factors - (len(design.words) + 1).bit_length() + 1
+    generators = []
+    for j in range(base, factors):
+        own = {factor.name for factor in design.factors[base:]} - {design.factors[j].name}
+        (word,) = [w for w in design.words if design.factors[j].name in w and not own & set(w)]
+        free = "".join(name for name in word if name != design.factors[j].name)
+        generators.append(("-" if len(word) % 2 else "") + free)
+    letters = "abcdefgh"[:base]
+    theirs = pydoe.fracfact(" ".join([*letters, *generators]))
+    assert {tuple(row) for row in theirs.astype(int)} == {
+        tuple(2 * level - 1 for level in cell) for cell in design.cells
+    }
+    # It sees no aliases of opposite sign: ask for the fraction with plus signs, whose alias sets are the same.
+    sets, _ = pydoe.fracfact_aliasing(
+        pydoe.fracfact(" ".join([*letters, *(g.strip("-") for g in generators)]))
+    )
+    by_member = {}
+    for line in sets:
+        members = [frozenset(one) for one in line.split(" = ")]
+        by_member |= {member: set(members) for member in members}
+    for term in design.terms[1:]:
+        expected = {m for m in by_member[frozenset(term)] if len(m) <= 4} - {frozenset(term)}
+        assert {frozenset(other) for other in design.aliases[term]} == expected
+
+
+@pytest.mark.parametrize(
+    ("ask", "match"),
+    [
+        (lambda: Factor("a", ("x",)), "does not vary"),
+        (lambda: Factor("a", ("x", "x")), "level twice"),
+        (lambda: Factor("a:b", ("x", "y")), "without a colon"),
+        (lambda: full([]), "at least one factor"),
+        (lambda: full([*two_level(2), Factor("a", ("x", "y"))]), "two factors are called 'a'"),
+        (lambda: full(two_level(11)), "2,048 cells"),
+        (lambda: full(two_level(2), [{"z": "low"}]), "no factor 'z'"),
+        (lambda: full(two_level(2), [{"a": "up"}]), "no level 'up'"),
+        (lambda: full(two_level(2), [{}]), "names no factor"),
+        (lambda: full(two_level(2), [{"a": "high"}]), "no allowed cell has a = high"),
+        (lambda: fraction(MIXED), "'threads' has 3"),
+        (lambda: fraction(two_level(12), 5), "12 factors"),
+        (lambda: fraction(two_level(5), 6), "resolution 6"),
+        (lambda: choose(two_level(2), kind="half"), "no kind of design 'half'"),
+        (lambda: regular(two_level(5), [0b11011, 0b10101]), "generator 1"),
+        (lambda: cost(full(two_level(2)), 0, 1.0), "at least one block"),
+        (lambda: cost(full(two_level(2)), 1, 0.0), "takes time"),
+        (lambda: schedule(full(two_level(2)), 1, 1, (0, 2)), "is no cell"),
+        (lambda: schedule(full(two_level(2)), -1, 1), "negative"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(ask, match: str) -> None:
+    with pytest.raises(UsageError, match=match):
+        ask()
+
+
+def test_forbidden_cells_are_left_out_and_the_lost_interactions_named() -> None:
+    design = full(two_level(3), [{"a": "high", "b": "low"}])
+    assert len(design.cells) == 6
+    assert not any(cell[:2] == (1, 0) for cell in design.cells)
+    assert design.unknown[("a", "b")] == "no cell has a = high with b = low"
+    assert design.unknown[("a", "b", "c")] == "a:b, which it contains, cannot be estimated"
+    assert np.linalg.matrix_rank(design.matrix()) == len(design.terms) == 6
+    assert ("a", "b") in design.aliases[("a",)]
+
+
+def test_every_run_of_a_block_is_made_once_and_control_is_marked() -> None:
+    design = full(two_level(3))
+    trials = schedule(design, 4, seed=5)
+    assert len(trials) == 4 * 9
+    for block in range(4):
+        mine = [trial for trial in trials if trial.block == block]
+        assert [trial.position for trial in mine] == list(range(9))
+        assert Counter(t.cell for t in mine if not t.is_control) == Counter(design.cells)
+        assert [t.cell for t in mine if t.is_control] == [(0, 0, 0)]
+
+
+def test_more_blocks_do_not_change_the_ones_before() -> None:
+    design = fraction(two_level(5))
+    assert schedule(design, 9, seed=2)[: 3 * 17] == schedule(design, 3, seed=2)
+    assert schedule(design, 9, seed=2)[3 * 17 :] == schedule(design, 6, seed=2, first_block=3)
+    assert schedule(design, 3, seed=2) != schedule(design, 3, seed=3)
+
+
+def test_order_of_a_block_is_the_one_that_studies_on_disk_were_begun_with() -> None:
+    order = [trial.cell for trial in schedule(full(two_level(2)), 2, seed=1, controls=0)]
+    assert order == [(0, 1), (1, 0), (0, 0), (1, 1), (1, 1), (1, 0), (0, 0), (0, 1)]
+
+
+def test_control_can_stand_first_or_last_or_be_absent() -> None:
+    design = full(two_level(2))
+    for where, place in (("first", 0), ("last", 4)):
+        trials = schedule(design, 5, 1, (1, 1), control_at=where)
+        assert {trial.position for trial in trials if trial.is_control} == {place}
+        assert {trial.cell for trial in trials if trial.is_control} == {(1, 1)}
+    assert not any(trial.is_control for trial in schedule(design, 5, 1, controls=0))
+
+
+def test_control_is_not_a_forbidden_cell() -> None:
+    design = full(two_level(2), [{"a": "low", "b": "low"}])
+    assert design.control == (0, 1)
+    with pytest.raises(UsageError, match=r"a = low, b = low\) is a forbidden"):
+        schedule(design, 1, 1, (0, 0))
+
+
+def test_every_order_of_a_block_is_as_likely() -> None:
+    """720 blocks of 3! orders: chi-square of 5 degrees stays below 20.5 in all but one of 1,000 seeds."""
+    design = full([Factor("n", ("1", "2", "3"))])
+    trials = schedule(design, 720, seed=11, controls=0)
+    orders = Counter(tuple(t.cell for t in trials[3 * b : 3 * b + 3]) for b in range(720))
+    assert len(orders) == 6
+    assert sum((count - 120) ** 2 / 120 for count in orders.values()) < 20.5
+
+
+def test_small_factorials_are_run_whole_and_larger_ones_as_fractions() -> None:
+    assert choose(two_level(4)).kind == "full"
+    assert choose(MIXED).kind == "full"
+    assert choose(two_level(5)).text == "2^(5-1) fraction of resolution V: 16 cells"
+    assert choose(two_level(5), kind="full").text == "full factorial of 5 factors: 32 cells"
+    assert choose(two_level(8)).text == "2^(8-2) fraction of resolution V: 64 cells"
+
+
+def test_cost_counts_loads_controls_and_restarts() -> None:
+    price = cost(full(two_level(4)), 30, 20.0, 5.0, loads=2, controls=0)
+    assert price.runs == 2 * 480  # the paper's, at two loads
+    assert price.minutes == 960 * 25 / 60
