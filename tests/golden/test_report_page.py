@@ -5,51 +5,16 @@ import hashlib
 import json
 import math
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from pages import LOADING, Page
 from sample_results import HOSTILE, SAMPLES, valid
 
 import hindmost.report
 from hindmost.report import numbers, render_page, render_terminal
 from hindmost.report.data import chart_data
 from hindmost.report.document import complete
-
-LOADING = {"src", "href", "srcset", "data", "poster", "action", "formaction", "background", "cite"}
-VOID = {"meta", "link"}
-
-
-class Page(HTMLParser):
-    """Elements of a page, and whether each that was opened was closed in order."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.text: list[str] = []
-        self.faults: list[str] = []
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        if not self.open or self.open.pop() != tag:
-            self.faults.append(tag)
-
-    def handle_data(self, data):
-        if not self.open or self.open[-1] not in ("script", "style"):
-            self.text.append(data)
-
-    def attributes(self, name):
-        return [attrs[name] for _, attrs in self.elements if name in attrs]
 
 
 def embedded(html: str) -> dict:

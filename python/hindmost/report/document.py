@@ -110,15 +110,16 @@ def plain(text: str) -> str:
     )
 
 
-def _clean(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+def clean(value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+    """Copy any document with strings that are safe to print, and null for what is not a number."""
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, float):
         return None if math.isnan(value) else value
     if isinstance(value, Mapping):
-        return {plain(str(key)): _clean(item) for key, item in value.items()}
+        return {plain(str(key)): clean(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_clean(item) for item in value]
+        return [clean(item) for item in value]
     return value
 
 
@@ -144,7 +145,7 @@ def complete(result: Mapping[str, Any]) -> Measure:
         A document ``hindmost.measure/1``; one that an interrupted study left may lack any part.
 
     """
-    out = _filled(_clean(result), _EMPTY)
+    out = _filled(clean(result), _EMPTY)
     out["runs"] = [_filled(run, _RUN) for run in out["runs"]]
     for run in out["runs"]:
         run["instances"] = [_filled(instance, _INSTANCE) for instance in run["instances"]]

@@ -123,9 +123,11 @@ def tick(us: float) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Write a duration in seconds, or minutes from two on."""
+    """Write a duration in seconds, or minutes from two on, or hours from two on."""
     if value is None or not math.isfinite(value):
         return MISSING
+    if value >= 7200:
+        return f"{int(value // 3600)}{THIN}h {int(value % 3600 // 60)}{THIN}min"
     if value >= 120:
         return f"{int(value // 60)}{THIN}min {int(value % 60)}{THIN}s"
     return f"{value:.3g}{THIN}s"

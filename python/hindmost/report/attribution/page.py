@@ -1,0 +1,172 @@
+"""The page of an attribution: the answer first, then all that it rests on; one file, without scripts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from hindmost.report import view
+from hindmost.report.attribution import panels, rows, variance, words
+from hindmost.report.attribution.tables import (
+    best_of,
+    configurations,
+    confirmed,
+    design_text,
+    effect_rows,
+    value_of,
+)
+from hindmost.report.document import clean
+from hindmost.report.sheet import drawing, render
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from hindmost.store.attribution import Attribution, Cell, Effect, Levels, Load, QuantileAnswer
+
+
+class Drawn(NamedTuple):
+    """A table with a small chart in each row, and the axis of the charts for its head."""
+
+    unit: str
+    axis: "Markup"
+    rows: "list[tuple[Any, Markup]]"
+
+
+class Part(NamedTuple):
+    """What stands under one load: its name, and a table for each quantile, the asked one first."""
+
+    load: "Load"
+    title: str
+    by_quantile: list[tuple[str, Any]]
+
+
+def render_attribution_page(document: "Mapping[str, Any] | Attribution") -> str:
+    """Write the page of a document ``hindmost.attribution/1``: one HTML file with everything inside."""
+    doc = cast("Attribution", clean(document))
+    mark, colour = words.STATES[doc["verdict"]]
+    labels = words.in_order(doc, doc["quantiles"])
+    return render(
+        "attribution.html",
+        doc=doc,
+        mark=mark,
+        colour=colour,
+        words=words,
+        view=view,
+        labels=labels,
+        factors=[one["name"] for one in doc["factors"]],
+        design=design_text(doc),
+        settings=settings(doc),
+        confirmations=[
+            (one, *confirmed(one), list(filter(None, [panels.before_after(one, label) for label in labels])))
+            for one in doc["confirmations"]
+        ],
+        averages=list(filter(None, [panels.averages(doc, label) for label in labels])),
+        reversals=[
+            (panels.interaction(one, label, load["name"]), one["text"])
+            for load in doc["loads"]
+            for label, answer in _answers(doc, load)
+            for one in answer["reversals"]
+        ],
+        effects_=_parts(doc, partial(_effects, doc)),
+        configurations_=_parts(doc, _configurations),
+        runs_=[
+            Part(load, words.load_text(load), [(label, _runs(load["cells"], label)) for label in labels])
+            for load in doc["loads"]
+            if load["cells"]
+        ],
+        pooled_=_parts(doc, _pooled),
+        explained=variance.explained(doc),
+        stack=drawing(partial(variance.stack, doc)),
+        drifts=[
+            (load["name"], load["drift"], panels.drift(load["drift"], load["name"]))
+            for load in doc["loads"]
+            if load["drift"]
+        ],
+    )
+
+
+def _answers(doc: "Attribution", load: "Load") -> "list[tuple[str, QuantileAnswer]]":
+    return [(label, load["quantiles"][label]) for label in words.in_order(doc, list(load["quantiles"]))]
+
+
+def _parts(doc: "Attribution", table: "Callable[[QuantileAnswer], Any]") -> list[Part]:
+    """Make a table for each quantile of each load; loads and quantiles without one are left out."""
+    found = []
+    for load in doc["loads"]:
+        tables = [(label, table(answer)) for label, answer in _answers(doc, load)]
+        if known := [(label, one) for label, one in tables if one]:
+            found.append(Part(load, words.load_text(load), known))
+    return found
+
+
+def _effects(doc: "Attribution", answer: "QuantileAnswer") -> list[tuple[str, Drawn]]:
+    """Average effects ranked, and those of Table IV in the order of the model."""
+    tables = []
+    for name, effects in (("average", answer["average"]), ("corner", answer["corner"])):
+        if effects:
+            tables.append((name, _forest(doc, effects, ranked=name == "average")))
+    return tables
+
+
+def _forest(doc: "Attribution", effects: "Sequence[Effect]", *, ranked: bool) -> Drawn:
+    unit, written = effect_rows(doc, effects, ranked=ranked)
+    axis, charts = rows.forest(written, doc["delta"])
+    return Drawn(unit.name, axis, list(zip(written, charts, strict=True)))
+
+
+def _configurations(answer: "QuantileAnswer") -> Drawn | None:
+    unit, written = configurations(answer)
+    if not written:
+        return None
+    axis, charts = rows.predictions(written)
+    return Drawn(unit.name, axis, list(zip(written, charts, strict=True)))
+
+
+def _runs(cells: "Sequence[Cell]", label: str) -> Drawn:
+    axis, charts = rows.strips(cells, label)
+    ends = [cell["latency_us"].get(label) for cell in cells]
+    unit, means = words.column([(m["value"], m["low"], m["high"]) if m else (None, None, None) for m in ends])
+    return Drawn(unit.name, axis, list(zip(zip(cells, means, strict=True), charts, strict=True)))
+
+
+def _pooled(answer: "QuantileAnswer") -> tuple[Any, Drawn] | None:
+    pooled = answer["pooled"]
+    if not pooled:
+        return None
+    effects = pooled["effects"]
+    unit, honest = words.column([(e["value"], e["low"], e["high"]) for e in effects], sign=True)
+    _, naive = words.column(
+        [(e["value"], e["naive_low"], e["naive_high"]) for e in effects], sign=True, unit=unit
+    )
+    axis, charts = rows.pooled(effects)
+    named = [one["term"].replace(":", words.TIMES) for one in effects]
+    return pooled, Drawn(
+        unit.name, axis, list(zip(zip(named, honest, naive, strict=True), charts, strict=True))
+    )
+
+
+class Setting(NamedTuple):
+    """The best setting for one quantile at one load."""
+
+    load: str
+    label: str
+    levels: "Levels"
+    value: str
+    interval: str
+    tied: int
+    confirmed: str | None
+
+
+def settings(doc: "Attribution") -> list[Setting]:
+    """Give the best cell for each quantile and load, how many are tied with it, whether it was confirmed."""
+    outcomes = {(one["load"], one["quantile"]): one["outcome"] for one in doc["confirmations"]}
+    found = []
+    for load in doc["loads"]:
+        for label, answer in _answers(doc, load):
+            first, tied = best_of(answer)
+            if first:
+                value, interval = value_of(answer, first)
+                outcome = outcomes.get((load["name"], label))
+                found.append(
+                    Setting(load["name"], label, first["levels"], value, interval, len(tied), outcome)
+                )
+    return found

@@ -1,0 +1,131 @@
+"""An attribution for the terminal: the answer, the causes, what to set; quiet where there is nothing."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from hindmost.report import numbers
+from hindmost.report.attribution import words
+from hindmost.report.attribution.tables import (
+    EffectRow,
+    best_of,
+    best_text,
+    confirmed,
+    design_text,
+    effect_rows,
+    failures,
+)
+from hindmost.report.document import clean
+from hindmost.report.synth import aligned
+from hindmost.report.view import glued
+
+if TYPE_CHECKING:
+    from hindmost.store.attribution import Attribution, Confirmation, Load, QuantileAnswer
+
+WIDTH = 100
+_LABEL = 34
+"""Columns for a term; a longer one has a line of its own."""
+
+
+def render_attribution(document: "Mapping[str, Any] | Attribution") -> str:
+    """Write a document ``hindmost.attribution/1`` as text of at most 100 columns."""
+    doc = cast("Attribution", clean(document))
+    mark, _ = words.STATES[doc["verdict"]]
+    lines = _wrapped(f"{mark} {doc['verdict']}  {doc['name']} on {doc['target']}: {design_text(doc)}", 2)
+    lines += ["", *_wrapped(doc["headline"])]
+    lines += [line for text in doc["findings"] for line in _wrapped(f"- {text}", 2)]
+    for load in doc["loads"]:
+        for label in words.in_order(doc, list(load["quantiles"])):
+            lines += ["", *_answer(doc, load, label, load["quantiles"][label])]
+        for cell in failures(load):
+            lines += _wrapped(
+                f"not run at {load['name']}: {words.setting(cell['levels'])}: {cell['failure']}", 2
+            )
+    for one in doc["confirmations"]:
+        lines += ["", *_confirmation(one)]
+    if doc["applied"]:
+        lines += ["", *_wrapped(f"applied: the host was left with {words.setting(doc['applied'])}", 2)]
+    if doc["reasons"]:
+        lines.append("")
+    for reason in doc["reasons"]:
+        lines += _wrapped(f"{reason['level']}: {reason['text']}", 2)
+        if reason["hint"]:
+            # Unwrapped, so that a command can be copied whole.
+            lines.append(f"  hint: {reason['hint'].replace('`', '')}")
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _wrapped(text: str, indent: int = 0) -> list[str]:
+    return textwrap.wrap(glued(text), WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
+
+
+def _answer(doc: "Attribution", load: "Load", label: str, answer: "QuantileAnswer") -> list[str]:
+    """One quantile at one load: the effects that count, then the rest in a line each, then what to set."""
+    effects, where = answer["average"], "on average over the levels of the others"
+    if not effects:
+        effects, where = answer["corner"], "while the others are at their first level"
+    unit, rows = effect_rows(doc, effects)
+    shown = [row for row in rows if row.effect["verdict"] in ("raises", "lowers") or _alone(row)]
+    lines = _wrapped(f"{label} at {words.load_text(load)}: {where}")
+    if shown:
+        lines += _table(shown, unit.name)
+    if rest := [row.name for row in rows if row not in shown and row.effect["verdict"] == "negligible"]:
+        lines += _wrapped(f"  within ±{numbers.percent(doc['delta'])}: {', '.join(rest)}", 4)
+    if rest := [_open(row) for row in rows if row.effect["verdict"] == "undecided"]:
+        lines += _wrapped(f"  undecided (more runs of each cell that would do): {', '.join(rest)}", 4)
+    lines += [
+        line
+        for row in shown
+        if row.aliases
+        for line in _wrapped(f"  aliased: {row.name} cannot be told from {', '.join(row.aliases)}", 4)
+    ]
+    lines += [line for one in answer["reversals"] for line in _wrapped(f"  ! {one['text']}", 4)]
+    first, tied = best_of(answer)
+    if first:
+        lines += _wrapped(f"  best: {best_text(answer, first, tied)}", 4)
+    return lines
+
+
+def _alone(row: EffectRow) -> bool:
+    return len(row.effect["factors"]) == 1
+
+
+def _open(row: EffectRow) -> str:
+    return f"{row.name} ({row.more})" if row.more else row.name
+
+
+def _table(rows: Sequence[EffectRow], unit: str) -> list[str]:
+    head = ("", unit, f"interval {unit}", "share", "adj. p", "")
+    cells = [
+        (
+            row.name if len(row.name) <= _LABEL else "",
+            row.shown.value,
+            row.shown.interval,
+            row.share,
+            row.p,
+            row.verdict,
+        )
+        for row in rows
+    ]
+    lines = []
+    written = aligned([head, *cells], "<><>><")
+    for row, line in zip([None, *rows], written, strict=True):
+        if row and len(row.name) > _LABEL:
+            lines += _wrapped(f"  {row.name}", 4)
+        lines.append(f"  {line}")
+    return lines
+
+
+def _confirmation(one: "Confirmation") -> list[str]:
+    lines = _wrapped(f"confirmation at {one['load']}: {one['outcome']}: {one['text']}", 2)
+    for name, side in (("before", one["before"]), ("after", one["after"])):
+        lines += _wrapped(
+            f"  {name:<7} {words.setting(side['levels'])} ({numbers.plural(side['runs'], 'run')})", 10
+        )
+    unit, rows = confirmed(one)
+    head = ("", f"before {unit.name}", f"after {unit.name}", "after / before", "variances", "p")
+    table = [(row.label, row.before, row.after, row.ratio, row.variance, row.p) for row in rows]
+    lines += [f"  {line}" for line in aligned([head, *table], "<<<<<<")]
+    if promised := [f"{row.label} {row.predicted}" for row in rows if row.predicted != numbers.MISSING]:
+        lines += _wrapped(f"  promised by the model: {', '.join(promised)}", 4)
+    return lines

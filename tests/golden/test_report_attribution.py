@@ -1,0 +1,226 @@
+"""The page and the text of an attribution: what they must say, and what they must not do."""
+
+import copy
+import json
+import math
+import re
+from itertools import pairwise
+
+import jsonschema
+import pytest
+from pages import LOADING, Page
+from sample_attributions import SAMPLES, full, small
+from test_report_golden import check
+
+from hindmost.report import numbers, render_attribution, render_attribution_page
+from hindmost.report.attribution.panels import spread
+from hindmost.report.svg import Scale
+from hindmost.store.documents import schemas
+
+
+def plain_text(html: str) -> str:
+    return " ".join(" ".join(Page(html).text).split())
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_follow_the_schema(name):
+    document = json.loads(json.dumps(SAMPLES[name](), allow_nan=False))
+    jsonschema.Draft202012Validator(schemas()["attribution"]).validate(document)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_terminal_text_is_what_it_was(name):
+    check(f"attribution_{name}.txt", render_attribution(SAMPLES[name]()))
+
+
+def test_page_is_what_it_was():
+    check("attribution_small.html", render_attribution_page(small()).replace("><", ">\n<"))
+
+
+@pytest.mark.parametrize("name", ["full", "small", "barren"])
+def test_no_line_is_wider_than_100_columns_but_a_command(name):
+    lines = [line for line in render_attribution(SAMPLES[name]()).splitlines() if "hint: " not in line]
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_page_loads_nothing_and_is_well_formed(name):
+    html = render_attribution_page(SAMPLES[name]())
+    page = Page(html)
+    assert page.faults == []
+    assert page.open == []
+    for attribute in LOADING:
+        for value in page.attributes(attribute):
+            assert value is None or value.startswith(("#", "data:,")), (attribute, value)
+    assert not any(tag == "script" for tag, _ in page.elements)
+    assert not re.search(r"url\(|@import", html)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_links_lead_somewhere_and_charts_have_names(name):
+    page = Page(render_attribution_page(SAMPLES[name]()))
+    ids = page.attributes("id")
+    assert len(ids) == len(set(ids))
+    assert {link.removeprefix("#") for link in page.attributes("href") if link.startswith("#")} <= set(ids)
+    drawn = [attrs for tag, attrs in page.elements if tag == "svg"]
+    assert all(attrs.get("aria-label") or attrs.get("aria-hidden") for attrs in drawn)
+
+
+def test_hostile_names_are_text_and_nothing_else():
+    html = render_attribution_page(SAMPLES["hostile"]())
+    page = Page(html)
+    assert not any("onload" in attrs for _, attrs in page.elements)
+    assert "<script" not in html
+    assert "\x1b" not in html
+    assert "\u202e" not in html
+    assert "{{7*7}}" in html
+    text = render_attribution(SAMPLES["hostile"]())
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+def test_the_headline_comes_first():
+    for render in (render_attribution, lambda one: plain_text(render_attribution_page(one))):
+        text = render(full())
+        headline = text.replace(numbers.THIN, " ").find(full()["headline"].replace(numbers.THIN, " "))
+        assert 0 <= headline < 400
+
+
+def rows_of(html: str, name: str) -> list[str]:
+    """Texts of the body's rows of the table in the region of this name."""
+    table = html.split(f'aria-label="{name}"', 1)[1].split("</table>")[0]
+    rows = table.split("<tbody>")[1].split("</tr>")[:-1]
+    return [re.sub(r"<svg.*?</svg>|<[^>]+>", " ", row, flags=re.DOTALL) for row in rows]
+
+
+def test_every_cell_is_shown_with_its_levels_prediction_and_runs():
+    document = full()
+    html = render_attribution_page(document)
+    for load in document["loads"]:
+        for label in ("p50", "p95", "p99"):
+            predicted = rows_of(html, f"Configurations by {label} at {load['name']}")
+            ran = rows_of(html, f"Runs by {label} at {load['name']}")
+            for rows in (predicted, ran):
+                assert len(rows) == 16
+                for cell in load["cells"]:
+                    words = " ".join(cell["levels"].values())
+                    assert any(" ".join(row.split()).startswith(words) for row in rows)
+
+
+def test_the_lowest_prediction_stands_first_and_is_the_best():
+    document = full()
+    html = render_attribution_page(document)
+    for load in document["loads"]:
+        first = rows_of(html, f"Configurations by p99 at {load['name']}")[0].split()
+        assert first[:4] == ["same-node", "off", "performance", "all-nodes"]
+        assert first[-1] == "best"
+
+
+def test_all_terms_of_the_model_stand_in_both_tables_with_interval_and_p():
+    html = render_attribution_page(full())
+    for load in ("low", "high"):
+        for label in ("p50", "p95", "p99"):
+            name = f'aria-label="Effects on {label} at {load}"'
+            tables = [part.split("</table>")[0] for part in html.split(name)[1:]]
+            assert len(tables) == 2
+            for table in tables:
+                assert table.count("<tr class=") == 15
+                assert len(re.findall(r"\[[−+\d].*?\]</td>", table)) == 15
+
+
+def test_effects_of_the_corner_are_those_of_the_document_in_its_order():
+    document = full()
+    html = render_attribution_page(document)
+    effects = document["loads"][1]["quantiles"]["p99"]["corner"]
+    table = html.split('aria-label="Effects on p99 at high"')[2].split("</table>")[0]
+    shown = re.findall(r'<th scope="row">(.*?)</th>.*?</td><td>(.*?)</td>', table, re.DOTALL)
+    assert len(shown) == len(effects)
+    for (name, value), effect in zip(shown, effects, strict=True):
+        assert all(factor in name for factor in effect["factors"])
+        assert float(value.replace("−", "-")) == pytest.approx(effect["value"], abs=0.51)
+
+
+def test_what_is_decided_is_told_from_what_is_not_in_words():
+    text = render_attribution(small())
+    assert "lowers" not in text
+    assert "raises" not in text
+    assert "more runs of each cell that would do" in text
+    assert "too small to matter" in render_attribution(full())
+
+
+def test_a_reversal_is_drawn_across_the_line_and_said():
+    html = render_attribution_page(full())
+    said = "nic = all-nodes raises p99 while dvfs = ondemand and lowers it while dvfs = performance"
+    assert html.count(f"<figcaption>{said}</figcaption>") == 2
+    assert f"! {said}" in " ".join(render_attribution(full()).split())
+
+
+def test_a_factor_of_three_levels_says_which_are_compared():
+    text = render_attribution(small())
+    assert "server threads: 1 → 4" in text
+    assert "server threads = 4 × huge pages" in text
+
+
+def test_a_cell_that_failed_and_runs_left_out_are_said():
+    page = plain_text(render_attribution_page(small()))
+    assert "given up the server did not start" in page
+    assert "1 left out: the instrument distorted it" in page
+    assert "not run at only: server threads = 4" in render_attribution(small())
+
+
+def test_infinitely_late_runs_are_marked_and_not_drawn_as_numbers():
+    html = render_attribution_page(small())
+    assert f"{numbers.INFINITE} 1×" in html
+    assert "nan" not in plain_text(html).lower().split()
+
+
+def test_the_naive_intervals_stand_behind_a_closed_door_alone():
+    html = render_attribution_page(full())
+    outside = re.sub(r'<section id="pooled".*?</section>', "", html, flags=re.DOTALL)
+    inside = html.split('<section id="pooled"')[1].split("</section>")[0]
+    assert "naive interval" in inside
+    assert "naive" not in outside.split("<body>")[1]
+    assert "<details>" in inside
+    assert "<details open" not in inside
+
+
+def test_quiet_where_there_is_nothing():
+    html = render_attribution_page(SAMPLES["barren"]())
+    for name in (
+        "averages",
+        "reversals",
+        "effects",
+        "configurations",
+        "runs",
+        "drift",
+        "pooled",
+        "explained",
+    ):
+        assert f'id="{name}"' not in html
+        assert f'href="#{name}"' not in html
+    assert "confirmation" not in render_attribution(SAMPLES["barren"]())
+
+
+def test_a_value_that_is_not_known_anywhere_does_not_break_the_page():
+    """Each number of the document in turn made infinite, not known, or not a number."""
+    document = small()
+    for other in (None, math.nan, math.inf):
+        changed = copy.deepcopy(document)
+        for one in changed["loads"][0]["quantiles"]["p99"]["corner"]:
+            one |= dict.fromkeys(("value", "low", "high", "share", "share_low", "share_high"), other)
+        for one in changed["loads"][0]["quantiles"]["p99"]["predicted"]:
+            one |= dict.fromkeys(("value", "low", "high"), other)
+        page = Page(render_attribution_page(changed))
+        assert page.faults == []
+        assert "nan" not in " ".join(page.text).split()
+        assert render_attribution(changed)
+
+
+def test_dots_that_would_lie_on_each_other_are_set_side_by_side():
+    y = Scale(0.0, 100.0, 0.0, 100.0)
+    runs = [50.0] * 9 + [90.0, None]
+    shifts = spread(runs, y)
+    assert shifts[9] == 0.0
+    assert shifts[10] == 0.0
+    apart = sorted(shifts[:9])
+    assert all(b - a >= 5.0 for a, b in pairwise(apart))
