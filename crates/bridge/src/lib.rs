@@ -38,7 +38,9 @@ mod _engine {
     #[pymodule_export]
     use super::instance::{check_plan, plan_needs, plan_schema, run_instance};
     #[pymodule_export]
-    use super::knobs::{knobs, restore_knobs, set_knob};
+    use super::knobs::{
+        check_knob, knobs, promise_command, promise_folder, recover_knobs, restore_knobs, set_knob, undo_knob,
+    };
     #[pymodule_export]
     use super::quantile::{hall_sheather, quantiles_of_cells, QuantileCells};
     #[pymodule_export]

@@ -37,6 +37,11 @@ impl Tree {
         file.write_all(text.as_bytes())
     }
 
+    /// Removes a folder that holds nothing of its own, such as a cgroup.
+    pub(crate) fn remove_folder(&self, path: &str) -> io::Result<()> {
+        std::fs::remove_dir(self.locate(path))
+    }
+
     /// Why a file cannot be written; `None` where it can.
     pub(crate) fn fixed(&self, path: &str) -> Option<String> {
         OpenOptions::new().write(true).open(self.locate(path)).err().map(|error| error.to_string())

@@ -39,9 +39,9 @@ fn a_victim_sets_knobs_until_it_is_killed() {
     let host = PathBuf::from(host);
     for round in 0_u32.. {
         let value = (round % 100).to_string();
-        knobs(&host).set("swappiness", &value).unwrap();
-        knobs(&host).set("busy_poll", &value).unwrap();
-        knobs(&host).set("tcp_rmem", "4096 65536 131072").unwrap();
+        knobs(&host).set("swappiness", &value, None).unwrap();
+        knobs(&host).set("busy_poll", &value, None).unwrap();
+        knobs(&host).set("tcp_rmem", "4096 65536 131072", None).unwrap();
         if round % 7 == 6 {
             assert!(knobs(&host).restore().unwrap().iter().all(|one| one.failure.is_none()));
         }
@@ -96,7 +96,7 @@ fn a_setting_of_this_host_is_changed_and_put_back() {
         return;
     }
     let other = if before.value.as_deref() == Some("on") { "off" } else { "on" };
-    assert_eq!(knobs.set("tcp_autocorking", other).unwrap().value.as_deref(), Some(other));
+    assert_eq!(knobs.set("tcp_autocorking", other, None).unwrap().value.as_deref(), Some(other));
     let done = knobs.restore().unwrap();
     assert!(done.iter().all(|one| one.failure.is_none()), "{done:?}");
     assert_eq!(knobs.get("tcp_autocorking").unwrap().value, before.value);

@@ -51,6 +51,32 @@ pub enum KnobError {
         /// What is there.
         found: String,
     },
+    /// Another process has set it, and will put back what it found.
+    #[error("{name} is set by process {pid}, which {}", if *alive { "is running a study" } else { "ended, and it could not be put back" })]
+    Held {
+        /// The knob.
+        name: String,
+        /// That process.
+        pid: u32,
+        /// Whether it still runs.
+        alive: bool,
+    },
+    /// A command that was to undo something did not.
+    #[error("{command:?} {said}")]
+    Undo {
+        /// The command.
+        command: String,
+        /// How it ended.
+        said: String,
+    },
+    /// A folder that was made cannot be removed.
+    #[error("{folder} cannot be removed: {said}")]
+    Folder {
+        /// The folder.
+        folder: String,
+        /// What the system said.
+        said: String,
+    },
     /// The journal cannot be kept, so nothing is written.
     #[error("the journal of changed settings, {file}, cannot be {doing}: {said}")]
     Journal {

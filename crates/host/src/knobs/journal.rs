@@ -2,37 +2,67 @@
 //!
 //! `hindmost.knobs/1` (0.1.0) first version. A line is struck out by writing the journal anew beside itself and
 //! renaming it, so that a crash leaves the old one or the new one.
+//!
+//! ```text
+//!  thp         madvise -> never     by hand, `hindmost knobs set`      stays until `hindmost knobs restore`
+//!  swappiness  60 -> 10             process 4711                       undone by it, or by whoever finds it dead
+//!  swappiness  ...                  by hand below, a process above: each comes back to what it found
+//! ```
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::KnobError;
+use super::{KnobError, Owner};
 use crate::Tree;
 
 const SCHEMA: &str = "hindmost.knobs/1";
 
-/// One file that was changed.
+/// One thing that was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     /// The knob.
     pub(super) knob: String,
-    /// Its file, relative to the tree.
-    pub(super) file: String,
+    /// Where, or how it is undone.
+    #[serde(flatten)]
+    pub(super) place: Place,
     /// What was there.
     pub(super) found: String,
     /// What was set.
     pub(super) set: String,
+    /// Who puts it back; absent: a person, by a restore.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) owner: Option<Owner>,
+    /// The boot in which it was changed.
+    pub(super) boot: String,
+}
+
+/// What an entry is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Place {
+    /// A file, relative to the tree.
+    File(String),
+    /// A command for the shell that undoes it.
+    Undo(String),
+    /// A folder that was made (a cgroup), relative to the tree; it goes.
+    Folder(String),
+}
+
+impl Entry {
+    /// Whether nobody is left who would put it back.
+    pub(super) fn abandoned(&self, boot: &str) -> bool {
+        self.owner.is_some_and(|owner| self.boot != boot || !owner.alive())
+    }
 }
 
 #[derive(Serialize, Deserialize)]
 struct Line {
     schema: String,
-    /// The boot in which it was changed: what is below /proc and /sys does not outlive it.
-    boot: String,
     #[serde(flatten)]
     entry: Entry,
 }
@@ -40,7 +70,8 @@ struct Line {
 /// The journal of one host.
 pub(super) struct Journal {
     folder: PathBuf,
-    boot: String,
+    /// This boot: what is below /proc and /sys does not outlive it.
+    pub(super) boot: String,
 }
 
 /// Held while something is changed, so that two programs do not find each other's settings.
@@ -78,7 +109,24 @@ impl Journal {
         Ok(Held(file))
     }
 
-    /// What was changed since this host started, the first change first.
+    /// Commands of the journal are run only where nobody but us, or root, can have written them.
+    #[allow(unsafe_code)]
+    pub(super) fn trusted(&self) -> Result<(), KnobError> {
+        // SAFETY: geteuid(2) takes nothing and always succeeds.
+        let us = unsafe { libc::geteuid() };
+        for path in [self.folder.clone(), self.path()] {
+            let facts = fs::metadata(path).map_err(self.failed("read"))?;
+            let stranger = facts.uid() != us && facts.uid() != 0;
+            let open = facts.mode() & 0o022 != 0;
+            if stranger || open {
+                let said = "others can write it, so its commands are not run".to_owned();
+                return Err(self.failed("trusted")(io::Error::other(said)));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was changed since this host started, and what commands changed before; the first change first.
     pub(super) fn entries(&self) -> Result<Vec<Entry>, KnobError> {
         let text = match fs::read_to_string(self.path()) {
             Ok(text) => text,
@@ -88,17 +136,19 @@ impl Journal {
         // A line that a crash cut off was not yet followed by a change.
         let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
         Ok(lines
-            .filter(|line| line.schema == SCHEMA && line.boot == self.boot)
+            .filter(|line| line.schema == SCHEMA)
             .map(|line| line.entry)
+            .filter(|entry| entry.boot == self.boot || matches!(entry.place, Place::Undo(_)))
             .collect())
     }
 
-    /// Adds entries for files that have none yet, and returns those: of each file, only what was found first counts.
+    /// Adds entries for places that have none yet by the same owner, and returns those: of each place, only what an
+    /// owner found first counts.
     pub(super) fn add(&self, entries: Vec<Entry>) -> Result<Vec<Entry>, KnobError> {
         let mut all = self.entries()?;
         let known = all.len();
         for entry in entries {
-            if !all.iter().any(|other| other.file == entry.file) {
+            if !all.iter().any(|other| other.place == entry.place && other.owner == entry.owner) {
                 all.push(entry);
             }
         }
@@ -125,7 +175,7 @@ impl Journal {
         let failed = self.failed("written");
         let mut text = Vec::new();
         for entry in entries {
-            let line = Line { schema: SCHEMA.to_owned(), boot: self.boot.clone(), entry: entry.clone() };
+            let line = Line { schema: SCHEMA.to_owned(), entry: entry.clone() };
             serde_json::to_writer(&mut text, &line).map_err(|error| failed(error.into()))?;
             text.push(b'\n');
         }

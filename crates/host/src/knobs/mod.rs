@@ -3,7 +3,7 @@
 //! ```text
 //!  set:      find the files -> read what is there -> journal it, synced -> write -> read again
 //!                                                          \-- wrong? put back, said so
-//!  restore:  journal, last first -> write what was found -> read again -> strike the entry out
+//!  undo:     journal, last first -> write what was found -> read again -> strike the entry out
 //! ```
 //!
 //! A knob is one or several files that take the same value (every processor's governor). What was found stands in
@@ -13,6 +13,8 @@ mod catalogue;
 mod error;
 mod format;
 mod journal;
+mod owner;
+mod undo;
 
 use std::path::Path;
 
@@ -23,6 +25,7 @@ use catalogue::{Known, CATALOGUE};
 pub use error::KnobError;
 use format::Format;
 use journal::{Entry, Journal};
+pub use owner::Owner;
 
 /// The knobs of one host, with the journal of what was changed.
 pub struct Knobs {
@@ -45,9 +48,11 @@ pub struct Knob {
     pub missing: Option<String>,
     /// What was found before Hindmost changed it.
     pub found: Option<String>,
+    /// Its files, relative to the root.
+    pub files: Vec<String>,
 }
 
-/// One file that was put back, or could not be.
+/// One thing that was put back, or could not be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Restored {
     /// The knob.
@@ -93,30 +98,30 @@ impl Knobs {
         })
     }
 
-    /// Sets a knob, after what was found is in the journal; nothing is left half set.
+    /// Sets a knob, after what was found is in the journal; nothing is left half set. An `owner` puts it back by
+    /// [`Knobs::undo`]; without one it stays until [`Knobs::restore`].
     ///
     /// # Errors
-    /// [`KnobError`]: no such knob, not to be had here, not a value of it, refused by the kernel, or not what it reads
-    /// afterwards.
-    pub fn set(&self, name: &str, value: &str) -> Result<Knob, KnobError> {
-        let state = self.get(name)?;
-        if let Some(why) = state.missing {
-            return Err(KnobError::Missing { name: name.to_owned(), why });
-        }
-        if !state.choices.is_empty() && !state.choices.iter().any(|choice| choice == value) {
-            let (name, value) = (name.to_owned(), value.to_owned());
-            return Err(KnobError::Value { name, value, choices: state.choices });
-        }
-        let place = self.place(name)?;
+    /// [`KnobError`]: no such knob, not to be had here, not a value of it, held by another process, refused by the
+    /// kernel, or not what it reads afterwards.
+    pub fn set(&self, name: &str, value: &str, owner: Option<Owner>) -> Result<Knob, KnobError> {
+        self.check(name, value)?;
         let _held = self.journal.lock()?;
+        // What dead owners left must not be taken for what was found.
+        self.put_back_all(Entry::abandoned)?;
+        let place = self.place(name)?;
         let before: Vec<String> = place.files.iter().map(|file| self.read(place.known, file)).collect();
         let entries = place.files.iter().zip(&before).map(|(file, found)| Entry {
             knob: name.to_owned(),
-            file: file.clone(),
+            place: journal::Place::File(file.clone()),
             found: found.clone(),
             set: value.to_owned(),
+            owner,
+            boot: self.journal.boot.clone(),
         });
-        let added = self.journal.add(entries.collect())?;
+        let entries: Vec<Entry> = entries.collect();
+        self.refuse_held(&entries)?;
+        let added = self.journal.add(entries)?;
         match self.write_all(&place, value) {
             Ok(()) => self.get(name),
             Err(failure) => {
@@ -127,7 +132,7 @@ impl Knobs {
                     let is =
                         self.write(place.known, file, found).and_then(|()| self.verify(&place, file, found));
                     if is.is_err() {
-                        back.retain(|entry| entry.file != *file);
+                        back.retain(|entry| entry.place != journal::Place::File(file.clone()));
                     }
                 }
                 self.journal.strike(&back)?;
@@ -136,31 +141,32 @@ impl Knobs {
         }
     }
 
-    /// Puts back all that was changed, the last change first. What cannot be put back stays in the journal.
+    /// Whether a knob could be set to a value, without writing anything.
     ///
     /// # Errors
-    /// [`KnobError::Journal`] where the journal cannot be read or written.
-    pub fn restore(&self) -> Result<Vec<Restored>, KnobError> {
-        if self.journal.entries()?.is_empty() {
-            return Ok(Vec::new());
+    /// [`KnobError`]: no such knob, not to be had here, not a value of it.
+    pub fn check(&self, name: &str, value: &str) -> Result<(), KnobError> {
+        let state = self.get(name)?;
+        if let Some(why) = state.missing {
+            return Err(KnobError::Missing { name: name.to_owned(), why });
         }
-        let _held = self.journal.lock()?;
-        let mut done = Vec::new();
-        // Read again: whoever held the lock before may have put something back.
-        for entry in self.journal.entries()?.iter().rev() {
-            let failure = self.put_back(entry).err().map(|failure| failure.to_string());
-            if failure.is_none() {
-                self.journal.strike(std::slice::from_ref(entry))?;
-            }
-            done.push(Restored { name: entry.knob.clone(), value: entry.found.clone(), failure });
+        if !state.choices.is_empty() && !state.choices.iter().any(|choice| choice == value) {
+            let (name, value) = (name.to_owned(), value.to_owned());
+            return Err(KnobError::Value { name, value, choices: state.choices });
         }
-        Ok(done)
+        Ok(())
     }
 
-    fn put_back(&self, entry: &Entry) -> Result<(), KnobError> {
-        let place = self.place(&entry.knob)?;
-        self.write(place.known, &entry.file, &entry.found)?;
-        self.verify(&place, &entry.file, &entry.found)
+    /// Refuses to change what another process will put back.
+    fn refuse_held(&self, wanted: &[Entry]) -> Result<(), KnobError> {
+        let all = self.journal.entries()?;
+        let other = all.iter().find_map(|entry| {
+            let asked = wanted.iter().find(|asked| asked.place == entry.place)?;
+            entry.owner.filter(|owner| asked.owner != Some(*owner)).map(|owner| (entry, owner))
+        });
+        other.map_or(Ok(()), |(entry, owner)| {
+            Err(KnobError::Held { name: entry.knob.clone(), pid: owner.pid, alive: owner.alive() })
+        })
     }
 
     fn write_all(&self, place: &Place, value: &str) -> Result<(), KnobError> {
@@ -226,6 +232,7 @@ impl Knobs {
                 choices: Vec::new(),
                 missing,
                 found: None,
+                files: Vec::new(),
             }];
         }
         places
@@ -244,6 +251,7 @@ impl Knobs {
                         .find(|entry| entry.knob == place.name)
                         .map(|entry| entry.found.clone()),
                     name: place.name,
+                    files: place.files,
                 }
             })
             .collect()

@@ -56,10 +56,10 @@ fn knobs_are_listed_with_what_they_are_and_why_they_are_not() {
 fn a_knob_of_many_files_is_set_in_all_and_put_back_in_all() {
     let host = Host::new();
     let knobs = host.knobs();
-    let set = knobs.set("governor", "performance").unwrap();
+    let set = knobs.set("governor", "performance", None).unwrap();
     assert_eq!((set.value.as_deref(), set.found.as_deref()), (Some("performance"), Some("powersave")));
-    knobs.set("turbo", "off").unwrap();
-    knobs.set("rps@eth0", "3").unwrap();
+    knobs.set("turbo", "off", None).unwrap();
+    knobs.set("rps@eth0", "3", None).unwrap();
     assert_eq!(host.read("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor"), "performance");
     assert_eq!(host.read("sys/devices/system/cpu/cpufreq/policy0/scaling_governor"), "not a processor's");
     assert_eq!(host.read("sys/devices/system/cpu/intel_pstate/no_turbo"), "1");
@@ -78,7 +78,7 @@ fn a_knob_of_many_files_is_set_in_all_and_put_back_in_all() {
 fn what_was_found_first_is_what_comes_back() {
     let host = Host::new();
     for value in ["10", "90", "10"] {
-        host.knobs().set("swappiness", value).unwrap();
+        host.knobs().set("swappiness", value, None).unwrap();
     }
     assert_eq!(host.knobs().get("swappiness").unwrap().found.as_deref(), Some("60"));
     host.knobs().restore().unwrap();
@@ -89,7 +89,7 @@ fn what_was_found_first_is_what_comes_back() {
 fn what_cannot_be_set_is_refused_and_nothing_is_journalled() {
     let host = Host::new();
     let check = |name: &str, value: &str, words: &str| {
-        let failure = host.knobs().set(name, value).unwrap_err().to_string();
+        let failure = host.knobs().set(name, value, None).unwrap_err().to_string();
         assert!(failure.contains(words), "{failure}");
         assert!(host.knobs().journal.entries().unwrap().is_empty());
     };
@@ -103,7 +103,7 @@ fn what_cannot_be_set_is_refused_and_nothing_is_journalled() {
 fn a_value_that_does_not_stay_is_taken_back() {
     let host = Host::new();
     // A mask of digits that are none is written as it is, and never reads as a mask.
-    let failure = host.knobs().set("rps@eth0", "both").unwrap_err();
+    let failure = host.knobs().set("rps@eth0", "both", None).unwrap_err();
     assert!(matches!(failure, KnobError::Differs { .. }), "{failure}");
     assert_eq!(host.read("sys/class/net/eth0/queues/rx-0/rps_cpus"), "0");
     assert!(host.knobs().journal.entries().unwrap().is_empty());
@@ -112,7 +112,7 @@ fn a_value_that_does_not_stay_is_taken_back() {
 #[test]
 fn changes_of_an_earlier_boot_are_forgotten() {
     let host = Host::new();
-    host.knobs().set("swappiness", "10").unwrap();
+    host.knobs().set("swappiness", "10", None).unwrap();
     host.fake.write("proc/sys/kernel/random/boot_id", b"7a01\n");
     assert!(host.knobs().restore().unwrap().is_empty());
     assert_eq!(host.read("proc/sys/vm/swappiness"), "10");
@@ -121,7 +121,7 @@ fn changes_of_an_earlier_boot_are_forgotten() {
 #[test]
 fn a_journal_that_a_crash_cut_off_is_read_up_to_there() {
     let host = Host::new();
-    host.knobs().set("swappiness", "10").unwrap();
+    host.knobs().set("swappiness", "10", None).unwrap();
     let path = host.journal.join("knobs.jsonl");
     let mut text = std::fs::read_to_string(&path).unwrap();
     text.push_str("{\"schema\":\"hindmost.knobs/1\",\"boot\":\"6f2f\",\"kno");

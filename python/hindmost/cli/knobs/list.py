@@ -6,9 +6,9 @@ import json
 import textwrap
 from typing import Annotated, Any
 
-from hindmost import _engine
-from hindmost.cli.knobs.journal import FOLDER, Journal, asked
+from hindmost.cli.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import OUTPUT, Json, switch
+from hindmost.knobs.journal import knobs
 
 
 def list_(
@@ -21,15 +21,15 @@ def list_(
 
     What was changed by Hindmost is marked with what was found before.
     """
-    knobs = asked(lambda: _engine.knobs(str(journal)))
+    every = list(knobs(journal).values())
     if json_:
-        print(json.dumps({"schema": "hindmost.knobs/1", "knobs": knobs}))
+        print(json.dumps({"schema": "hindmost.knobs/1", "knobs": every}))
         return 0
-    shown = [knob for knob in knobs if all_ or knob["missing"] is None]
+    shown = [knob for knob in every if all_ or knob["missing"] is None]
     wide = max((len(knob["name"]) for knob in shown), default=0)
     for knob in shown:
         print(f"{knob['name']:{wide}}  {described(knob)}")
-    hidden = len(knobs) - len(shown)
+    hidden = len(every) - len(shown)
     if hidden:
         print(f"\n{hidden} more cannot be set here: hindmost knobs list --all")
     return 0

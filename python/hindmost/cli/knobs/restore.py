@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 from hindmost import _engine
-from hindmost.cli.knobs.journal import FOLDER, Journal, asked
+from hindmost.cli.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import Json
+from hindmost.knobs.journal import told
 
 
 def restore(*, journal: Journal = FOLDER, json_: Json = False) -> int:
@@ -14,7 +15,7 @@ def restore(*, journal: Journal = FOLDER, json_: Json = False) -> int:
 
     Exits with 1 if something could not be put back; that stays in the journal.
     """
-    done = asked(lambda: _engine.restore_knobs(str(journal)))
+    done = json.loads(told(lambda: _engine.restore_knobs(str(journal))))
     if json_:
         print(json.dumps({"schema": "hindmost.knobs/1", "restored": done}))
     elif not done:

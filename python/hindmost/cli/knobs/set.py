@@ -7,8 +7,9 @@ import sys
 from typing import Annotated
 
 from hindmost import _engine
-from hindmost.cli.knobs.journal import FOLDER, Journal, asked
+from hindmost.cli.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import TARGET, Json, option
+from hindmost.knobs.journal import told
 
 
 def set_(
@@ -22,7 +23,7 @@ def set_(
 
     It stays so until it is put back: hindmost knobs restore. Settings do not outlive a boot.
     """
-    knob = asked(lambda: _engine.set_knob(name, value, str(journal)))
+    knob = json.loads(told(lambda: _engine.set_knob(name, value, str(journal))))
     print(json.dumps(knob) if json_ else f"{name}  {knob['value']} (found: {knob['found']})")
     print("to put everything back: hindmost knobs restore", file=sys.stderr)
     return 0

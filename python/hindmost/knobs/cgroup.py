@@ -1,0 +1,242 @@
+"""Files of a control group that the server is put into: CPU quota, weight, cpuset, memory.
+
+A study file writes the names of version 2 (``cpu.max``, ``cpuset.cpus``, ``memory.max``, ``cpu.weight``);
+where a controller is to be had in version 1 only, these are translated, and its own names may be written.
+
+The group is made when the server is ready: what it allocated until then is not charged to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost import _engine
+from hindmost.errors import HostUnfit, UsageError
+from hindmost.knobs.journal import put_back, told
+from hindmost.knobs.knob import Idle, refuse_level, undone
+from hindmost.targets import Managed, ManagedServer
+from hindmost.targets.cpus import parse_cpus
+
+FREE = "free"
+_ROUNDS = 20  # a server may fork while it is moved
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Where groups of one controller are made.
+
+    Attributes
+    ----------
+    top
+        The mounted folder.
+    version
+        1 or 2.
+    """
+
+    top: Path
+    version: int
+    controller: str
+
+    def group_of(self, pid: int) -> Path | None:
+        """The group that a process is in."""
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+                _, controllers, path = line.split(":", 2)
+                if (controllers == "") if self.version == 2 else self.controller in controllers.split(","):
+                    return self.top / path.lstrip("/")
+        return None
+
+
+def hierarchy(controller: str) -> Hierarchy:
+    """The one that has a controller, version 2 first.
+
+    Raises
+    ------
+    HostUnfit
+        None has it, or no group can be made there.
+    """
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    found: list[Hierarchy] = []
+    for _, folder, kind, options, *_ in mounts:
+        top = Path(folder)
+        if kind == "cgroup2":
+            with contextlib.suppress(OSError):
+                if controller in (top / "cgroup.controllers").read_text().split():
+                    found.insert(0, Hierarchy(top, 2, controller))
+        elif kind == "cgroup" and controller in options.split(","):
+            found.append(Hierarchy(top, 1, controller))
+    if not found:
+        raise HostUnfit(f"no cgroup hierarchy has the controller {controller}", hint="mount | grep cgroup")
+    usable = [one for one in found if os.access(one.top, os.W_OK) and _enabled(one)]
+    if not usable:
+        why = "may not be written" if _enabled(found[0]) else f"does not hand {controller} down to its groups"
+        hint = (
+            "run as root"
+            if _enabled(found[0])
+            else f"echo +{controller} > {found[0].top}/cgroup.subtree_control"
+        )
+        raise HostUnfit(f"{found[0].top} {why}", hint=hint)
+    return usable[0]
+
+
+def _enabled(one: Hierarchy) -> bool:
+    return one.version == 1 or one.controller in (one.top / "cgroup.subtree_control").read_text().split()
+
+
+def translated(file: str, level: str) -> dict[str, str]:
+    """What version 1 calls a file of version 2, and its value; other files stay what they are."""
+    words = level.split()
+    match file:
+        case "cpu.max":
+            period = words[1] if len(words) > 1 else "100000"
+            return {"cpu.cfs_period_us": period, "cpu.cfs_quota_us": "-1" if words[0] == "max" else words[0]}
+        case "cpu.weight":  # 100 is usual there, 1024 here
+            return {"cpu.shares": str(max(2, int(words[0]) * 1024 // 100))}
+        case "memory.max":
+            return {"memory.limit_in_bytes": "-1" if level == "max" else level}
+    return {file: level}
+
+
+@dataclass(frozen=True)
+class Cgroup(Idle):
+    """One file of the server's group; for the level ``free`` there is no group."""
+
+    file: str
+    journal: Path
+
+    @property
+    def name(self) -> str:  # noqa: D102
+        return f"cgroup {self.file}"
+
+    @property
+    def sets(self) -> frozenset[str]:  # noqa: D102
+        return frozenset({f"cgroup:{self.file}"})
+
+    def check(self, level: str) -> None:  # noqa: D102
+        if level == FREE:
+            return
+        if not level.strip() or "\n" in level:
+            raise refuse_level(self.name, level, "a value is one line; free: no group")
+        place = hierarchy(self.file.split(".")[0])
+        group = place.top / f"hindmost-check-{os.getpid()}-{secrets.token_hex(4)}"
+        with self._made(group, level):
+            self._write(place, group, level)
+
+    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
+        return nullcontext() if level == FREE else self._inside(level, server)
+
+    @contextmanager
+    def _inside(self, level: str, server: ManagedServer) -> Iterator[None]:
+        place = hierarchy(self.file.split(".")[0])
+        group = place.top / f"hindmost-{os.getpid()}-{secrets.token_hex(4)}"
+        before: dict[int, Path] = {}
+
+        def back() -> None:
+            for pid in server.pids():  # also those that were forked in the group
+                with contextlib.suppress(OSError):
+                    (before.get(pid, place.top) / "cgroup.procs").write_text(str(pid))
+
+        with self._made(group, level):
+            self._write(place, group, level)
+            with undone(back):
+                self._move(place, group, server, before)
+                yield
+
+    @contextmanager
+    def _made(self, group: Path, level: str) -> Iterator[None]:
+        """A group that is in the journal before it is there."""
+        journal, folder = str(self.journal), str(group).lstrip("/")
+
+        def undo() -> None:
+            put_back(json.loads(told(lambda: _engine.undo_knob(self.name, journal, os.getpid()))))
+
+        with undone(undo):
+            told(lambda: _engine.promise_folder(self.name, folder, level, journal, os.getpid()))
+            try:
+                group.mkdir()
+            except OSError as error:
+                raise HostUnfit(f"{self.name}: no group can be made: {error}", hint="run as root") from None
+            yield
+
+    def _write(self, place: Hierarchy, group: Path, level: str) -> None:
+        try:
+            files = translated(self.file, level) if place.version == 1 else {self.file: level}
+        except ValueError:
+            raise refuse_level(self.name, level, "not a value of it") from None
+        if place.version == 1 and place.controller == "cpuset":  # a new one is empty, and takes nobody
+            for name in ("cpuset.cpus", "cpuset.mems"):
+                (group / name).write_text((place.top / name).read_text())
+        for name, value in files.items():
+            path = group / name
+            if not path.exists():
+                raise UsageError(
+                    f"{self.name}: cgroups of this host (version {place.version}) have no {name}",
+                    hint=f"ls {place.top}",
+                )
+            try:
+                path.write_text(value)
+            except OSError as error:
+                raise refuse_level(self.name, level, f"the kernel says {error.strerror}") from None
+            if not same(value, is_now := path.read_text().strip()):
+                raise HostUnfit(f"{self.name} was set to {value!r}, but {name} then reads {is_now!r}")
+
+    def _move(self, place: Hierarchy, group: Path, server: ManagedServer, before: dict[int, Path]) -> None:
+        for _ in range(_ROUNDS):
+            outside = [pid for pid in server.pids() if place.group_of(pid) not in (group, None)]
+            if not outside:
+                return
+            for pid in outside:
+                before[pid] = place.group_of(pid) or place.top
+                try:
+                    (group / "cgroup.procs").write_text(str(pid))
+                except OSError as error:
+                    if error.errno != errno.ESRCH:
+                        raise HostUnfit(
+                            f"{self.name}: process {pid} cannot be moved into a group: {error.strerror}"
+                        ) from None
+        raise HostUnfit(f"{self.name}: the server makes processes faster than they can be moved")
+
+
+def same(asked: str, found: str) -> bool:
+    """Whether the kernel's spelling is of the value that was written: sizes, ranges, words left out."""
+    with contextlib.suppress(ValueError):
+        return parse_cpus(asked) == parse_cpus(found)
+    pairs = list(zip(asked.split(), found.split(), strict=False))
+    return len(asked.split()) <= len(found.split()) and all(_same_word(*pair) for pair in pairs)
+
+
+def _same_word(asked: str, found: str) -> bool:
+    if asked == found:
+        return True
+    size = re.fullmatch(r"(\d+)([KMGkmg]?)", asked)
+    if size is None or not found.isdigit():
+        return asked == "-1" and found.isdigit()  # no limit, told as the largest number there is
+    number = int(size[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[size[2].lower()]
+    return 0 <= number - int(found) < _PAGE  # memory is counted in pages
+
+
+def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Cgroup:
+    """The knob ``cgroup = "cpu.max"``."""
+    if not re.fullmatch(r"[a-z]\w*\.[\w.]+", what["cgroup"], re.ASCII):
+        raise UsageError(f"cgroup = {what['cgroup']!r} is not a file of a group", hint='cgroup = "cpu.max"')
+    return Cgroup(what["cgroup"], journal)
+
+
+def missing() -> str | None:
+    """Why no group can be made."""
+    try:
+        hierarchy("cpu")
+    except HostUnfit as refusal:
+        return refusal.message
+    return None

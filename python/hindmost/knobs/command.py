@@ -1,0 +1,138 @@
+"""Anything else: commands of the user's that read, write and undo."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost import _engine
+from hindmost.errors import HostUnfit, UsageError
+from hindmost.knobs.journal import put_back, told
+from hindmost.knobs.knob import Idle, refuse_level, undone
+from hindmost.targets import Managed
+
+LEVEL, FOUND = "{level}", "{found}"
+PATIENCE_S = 60.0
+"""The same as the journal's undo grants (crates/host/src/knobs/undo.rs)."""
+
+
+@dataclass(frozen=True)
+class Command(Idle):
+    """Commands for ``/bin/sh``; ``{level}`` and ``{found}`` are replaced by words that are already quoted.
+
+    Attributes
+    ----------
+    write
+        Sets it to ``{level}``.
+    read
+        Prints what it is set to; ``""``: what was set is not verified, and `undo` needs no ``{found}``.
+    undo
+        Puts it back; by default `write`, with what `read` printed before. It stands in the journal before the
+        write, and is run by the next study if this one is killed.
+    """
+
+    write: str
+    read: str
+    undo: str
+    journal: Path
+
+    @property
+    def name(self) -> str:  # noqa: D102
+        return f"command {self.write}"
+
+    @property
+    def sets(self) -> frozenset[str]:  # noqa: D102
+        return frozenset({f"command:{self.write}"})
+
+    def check(self, level: str) -> None:  # noqa: D102
+        if "\0" in level or "\n" in level:
+            raise refuse_level(self.name, level, "a level is one line")
+        if self.read:
+            self._output(self.read)
+
+    def before(self, level: str) -> AbstractContextManager[None]:  # noqa: D102
+        return self._set(level)
+
+    @contextmanager
+    def _set(self, level: str) -> Iterator[None]:
+        found = self._output(self.read) if self.read else ""
+        undo = self.undo.replace(FOUND, shlex.quote(found))
+        with undone(self._undo):
+            told(
+                lambda: _engine.promise_command(self.name, undo, found, level, str(self.journal), os.getpid())
+            )
+            self._output(self.write.replace(LEVEL, shlex.quote(level)))
+            if self.read and (is_now := self._output(self.read)) != level:
+                raise HostUnfit(
+                    f"{self.name} was set to {level!r}, but {self.read!r} then says {is_now!r}",
+                    hint="read must print a level as the study file spells it",
+                )
+            yield
+
+    def _undo(self) -> None:
+        put_back(json.loads(told(lambda: _engine.undo_knob(self.name, str(self.journal), os.getpid()))))
+
+    def _output(self, command: str) -> str:
+        """What it prints, without the white space around it; a failure is told."""
+        status, words = run(command)
+        if status != 0:
+            how = f"exited with status {status}" if status is not None else f"did not end in {PATIENCE_S:g} s"
+            last = words.strip().splitlines()[-1:] or ["it said nothing"]
+            raise HostUnfit(f"{self.name}: {command!r} {how}: {last[0][:200]}", hint="run it by hand")
+        return words.strip()
+
+
+def run(command: str) -> tuple[int | None, str]:
+    """Run one in the shell, in a session of its own; its status (None: killed after a minute) and words.
+
+    Words go to a file: a pipe would be held open by whatever the command left in the background.
+    """
+    with tempfile.TemporaryFile() as words:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", command],
+            stdin=subprocess.DEVNULL,
+            stdout=words,
+            stderr=words,
+            cwd="/",
+            start_new_session=True,
+        )
+        try:
+            status: int | None = process.wait(PATIENCE_S)
+        except BaseException as error:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            status = None
+        words.seek(0)
+        return status, words.read().decode(errors="replace")
+
+
+def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Command:
+    """The knob ``command = "WRITE {level}"`` with ``read`` or ``undo``, or both."""
+    write, read, undo = what["command"], what.get("read", ""), what.get("undo", "")
+    if LEVEL not in write:
+        raise UsageError(f"command = {write!r} has no {LEVEL}", hint='command = "sysctl -qw vm.x={level}"')
+    if not read and not undo:
+        raise UsageError(
+            f"command = {write!r} cannot be undone: it has neither read nor undo",
+            hint='read = "sysctl -n vm.x" lets what was found be written again',
+        )
+    if FOUND in undo and not read:
+        raise UsageError(f"undo = {undo!r} wants {FOUND}, but there is no read", hint="add read = ...")
+    return Command(write, read, undo or write.replace(LEVEL, FOUND), journal)
+
+
+def missing() -> str | None:
+    """Why no command can be run."""
+    return None if os.access("/bin/sh", os.X_OK) else "there is no /bin/sh"

@@ -1,0 +1,61 @@
+"""The server's processors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import HostUnfit
+from hindmost.knobs.knob import Idle, refuse_level
+from hindmost.targets import Managed, ManagedServer, TargetSpec, cpu_affinity
+from hindmost.targets.cpus import format_cpus, parse_cpus
+from hindmost.targets.launch import check_cpus
+
+FREE = "free"
+
+
+@dataclass(frozen=True)
+class Cpus(Idle):
+    """The processors that the server starts on: a list such as ``0-3,5``, or ``free``."""
+
+    target: TargetSpec
+    name: str = "cpus"
+    sets: frozenset[str] = frozenset({"server:cpus"})
+
+    def cpus(self, level: str) -> list[int] | None:
+        """The level as numbers; None: any."""
+        try:
+            return None if level == FREE else parse_cpus(level)
+        except ValueError as error:
+            raise refuse_level(self.name, level, str(error), 'levels = ["free", "0", "0-1"]') from None
+
+    def check(self, level: str) -> None:  # noqa: D102
+        check_cpus(self.target, self.cpus(level))
+
+    def spec(self, spec: TargetSpec, level: str) -> TargetSpec:  # noqa: D102
+        return spec.model_copy(update={"cpus": self.cpus(level)})
+
+    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
+        wanted = self.cpus(level)
+        for pid in server.pids() if wanted else []:
+            found = cpu_affinity(pid)
+            if not set(found) <= set(wanted or []):
+                raise HostUnfit(
+                    f"cpus were set to {level}, but process {pid} of the server may run on "
+                    f"{format_cpus(found)}: it chooses its processors itself",
+                    hint="leave this factor out, or see the server's own options",
+                )
+        return nullcontext()
+
+
+def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Cpus:
+    """The knob ``cpus = true``."""
+    return Cpus(target.spec)
+
+
+def missing() -> str | None:
+    """Always to be had."""
+    return None

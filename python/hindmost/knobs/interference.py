@@ -1,0 +1,131 @@
+"""Interference: something that runs beside the server, or does not.
+
+It runs below a guard of its own (`hindmost.targets.guard`), which ends it whatever happens to us.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import HostUnfit, UsageError
+from hindmost.knobs import noise
+from hindmost.knobs.knob import Idle, refuse_level
+from hindmost.targets import Managed, ManagedServer, TargetSpec
+from hindmost.targets.cpus import format_cpus, parse_cpus
+from hindmost.targets.launch import check_cpus
+from hindmost.targets.warden import Folder, Request, Warden
+
+BUILT_IN = ("spin", "memory")
+STOP_PATIENCE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Interference(Idle):
+    """A background process, ``off`` or ``on``.
+
+    Attributes
+    ----------
+    what
+        ``spin``, ``memory``, or a command.
+    cpus
+        Where it runs; empty: anywhere. The built-in ones run one process on each.
+    share
+        Of every 10 ms, how much a built-in one is busy.
+    mib
+        What ``memory`` walks through, in MiB.
+    """
+
+    what: str
+    target: TargetSpec
+    cpus: tuple[int, ...] = ()
+    share: float = 1.0
+    mib: int = 64
+
+    @property
+    def name(self) -> str:  # noqa: D102
+        return f"interference {self.what}"
+
+    @property
+    def sets(self) -> frozenset[str]:  # noqa: D102
+        return frozenset({f"interference:{self.what} on {format_cpus(self.cpus) or 'any'}"})
+
+    def check(self, level: str) -> None:  # noqa: D102
+        if level not in ("off", "on"):
+            raise refuse_level(self.name, level, "only off, on")
+        check_cpus(self.target, self.cpus)
+        if shutil.which(self._argv()[0]) is None:
+            raise HostUnfit(f"{self.name}: the program {self._argv()[0]} is not installed")
+
+    def _argv(self) -> list[str]:
+        if self.what not in BUILT_IN:
+            return shlex.split(self.what)
+        where = [str(cpu) for cpu in self.cpus] or ["any"]
+        return [sys.executable, "-I", "-S", noise.__file__, self.what, str(self.share), str(self.mib), *where]
+
+    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
+        return self._running() if level == "on" else nullcontext()
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        folder = Path(tempfile.gettempdir()) / f"hindmost-interference-{secrets.token_hex(4)}"
+        argv = self._argv()
+        warden = Warden(Folder(str(folder)))
+        try:
+            request = Request(
+                argv=argv,
+                program=shutil.which(argv[0]) or argv[0],
+                env=dict(os.environ),
+                cwd=str(folder),
+                cpus=list(self.cpus),
+                log=str(folder / "log"),
+                stop_signal=signal.SIGTERM,
+                stop_argv=[],
+                stop_timeout_s=STOP_PATIENCE_S,
+            )
+            warden.launch(request)
+            self._verify(warden)
+            yield
+            self._verify(warden)
+        finally:
+            warden.stop()
+
+    def _verify(self, warden: Warden) -> None:
+        if not warden.alive():
+            report = warden.exit_report()
+            words = report.log.strip().splitlines()[-1:] or ["it wrote nothing"]
+            raise HostUnfit(f"{self.name} {report.describe()}, where it should run for all of it: {words[0]}")
+
+
+def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Interference:
+    """The knob ``interference = "spin"``, ``"memory"`` or a command; with ``on``, ``share``, ``mib``."""
+    mode = what["interference"].strip()
+    try:
+        if not shlex.split(mode):
+            raise ValueError("it is empty")
+        cpus = tuple(parse_cpus(what["on"])) if "on" in what else ()
+    except ValueError as error:
+        raise UsageError(
+            f"interference = {mode!r}: {error}", hint='interference = "spin", on = "0"'
+        ) from None
+    share, mib = what.get("share", 1.0), what.get("mib", 64)
+    if mode not in BUILT_IN and {"share", "mib"} & set(what):
+        raise UsageError(f"share and mib are for {' and '.join(BUILT_IN)}, not for {mode!r}")
+    if not 0 < share <= 1 or not 2 <= mib <= 1 << 20:
+        raise UsageError(f"interference {mode}: share = {share} must be in 0..1, mib = {mib} in 2..1048576")
+    return Interference(mode, target.spec, cpus, float(share), mib)
+
+
+def missing() -> str | None:
+    """Always to be had."""
+    return None

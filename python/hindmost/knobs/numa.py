@@ -1,0 +1,95 @@
+"""Memory policy of the server: which NUMA node its memory comes from, by numactl(8) before its command."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import HostUnfit
+from hindmost.knobs.knob import Idle, refuse_level
+from hindmost.targets import Managed, ManagedServer, TargetSpec
+from hindmost.targets.cpus import parse_cpus
+
+FREE = "free"
+LEVELS = "free, local, interleave, node:N"
+NODES = Path("sys/devices/system/node/has_memory")
+
+
+@dataclass(frozen=True)
+class Numa(Idle):
+    """Where memory comes from: the node that asks (``local``), all in turn (``interleave``), ``node:N``."""
+
+    root: Path = Path("/")
+    name: str = "numa"
+    sets: frozenset[str] = frozenset({"server:numa"})
+
+    def prefix(self, level: str) -> list[str]:
+        """What stands before the server's command."""
+        if level == FREE:
+            return []
+        node = re.fullmatch(r"node:(\d+)", level, re.ASCII)
+        flag = {"local": "--localalloc", "interleave": "--interleave=all"}.get(level)
+        if node is None and flag is None:
+            raise refuse_level(self.name, level, f"only {LEVELS}")
+        return ["numactl", flag or f"--membind={node[1] if node else ''}"]
+
+    def check(self, level: str) -> None:  # noqa: D102
+        if not self.prefix(level):
+            return
+        if why := missing(self.root):
+            raise HostUnfit(f"numa cannot be {level} here: {why}", hint=_hint(why))
+        if level.startswith("node:") and int(level[5:]) not in nodes(self.root):
+            raise refuse_level(self.name, level, f"the nodes with memory are {nodes(self.root)}")
+
+    def spec(self, spec: TargetSpec, level: str) -> TargetSpec:  # noqa: D102
+        return spec.model_copy(update={"command": [*self.prefix(level), *spec.command]})
+
+    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
+        if level != FREE and not fits(level, found := policy(server.pid)):
+            raise HostUnfit(
+                f"numa was set to {level}, but the memory of process {server.pid} has the policy {found}",
+                hint=f"cat /proc/{server.pid}/numa_maps",
+            )
+        return nullcontext()
+
+
+def policy(pid: int) -> str:
+    """The policy of most of a process's areas (``proc_pid_numa_maps(5)``), such as ``bind:0``."""
+    lines = Path(f"/proc/{pid}/numa_maps").read_text().splitlines()
+    return Counter(line.split()[1] for line in lines).most_common(1)[0][0]
+
+
+def fits(level: str, found: str) -> bool:
+    """Whether a policy is what a level asks for; ``local`` may be told as the default, which it is."""
+    kinds = {"local": ("default", "local", "prefer"), "interleave": ("interleave:",)}
+    return found.startswith(kinds.get(level, (f"bind:{level[5:]}",)))
+
+
+def nodes(root: Path) -> list[int]:
+    """The nodes that have memory."""
+    try:
+        return parse_cpus((root / NODES).read_text().strip())
+    except (OSError, ValueError):
+        return [0]
+
+
+def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Numa:
+    """The knob ``numa = true``."""
+    return Numa()
+
+
+def missing(root: Path = Path("/")) -> str | None:
+    """Why there is no choice of nodes."""
+    if len(nodes(root)) < 2:
+        return "this host has one node with memory, so that every policy is the same"
+    return None if shutil.which("numactl") else "numactl is not installed"
+
+
+def _hint(why: str) -> str:
+    return "apt-get install numactl" if "numactl" in why else "leave this factor out on this host"

@@ -1,0 +1,243 @@
+"""Options of the server's TCP sockets, set from outside.
+
+Sockets are borrowed by ``pidfd_getfd(2)`` (Linux 5.6): the listening ones, and what is connected already.
+The load's connections come later; what they inherit from the listening socket is tried on this kernel before
+anything starts, and looked at on a connection to the server itself: one that sets the option on its own would
+undo ours unseen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import HostUnfit, UsageError
+from hindmost.knobs.knob import Idle, refuse_level, undone
+from hindmost.targets import Managed, ManagedServer
+from hindmost.targets.names import nearest
+
+FOUND = "found"
+_PIDFD_GETFD = 438  # the same number on every architecture (asm-generic/unistd.h)
+_ACCEPT_PATIENCE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Option:
+    """One socket option.
+
+    Attributes
+    ----------
+    level, number
+        As in ``setsockopt(2)``.
+    force
+        The number that root may use beyond the system's limit; None: there is none.
+    flag
+        Its levels are ``off`` and ``on``.
+    times
+        The kernel keeps this many times what is written (``socket(7)``, SO_RCVBUF).
+    """
+
+    level: int
+    number: int
+    force: int | None = None
+    flag: bool = False
+    times: int = 1
+
+
+# Numbers that the socket module does not name: asm-generic/socket.h.
+OPTIONS: Mapping[str, Option] = {
+    "busy_poll": Option(socket.SOL_SOCKET, 46),
+    "incoming_cpu": Option(socket.SOL_SOCKET, 49),
+    "nodelay": Option(socket.IPPROTO_TCP, socket.TCP_NODELAY, flag=True),
+    "quickack": Option(socket.IPPROTO_TCP, socket.TCP_QUICKACK, flag=True),
+    "rcvbuf": Option(socket.SOL_SOCKET, socket.SO_RCVBUF, force=33, times=2),
+    "sndbuf": Option(socket.SOL_SOCKET, socket.SO_SNDBUF, force=32, times=2),
+}
+
+
+@dataclass(frozen=True)
+class SocketOption(Idle):
+    """One option on all TCP sockets of the server's port."""
+
+    option: str
+
+    @property
+    def name(self) -> str:  # noqa: D102
+        return f"socket {self.option}"
+
+    @property
+    def sets(self) -> frozenset[str]:  # noqa: D102
+        return frozenset({f"server:socket.{self.option}"})
+
+    @property
+    def known(self) -> Option:
+        """Its numbers."""
+        return OPTIONS[self.option]
+
+    def value(self, level: str) -> int | None:
+        """The level as a number; None: as found."""
+        if level == FOUND:
+            return None
+        if self.known.flag:
+            if level not in ("off", "on"):
+                raise refuse_level(self.name, level, "only found, off, on")
+            return int(level == "on")
+        if not level.isascii() or not level.isdigit() or int(level) >= 1 << 30:
+            raise refuse_level(self.name, level, "only found, or a number below 2^30")
+        return int(level)
+
+    def check(self, level: str) -> None:  # noqa: D102
+        value = self.value(level)
+        if value is None:
+            return
+        if why := missing():
+            raise HostUnfit(f"{self.name} cannot be {level} here: {why}")
+        listening, accepted = self.tried(value)
+        wanted = value * self.known.times
+        if listening != wanted:
+            raise HostUnfit(f"{self.name} was set to {wanted}, but a socket of ours then has {listening}")
+        if accepted != wanted:
+            raise HostUnfit(
+                f"{self.name}: on this kernel an accepted socket does not inherit it (it has {accepted}, not "
+                f"{wanted}), so that the load's connections would not have it",
+                hint="see whether the server has an option for it",
+            )
+
+    def tried(self, value: int) -> tuple[int, int]:
+        """What a listening socket of our own has after the write, and a connection that it accepted."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            self._write(server, value)
+            with socket.create_connection(server.getsockname()):
+                accepted, _ = server.accept()
+                with accepted:
+                    return self._read(server), self._read(accepted)
+
+    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
+        value = self.value(level)
+        return nullcontext() if value is None else self._set(value, server)
+
+    @contextmanager
+    def _set(self, value: int, server: ManagedServer) -> Iterator[None]:
+        found: dict[str, int] = {}
+
+        def undo() -> None:
+            for inode, at, number in sockets(server):
+                if inode in found:
+                    with contextlib.suppress(OSError), borrowed(at, number) as one:
+                        self._write(one, found[inode] // self.known.times)
+
+        with undone(undo):
+            for inode, at, number in sockets(server):
+                if inode not in found:  # several processes hold the same one
+                    with borrowed(at, number) as one:
+                        found[inode] = self._read(one)
+                        self._write(one, value)
+                        self._verify(self._read(one), value, "a socket of the server")
+            if not found:
+                raise HostUnfit(f"{self.name}: no socket of the server on port {server.port} can be seen")
+            self._verify(self._accepted(server), value, "a connection that the server accepted")
+            yield
+
+    def _accepted(self, server: ManagedServer) -> int:
+        """What a fresh connection has at the server's end."""
+        with socket.create_connection((server.spec.host, server.port), timeout=_ACCEPT_PATIENCE_S) as ours:
+            deadline = time.monotonic() + _ACCEPT_PATIENCE_S
+            while time.monotonic() < deadline:
+                for _, at, number in sockets(server, peer=ours.getsockname()[1]):
+                    with borrowed(at, number) as theirs:
+                        time.sleep(0.01)  # a server sets its own options right after it accepted
+                        return self._read(theirs)
+                time.sleep(0.005)
+        raise HostUnfit(
+            f"{self.name}: the server did not accept a connection within {_ACCEPT_PATIENCE_S:g} s"
+        )
+
+    def _verify(self, is_now: int, value: int, where: str) -> None:
+        if is_now != value * self.known.times:
+            raise HostUnfit(
+                f"{self.name} was set to {value * self.known.times}, but {where} has {is_now}",
+                hint="the server may set it itself: see its options",
+            )
+
+    def _read(self, one: socket.socket) -> int:
+        value = one.getsockopt(self.known.level, self.known.number)
+        return int(value != 0) if self.known.flag else value
+
+    def _write(self, one: socket.socket, value: int) -> None:
+        if self.known.force is not None:
+            with contextlib.suppress(PermissionError):
+                one.setsockopt(self.known.level, self.known.force, value)
+                return
+        try:
+            one.setsockopt(self.known.level, self.known.number, value)
+        except PermissionError as error:
+            raise HostUnfit(f"{self.name} cannot be {value}: {error.strerror}", hint="run as root") from None
+
+
+def sockets(server: ManagedServer, peer: int | None = None) -> list[tuple[str, int, int]]:
+    """Inode, process, descriptor of the server's TCP sockets on its port; `peer`: only those to that port."""
+    found: list[tuple[str, int, int]] = []
+    for pid in server.pids():
+        inodes = _inodes(pid, server.port, peer)
+        with contextlib.suppress(OSError):
+            for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    inode = str(descriptor.readlink()).removeprefix("socket:[").removesuffix("]")
+                    if inode in inodes:
+                        found.append((inode, pid, int(descriptor.name)))
+    return found
+
+
+def _inodes(pid: int, port: int, peer: int | None) -> set[str]:
+    """Inodes of TCP sockets in a process's network namespace (``proc_net_tcp(5)``)."""
+    found = set()
+    for table in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+                fields = line.split()
+                local, remote = (int(fields[place].rpartition(":")[2], 16) for place in (1, 2))
+                if local == port and peer in (None, remote):
+                    found.add(fields[9])
+    return found
+
+
+@contextmanager
+def borrowed(pid: int, descriptor: int) -> Iterator[socket.socket]:
+    """A second descriptor of another process's socket, held as shortly as can be: it keeps a port open."""
+    process = os.pidfd_open(pid)
+    try:
+        number = ctypes.CDLL(None, use_errno=True).syscall(_PIDFD_GETFD, process, descriptor, 0)
+        if number < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    finally:
+        os.close(process)
+    with socket.socket(fileno=number) as one:
+        yield one
+
+
+def make(what: Mapping[str, Any], target: Managed, journal: Path) -> SocketOption:
+    """The knob ``socket = "NAME"``."""
+    if what["socket"] not in OPTIONS:
+        raise UsageError(
+            f"socket = {what['socket']!r} is not an option that is known{nearest(what['socket'], OPTIONS)}",
+            hint=f"one of {', '.join(OPTIONS)}",
+        )
+    return SocketOption(what["socket"])
+
+
+def missing() -> str | None:
+    """Why another process's sockets cannot be borrowed."""
+    with socket.socket() as one:
+        try:
+            with borrowed(os.getpid(), one.fileno()):
+                return None
+        except OSError as error:
+            return f"pidfd_getfd: {error.strerror} (Linux 5.6 has it)"

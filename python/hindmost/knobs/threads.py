@@ -1,0 +1,100 @@
+"""Pinning of the server's threads: each to a processor, or each process to one.
+
+The variability paper (WWW '19, section 8) pins all threads of an Apache process to one core, another for each
+process: the level ``process``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost.knobs.knob import Idle, refuse_level
+from hindmost.knobs.tasks import Task, set_on_each, tasks
+from hindmost.targets import Managed, ManagedServer, TargetSpec
+from hindmost.targets.cpus import format_cpus, parse_cpus
+from hindmost.targets.launch import check_cpus
+
+FREE, EACH, PROCESS = "free", "each", "process"
+LEVELS = "free, each, process, each:CPUS, process:CPUS, CPUS"
+
+
+class Processors(frozenset[int]):
+    """A set of processors that prints as people write it."""
+
+    def __repr__(self) -> str:
+        return f"processors {format_cpus(self)}"
+
+    __str__ = __repr__
+
+
+@dataclass(frozen=True)
+class Threads(Idle):
+    """Where each thread may run, on the server's processors in turn or on those of the level.
+
+    ``each``: every thread has one processor, in turn; ``process``: all threads of a process have the same
+    one, the next process the next; ``0-1``: every thread may run on these.
+    """
+
+    target: TargetSpec
+    pattern: str = "*"
+
+    @property
+    def name(self) -> str:  # noqa: D102
+        return "threads" if self.pattern == "*" else f"threads {self.pattern}"
+
+    @property
+    def sets(self) -> frozenset[str]:  # noqa: D102
+        return frozenset({f"server:threads.{self.pattern}"})
+
+    def parts(self, level: str) -> tuple[str, list[int] | None]:
+        """How they are dealt out, and over which processors (None: the server's)."""
+        if level in (FREE, EACH, PROCESS):
+            return level, None
+        how, colon, cpus = level.rpartition(":")
+        try:
+            if colon and how not in (EACH, PROCESS):
+                raise ValueError(f"only {LEVELS}")
+            return how, parse_cpus(cpus)
+        except ValueError as error:
+            raise refuse_level(self.name, level, str(error), f"levels are {LEVELS}") from None
+
+    def check(self, level: str) -> None:  # noqa: D102
+        check_cpus(self.target, self.parts(level)[1])
+
+    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
+        how, cpus = self.parts(level)
+        if how == FREE:
+            return nullcontext()
+        turn = cpus or sorted(set().union(*(read(task.tid) for task in tasks(server))))
+
+        def wanted(place: int, task: Task) -> Processors:
+            if not how:
+                return Processors(turn)
+            return Processors({turn[(place if how == EACH else task.process) % len(turn)]})
+
+        return set_on_each(self.name, server, self.pattern, wanted, read, write)
+
+
+def read(tid: int) -> Processors:
+    """Where a thread may run."""
+    return Processors(os.sched_getaffinity(tid))
+
+
+def write(tid: int, cpus: Processors) -> None:
+    """Let a thread run there."""
+    os.sched_setaffinity(tid, cpus)
+
+
+def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Threads:
+    """The knob ``threads = true``, or ``threads = "PATTERN"`` for threads of such names."""
+    return Threads(target.spec) if what["threads"] is True else Threads(target.spec, what["threads"])
+
+
+def missing() -> str | None:
+    """Why threads cannot be dealt out."""
+    return None if len(os.sched_getaffinity(0)) > 1 else "this machine lends us one processor only"

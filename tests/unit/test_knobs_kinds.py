@@ -1,0 +1,134 @@
+"""The room of knobs without a server: what a factor's table may say, and what each level does to the target."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from hindmost.errors import HindmostError, UsageError
+from hindmost.knobs import KINDS, Knob, kind_of, knob_of
+from hindmost.knobs.kinds import missing
+from hindmost.targets import Managed, parse_target
+
+
+@pytest.fixture
+def target() -> Managed:
+    found = parse_target("memcached")
+    assert isinstance(found, Managed)
+    return found
+
+
+def made(target: Managed, **what: object) -> Knob:
+    return knob_of(kind_of(what), what, target, Path("/nonexistent"))
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ({}, "does not say what it sets"),
+        ({"optoin": "threads"}, "did you mean option"),
+        ({"option": "threads", "cpus": True}, "a factor is one knob"),
+        ({"option": 3}, "option = 3 cannot be meant"),
+        ({"cpus": False}, "cpus = False cannot be meant"),
+        ({"interference": "spin", "onn": "0"}, "did you mean on"),
+        ({"interference": "spin", "share": "much"}, "share = 'much' cannot be meant"),
+        ({"interference": "spin", "mib": True}, "mib = True cannot be meant"),
+        ({"interference": "spin", "share": 2.0}, "share = 2.0 must be"),
+        ({"interference": "spin", "on": "0-"}, "is not a processor"),
+        ({"interference": "sleep 9", "mib": 7}, "share and mib are for spin and memory"),
+        ({"interference": "'"}, "No closing quotation"),
+        ({"host": "swapiness"}, "did you mean swappiness"),
+        ({"option": "memory_mb"}, "did you mean memory_mib"),
+        ({"argument": " "}, "it is empty"),
+        ({"env": "A=B"}, "is not a variable's name"),
+    ],
+)
+def test_a_table_that_cannot_be_meant_is_refused_with_what_was(target, what, said) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        made(target, **what)
+
+
+@pytest.mark.parametrize(
+    ("what", "level", "said"),
+    [
+        ({"option": "threads"}, "0", "from 1 to 8192"),
+        ({"option": "threads"}, "two", "from 1 to 8192"),
+        ({"argument": "-o x"}, "yes", "only off, on"),
+        ({"argument": "{level}"}, "-o 'x", "No closing quotation"),
+        ({"argument": "{level}"}, "-o {memory}", "did you mean {memory_mib}"),
+        ({"env": "X"}, "{nothing_such}", "unknown placeholder"),
+        ({"cpus": True}, "all", "is not a processor"),
+        ({"cpus": True}, "8191", "missing or offline"),
+        ({"schedule": True}, "fifo", "only found, other"),
+        ({"schedule": True}, "fifo:100", "only found, other"),
+        ({"schedule": True}, "nice:20", "only found, other"),
+        ({"threads": True}, "some:0", "only free, each"),
+        ({"threads": True}, "each:", "is not a processor"),
+        ({"interference": "spin"}, "1", "only off, on"),
+        ({"interference": "no-such-program-at-all"}, "on", "is not installed"),
+    ],
+)
+def test_a_level_that_is_none_is_refused(target, what, level, said) -> None:
+    with pytest.raises(HindmostError, match=re.escape(said)):
+        made(target, **what).check(level)
+
+
+def test_options_are_those_of_the_command_line(target) -> None:
+    check = made(target, option="memory_mib")
+    check.check("512")
+    assert check.spec(target.spec, "512").options["memory_mib"] == 512
+    assert made(target, option="threads").spec(target.spec, "3").threads == 3
+    assert target.spec.threads is None, "the target itself stays as it was"
+
+
+@pytest.mark.parametrize(
+    ("template", "level", "words"),
+    [
+        ("-o no_lru_maintainer", "on", ["-o", "no_lru_maintainer"]),
+        ("-o no_lru_maintainer", "off", []),
+        ("{level}", "-o 'a b'", ["-o", "a b"]),
+        ("{level}", "", []),
+        ("--limit={level} -v", "a b", ["--limit=a b", "-v"]),
+        ("--limit={level} -v", "", []),
+    ],
+)
+def test_arguments_follow_the_command(target, template, level, words) -> None:
+    knob = made(target, argument=template)
+    knob.check(level)
+    assert knob.spec(target.spec, level).command == [*target.spec.command, *words]
+
+
+def test_variables_and_processors_go_into_the_start(target) -> None:
+    env = made(target, env="MALLOC_ARENA_MAX")
+    assert env.spec(target.spec, "1").env == {"MALLOC_ARENA_MAX": "1"}
+    assert env.spec(target.spec, "") == target.spec
+    cpus = made(target, cpus=True)
+    first = min(os.sched_getaffinity(0))
+    cpus.check(str(first))
+    assert cpus.spec(target.spec, str(first)).cpus == [first]
+    assert cpus.spec(target.spec, "free").cpus is None
+
+
+def test_the_same_knob_sets_the_same_and_another_something_else(target) -> None:
+    pairs = [
+        ({"option": "threads"}, {"option": "memory_mib"}),
+        ({"argument": "-o a"}, {"argument": "-o b"}),
+        ({"env": "A"}, {"env": "B"}),
+        ({"interference": "spin", "on": "0"}, {"interference": "spin", "on": "1"}),
+        ({"cpus": True}, {"threads": True}),
+    ]
+    for one, other in pairs:
+        assert made(target, **one).sets == made(target, **one).sets
+        assert not made(target, **one).sets & made(target, **other).sets, (one, other)
+
+
+def test_every_kind_has_an_example_that_is_of_it() -> None:
+    import tomllib
+
+    for name, kind in KINDS.items():
+        what = tomllib.loads("factor = {" + kind.example + "}")["factor"]
+        assert len(what.pop("levels")) >= 2
+        assert kind_of(what) == name
+        why = missing(name)
+        assert why is None or why.strip()
