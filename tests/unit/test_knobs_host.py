@@ -38,7 +38,7 @@ class Host:
     def knob(self, name: str) -> host.HostKnob:
         target = parse_target("memcached")
         assert isinstance(target, Managed)
-        return host.make({"host": name}, target, self.journal, str(self.root))
+        return host.make({"knob": name}, target, self.journal, str(self.root))
 
     def entries(self) -> list[dict]:
         file = self.journal / "knobs.jsonl"
@@ -98,7 +98,7 @@ from pathlib import Path
 from hindmost.knobs import host
 from hindmost.targets import parse_target
 root = Path(sys.argv[1])
-knob = host.make({"host": "swappiness"}, parse_target("memcached"), root / "journal", str(root))
+knob = host.make({"knob": "swappiness"}, parse_target("memcached"), root / "journal", str(root))
 with knob.before(sys.argv[2]):
     print("set", flush=True)
     time.sleep(600)
@@ -201,7 +201,7 @@ def test_this_kernel_is_set_and_put_back(tmp_path, capsys, name, level, other) -
     target = parse_target("memcached")
     assert isinstance(target, Managed)
     try:
-        knob = host.make({"host": name}, target, tmp_path)
+        knob = host.make({"knob": name}, target, tmp_path)
         knob.check(level)
     except HindmostError as refusal:
         pytest.skip(f"{refusal}")

@@ -38,7 +38,7 @@ def made(target: Managed, **what: object) -> Knob:
         ({"interference": "spin", "on": "0-"}, "is not a processor"),
         ({"interference": "sleep 9", "mib": 7}, "share and mib are for spin and memory"),
         ({"interference": "'"}, "No closing quotation"),
-        ({"host": "swapiness"}, "did you mean swappiness"),
+        ({"knob": "swapiness"}, "did you mean swappiness"),
         ({"option": "memory_mb"}, "did you mean memory_mib"),
         ({"argument": " "}, "it is empty"),
         ({"env": "A=B"}, "is not a variable's name"),

@@ -56,9 +56,9 @@ class HostKnob(Idle):
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path, root: str = "/") -> HostKnob:
-    """The knob ``host = "NAME"``; the files that it shares with others are in `sets`."""
+    """The knob ``knob = "NAME"``; the files that it shares with others are in `sets`."""
     every = knobs(journal, root)
-    knob = known(what["host"], list(every))
+    knob = known(what["knob"], list(every))
     files = set(every[knob]["files"])
     meets = {name for name, other in every.items() if files & set(other["files"])} | {knob}
     return HostKnob(knob, journal, frozenset(f"host:{name}" for name in meets), root)

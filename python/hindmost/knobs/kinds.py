@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of knob; its name is the key that a study file writes for it.
+    """One kind of knob.
 
     Attributes
     ----------
@@ -29,7 +29,9 @@ class Kind:
     levels
         What its levels may be.
     takes
-        The types of its key's value.
+        The types of the value of its key, which is the one that names it in a study file.
+    key
+        That key, where it is not the kind's own name.
     keys
         Further keys with their types and what they mean.
     """
@@ -38,19 +40,16 @@ class Kind:
     example: str
     levels: str
     takes: tuple[type, ...] = (str,)
+    key: str | None = None
     keys: Mapping[str, tuple[tuple[type, ...], str]] = field(default_factory=dict)
-
-    @property
-    def all_keys(self) -> tuple[str, ...]:
-        """Further keys."""
-        return tuple(self.keys)
 
 
 KINDS: Mapping[str, Kind] = {
     "host": Kind(
         "a setting of this host",
-        'host = "thp", levels = ["never", "always"]',
-        "see hindmost knobs list",
+        'knob = "thp", levels = ["never", "always"]',
+        "as in hindmost knobs set",
+        key="knob",
     ),
     "option": Kind(
         "an option of the target, as in TARGET?name=value; also threads",
@@ -127,7 +126,10 @@ KINDS: Mapping[str, Kind] = {
         },
     ),
 }
-"""Every kind by the key that names it."""
+"""Every kind by its name."""
+
+KEYS: Mapping[str, str] = {kind.key or name: name for name, kind in KINDS.items()}
+"""The kind that each key names; a factor's table has exactly one of these."""
 
 
 def kind_of(what: Mapping[str, Any], where: str = "factor") -> str:
@@ -138,16 +140,16 @@ def kind_of(what: Mapping[str, Any], where: str = "factor") -> str:
     UsageError
         None or several kinds are named, a key is unknown, or its value is of the wrong type.
     """
-    named = [key for key in what if key in KINDS]
+    named = [key for key in what if key in KEYS]
     if len(named) > 1:
         raise UsageError(f"{where} names {' and '.join(named)}, but a factor is one knob", hint=_HINT)
     if not named:
-        close = [guess for key in what if "did you mean" in (guess := nearest(key, KINDS))]
+        close = [guess for key in what if "did you mean" in (guess := nearest(key, KEYS))]
         raise UsageError(
-            f"{where} does not say what it sets{''.join(close[:1])}; one of {', '.join(KINDS)} must be there",
+            f"{where} does not say what it sets{''.join(close[:1])}; one of {', '.join(KEYS)} must be there",
             hint=_HINT,
         )
-    kind = KINDS[named[0]]
+    kind = KINDS[KEYS[named[0]]]
     expected = {named[0]: kind.takes, **{key: types for key, (types, _) in kind.keys.items()}}
     for key, value in what.items():
         if key not in expected:
@@ -157,7 +159,7 @@ def kind_of(what: Mapping[str, Any], where: str = "factor") -> str:
         fits = isinstance(value, expected[key]) and (not isinstance(value, bool) or bool in expected[key])
         if not fits or value is False:
             raise UsageError(f"{where}: {key} = {value!r} cannot be meant", hint=f"write {kind.example}")
-    return named[0]
+    return KEYS[named[0]]
 
 
 _HINT = "hindmost knobs list shows every kind and what a study file writes for it"
