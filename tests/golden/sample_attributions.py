@@ -64,10 +64,10 @@ def judged(rows: list[dict[str, Any]], base: float, delta: float) -> list[dict[s
         for name, end in (("share", "value"), ("share_low", "low"), ("share_high", "high")):
             row[name] = round(row[end] / base, 5)
         row["verdict"], row["more_runs"] = "undecided", 40
-        if row["adjusted"] < 0.05:
-            row["verdict"] = "raises" if row["value"] > 0 else "lowers"
-        elif max(abs(row["low"]), abs(row["high"])) < delta * base:
+        if max(abs(row["low"]), abs(row["high"])) < delta * base:
             row["verdict"] = "negligible"
+        elif row["low"] > 0 or row["high"] < 0:
+            row["verdict"] = "raises" if row["value"] > 0 else "lowers"
         if row["verdict"] != "undecided":
             row["more_runs"] = None
     return rows
@@ -82,6 +82,13 @@ def effect(term: tuple[str, ...], value: float, error: float) -> dict[str, Any]:
         "error": round(error, 3),
         "p": round(math.erfc(abs(value) / error / math.sqrt(2)), 8),
     }
+
+
+def intercept(value: float, error: float) -> dict[str, Any]:
+    return effect((), value, error) | {
+        "term": "(Intercept)", "share": 1.0, "share_low": 1.0, "share_high": 1.0, "adjusted": 0.0,
+        "verdict": "raises", "more_runs": None,
+    }  # fmt: skip
 
 
 def answer(label: str, scale: float, random_: random.Random, pooled: bool) -> dict[str, Any]:
@@ -115,8 +122,11 @@ def answer(label: str, scale: float, random_: random.Random, pooled: bool) -> di
             }
         )
     return {
-        "corner": judged(corner, scale * first, 0.05),
-        "average": judged(average, scale * first, 0.05),
+        "corner": [intercept(scale * first, error), *judged(corner, scale * first, 0.02)],
+        "average": [
+            intercept(statistics.fmean(true_value(label, c, scale) for c in cells()), error / 4),
+            *judged(average, scale * first, 0.02),
+        ],
         "pooled": {
             "effects": [
                 {
@@ -200,6 +210,7 @@ def load(name: str, rate: float, busy: float | None, scale: float, random_: rand
             "share_per_block": 0.0011,
             "low": -0.003,
             "high": 0.0052,
+            "drifting": False,
             "p": 0.56,
         },
     }
@@ -262,7 +273,7 @@ def full() -> dict[str, Any]:
         ],
         "reasons": [],
         "confidence": 0.95,
-        "delta": 0.05,
+        "delta": 0.02,
         "quantiles": ["p50", "p95", "p99"],
         "factors": [
             {"name": name, "kind": kind, "sets": sets, "about": about, "levels": levels}
@@ -289,7 +300,7 @@ def full() -> dict[str, Any]:
         "applied": named((0, 0, 1, 1)),
         "seconds_total": 9 * 3600.0 + 754,
         **SAFE,
-        "plan": {"name": "memcached, hardware features", "delta": "5%", "seed": 1, "confirm": {"runs": 20}},
+        "plan": {"name": "memcached, hardware features", "delta": "2%", "seed": 1, "confirm": {"runs": 20}},
     }
 
 
@@ -372,7 +383,7 @@ def small() -> dict[str, Any]:
         "blocks": 4,
         "runs": 19,
         "terms": [row["term"] for row in effects],
-        "aliases": {"huge pages": ["server threads[2]:huge pages"]},
+        "aliases": {"huge pages": ["server threads:huge pages"]},
         "forbidden": [combined[5]],
         "control": combined[0],
     }

@@ -125,15 +125,17 @@ def test_all_terms_of_the_model_stand_in_both_tables_with_interval_and_p():
             assert len(tables) == 2
             for table in tables:
                 assert table.count("<tr class=") == 15
-                assert len(re.findall(r"\[[−+\d].*?\]</td>", table)) == 15
+                assert len(re.findall(r"interval\">\[[^]]+\]</td>", table)) == 15
 
 
 def test_effects_of_the_corner_are_those_of_the_document_in_its_order():
     document = full()
     html = render_attribution_page(document)
-    effects = document["loads"][1]["quantiles"]["p99"]["corner"]
+    first, *effects = document["loads"][1]["quantiles"]["p99"]["corner"]
     table = html.split('aria-label="Effects on p99 at high"')[2].split("</table>")[0]
-    shown = re.findall(r'<th scope="row">(.*?)</th>.*?</td><td>(.*?)</td>', table, re.DOTALL)
+    assert first["factors"] == []
+    assert f'all at their first level</th><td class="text" colspan="7">{first["value"]:.0f}' in table
+    shown = re.findall(r'<tr class=.*?<th scope="row">(.*?)</th>.*?<td class="value".*?>(.*?)</td>', table)
     assert len(shown) == len(effects)
     for (name, value), effect in zip(shown, effects, strict=True):
         assert all(factor in name for factor in effect["factors"])
@@ -224,3 +226,17 @@ def test_dots_that_would_lie_on_each_other_are_set_side_by_side():
     assert shifts[10] == 0.0
     apart = sorted(shifts[:9])
     assert all(b - a >= 5.0 for a, b in pairwise(apart))
+
+
+def test_what_is_seen_by_itself_alone_is_not_said_to_be_shown():
+    document = full()
+    effect = document["loads"][1]["quantiles"]["p99"]["average"][1]
+    assert (effect["term"], effect["verdict"]) == ("numa", "raises")
+    effect["adjusted"] = 0.2
+    text = render_attribution(document)
+    assert re.search(r"numa: same-node → interleave .* raises, by itself", text)
+    html = render_attribution_page(document)
+    table = html.split('aria-label="Effects on p99 at high"')[1].split("</table>")[0]
+    row = next(one for one in table.split("<tr") if "numa: same-node" in one)
+    assert 'class="open"' in row
+    assert "raises, by itself" in row

@@ -1,5 +1,6 @@
 """The page of an attribution: the answer first, then all that it rests on; one file, without scripts."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -12,6 +13,7 @@ from hindmost.report.attribution.tables import (
     confirmed,
     design_text,
     effect_rows,
+    intercept,
     value_of,
 )
 from hindmost.report.document import clean
@@ -23,12 +25,17 @@ if TYPE_CHECKING:
     from hindmost.store.attribution import Attribution, Cell, Effect, Levels, Load, QuantileAnswer
 
 
+INTERCEPT = "(Intercept)"
+
+
 class Drawn(NamedTuple):
     """A table with a small chart in each row, and the axis of the charts for its head."""
 
     unit: str
     axis: "Markup"
     rows: "list[tuple[Any, Markup]]"
+    base: str = ""
+    """Of effects: what they are added to."""
 
 
 class Part(NamedTuple):
@@ -59,7 +66,8 @@ def render_attribution_page(document: "Mapping[str, Any] | Attribution") -> str:
             (one, *confirmed(one), list(filter(None, [panels.before_after(one, label) for label in labels])))
             for one in doc["confirmations"]
         ],
-        averages=list(filter(None, [panels.averages(doc, label) for label in labels])),
+        coding=panels.coding(doc),
+        averages=list(filter(None, [panels.factors_alone(doc, label) for label in labels])),
         reversals=[
             (panels.interaction(one, label, load["name"]), one["text"])
             for load in doc["loads"]
@@ -110,7 +118,7 @@ def _effects(doc: "Attribution", answer: "QuantileAnswer") -> list[tuple[str, Dr
 def _forest(doc: "Attribution", effects: "Sequence[Effect]", *, ranked: bool) -> Drawn:
     unit, written = effect_rows(doc, effects, ranked=ranked)
     axis, charts = rows.forest(written, doc["delta"])
-    return Drawn(unit.name, axis, list(zip(written, charts, strict=True)))
+    return Drawn(unit.name, axis, list(zip(written, charts, strict=True)), intercept(effects))
 
 
 def _configurations(answer: "QuantileAnswer") -> Drawn | None:
@@ -123,16 +131,25 @@ def _configurations(answer: "QuantileAnswer") -> Drawn | None:
 
 def _runs(cells: "Sequence[Cell]", label: str) -> Drawn:
     axis, charts = rows.strips(cells, label)
-    ends = [cell["latency_us"].get(label) for cell in cells]
-    unit, means = words.column([(m["value"], m["low"], m["high"]) if m else (None, None, None) for m in ends])
+    unit, means = words.column([_mean(cell, label) for cell in cells])
     return Drawn(unit.name, axis, list(zip(zip(cells, means, strict=True), charts, strict=True)))
+
+
+def _mean(cell: "Cell", label: str) -> tuple[float | None, float | None, float | None]:
+    """Mean of a cell and its ends; where a run was infinitely late, so is what is not known."""
+    found = cell["latency_us"].get(label)
+    if not found:
+        return (None, None, None)
+    late = math.inf if None in cell["values"].get(label, []) else None
+    value = late if found["value"] is None else found["value"]
+    return (value, found["low"], late if found["high"] is None else found["high"])
 
 
 def _pooled(answer: "QuantileAnswer") -> tuple[Any, Drawn] | None:
     pooled = answer["pooled"]
     if not pooled:
         return None
-    effects = pooled["effects"]
+    effects = [one for one in pooled["effects"] if one["term"] != INTERCEPT]
     unit, honest = words.column([(e["value"], e["low"], e["high"]) for e in effects], sign=True)
     _, naive = words.column(
         [(e["value"], e["naive_low"], e["naive_high"]) for e in effects], sign=True, unit=unit
@@ -158,14 +175,15 @@ class Setting(NamedTuple):
 
 def settings(doc: "Attribution") -> list[Setting]:
     """Give the best cell for each quantile and load, how many are tied with it, whether it was confirmed."""
-    outcomes = {(one["load"], one["quantile"]): one["outcome"] for one in doc["confirmations"]}
+    fresh = {(one["load"], one["quantile"]): one for one in doc["confirmations"]}
     found = []
     for load in doc["loads"]:
         for label, answer in _answers(doc, load):
             first, tied = best_of(answer)
-            if first:
+            if first and label != "mean":
                 value, interval = value_of(answer, first)
-                outcome = outcomes.get((load["name"], label))
+                one = fresh.get((load["name"], label))
+                outcome = one["outcome"] if one and one["after"]["levels"] == first["levels"] else None
                 found.append(
                     Setting(load["name"], label, first["levels"], value, interval, len(tied), outcome)
                 )

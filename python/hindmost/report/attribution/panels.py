@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hindmost.report import numbers
 from hindmost.report.attribution import words
@@ -31,13 +31,23 @@ def _time_axis(y: Scale) -> list[tuple[float, str]]:
     return [(t, numbers.tick(t)) for t in linear_ticks(y.low, y.high, 4)]
 
 
-def averages(document: "Attribution", label: str) -> "Markup | None":
-    """Draw what each factor alone does on average at each load, as a share (Treadmill, Figure 8)."""
+Coding = Literal["average", "corner"]
+
+
+def coding(document: "Attribution") -> Coding:
+    """Tell whether there are average effects to be drawn, or only those of the corner."""
+    answers = [answer for load in document["loads"] for answer in load["quantiles"].values()]
+    return "average" if any(answer["average"] for answer in answers) else "corner"
+
+
+def factors_alone(document: "Attribution", label: str) -> "Markup | None":
+    """Draw what each factor alone does at each load, as a share (Treadmill, Figure 8)."""
+    which = coding(document)
     factors = {one["name"]: one for one in document["factors"]}
     rows: dict[str, list[tuple[int, Effect]]] = {}
     for place, load in enumerate(document["loads"]):
         answer = load["quantiles"].get(label)
-        for one in (answer["average"] or answer["corner"]) if answer else []:
+        for one in answer[which] if answer else []:
             if len(one["factors"]) == 1:
                 rows.setdefault(words.term(one, factors), []).append((place, one))
     if not rows:
@@ -46,7 +56,9 @@ def averages(document: "Attribution", label: str) -> "Markup | None":
     every = [one for found in rows.values() for _, one in found]
     ends = finite(v for one in every for v in (one["share_low"], one["share_high"]))
     step = 14.0 * len(document["loads"]) + 24.0
-    plot = Plot(330, 34 + step * len(rows) + 40, f"Average effects on {label}", left=12, right=14, top=30)
+    plot = Plot(
+        330, 34 + step * len(rows) + 40, f"Effects of each factor on {label}", left=12, right=22, top=30
+    )
     x = plot.x(min([*ends, -delta]) * 1.06, max([*ends, delta]) * 1.06)
     plot.text(0, 14, label, cls="name")
     bottom = plot.height - plot.bottom
@@ -66,7 +78,7 @@ def averages(document: "Attribution", label: str) -> "Markup | None":
             low, high = one["share_low"], one["share_high"]
             if low is not None and high is not None:
                 plot.line([(x(low), at), (x(high), at)], f"pair {cls}")
-            share, verdict = words.percent(one["share"]), words.VERDICTS[one["verdict"]]
+            share, verdict = words.percent(one["share"]), words.verdict(one, document["confidence"])
             text = f"{document['loads'][place]['name']}: {share}, {verdict}"
             if one["share"] is not None:
                 plot.dot(x(one["share"]), at, cls=cls, title=text, radius=4.0)

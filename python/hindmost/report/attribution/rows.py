@@ -90,12 +90,13 @@ def forest(rows: Sequence["EffectRow"], delta: float) -> "tuple[Markup, list[Mar
     drawn = []
     for row in rows:
         one = row.effect
+        cls = one["verdict"] if row.holds else ""
         plot = Row(scale, ticks, f"{row.name}: {row.share} {row.share_interval}, {row.verdict}")
         plot.band(-delta, delta, "band")
         plot.add("path", d=f"M{scale(0.0):.1f} 0V{HEIGHT:g}", class_="zero")
-        plot.span(one["share_low"], one["share_high"], f"span {one['verdict']}")
+        plot.span(one["share_low"], one["share_high"], f"span {cls}")
         if one["share"] is not None:
-            plot.mark(one["share"], f"mark {one['verdict']}")
+            plot.mark(one["share"], f"mark {cls}")
         drawn.append(_svg(plot))
     texts = [
         f"{words.number(100 * t, 0 if abs(100 * t) >= 1 or t == 0 else 1, sign=True)}{numbers.THIN}%"
@@ -113,7 +114,7 @@ def predictions(rows: Sequence["Configuration"]) -> "tuple[Markup, list[Markup]]
     drawn = []
     for row in rows:
         one = row.prediction
-        cls = "tied" if row.tied or row is rows[0] else ""
+        cls = "tied" if row.place else ""
         plot = Row(scale, ticks, f"{words.setting(row.levels)}: {row.shown.value} {row.shown.interval}")
         plot.span(one["low"], one["high"], f"span {cls}")
         plot.mark(one["value"], f"mark {cls}" if row.run else f"mark hollow {cls}")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     )
 
 _UNKNOWN: "Value" = {"value": None, "low": None, "high": None}
-_WEIGHT = {"raises": 0, "lowers": 0, "undecided": 1, "negligible": 2}
 
 
 class EffectRow(NamedTuple):
@@ -36,6 +35,8 @@ class EffectRow(NamedTuple):
     share_interval: str
     p: str
     verdict: str
+    holds: bool
+    """Whether it was shown among all terms; by itself is less."""
     more: str
     """Runs of each cell that would about decide it."""
     aliases: list[str]
@@ -45,9 +46,11 @@ class EffectRow(NamedTuple):
 def effect_rows(
     document: "Attribution", effects: Sequence["Effect"], *, ranked: bool = True
 ) -> tuple[Unit, list[EffectRow]]:
-    """Write effects; ranked: what is decided first, the greatest first."""
+    """Write effects, the intercept left out; ranked: what is decided first, the greatest first."""
+    effects = [one for one in effects if one["factors"]]
+    level = document["confidence"]
     if ranked:
-        effects = sorted(effects, key=lambda one: (_WEIGHT[one["verdict"]], -abs(one["value"] or 0.0)))
+        effects = sorted(effects, key=lambda one: (_weight(one, level), -abs(one["value"] or 0.0)))
     factors = {one["name"]: one for one in document["factors"]}
     unit, shown = words.column([(one["value"], one["low"], one["high"]) for one in effects], sign=True)
     aliases = document["design"]["aliases"]
@@ -58,13 +61,29 @@ def effect_rows(
             words.percent(one["share"]),
             f"[{words.percent(one['share_low'])}, {words.percent(one['share_high'])}]",
             words.p_value(one["adjusted"]),
-            words.VERDICTS[one["verdict"]],
+            words.verdict(one, level),
+            words.holds(one, level),
             numbers.count(one["more_runs"]) if one["more_runs"] else "",
-            [alias.replace(":", words.TIMES) for alias in aliases.get(one["term"], [])],
+            [alias.replace(":", words.TIMES) for alias in aliases.get(":".join(one["factors"]), [])],
             one,
         )
         for one, written in zip(effects, shown, strict=True)
     ]
+
+
+def _weight(one: "Effect", level: float) -> int:
+    if words.holds(one, level):
+        return 0
+    return 2 if one["verdict"] == "negligible" else 1
+
+
+def intercept(effects: Sequence["Effect"]) -> str:
+    """Write what the effects are added to, with its interval; nothing where it is not among them."""
+    for one in effects:
+        if not one["factors"]:
+            unit, (shown,) = words.column([(one["value"], one["low"], one["high"])])
+            return f"{shown.value}{numbers.THIN}{unit.name} {shown.interval}".rstrip()
+    return ""
 
 
 class Configuration(NamedTuple):
@@ -73,7 +92,8 @@ class Configuration(NamedTuple):
     levels: "Levels"
     shown: Written
     behind: str
-    tied: bool
+    place: str
+    """``best``, ``tied`` with it, or nothing."""
     run: bool
     prediction: "Prediction"
 
@@ -83,7 +103,8 @@ def configurations(answer: "QuantileAnswer") -> tuple[Unit, list[Configuration]]
     ranked = sorted(answer["predicted"], key=lambda one: math.inf if one["value"] is None else one["value"])
     unit, shown = words.column([(one["value"], one["low"], one["high"]) for one in ranked])
     compared = [(_key(one["levels"]), one) for one in answer["best"]]
-    known = dict(compared)
+    places = {key: "tied" if one["tied"] else "" for key, one in compared[1:]}
+    places |= {key: "best" for key, _ in compared[:1]}
     _, behind = words.column(
         [(b["value"], b["low"], b["high"]) for b in (one["behind_us"] for _, one in compared)], sign=True
     )
@@ -93,8 +114,8 @@ def configurations(answer: "QuantileAnswer") -> tuple[Unit, list[Configuration]]
     rows = []
     for one, written in zip(ranked, shown, strict=True):
         key = _key(one["levels"])
-        tied = key in known and known[key]["tied"]
-        rows.append(Configuration(one["levels"], written, texts.get(key, ""), tied, one["run"], one))
+        place = places.get(key, "")
+        rows.append(Configuration(one["levels"], written, texts.get(key, ""), place, one["run"], one))
     return unit, rows
 
 

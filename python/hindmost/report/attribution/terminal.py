@@ -14,6 +14,7 @@ from hindmost.report.attribution.tables import (
     design_text,
     effect_rows,
     failures,
+    intercept,
 )
 from hindmost.report.document import clean
 from hindmost.report.synth import aligned
@@ -33,9 +34,9 @@ def render_attribution(document: "Mapping[str, Any] | Attribution") -> str:
     mark, _ = words.STATES[doc["verdict"]]
     lines = _wrapped(f"{mark} {doc['verdict']}  {doc['name']} on {doc['target']}: {design_text(doc)}", 2)
     lines += ["", *_wrapped(doc["headline"])]
-    lines += [line for text in doc["findings"] for line in _wrapped(f"- {text}", 2)]
+    lines += [line for text in words.findings(doc) for line in _wrapped(f"- {text}", 2)]
     for load in doc["loads"]:
-        for label in words.in_order(doc, list(load["quantiles"])):
+        for label in words.in_order(doc, [name for name in load["quantiles"] if name != "mean"]):
             lines += ["", *_answer(doc, load, label, load["quantiles"][label])]
         for cell in failures(load):
             lines += _wrapped(
@@ -61,16 +62,21 @@ def _wrapped(text: str, indent: int = 0) -> list[str]:
 
 def _answer(doc: "Attribution", load: "Load", label: str, answer: "QuantileAnswer") -> list[str]:
     """One quantile at one load: the effects that count, then the rest in a line each, then what to set."""
-    effects, where = answer["average"], "on average over the levels of the others"
+    effects, base, where = answer["average"], "mean of all cells", "on average over the levels of the others"
     if not effects:
-        effects, where = answer["corner"], "while the others are at their first level"
+        effects, base = answer["corner"], "all at their first level"
+        where = "while the others are at their first level"
     unit, rows = effect_rows(doc, effects)
-    shown = [row for row in rows if row.effect["verdict"] in ("raises", "lowers") or _alone(row)]
-    lines = _wrapped(f"{label} at {words.load_text(load)}: {where}")
+    shown = [row for row in rows if row.holds or len(row.effect["factors"]) == 1]
+    start = intercept(effects)
+    base = f"{base} {start}; effects " if start else ""
+    lines = _wrapped(f"{label} at {words.load_text(load)}: {base}{where}", 2)
     if shown:
         lines += _table(shown, unit.name)
     if rest := [row.name for row in rows if row not in shown and row.effect["verdict"] == "negligible"]:
         lines += _wrapped(f"  within ±{numbers.percent(doc['delta'])}: {', '.join(rest)}", 4)
+    if rest := [row.name for row in rows if row not in shown and row.effect["verdict"] in words.OPEN_MARKS]:
+        lines += _wrapped(f"  seen by themselves, but not among all terms: {', '.join(rest)}", 4)
     if rest := [_open(row) for row in rows if row.effect["verdict"] == "undecided"]:
         lines += _wrapped(f"  undecided (more runs of each cell that would do): {', '.join(rest)}", 4)
     lines += [
@@ -84,10 +90,6 @@ def _answer(doc: "Attribution", load: "Load", label: str, answer: "QuantileAnswe
     if first:
         lines += _wrapped(f"  best: {best_text(answer, first, tied)}", 4)
     return lines
-
-
-def _alone(row: EffectRow) -> bool:
-    return len(row.effect["factors"]) == 1
 
 
 def _open(row: EffectRow) -> str:

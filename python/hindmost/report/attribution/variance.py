@@ -44,7 +44,7 @@ def stack(document: "Attribution", width: float) -> str | None:
         )
         at = 0.0
         for part, cls in PARTS:
-            share: float = one[part]  # type: ignore[literal-required]
+            share: float = one[part] or 0.0  # type: ignore[literal-required]
             box = (x(at), top, x(at + share) - x(at), 22.0)
             plot.bar(box, cls=cls, title=f"{name}: {part} {numbers.percent(share)}")
             at += share

@@ -17,6 +17,8 @@ VERDICTS = {
     "undecided": "undecided",
 }
 MARKS = {"raises": "▲", "lowers": "▼", "negligible": "·", "undecided": "?"}
+OPEN_MARKS = {"raises": "△", "lowers": "▽"}
+"""Of effects whose own interval excludes zero, while the p adjusted for all terms does not follow."""
 TIMES = " × "
 OUTCOMES = {"confirmed": "valid", "refuted": "invalid", "undecided": "inconclusive"}
 """Colours of a confirmation."""
@@ -122,6 +124,19 @@ def ratio(one: "Ratio | None") -> str:
     return f"{value} [{low}, {high}]" if one["low"] is not None else value
 
 
+def holds(effect: "Effect", confidence: float) -> bool:
+    """Tell whether an effect was shown, also among all the terms, quantiles and loads that were looked at."""
+    p = effect["adjusted"]
+    return effect["verdict"] in ("raises", "lowers") and p is not None and p < 1.0 - confidence
+
+
+def verdict(effect: "Effect", confidence: float) -> str:
+    """Say what follows for one term."""
+    text = VERDICTS[effect["verdict"]]
+    by_itself = effect["verdict"] in OPEN_MARKS and not holds(effect, confidence)
+    return f"{text}, by itself" if by_itself else text
+
+
 def term(effect: "Effect", factors: Mapping[str, "Factor"]) -> str:
     """Name a term: a factor with its change of level; factors that interact, with levels where need be."""
     names, levels = effect["factors"], effect["levels"]
@@ -150,6 +165,11 @@ def load_text(load: "Load") -> str:
     if load["busy_share"] is not None:
         facts.append(f"server {numbers.percent(load['busy_share'])} busy")
     return f"{load['name']} ({', '.join(facts)})" if facts else load["name"]
+
+
+def findings(document: "Attribution") -> list[str]:
+    """Give what was found, without what the headline says already."""
+    return [text for text in document["findings"] if text != document["headline"]]
 
 
 def asked(document: "Attribution") -> str:
