@@ -33,12 +33,14 @@ app = cyclopts.App(
 )
 VERBS = {
     "measure": "Measure a server's tail latency, end to end.",
+    "attribute": "Find which factors cause the tail, and what to set.",
     "doctor": "List what on this host will distort a measurement.",
     "report": "Build the page and the table again from a study's stored runs.",
     "load": "Run one bare load instance from an engine plan.",
 }
 USAGE = {
     "measure": "TARGET [OPTIONS]",
+    "attribute": "STUDY.toml [OPTIONS]",
     "doctor": "[TARGET] [OPTIONS]",
     "report": "STUDY [OPTIONS]",
     "load": "PLAN.json [OPTIONS]",
@@ -50,6 +52,12 @@ Examples:
   hindmost measure memcached://10.0.0.7:11211 --rate 50k --clients 4 --runs 5
   hindmost measure nginx --rate 2k --require 'p99<5ms' --json
   hindmost measure memcached --find-rate 'p99<500us' --duration 3s
+
+""",
+    "attribute": """\
+Examples:
+  hindmost attribute examples/attribution/memcached.toml --dry-run
+  hindmost attribute examples/attribution/memcached.toml --budget 30m
 
 """,
 }

@@ -133,6 +133,20 @@ def plan_asked_for(asked: Mapping[str, Any]) -> MeasurePlan:
     return plan.model_copy(update={"workload": checked["workload"]})
 
 
+def plan_with(target: str, **changes: object) -> MeasurePlan:
+    """The plan of ``hindmost measure TARGET`` with some options given, by their Python names.
+
+    Raises
+    ------
+    UsageError
+        If something of it cannot be meant.
+    """
+    from hindmost.cli.measure import measure
+
+    options = {name: one.default for name, one in inspect.signature(measure).parameters.items()}
+    return plan_asked_for(options | changes | {"target": target})
+
+
 def _cpus_of_attached(target: Attached) -> list[int]:
     """Processors of a server on this host, as far as it is bound; empty where it is elsewhere."""
     from hindmost.targets import cpu_affinity, local_owner

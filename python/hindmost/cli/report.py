@@ -22,6 +22,10 @@ def report(
         from hindmost.cli.find_rate import report_search
 
         return report_search(opened, as_json=json_)
+    if "attribution" in opened.manifest:
+        from hindmost.cli.attribute import report_attribution
+
+        return report_attribution(opened, as_json=json_)
     if not opened.runs():
         raise StudyError(f"{study} holds no finished run", hint=f"hindmost measure --resume {study}")
     publish(opened, as_json=json_)

@@ -17,7 +17,7 @@
 
     [[factor]]                                 # a name, what it sets, its levels (the first: now)
     name = "huge pages"
-    knob = "thp"
+    host = "thp"
     levels = ["madvise", "always"]
 
     [design]
@@ -170,6 +170,9 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
 }
 
 
+_HINT = "see examples/attribution/"
+
+
 def load_study_file(path: Path) -> StudyFile:
     """Read and check a study file.
 
@@ -178,22 +181,34 @@ def load_study_file(path: Path) -> StudyFile:
     UsageError
         If it cannot be read, is not TOML, or is wrong or contradictory: names file, key and value.
     """
-    hint = "see examples/attribution/"
+    hint = _HINT
     try:
         data = path.read_bytes()[: LARGEST_BYTES + 1]
         if len(data) > LARGEST_BYTES:
             raise UsageError(f"study file {path} is larger than {LARGEST_BYTES} bytes", hint=hint)
-        return StudyFile.model_validate(tomllib.loads(data.decode()))
+        return read_study(tomllib.loads(data.decode()), f"study file {path}")
     except OSError as error:
         raise UsageError(f"study file {path} cannot be read: {error.strerror}", hint=hint) from None
     except UnicodeDecodeError as error:
         raise UsageError(f"study file {path} is not UTF-8 text (byte {error.start})", hint=hint) from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"study file {path} is not TOML: {error}", hint=hint) from None
+
+
+def read_study(document: object, where: str) -> StudyFile:
+    """Check a study file that was read already; `where` names it in messages.
+
+    Raises
+    ------
+    UsageError
+        If it is wrong or contradictory: names key and value.
+    """
+    try:
+        return StudyFile.model_validate(document)
     except ValidationError as error:
         problems = problems_of(error, _MODELS)
-        head = f"study file {path}" + (": " if len(problems) == 1 else f", {len(problems)} problems:\n  ")
-        raise UsageError(head + "\n  ".join(problems), hint=hint) from None
+        head = where + (": " if len(problems) == 1 else f", {len(problems)} problems:\n  ")
+        raise UsageError(head + "\n  ".join(problems), hint=_HINT) from None
 
 
 def json_schema_text() -> str:

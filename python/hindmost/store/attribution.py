@@ -196,13 +196,12 @@ class Cell(TypedDict):
 
 
 class Drift(TypedDict):
-    """The control cell over the blocks: its change a block as a share, with interval and p."""
+    """The control over the blocks: its change a block as a share of its mean; Mann and Kendall's p."""
 
     quantile: Label
     values: list[float | None]
     share_per_block: float
-    low: float
-    high: float
+    drifting: bool
     p: float
 
 

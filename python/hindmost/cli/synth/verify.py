@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import sys
 from dataclasses import replace
@@ -102,8 +101,7 @@ def _points(loads: str, clone: Clone) -> list[Point]:
 
 def _plan(original: str, **changes: Any) -> MeasurePlan:  # noqa: ANN401 (options of measure)
     """The plan of the runs: what ``hindmost measure`` would do with the original."""
-    from hindmost.cli.asked import plan_asked_for
-    from hindmost.cli.measure import measure
+    from hindmost.cli.asked import plan_with
     from hindmost.plan import parse_runs
     from hindmost.targets import parse_target
 
@@ -112,9 +110,8 @@ def _plan(original: str, **changes: Any) -> MeasurePlan:  # noqa: ANN401 (option
             f"{original} runs already, and a pair needs servers that are started anew",
             hint="a preset, or a target file with the command that starts it",
         )
-    options = {name: one.default for name, one in inspect.signature(measure).parameters.items()}
-    asked = options | changes | {"target": original, "rate": "1k", "samples": 0, "stamps": "off"}
-    return plan_asked_for(asked | {"runs": parse_runs(changes["runs"]), "quantiles": "50,95,99"})
+    asked = changes | {"rate": "1k", "samples": 0, "stamps": "off", "quantiles": "50,95,99"}
+    return plan_with(original, **asked | {"runs": parse_runs(changes["runs"])})
 
 
 def _verify(

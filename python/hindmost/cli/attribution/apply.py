@@ -1,0 +1,41 @@
+"""``--apply``: leave the host in the recommended setting, through the journal, and say the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hindmost import _engine
+from hindmost.experiment.attribution import AttributionPlan, recommended
+from hindmost.knobs import kind_of
+from hindmost.knobs.journal import FOLDER, told
+
+
+def applied(
+    plan: AttributionPlan, result: dict[str, Any], say: Callable[[str], None]
+) -> dict[str, str] | None:
+    """Set the host's knobs as recommended, until ``hindmost knobs restore``; None if nothing was set.
+
+    Only a confirmed setting is applied. Factors that belong to the server (its options, where its threads
+    run) are said: they are in how it is started.
+    """
+    after = recommended(plan, result)
+    if after is None or after == plan.control:
+        say("nothing to apply: the present setting is the best that was found")
+        return None
+    outcomes = [one["outcome"] for one in result["confirmations"]]
+    if not outcomes or any(one != "confirmed" for one in outcomes):
+        say("not applied: the recommended setting was not confirmed at every load")
+        return None
+    levels = plan.levels(after)
+    done: dict[str, str] = {}
+    for table in plan.file.factor:
+        level = levels[table.name]
+        if kind_of(table.what) == "host":
+            knob = str(table.what["host"])
+            told(lambda knob=knob, level=level: _engine.set_knob(knob, level, str(FOLDER)))  # type: ignore[misc]
+            say(f"{knob} is {level} now; to put it back: hindmost knobs restore")
+            done[table.name] = level
+        else:
+            say(f"for the server's start: {table.name} = {level}")
+    return done

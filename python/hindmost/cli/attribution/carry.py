@@ -1,0 +1,81 @@
+"""Carry a study of factors out: rehearsal, blocks, answer, confirmation; and tell how far it is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, TextIO
+
+from hindmost.cli.attribution.apply import applied
+from hindmost.experiment.attribution import (
+    AttributionPlan,
+    Course,
+    Readings,
+    Step,
+    Trials,
+    answer,
+    enough,
+    recommended,
+)
+from hindmost.knobs import recover
+from hindmost.knobs.journal import FOLDER
+
+
+class Talk:
+    """Tells a person how far a study is, on standard error."""
+
+    def __init__(self, plan: AttributionPlan, *, quiet: bool, out: TextIO = sys.stderr) -> None:
+        self._plan = plan
+        self._quiet = quiet
+        self._out = out
+        self._last = time.monotonic()
+        self._laps: list[float] = []
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        if not self._quiet:
+            print(text, file=self._out, flush=True)
+
+    def __call__(self, step: Step) -> None:
+        """One trial is over."""
+        now = time.monotonic()
+        seconds, self._last = now - self._last, now
+        if seconds < 0.2 and step.why is None:  # it was stored before
+            return
+        self._laps.append(seconds)
+        late = self._laps[-50:]
+        left = (step.of - step.done) * sum(late) / len(late)
+        setting = ", ".join(f"{name} = {level}" for name, level in self._plan.levels(step.cell).items())
+        span = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
+        failed = f": FAILED: {step.why}" if step.why else ""
+        self.say(f"{step.what}, {step.done} of {step.of}, {step.load.name}: {setting}; {span} left{failed}")
+
+
+def carry_out(trials: Trials, talk: Talk, *, confirm: bool, apply: bool) -> dict[str, Any]:
+    """Make all runs that are not there yet; returns the answer.
+
+    Raises
+    ------
+    HostUnfit
+        A level cannot be had here; nothing was measured.
+    TargetError, StudyError
+        The server does not start at all; a run cannot be stored.
+    """
+    for one in recover(FOLDER):
+        failed = f": could not be put back: {one['failure']}" if one["failure"] else ""
+        talk.say(f"left by a study that was killed: {one['name']} is {one['value']} again{failed}")
+    readings = Readings(distributions=True)
+    course = Course(trials, talk, lambda made: enough(trials, readings, made))
+    talk.say("rehearsal: every level once")
+    course.rehearse()
+    blocks = course.blocks()
+    talk.say(f"{blocks} blocks are there; the answer is worked out")
+    result = answer(trials, readings)
+    after = recommended(trials.plan, result)
+    if confirm and not trials.plan.file.confirm.skip and after is not None and after != trials.plan.control:
+        for load in trials.plan.loads:
+            course.confirm(load, trials.plan.control, after)
+        result = answer(trials, readings)
+    if apply:
+        result["applied"] = applied(trials.plan, result, talk.say)
+    return result

@@ -1,0 +1,226 @@
+"""From a study file, or a study's folder, to a plan that was checked, and to the study's trials."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hindmost.cli.asked import plan_with
+from hindmost.cli.begin import begin
+from hindmost.design import Factor, choose, cost
+from hindmost.errors import HindmostError, UsageError
+from hindmost.experiment.attribution import (
+    AttributionPlan,
+    Trials,
+    load_points,
+    refuse_clashes,
+    same_study,
+)
+from hindmost.knobs import Knob, kind_of, knob_of
+from hindmost.knobs.journal import FOLDER
+from hindmost.plan import MeasurePlan, parse_duration, parse_percent, parse_rate, parse_runs
+from hindmost.plan.factorial import FactorTable, StudyFile, load_study_file, read_study
+from hindmost.store import Study
+from hindmost.targets import Managed, parse_target
+
+BLOCKS = (10, 20)
+"""Ten before the first look: fewer cover too little when runs come in two kinds (research/attribution.md, 4)."""
+RESTART_S = 1.5
+"""What a run takes beside warm-up and measurement: knobs, starting a server, calibrating, writing files."""
+
+
+def resolve(
+    where: Path, out: Path | None, *, budget: str | None, without: str | None
+) -> tuple[AttributionPlan, Study | None]:
+    """Everything that was asked for, checked before anything is changed or started.
+
+    Parameters
+    ----------
+    where : Path
+        A study file, or the folder of a study.
+
+    Raises
+    ------
+    UsageError
+        If something of it cannot be meant.
+    HostUnfit
+        If a factor cannot be set here.
+    """
+    if where.is_dir() and out is not None:
+        raise UsageError("a study's folder takes no --out", hint=f"hindmost attribute {where}")
+    folder = where if where.is_dir() else out
+    study = Study.open(folder) if folder is not None and (folder / "manifest.json").exists() else None
+    before = _file_of(study) if study is not None else None
+    if where.is_dir():
+        if before is None:
+            raise UsageError(f"{where} holds no study", hint="hindmost attribute STUDY.toml")
+        file = read_study(before, str(where))
+        if without is not None:
+            raise UsageError("factors cannot leave a study that goes on", hint=f"hindmost attribute {where}")
+    else:
+        file = _left_out(load_study_file(where), without)
+        if before is not None and (changed := same_study(before, file)):
+            raise UsageError(
+                f"{folder} was made with another {changed[0]}: runs would not be alike",
+                hint="choose another --out; blocks, budget, delta and [confirm] may change",
+            )
+    return _plan(file, where if where.is_file() else None, budget), study
+
+
+def reopened(study: Study) -> Trials:
+    """The trials of a stored study, to read them."""
+    return Trials(study, _plan(read_study(_file_of(study), str(study.folder)), None, None, reading=True))
+
+
+def begun(plan: AttributionPlan, study: Study | None, out: Path | None) -> tuple[Study, Trials]:
+    """The study's folder, new or to go on with, after the host was looked at."""
+    file = plan.file.model_dump(mode="json")
+    if study is not None:
+        study.manifest["attribution"] = file
+    opened, _ = begin(plan.measure, study, out, attribution=file)
+    return opened, Trials(opened, plan)
+
+
+def told_before(plan: AttributionPlan) -> str:
+    """What will be run, how long it takes, and what it cannot tell."""
+    least, most = plan.blocks
+    each = plan.measure.duration_s + float(plan.measure.warmup) + plan.measure.calibration_s
+    first, last = (cost(plan.design, n, each, RESTART_S, len(plan.loads)) for n in (least, most))
+    span = first.text if least == most else f"{first.text}; at most {last.text}"
+    names = ", ".join(f"{factor.name} ({', '.join(factor.levels)})" for factor in plan.design.factors)
+    loads = ", ".join(f"{load.name} {load.rate_per_s:g}/s" for load in plan.loads)
+    lines = [
+        f"{plan.file.name}: {plan.file.target}; {loads}",
+        f"factors: {names}",
+        f"{plan.design.text}; {least}{f'..{most}' if most > least else ''} blocks: {span}",
+    ]
+    if not plan.file.confirm.skip:
+        runs = 2 * plan.file.confirm.runs * len(plan.loads)
+        lines.append(f"confirmation: {runs} runs, about {runs * (each + RESTART_S) / 60:.0f} min")
+    return "\n".join([*lines, *(f"note: {one}" for one in plan.design.caveats)])
+
+
+def _file_of(study: Study) -> dict[str, Any]:
+    file = study.manifest.get("attribution")
+    if not isinstance(file, dict):
+        raise UsageError(
+            f"{study.folder} is a study, but not one of factors", hint=f"hindmost report {study.folder}"
+        )
+    return file
+
+
+def _left_out(file: StudyFile, without: str | None) -> StudyFile:
+    """The study without some factors; each then stands as the target and the host have it."""
+    if without is None:
+        return file
+    names = [name.strip() for name in without.split(",")]
+    known = [factor.name for factor in file.factor]
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"--without {unknown[0]!r} is none of the factors: {', '.join(known)}")
+    if not (left := [factor for factor in file.factor if factor.name not in names]):
+        raise UsageError("--without leaves no factor", hint="hindmost measure TARGET")
+    design = file.design.model_copy(
+        update={
+            "control": {k: v for k, v in file.design.control.items() if k not in names},
+            "forbidden": [one for one in file.design.forbidden if not set(one) & set(names)],
+        }
+    )
+    return file.model_copy(update={"factor": left, "design": design})
+
+
+def _plan(
+    file: StudyFile, path: Path | None, budget: str | None, *, reading: bool = False
+) -> AttributionPlan:
+    target = parse_target(file.target)
+    if not isinstance(target, Managed):
+        raise UsageError(
+            f"{file.target} runs already, and every run needs a server that is started anew with its setting",
+            hint="a preset, or a target file with the commands that start and stop it (by ssh, if elsewhere)",
+        )
+    measure = _measure(file, path)
+    factors = tuple(Factor(one.name, tuple(one.levels)) for one in file.factor)
+    knobs = tuple(_knob(one, target, reading=reading) for one in file.factor)
+    refuse_clashes([one.name for one in file.factor], knobs)
+    design = choose(
+        factors,
+        kind=file.design.kind,  # type: ignore[arg-type]
+        resolution=file.design.resolution,
+        forbidden=file.design.forbidden,
+    )
+    blocks = parse_runs(file.design.blocks) if file.design.blocks is not None else BLOCKS
+    plan = AttributionPlan(
+        file=file,
+        measure=measure,
+        target=target,
+        loads=load_points(file, [parse_rate(load.rate) for load in file.load]),
+        knobs=knobs,
+        design=design,
+        blocks=blocks,
+        control=design.control,
+        delta=parse_percent(file.delta, "delta"),
+    )
+    return _within(_controlled(plan), budget or file.design.budget)
+
+
+def _controlled(plan: AttributionPlan) -> AttributionPlan:
+    return replace(plan, control=plan.cell(plan.file.design.control)) if plan.file.design.control else plan
+
+
+def _within(plan: AttributionPlan, budget: str | None) -> AttributionPlan:
+    """As many blocks as a budget pays for.
+
+    Raises
+    ------
+    UsageError
+        If it does not pay for two; names the least that would.
+    """
+    if budget is None:
+        return plan
+    allowed = parse_duration(budget, "budget")
+    each = plan.measure.duration_s + float(plan.measure.warmup) + plan.measure.calibration_s
+    confirm = 0 if plan.file.confirm.skip else 2 * plan.file.confirm.runs * len(plan.loads)
+    one = cost(plan.design, 1, each, RESTART_S, len(plan.loads)).seconds
+    left = allowed - confirm * (each + RESTART_S)
+    if left < 2 * one:
+        least = 2 * one + confirm * (each + RESTART_S)
+        raise UsageError(
+            f"--budget {budget} pays for {max(0.0, left) / one:.1f} blocks of {one:.0f} s, and errors cannot"
+            " be known from fewer than 2",
+            hint=f"--budget {least / 60:.0f}m at least; or fewer factors, a shorter duration, fewer"
+            " confirm.runs",
+        )
+    blocks = int(left / one)
+    return replace(plan, blocks=(min(plan.blocks[0], blocks), blocks))
+
+
+def _measure(file: StudyFile, path: Path | None) -> MeasurePlan:
+    """How each run is made, from the file's table of options of ``hindmost measure``."""
+    changes = dict(file.measure)
+    if "workload" in changes:
+        changes["workload"] = Path(str(changes["workload"]))
+        if path is not None and not changes["workload"].is_absolute():
+            changes["workload"] = path.parent / changes["workload"]
+    changes = {"warmup": "1s", "duration": "3s", "samples": 0} | changes
+    if changes["warmup"] == "auto":
+        raise UsageError('measure.warmup = "auto" cannot be: all runs must be alike', hint='warmup = "2s"')
+    for name in ("server_cpus", "client_cpus", "duration", "warmup", "timeout", "stamps"):
+        if name in changes:
+            changes[name] = str(changes[name])
+    return plan_with(file.target, rate=file.load[0].rate, quantiles=file.quantiles, seed=file.seed, **changes)
+
+
+def _knob(table: FactorTable, target: Managed, *, reading: bool) -> Knob:
+    """What a factor sets, every level checked (unless its runs are only read again)."""
+    where = f"factor {table.name!r}"
+    kind = kind_of(table.what, where)
+    try:
+        knob = knob_of(kind, table.what, target, FOLDER)
+        if not reading:
+            for level in table.levels:
+                knob.check(level)
+    except HindmostError as error:
+        left = f"leave it out: hindmost attribute STUDY.toml --without '{table.name}'"
+        hint = error.hint if error.exit_code != 5 else f"{left}; {error.hint}" if error.hint else left
+        raise type(error)(f"{where}: {error.message}", hint=hint) from None
+    return knob

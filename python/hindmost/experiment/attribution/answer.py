@@ -1,0 +1,186 @@
+"""From the runs of all cells to the answer: ``attribution.json`` (`hindmost.store.attribution`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hindmost import __version__
+from hindmost.design import Cell, term_text
+from hindmost.experiment.attribution import effects, words
+from hindmost.experiment.attribution.cells import CellRuns, Readings
+from hindmost.experiment.attribution.confirm import confirmations
+from hindmost.experiment.attribution.course import CONTROL
+from hindmost.experiment.attribution.drift import drift_of
+from hindmost.experiment.attribution.plan import AttributionPlan, LoadPoint, folder_of
+from hindmost.experiment.attribution.trials import Trials
+from hindmost.stats import mean_interval
+from hindmost.store import attribution as documents
+from hindmost.store import now_utc
+
+CONFIDENCE = 0.95
+FILE = "attribution.json"
+
+
+def answer(trials: Trials, readings: Readings, applied: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Everything that a study's runs say of its factors.
+
+    Parameters
+    ----------
+    trials : Trials
+        Knows where the runs lie.
+    readings : Readings
+        Has read some of them already, if it was asked before.
+    applied : mapping, optional
+        The levels that the host was left in.
+
+    Returns
+    -------
+    dict
+        A document ``hindmost.attribution/1``.
+    """
+    plan = trials.plan
+    runs = {load.name: runs_of(trials, readings, load) for load in plan.loads}
+    controls = {load.name: control_of(trials, readings, load) for load in plan.loads}
+    found = {
+        (load.name, label): effects.analyse(plan, runs[load.name], controls[load.name], label)
+        for load in plan.loads
+        for label in (*plan.labels, "mean")
+    }
+    told = effects.adjusted_together(plan, found)
+    loads = [
+        _load(
+            plan,
+            load,
+            runs[load.name],
+            controls[load.name],
+            {label: told[load.name, label] for label in (*plan.labels, "mean")},
+        )
+        for load in plan.loads
+    ]
+    document: dict[str, Any] = {
+        "schema": documents.SCHEMA_NAME,
+        "version": __version__,
+        "created": now_utc(),
+        "study": trials.study.folder.resolve().name,
+        "name": plan.file.name,
+        "target": plan.file.target,
+        "confidence": CONFIDENCE,
+        "delta": plan.delta,
+        "quantiles": list(plan.labels),
+        "factors": _factors(plan),
+        "design": _design(plan, runs),
+        "loads": loads,
+        "confirmations": [],
+        "applied": None if applied is None else dict(applied),
+        "seconds_total": sum(entry.seconds for entry in trials.ledger.entries()),
+        "host": trials.study.manifest["host"],
+        "plan": plan.file.model_dump(mode="json") | {"measure": plan.measure.model_dump(mode="json")},
+    }
+    document["confirmations"] = confirmations(trials, readings, document)
+    document |= words.of(plan, document)
+    return _finite(document)
+
+
+def runs_of(trials: Trials, readings: Readings, load: LoadPoint) -> dict[Cell, CellRuns]:
+    """The runs of every cell of the design at a load; those of the control as its cell count, too."""
+    return {cell: _read(trials, readings, load, folder_of(cell), cell) for cell in trials.plan.design.cells}
+
+
+def control_of(trials: Trials, readings: Readings, load: LoadPoint) -> CellRuns:
+    """The control's runs at a load."""
+    return _read(trials, readings, load, CONTROL, trials.plan.control)
+
+
+def _read(trials: Trials, readings: Readings, load: LoadPoint, name: str, cell: Cell) -> CellRuns:
+    where = (load.folder, name)
+    return readings.cell(trials.part(load, name, cell), cell, trials.ledger, where)
+
+
+def _factors(plan: AttributionPlan) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": factor.name,
+            "kind": knob.name.split()[0],
+            "sets": ", ".join(sorted(knob.sets)),
+            "about": table.about,
+            "levels": list(factor.levels),
+        }
+        for factor, knob, table in zip(plan.design.factors, plan.knobs, plan.file.factor, strict=True)
+    ]
+
+
+def _design(plan: AttributionPlan, runs: Mapping[str, Mapping[Cell, CellRuns]]) -> dict[str, Any]:
+    design = plan.design
+    blocks = {block for cells in runs.values() for one in cells.values() for block in one.blocks}
+    return {
+        "kind": design.kind,
+        "resolution": design.resolution,
+        "cells": len(design.cells),
+        "possible": math.prod(len(factor.levels) for factor in design.factors),
+        "blocks": max(blocks, default=0),
+        "runs": sum(len(one.runs) for cells in runs.values() for one in cells.values()),
+        "terms": [term_text(term) for term in design.terms],
+        "aliases": {
+            term_text(term): [term_text(other) for other in others]
+            for term, others in design.aliases.items()
+            if others
+        },
+        "forbidden": [dict(one) for one in design.forbidden],
+        "control": plan.levels(plan.control),
+        "seed": plan.file.seed,
+    }
+
+
+def _load(
+    plan: AttributionPlan,
+    load: LoadPoint,
+    runs: Mapping[Cell, CellRuns],
+    control: CellRuns,
+    quantiles: Mapping[str, dict[str, Any]],
+) -> dict[str, Any]:
+    busy = [run.busy for one in runs.values() for run in one.runs if run.busy is not None]
+    cpus = max(1, len(plan.measure.server_cpus))
+    return {
+        "name": load.name,
+        "rate_per_s": load.rate_per_s,
+        "busy_share": min(1.0, sum(busy) / len(busy) / cpus) if busy else None,
+        "cells": [_cell(plan, one) for one in runs.values()],
+        "quantiles": dict(quantiles),
+        "drift": drift_of(control, plan.labels[-1]),
+    }
+
+
+def _cell(plan: AttributionPlan, one: CellRuns) -> dict[str, Any]:
+    labels = (*plan.labels, "mean")
+    return {
+        "levels": plan.levels(one.cell),
+        "runs": len(one.runs),
+        "invalid": one.invalid,
+        "blocks": one.blocks,
+        "values": {label: one.column(label) for label in labels},
+        "latency_us": {label: value_of(one.column(label)) for label in labels if one.runs},
+        "failure": one.failure or (one.why_invalid if not one.runs else None),
+    }
+
+
+def value_of(values: Sequence[float]) -> dict[str, float | None]:
+    """Mean over runs with its interval, as documents have it."""
+    one = mean_interval(values)
+    return {
+        "value": one.value,
+        "low": max(0.0, one.low) if one.known else None,
+        "high": one.high if one.known else None,
+    }
+
+
+def _finite(document: Any) -> Any:  # noqa: ANN401 (any JSON document)
+    """JSON knows no infinity: what is infinite or unknown becomes null."""
+    if isinstance(document, dict):
+        return {key: _finite(value) for key, value in document.items()}
+    if isinstance(document, list | tuple):
+        return [_finite(value) for value in document]
+    if isinstance(document, float) and not math.isfinite(document):
+        return None
+    return document

@@ -1,0 +1,116 @@
+"""What the runs of each cell report: the only place of a study of factors that reads runs.
+
+A run's figures are read once and kept; distributions are let go unless they are asked for, because each
+takes some ten megabytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+
+from hindmost._engine import Histogram
+from hindmost.design import Cell
+from hindmost.experiment.answer import reasons_of_run
+from hindmost.experiment.attribution.ledger import Ledger
+from hindmost.experiment.attribution.trials import GIVEN_UP
+from hindmost.experiment.capacity import saturation
+from hindmost.experiment.figures import Totals, run_figures
+from hindmost.experiment.readings import plan_of
+from hindmost.store import Study
+
+
+@dataclass(frozen=True, slots=True)
+class RunValues:
+    """One sound run: by quantile and ``mean`` its latency in microseconds (inf: infinitely late).
+
+    ``within``: sampling variance of each, None where it cannot be known; ``busy``: processors' worth of time
+    that the server used; ``seconds``: what the run took; ``overloaded``: in words, how little of the asked
+    rate the server carried: its latencies then tell how long the run was, and nothing else.
+    """
+
+    block: int
+    values: dict[str, float]
+    within: dict[str, float | None]
+    requests: int
+    busy: float | None
+    seconds: float
+    overloaded: str | None = None
+    latency: Histogram | None = None
+
+
+@dataclass(slots=True)
+class CellRuns:
+    """The sound runs of one cell at one load, in the order of blocks, and what is wrong with the others."""
+
+    cell: Cell
+    runs: list[RunValues] = field(default_factory=list)
+    invalid: int = 0
+    why_invalid: str | None = None
+    failure: str | None = None
+
+    @property
+    def blocks(self) -> list[int]:
+        """Blocks of the sound runs."""
+        return [run.block for run in self.runs]
+
+    def column(self, label: str) -> list[float]:
+        """One figure of every sound run."""
+        return [run.values[label] for run in self.runs]
+
+    def usable(self, label: str) -> bool:
+        """Whether it can be compared: at least two runs, none overloaded or infinitely late."""
+        return self.failure is None and len(self.runs) > 1 and all(map(math.isfinite, self.column(label)))
+
+
+class Readings:
+    """Reads runs once; `distributions` keeps their latency histograms, too."""
+
+    def __init__(self, *, distributions: bool = False) -> None:
+        self.distributions = distributions
+        self._known: dict[tuple[str, int], tuple[RunValues, str | None]] = {}
+
+    def cell(self, part: Study, cell: Cell, ledger: Ledger, where: tuple[str, str]) -> CellRuns:
+        """What a cell's study holds; ``where``: its load's and its own folder, as the ledger has them."""
+        found = CellRuns(cell)
+        doubts = []
+        for run in part.runs():
+            key = (str(part.folder), run.number)
+            if key not in self._known:
+                self._known[key] = self._read(part, run.number)
+            values, doubt = self._known[key]
+            if doubt is None:
+                found.runs.append(values)
+            else:
+                found.invalid += 1
+                doubts.append(doubt)
+        if any(run.overloaded for run in found.runs):
+            found.failure = next(run.overloaded for run in found.runs if run.overloaded)
+        if doubts:
+            found.why_invalid = Counter(doubts).most_common(1)[0][0]
+        failures = ledger.failures(*where)
+        if failures and (len(failures) >= GIVEN_UP or not found.runs):
+            found.failure = failures[-1]
+        return found
+
+    def _read(self, part: Study, number: int) -> tuple[RunValues, str | None]:
+        plan = plan_of(part)
+        record = next(run for run in part.runs() if run.number == number)
+        figures = run_figures(record, plan, Totals())
+        target = record.record["target"]
+        full = saturation(plan, target, [figures])
+        overloaded = full.text if full is not None and full.by != "client" else None
+        reasons = [one for one in reasons_of_run(plan, figures, target) if one.level == "invalid"]
+        doubt = None if overloaded or not reasons else reasons[0].text
+        values = RunValues(
+            block=number,
+            values=dict(figures.values["latency"]),
+            within=dict(figures.within),
+            requests=figures.counts["due"],
+            busy=record.record.get("server_cpu_share"),
+            seconds=float(record.record["seconds"]),
+            overloaded=overloaded,
+            latency=figures.latency if self.distributions else None,
+        )
+        return values, doubt

@@ -1,0 +1,160 @@
+"""Which setting to recommend, and what fresh runs say of it beside the present one (Treadmill, Figure 12).
+
+The setting with the least figure was chosen because it looked least, so its own runs flatter it (the
+winner's curse): only fresh ones count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hindmost.design import Cell
+from hindmost.experiment.attribution.cells import CellRuns, Readings
+from hindmost.experiment.attribution.course import SIDES
+from hindmost.experiment.attribution.plan import AttributionPlan, LoadPoint, folder_of
+from hindmost.experiment.attribution.trials import CONFIRMATION, Trials
+from hindmost.plan import parse_quantiles
+from hindmost.plan.units import label
+from hindmost.stats import Confirmed, confirmed, mean_interval
+
+LEAST = 4
+"""Below, a ratio's interval says nothing."""
+
+
+def wanted(plan: AttributionPlan) -> str:
+    """The quantile that the recommended setting makes low."""
+    asked = plan.file.confirm.quantile
+    return plan.labels[-1] if asked is None else label(parse_quantiles(asked)[0])
+
+
+def recommended(plan: AttributionPlan, document: Mapping[str, Any]) -> Cell | None:
+    """The setting to use: the one with the least figure; over several loads, the least product of figures.
+
+    None where some load has no answer.
+    """
+    name, at = wanted(plan), plan.file.confirm.load
+    logs: dict[Cell, float] = {}
+    loads = [load for load in document["loads"] if at is None or load["name"] == at]
+    for load in loads:
+        ranking = load["quantiles"][name]["best"]
+        if not ranking:
+            return None
+        for one in ranking:
+            cell = plan.cell(one["levels"])
+            logs[cell] = logs.get(cell, 0.0) + math.log(max(one["value"], 1e-3))
+    told = [
+        cell
+        for cell in logs
+        if all(
+            any(plan.cell(one["levels"]) == cell for one in load["quantiles"][name]["best"]) for load in loads
+        )
+    ]
+    return min(told, key=lambda cell: (logs[cell], cell)) if told else None
+
+
+def confirmations(trials: Trials, readings: Readings, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the fresh runs of the recommended setting and of the control say, load by load."""
+    plan = trials.plan
+    after = recommended(plan, document)
+    if after is None or after == plan.control:
+        return []
+    return [
+        one
+        for place, load in enumerate(plan.loads)
+        if (one := _at(trials, readings, load, document["loads"][place], after)) is not None
+    ]
+
+
+def _at(
+    trials: Trials, readings: Readings, load: LoadPoint, answer: Mapping[str, Any], after: Cell
+) -> dict[str, Any] | None:
+    plan = trials.plan
+    cells = dict(zip(SIDES, (plan.control, after), strict=True))
+    sides: dict[str, CellRuns] = {}
+    for side, cell in cells.items():
+        name = f"{CONFIRMATION}/{side}/{folder_of(cell)}"
+        if not (trials.study.folder / load.folder / name / "manifest.json").exists():
+            return None
+        sides[side] = readings.cell(trials.part(load, name, cell), cell, trials.ledger, (load.folder, name))
+    pairs = sorted(set(sides["before"].blocks) & set(sides["after"].blocks))
+    if len(pairs) < LEAST or any(one.failure for one in sides.values()):
+        return None
+    columns = {
+        side: {name: _column(one, name, pairs) for name in (*plan.labels, "mean")}
+        for side, one in sides.items()
+    }
+    finite = {
+        name: confirmed(columns["before"][name], columns["after"][name])
+        for name in (*plan.labels, "mean")
+        if all(map(math.isfinite, columns["before"][name] + columns["after"][name]))
+    }
+    name = wanted(plan)
+    if name not in finite:
+        return None
+    outcome = _outcome(finite[name])
+    return {
+        "load": load.name,
+        "quantile": name,
+        **{side: _side(plan, cells[side], columns[side]) for side in SIDES},
+        "ratio": {n: {"value": one.ratio, "low": one.low, "high": one.high} for n, one in finite.items()},
+        "variance_ratio": {
+            n: {"value": one.variance_ratio, "low": one.variance_low, "high": one.variance_high}
+            for n, one in finite.items()
+        },
+        "variance_p": {n: one.variance_p for n, one in finite.items()},
+        "predicted": _promised(plan, answer, cells),
+        "outcome": outcome,
+        "text": _text(outcome, load.name, name, finite[name], len(pairs)),
+    }
+
+
+def _column(one: CellRuns, name: str, blocks: Sequence[int]) -> list[float]:
+    by_block = {run.block: run.values[name] for run in one.runs}
+    return [by_block[block] for block in blocks]
+
+
+def _outcome(one: Confirmed) -> str:
+    if one.high < 1.0:
+        return "confirmed"
+    return "refuted" if one.low > 1.0 else "undecided"
+
+
+def _side(plan: AttributionPlan, cell: Cell, columns: Mapping[str, list[float]]) -> dict[str, Any]:
+    estimates = {name: mean_interval(values) for name, values in columns.items()}
+    return {
+        "levels": plan.levels(cell),
+        "runs": len(next(iter(columns.values()))),
+        "latency_us": {
+            name: {"value": e.value, "low": max(0.0, e.low), "high": e.high} for name, e in estimates.items()
+        },
+        "values": dict(columns),
+        "between_runs_sd_us": {name: _sd(values) for name, values in columns.items()},
+    }
+
+
+def _sd(values: Sequence[float]) -> float:
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def _promised(plan: AttributionPlan, answer: Mapping[str, Any], cells: Mapping[str, Cell]) -> dict[str, Any]:
+    """The ratio that the model says, without an interval: it is of the same runs that chose the setting."""
+    out = {}
+    for name in (*plan.labels, "mean"):
+        values = {plan.cell(one["levels"]): one["value"] for one in answer["quantiles"][name]["predicted"]}
+        if cells["before"] in values and cells["after"] in values and values[cells["before"]] > 0.0:
+            ratio = values[cells["after"]] / values[cells["before"]]
+            out[name] = {"value": ratio, "low": None, "high": None}
+    return out
+
+
+def _text(outcome: str, load: str, name: str, one: Confirmed, pairs: int) -> str:
+    span = f"{one.ratio:.3f} times as long [{one.low:.3f}, {one.high:.3f}] over {pairs} fresh pairs"
+    word = {
+        "confirmed": "confirmed: the recommended setting lowers",
+        "refuted": "refuted: the recommended setting raises",
+        "undecided": "not decided whether the recommended setting lowers",
+    }[outcome]
+    return f"at {load} load {word} {name}, {span}"

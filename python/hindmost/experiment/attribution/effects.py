@@ -1,0 +1,208 @@
+"""One quantile at one load: the model of all cells, and everything that is said from it.
+
+The control's runs count as runs of their cell: they are made alike, in the same blocks. Intervals and
+p-values know of blocks; p-values are adjusted over all terms, quantiles and loads of the study together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hindmost.design import Cell, is_forbidden
+from hindmost.experiment.attribution.cells import CellRuns, RunValues
+from hindmost.experiment.attribution.plan import AttributionPlan
+from hindmost.stats import (
+    Effect,
+    Factorial,
+    RunFit,
+    best,
+    crossings,
+    decide,
+    fit_runs,
+    holm_families,
+    more_runs,
+)
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A fitted model, and the runs of each cell that went into it; None of all if there was too little."""
+
+    fit: RunFit | None
+    runs: Mapping[Cell, list[RunValues]]
+    why: str | None = None
+
+    def effects(self, coding: str) -> list[Effect]:
+        """Coefficients, the intercept first."""
+        return [] if self.fit is None else self.fit.effects(coding)  # type: ignore[arg-type]
+
+
+def analyse(plan: AttributionPlan, cells: Mapping[Cell, CellRuns], control: CellRuns, label: str) -> Found:
+    """Fit the design's model to what the runs report for one quantile."""
+    runs = {cell: list(one.runs) for cell, one in cells.items() if one.usable(label)}
+    if control.cell in runs and control.usable(label):
+        runs[control.cell] += control.runs
+    levels = {factor.name: len(factor.levels) for factor in plan.design.factors}
+    if not runs:
+        return Found(None, runs, "no cell has two sound runs")
+    try:
+        fit = fit_runs(
+            {cell: [run.values[label] for run in of] for cell, of in runs.items()},
+            Factorial(levels, [term for term in plan.design.terms if term]),
+            blocks={cell: [run.block for run in of] for cell, of in runs.items()},
+        )
+    except ValueError as error:
+        return Found(None, runs, str(error))
+    return Found(fit, runs)
+
+
+def adjusted_together(
+    plan: AttributionPlan, found: Mapping[tuple[str, str], Found]
+) -> dict[tuple[str, str], Document]:
+    """The answer for each load and quantile; p-values are adjusted over all of them."""
+    out: dict[tuple[str, str], Document] = {}
+    tables: dict[str, dict[tuple[str, str], list[Document]]] = {}
+    for coding in ("corner", "average"):
+        effects = {key: one.effects(coding) for key, one in found.items()}
+        family = {key: [e for e in of if e.term] for key, of in effects.items() if key[1] in plan.labels}
+        adjusted = dict(
+            zip(family, holm_families([[e.p for e in of] for of in family.values()]), strict=True)
+        )
+        tables[coding] = {
+            key: _effects(plan, of, adjusted.get(key, [e.adjusted for e in of if e.term]))
+            for key, of in effects.items()
+        }
+    for key, one in found.items():
+        out[key] = {
+            "corner": tables["corner"][key],
+            "average": tables["average"][key],
+            "pooled": None,
+            "predicted": _predicted(plan, one),
+            "reversals": _reversals(plan, one),
+            "explained": None,
+            "best": _best(plan, one),
+        }
+    return out
+
+
+def delta_of(effects: list[Effect], delta: float) -> float:
+    """The smallest effect that matters, in the unit of the effects: a share of the intercept."""
+    return delta * abs(effects[0].value) if effects else math.inf
+
+
+def _effects(plan: AttributionPlan, effects: list[Effect], adjusted: list[float]) -> list[Document]:
+    if not effects:
+        return []
+    base = effects[0].value
+    smallest = delta_of(effects, plan.delta)
+    written = []
+    for effect, p in zip(effects, [math.nan, *adjusted], strict=True):
+        runs = more_runs(effect, smallest, effect.runs) if effect.term else 0
+        written.append(
+            {
+                "term": effect.name if effect.term else "(Intercept)",
+                "factors": list(effect.term),
+                "levels": _levels(plan, effect),
+                "value": effect.value,
+                "low": effect.low,
+                "high": effect.high,
+                "share": effect.value / base,
+                "share_low": effect.low / base,
+                "share_high": effect.high / base,
+                "error": effect.error,
+                "p": effect.p,
+                "adjusted": p if effect.term else effect.p,
+                "verdict": decide(effect, smallest) if effect.term else "raises",
+                "more_runs": runs or None,
+            }
+        )
+    return written
+
+
+def _levels(plan: AttributionPlan, effect: Effect) -> list[str]:
+    levels = {factor.name: factor.levels for factor in plan.design.factors}
+    return [levels[name][at] for name, at in zip(effect.term, effect.column.levels, strict=True)]
+
+
+def _allowed(plan: AttributionPlan, cell: Cell) -> bool:
+    return not is_forbidden(cell, plan.design.factors, plan.design.forbidden)
+
+
+def _predicted(plan: AttributionPlan, found: Found) -> list[Document]:
+    if found.fit is None:
+        return []
+    return [
+        {
+            "levels": plan.levels(one.cell),
+            "run": one.runs > 0,
+            "value": one.value,
+            "low": one.low,
+            "high": one.high,
+        }
+        for one in found.fit.predicted()
+        if _allowed(plan, one.cell) and _told(found, one.cell)
+    ]
+
+
+def _told(found: Found, cell: Cell) -> bool:
+    """Whether the model speaks of a cell: it was run, or no term was lost, or the cell needs none of them."""
+    assert found.fit is not None
+    high = {name for name, level in zip(found.fit.design.factors, cell, strict=True) if level}
+    return cell in found.runs or not any(set(term) <= high for term in found.fit.lost)
+
+
+def _reversals(plan: AttributionPlan, found: Found) -> list[Document]:
+    if found.fit is None:
+        return []
+    levels = {factor.name: factor.levels for factor in plan.design.factors}
+    out = []
+    for one in crossings(found.fit):
+        if not one.shown:
+            continue
+        at = levels[one.by]
+        low, high = at[one.lowers_at], at[one.raises_at]
+        down, up = one.effects[one.lowers_at], one.effects[one.raises_at]
+        level = levels[one.factor][one.level]
+        out.append(
+            {
+                "factor": one.factor,
+                "by": one.by,
+                "at": list(at),
+                "effects_us": [{"value": e.value, "low": e.low, "high": e.high} for e in one.effects],
+                "text": f"{one.factor} = {level} lowers it by {-down.value:.3g} us while {one.by} is {low},"
+                f" and raises it by {up.value:.3g} us while {one.by} is {high}",
+            }
+        )
+    return out
+
+
+def _best(plan: AttributionPlan, found: Found) -> list[Document]:
+    if found.fit is None:
+        return []
+    among = [cell for cell in found.fit.design.cells if _allowed(plan, cell) and _told(found, cell)]
+    if len(among) < 2:
+        return []
+    return [
+        {
+            "levels": plan.levels(one.cell),
+            "value": one.value,
+            "behind_us": {"value": one.behind, "low": one.low, "high": one.high},
+            "tied": one.tied,
+        }
+        for one in best(found.fit, among)
+    ]
+
+
+def undecided(plan: AttributionPlan, found: Mapping[tuple[str, str], Found]) -> list[tuple[str, str, Effect]]:
+    """Average effects that are neither shown nor too small to matter, with load and quantile."""
+    out = []
+    for (load, label), one in found.items():
+        effects = one.effects("average")
+        smallest = delta_of(effects, plan.delta)
+        out += [(load, label, e) for e in effects if e.term and decide(e, smallest) == "undecided"]
+    return out

@@ -1,0 +1,71 @@
+"""The ledger of a study of factors: every trial, in the order in which it was made, with how it ended.
+
+One JSON object a line in ``ledger.jsonl``, appended and synced; the last line may be torn by a power cut and
+is then left out. Runs themselves are found by their folders; the ledger says what was tried in vain.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost.store import now_utc
+
+FILE = "ledger.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One trial. ``why``: the failure in words, None where there is a run."""
+
+    load: str
+    cell: str
+    block: int
+    seconds: float
+    why: str | None
+
+
+class Ledger:
+    """The ledger in a study's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE
+
+    def add(self, entry: Entry, levels: Mapping[str, str]) -> None:
+        """Write one trial down."""
+        line: dict[str, Any] = {
+            "at": now_utc(),
+            "load": entry.load,
+            "block": entry.block,
+            "cell": entry.cell,
+            "levels": dict(levels),
+            "seconds": round(entry.seconds, 3),
+            "why": entry.why,
+        }
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def entries(self) -> list[Entry]:
+        """All trials so far."""
+        try:
+            lines = self.path.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        found = []
+        for line in lines:
+            try:
+                one = json.loads(line)
+                found.append(Entry(one["load"], one["cell"], one["block"], one["seconds"], one["why"]))
+            except (ValueError, KeyError, TypeError):  # torn by a crash: that trial is made again
+                continue
+        return found
+
+    def failures(self, load: str, cell: str) -> list[str]:
+        """Why trials of a cell failed."""
+        return [one.why for one in self.entries() if (one.load, one.cell) == (load, cell) and one.why]

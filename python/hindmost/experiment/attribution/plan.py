@@ -1,0 +1,126 @@
+"""What a study of factors does, resolved: knobs in the place of words, a design, a server to start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hindmost.design import Cell, Design
+from hindmost.errors import UsageError
+from hindmost.knobs import Knob
+from hindmost.plan import MeasurePlan
+from hindmost.plan.factorial import StudyFile
+from hindmost.targets import Managed
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPoint:
+    """One load; ``folder`` is where its cells lie."""
+
+    name: str
+    rate_per_s: float
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionPlan:
+    """All that decides what a study of factors does.
+
+    Attributes
+    ----------
+    file : StudyFile
+        What was asked.
+    measure : MeasurePlan
+        How each run is made; its rate is the first load's.
+    knobs : tuple of Knob
+        One for each factor, in the order of the design's.
+    blocks : (int, int)
+        Runs of each cell, at least and at most.
+    control : Cell
+        Run once more in each block.
+    delta : float
+        The smallest effect that matters, as a share of the control's figure.
+    """
+
+    file: StudyFile
+    measure: MeasurePlan
+    target: Managed
+    loads: tuple[LoadPoint, ...]
+    knobs: tuple[Knob, ...]
+    design: Design
+    blocks: tuple[int, int]
+    control: Cell
+    delta: float
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the asked quantiles."""
+        return self.measure.labels
+
+    def levels(self, cell: Cell) -> dict[str, str]:
+        """A cell in the words of the study file.
+
+        >>> plan.levels((0, 1))  # doctest: +SKIP
+        {'threads': '1', 'huge pages': 'always'}
+        """
+        return self.design.setting(cell)
+
+    def cell(self, levels: dict[str, str]) -> Cell:
+        """The cell of levels in words; factors that are not named stand at their first."""
+        return tuple(
+            factor.levels.index(levels[factor.name]) if factor.name in levels else 0
+            for factor in self.design.factors
+        )
+
+
+def folder_of(cell: Cell) -> str:
+    """Where a cell's runs lie within its load's folder.
+
+    >>> folder_of((0, 1, 0))
+    '0-1-0'
+    """
+    return "-".join(str(level) for level in cell)
+
+
+def load_points(file: StudyFile, rates: Sequence[float]) -> tuple[LoadPoint, ...]:
+    """Loads with their rates and folders."""
+    return tuple(
+        LoadPoint(one.name, rate, f"{place}-{''.join(c if c.isalnum() else '-' for c in one.name)}")
+        for place, (one, rate) in enumerate(zip(file.load, rates, strict=True), start=1)
+    )
+
+
+def refuse_clashes(names: Sequence[str], knobs: Sequence[Knob]) -> None:
+    """Refuse two factors that write the same thing: neither would have its level.
+
+    Raises
+    ------
+    UsageError
+        Names both, and what they share.
+    """
+    owner: dict[str, str] = {}
+    for name, knob in zip(names, knobs, strict=True):
+        for what in sorted(knob.sets):
+            if what in owner:
+                raise UsageError(
+                    f"factors {owner[what]!r} and {name!r} both set {what}: neither would have its level",
+                    hint="make them one factor with more levels",
+                )
+            owner[what] = name
+
+
+def same_study(before: dict[str, Any], now: StudyFile) -> list[str]:
+    """What differs between the file that a study was begun with and the one at hand, as far as it matters.
+
+    How many blocks, how much time and what to confirm may change.
+    """
+    left = {"design", "confirm", "delta", "name"}
+    new = now.model_dump(mode="json")
+    changed = [key for key in new if key not in left and before.get(key) != new[key]]
+    old_design = before.get("design", {})
+    return changed + [
+        f"design.{key}"
+        for key in ("kind", "resolution", "forbidden", "control")
+        if old_design.get(key) != new["design"][key]
+    ]

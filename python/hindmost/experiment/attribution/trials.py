@@ -1,0 +1,154 @@
+"""One trial: knobs in force, a fresh server, one run; everything put back.
+
+A trial that fails (a level that does not stay as it was written, a server that will not start with it) is
+written down and the study goes on; a cell that failed `GIVEN_UP` times at a load is not tried there again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+from hindmost.design import Cell
+from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
+from hindmost.experiment.attribution.ledger import Entry, Ledger
+from hindmost.experiment.attribution.plan import AttributionPlan, LoadPoint
+from hindmost.experiment.part import open_part
+from hindmost.experiment.procedure import Procedure, Watcher
+from hindmost.fleet import Moment
+from hindmost.plan import MeasurePlan
+from hindmost.store import Study
+from hindmost.targets import Managed, ManagedServer
+
+FRESH = 500_009
+"""Added to the seed of a confirmation's runs: other arrivals than those that the setting was chosen by."""
+CONFIRMATION = "confirmation"
+"""Where a confirmation's runs lie within their load's folder."""
+GIVEN_UP = 2
+"""Once may be the host's fault (a port that was taken, a moment without memory); twice is the cell's."""
+
+
+class Trials:
+    """Makes the runs of a study of factors.
+
+    Parameters
+    ----------
+    study : Study
+        An open, locked study.
+    plan : AttributionPlan
+        What to do.
+    look : callable, optional
+        Told where a run stands.
+    """
+
+    def __init__(
+        self, study: Study, plan: AttributionPlan, look: Callable[[Moment], None] = lambda _: None
+    ) -> None:
+        self.study = study
+        self.plan = plan
+        self.ledger = Ledger(study.folder)
+        self._watcher: Watcher = _Looking(look)
+        self._parts: dict[str, Study] = {}
+
+    def part(self, load: LoadPoint, name: str, cell: Cell) -> Study:
+        """The study of one cell at one load (``name``: its folder there), new or to go on with."""
+        where = f"{load.folder}/{name}"
+        if where not in self._parts:
+            plan = self._measure_plan(load, self._target(cell), name)
+            self._parts[where] = open_part(self.study, self.study.folder / where, plan)
+        return self._parts[where]
+
+    def make(self, load: LoadPoint, name: str, cell: Cell, number: int) -> str | None:
+        """Make run `number` of a cell; returns why there is none, if there is none.
+
+        A run that is there already is not made again, nor is one of a cell that was given up.
+
+        Raises
+        ------
+        StudyError
+            If nothing can be stored.
+        """
+        part = self.part(load, name, cell)
+        if any(run.number == number for run in part.runs()):
+            return None
+        where = f"{load.folder}/{name}"
+        failures = self.ledger.failures(load.folder, name)
+        if len(failures) >= GIVEN_UP:
+            return failures[-1]
+        begun = time.monotonic()
+        why = None
+        try:
+            with part.lock(), self._in_force(cell) as (target, beside):
+                plan = self._measure_plan(load, target, name)
+                Procedure(part, plan, target, self._watcher, beside=beside).one(number)
+        except (Interrupted, StudyError, UsageError):
+            raise
+        except HindmostError as error:
+            why = f"{where}: {error.message}"
+        entry = Entry(load.folder, name, number, time.monotonic() - begun, why)
+        self.ledger.add(entry, self.plan.levels(cell))
+        return why
+
+    def rehearse(self, cell: Cell) -> None:
+        """Put a cell in force and start the server once, without load.
+
+        Raises
+        ------
+        HindmostError
+            What would fail in a trial.
+        """
+        with (
+            self._in_force(cell) as (target, beside),
+            ManagedServer(target.spec, cpus=self._server_cpus(target)) as server,
+            beside(server),
+        ):
+            pass
+
+    @contextmanager
+    def _in_force(self, cell: Cell) -> Iterator[tuple[Managed, Callable[[ManagedServer], ExitStack]]]:
+        pairs = [(knob, level) for knob, level in zip(self.plan.knobs, self._levels(cell), strict=True)]
+
+        def beside(server: ManagedServer) -> ExitStack:
+            with ExitStack() as stack:
+                for knob, level in pairs:
+                    stack.enter_context(knob.beside(level, server))
+                return stack.pop_all()
+
+        with ExitStack() as stack:
+            for knob, level in pairs:
+                stack.enter_context(knob.before(level))
+            yield self._target(cell), beside
+
+    def _levels(self, cell: Cell) -> list[str]:
+        return list(self.plan.levels(cell).values())
+
+    def _target(self, cell: Cell) -> Managed:
+        spec = self.plan.target.spec
+        for knob, level in zip(self.plan.knobs, self._levels(cell), strict=True):
+            spec = knob.spec(spec, level)
+        return replace(self.plan.target, spec=spec)
+
+    def _server_cpus(self, target: Managed) -> tuple[int, ...]:
+        """Processors of the server: the cell's, where a factor sets them."""
+        before, now = self.plan.target.spec.cpus, target.spec.cpus
+        return tuple(now) if now is not None and now != before else self.plan.measure.server_cpus
+
+    def _measure_plan(self, load: LoadPoint, target: Managed, name: str) -> MeasurePlan:
+        seed = self.plan.measure.seed + (FRESH if name.startswith(CONFIRMATION) else 0)
+        changes = {"rate_per_s": load.rate_per_s, "server_cpus": self._server_cpus(target), "seed": seed}
+        return self.plan.measure.model_copy(update=changes)
+
+
+class _Looking:
+    """A watcher that only passes on where a run stands."""
+
+    def __init__(self, look: Callable[[Moment], None]) -> None:
+        self.moment = look
+
+    def run_begins(self, number: int, least: int, most: int) -> None:
+        """Nothing to say: trials are told as such."""
+
+    def run_ended(self, figures: object, decision: object) -> None:
+        """Nothing to say."""
