@@ -45,9 +45,9 @@ def attribute(
 ) -> int:
     """Find which factors cause the tail, and what to set.
 
-    Runs every combination of the factors' levels (or a fraction of them) at every load, each several times
-    on a fresh server, in random order in blocks; says what each factor and each combination of factors does to
-    each quantile; recommends a setting, and confirms it with fresh runs beside the present one. Whatever was
+    Runs every combination of the factors' levels (or a fraction of them) at every load, each several times on
+    a fresh server, in random order in blocks; says what each factor and each combination of them does to each
+    quantile; recommends a setting, and confirms it with fresh runs beside the present one. Whatever was
     changed on this host is put back as it was found.
     """
     from hindmost.cli.attribution import begun, resolve, told_before

@@ -25,7 +25,7 @@ from hindmost.store import Study
 from hindmost.targets import Managed, parse_target
 
 BLOCKS = (10, 20)
-"""Ten before the first look: fewer cover too little when runs come in two kinds (research/attribution.md, 4)."""
+"""Ten before the first look: with fewer, intervals are too short when runs come in two kinds."""
 RESTART_S = 1.5
 """What a run takes beside warm-up and measurement: knobs, starting a server, calibrating, writing files."""
 

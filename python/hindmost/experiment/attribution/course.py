@@ -27,7 +27,7 @@ SIDES = ("before", "after")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where a study stands: ``done`` of ``of`` trials, in ``seconds``, the last one's failure if it failed."""
+    """Where a study stands: ``done`` of ``of`` trials; ``why`` the last one failed, if it did."""
 
     what: str
     load: LoadPoint

@@ -10,9 +10,7 @@ from hindmost.stats import order_effect
 
 
 def drift_of(control: CellRuns, label: str) -> dict[str, Any] | None:
-    """The control's change from block to block, as a share of its mean (Mann and Kendall's test); None with
-    fewer runs than can show one.
-    """
+    """The control's change a block, as a share of its mean; None with fewer runs than can show one."""
     values = control.column(label)
     finite = [value for value in values if math.isfinite(value)]
     trend = order_effect(finite)
