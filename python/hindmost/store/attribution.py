@@ -136,7 +136,8 @@ class Reversal(TypedDict):
 
 
 class Explained(TypedDict):
-    """Variance of what runs report, in shares: between cells, between runs of one cell, sampling within runs.
+    """Variance of what runs report, in shares: between cells, between runs of one cell, sampling within runs
+    (null where that is not known; it is then part of ``runs``).
 
     ``model``: R^2 of the model on runs; ``pseudo_r2``: R1 on runs (the paper's reading); ``ceiling``: what a
     perfect model of the cells would reach.
@@ -144,7 +145,7 @@ class Explained(TypedDict):
 
     cells: Share
     runs: Share
-    sampling: Share
+    sampling: Share | None
     model: Share
     pseudo_r2: float
     ceiling: Share

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hindmost import __version__
-from hindmost.design import Cell, term_text
+from hindmost.design import Cell
+from hindmost.design.factors import term_text
 from hindmost.experiment.attribution import effects, words
 from hindmost.experiment.attribution.cells import CellRuns, Readings
 from hindmost.experiment.attribution.confirm import confirmations

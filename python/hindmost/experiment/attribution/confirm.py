@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from hindmost.design import Cell
@@ -17,7 +18,7 @@ from hindmost.experiment.attribution.plan import AttributionPlan, LoadPoint, fol
 from hindmost.experiment.attribution.trials import CONFIRMATION, Trials
 from hindmost.plan import parse_quantiles
 from hindmost.plan.units import label
-from hindmost.stats import Confirmed, confirmed, mean_interval
+from hindmost.stats import Confirmation, confirmed, mean_interval
 
 LEAST = 4
 """Below, a ratio's interval says nothing."""
@@ -86,7 +87,7 @@ def _at(
         for side, one in sides.items()
     }
     finite = {
-        name: confirmed(columns["before"][name], columns["after"][name])
+        name: confirmed(columns["before"][name], columns["after"][name], paired=True)
         for name in (*plan.labels, "mean")
         if all(map(math.isfinite, columns["before"][name] + columns["after"][name]))
     }
@@ -98,12 +99,9 @@ def _at(
         "load": load.name,
         "quantile": name,
         **{side: _side(plan, cells[side], columns[side]) for side in SIDES},
-        "ratio": {n: {"value": one.ratio, "low": one.low, "high": one.high} for n, one in finite.items()},
-        "variance_ratio": {
-            n: {"value": one.variance_ratio, "low": one.variance_low, "high": one.variance_high}
-            for n, one in finite.items()
-        },
-        "variance_p": {n: one.variance_p for n, one in finite.items()},
+        "ratio": {n: asdict(one.means) for n, one in finite.items()},
+        "variance_ratio": {n: asdict(one.variances) for n, one in finite.items() if one.variances},
+        "variance_p": {n: one.spread_p for n, one in finite.items()},
         "predicted": _promised(plan, answer, cells),
         "outcome": outcome,
         "text": _text(outcome, load.name, name, finite[name], len(pairs)),
@@ -115,10 +113,10 @@ def _column(one: CellRuns, name: str, blocks: Sequence[int]) -> list[float]:
     return [by_block[block] for block in blocks]
 
 
-def _outcome(one: Confirmed) -> str:
-    if one.high < 1.0:
+def _outcome(one: Confirmation) -> str:
+    if one.means.high < 1.0:
         return "confirmed"
-    return "refuted" if one.low > 1.0 else "undecided"
+    return "refuted" if one.means.low > 1.0 else "undecided"
 
 
 def _side(plan: AttributionPlan, cell: Cell, columns: Mapping[str, list[float]]) -> dict[str, Any]:
@@ -150,8 +148,9 @@ def _promised(plan: AttributionPlan, answer: Mapping[str, Any], cells: Mapping[s
     return out
 
 
-def _text(outcome: str, load: str, name: str, one: Confirmed, pairs: int) -> str:
-    span = f"{one.ratio:.3f} times as long [{one.low:.3f}, {one.high:.3f}] over {pairs} fresh pairs"
+def _text(outcome: str, load: str, name: str, one: Confirmation, pairs: int) -> str:
+    by = one.means
+    span = f"{by.value:.3f} times as long [{by.low:.3f}, {by.high:.3f}] over {pairs} fresh pairs"
     word = {
         "confirmed": "confirmed: the recommended setting lowers",
         "refuted": "refuted: the recommended setting raises",

@@ -13,7 +13,7 @@ def drift_of(control: CellRuns, label: str) -> dict[str, Any] | None:
     """The control's change a block, as a share of its mean; None with fewer runs than can show one."""
     values = control.column(label)
     finite = [value for value in values if math.isfinite(value)]
-    trend = order_effect(finite)
+    trend = order_effect(finite) if finite else None
     if trend is None or trend.slope is None:
         return None
     return {

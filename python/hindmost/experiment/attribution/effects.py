@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hindmost.design import Cell, is_forbidden
+from hindmost.design import Cell
+from hindmost.design.factors import is_forbidden
 from hindmost.experiment.attribution.cells import CellRuns, RunValues
 from hindmost.experiment.attribution.plan import AttributionPlan
 from hindmost.stats import (
@@ -21,9 +22,11 @@ from hindmost.stats import (
     best,
     crossings,
     decide,
+    explained,
     fit_runs,
     holm_families,
     more_runs,
+    pseudo_r2,
 )
 
 Document = dict[str, Any]
@@ -84,7 +87,7 @@ def adjusted_together(
             "pooled": None,
             "predicted": _predicted(plan, one),
             "reversals": _reversals(plan, one),
-            "explained": None,
+            "explained": _explained(one, key[1]),
             "best": _best(plan, one),
         }
     return out
@@ -196,6 +199,28 @@ def _best(plan: AttributionPlan, found: Found) -> list[Document]:
         }
         for one in best(found.fit, among)
     ]
+
+
+def _explained(found: Found, label: str) -> Document | None:
+    """Shares of the variance of what runs report; the pseudo-R^2 is the paper's, on the same values."""
+    if found.fit is None:
+        return None
+    within = {cell: [run.within[label] for run in of] for cell, of in found.runs.items()}
+    known = all(one is not None for of in within.values() for one in of)
+    parts = explained(found.fit, within if known else None)
+    if parts.cells is None:
+        return None
+    fitted = {one.cell: one.value for one in found.fit.predicted()}
+    values = [run.values[label] for of in found.runs.values() for run in of]
+    model = [fitted[cell] for cell, of in found.runs.items() for _ in of]
+    return {
+        "cells": parts.cells,
+        "runs": parts.runs,
+        "sampling": parts.sampling,
+        "model": parts.model,
+        "pseudo_r2": pseudo_r2(values, model, 0.5),
+        "ceiling": parts.cells,
+    }
 
 
 def undecided(plan: AttributionPlan, found: Mapping[tuple[str, str], Found]) -> list[tuple[str, str, Effect]]:
