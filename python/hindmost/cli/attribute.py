@@ -93,10 +93,10 @@ def publish(study: Study, result: dict[str, Any], *, as_json: bool, quiet: bool 
 def report_attribution(study: Study, *, as_json: bool) -> int:
     """``hindmost report`` of a study of factors: the answer again, from its runs."""
     from hindmost.cli.attribution import reopened
-    from hindmost.experiment.attribution import Readings, answer
+    from hindmost.experiment.attribution import answer
 
     trials = reopened(study)
-    result = answer(trials, Readings(distributions=True))
-    if not any(cell["runs"] for load in result["loads"] for cell in load["cells"]):
+    result = answer(trials)
+    if not any(cell["runs"] + cell["invalid"] for load in result["loads"] for cell in load["cells"]):
         raise StudyError(f"{study.folder} holds no finished run", hint=f"hindmost attribute {study.folder}")
     return publish(study, result, as_json=as_json)

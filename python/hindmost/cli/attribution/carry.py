@@ -10,7 +10,6 @@ from hindmost.cli.attribution.apply import applied
 from hindmost.experiment.attribution import (
     AttributionPlan,
     Course,
-    Readings,
     Step,
     Trials,
     answer,
@@ -47,7 +46,7 @@ class Talk:
         left = (step.of - step.done) * sum(late) / len(late)
         setting = ", ".join(f"{name} = {level}" for name, level in self._plan.levels(step.cell).items())
         span = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
-        failed = f": FAILED: {step.why}" if step.why else ""
+        failed = f"; NO RUN: {step.why}" if step.why else ""
         self.say(f"{step.what}, {step.done} of {step.of}, {step.load.name}: {setting}; {span} left{failed}")
 
 
@@ -64,18 +63,17 @@ def carry_out(trials: Trials, talk: Talk, *, confirm: bool, apply: bool) -> dict
     for one in recover(FOLDER):
         failed = f": could not be put back: {one['failure']}" if one["failure"] else ""
         talk.say(f"left by a study that was killed: {one['name']} is {one['value']} again{failed}")
-    readings = Readings(distributions=True)
-    course = Course(trials, talk, lambda made: enough(trials, readings, made))
+    course = Course(trials, talk, lambda made: enough(trials, made))
     talk.say("rehearsal: every level once")
     course.rehearse()
     blocks = course.blocks()
     talk.say(f"{blocks} blocks are there; the answer is worked out")
-    result = answer(trials, readings)
+    result = answer(trials)
     after = recommended(trials.plan, result)
     if confirm and not trials.plan.file.confirm.skip and after is not None and after != trials.plan.control:
         for load in trials.plan.loads:
             course.confirm(load, trials.plan.control, after)
-        result = answer(trials, readings)
+        result = answer(trials)
     if apply:
         result["applied"] = applied(trials.plan, result, talk.say)
     return result

@@ -1,7 +1,6 @@
 """Attribution: trials of a design's cells at every load, and what they say of the factors."""
 
 from hindmost.experiment.attribution.answer import FILE, answer
-from hindmost.experiment.attribution.cells import Readings
 from hindmost.experiment.attribution.confirm import recommended
 from hindmost.experiment.attribution.course import Course, Step
 from hindmost.experiment.attribution.enough import enough
@@ -17,7 +16,6 @@ __all__ = [
     "FILE",
     "AttributionPlan",
     "Course",
-    "Readings",
     "Step",
     "Trials",
     "answer",

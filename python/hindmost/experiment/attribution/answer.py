@@ -10,7 +10,7 @@ from hindmost import __version__
 from hindmost.design import Cell
 from hindmost.design.factors import term_text
 from hindmost.experiment.attribution import effects, words
-from hindmost.experiment.attribution.cells import CellRuns, Readings
+from hindmost.experiment.attribution.cells import CellRuns
 from hindmost.experiment.attribution.confirm import confirmations
 from hindmost.experiment.attribution.course import CONTROL
 from hindmost.experiment.attribution.drift import drift_of
@@ -24,15 +24,13 @@ CONFIDENCE = 0.95
 FILE = "attribution.json"
 
 
-def answer(trials: Trials, readings: Readings, applied: Mapping[str, str] | None = None) -> dict[str, Any]:
+def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Everything that a study's runs say of its factors.
 
     Parameters
     ----------
     trials : Trials
         Knows where the runs lie.
-    readings : Readings
-        Has read some of them already, if it was asked before.
     applied : mapping, optional
         The levels that the host was left in.
 
@@ -42,8 +40,8 @@ def answer(trials: Trials, readings: Readings, applied: Mapping[str, str] | None
         A document ``hindmost.attribution/1``.
     """
     plan = trials.plan
-    runs = {load.name: runs_of(trials, readings, load) for load in plan.loads}
-    controls = {load.name: control_of(trials, readings, load) for load in plan.loads}
+    runs = {load.name: runs_of(trials, load) for load in plan.loads}
+    controls = {load.name: control_of(trials, load) for load in plan.loads}
     found = {
         (load.name, label): effects.analyse(plan, runs[load.name], controls[load.name], label)
         for load in plan.loads
@@ -79,24 +77,24 @@ def answer(trials: Trials, readings: Readings, applied: Mapping[str, str] | None
         "host": trials.study.manifest["host"],
         "plan": plan.file.model_dump(mode="json") | {"measure": plan.measure.model_dump(mode="json")},
     }
-    document["confirmations"] = confirmations(trials, readings, document)
+    document["confirmations"] = confirmations(trials, document)
     document |= words.of(plan, document)
     return _finite(document)
 
 
-def runs_of(trials: Trials, readings: Readings, load: LoadPoint) -> dict[Cell, CellRuns]:
+def runs_of(trials: Trials, load: LoadPoint) -> dict[Cell, CellRuns]:
     """The runs of every cell of the design at a load; those of the control as its cell count, too."""
-    return {cell: _read(trials, readings, load, folder_of(cell), cell) for cell in trials.plan.design.cells}
+    return {cell: _read(trials, load, folder_of(cell), cell) for cell in trials.plan.design.cells}
 
 
-def control_of(trials: Trials, readings: Readings, load: LoadPoint) -> CellRuns:
+def control_of(trials: Trials, load: LoadPoint) -> CellRuns:
     """The control's runs at a load."""
-    return _read(trials, readings, load, CONTROL, trials.plan.control)
+    return _read(trials, load, CONTROL, trials.plan.control)
 
 
-def _read(trials: Trials, readings: Readings, load: LoadPoint, name: str, cell: Cell) -> CellRuns:
+def _read(trials: Trials, load: LoadPoint, name: str, cell: Cell) -> CellRuns:
     where = (load.folder, name)
-    return readings.cell(trials.part(load, name, cell), cell, trials.ledger, where)
+    return trials.readings.cell(trials.part(load, name, cell), cell, trials.ledger, where)
 
 
 def _factors(plan: AttributionPlan) -> list[dict[str, Any]]:

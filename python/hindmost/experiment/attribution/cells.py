@@ -1,7 +1,8 @@
 """What the runs of each cell report: the only place of a study of factors that reads runs.
 
 A run's figures are read once and kept; distributions are let go unless they are asked for, because each
-takes some ten megabytes.
+takes some ten megabytes. A run is numbered by its block; one that is made anew because the host distorted
+the one before has `AGAIN` more.
 """
 
 from __future__ import annotations
@@ -13,12 +14,22 @@ from dataclasses import dataclass, field
 from hindmost._engine import Histogram
 from hindmost.design import Cell
 from hindmost.experiment.answer import reasons_of_run
-from hindmost.experiment.attribution.ledger import Ledger
-from hindmost.experiment.attribution.trials import GIVEN_UP
+from hindmost.experiment.attribution.ledger import GIVEN_UP, Ledger
 from hindmost.experiment.capacity import saturation
 from hindmost.experiment.figures import Totals, run_figures
 from hindmost.experiment.readings import plan_of
 from hindmost.store import Study
+
+AGAIN = 10_000
+
+
+def run_number(block: int, attempt: int) -> int:
+    """The number of a block's run; attempts count from 0.
+
+    >>> run_number(3, 0), run_number(3, 1)
+    (3, 10003)
+    """
+    return block + attempt * AGAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +38,8 @@ class RunValues:
 
     ``within``: sampling variance of each, None where it cannot be known; ``busy``: processors' worth of time
     that the server used; ``seconds``: what the run took; ``overloaded``: in words, how little of the asked
-    rate the server carried: its latencies then tell how long the run was, and nothing else.
+    rate the server carried: its latencies then tell how long the run was, and nothing else; ``doubt``: how
+    the instrument distorted it, None of a sound run.
     """
 
     block: int
@@ -37,6 +49,7 @@ class RunValues:
     busy: float | None
     seconds: float
     overloaded: str | None = None
+    doubt: str | None = None
     latency: Histogram | None = None
 
 
@@ -69,48 +82,45 @@ class Readings:
 
     def __init__(self, *, distributions: bool = False) -> None:
         self.distributions = distributions
-        self._known: dict[tuple[str, int], tuple[RunValues, str | None]] = {}
+        self._known: dict[tuple[str, int], RunValues] = {}
 
     def cell(self, part: Study, cell: Cell, ledger: Ledger, where: tuple[str, str]) -> CellRuns:
         """What a cell's study holds; ``where``: its load's and its own folder, as the ledger has them."""
         found = CellRuns(cell)
-        doubts = []
-        for run in part.runs():
-            key = (str(part.folder), run.number)
-            if key not in self._known:
-                self._known[key] = self._read(part, run.number)
-            values, doubt = self._known[key]
-            if doubt is None:
-                found.runs.append(values)
-            else:
-                found.invalid += 1
-                doubts.append(doubt)
-        if any(run.overloaded for run in found.runs):
-            found.failure = next(run.overloaded for run in found.runs if run.overloaded)
-        if doubts:
-            found.why_invalid = Counter(doubts).most_common(1)[0][0]
+        runs = [self.run(part, run.number) for run in part.runs()]
+        found.runs = sorted((run for run in runs if run.doubt is None), key=lambda run: run.block)
+        doubts = [run.doubt for run in runs if run.doubt is not None]
+        found.invalid = len(doubts)
+        found.why_invalid = Counter(doubts).most_common(1)[0][0] if doubts else None
+        found.failure = next((run.overloaded for run in found.runs if run.overloaded), None)
         failures = ledger.failures(*where)
         if failures and (len(failures) >= GIVEN_UP or not found.runs):
             found.failure = failures[-1]
         return found
 
-    def _read(self, part: Study, number: int) -> tuple[RunValues, str | None]:
+    def run(self, part: Study, number: int) -> RunValues:
+        """One run."""
+        key = (str(part.folder), number)
+        if key not in self._known:
+            self._known[key] = self._read(part, number)
+        return self._known[key]
+
+    def _read(self, part: Study, number: int) -> RunValues:
         plan = plan_of(part)
-        record = next(run for run in part.runs() if run.number == number)
-        figures = run_figures(record, plan, Totals())
-        target = record.record["target"]
+        run = next(run for run in part.runs() if run.number == number)
+        figures = run_figures(run, plan, Totals())
+        target = run.record["target"]
         full = saturation(plan, target, [figures])
         overloaded = full.text if full is not None and full.by != "client" else None
         reasons = [one for one in reasons_of_run(plan, figures, target) if one.level == "invalid"]
-        doubt = None if overloaded or not reasons else reasons[0].text
-        values = RunValues(
-            block=number,
+        return RunValues(
+            block=number % AGAIN,
             values=dict(figures.values["latency"]),
             within=dict(figures.within),
             requests=figures.counts["due"],
-            busy=record.record.get("server_cpu_share"),
-            seconds=float(record.record["seconds"]),
+            busy=run.record.get("server_cpu_share"),
+            seconds=float(run.record["seconds"]),
             overloaded=overloaded,
+            doubt=None if overloaded or not reasons else reasons[0].text,
             latency=figures.latency if self.distributions else None,
         )
-        return values, doubt

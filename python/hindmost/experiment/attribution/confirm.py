@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hindmost.design import Cell
-from hindmost.experiment.attribution.cells import CellRuns, Readings
+from hindmost.experiment.attribution.cells import CellRuns
 from hindmost.experiment.attribution.course import SIDES
 from hindmost.experiment.attribution.plan import AttributionPlan, LoadPoint, folder_of
 from hindmost.experiment.attribution.trials import CONFIRMATION, Trials
@@ -55,7 +55,7 @@ def recommended(plan: AttributionPlan, document: Mapping[str, Any]) -> Cell | No
     return min(told, key=lambda cell: (logs[cell], cell)) if told else None
 
 
-def confirmations(trials: Trials, readings: Readings, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def confirmations(trials: Trials, document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What the fresh runs of the recommended setting and of the control say, load by load."""
     plan = trials.plan
     after = recommended(plan, document)
@@ -64,13 +64,11 @@ def confirmations(trials: Trials, readings: Readings, document: Mapping[str, Any
     return [
         one
         for place, load in enumerate(plan.loads)
-        if (one := _at(trials, readings, load, document["loads"][place], after)) is not None
+        if (one := _at(trials, load, document["loads"][place], after)) is not None
     ]
 
 
-def _at(
-    trials: Trials, readings: Readings, load: LoadPoint, answer: Mapping[str, Any], after: Cell
-) -> dict[str, Any] | None:
+def _at(trials: Trials, load: LoadPoint, answer: Mapping[str, Any], after: Cell) -> dict[str, Any] | None:
     plan = trials.plan
     cells = dict(zip(SIDES, (plan.control, after), strict=True))
     sides: dict[str, CellRuns] = {}
@@ -78,7 +76,9 @@ def _at(
         name = f"{CONFIRMATION}/{side}/{folder_of(cell)}"
         if not (trials.study.folder / load.folder / name / "manifest.json").exists():
             return None
-        sides[side] = readings.cell(trials.part(load, name, cell), cell, trials.ledger, (load.folder, name))
+        sides[side] = trials.readings.cell(
+            trials.part(load, name, cell), cell, trials.ledger, (load.folder, name)
+        )
     pairs = sorted(set(sides["before"].blocks) & set(sides["after"].blocks))
     if len(pairs) < LEAST or any(one.failure for one in sides.values()):
         return None

@@ -16,6 +16,9 @@ from typing import Any
 from hindmost.store import now_utc
 
 FILE = "ledger.jsonl"
+GIVEN_UP = 2
+"""A failure may be the host's fault once (a port that was taken, no memory for a moment); twice it is the
+cell's, which is then given up at that load."""
 
 
 @dataclass(frozen=True, slots=True)

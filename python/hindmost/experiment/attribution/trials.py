@@ -1,7 +1,7 @@
 """One trial: knobs in force, a fresh server, one run; everything put back.
 
 A trial that fails (a level that does not stay as it was written, a server that will not start with it) is
-written down and the study goes on; a cell that failed `GIVEN_UP` times at a load is not tried there again.
+written down and the study goes on; a cell that failed twice at a load is not tried there again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from hindmost.design import Cell
 from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
-from hindmost.experiment.attribution.ledger import Entry, Ledger
+from hindmost.experiment.attribution.cells import Readings, run_number
+from hindmost.experiment.attribution.ledger import GIVEN_UP, Entry, Ledger
 from hindmost.experiment.attribution.plan import AttributionPlan, LoadPoint
 from hindmost.experiment.part import open_part
 from hindmost.experiment.procedure import Procedure, Watcher
@@ -26,8 +27,8 @@ FRESH = 500_009
 """Added to the seed of a confirmation's runs: other arrivals than those that the setting was chosen by."""
 CONFIRMATION = "confirmation"
 """Where a confirmation's runs lie within their load's folder."""
-GIVEN_UP = 2
-"""Once may be the host's fault (a port that was taken, a moment without memory); twice is the cell's."""
+ATTEMPTS = 3
+"""How often a run that the host distorted is made anew within its block."""
 
 
 class Trials:
@@ -41,6 +42,11 @@ class Trials:
         What to do.
     look : callable, optional
         Told where a run stands.
+
+    Attributes
+    ----------
+    readings : Readings
+        Of all runs that were looked at.
     """
 
     def __init__(
@@ -48,6 +54,7 @@ class Trials:
     ) -> None:
         self.study = study
         self.plan = plan
+        self.readings = Readings()
         self.ledger = Ledger(study.folder)
         self._watcher: Watcher = _Looking(look)
         self._parts: dict[str, Study] = {}
@@ -60,10 +67,11 @@ class Trials:
             self._parts[where] = open_part(self.study, self.study.folder / where, plan)
         return self._parts[where]
 
-    def make(self, load: LoadPoint, name: str, cell: Cell, number: int) -> str | None:
-        """Make run `number` of a cell; returns why there is none, if there is none.
+    def make(self, load: LoadPoint, name: str, cell: Cell, block: int) -> str | None:
+        """Make a cell's run of a block; returns why there is no sound one, if there is none.
 
-        A run that is there already is not made again, nor is one of a cell that was given up.
+        A run that is there already is not made again, nor is one of a cell that was given up; one that the
+        host distorted is left where it is and made anew, `ATTEMPTS` times in all.
 
         Raises
         ------
@@ -71,8 +79,19 @@ class Trials:
             If nothing can be stored.
         """
         part = self.part(load, name, cell)
-        if any(run.number == number for run in part.runs()):
-            return None
+        why = None
+        for attempt in range(ATTEMPTS):
+            number = run_number(block, attempt)
+            if all(run.number != number for run in part.runs()):
+                why = self._run(part, load, name, cell, number)
+                if why is not None:
+                    return why
+            why = self.readings.run(part, number).doubt
+            if why is None:
+                return None
+        return f"distorted {ATTEMPTS} times: {why}"
+
+    def _run(self, part: Study, load: LoadPoint, name: str, cell: Cell, number: int) -> str | None:
         where = f"{load.folder}/{name}"
         failures = self.ledger.failures(load.folder, name)
         if len(failures) >= GIVEN_UP:
