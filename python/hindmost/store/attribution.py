@@ -136,9 +136,9 @@ class Reversal(TypedDict):
 
 
 class Explained(TypedDict):
-    """Variance of what runs report, in shares: between cells, between runs of one cell, sampling within runs
-    (null where that is not known; it is then part of ``runs``).
+    """Shares of the variance of what runs report: between cells, between runs of a cell, within runs.
 
+    ``sampling``: within runs; null where it is not known: it is then part of ``runs``.
     ``model``: R^2 of the model on runs; ``pseudo_r2``: R1 on runs (the paper's reading); ``ceiling``: what a
     perfect model of the cells would reach.
     """

@@ -59,18 +59,18 @@ def resolve(
         if without is not None:
             raise UsageError("factors cannot leave a study that goes on", hint=f"hindmost attribute {where}")
     else:
-        file = _left_out(load_study_file(where), without)
+        file = _left_out(_beside(load_study_file(where), where.parent), without)
         if before is not None and (changed := same_study(before, file)):
             raise UsageError(
                 f"{folder} was made with another {changed[0]}: runs would not be alike",
                 hint="choose another --out; blocks, budget, delta and [confirm] may change",
             )
-    return _plan(file, where if where.is_file() else None, budget), study
+    return _plan(file, budget), study
 
 
 def reopened(study: Study) -> Trials:
     """The trials of a stored study, to read them."""
-    return Trials(study, _plan(read_study(_file_of(study), str(study.folder)), None, None, reading=True))
+    return Trials(study, _plan(read_study(_file_of(study), str(study.folder)), None, reading=True))
 
 
 def begun(plan: AttributionPlan, study: Study | None, out: Path | None) -> tuple[Study, Trials]:
@@ -110,6 +110,16 @@ def _file_of(study: Study) -> dict[str, Any]:
     return file
 
 
+def _beside(file: StudyFile, folder: Path) -> StudyFile:
+    """Files that a study file names lie beside it; their whole paths are kept, to go on from anywhere."""
+    changes: dict[str, Any] = {}
+    if (folder / file.target).is_file():
+        changes["target"] = str((folder / file.target).resolve())
+    if isinstance(workload := file.measure.get("workload"), str):
+        changes["measure"] = {**file.measure, "workload": str((folder / workload).resolve())}
+    return file.model_copy(update=changes)
+
+
 def _left_out(file: StudyFile, without: str | None) -> StudyFile:
     """The study without some factors; each then stands as the target and the host have it."""
     if without is None:
@@ -129,16 +139,14 @@ def _left_out(file: StudyFile, without: str | None) -> StudyFile:
     return file.model_copy(update={"factor": left, "design": design})
 
 
-def _plan(
-    file: StudyFile, path: Path | None, budget: str | None, *, reading: bool = False
-) -> AttributionPlan:
+def _plan(file: StudyFile, budget: str | None, *, reading: bool = False) -> AttributionPlan:
     target = parse_target(file.target)
     if not isinstance(target, Managed):
         raise UsageError(
             f"{file.target} runs already, and every run needs a server that is started anew with its setting",
             hint="a preset, or a target file with the commands that start and stop it (by ssh, if elsewhere)",
         )
-    measure = _measure(file, path)
+    measure = _measure(file)
     factors = tuple(Factor(one.name, tuple(one.levels)) for one in file.factor)
     knobs = tuple(_knob(one, target, reading=reading) for one in file.factor)
     refuse_clashes([one.name for one in file.factor], knobs)
@@ -194,13 +202,11 @@ def _within(plan: AttributionPlan, budget: str | None) -> AttributionPlan:
     return replace(plan, blocks=(min(plan.blocks[0], blocks), blocks))
 
 
-def _measure(file: StudyFile, path: Path | None) -> MeasurePlan:
+def _measure(file: StudyFile) -> MeasurePlan:
     """How each run is made, from the file's table of options of ``hindmost measure``."""
     changes = dict(file.measure)
     if "workload" in changes:
         changes["workload"] = Path(str(changes["workload"]))
-        if path is not None and not changes["workload"].is_absolute():
-            changes["workload"] = path.parent / changes["workload"]
     changes = {"warmup": "1s", "duration": "3s", "samples": 0} | changes
     if changes["warmup"] == "auto":
         raise UsageError('measure.warmup = "auto" cannot be: all runs must be alike', hint='warmup = "2s"')

@@ -76,9 +76,8 @@ def _at(trials: Trials, load: LoadPoint, answer: Mapping[str, Any], after: Cell)
         name = f"{CONFIRMATION}/{side}/{folder_of(cell)}"
         if not (trials.study.folder / load.folder / name / "manifest.json").exists():
             return None
-        sides[side] = trials.readings.cell(
-            trials.part(load, name, cell), cell, trials.ledger, (load.folder, name)
-        )
+        part = trials.part(load, name, cell)
+        sides[side] = trials.readings.cell(part, cell, trials.ledger, (load.folder, name))
     pairs = sorted(set(sides["before"].blocks) & set(sides["after"].blocks))
     if len(pairs) < LEAST or any(one.failure for one in sides.values()):
         return None
