@@ -22,7 +22,7 @@ levels = [1, 2]
 
 [[factor]]
 name = "huge"
-host = "thp"
+knob = "thp"
 levels = ["madvise", "always"]
 
 [design]
@@ -40,7 +40,7 @@ def read(tmp_path, text):
 def test_levels_are_texts_and_what_is_set_is_kept(tmp_path):
     study = read(tmp_path, GOOD)
     assert [factor.levels for factor in study.factor] == [["1", "2"], ["madvise", "always"]]
-    assert [factor.what for factor in study.factor] == [{"option": "threads"}, {"host": "thp"}]
+    assert [factor.what for factor in study.factor] == [{"option": "threads"}, {"knob": "thp"}]
     assert study.design.forbidden == [{"threads": "2", "huge": "always"}]
     assert [load.rate for load in study.load] == ["2000", "20k"]
 

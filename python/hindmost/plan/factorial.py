@@ -17,7 +17,7 @@
 
     [[factor]]                                 # a name, what it sets, its levels (the first: now)
     name = "huge pages"
-    host = "thp"
+    knob = "thp"
     levels = ["madvise", "always"]
 
     [design]

@@ -32,7 +32,7 @@ def applied(
     for table in plan.file.factor:
         level = levels[table.name]
         if kind_of(table.what) == "host":
-            knob = str(table.what["host"])
+            knob = str(table.what["knob"])
             told(lambda knob=knob, level=level: _engine.set_knob(knob, level, str(FOLDER)))  # type: ignore[misc]
             say(f"{knob} is {level} now; to put it back: hindmost knobs restore")
             done[table.name] = level

@@ -79,7 +79,7 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str
     }
     document["confirmations"] = confirmations(trials, document)
     document |= words.of(plan, document)
-    return _finite(document)
+    return {key: _finite(value) for key, value in document.items()}
 
 
 def runs_of(trials: Trials, load: LoadPoint) -> dict[Cell, CellRuns]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 
 from hindmost.design import Cell
@@ -29,6 +29,8 @@ CONFIRMATION = "confirmation"
 """Where a confirmation's runs lie within their load's folder."""
 ATTEMPTS = 3
 """How often a run that the host distorted is made anew within its block."""
+
+Beside = Callable[[ManagedServer], AbstractContextManager[None]]
 
 
 class Trials:
@@ -126,14 +128,17 @@ class Trials:
             pass
 
     @contextmanager
-    def _in_force(self, cell: Cell) -> Iterator[tuple[Managed, Callable[[ManagedServer], ExitStack]]]:
+    def _in_force(
+        self, cell: Cell
+    ) -> Iterator[tuple[Managed, Callable[[ManagedServer], AbstractContextManager[None]]]]:
         pairs = [(knob, level) for knob, level in zip(self.plan.knobs, self._levels(cell), strict=True)]
 
-        def beside(server: ManagedServer) -> ExitStack:
+        @contextmanager
+        def beside(server: ManagedServer) -> Iterator[None]:
             with ExitStack() as stack:
                 for knob, level in pairs:
                     stack.enter_context(knob.beside(level, server))
-                return stack.pop_all()
+                yield
 
         with ExitStack() as stack:
             for knob, level in pairs:
