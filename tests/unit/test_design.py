@@ -31,13 +31,15 @@ def test_full_factorial_has_every_cell_once_and_every_interaction() -> None:
 
 
 @pytest.mark.parametrize("coding", ["corner", "average"])
-def test_two_level_columns_are_those_of_the_statistics(coding: str) -> None:
+@pytest.mark.parametrize("factors", [two_level(4), MIXED], ids=["two levels", "mixed"])
+def test_columns_are_those_of_the_statistics(coding: str, factors: list[Factor]) -> None:
     """Cells, terms and coefficients mean the same in both rooms."""
-    theirs = Factorial("abcd", coding)
-    ours = full(two_level(4))
+    theirs = Factorial({factor.name: len(factor.levels) for factor in factors})
+    ours = full(factors)
     assert ours.cells == theirs.cells
     assert ours.terms == theirs.terms
-    assert np.allclose(ours.matrix(coding), theirs.matrix)
+    assert [(c.term, c.levels) for c in ours.columns] == [(c.term, c.levels) for c in theirs.columns]
+    assert np.allclose(ours.matrix(coding), theirs.matrix(theirs.cells, coding))
 
 
 def test_average_coefficient_of_a_level_is_its_mean_difference_from_the_first() -> None:

@@ -6,7 +6,11 @@ from hindmost.design.design import Design
 from hindmost.design.factors import Cell, Combination, Factor, Term
 from hindmost.design.fraction import fraction, regular
 from hindmost.design.full import full
+from hindmost.design.offer import Offer, offer, runs_within
+from hindmost.design.precision import Precision, precision
 from hindmost.design.schedule import Trial, schedule
+from hindmost.design.screening import screening
+from hindmost.design.subset import subset
 
 __all__ = [
     "Cell",
@@ -14,12 +18,19 @@ __all__ = [
     "Cost",
     "Design",
     "Factor",
+    "Offer",
+    "Precision",
     "Term",
     "Trial",
     "choose",
     "cost",
     "fraction",
     "full",
+    "offer",
+    "precision",
     "regular",
+    "runs_within",
     "schedule",
+    "screening",
+    "subset",
 ]

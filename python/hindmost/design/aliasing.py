@@ -14,8 +14,8 @@ import numpy as np
 from hindmost.design.coding import Floats, columns_of, model_matrix
 from hindmost.design.factors import Cell, Factor, Term, all_terms
 
-CLEAR = 1e-9
-"""Shares below this are rounding errors."""
+LISTED = 0.05
+"""Share of a left-out effect from which on it is listed. In orthogonal arrays none lies between 0 and 0.1."""
 
 
 def alias_matrix(
@@ -36,7 +36,7 @@ def partial_aliases(
     aliases: dict[Term, tuple[Term, ...]] = dict.fromkeys(terms, ())
     if not left_out:
         return aliases
-    shares = np.abs(alias_matrix(factors, cells, terms, left_out)) > CLEAR
+    shares = np.abs(alias_matrix(factors, cells, terms, left_out)) >= LISTED
     mine = np.array([list(terms).index(column.term) for column in columns_of(factors, terms)])
     theirs = np.array([left_out.index(column.term) for column in columns_of(factors, left_out)])
     for i, term in enumerate(terms):

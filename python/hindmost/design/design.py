@@ -109,6 +109,9 @@ class Design:
                 f"{len(shared)} of {len(self.terms) - 1} terms are confounded with main effects or two-factor"
                 f" interactions: {term_text(term)} {how} {first[0]}{more}"
             )
+        if self.kind == "screening":
+            clear = "clear of" if not shared else "not clear of"
+            out.append(f"interactions are not estimated; main effects are {clear} those of two factors")
         out += [
             f"{term_text(term)} cannot be estimated: {why}"
             for term, why in self.unknown.items()

@@ -42,18 +42,16 @@ def estimable(factors: Sequence[Factor], cells: Sequence[Cell], terms: Sequence[
     """
     kept: list[Term] = []
     unknown: dict[Term, str] = {}
-    basis: Floats = np.empty((len(cells), 0))
+    span = _Span(len(cells))
     for term in terms:
         inner = next((one for one in _inner(term) if one in unknown), None)
         if inner is not None:
             unknown[term] = f"{term_text(inner)}, which it contains, cannot be estimated"
             continue
-        wider = _extended(basis, model_matrix(factors, cells, [term]))
-        if wider is None:
-            unknown[term] = _why(factors, cells, kept, term)
-        else:
+        if span.add(model_matrix(factors, cells, [term])):
             kept.append(term)
-            basis = wider
+        else:
+            unknown[term] = _why(factors, cells, kept, term)
     return Estimable(tuple(kept), unknown)
 
 
@@ -61,17 +59,27 @@ def _inner(term: Term) -> list[Term]:
     return [one for order in range(1, len(term)) for one in itertools.combinations(term, order)]
 
 
-def _extended(basis: Floats, columns: Floats) -> Floats | None:
-    """An orthonormal basis of both, or None if a column adds nothing."""
-    for j in range(columns.shape[1]):
-        column = columns[:, j]
-        rest = column - basis @ (basis.T @ column)
-        rest -= basis @ (basis.T @ rest)  # twice is enough (Kahan)
-        length = float(np.linalg.norm(rest))
-        if length <= TOLERANCE * max(1.0, float(np.linalg.norm(column))):
-            return None
-        basis = np.column_stack((basis, rest / length))
-    return basis
+class _Span:
+    """An orthonormal basis of the columns added so far."""
+
+    def __init__(self, rows: int) -> None:
+        self.basis: Floats = np.empty((rows, rows), order="F")
+        self.size = 0
+
+    def add(self, columns: Floats) -> bool:
+        """Take all of the columns in, or none where one lies in the span of those before it."""
+        size = self.size
+        for column in columns.T:
+            known = self.basis[:, :size]
+            rest = column - known @ (known.T @ column)
+            rest -= known @ (known.T @ rest)  # twice is enough (Kahan)
+            length = float(np.linalg.norm(rest))
+            if size == len(rest) or length <= TOLERANCE * max(1.0, float(np.linalg.norm(column))):
+                return False
+            self.basis[:, size] = rest / length
+            size += 1
+        self.size = size
+        return True
 
 
 def _why(factors: Sequence[Factor], cells: Sequence[Cell], kept: Sequence[Term], term: Term) -> str:

@@ -1,0 +1,66 @@
+"""The kinds of designs that there are for some factors, from rich to poor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Literal, get_args
+
+from hindmost.design.design import Design
+from hindmost.design.factors import Combination, Factor, checked
+from hindmost.design.fraction import fraction
+from hindmost.design.full import full
+from hindmost.design.screening import screening
+from hindmost.design.subset import subset
+from hindmost.errors import UsageError
+
+Asked = Literal["auto", "full", "fraction", "screening"]
+
+
+def ladder(
+    factors: Iterable[Factor], kind: Asked, resolution: int = 5, forbidden: Iterable[Combination] = ()
+) -> Iterator[Design]:
+    """All designs of a kind, from rich to poor, each with fewer cells than the one before.
+
+    ``auto``: full, fractions of resolution V and IV (or chosen cells), screening with and without
+    fold-over; those that do not exist for these factors are left out.
+
+    Raises
+    ------
+    UsageError
+        If none exists.
+    """
+    if kind not in get_args(Asked):
+        raise UsageError(f"there is no kind of design {kind!r} (known: {', '.join(get_args(Asked))})")
+    forbidden = tuple(forbidden)
+    factors = checked(factors, forbidden)
+    refusal: UsageError | None = None
+    smallest: int | None = None
+    for make in _makers(factors, kind, resolution, forbidden):
+        try:
+            design = make()
+        except UsageError as error:
+            refusal = refusal or error
+            continue
+        if smallest is None or len(design.cells) < smallest:
+            smallest = len(design.cells)
+            yield design
+    if smallest is None and refusal is not None:
+        raise refusal
+
+
+def _makers(
+    factors: tuple[Factor, ...], kind: Asked, resolution: int, forbidden: tuple[Combination, ...]
+) -> list[Callable[[], Design]]:
+    whole: list[Callable[[], Design]] = [partial(full, factors, forbidden)]
+    fractions: list[Callable[[], Design]]
+    screens: list[Callable[[], Design]]
+    if forbidden or not all(factor.two_level for factor in factors):
+        fractions = [partial(subset, factors, forbidden)]
+        screens = [partial(subset, factors, forbidden, order=1)]
+    else:
+        least = (resolution,) if kind == "fraction" else (5, 4)
+        fractions = [partial(fraction, factors, one) for one in least]
+        screens = [partial(screening, factors, fold=fold) for fold in (True, False)]
+    kinds = {"full": whole, "fraction": fractions, "screening": screens}
+    return kinds.get(kind, [*whole, *fractions, *screens])

@@ -1,0 +1,129 @@
+"""From a budget to a design: the richest that it carries, and what is given up for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hindmost.design.design import Design
+from hindmost.design.factors import Combination, Factor
+from hindmost.design.ladder import Asked, ladder
+from hindmost.design.precision import DEFAULT_CV, precision
+from hindmost.errors import UsageError
+
+LEAST_BLOCKS = 5
+"""Runs of each cell from which on run-level intervals hold what they promise (95 % cover .95)."""
+
+LEAST_BLOCKS_SCREENING = 3
+"""The same where each effect compares half of all runs with the other half."""
+
+MOST_BLOCKS = 30
+"""What time is left over buys more blocks up to here: the paper's number of runs of each cell."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A design with as many blocks as the budget carries; ``runs`` include controls and all loads."""
+
+    design: Design
+    blocks: int
+    runs: int
+    cv: float
+
+    @property
+    def text(self) -> tuple[str, ...]:
+        """What it is, what it can no longer tell, and the smallest effect that it would find."""
+        known = precision(self.design, self.blocks, self.cv)
+        out = [f"{self.design.text}; {self.blocks} blocks, {self.runs:,} runs", *self.design.caveats]
+        if self.design.kind == "fraction" and (self.design.resolution or 0) >= 5:
+            out.append("interactions of three and more factors are taken to be nothing")
+        for order, name in ((1, "of one factor"), (2, "of two factors together")):
+            these = [one for term, one in known.items() if len(term) == order]
+            if these:
+                worst = max(these, key=lambda one: one.half_width)
+                out.append(
+                    f"an average effect {name} will be known to about ±{_percent(worst.half_width)}, and one"
+                    f" of {_percent(worst.detectable)} be found with a chance of 80 %, if runs scatter by"
+                    f" {_percent(self.cv)}"
+                )
+        return tuple(out)
+
+
+def offer(
+    factors: Iterable[Factor],
+    most_runs: int,
+    *,
+    kind: Asked = "auto",
+    resolution: int = 5,
+    forbidden: Iterable[Combination] = (),
+    loads: int = 1,
+    controls: int = 1,
+    blocks: int | None = None,
+    most_blocks: int = MOST_BLOCKS,
+    cv: float = DEFAULT_CV,
+) -> Offer:
+    """The richest design of the asked kind that `most_runs` carry with enough blocks.
+
+    From rich to poor: the full factorial, fractions of resolution V and IV (or chosen cells), screening
+    with and without its fold-over. Of one that is affordable, runs left over buy more blocks.
+
+    Parameters
+    ----------
+    most_runs
+        At all loads, controls included.
+    resolution
+        Of a fraction, at least, where a fraction is asked for; ``auto`` goes down to IV.
+    loads, controls
+        Load levels; control runs in each block.
+    blocks
+        Fewest blocks; None: `LEAST_BLOCKS`, or `LEAST_BLOCKS_SCREENING`.
+    cv
+        How much runs scatter, for what the offer says.
+
+    Raises
+    ------
+    UsageError
+        If not even the poorest fits: names the number of runs that would do.
+
+    Examples
+    --------
+    >>> eight = [Factor(name, ("off", "on")) for name in "abcdefgh"]
+    >>> [offer(eight, runs).design.text for runs in (400, 100)]  # doctest: +NORMALIZE_WHITESPACE
+    ['2^(8-2) fraction of resolution V: 64 cells',
+     '2^(8-4) fraction of resolution IV: 16 cells']
+    """
+    factors = tuple(factors)
+    least: list[tuple[int, Design]] = []
+    for design in ladder(factors, kind, resolution, forbidden):
+        block = loads * (len(design.cells) + controls)
+        fewest = blocks or (LEAST_BLOCKS_SCREENING if design.kind == "screening" else LEAST_BLOCKS)
+        if (affordable := most_runs // block) >= fewest:
+            chosen = min(affordable, max(most_blocks, fewest))
+            return Offer(design, chosen, chosen * block, cv)
+        least.append((fewest * block, design))
+    runs, design = min(least, key=lambda one: one[0])
+    per_load = f" at each of {loads} loads" if loads > 1 else ""
+    raise UsageError(
+        f"{most_runs:,} runs carry no design of {len(factors)} factors; the least is {runs:,} runs:"
+        f" {design.text}, {runs // (loads * (len(design.cells) + controls))} blocks{per_load}",
+        hint="allow more time, make runs shorter, or leave out factors or loads",
+    )
+
+
+def runs_within(budget_s: float, seconds_per_run: float, restart_s: float = 0.0) -> int:
+    """Runs that fit into a time.
+
+    Examples
+    --------
+    >>> runs_within(1800.0, 10.0, restart_s=2.0)
+    150
+    """
+    if not (budget_s > 0.0 and seconds_per_run > 0.0 and restart_s >= 0.0):
+        raise UsageError(
+            f"a budget of {budget_s} s with runs of {seconds_per_run} s + {restart_s} s makes no sense"
+        )
+    return int(budget_s / (seconds_per_run + restart_s))
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.2g} %"

@@ -1,0 +1,101 @@
+"""How well a design will know its effects, from how much runs scatter: before any is made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from hindmost.design.coding import Coding
+from hindmost.design.design import Design
+from hindmost.design.factors import Term
+from hindmost.errors import UsageError
+
+DEFAULT_CV = 0.05
+"""Standard deviation of what runs report, as a share: a usual figure; a pilot's is better."""
+
+POWER = 0.8
+"""Chance with which an effect that is called detectable is found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """Of one term (its worst level), as shares of the latency.
+
+    ``half_width``: of its 95 % interval. ``detectable``: the effect whose interval excludes 0 with `POWER`.
+    """
+
+    half_width: float
+    detectable: float
+
+
+def precision(
+    design: Design,
+    blocks: int,
+    cv: float = DEFAULT_CV,
+    *,
+    coding: Coding = "average",
+    confidence: float = 0.95,
+) -> dict[Term, Precision]:
+    """What to expect of each term but the intercept.
+
+    With L the solution of least squares, an effect's error is ``cv sqrt(sum_c L_jc^2 / blocks)``, and its
+    degrees of freedom are Satterthwaite's for cells with a variance each, less what blocks take. Runs of all
+    cells are taken to scatter alike.
+
+    Parameters
+    ----------
+    blocks
+        Runs of each cell.
+    cv
+        Standard deviation over mean of the runs of one cell.
+    confidence
+        Of each interval by itself; ``1 - 0.05 / m`` where m are to hold together (Bonferroni).
+
+    Returns
+    -------
+    dict
+        Infinite where the runs leave nothing to tell errors from.
+
+    Examples
+    --------
+    >>> from hindmost.design import Factor, full
+    >>> design = full([Factor(name, ("off", "on")) for name in "abcd"])
+    >>> round(precision(design, 10)[("a",)].half_width, 4)  # 2 / sqrt(160) * 5 % * t(135)
+    0.0156
+    >>> round(precision(design, 10, coding="corner")[("a",)].half_width, 4)  # sqrt(2 / 10) * 5 % * t(16.9)
+    0.0472
+    """
+    if blocks < 1 or not (cv > 0.0 and math.isfinite(cv)) or not 0.0 < confidence < 1.0:
+        raise UsageError(
+            f"no precision follows from {blocks} blocks, a scatter of {cv}, a level of {confidence}"
+        )
+    matrix = design.matrix(coding)
+    squares = np.linalg.pinv(matrix) ** 2
+    errors = cv * np.sqrt(squares.sum(axis=1) / blocks)
+    degrees = _degrees(squares, blocks)
+    out: dict[Term, Precision] = {}
+    for column, error, d in zip(design.columns, errors.tolist(), degrees, strict=True):
+        if column.term:
+            mine = Precision(_t(0.5 + confidence / 2.0, d) * error, math.inf)
+            mine = Precision(mine.half_width, mine.half_width + _t(POWER, math.inf) * error)
+            worst = out.get(column.term, mine)
+            out[column.term] = max(worst, mine, key=lambda one: one.half_width)
+    return out
+
+
+def _degrees(squares: np.ndarray, blocks: int) -> list[float]:
+    coefficients, cells = squares.shape
+    if blocks == 1:  # no cell has a second run: what the model leaves over stands for the scatter
+        return [float(cells - coefficients)] * coefficients
+    per_cell = (blocks - 1) * (cells - 1) / cells
+    return list(per_cell * squares.sum(axis=1) ** 2 / (squares**2).sum(axis=1))
+
+
+def _t(probability: float, degrees: float) -> float:
+    from scipy.special import ndtri, stdtrit  # type: ignore[import-untyped, unused-ignore]
+
+    if degrees < 1.0:
+        return math.inf
+    return float(ndtri(probability) if math.isinf(degrees) else stdtrit(degrees, probability))

@@ -1,0 +1,156 @@
+"""Chosen cells: as few as a model needs, among those that are allowed, for factors of any levels.
+
+Where no regular fraction exists (more than two levels, forbidden combinations) the cells are those that
+make the determinant of X'X largest: a D-optimal design, by exchange of the pair that raises it most
+(Fedorov 1972).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import numpy as np
+
+from hindmost.design.aliasing import partial_aliases
+from hindmost.design.coding import Floats, model_matrix
+from hindmost.design.design import Design
+from hindmost.design.estimable import TOLERANCE, estimable
+from hindmost.design.factors import (
+    LARGEST,
+    Combination,
+    Factor,
+    all_terms,
+    allowed_cells,
+    cell_count,
+    checked,
+)
+from hindmost.design.full import full
+from hindmost.errors import UsageError
+
+CANDIDATES = 8 * LARGEST
+"""Cells of a full factorial among which a subset is looked for."""
+
+SPARE = 0.25
+"""Cells beyond the number of coefficients, as a share of it: an exactly saturated subset is a poor one."""
+
+STARTS = 4
+"""Exchanges end in different optima; the best of so many is taken."""
+
+
+def subset(
+    factors: Iterable[Factor],
+    forbidden: Iterable[Combination] = (),
+    *,
+    order: int = 2,
+    cells: int | None = None,
+) -> Design:
+    """The cells that tell all terms of up to `order` factors best.
+
+    Parameters
+    ----------
+    order
+        2: main effects and two-factor interactions. 1: main effects only, called a ``screening``.
+    cells
+        How many; None: a quarter more than coefficients, or all allowed ones if these are fewer.
+
+    Raises
+    ------
+    UsageError
+        If factors or forbidden combinations make no sense, there are too many cells to choose from, or
+        `cells` are fewer than the coefficients.
+
+    Examples
+    --------
+    >>> three = [Factor(name, ("1", "2", "4")) for name in ("threads", "queues", "clients")]
+    >>> subset(three).text
+    'chosen cells of 3 factors: 24 cells, 19 coefficients'
+    """
+    forbidden = tuple(forbidden)
+    factors = checked(factors, forbidden)
+    if cell_count(factors) > CANDIDATES:
+        raise UsageError(
+            f"these {len(factors)} factors have {cell_count(factors):,} cells, more than can be chosen from"
+            f" ({CANDIDATES:,})",
+            hint="take fewer factors, or two levels each and kind = screening",
+        )
+    candidates = allowed_cells(factors, forbidden)
+    found = estimable(factors, candidates, all_terms(factors, order))
+    matrix = model_matrix(factors, candidates, found.terms, "average")
+    least = matrix.shape[1]
+    wanted = math.ceil((1.0 + SPARE) * least) if cells is None else cells
+    if wanted < least:
+        raise UsageError(
+            f"{wanted} cells are too few for {least} coefficients of {len(found.terms)} terms",
+            hint=f"allow {least} cells at least, or leave out interactions",
+        )
+    if wanted >= len(candidates) and order > 1 and len(candidates) <= LARGEST:
+        return full(factors, forbidden)
+    chosen = tuple(candidates[i] for i in sorted(exchange(matrix, min(wanted, len(candidates)))))
+    return Design(
+        factors, "subset" if order > 1 else "screening", None, chosen, found.terms,
+        partial_aliases(factors, chosen, found.terms), unknown=found.unknown, forbidden=forbidden,
+    )  # fmt: skip
+
+
+def exchange(matrix: Floats, size: int) -> list[int]:
+    """Rows of a D-optimal choice of `size` different rows, the best of `STARTS`.
+
+    Parameters
+    ----------
+    matrix
+        One row a candidate, of full column rank.
+    """
+    best: list[int] = []
+    best_volume = -math.inf
+    for start in range(STARTS):
+        chosen = _improved(matrix, _independent(matrix, size, start))
+        volume = log_volume(matrix[chosen])
+        if volume > best_volume + TOLERANCE:
+            best, best_volume = chosen, volume
+    return best
+
+
+def log_volume(matrix: Floats) -> float:
+    """Logarithm of det X'X; minus infinity for dependent columns."""
+    sign, value = np.linalg.slogdet(matrix.T @ matrix)
+    return float(value) if sign > 0 else -math.inf
+
+
+def _independent(matrix: Floats, size: int, start: int) -> list[int]:
+    """`size` rows in a random order, the first of them spanning everything."""
+
+    def lot(row: int) -> bytes:
+        return blake2b(repr((start, row)).encode(), digest_size=8).digest()
+
+    order = sorted(range(len(matrix)), key=lot)
+    chosen: list[int] = []
+    rest = matrix.copy()
+    for _ in range(matrix.shape[1]):
+        lengths = np.einsum("ij,ij->i", rest, rest)
+        # Any row that adds enough will do: the random order decides, so that starts differ.
+        row = next(i for i in order if lengths[i] >= 0.25 * lengths.max())
+        chosen.append(row)
+        unit = rest[row] / math.sqrt(lengths[row])
+        rest -= np.outer(rest @ unit, unit)
+    return chosen + [i for i in order if i not in set(chosen)][: size - len(chosen)]
+
+
+def _improved(matrix: Floats, chosen: list[int]) -> list[int]:
+    chosen = list(chosen)
+    while True:
+        outside = np.setdiff1d(np.arange(len(matrix)), chosen)
+        if not outside.size:
+            return chosen
+        inside, others = matrix[chosen], matrix[outside]
+        inverse = np.linalg.inv(inside.T @ inside)
+        own = ((inside @ inverse) * inside).sum(axis=1)
+        new = ((others @ inverse) * others).sum(axis=1)
+        both = inside @ inverse @ others.T
+        # Fedorov's delta: by which factor the determinant grows, less 1, if i leaves and j comes.
+        gain = new[None, :] - own[:, None] - own[:, None] * new[None, :] + both**2
+        i, j = np.unravel_index(int(np.argmax(gain)), gain.shape)
+        if gain[i, j] <= TOLERANCE:
+            return chosen
+        chosen[i] = int(outside[j])

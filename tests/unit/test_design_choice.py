@@ -1,0 +1,226 @@
+"""Screening, chosen cells, precision and budgets: against published properties and by brute force."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from hindmost.design import (
+    Factor,
+    choose,
+    cost,
+    fraction,
+    full,
+    offer,
+    precision,
+    runs_within,
+    screening,
+    subset,
+)
+from hindmost.design.aliasing import alias_matrix
+from hindmost.design.coding import model_matrix
+from hindmost.design.estimable import estimable
+from hindmost.design.factors import all_terms
+from hindmost.design.screening import plackett_burman
+from hindmost.design.subset import exchange, log_volume
+from hindmost.errors import UsageError
+
+
+def two_level(count: int) -> list[Factor]:
+    return [Factor(chr(ord("a") + i), ("low", "high")) for i in range(count)]
+
+
+THREE_LEVELS = [Factor(name, ("1", "2", "4")) for name in ("threads", "queues", "clients")]
+
+
+@pytest.mark.parametrize("size", [8, 12, 16, 20, 24])
+def test_plackett_burman_arrays_are_orthogonal_and_balanced(size: int) -> None:
+    signs = 2 * np.array(plackett_burman(size, size - 1)) - 1
+    assert (signs.T @ signs == size * np.eye(size - 1)).all()
+    assert (signs.sum(axis=0) == 0).all()
+
+
+@pytest.mark.parametrize("size", [12, 20, 24])
+def test_any_three_suspects_have_all_their_settings(size: int) -> None:
+    """Projection property (Box & Tyssedal 1996); the regular arrays of 8 and 16 do not have it."""
+    cells = np.array(plackett_burman(size, size - 1))
+    for three in itertools.combinations(range(size - 1), 3):
+        assert len({tuple(cell) for cell in cells[:, three]}) == 8
+
+
+@pytest.mark.parametrize("size", [8, 12, 20, 24])
+def test_first_rows_are_the_quadratic_residues_of_paley(size: int) -> None:
+    """An independent construction (Paley 1933) where size - 1 is prime: high at 0 and at the squares."""
+    prime = size - 1
+    squares = {i * i % prime for i in range(prime)}
+    assert plackett_burman(size, prime)[0] == tuple(int(i in squares) for i in range(prime))
+
+
+@pytest.mark.parametrize("size", [8, 12, 16, 20])
+def test_array_is_that_of_pydoe_up_to_names_and_order(size: int) -> None:
+    """Equivalent arrays have equal profiles of |sum over runs of any three columns' product|.
+
+    For 24 runs pyDOE3 doubles its array of 12, which is another one, without the projection property.
+    """
+    pydoe = pytest.importorskip("pyDOE3", reason="pyDOE3 is not installed: make setup")
+
+    def profile(signs):
+        three = itertools.combinations(range(signs.shape[1]), 3)
+        return sorted(abs(int(np.prod(signs[:, c], axis=1).sum())) for c in three)
+
+    ours = 2 * np.array(plackett_burman(size, size - 1)) - 1
+    assert profile(ours) == profile(pydoe.pbdesign(size - 1))
+
+
+def test_interactions_reach_main_effects_in_thirds_without_fold_over() -> None:
+    design = screening(two_level(11), fold=False)
+    pairs = [term for term in all_terms(design.factors, 2) if len(term) == 2]
+    shares = alias_matrix(design.factors, design.cells, design.terms, pairs)
+    for i, term in enumerate(design.terms[1:], 1):
+        for j, pair in enumerate(pairs):
+            assert abs(shares[i, j]) == pytest.approx(0.0 if term[0] in pair else 1 / 3)
+
+
+@pytest.mark.parametrize("count", [5, 7, 8, 11, 12, 15, 16, 19, 20, 23])
+def test_fold_over_clears_main_effects_of_interactions(count: int) -> None:
+    design = screening(two_level(count))
+    assert len(design.cells) == len(set(design.cells))
+    assert design.resolution == 4
+    pairs = [term for term in all_terms(design.factors, 2) if len(term) == 2]
+    shares = alias_matrix(design.factors, design.cells, design.terms, pairs)
+    assert np.abs(shares[1:]).max() < 1e-12
+    assert (0,) * count in design.cells
+
+
+def test_a_half_fraction_is_found_again_by_exchange() -> None:
+    """The 2^(5-1) of resolution V has the largest determinant of all 16 cells: its columns are orthogonal."""
+    best = fraction(two_level(5), 5)
+    found = subset(two_level(5), cells=16)
+    assert log_volume(found.matrix("average")) == pytest.approx(log_volume(best.matrix("average")))
+
+
+def test_exchange_finds_the_best_of_all_choices() -> None:
+    factors = [Factor("a", ("1", "2", "3")), Factor("b", ("1", "2", "3"))]
+    cells = full(factors).cells
+    matrix = model_matrix(factors, cells, all_terms(factors, 1))
+    by_force = max(log_volume(matrix[list(rows)]) for rows in itertools.combinations(range(9), 6))
+    assert log_volume(matrix[exchange(matrix, 6)]) == pytest.approx(by_force)
+
+
+def test_chosen_cells_avoid_what_is_forbidden_and_carry_their_model() -> None:
+    forbidden = [{"turbo": "on", "governor": "save"}, {"threads": "4", "governor": "fast", "turbo": "off"}]
+    factors = [
+        Factor("turbo", ("off", "on")), Factor("governor", ("save", "fast")), Factor("threads", ("1", "2", "4")),
+        *two_level(3),
+    ]  # fmt: skip
+    design = choose(factors, forbidden=forbidden)
+    assert design.kind == "subset"
+    for cell in design.cells:
+        setting = design.setting(cell)
+        assert not any(all(setting[k] == v for k, v in one.items()) for one in forbidden)
+    assert np.linalg.matrix_rank(design.matrix()) == len(design.columns) < len(design.cells)
+    assert design.unknown[("turbo", "governor")] == "no cell has turbo = on with governor = save"
+    assert ("turbo", "governor") in design.aliases[("turbo",)]
+    assert len(set(design.cells)) == len(design.cells)
+
+
+def test_choice_is_the_same_every_time() -> None:
+    assert subset(THREE_LEVELS).cells == subset(THREE_LEVELS).cells
+
+
+def test_terms_that_cells_mix_up_are_named_with_what_they_mix() -> None:
+    factors = two_level(3)
+    cells = fraction(factors, 3).cells
+    found = estimable(factors, cells, all_terms(factors, 2))
+    assert found.terms == ((), ("a",), ("b",), ("c",))
+    assert found.unknown[("a", "b")] == "in these 4 cells it is a mixture of a, b, c"
+    few = estimable(factors, cells[:1], all_terms(factors, 1))
+    assert few.unknown[("a",)] == "no cell has a = high"
+
+
+def test_screening_of_more_levels_or_with_forbidden_cells_chooses_cells() -> None:
+    design = choose(THREE_LEVELS, kind="screening")
+    assert (design.kind, len(design.columns), len(design.cells)) == ("screening", 7, 9)
+    assert "interactions are not estimated" in " ".join(design.caveats)
+
+
+def test_precision_is_that_of_textbooks() -> None:
+    """Average effects: 2 sd / sqrt(runs). Corner effects: sqrt(2) sd / sqrt(blocks), and 2^(k/2) for k factors."""
+    design = full(two_level(4))
+    wide = precision(design, 5_000, 0.05)
+    assert wide[("a",)].half_width == pytest.approx(1.96 * 0.05 * 2 / math.sqrt(16 * 5_000), rel=1e-3)
+    assert wide[("a", "b")].half_width == pytest.approx(wide[("a",)].half_width)
+    corner = precision(design, 5_000, 0.05, coding="corner")
+    for order in (1, 2, 3, 4):
+        expected = 1.96 * 0.05 * 2 ** (order / 2) / math.sqrt(5_000)
+        assert corner[tuple("abcd"[:order])].half_width == pytest.approx(expected, rel=1e-3)
+    assert precision(design, 1)[("a",)].half_width == math.inf
+    assert precision(screening(two_level(8)), 1)[("a",)].half_width < math.inf
+
+
+def test_richest_design_that_a_budget_carries_is_offered() -> None:
+    eight = two_level(8)
+    kinds = [
+        (offer(eight, runs).design.kind, len(offer(eight, runs).design.cells))
+        for runs in (1300, 1200, 330, 320, 90, 80, 40)
+    ]
+    assert kinds == [
+        ("full", 256), ("fraction", 64), ("fraction", 64), ("fraction", 16), ("fraction", 16),
+        ("screening", 12), ("screening", 12),
+    ]  # fmt: skip
+    for runs in (1300, 200, 40):
+        made = offer(eight, runs, loads=1)
+        assert made.runs == cost(made.design, made.blocks, 1.0).runs <= runs
+        assert made.blocks == 30 or made.runs + len(made.design.cells) + 1 > runs
+
+
+def test_what_is_left_over_buys_blocks_up_to_thirty() -> None:
+    made = offer(two_level(2), 10_000)
+    assert (made.design.kind, made.blocks, made.runs) == ("full", 30, 150)
+    assert offer(two_level(2), 10_000, blocks=40).blocks == 40
+
+
+def test_too_small_a_budget_names_the_least_that_would_do() -> None:
+    with pytest.raises(
+        UsageError, match=r"the least is 78 runs: screening of 8 .*3 blocks at each of 2 loads"
+    ):
+        offer(two_level(8), 77, loads=2)
+    assert offer(two_level(8), 78, loads=2).runs == 78
+    with pytest.raises(UsageError, match="least is 85 runs: full factorial"):
+        offer(two_level(4), 84, kind="full")
+
+
+def test_an_offer_says_what_it_gives_up() -> None:
+    text = "\n".join(offer(two_level(8), 200).text)
+    assert "7 of 15 terms are confounded" in text
+    assert "±1.5 %" in text
+    assert "main effects are not clear" in "\n".join(offer(two_level(8), 60).text)
+
+
+def test_choice_within_a_time() -> None:
+    runs = runs_within(1800.0, 10.0, 2.0)
+    assert runs == 150
+    assert choose(two_level(4), most_runs=runs).kind == "full"
+    assert choose(two_level(8), most_runs=runs).resolution == 4
+    assert choose(two_level(20), most_runs=1_000).kind == "screening"
+
+
+@pytest.mark.parametrize(
+    ("ask", "match"),
+    [
+        (lambda: screening(two_level(4)), "5 to 23 factors, got 4"),
+        (lambda: screening(THREE_LEVELS * 2), "two factors are called"),
+        (lambda: screening([*two_level(5), *THREE_LEVELS]), "'threads' has 3"),
+        (lambda: subset(two_level(5), cells=15), "15 cells are too few for 16 coefficients"),
+        (lambda: subset(two_level(14)), "16,384 cells"),
+        (lambda: precision(full(two_level(2)), 0), "no precision follows"),
+        (lambda: runs_within(0.0, 1.0), "makes no sense"),
+        (lambda: choose(two_level(24)), "24 factors"),
+    ],
+)
+def test_what_cannot_be_designed_is_refused_in_words(ask, match: str) -> None:
+    with pytest.raises(UsageError, match=match):
+        ask()
