@@ -12,10 +12,10 @@ import statistics
 from typing import Any
 
 FACTORS = {
-    "numa": ("numa", "memory", ["same-node", "interleave"], "where the server's memory lies"),
-    "turbo": ("host", "turbo", ["off", "on"], "frequencies beyond the nominal one"),
-    "dvfs": ("host", "governor", ["ondemand", "performance"], "who chooses the frequency"),
-    "nic": ("host", "irq", ["same-node", "all-nodes"], "which processors the card interrupts"),
+    "numa": ("numa", "server:numa", ["same-node", "interleave"], "where the server's memory lies"),
+    "turbo": ("host", "host:turbo", ["off", "on"], "frequencies beyond the nominal one"),
+    "dvfs": ("host", "host:governor", ["ondemand", "performance"], "who chooses the frequency"),
+    "nic": ("host", "host:irq", ["same-node", "all-nodes"], "which processors the card interrupts"),
 }
 TABLE_IV = {
     "p50": [65, 2, -2, 1, 0.5, 3, -3, 0.5, 0.5, 3, -1, 2, 0.5, 3, 0.5, -8],
@@ -208,8 +208,6 @@ def load(name: str, rate: float, busy: float | None, scale: float, random_: rand
             "quantile": "p99",
             "values": runs_of(355 * scale, 0.05, RUNS, random_),
             "share_per_block": 0.0011,
-            "low": -0.003,
-            "high": 0.0052,
             "drifting": False,
             "p": 0.56,
         },
@@ -308,8 +306,8 @@ def small() -> dict[str, Any]:
     """A fraction with a factor of three levels, a cell that failed, runs left out, and nothing decided."""
     random_ = random.Random(3)
     factors = [
-        {"name": "server threads", "kind": "option", "sets": "threads", "about": "", "levels": ["1", "2", "4"]},
-        {"name": "huge pages", "kind": "host", "sets": "thp", "about": "", "levels": ["madvise", "always"]},
+        {"name": "server threads", "kind": "option", "sets": "server:option.threads", "about": "", "levels": ["1", "2", "4"]},
+        {"name": "huge pages", "kind": "host", "sets": "host:thp", "about": "", "levels": ["madvise", "always"]},
     ]  # fmt: skip
     combined = [
         {"server threads": t, "huge pages": h} for t in ("1", "2", "4") for h in ("madvise", "always")

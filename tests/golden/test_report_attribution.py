@@ -166,7 +166,7 @@ def test_a_factor_of_three_levels_says_which_are_compared():
 def test_a_cell_that_failed_and_runs_left_out_are_said():
     page = plain_text(render_attribution_page(small()))
     assert "given up the server did not start" in page
-    assert "1 left out: the instrument distorted it" in page
+    assert rows_of(render_attribution_page(small()), "Runs by p99 at only")[1].split()[-2:] == ["4", "1"]
     assert "not run at only: server threads = 4" in render_attribution(small())
 
 
@@ -240,3 +240,19 @@ def test_what_is_seen_by_itself_alone_is_not_said_to_be_shown():
     row = next(one for one in table.split("<tr") if "numa: same-node" in one)
     assert 'class="open"' in row
     assert "raises, by itself" in row
+
+
+def test_a_flood_of_interactions_is_cut_in_the_terminal_and_counted():
+    document = full()
+    answer = document["loads"][1]["quantiles"]["p99"]
+    joint = next(one for one in answer["average"] if one["term"] == "numa:dvfs")
+    answer["average"] += [joint | {"value": -9.0 - place / 100} for place in range(20)]
+    table = render_attribution(document).split("p99 at high (")[1].split("confirmation")[0]
+    shown = table.split("best:")[0]
+    held = sum(
+        1
+        for one in answer["average"]
+        if len(one["factors"]) > 1 and one["adjusted"] < 0.05 and one["verdict"] in ("raises", "lowers")
+    )
+    assert len(re.findall(r"× .* (?:raises|lowers)$", shown, re.MULTILINE)) == 12
+    assert f"and {held - 12} smaller interactions that hold" in shown

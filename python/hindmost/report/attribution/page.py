@@ -170,6 +170,7 @@ class Setting(NamedTuple):
     value: str
     interval: str
     tied: int
+    others: int
     confirmed: str | None
 
 
@@ -185,6 +186,15 @@ def settings(doc: "Attribution") -> list[Setting]:
                 one = fresh.get((load["name"], label))
                 outcome = one["outcome"] if one and one["after"]["levels"] == first["levels"] else None
                 found.append(
-                    Setting(load["name"], label, first["levels"], value, interval, len(tied), outcome)
+                    Setting(
+                        load["name"],
+                        label,
+                        first["levels"],
+                        value,
+                        interval,
+                        len(tied),
+                        len(answer["best"]) - 1,
+                        outcome,
+                    )
                 )
     return found

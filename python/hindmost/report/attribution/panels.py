@@ -126,7 +126,7 @@ def before_after(one: "Confirmation", label: str) -> "Markup | None":
         return None
     plot = Plot(260, 240, f"{label} of the runs before and after", left=62, right=10, top=30, bottom=28)
     plot.text(0, 14, label, cls="name")
-    x, y = plot.x(-0.5, 1.5), plot.y(*linear_domain(values))
+    x, y = plot.x(-0.5, 1.5), plot.y(*_room(values, one, label))
     plot.axes(x, y, x_ticks=[(0.0, "before"), (1.0, "after")], y_ticks=_time_axis(y))
     for place, (name, side) in enumerate(sides):
         runs = side["values"].get(label, [])
@@ -157,6 +157,15 @@ def before_after(one: "Confirmation", label: str) -> "Markup | None":
                 radius=4.5,
             )
     return _svg(plot)
+
+
+def _room(values: Sequence[float], one: "Confirmation", label: str) -> tuple[float, float]:
+    """Range of an axis for runs and their means; very wide intervals are cut at its edge."""
+    low, high = min(values), max(values)
+    air = max(high - low, 0.02 * high) / 2
+    means = [side["latency_us"].get(label) for side in (one["before"], one["after"])]
+    ends = finite(end for mean in means if mean for end in (mean["low"], mean["high"]))
+    return linear_domain([*values, *(min(max(end, low - air), high + air) for end in ends)])
 
 
 def spread(runs: Sequence[float | None], y: Scale, apart: float = 5.4) -> list[float]:

@@ -144,6 +144,8 @@ def best_text(answer: "QuantileAnswer", first: "Candidate", tied: Sequence["Cand
     text = f"{words.setting(first['levels'])}: {' '.join(value_of(answer, first)).rstrip()}"
     if not tied:
         return f"{text}; all others are shown to be slower"
+    if len(tied) == len(answer["best"]) - 1:
+        return f"{text}; cannot be told from any other yet"
     first_few = "; ".join(words.changed(one["levels"], first["levels"]) for one in tied[:2])
     more = f" and {len(tied) - 2} more" if len(tied) > 2 else ""
     return f"{text}; cannot be told from it: the same with {first_few}{more}"

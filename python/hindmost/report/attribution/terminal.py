@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 WIDTH = 100
 _LABEL = 34
 """Columns for a term; a longer one has a line of its own."""
+_INTERACTIONS = 12
+"""So many have a line, the greatest; the others are counted."""
 
 
 def render_attribution(document: "Mapping[str, Any] | Attribution") -> str:
@@ -67,15 +69,20 @@ def _answer(doc: "Attribution", load: "Load", label: str, answer: "QuantileAnswe
         effects, base = answer["corner"], "all at their first level"
         where = "while the others are at their first level"
     unit, rows = effect_rows(doc, effects)
-    shown = [row for row in rows if row.holds or len(row.effect["factors"]) == 1]
+    joint = [row for row in rows if row.holds and len(row.effect["factors"]) > 1]
+    shown = [row for row in rows if len(row.effect["factors"]) == 1 or row in joint[:_INTERACTIONS]]
     start = intercept(effects)
     base = f"{base} {start}; effects " if start else ""
     lines = _wrapped(f"{label} at {words.load_text(load)}: {base}{where}", 2)
     if shown:
         lines += _table(shown, unit.name)
+    if more := len(joint[_INTERACTIONS:]):
+        lines.append(f"  and {numbers.plural(more, 'smaller interaction')} that hold: in the page")
     if rest := [row.name for row in rows if row not in shown and row.effect["verdict"] == "negligible"]:
         lines += _wrapped(f"  within ±{numbers.percent(doc['delta'])}: {', '.join(rest)}", 4)
-    if rest := [row.name for row in rows if row not in shown and row.effect["verdict"] in words.OPEN_MARKS]:
+    if rest := [
+        row.name for row in rows if row not in (*shown, *joint) and row.effect["verdict"] in words.OPEN_MARKS
+    ]:
         lines += _wrapped(f"  seen by themselves, but not among all terms: {', '.join(rest)}", 4)
     if rest := [_open(row) for row in rows if row.effect["verdict"] == "undecided"]:
         lines += _wrapped(f"  undecided (more runs of each cell that would do): {', '.join(rest)}", 4)
@@ -119,7 +126,8 @@ def _table(rows: Sequence[EffectRow], unit: str) -> list[str]:
 
 
 def _confirmation(one: "Confirmation") -> list[str]:
-    lines = _wrapped(f"confirmation at {one['load']}: {one['outcome']}: {one['text']}", 2)
+    outcome = "" if one["outcome"] in one["text"] else f"{one['outcome']}: "
+    lines = _wrapped(f"confirmation at {one['load']}: {outcome}{one['text']}", 2)
     for name, side in (("before", one["before"]), ("after", one["after"])):
         lines += _wrapped(
             f"  {name:<7} {words.setting(side['levels'])} ({numbers.plural(side['runs'], 'run')})", 10

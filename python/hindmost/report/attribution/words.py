@@ -112,16 +112,25 @@ def tick(us: float, *, sign: bool = False) -> str:
 
 
 def ratio(one: "Ratio | None") -> str:
-    """Write a ratio and its interval.
+    """Write a ratio and its interval, each to what it is worth: hundredths, or two digits below a tenth.
 
-    >>> ratio({"value": 0.0213, "low": 0.009, "high": 0.061})
-    '0.021 [0.009, 0.061]'
+    >>> ratio({"value": 0.5713, "low": 0.509, "high": 0.634})
+    '0.57 [0.51, 0.63]'
+    >>> ratio({"value": 0.0213, "low": 1e-5, "high": 153.7})
+    '0.021 [<0.001, 154]'
     """
     if one is None or one["value"] is None:
         return MISSING
-    places = 3 if one["value"] < 0.1 else 2
-    value, low, high = (number(one[end], places) for end in ("value", "low", "high"))
-    return f"{value} [{low}, {high}]" if one["low"] is not None else value
+    text = _ratio(one["value"])
+    return text if one["low"] is None else f"{text} [{_ratio(one['low'])}, {_ratio(one['high'])}]"
+
+
+def _ratio(value: float | None) -> str:
+    if value is None or not math.isfinite(value):
+        return numbers.number(value)
+    if 0.0 < value < 0.0005:
+        return "<0.001"
+    return number(value, 3 if value < 0.1 else 2 if value < 10 else 0)
 
 
 def holds(effect: "Effect", confidence: float) -> bool:
