@@ -193,9 +193,10 @@ def confirmed(one: "Confirmation") -> tuple[Unit, list[Confirmed]]:
     return unit, rows
 
 
-def failures(load: "Load") -> list["Cell"]:
-    """Give the cells that were given up at a load."""
-    return [cell for cell in load["cells"] if cell["failure"]]
+def failures(document: "Attribution", load: "Load") -> list["Cell"]:
+    """Give the cells that were given up at a load, where the reasons do not name them already."""
+    told = " ".join(reason["text"] for reason in document["reasons"])
+    return [cell for cell in load["cells"] if cell["failure"] and cell["failure"] not in told]
 
 
 def design_text(document: "Attribution") -> str:

@@ -39,8 +39,9 @@ def render_attribution(document: "Mapping[str, Any] | Attribution") -> str:
     lines += [line for text in words.findings(doc) for line in _wrapped(f"- {text}", 2)]
     for load in doc["loads"]:
         for label in words.in_order(doc, [name for name in load["quantiles"] if name != "mean"]):
-            lines += ["", *_answer(doc, load, label, load["quantiles"][label])]
-        for cell in failures(load):
+            if found := _answer(doc, load, label, load["quantiles"][label]):
+                lines += ["", *found]
+        for cell in failures(doc, load):
             lines += _wrapped(
                 f"not run at {load['name']}: {words.setting(cell['levels'])}: {cell['failure']}", 2
             )
@@ -68,6 +69,8 @@ def _answer(doc: "Attribution", load: "Load", label: str, answer: "QuantileAnswe
     if not effects:
         effects, base = answer["corner"], "all at their first level"
         where = "while the others are at their first level"
+    if not effects and not answer["best"]:
+        return []
     unit, rows = effect_rows(doc, effects)
     joint = [row for row in rows if row.holds and len(row.effect["factors"]) > 1]
     shown = [row for row in rows if len(row.effect["factors"]) == 1 or row in joint[:_INTERACTIONS]]
@@ -90,7 +93,7 @@ def _answer(doc: "Attribution", load: "Load", label: str, answer: "QuantileAnswe
         line
         for row in shown
         if row.aliases
-        for line in _wrapped(f"  aliased: {row.name} cannot be told from {', '.join(row.aliases)}", 4)
+        for line in _wrapped(f"  aliased: {row.name} cannot be told from {words.few(row.aliases)}", 4)
     ]
     lines += [line for one in answer["reversals"] for line in _wrapped(f"  ! {one['text']}", 4)]
     first, tied = best_of(answer)

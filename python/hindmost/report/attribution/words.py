@@ -157,6 +157,16 @@ def term(effect: "Effect", factors: Mapping[str, "Factor"]) -> str:
     )
 
 
+def few(texts: Sequence[str], most: int = 2) -> str:
+    """List a few of many, and say how many more there are.
+
+    >>> few(["a", "b"]), few(["a", "b", "c", "d"])
+    ('a, b', 'a, b and 2 more')
+    """
+    more = len(texts) - most
+    return ", ".join(texts) if more <= 0 else f"{', '.join(texts[:most])} and {more} more"
+
+
 def setting(levels: "Levels") -> str:
     """Write a cell."""
     return ", ".join(f"{name} = {level}" for name, level in levels.items())
