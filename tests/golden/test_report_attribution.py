@@ -165,7 +165,7 @@ def test_a_factor_of_three_levels_says_which_are_compared():
 
 def test_a_cell_that_failed_and_runs_left_out_are_said():
     page = plain_text(render_attribution_page(small()))
-    assert "given up the server did not start" in page
+    assert "no figure the server did not start" in page
     assert rows_of(render_attribution_page(small()), "Runs by p99 at only")[1].split()[-2:] == ["4", "1"]
     assert "not run at only: server threads = 4" in render_attribution(small())
 
