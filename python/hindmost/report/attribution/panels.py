@@ -63,12 +63,9 @@ def factors_alone(document: "Attribution", label: str) -> "Markup | None":
     plot.text(0, 14, label, cls="name")
     bottom = plot.height - plot.bottom
     plot.bar((x(-delta), plot.top, x(delta) - x(-delta), bottom - plot.top), cls="band")
-    ticks = [
-        (t, f"{words.number(100 * t, 0, sign=True)}{numbers.THIN}%") for t in linear_ticks(x.low, x.high, 4)
-    ]
-    for value, text in ticks:
+    for value in linear_ticks(x.low, x.high, 4):
         plot.add("path", d=f"M{x(value):.1f} {plot.top}V{bottom:.1f}", class_="grid")
-        plot.text(x(value), bottom + 18, text, anchor="middle", cls="tick")
+        plot.text(x(value), bottom + 18, words.share_tick(value), anchor="middle", cls="tick")
     plot.add("path", d=f"M{x(0.0):.1f} {plot.top}V{bottom:.1f}", class_="zero")
     for number, (name, found) in enumerate(rows.items()):
         top = plot.top + 4 + step * number
@@ -93,10 +90,7 @@ def interaction(one: "Reversal", label: str, load: str) -> "Markup":
     plot = Plot(300, 210, one["text"], left=62, right=14, top=30, bottom=44)
     plot.text(0, 14, _short(f"effect of {one['factor']} on {label}, {load}", 44), cls="name")
     low, high = linear_domain([*values, 0.0])
-    x, y = (
-        plot.x(-0.5, len(effects) - 0.5),
-        plot.y(low if min(values, default=0.0) < 0 else -0.1 * high, high),
-    )
+    x, y = plot.x(-0.5, len(effects) - 0.5), plot.y(low, high)
     plot.axes(
         x,
         y,

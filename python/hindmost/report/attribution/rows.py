@@ -98,10 +98,7 @@ def forest(rows: Sequence["EffectRow"], delta: float) -> "tuple[Markup, list[Mar
         if one["share"] is not None:
             plot.mark(one["share"], f"mark {cls}")
         drawn.append(_svg(plot))
-    texts = [
-        f"{words.number(100 * t, 0 if abs(100 * t) >= 1 or t == 0 else 1, sign=True)}{numbers.THIN}%"
-        for t in ticks
-    ]
+    texts = [words.share_tick(t) for t in ticks]
     return _axis(scale, ticks, texts, "axis of effects, as shares of the intercept"), drawn
 
 

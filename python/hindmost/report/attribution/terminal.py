@@ -34,7 +34,7 @@ def render_attribution(document: "Mapping[str, Any] | Attribution") -> str:
     """Write a document ``hindmost.attribution/1`` as text of at most 100 columns."""
     doc = cast("Attribution", clean(document))
     mark, _ = words.STATES[doc["verdict"]]
-    lines = _wrapped(f"{mark} {doc['verdict']}  {doc['name']} on {doc['target']}: {design_text(doc)}", 2)
+    lines = _wrapped(f"{mark} {doc['verdict']}  {doc['name']}, target {doc['target']}: {design_text(doc)}", 2)
     lines += ["", *_wrapped(doc["headline"])]
     lines += [line for text in words.findings(doc) for line in _wrapped(f"- {text}", 2)]
     for load in doc["loads"]:

@@ -111,6 +111,16 @@ def tick(us: float, *, sign: bool = False) -> str:
     return f"+{numbers.tick(us)}" if sign and us > 0 else numbers.tick(us)
 
 
+def share_tick(share: float) -> str:
+    r"""Write a round share for an axis.
+
+    >>> share_tick(-0.05), share_tick(0.005), share_tick(0.0)
+    ('−5\u202f%', '+0.5\u202f%', '0\u202f%')
+    """
+    whole = abs(100 * share - round(100 * share)) < 1e-9
+    return f"{number(100 * share, 0 if whole else 1, sign=True)}{THIN}%"
+
+
 def ratio(one: "Ratio | None") -> str:
     """Write a ratio and its interval, each to what it is worth: hundredths, or two digits below a tenth.
 
