@@ -407,11 +407,24 @@ def small() -> dict[str, Any]:
                         for place, levels in enumerate(combined)
                     ],
                     "reversals": [],
-                    "explained": None,
+                    "explained": {
+                        "cells": 0.1,
+                        "runs": 0.9,
+                        "sampling": None,
+                        "model": 0.1,
+                        "pseudo_r2": -0.04,
+                        "ceiling": 0.1,
+                    },
                     "best": [],
                 }
             },
-            "drift": None,
+            "drift": {
+                "quantile": "p99",
+                "values": [231.0, 238.5, None, 262.0],
+                "share_per_block": 0.043,
+                "drifting": True,
+                "p": 0.042,
+            },
         }
     ]
     return document

@@ -256,3 +256,11 @@ def test_a_flood_of_interactions_is_cut_in_the_terminal_and_counted():
     )
     assert len(re.findall(r"× .* (?:raises|lowers)$", shown, re.MULTILINE)) == 12
     assert f"and {held - 12} smaller interactions that hold" in shown
+
+
+def test_a_drift_is_said_in_words_and_a_part_of_the_variance_may_be_unknown():
+    html = render_attribution_page(small())
+    assert "it drifted" in html.split('id="drift"')[1].split("</section>")[0]
+    assert "it drifted" not in render_attribution_page(full())
+    row = rows_of(html, "Variance explained")[0].replace(numbers.THIN, " ")
+    assert " ".join(row.split()) == "p99, only 10 % 90 % – 10 % 10 % −0.04"
