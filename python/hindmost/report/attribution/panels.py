@@ -57,7 +57,7 @@ def factors_alone(document: "Attribution", label: str) -> "Markup | None":
     ends = finite(v for one in every for v in (one["share_low"], one["share_high"]))
     step = 14.0 * len(document["loads"]) + 24.0
     plot = Plot(
-        330, 34 + step * len(rows) + 40, f"Effects of each factor on {label}", left=12, right=22, top=30
+        330, 34 + step * len(rows) + 40, f"Effects of each factor on {label}", left=22, right=22, top=30
     )
     x = plot.x(min([*ends, -delta]) * 1.06, max([*ends, delta]) * 1.06)
     plot.text(0, 14, label, cls="name")
@@ -69,7 +69,7 @@ def factors_alone(document: "Attribution", label: str) -> "Markup | None":
     plot.add("path", d=f"M{x(0.0):.1f} {plot.top}V{bottom:.1f}", class_="zero")
     for number, (name, found) in enumerate(rows.items()):
         top = plot.top + 4 + step * number
-        plot.text(plot.left, top + 12, _short(name, 46))
+        plot.text(12, top + 12, _short(name, 46))
         for place, one in found:
             at, cls = top + 24 + 14 * place, f"i{place % COLOURS}"
             low, high = one["share_low"], one["share_high"]
