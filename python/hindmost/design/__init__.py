@@ -10,6 +10,7 @@ from hindmost.design.offer import Offer, offer, runs_within
 from hindmost.design.precision import Precision, precision
 from hindmost.design.schedule import Trial, schedule
 from hindmost.design.screening import screening
+from hindmost.design.sequential import Sequential, Stop
 from hindmost.design.subset import subset
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
     "Factor",
     "Offer",
     "Precision",
+    "Sequential",
+    "Stop",
     "Term",
     "Trial",
     "choose",

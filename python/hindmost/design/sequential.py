@@ -1,0 +1,192 @@
+"""When to look at the effects of a study that goes on, how strictly, and when to stop.
+
+Each look is one more chance to be fooled: of effects that are not there, 5 % intervals that are looked at
+five times announce 14 %. The chance is therefore spent over the looks (Lan & DeMets 1983): of 5 % in all,
+what O'Brien & Fleming's boundary spends by the share of blocks made, next to nothing early and nearly all
+of it at the last look. At each look intervals are made at the level that is due then; whatever the rule
+does with them, each term's sequence of intervals covers with 95 % at all looks together (repeated
+confidence intervals, Jennison & Turnbull 1989). A study stops when every effect of interest is decided:
+shown, or too small to matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from hindmost.errors import UsageError
+
+FIRST_LOOK = 10
+"""Blocks before the first look: with fewer, intervals are too short where runs come in two kinds."""
+
+GRID = 400
+"""Steps of the recursion from one look to the next; boundaries are then right to four digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Whether to stop after the blocks made so far.
+
+    ``decided``: nothing of interest is left open. ``next_look``: blocks at which to look again, None when
+    stopping. ``reason``: one sentence.
+    """
+
+    stop: bool
+    decided: bool
+    next_look: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sequential:
+    """Make blocks until every effect of interest is decided, or the cap is reached.
+
+    Parameters
+    ----------
+    first, most, batch
+        Blocks at the first look and at the last, and between looks.
+    confidence
+        Of each term's intervals at all looks together.
+
+    Raises
+    ------
+    UsageError
+        On contradictory settings.
+
+    Examples
+    --------
+    >>> rule = Sequential(first=10, most=30, batch=5)
+    >>> [(n, round(rule.confidence_at(n), 4)) for n in rule.looks]
+    [(10, 0.9998), (15, 0.997), (20, 0.9889), (25, 0.9757), (30, 0.9591)]
+    >>> rule.decide(15, []).reason
+    'every effect is decided after 15 blocks, at 99.7 % confidence'
+    >>> rule.decide(15, ["turbo", "numa"]).next_look
+    20
+    """
+
+    first: int = FIRST_LOOK
+    most: int = 30
+    batch: int = 5
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.first <= self.most or self.batch < 1:
+            raise UsageError(
+                f"looks at {self.first} blocks, then every {self.batch}, at most {self.most}, cannot be made"
+            )
+        if not 0.0 < self.confidence < 1.0:
+            raise UsageError(f"confidence must lie in (0, 1), got {self.confidence}")
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """Blocks made at each look; the last is the cap."""
+        return tuple(sorted({*range(self.first, self.most, self.batch), self.most}))
+
+    def confidence_at(self, blocks: int) -> float:
+        """The level of the intervals that are due at a look.
+
+        Raises
+        ------
+        UsageError
+            If no look is due after so many blocks.
+        """
+        if blocks not in self.looks:
+            raise UsageError(
+                f"no look is due after {blocks} blocks, only after {', '.join(map(str, self.looks))}"
+            )
+        shares = tuple(look / self.most for look in self.looks)
+        return 1.0 - _levels(shares, 1.0 - self.confidence)[self.looks.index(blocks)]
+
+    def decide(self, blocks: int, undecided: Collection[str]) -> Stop:
+        """Stop or go on.
+
+        Parameters
+        ----------
+        blocks
+            Whole blocks made.
+        undecided
+            Names of the effects of interest that intervals at `confidence_at` leave open, if a look is due.
+        """
+        if blocks >= self.most:
+            rest = f"; {_names(undecided)} undecided" if undecided else ", and every effect is decided"
+            return Stop(True, not undecided, None, f"the limit of {self.most} blocks is reached{rest}")
+        following = min(look for look in self.looks if look > blocks)
+        if blocks not in self.looks:
+            return Stop(False, False, following, f"{blocks} blocks; next look after {following}")
+        level = f"{100.0 * self.confidence_at(blocks):.4g} % confidence"
+        if not undecided:
+            return Stop(True, True, None, f"every effect is decided after {blocks} blocks, at {level}")
+        reason = (
+            f"{_names(undecided)} undecided after {blocks} blocks, at {level}; next look after {following}"
+        )
+        return Stop(False, False, following, reason)
+
+
+def _names(undecided: Collection[str], most: int = 3) -> str:
+    names = sorted(undecided)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more + (" is" if len(names) == 1 else " are")
+
+
+def spent(share: float, level: float) -> float:
+    """What O'Brien & Fleming's boundary has spent of a two-sided level at a share of all blocks.
+
+    Examples
+    --------
+    >>> [round(spent(share, 0.05), 4) for share in (0.25, 0.5, 1.0)]
+    [0.0, 0.0031, 0.05]
+    """
+    from scipy.special import ndtr, ndtri  # type: ignore[import-untyped, unused-ignore]
+
+    return float(4.0 * ndtr(ndtri(level / 4.0) / math.sqrt(share)))
+
+
+@lru_cache
+def _levels(shares: tuple[float, ...], level: float) -> tuple[float, ...]:
+    from scipy.special import ndtr
+
+    return tuple(float(2.0 * ndtr(-bound)) for bound in boundaries(shares, level))
+
+
+def boundaries(shares: Sequence[float], level: float = 0.05) -> list[float]:
+    """Studentised effects that are shown at each look, so that in all `level` of absent ones are.
+
+    The sum of k independent normal pieces, kept while within the boundary: its density is carried from look
+    to look (Armitage, McPherson & Rowe 1969).
+
+    Parameters
+    ----------
+    shares
+        Of all information, rising, the last 1.
+
+    Examples
+    --------
+    >>> [round(z, 2) for z in boundaries([0.2, 0.4, 0.6, 0.8, 1.0])]
+    [4.88, 3.36, 2.68, 2.29, 2.03]
+    """
+    from scipy.optimize import brentq  # type: ignore[import-untyped, unused-ignore]
+    from scipy.special import ndtr
+
+    found: list[float] = []
+    grid, mass = np.zeros(1), np.ones(1)  # where the sum stands, and how likely, if nothing was shown yet
+    before = 0.0
+    for share in shares:
+        due = spent(share, level) - (spent(before, level) if before else 0.0)
+        sd, root = math.sqrt(share - before), math.sqrt(share)
+
+        def shown(bound: float, sd: float = sd, root: float = root) -> float:
+            outside = ndtr((-bound * root - grid) / sd) + ndtr((grid - bound * root) / sd)  # noqa: B023
+            return float(mass @ outside)  # noqa: B023
+
+        bound = brentq(lambda z, due=due, shown=shown: shown(z) - due, 0.0, 40.0, xtol=1e-9)
+        found.append(bound)
+        edges = np.linspace(-bound * root, bound * root, GRID + 1)
+        middles = (edges[1:] + edges[:-1]) / 2.0
+        arrivals = ndtr((edges[None, :] - grid[:, None]) / sd)
+        mass = mass @ np.diff(arrivals, axis=1)
+        grid, before = middles, share
+    return found

@@ -1,0 +1,190 @@
+"""Looking at effects while a study goes on: boundaries as published, false alarms, coverage, blocks saved."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from hindmost.design import Sequential
+from hindmost.design.sequential import boundaries
+from hindmost.errors import UsageError
+from hindmost.stats.tables import t_quantile
+from tests.stats.conftest import ALL_LAWS, SIX
+
+FACTORS = 4
+CELLS = 2**FACTORS
+SIGNS = 2.0 * np.array(list(itertools.product((0, 1), repeat=FACTORS))) - 1.0
+TERMS = [term for order in (1, 2) for term in itertools.combinations(range(FACTORS), order)]
+COLUMNS = np.array([np.prod(SIGNS[:, term], axis=1) for term in TERMS]).T
+
+RULE = Sequential(10, 30, 5)
+
+
+@pytest.mark.parametrize(
+    ("looks", "published"),
+    [  # Reboussin, DeMets, Kim & Lan 2000 (program lands): O'Brien-Fleming type, two-sided .05
+        (1, [1.9600]),
+        (2, [2.9626, 1.9686]),
+        (3, [3.7103, 2.5114, 1.9930]),
+        (4, [4.3326, 2.9631, 2.3590, 2.0141]),
+        (5, [4.8769, 3.3569, 2.6803, 2.2898, 2.0310]),
+    ],
+)
+def test_boundaries_are_the_published_ones(looks: int, published: list[float]) -> None:
+    found = boundaries([(i + 1) / looks for i in range(looks)])
+    assert found == pytest.approx(published, abs=4e-4)
+
+
+def test_looks_fall_after_the_first_then_every_batch_then_at_the_cap() -> None:
+    assert RULE.looks == (10, 15, 20, 25, 30)
+    assert Sequential(10, 22, 5).looks == (10, 15, 20, 22)
+    assert Sequential(10, 10).looks == (10,)
+    assert Sequential(10, 10).confidence_at(10) == pytest.approx(0.95)
+    levels = [RULE.confidence_at(look) for look in RULE.looks]
+    assert levels == sorted(levels, reverse=True)
+    assert levels[-1] > 0.95
+
+
+@pytest.mark.parametrize(
+    ("blocks", "undecided", "stop", "decided", "following"),
+    [
+        (3, [], False, False, 10),
+        (10, ["turbo"], False, False, 15),
+        (10, [], True, True, None),
+        (12, [], False, False, 15),  # not due: nobody looks
+        (30, ["turbo"], True, False, None),
+        (30, [], True, True, None),
+        (31, [], True, True, None),
+    ],
+)
+def test_rule_stops_when_all_is_decided_or_at_the_cap(blocks, undecided, stop, decided, following) -> None:
+    said = RULE.decide(blocks, undecided)
+    assert (said.stop, said.decided, said.next_look) == (stop, decided, following)
+    assert str(blocks) in said.reason or blocks > 30
+
+
+def test_what_is_open_is_named() -> None:
+    reason = RULE.decide(15, ["numa:turbo", "dvfs", "nic", "turbo"]).reason
+    assert reason.startswith("dvfs, nic, numa:turbo and 1 more are undecided after 15 blocks")
+    assert RULE.decide(30, ["dvfs"]).reason == "the limit of 30 blocks is reached; dvfs is undecided"
+
+
+@pytest.mark.parametrize(
+    ("ask", "match"),
+    [
+        (lambda: Sequential(1, 30), "looks at 1 blocks"),
+        (lambda: Sequential(10, 9), "at most 9"),
+        (lambda: Sequential(batch=0), "every 0"),
+        (lambda: Sequential(confidence=95.0), "confidence"),
+        (lambda: RULE.confidence_at(12), "no look is due after 12"),
+    ],
+)
+def test_contradictory_rules_are_refused(ask, match: str) -> None:
+    with pytest.raises(UsageError, match=match):
+        ask()
+
+
+class Studies:
+    """Many studies of 2^4 cells with known average effects, and what a rule makes of them.
+
+    Run values are those of a law times the cell's value. Effects are studentised with what cells have in
+    common, which is what `hindmost.stats` finds where they scatter alike.
+    """
+
+    def __init__(self, law: str, effects: list[float], count: int, seed: int, cap: int = 30) -> None:
+        self.truth = np.array([*effects, *[0.0] * (len(TERMS) - len(effects))])
+        value = 1.0 + COLUMNS @ self.truth / 2.0
+        chosen = ALL_LAWS[law]
+        y = value * chosen.draw(np.random.default_rng(seed), (count, cap * CELLS)).reshape(count, cap, CELLS)
+        y /= chosen.mean
+        n = np.arange(1, cap + 1)[None, :, None]
+        means = np.cumsum(y, axis=1) / n
+        with np.errstate(invalid="ignore", divide="ignore"):
+            scatter = ((np.cumsum(y**2, axis=1) / n - means**2) * n / (n - 1)).mean(axis=2)
+        self.estimate = means @ COLUMNS * 2.0 / CELLS
+        self.error = np.sqrt(4.0 * scatter / (CELLS * n[:, :, 0]))
+
+    def half_width(self, blocks: int, confidence: float) -> np.ndarray:
+        t = t_quantile(CELLS * (blocks - 1), 0.5 + confidence / 2.0)
+        return t * self.error[:, blocks - 1, None]
+
+    def stops(self, rule: Sequential, delta: float, of: int, level=None) -> np.ndarray:
+        """Blocks at which each study stops; the first `of` terms are of interest."""
+        at = np.zeros(len(self.estimate), dtype=int)
+        for look in rule.looks:
+            half = self.half_width(look, level or rule.confidence_at(look))
+            value = np.abs(self.estimate[:, look - 1])
+            open_ = ((value <= half) & (value + half >= delta))[:, :of]
+            for study in np.flatnonzero(at == 0):
+                if rule.decide(look, ["open"] if open_[study].any() else []).stop:
+                    at[study] = look
+        return at
+
+    def judged(self, stops: np.ndarray, confidence) -> tuple[float, float]:
+        """Coverage, of the term that is covered least; share of absent effects that are announced."""
+        hit, shown = np.zeros_like(self.truth), []
+        for look in np.unique(stops):
+            mine = stops == look
+            half = self.half_width(look, confidence(look))[mine]
+            value = self.estimate[mine, look - 1]
+            hit += (np.abs(value - self.truth) <= half).sum(axis=0)
+            shown.append((np.abs(value) > half)[:, self.truth == 0.0])
+        alarms = np.concatenate(shown)
+        return float((hit / len(stops)).min()), float(alarms.mean()) if alarms.size else 0.0
+
+
+def slack(count: int, share: float = 0.05) -> float:
+    """Four standard errors: one chance in 30,000 a figure."""
+    return 4.0 * math.sqrt(share * (1.0 - share) / count)
+
+
+def test_one_absent_effect_looked_at_five_times_is_announced_in_five_of_a_hundred_studies() -> None:
+    """With plain 95 % intervals it would be 14 of a hundred (Armitage, McPherson & Rowe 1969)."""
+    studies = Studies("lognormal 5%", [], 3_000, seed=3)
+    stops = studies.stops(RULE, delta=0.0, of=1)
+    half = np.array([studies.half_width(n, RULE.confidence_at(n))[i, 0] for i, n in enumerate(stops)])
+    shown = np.abs(studies.estimate[np.arange(3_000), stops - 1, 0]) > half
+    assert shown.mean() <= 0.05 + slack(3_000)
+    naive = studies.stops(RULE, delta=0.0, of=1, level=0.95)
+    half = np.array([studies.half_width(n, 0.95)[i, 0] for i, n in enumerate(naive)])
+    assert (np.abs(studies.estimate[np.arange(3_000), naive - 1, 0]) > half).mean() > 0.10
+
+
+EFFECTS = {"none": [], "at delta": [0.02] * 10, "mixed": [0.08, -0.05, 0.02, 0.0, 0.0, 0.03]}
+
+
+@pytest.mark.parametrize("effects", EFFECTS.values(), ids=EFFECTS)
+def test_stopping_early_costs_no_coverage(effects: list[float]) -> None:
+    """1,000 studies; the plain 95 % intervals at the stop, which are what a report shows, cover, too."""
+    studies = Studies("lognormal 5%", effects, 1_000, seed=4)
+    stops = studies.stops(RULE, delta=0.02, of=len(TERMS))
+    assert stops.mean() < 30.0
+    coverage, alarms = studies.judged(stops, RULE.confidence_at)
+    assert coverage >= 0.95 - slack(1_000)
+    assert alarms <= 0.05
+    assert studies.judged(stops, lambda _: 0.95)[0] >= 0.94 - slack(1_000)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("law", [law.name for law in SIX])
+@pytest.mark.parametrize("of", [1, len(TERMS)])
+@pytest.mark.parametrize("delta", [0.01, 0.02, 0.05])
+def test_stopping_early_costs_no_coverage_whatever_the_law(law: str, of: int, delta: float) -> None:
+    """8,000 studies each of 54 settings; bounds are the goal less three standard errors."""
+    count = 8_000
+    for name, effects in EFFECTS.items():
+        studies = Studies(law, effects, count, seed=5)
+        stops = studies.stops(RULE, delta, of)
+        coverage, alarms = studies.judged(stops, RULE.confidence_at)
+        plain, plain_alarms = studies.judged(stops, lambda _: 0.95)
+        naive = studies.judged(studies.stops(RULE, delta, of, level=0.95), lambda _: 0.95)
+        print(
+            f"{law:14} {name:9} of {of:2} delta {delta:.2f}: {stops.mean():4.1f} blocks, coverage {coverage:.3f},"
+            f" plain {plain:.3f}, alarms {alarms:.4f}, plain {plain_alarms:.4f}; unguarded {naive[0]:.3f} {naive[1]:.4f}"
+        )
+        assert coverage >= 0.95 - 3.0 * math.sqrt(0.0475 / count)
+        assert alarms <= 0.05 + 3.0 * math.sqrt(0.0475 / count)
+        assert plain >= 0.94 - 3.0 * math.sqrt(0.0475 / count)
