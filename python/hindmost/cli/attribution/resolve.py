@@ -9,6 +9,7 @@ from typing import Any
 from hindmost.cli.asked import plan_with
 from hindmost.cli.begin import begin
 from hindmost.design import Factor, choose, cost
+from hindmost.design.cost import duration_text
 from hindmost.errors import HindmostError, UsageError
 from hindmost.experiment.attribution import (
     AttributionPlan,
@@ -97,7 +98,7 @@ def told_before(plan: AttributionPlan) -> str:
     ]
     if not plan.file.confirm.skip:
         runs = 2 * plan.file.confirm.runs * len(plan.loads)
-        lines.append(f"confirmation: {runs} runs, about {runs * (each + RESTART_S) / 60:.0f} min")
+        lines.append(f"confirmation: {runs} runs, about {duration_text(runs * (each + RESTART_S))}")
     return "\n".join([*lines, *(f"note: {one}" for one in plan.design.caveats)])
 
 

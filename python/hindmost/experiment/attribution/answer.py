@@ -45,17 +45,11 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str
     found = {
         (load.name, label): effects.analyse(plan, runs[load.name], controls[load.name], label)
         for load in plan.loads
-        for label in (*plan.labels, "mean")
+        for label in plan.labels
     }
     told = effects.adjusted_together(plan, found)
     loads = [
-        _load(
-            plan,
-            load,
-            runs[load.name],
-            controls[load.name],
-            {label: told[load.name, label] for label in (*plan.labels, "mean")},
-        )
+        _load(plan, load, runs[load.name], controls[load.name], {q: told[load.name, q] for q in plan.labels})
         for load in plan.loads
     ]
     document: dict[str, Any] = {

@@ -139,7 +139,7 @@ def _sd(values: Sequence[float]) -> float:
 def _promised(plan: AttributionPlan, answer: Mapping[str, Any], cells: Mapping[str, Cell]) -> dict[str, Any]:
     """The ratio that the model says, without an interval: it is of the same runs that chose the setting."""
     out = {}
-    for name in (*plan.labels, "mean"):
+    for name in plan.labels:
         values = {plan.cell(one["levels"]): one["value"] for one in answer["quantiles"][name]["predicted"]}
         if cells["before"] in values and cells["after"] in values and values[cells["before"]] > 0.0:
             ratio = values[cells["after"]] / values[cells["before"]]

@@ -72,14 +72,11 @@ def adjusted_together(
     tables: dict[str, dict[tuple[str, str], list[Document]]] = {}
     for coding in ("corner", "average"):
         effects = {key: one.effects(coding) for key, one in found.items()}
-        family = {key: [e for e in of if e.term] for key, of in effects.items() if key[1] in plan.labels}
+        family = {key: [e for e in of if e.term] for key, of in effects.items()}
         adjusted = dict(
             zip(family, holm_families([[e.p for e in of] for of in family.values()]), strict=True)
         )
-        tables[coding] = {
-            key: _effects(plan, of, adjusted.get(key, [e.adjusted for e in of if e.term]))
-            for key, of in effects.items()
-        }
+        tables[coding] = {key: _effects(plan, of, adjusted[key]) for key, of in effects.items()}
     for key, one in found.items():
         out[key] = {
             "corner": tables["corner"][key],

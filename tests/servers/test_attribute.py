@@ -1,0 +1,196 @@
+"""``hindmost attribute`` on real servers: what was planted is found, whatever fails is told, all is put back."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+from measuring import finish, need_two_processors, start
+
+from hindmost.store.documents import schemas
+
+PATIENCE_S = 240.0
+"""Runs that a busy host distorts are made anew, three times at most."""
+ROOT = Path(__file__).parents[2]
+THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+HEAD = """
+name = "test"
+target = "{target}"
+quantiles = "50,95"
+
+[measure]
+connections = 4
+duration = "400ms"
+warmup = "100ms"
+
+[[load]]
+name = "low"
+rate = "500"
+"""
+BODY = """
+[[factor]]
+name = "body"
+option = "body_us"
+levels = [100, 300]
+"""
+HOLD = """
+[[factor]]
+name = "hold"
+option = "hold_us"
+levels = [200, 5]
+"""
+PLANTED = ROOT / "examples" / "attribution" / "planted-server.toml"
+
+
+def study_file(folder, *parts, target=PLANTED, design='[design]\nblocks = "3"\n', confirm="skip = true"):
+    file = folder / "study.toml"
+    file.write_text("".join([HEAD.format(target=target), *parts, design, f"[confirm]\n{confirm}\n"]))
+    return file
+
+
+def attribute(file, out, *options):
+    return finish(start("attribute", file, *options, "--json", "--out", out), out, PATIENCE_S)
+
+
+def read(answer):
+    assert answer.out, answer.err
+    document = json.loads(answer.out)
+    jsonschema.Draft202012Validator(schemas()["attribution"]).validate(document)
+    return document
+
+
+def effect(document, term, coding="average", label="p50"):
+    return next(one for one in document["loads"][0]["quantiles"][label][coding] if one["term"] == term)
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """A study of two switches, one that harms and one that helps, and its confirmation."""
+    need_two_processors()
+    folder = tmp_path_factory.mktemp("planted")
+    file = study_file(folder, BODY, HOLD, confirm='quantile = "p50"\nruns = 4')
+    return folder / "study", attribute(file, folder / "study")
+
+
+def test_planted_switches_are_found_with_their_signs_and_sizes(planted):
+    document = read(planted[1])
+    if any(cell["runs"] < 3 for cell in document["loads"][0]["cells"]):
+        pytest.skip("the host disturbed runs three times in a row")
+    assert [cell["levels"] for cell in document["loads"][0]["cells"]] == [
+        {"body": body, "hold": hold} for body in ("100", "300") for hold in ("200", "5")
+    ]
+    body, hold = effect(document, "body"), effect(document, "hold")
+    assert (body["verdict"], hold["verdict"]) == ("raises", "lowers"), (body, hold)
+    # At 500/s of at most 505 us a request a queue is short: half of the requests wait for nothing.
+    assert 150.0 < body["value"] < 350.0
+    assert -330.0 < hold["value"] < -150.0
+    (fresh,) = document["confirmations"]
+    assert fresh["after"]["levels"] == {"body": "100", "hold": "5"}
+    assert fresh["outcome"] == "confirmed"
+    assert fresh["ratio"]["p50"]["high"] < 0.7
+    assert "hold = 5" in document["headline"]
+
+
+def test_the_page_is_there_and_the_report_says_the_same_again(planted):
+    folder, answer = planted
+    page = (folder / "report.html").read_text()
+    assert "body" in page
+    assert "hold" in page
+    assert "<script src" not in page
+    again = finish(start("report", folder, "--json"), folder)
+    first, second = read(answer), json.loads(again.out)
+    assert again.code == answer.code
+    assert {k: v for k, v in first.items() if k != "created"} == {
+        k: v for k, v in second.items() if k != "created"
+    }
+
+
+def test_a_study_that_was_stopped_goes_on_and_makes_no_run_twice(tmp_path):
+    need_two_processors()
+    file, out = study_file(tmp_path, BODY), tmp_path / "study"
+    running = start("attribute", file, "--json", "--out", out)
+    deadline = time.monotonic() + 60.0
+    while len(list(out.glob("1-low/*/runs/0*"))) < 3:
+        assert running.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    running.send_signal(signal.SIGTERM)
+    stopped = finish(running, out)
+    assert stopped.code == 130
+    assert f"hindmost attribute {out}" in stopped.err
+    made = {path: path.stat().st_mtime_ns for path in out.glob("1-low/*/runs/0*/run.json")}
+    assert made
+    went_on = finish(start("attribute", out, "--json"), out, PATIENCE_S)
+    document = read(went_on)
+    assert {path: path.stat().st_mtime_ns for path in made} == made
+    assert all(cell["runs"] + cell["invalid"] >= 3 for cell in document["loads"][0]["cells"])
+
+
+def test_a_cell_whose_server_does_not_start_is_reported_and_the_study_goes_on(tmp_path):
+    need_two_processors()
+    broken = '[[factor]]\nname = "port"\nargument = "{level}"\nlevels = ["", "--no-such-option"]\n'
+    file = study_file(tmp_path, broken, target="memcached")
+    document = read(attribute(file, tmp_path / "study"))
+    fine, failed = document["loads"][0]["cells"]
+    assert fine["failure"] is None
+    assert fine["runs"] + fine["invalid"] >= 3
+    assert failed["runs"] == 0
+    assert "--no-such-option" in failed["failure"]
+    assert any(reason["code"] == "cell" for reason in document["reasons"])
+
+
+def test_a_setting_of_the_host_is_put_back(tmp_path):
+    need_two_processors()
+    if not THP.exists():
+        pytest.skip("no transparent huge pages here")
+    before = THP.read_text()
+    now = before.split("[")[1].split("]")[0]
+    other = "never" if now != "never" else "madvise"
+    thp = f'[[factor]]\nname = "huge"\nknob = "thp"\nlevels = ["{now}", "{other}"]\n'
+    file = study_file(tmp_path, thp, design='[design]\nblocks = "2"\n')
+    document = read(attribute(file, tmp_path / "study"))
+    assert [cell["levels"]["huge"] for cell in document["loads"][0]["cells"]] == [now, other]
+    assert THP.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("parts", "code", "said"),
+    [
+        ((BODY, BODY.replace('"body"', '"again"')), 2, "'body' and 'again' both set"),
+        (('[[factor]]\nname = "x"\nknob = "thq"\nlevels = ["a", "b"]\n',), 2, "did you mean thp"),
+        (('[[factor]]\nname = "x"\nknob = "thp"\nlevels = ["always", "sometimes"]\n',), 2, "sometimes"),
+        (('[[factor]]\nname = "x"\nknob = "turbo"\nlevels = ["off", "on"]\n',), 5, "factor 'x'"),
+        ((BODY.replace("option", "optoin"),), 2, "did you mean option"),
+        ((BODY, '[[load]]\nname = "low"\nrate = "1k"\n'), 2, "two loads are called 'low'"),
+    ],
+)
+def test_a_study_that_cannot_be_meant_is_refused_before_anything_is_written(tmp_path, parts, code, said):
+    if "turbo" in "".join(parts) and Path("/sys/devices/system/cpu/intel_pstate/no_turbo").exists():
+        pytest.skip("turbo can be set here")
+    answer = attribute(study_file(tmp_path, *parts), tmp_path / "study")
+    assert answer.code == code and said in answer.err and "hint:" in answer.err, answer.err
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_running_server_is_refused(tmp_path):
+    answer = attribute(study_file(tmp_path, BODY, target="memcached://127.0.0.1:1"), tmp_path / "study")
+    assert answer.code == 2
+    assert "started anew" in answer.err
+
+
+def test_a_budget_that_pays_for_nothing_names_the_least_that_would(tmp_path):
+    answer = attribute(study_file(tmp_path, BODY), tmp_path / "study", "--budget", "1s")
+    assert answer.code == 2
+    assert "--budget" in answer.err
+    assert "at least" in answer.err
+
+
+def test_a_dry_run_says_what_it_would_cost_and_starts_nothing(tmp_path):
+    answer = finish(start("attribute", study_file(tmp_path, BODY, HOLD), "--dry-run"), tmp_path)
+    assert answer.code == 0
+    assert "full factorial of 2 factors: 4 cells; 3 blocks: 15 runs" in answer.out
+    assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
