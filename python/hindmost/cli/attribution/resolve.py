@@ -10,6 +10,8 @@ from hindmost.cli.asked import plan_with
 from hindmost.cli.begin import begin
 from hindmost.design import Factor, choose, cost
 from hindmost.design.cost import duration_text
+from hindmost.design.offer import Offer, offer, runs_within
+from hindmost.design.precision import DEFAULT_CV
 from hindmost.errors import HindmostError, UsageError
 from hindmost.experiment.attribution import (
     AttributionPlan,
@@ -27,7 +29,7 @@ from hindmost.targets import Managed, parse_target
 
 BLOCKS = (10, 20)
 """Ten before the first look: with fewer, intervals are too short when runs come in two kinds."""
-RESTART_S = 1.5
+RESTART_S = 0.8
 """What a run takes beside warm-up and measurement: knobs, starting a server, calibrating, writing files."""
 
 
@@ -86,7 +88,7 @@ def begun(plan: AttributionPlan, study: Study | None, out: Path | None) -> tuple
 def told_before(plan: AttributionPlan) -> str:
     """What will be run, how long it takes, and what it cannot tell."""
     least, most = plan.blocks
-    each = plan.measure.duration_s + float(plan.measure.warmup) + plan.measure.calibration_s
+    each = plan.run_s
     first, last = (cost(plan.design, n, each, RESTART_S, len(plan.loads)) for n in (least, most))
     span = first.text if least == most else f"{first.text}; at most {last.text}"
     names = ", ".join(f"{factor.name} ({', '.join(factor.levels)})" for factor in plan.design.factors)
@@ -99,7 +101,8 @@ def told_before(plan: AttributionPlan) -> str:
     if not plan.file.confirm.skip:
         runs = 2 * plan.file.confirm.runs * len(plan.loads)
         lines.append(f"confirmation: {runs} runs, about {duration_text(runs * (each + RESTART_S))}")
-    return "\n".join([*lines, *(f"note: {one}" for one in plan.design.caveats)])
+    known = Offer(plan.design, least, first.runs, DEFAULT_CV).text[1:]
+    return "\n".join([*lines, *(f"note: {one}" for one in known)])
 
 
 def _file_of(study: Study) -> dict[str, Any]:
@@ -153,7 +156,7 @@ def _plan(file: StudyFile, budget: str | None, *, reading: bool = False) -> Attr
     refuse_clashes([one.name for one in file.factor], knobs)
     design = choose(
         factors,
-        kind=file.design.kind,  # type: ignore[arg-type]
+        kind=file.design.kind,
         resolution=file.design.resolution,
         forbidden=file.design.forbidden,
     )
@@ -177,30 +180,36 @@ def _controlled(plan: AttributionPlan) -> AttributionPlan:
 
 
 def _within(plan: AttributionPlan, budget: str | None) -> AttributionPlan:
-    """As many blocks as a budget pays for.
+    """The richest design and the blocks that a budget pays for, its confirmation included.
 
     Raises
     ------
     UsageError
-        If it does not pay for two; names the least that would.
+        If it does not pay for any; names the least that would.
     """
     if budget is None:
         return plan
     allowed = parse_duration(budget, "budget")
-    each = plan.measure.duration_s + float(plan.measure.warmup) + plan.measure.calibration_s
     confirm = 0 if plan.file.confirm.skip else 2 * plan.file.confirm.runs * len(plan.loads)
-    one = cost(plan.design, 1, each, RESTART_S, len(plan.loads)).seconds
-    left = allowed - confirm * (each + RESTART_S)
-    if left < 2 * one:
-        least = 2 * one + confirm * (each + RESTART_S)
-        raise UsageError(
-            f"--budget {budget} pays for {max(0.0, left) / one:.1f} blocks of {one:.0f} s, and errors cannot"
-            " be known from fewer than 2",
-            hint=f"--budget {least / 60:.0f}m at least; or fewer factors, a shorter duration, fewer"
-            " confirm.runs",
+    left = allowed - confirm * (plan.run_s + RESTART_S)
+    design = plan.file.design
+    try:
+        found = offer(
+            plan.design.factors,
+            runs_within(max(left, 1e-9), plan.run_s, RESTART_S),
+            kind=design.kind,
+            resolution=design.resolution,
+            forbidden=design.forbidden,
+            loads=len(plan.loads),
+            blocks=None if design.blocks is None else plan.blocks[0],
         )
-    blocks = int(left / one)
-    return replace(plan, blocks=(min(plan.blocks[0], blocks), blocks))
+    except UsageError as error:
+        raise UsageError(
+            f"--budget {budget}: {error.message}; a run takes {plan.run_s + RESTART_S:.1f} s, and the"
+            f" confirmation {confirm} runs",
+            hint=f"{error.hint}; or confirm.runs",
+        ) from None
+    return replace(plan, design=found.design, blocks=(found.blocks, found.blocks))
 
 
 def _measure(file: StudyFile) -> MeasurePlan:

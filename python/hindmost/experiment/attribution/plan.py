@@ -58,6 +58,11 @@ class AttributionPlan:
         """Names of the asked quantiles."""
         return self.measure.labels
 
+    @property
+    def run_s(self) -> float:
+        """Seconds of warm-up, calibration and measurement of one run."""
+        return self.measure.duration_s + float(self.measure.warmup) + self.measure.calibration_s
+
     def levels(self, cell: Cell) -> dict[str, str]:
         """A cell in the words of the study file.
 
