@@ -5,9 +5,11 @@ import os
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 
 from hindmost import _engine
+from hindmost.models.fit import Log, account, fit_clone
 from hindmost.store.documents import schemas
 
 FOLDER = Path(__file__).parents[2] / "schemas"
@@ -43,6 +45,24 @@ def test_a_manifest_follows_its_schema(made_study):
 
 def test_a_diagnosis_follows_its_schema():
     check("doctor", json.dumps({"schema": "hindmost.doctor/1", **json.loads(_engine.doctor("/", 0.01))}))
+
+
+@pytest.mark.parametrize("kinds", [False, True])
+def test_a_fit_follows_its_schema(kinds):
+    random = np.random.default_rng(1)
+    service = random.lognormal(4.0, 0.4, 3_000)
+    logs = []
+    for rate in (2_000, 8_000):
+        start = np.cumsum(service + random.exponential(1e6 / rate, 3_000))
+        cpu = np.where(random.random(3_000) < 0.01, service - 30.0, service)
+        kind = np.arange(3_000) % 2 if kinds else None
+        logs.append(
+            Log("x.csv", "0" * 64, "end_ns - start_ns", service, np.maximum(cpu, 1.0), start, start - 1.0,
+                kind=kind, kinds=("a", "b") if kinds else ())
+        )  # fmt: skip
+    fitted = account(fit_clone(*logs))
+    assert (fitted["disturbance"], bool(fitted["kinds"])) != (None, not kinds)
+    check("fit", json.dumps(fitted, allow_nan=False))
 
 
 @pytest.mark.parametrize("wrong", [{"schema": "hindmost.instance/2"}, {"counts": {}}, {"steal_share": 1.5}])

@@ -83,6 +83,8 @@ impl Document {
         }
         self.load.check()?;
         self.order.check()?;
+        time("arrival_us", self.arrival_us)?;
+        time("wake_us", self.wake_us)?;
         time("outside_us", self.outside_us)
     }
 

@@ -38,6 +38,15 @@ pub struct Document {
     /// How the service times of successive requests hang together.
     #[serde(default)]
     pub order: Order,
+    /// What an arrival takes of the threads where all are busy, at once: the thread that takes requests in interrupts a
+    /// service on the same processor. It delays those who came before, too. Who arrives while another is taken in costs
+    /// nothing more; who finds a thread idle does not, either (`wake_us`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub arrival_us: f64,
+    /// What it takes until an idle thread is awake and begins with the request that woke it. The simulator adds it; a
+    /// real server sleeps and wakes by itself.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wake_us: f64,
     /// Time that every request takes outside of queue and threads (network, kernel, wake-up): added to its latency,
     /// no thread is busy with it.
     #[serde(default)]
@@ -327,4 +336,9 @@ fn one() -> u32 {
 
 fn whole() -> f64 {
     1.0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_zero(us: &f64) -> bool {
+    *us == 0.0
 }

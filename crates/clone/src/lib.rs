@@ -12,13 +12,13 @@
 //! ```text
 //!  arrive -> queue (FCFS) -> a thread takes it
 //!         -> each lock with at = "before", in the order of the document: acquire, hold, release
-//!         -> service, lengthened by disturbances that hit this request
+//!         -> service, lengthened by disturbances that hit this request, and by those that arrive meanwhile
 //!         -> each lock with at = "after" -> reply
 //! ```
 //!
 //! Disturbances by the clock stop one thread, or all, wherever they are: also while holding a lock, also idle.
 //!
-//! History of the format: `hindmost.clone/1` (0.1.0) first version.
+//! History of the format: `hindmost.clone/1` (0.1.0) first version; `arrival_us` and `wake_us` came before it was released.
 
 pub mod arrivals;
 mod check;

@@ -17,6 +17,10 @@ pub struct Program {
     pub queue: Queue,
     /// Critical sections, in the order in which they are taken.
     pub locks: Vec<LockProgram>,
+    /// What an arrival takes of threads that are all busy, at once, ns.
+    pub arrival_ns: f64,
+    /// What it takes to wake an idle thread, ns.
+    pub wake_ns: f64,
     /// Time outside of queue and threads, ns a request.
     pub outside_ns: f64,
     kinds: Vec<Mixture>,
@@ -112,6 +116,8 @@ impl Program {
             threads: document.threads,
             queue: document.queue,
             locks,
+            arrival_ns: document.arrival_us * 1e3,
+            wake_ns: document.wake_us * 1e3,
             outside_ns: document.outside_us * 1e3,
             kinds,
             noises: of_requests(None),
@@ -187,7 +193,10 @@ impl Program {
 
     /// Whether every request takes no time at all and nothing ever stands still, so that there is nothing to wait for.
     pub fn takes_no_time(&self) -> bool {
-        self.locks.is_empty() && self.document.disturbances.is_empty() && self.mean_busy_ns() == 0.0
+        self.locks.is_empty()
+            && self.document.disturbances.is_empty()
+            && self.arrival_ns == 0.0
+            && self.mean_busy_ns() == 0.0
     }
 
     /// The windows in which one thread stands still, one iterator for each disturbance of scope `thread`; or all
@@ -244,13 +253,25 @@ impl Program {
     /// The highest rate that can be served for long, requests a second: what threads and locks allow.
     pub fn capacity_per_s(&self) -> f64 {
         let running = (1.0 - self.stopped_share()).max(0.0);
-        let threads = f64::from(self.threads) / self.mean_busy_ns();
+        let threads = self.threads_capacity_per_s(self.mean_busy_ns()) / 1e9;
         let locks = self.locks.iter().map(|lock| {
             let busiest =
                 lock.share * lock.first.max((1.0 - lock.first) / f64::from(lock.instances.max(2) - 1));
             1.0 / (busiest * lock.mean_ns())
         });
         locks.fold(threads, f64::min) * 1e9 * running
+    }
+
+    /// The rate at which all threads are busy without a pause, if a request keeps one busy for `busy_ns`; `a` of it
+    /// beside, for each arrival that does not come while another is taken in: of all, 1 / (1 + rate `a`).
+    pub fn threads_capacity_per_s(&self, busy_ns: f64) -> f64 {
+        let (k, a) = (f64::from(self.threads), self.arrival_ns);
+        if a == 0.0 || busy_ns == 0.0 {
+            return k / (busy_ns + a) * 1e9;
+        }
+        // rate * busy + rate * a / (1 + rate * a) = k
+        let half = (busy_ns + a - k * a) / 2.0;
+        ((half * half + busy_ns * a * k).sqrt() - half) / (busy_ns * a) * 1e9
     }
 
     /// The document that this was made of.

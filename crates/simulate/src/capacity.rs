@@ -26,6 +26,8 @@ pub fn capacity_per_s(program: &Program, seed: u64, stop: &AtomicBool) -> Result
     }
     let calm = Program::new(&Document {
         queue: Queue::Shared,
+        arrival_us: 0.0,
+        wake_us: 0.0,
         disturbances: program
             .document()
             .disturbances
@@ -54,7 +56,7 @@ pub fn capacity_per_s(program: &Program, seed: u64, stop: &AtomicBool) -> Result
         (0..design.total()).map(|i| idle_demand(&calm, &mut sequence, Draws::of(seed, i))).sum();
     let longer = spent.busy_ns / demand;
     let running = (1.0 - program.stopped_share()).max(0.0);
-    let threads = f64::from(program.threads) / (program.mean_busy_ns() * longer) * 1e9 * running;
+    let threads = program.threads_capacity_per_s(program.mean_busy_ns() * longer) * running;
     Ok(bound.min(threads).max(if program.depends_on_load() { threads } else { 0.0 }))
 }
 

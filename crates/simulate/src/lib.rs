@@ -96,5 +96,7 @@ fn is_plain(program: &Program, design: &Design) -> bool {
         && no_clock
         && (program.locks.is_empty() || program.threads == 1)
         && !program.depends_on_load()
+        && program.arrival_ns == 0.0
+        && program.wake_ns == 0.0
         && !design.arrivals.is_closed()
 }

@@ -120,3 +120,18 @@ fn a_request_may_name_its_kind() {
         assert_eq!(server.stop().unwrap().total.drawn_ns, 50 * 70_000);
     }
 }
+
+#[test]
+fn who_arrives_beside_a_service_takes_of_it_once() {
+    let server = start(Protocol::Memcached, json!({"service": fixed(300_000.0), "arrival_us": 100_000.0}));
+    let mut clients: Vec<_> = (0..3).map(|_| connect(&server)).collect();
+    for client in &mut clients {
+        // The first finds an idle thread, the last comes while the second is taken in.
+        client.write_all(b"get a\r\n").unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for client in &mut clients {
+        assert_eq!(read(client, 5), "END\r\n");
+    }
+    assert_eq!(server.stop().unwrap().total.drawn_ns, 3 * 300_000_000 + 100_000_000);
+}

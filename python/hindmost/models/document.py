@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import tomllib
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -64,6 +65,28 @@ class Clone:
     def threads(self) -> int:
         """Worker threads."""
         return int(self.document["threads"])
+
+    def rate_at(self, share: float) -> float | None:
+        """Requests a second at which the threads are busy for this share; None where nothing takes time.
+
+        ``load.time`` and ``arrival_us`` are counted, locks and stand-stills as in the capacity. That all
+        threads are busy when a request arrives, so that it interrupts one, is taken to be as likely as if
+        they were busy independently of each other: of one thread this is exact.
+        """
+        if self.capacity_per_s is None:
+            return None
+        document = self.document
+        slower = 1.0 + float(document["load"]["time"]) * share
+        arrival_us = float(document.get("arrival_us", 0.0))
+        if slower == 1.0 and arrival_us == 0.0:
+            return share * self.capacity_per_s
+        busy = float(self.mean_busy_us * slower)
+        threads = float(share * self.threads * (1.0 - self.stopped_share))
+        if arrival_us == 0.0:
+            return min(threads / busy * 1e6, self.capacity_per_s * share / slower)
+        # rate * busy + share^k * rate * arrival / (1 + rate * arrival) = threads
+        half = (busy + (share**self.threads - threads) * arrival_us) / 2.0
+        return (math.sqrt(half * half + busy * arrival_us * threads) - half) / (busy * arrival_us) * 1e6
 
     @cached_property
     def text(self) -> str:

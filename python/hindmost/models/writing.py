@@ -7,7 +7,7 @@ from typing import Any
 
 from hindmost.models.document import Clone
 
-HEAD = ("schema", "name", "note", "threads", "queue", "outside_us")
+HEAD = ("schema", "name", "note", "threads", "queue", "arrival_us", "wake_us", "outside_us")
 ARRAYS = ("service", "kinds", "locks", "disturbances")
 TABLES = ("load", "order", "origin")
 

@@ -15,8 +15,12 @@ def render_fit(result: Mapping[str, Any]) -> str:
     log, demand, clone = result["log"], result["demand"], result["clone"]
     lines = [f"{clone['name']}: a clone of {numbers.count(log['samples'])} requests"]
     lines += _row("time", _demand(log, demand))
-    if clone.get("note"):
-        lines += _row("beside", clone["note"])
+    if result["beside"]:
+        lines += _row("beside", result["beside"])
+    if result["load"]:
+        lines += _row(
+            "load", result["load"]["said"] + ("" if result["load"]["seen"] else ": no more than chance")
+        )
     if result["kinds"]:
         error = numbers.percent(result["by_kind_error"])
         lines += _row("law", f"by kinds of request; together they miss held-out latency by {error}")

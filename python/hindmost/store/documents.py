@@ -11,13 +11,15 @@ hindmost.doctor/1   ``hindmost doctor --json``  crates/host, through ``cli/docto
 ==================  ==========================  ======================================
 
 The answer itself, ``hindmost.measure/1``, stands in `hindmost.store.result`, what clones predict in
-`hindmost.store.predictions`, how near they come in `hindmost.store.verification`. Keys that a schema does not
+`hindmost.store.predictions`, how near they come in `hindmost.store.verification`, how they were fitted in
+`hindmost.store.fit`. Keys that a schema does not
 name are allowed, so that a later version may add some.
 """
 
 from typing import Any, Literal, NotRequired, TypedDict
 
 from hindmost.store.attribution import Attribution
+from hindmost.store.fit import FitResult
 from hindmost.store.predictions import Simulation, Sweep
 from hindmost.store.result import (
     Count,
@@ -44,6 +46,7 @@ class Verified(TypedDict):
     """The clone document that a verification is of."""
 
     clone: dict[str, Any]
+    occupy: NotRequired[Literal["wall", "cpu"]]
 
 
 class Manifest(TypedDict):
@@ -398,6 +401,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         "instance": schema_of(Instance, "hindmost.instance/1", "Result of one load instance"),
         "search": schema_of(Search, "hindmost.search/1", "Result of hindmost measure --find-rate"),
         "doctor": schema_of(Doctor, "hindmost.doctor/1", "Result of hindmost doctor"),
+        "fit": schema_of(FitResult, "hindmost.fit/1", "Result of hindmost synth fit"),
         "verification": schema_of(Verification, "hindmost.verification/1", "Result of hindmost synth verify"),
         "simulation": schema_of(Simulation, "hindmost.simulation/1", "Result of hindmost synth simulate"),
         "attribution": schema_of(Attribution, "hindmost.attribution/1", "Result of hindmost attribute"),

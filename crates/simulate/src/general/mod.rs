@@ -59,6 +59,8 @@ struct Server<'a, S> {
     arrived: u64,
     started: u64,
     now_ns: f64,
+    /// Of each queue: what taking requests in takes of its threads.
+    intakes: Box<[Intake]>,
     calendar: Calendar,
     /// One, or one a thread: when those in it arrived.
     queues: Box<[VecDeque<f64>]>,
@@ -73,6 +75,26 @@ struct Server<'a, S> {
     /// Whether anything depends on the load; otherwise its average is not kept.
     watches_load: bool,
     rows: Reorder<'a, S>,
+}
+
+/// What taking in the requests of a queue takes of its threads.
+#[derive(Clone, Copy, Default)]
+struct Intake {
+    /// Not given yet: whichever begins or ends a service next gives it. Of a single thread this is exact: it is at it.
+    owed_ns: f64,
+    /// Until then somebody takes in, and who arrives is taken in with the others.
+    until_ns: f64,
+}
+
+impl Intake {
+    fn arrive(&mut self, now_ns: f64, idle: bool, program: &Program) {
+        if now_ns < self.until_ns {
+            return;
+        }
+        let takes_ns = if idle { program.wake_ns } else { program.arrival_ns };
+        self.owed_ns += takes_ns;
+        self.until_ns = now_ns + takes_ns;
+    }
 }
 
 /// A stage of a request's way.
@@ -146,6 +168,7 @@ impl<'a, S: Sink> Server<'a, S> {
             arrived: 0,
             started: 0,
             now_ns: 0.0,
+            intakes: vec![Intake::default(); queues].into(),
             calendar: Calendar::default(),
             queues: vec![VecDeque::new(); queues].into(),
             workers: (0..threads).map(worker).collect(),
@@ -218,6 +241,8 @@ impl<'a, S: Sink> Server<'a, S> {
             n => route(Draws::of(self.design.seed, self.arrived), n),
         };
         self.arrived += 1;
+        let idle = self.idle.iter().any(|&thread| self.queue_of(thread) == queue);
+        self.intakes[queue].arrive(self.now_ns, idle, self.program);
         self.queues[queue].push_back(self.now_ns);
         self.dispatch(queue);
     }
@@ -292,10 +317,14 @@ impl<'a, S: Sink> Server<'a, S> {
         (self.utilisation.at(self.now_ns), others)
     }
 
-    /// A step is over.
+    /// A step is over; a service only if nobody arrived in it.
     fn done(&mut self, thread: u32) {
-        if let Step::Lock(_) = self.steps[self.workers[thread as usize].job.step] {
-            self.release(thread);
+        match self.steps[self.workers[thread as usize].job.step] {
+            Step::Lock(_) => self.release(thread),
+            Step::Service if self.intakes[self.queue_of(thread)].owed_ns > 0.0 => {
+                return self.serve(thread, 0.0);
+            }
+            Step::Service => {}
         }
         self.workers[thread as usize].job.step += 1;
         self.proceed(thread);
@@ -308,8 +337,8 @@ impl<'a, S: Sink> Server<'a, S> {
             match self.steps.get(worker.job.step) {
                 None => return self.finish(thread),
                 Some(Step::Service) => {
-                    let done = worker.stops.done_at(self.now_ns, worker.job.work_ns);
-                    return self.calendar.enter(done, Event::Done { thread });
+                    let work_ns = worker.job.work_ns;
+                    return self.serve(thread, work_ns);
                 }
                 Some(&Step::Lock(lock)) => {
                     if let Some(hold) = self.program.locks[lock].hold(worker.job.draws) {
@@ -320,6 +349,16 @@ impl<'a, S: Sink> Server<'a, S> {
                 }
             }
         }
+    }
+
+    /// A thread works, and gives what is owed to those that arrived.
+    fn serve(&mut self, thread: u32, work_ns: f64) {
+        let queue = self.queue_of(thread);
+        let owed_ns = std::mem::take(&mut self.intakes[queue].owed_ns);
+        let worker = &mut self.workers[thread as usize];
+        worker.job.demand_ns += owed_ns;
+        let done = worker.stops.done_at(self.now_ns, work_ns + owed_ns);
+        self.calendar.enter(done, Event::Done { thread });
     }
 
     fn finish(&mut self, thread: u32) {

@@ -63,6 +63,8 @@ impl ServiceTime {
             disturbances: vec![],
             load: LoadDependence::default(),
             order: Order::default(),
+            arrival_us: 0.0,
+            wake_us: 0.0,
             outside_us: 0.0,
             origin: None,
         }

@@ -17,6 +17,7 @@ use hindmost_clock::Nanos;
 use mio::Token;
 
 use super::connection::Connection;
+use super::intake::Intake;
 use super::source::Source;
 use super::Shared;
 use crate::protocol::Next;
@@ -74,14 +75,17 @@ pub(super) struct Hall {
     backlog: Mutex<Backlog>,
     /// Requests in the queue, for a look without the lock.
     waiting: AtomicUsize,
+    intake: Intake,
     /// Whether there is something to do that no event will announce.
     chores: AtomicBool,
 }
 
 impl Hall {
-    pub(super) fn new(shared: Arc<Shared>, source: Source) -> Self {
+    /// For so many threads.
+    pub(super) fn new(shared: Arc<Shared>, source: Source, threads: usize) -> Self {
         let backlog = Backlog { queue: VecDeque::with_capacity(1 << 10), ..Backlog::default() };
         Self {
+            intake: Intake::new(shared.work.program.arrival_ns, threads),
             shared,
             source,
             backlog: Mutex::new(backlog),
@@ -110,6 +114,20 @@ impl Hall {
     #[inline]
     pub(super) fn look(&self, sleeps: bool) -> Result<(), SynthError> {
         self.source.look(self, sleeps)
+    }
+
+    /// Requests have arrived: they are put at the end of the queue; `tickets` is empty afterwards.
+    pub(super) fn receive(&self, tickets: &mut Vec<Ticket>) {
+        if tickets.iter().any(|ticket| ticket.serve) {
+            self.intake.arrive(self.has_requests());
+        }
+        self.queue(tickets);
+    }
+
+    /// What taking requests in takes of the threads.
+    #[inline]
+    pub(super) fn intake(&self) -> &Intake {
+        &self.intake
     }
 
     /// Puts requests at the end of the queue; `tickets` is empty afterwards.

@@ -93,8 +93,9 @@ impl Inside {
                 Source::Always { most, made: AtomicU64::new(0) }
             }
         };
-        let halls: Vec<_> =
-            (0..count).map(|number| Arc::new(Hall::new(Arc::clone(&shared), source(number)))).collect();
+        let halls: Vec<_> = (0..count)
+            .map(|number| Arc::new(Hall::new(Arc::clone(&shared), source(number), in_each)))
+            .collect();
         let workers = (0..threads).map(|n| Worker::new(config, n, &shared, &halls[n / in_each])).collect();
         let crew = Crew { shared: Arc::clone(&shared), workers, wakers: Vec::new(), closing };
 
@@ -151,7 +152,7 @@ impl Generator<'_> {
             let hall = &self.halls[route(draws, self.halls.len())];
             // It arrived when it was due, however late this thread was.
             ticket.push(Ticket { client: None, number: 0, serve: true, arrival: due });
-            hall.queue(&mut ticket);
+            hall.receive(&mut ticket);
             hall.source.ring();
         }
         latest

@@ -5,6 +5,7 @@ mod door;
 mod hall;
 mod inbox;
 mod inside;
+mod intake;
 mod running;
 mod slots;
 mod sockets;
@@ -135,7 +136,7 @@ impl Server {
             .map(|(sockets, waker)| {
                 let source =
                     Source::Sockets { sockets: Box::new(Mutex::new(sockets)), waker: Arc::clone(waker) };
-                Arc::new(Hall::new(Arc::clone(&shared), source))
+                Arc::new(Hall::new(Arc::clone(&shared), source, in_each))
             })
             .collect();
         let workers = (0..threads).map(|n| Worker::new(config, n, &shared, &halls[n / in_each])).collect();

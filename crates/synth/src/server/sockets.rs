@@ -109,7 +109,7 @@ impl Sockets {
         if hall.has_chores() {
             self.do_chores(hall, now);
         }
-        hall.queue(&mut self.found);
+        hall.receive(&mut self.found);
         Ok(())
     }
 

@@ -96,8 +96,8 @@ impl Spinner {
         })
     }
 
-    /// Works for `busy` until `end`, less `lead`. Where services are of CPU time, the end moves by what this thread was
-    /// not given until then; returns the end.
+    /// Works for `busy` until `end`, less `lead`. The end moves by what arrivals take meanwhile, and where services are of
+    /// CPU time, by what this thread was not given until then; returns the end, and what arrivals took.
     ///
     /// The CPU clock is read twice where it lacks nothing, and in time: a reading takes longer than short services do.
     pub(super) fn work(
@@ -108,19 +108,34 @@ impl Spinner {
         pauses: &mut Pauses,
         hall: &Hall,
         flags: Flags,
-    ) -> Result<Nanos, SynthError> {
-        let owed = busy.saturating_sub(lead);
-        if self.occupy == Occupy::Wall || owed.0 < 2 * self.cpu_read.0 {
-            self.wait(end.saturating_sub(lead), hall, flags)?;
-            return Ok(end);
-        }
-        let before = sys::thread_cpu_time();
+    ) -> Result<(Nanos, Nanos), SynthError> {
+        let of_wall = self.occupy == Occupy::Wall || busy.saturating_sub(lead).0 < 2 * self.cpu_read.0;
+        let early = if of_wall { lead } else { lead.saturating_add(self.cpu_read) };
+        let before = if of_wall { Nanos::ZERO } else { sys::thread_cpu_time() };
+        let mut arrivals = Nanos::ZERO;
         loop {
-            self.wait(end.saturating_sub(lead).saturating_sub(self.cpu_read), hall, flags)?;
+            let taken = hall.intake().take();
+            if taken > Nanos::ZERO {
+                arrivals += taken;
+                end = pauses.through(end, taken);
+            }
+            spin(end.saturating_sub(early), &mut self.gaps, || {
+                hall.look(false)?;
+                Ok(!(flags.are_up() || hall.intake().is_owed()))
+            })?;
+            if flags.are_up() {
+                return Ok((end, arrivals));
+            }
+            if hall.intake().is_owed() {
+                continue;
+            }
+            if of_wall {
+                return Ok((end, arrivals));
+            }
             let used = sys::thread_cpu_time().saturating_sub(before).saturating_add(self.cpu_read);
-            let left = owed.saturating_sub(used);
-            if left < ENOUGH || flags.are_up() {
-                return Ok(end);
+            let left = (busy + arrivals).saturating_sub(lead).saturating_sub(used);
+            if left < ENOUGH {
+                return Ok((end, arrivals));
             }
             end = pauses.through(end, left);
         }

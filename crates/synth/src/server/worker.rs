@@ -125,6 +125,7 @@ impl Worker {
         }
         let cpu = books.keeps_log().then(sys::thread_cpu_time);
         let shared = Arc::clone(&self.shared);
+        self.hall.intake().begin();
         let draws = shared.work.draws(index);
         let request = shared.work.begin(&mut self.sequence, draws, task.kind);
         let start = ticket.arrival.max(self.free_at).max(begun.saturating_sub(self.spinner.carry()));
@@ -150,7 +151,9 @@ impl Worker {
             let last = number + 1 == self.parts.len();
             let lead = if last { self.lead } else { Nanos::ZERO };
             end = self.pauses.through(end, busy);
-            end = self.spinner.work(end, busy, lead, &mut self.pauses, &self.hall, flags)?;
+            let (over, arrivals) = self.spinner.work(end, busy, lead, &mut self.pauses, &self.hall, flags)?;
+            end = over;
+            asked += arrivals;
             if last {
                 self.answer(&ticket, task.next);
             }
@@ -165,6 +168,7 @@ impl Worker {
         let ended = now();
         self.free_at = end;
         shared.work.end();
+        self.hall.intake().end();
         let cpu = cpu.map(|before| sys::thread_cpu_time().saturating_sub(before));
         let (arrival, kind) = (ticket.arrival, request.kind);
         let served = Served { arrival, start, due: end, ended, drawn: asked, waited, cpu, kind };

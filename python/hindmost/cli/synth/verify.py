@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
 
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
@@ -41,6 +41,10 @@ def verify(
     duration: Annotated[str, option(PROCEDURE, "TIME", "Length of each run's measurement.")] = "5s",
     warmup: Annotated[str, option(PROCEDURE, "TIME", "Length of each run's warm-up.")] = "1s",
     server_cpus: Annotated[str | None, option(PROCEDURE, "LIST", "Processors of either server.")] = None,
+    occupy: Annotated[
+        Literal["wall", "cpu"],
+        option(PROCEDURE, None, "A service of the clone takes so much CPU time, or time."),
+    ] = "cpu",
     seed: Annotated[int, whole(PROCEDURE, "Same seed, same arrivals.")] = 1,
     out: Annotated[
         Path | None, option(OUTPUT, "STUDY", "Folder of the study; one that exists goes on.")
@@ -70,7 +74,7 @@ def verify(
     points = _points(loads, document)
     plan = _plan(original, seed=seed, connections=connections, duration=duration, warmup=warmup,
                  server_cpus=server_cpus, runs=str(pairs))  # fmt: skip
-    result, folder = _verify(document, plan, points, pairs, out, quiet=quiet)
+    result, folder = _verify(document, plan, points, pairs, out, occupy, quiet=quiet)
     from hindmost.report import render_verification, render_verification_page
 
     page = page or folder / "verification.html"
@@ -84,8 +88,7 @@ def _points(loads: str, clone: Clone) -> list[Point]:
     from hindmost.experiment.verification import Point
     from hindmost.plan import parse_percent
 
-    capacity = clone.capacity_per_s
-    if capacity is None:
+    if clone.capacity_per_s is None:
         raise UsageError(
             f"nothing takes time in {clone.name}, so it has no capacity of which --loads could be shares",
             hint="hindmost measure synth",
@@ -96,7 +99,7 @@ def _points(loads: str, clone: Clone) -> list[Point]:
             raise UsageError(
                 f"--loads {loads!r}: {share:.4g} is not between 0 % and 100 %", hint="--loads 20%,50%"
             )
-    return [Point(share, share * capacity) for share in sorted(set(shares))]
+    return [Point(share, clone.rate_at(share) or 0.0) for share in sorted(set(shares))]
 
 
 def _plan(original: str, **changes: Any) -> MeasurePlan:  # noqa: ANN401 (options of measure)
@@ -115,12 +118,19 @@ def _plan(original: str, **changes: Any) -> MeasurePlan:  # noqa: ANN401 (option
 
 
 def _verify(
-    clone: Clone, plan: MeasurePlan, points: list[Point], pairs: int, out: Path | None, *, quiet: bool
+    clone: Clone,
+    plan: MeasurePlan,
+    points: list[Point],
+    pairs: int,
+    out: Path | None,
+    occupy: str,
+    *,
+    quiet: bool,
 ) -> tuple[Document, Path]:
     from hindmost.cli.progress import Progress
     from hindmost.experiment.verification import WHO, Verification
 
-    study, original, double = _begun(clone, plan, out)
+    study, original, double = _begun(clone, plan, out, occupy)
     talk = Progress(plan, quiet=quiet)
     seconds = len(points) * pairs * len(WHO) * (plan.duration_s + float(plan.warmup) + BETWEEN_S)
     talk.say(
@@ -158,7 +168,7 @@ def _verify(
         raise
 
 
-def _begun(clone: Clone, plan: MeasurePlan, out: Path | None) -> tuple[Study, Managed, Managed]:
+def _begun(clone: Clone, plan: MeasurePlan, out: Path | None, occupy: str) -> tuple[Study, Managed, Managed]:
     """The study, new or to go on with; the original and the clone's server, with as many threads each."""
     from hindmost.cli.begin import begin
     from hindmost.store import Study
@@ -166,11 +176,11 @@ def _begun(clone: Clone, plan: MeasurePlan, out: Path | None) -> tuple[Study, Ma
 
     study = Study.open(out) if out is not None and (out / "manifest.json").exists() else None
     if study is not None:
-        _alike(study, clone, plan)
-    study, original = begin(plan, study, out, verification={"clone": clone.document})
+        _alike(study, clone, plan, occupy)
+    study, original = begin(plan, study, out, verification={"clone": clone.document, "occupy": occupy})
     assert isinstance(original, Managed)
     document = study.write("clone.json", clone.text).resolve()
-    double = parse_target(f"synth?clone={quote(str(document))}&protocol={original.protocol}")
+    double = parse_target(f"synth?clone={quote(str(document))}&protocol={original.protocol}&occupy={occupy}")
     assert isinstance(double, Managed)
     threads = {"threads": clone.threads}
     return (
@@ -180,7 +190,7 @@ def _begun(clone: Clone, plan: MeasurePlan, out: Path | None) -> tuple[Study, Ma
     )
 
 
-def _alike(study: Study, clone: Clone, plan: MeasurePlan) -> None:
+def _alike(study: Study, clone: Clone, plan: MeasurePlan, occupy: str) -> None:
     """Refuse to mix runs that are not alike: only loads and the number of pairs may change."""
     verified = study.manifest.get("verification")
     if not isinstance(verified, dict):
@@ -189,6 +199,11 @@ def _alike(study: Study, clone: Clone, plan: MeasurePlan) -> None:
         raise UsageError(
             f"{study.folder} verified another clone: pairs of two clones would be mixed",
             hint="choose another --out",
+        )
+    if verified.get("occupy", "wall") != occupy:
+        raise UsageError(
+            f"{study.folder} was made with --occupy {verified.get('occupy', 'wall')}, not {occupy}",
+            hint="choose another --out, or the same --occupy",
         )
     before, now = study.manifest["plan"], plan.model_dump(mode="json")
     if changed := [name for name in now if name != "runs" and before.get(name) != now[name]]:

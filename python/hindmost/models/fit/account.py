@@ -5,6 +5,7 @@ History: ``hindmost.fit/1`` (0.1.0) first version.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,11 @@ def account(fit: Fit) -> dict[str, Any]:
             "every_us": gaps.every_us,
             "length_us": _quantiles(gaps.lengths_us),
         },
-        "threads": fit.threads,
+        "beside": None if fit.beside is None else str(fit.beside),
+        "load": None
+        if fit.load is None
+        else {**asdict(fit.load), "at": list(fit.load.at), "seen": fit.load.seen, "said": str(fit.load)},
+        "threads": list(fit.threads),
         "unknown": fit.unknown,
     }
 

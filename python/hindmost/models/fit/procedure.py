@@ -16,10 +16,11 @@ from hindmost.models.fit.demand import Demand, demand
 from hindmost.models.fit.disturbance import Disturbance, find_disturbance
 from hindmost.models.fit.intervals import Intervals, intervals
 from hindmost.models.fit.laws import rounded
+from hindmost.models.fit.load import Load, find_load
 from hindmost.models.fit.locks import Sharing, find_sharing
 from hindmost.models.fit.order import Order, find_order
-from hindmost.models.fit.reading import Log, together
-from hindmost.models.fit.turnaround import Turnaround, find_turnaround, without_arrivals
+from hindmost.models.fit.reading import Log, joined, together
+from hindmost.models.fit.turnaround import Turnaround, find_turnaround, stopped_us, without_arrivals
 
 LEAST_OF_KIND = 1_000
 """Requests of a kind below which it gets no law of its own."""
@@ -57,6 +58,10 @@ class Fit:
         What took the CPU away.
     by_kind_error : float or None
         Error of the laws by kinds together, on what was held out.
+    beside : Turnaround or None
+        What a request takes of its thread beside its service.
+    load : Load or None
+        How service times change with the load.
     threads : tuple of str
         What runs with several threads said, in words.
     """
@@ -69,6 +74,8 @@ class Fit:
     order: Order
     disturbance: Disturbance | None
     by_kind_error: float | None
+    beside: Turnaround | None = None
+    load: Load | None = None
     threads: tuple[str, ...] = ()
 
     @property
@@ -84,12 +91,13 @@ def fit_clone(
     of: Literal["auto", "cpu", "wall"] = "auto",
     disturbed: bool = True,
 ) -> Fit:
-    """Fit a clone to a log of one thread; to several, of 1, 2 and 4 threads, where threads meet.
+    """Fit a clone to logs of one server: at several loads, and of 1, 2 and 4 threads where threads meet.
 
     Parameters
     ----------
     logs : Log
-        As `read_log` gives them. The law is that of the one with the fewest threads.
+        As `read_log` gives them. The law is that of those with the fewest threads; where these are several,
+        what depends on the load is told from them.
     name : str, optional
         What it is a clone of; the file's name otherwise.
     threads : int, optional
@@ -104,14 +112,23 @@ def fit_clone(
     Inconclusive
         The log is more one of its neighbours than of the server.
     """
-    log, *_ = logs = tuple(sorted(logs, key=lambda one: one.threads))
+    fewest = min(one.threads for one in logs)
+    alike = tuple(one for one in logs if one.threads == fewest)
+    log = joined(alike)
+    logs = (log, *sorted((one for one in logs if one.threads > fewest), key=lambda one: one.threads))
     asked = demand(log, of)
     beside = find_turnaround(log, asked.us if asked.of == "cpu" else None)
     if isinstance(beside, Turnaround):
         excess = None if asked.excess_us is None else without_arrivals(log, asked.excess_us, beside)
-        asked = replace(asked, us=asked.us + beside.us, excess_us=excess)
-    order = find_order(asked.us)
-    base = asked.us if order.regimes is None else asked.us / order.regimes.factor
+        asked = replace(asked, us=asked.us + beside.between.value, excess_us=excess)
+    source = np.repeat(np.arange(len(alike)), [one.n for one in alike])
+    stops = [stopped_us(one, beside) if isinstance(beside, Turnaround) else 0.0 for one in alike]
+    load = find_load(alike, asked.us, source, log.kind, stops)
+    idle = asked.us
+    if isinstance(load, Load) and load.seen:
+        idle = asked.us / (1.0 + load.time * np.array(load.at))[source]
+    order = find_order(idle)
+    base = idle if order.regimes is None else idle / order.regimes.factor
     sample = Sample.of(base)
     whole = Part("all requests", 1.0, sample, choose(sample))
     kinds = _kinds(log, base, sample)
@@ -133,6 +150,16 @@ def fit_clone(
     unknown = [*log.unknown, *asked.said, *_unknown(logs, order)]
     if isinstance(beside, str):
         unknown.append(beside)
+    elif beside.arrival is not None:
+        body["arrival_us"] = rounded(beside.arrival.value)
+        found["arrival_us"] = (rounded(beside.arrival.low), rounded(beside.arrival.high))
+    if isinstance(load, str):
+        unknown.append(load)
+    elif load.seen:
+        body["load"] = {"time": rounded(load.time)}
+        found["load.time"] = (rounded(load.low), rounded(load.high))
+    else:
+        unknown.append(f"times that depend on the load: none that is more than chance; {load}")
     gaps = find_disturbance(log, asked)
     if isinstance(gaps, Disturbance):
         if disturbed:
@@ -154,17 +181,17 @@ def fit_clone(
         found["order.autocorrelation"] = (rounded(said - reach), rounded(said + reach))
     document = {
         "schema": SCHEMA,
-        "name": name or Path(log.source).stem,
+        "name": name or Path(alike[0].source).stem,
         "note": "" if isinstance(beside, str) else str(beside),
         "threads": threads or log.threads,
         **body,
         "order": order.document(said),
         "outside_us": rounded(log.outside_us),
         "origin": {
-            "source": ", ".join(Path(one.source).name for one in logs),
+            "source": ", ".join(Path(one.source).name for one in (*alike, *logs[1:])),
             "sha256": log.sha256 if len(logs) == 1 else together(one.sha256 for one in logs),
             "samples": sum(one.n for one in logs),
-            "utilisation_at_most": min(1.0, rounded(max(one.utilisation or 0.0 for one in logs))),
+            "utilisation_at_most": min(1.0, rounded(max(one.utilisation or 0.0 for one in (*alike, *logs)))),
             "intervals": found,
             "unknown": unknown,
         },
@@ -186,6 +213,8 @@ def fit_clone(
         order,
         gaps if isinstance(gaps, Disturbance) else None,
         None if by_kind is None else float(by_kind.mean()),
+        beside if isinstance(beside, Turnaround) else None,
+        load if isinstance(load, Load) else None,
         sharing.said,
     )
 
@@ -221,6 +250,4 @@ def _unknown(logs: tuple[Log, ...], order: Order) -> list[str]:
         )
     if order.sorted_:
         said.append("the order of requests: the times are sorted, so that it is not in the log")
-    if log.start_us is None:
-        said.append("load dependence: the log does not say at which load it was taken")
     return said

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from hindmost.errors import UsageError
 from hindmost.models.fit.reading.checks import check_log, check_times
-from hindmost.models.fit.reading.log import UNITS, Log, digest, together
+from hindmost.models.fit.reading.log import UNITS, Log, digest, joined, together
 from hindmost.models.fit.reading.server_log import is_server_log, read_server_log
 from hindmost.models.fit.reading.study import read_study
 from hindmost.models.fit.reading.table import Table, open_table
 
-__all__ = ["UNITS", "Log", "read_log", "together"]
+__all__ = ["UNITS", "Log", "joined", "read_log", "together"]
 
 
 def read_log(path: Path, column: str | None = None, unit: str | None = None) -> Log:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -88,6 +89,41 @@ class Log:
     def utilisation(self) -> float | None:
         """Busy share of all threads; None where the log has no moments."""
         return float(self.wall_us.sum()) / (self.threads * self.span_us) if self.span_us else None
+
+
+def joined(logs: Sequence[Log]) -> Log:
+    """Logs of the same server, one after the other; what one of them lacks, the whole lacks.
+
+    Kinds are told by their names; a log without kinds, or with others, leaves none.
+    """
+    first, *others = logs
+    if not others:
+        return first
+    begins = np.concatenate([[0.0], np.cumsum([one.span_us or 0.0 for one in logs])])
+
+    def column(name: str, *, shifted: bool = False) -> Any:  # noqa: ANN401 (whatever the column holds)
+        values = [getattr(one, name) for one in logs]
+        if any(value is None for value in values):
+            return None
+        return np.concatenate(
+            [value + begin if shifted else value for value, begin in zip(values, begins, strict=False)]
+        )
+
+    alike = all(one.kinds == first.kinds for one in others)
+    return Log(
+        source=", ".join(Path(one.source).name for one in logs),
+        sha256=together(one.sha256 for one in logs),
+        what=first.what,
+        wall_us=column("wall_us"),
+        cpu_us=column("cpu_us"),
+        start_us=column("start_us", shifted=True),
+        arrival_us=column("arrival_us", shifted=True),
+        thread=column("thread"),
+        kind=column("kind") if alike else None,
+        kinds=first.kinds if alike else (),
+        outside_us=max(one.outside_us for one in logs),
+        unknown=tuple(dict.fromkeys(text for one in logs for text in one.unknown)),
+    )
 
 
 def numbered(values: npt.NDArray[np.generic]) -> tuple[tuple[str, ...], Ints]:

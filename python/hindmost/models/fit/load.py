@@ -1,0 +1,149 @@
+"""Times that depend on the load: the same server, logged at several.
+
+A processor that rests a while comes back slower (its clock, its caches, where virtual its host's other
+guests), so that a service takes longer at low load: SQLite here by 15 % at 20 % against 70 %. Within one log
+this does not show, as a moving average of the load hardly moves. Between logs it does, as far as their
+requests are of the same mix; means are taken by kind for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hindmost.models.fit.bins import Floats, Ints
+from hindmost.models.fit.reading import Log
+from hindmost.stats.tables import t_quantile
+
+LEAST_SPREAD = 0.15
+"""Difference of the utilisations below which a dependence would be told from little more than noise."""
+
+SECTIONS = 10
+"""Parts of each log by which the error is told."""
+
+LEAST = 0.01
+"""Dependences below one percent from idle to full are not written down."""
+
+FARTHEST = -0.9
+"""What a document may say (`load.time`)."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much longer services are at full load than at none.
+
+    Parameters
+    ----------
+    time : float
+        As `load.time` of the document: a service is multiplied by 1 + time * utilisation.
+    low, high : float
+        95 % interval.
+    at : tuple of float
+        Utilisation of each log.
+    bend : float
+        How far the log farthest off lies from that line, as a share.
+    """
+
+    time: float
+    low: float
+    high: float
+    at: tuple[float, ...]
+    bend: float
+
+    @property
+    def seen(self) -> bool:
+        """Whether it is more than chance, and worth a parameter."""
+        return abs(self.time) > LEAST and (self.low > 0.0 or self.high < 0.0)
+
+    def __str__(self) -> str:
+        logs = ", ".join(f"{100 * one:.0f} %" for one in self.at)
+        return (
+            f"service times change by {100 * self.time:+.3g} %"
+            f" [{100 * self.low:+.3g}, {100 * self.high:+.3g}] from no load to full"
+            f" (logs at {logs}; off this line by up to {100 * self.bend:.2g} %)"
+        )
+
+
+def find_load(
+    logs: tuple[Log, ...], us: Floats, part: Ints, kind: Ints | None, stopped_us: Sequence[float]
+) -> Load | str:
+    """Compare the means of logs of the same threads; or say why they do not tell.
+
+    Parameters
+    ----------
+    logs : tuple of Log
+        At least one.
+    us : array of shape (n,)
+        What each request asked of its thread, one log after the other.
+    part : array of shape (n,)
+        Which log it is of.
+    kind : array of shape (n,), optional
+        Its kind.
+    stopped_us : sequence of float
+        What taking requests in took of the services of each log.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(3)
+    >>> def log(share):  # 100 us, 40 % less at full load
+    ...     start = np.cumsum(rng.exponential(100.0 / share, 4_000))
+    ...     return Log("x", "", "", rng.exponential(100.0 / (1.0 + 0.4 * share), 4_000), start_us=start)
+    >>> logs = (log(0.2), log(0.5), log(0.7))
+    >>> us = np.concatenate([one.wall_us for one in logs])
+    >>> found = find_load(logs, us, np.repeat([0, 1, 2], 4_000), None, [0.0] * 3)
+    >>> found.seen, found.low < -0.4 < found.high
+    (True, True)
+    """
+    if len(logs) < 2:
+        at = logs[0].utilisation
+        where = "" if at is None else f", at {at:.0%} of the capacity"
+        return (
+            f"times that depend on the load: there is one log{where}; give logs of the same server at low,"
+            " half and high load"
+        )
+    spans = [one.span_us for one in logs]
+    if not all(spans):
+        return "times that depend on the load: a log does not say at which load it was taken"
+    # Without what the host took: that makes a thread no busier.
+    asked = np.bincount(part, us, minlength=len(logs)) + np.array(stopped_us)
+    x = np.array([busy / (one.threads * (one.span_us or 1.0)) for busy, one in zip(asked, logs, strict=True)])
+    if x.max() - x.min() < LEAST_SPREAD:
+        return (
+            f"times that depend on the load: the logs were taken at {x.min():.0%} to {x.max():.0%};"
+            f" {LEAST_SPREAD:.0%} between the lowest and the highest would tell"
+        )
+    group = np.zeros(us.size, dtype=np.int64) if kind is None else kind
+    section = np.concatenate([np.arange(one.n) * SECTIONS // one.n for one in logs])
+    whole = _means(us, part, group, np.zeros(us.size, dtype=np.int64), len(logs), 1)[0]
+    time, bend = _line(x, whole)
+    parts = _means(us, part, group, section, len(logs), SECTIONS)
+    errors = parts.std(axis=0, ddof=1) / np.sqrt(SECTIONS)
+    # Slope and intercept are weighted sums of the logs' means, and so is, for small errors, their ratio.
+    pull = (x - x.mean()) / float(((x - x.mean()) ** 2).sum())
+    level = 1.0 / x.size - pull * float(x.mean())
+    error = np.sqrt((((pull - time * level) * errors) ** 2).sum()) / abs(float(level @ whole))
+    half = float(t_quantile(SECTIONS - 1, 0.975) * error)
+    return Load(time, time - half, time + half, tuple(float(one) for one in x), bend)
+
+
+def _means(us: Floats, part: Ints, kind: Ints, section: Ints, logs: int, sections: int) -> Floats:
+    """Mean time by section and log, shape (sections, logs); of kinds with their shares in the whole."""
+    kinds = int(kind.max()) + 1
+    place = (section * logs + part) * kinds + kind
+    size = sections * logs * kinds
+    count = np.bincount(place, minlength=size).reshape(sections, logs, kinds)
+    total = np.bincount(place, us, minlength=size).reshape(sections, logs, kinds)
+    overall = np.bincount(kind, us, minlength=kinds) / np.maximum(np.bincount(kind, minlength=kinds), 1)
+    mean = np.where(count > 0, total / np.maximum(count, 1), overall)
+    share = np.bincount(kind, minlength=kinds) / kind.size
+    return np.asarray(mean @ share)
+
+
+def _line(x: Floats, mean: Floats) -> tuple[float, float]:
+    """Slope over intercept of the line through the means; and the largest distance from it, as a share."""
+    slope, base = np.polyfit(x, mean, 1)
+    time = max(float(slope / base), FARTHEST) if base > 0.0 else FARTHEST
+    return time, float(np.abs(mean / (base + slope * x) - 1.0).max())
