@@ -163,10 +163,12 @@ def test_runs_of_another_clone_or_plan_are_not_mixed(tmp_path):
     clone, plan = load_clone("masstree"), MeasurePlan(target="memcached", rate_per_s=1000.0)
     stored = {"plan": plan.model_dump(mode="json"), "host": {}, "verification": {"clone": clone.document}}
     study = Study(tmp_path, stored)
-    _alike(study, clone, plan.model_copy(update={"runs": (9, 9)}))
+    _alike(study, clone, plan.model_copy(update={"runs": (9, 9)}), "wall")
     with pytest.raises(UsageError, match="another clone"):
-        _alike(study, load_clone("silo"), plan)
+        _alike(study, load_clone("silo"), plan, "wall")
     with pytest.raises(UsageError, match=r"duration_s .*, and 9\.0"):
-        _alike(study, clone, plan.model_copy(update={"duration_s": 9.0}))
+        _alike(study, clone, plan.model_copy(update={"duration_s": 9.0}), "wall")
+    with pytest.raises(UsageError, match="--occupy wall, not cpu"):
+        _alike(study, clone, plan, "cpu")
     with pytest.raises(UsageError, match="of no verification"):
-        _alike(Study(tmp_path, {"plan": {}, "host": {}}), clone, plan)
+        _alike(Study(tmp_path, {"plan": {}, "host": {}}), clone, plan, "wall")
