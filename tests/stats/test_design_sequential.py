@@ -173,7 +173,7 @@ def test_stopping_early_costs_no_coverage(effects: list[float]) -> None:
 @pytest.mark.parametrize("of", [1, len(TERMS)])
 @pytest.mark.parametrize("delta", [0.01, 0.02, 0.05])
 def test_stopping_early_costs_no_coverage_whatever_the_law(law: str, of: int, delta: float) -> None:
-    """8,000 studies each of 54 settings; bounds are the goal less three standard errors."""
+    """8,000 studies each of 108 settings; bounds are the goal less three standard errors."""
     count = 8_000
     for name, effects in EFFECTS.items():
         studies = Studies(law, effects, count, seed=5)

@@ -16,6 +16,7 @@ from hindmost.design import (
     full,
     offer,
     precision,
+    random_settings,
     runs_within,
     screening,
     subset,
@@ -147,6 +148,38 @@ def test_screening_of_more_levels_or_with_forbidden_cells_chooses_cells() -> Non
     assert "interactions are not estimated" in " ".join(design.caveats)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_random_settings_are_balanced_different_and_tell_all_suspects(seed: int) -> None:
+    factors = [*two_level(8), *THREE_LEVELS]
+    design = random_settings(factors, 36, seed)
+    assert len(set(design.cells)) == 36
+    for place, factor in enumerate(factors):
+        counts = np.bincount([cell[place] for cell in design.cells])
+        assert (counts == 36 / len(factor.levels)).all()
+    assert np.linalg.matrix_rank(design.matrix()) == 15
+    assert (
+        design.cells
+        == random_settings(factors, 36, seed).cells
+        != random_settings(factors, 36, seed + 1).cells
+    )
+
+
+def test_random_settings_cost_the_error_that_they_say() -> None:
+    """Against an orthogonal design of as many runs: sqrt(n / (n - p)), here of 24 runs and 12 coefficients."""
+    best = precision(screening(two_level(11)), 1_000)[("a",)].half_width
+    found = [precision(random_settings(two_level(11), 24, seed), 1_000) for seed in range(20)]
+    mean = np.mean([one[(name,)].half_width for one in found for name in "abcdefghijk"])
+    assert mean / best == pytest.approx(math.sqrt(24 / (24 - 12)), rel=0.1)
+
+
+def test_too_many_suspects_for_arrays_get_random_settings() -> None:
+    many = [Factor(f"suspect {i}", ("off", "on")) for i in range(40)]
+    assert choose(many).text == "screening of 40 factors, main effects only: 82 cells"
+    assert choose(many, kind="screening").cells == choose(many).cells
+    mixed = [Factor(f"suspect {i}", ("1", "2", "4")) for i in range(12)]
+    assert choose(mixed).text == "screening of 12 factors, main effects only: 50 cells"
+
+
 def test_precision_is_that_of_textbooks() -> None:
     """Average effects: 2 sd / sqrt(runs). Corner effects: sqrt(2) sd / sqrt(blocks), and 2^(k/2) for k factors."""
     design = full(two_level(4))
@@ -218,7 +251,9 @@ def test_choice_within_a_time() -> None:
         (lambda: subset(two_level(14)), "16,384 cells"),
         (lambda: precision(full(two_level(2)), 0), "no precision follows"),
         (lambda: runs_within(0.0, 1.0), "makes no sense"),
-        (lambda: choose(two_level(24)), "24 factors"),
+        (lambda: screening([Factor(f"f{i}", ("0", "1")) for i in range(24)]), "5 to 23 factors, got 24"),
+        (lambda: random_settings(two_level(6), 7), "7 runs are too few for 7 coefficients"),
+        (lambda: random_settings(two_level(4)), "10 random settings of 16 cells"),
     ],
 )
 def test_what_cannot_be_designed_is_refused_in_words(ask, match: str) -> None:

@@ -8,6 +8,7 @@ from hindmost.design.fraction import fraction, regular
 from hindmost.design.full import full
 from hindmost.design.offer import Offer, offer, runs_within
 from hindmost.design.precision import Precision, precision
+from hindmost.design.random_settings import random_settings
 from hindmost.design.schedule import Trial, schedule
 from hindmost.design.screening import screening
 from hindmost.design.sequential import Sequential, Stop
@@ -31,6 +32,7 @@ __all__ = [
     "full",
     "offer",
     "precision",
+    "random_settings",
     "regular",
     "runs_within",
     "schedule",

@@ -10,7 +10,8 @@ from hindmost.design.design import Design
 from hindmost.design.factors import Combination, Factor, checked
 from hindmost.design.fraction import fraction
 from hindmost.design.full import full
-from hindmost.design.screening import screening
+from hindmost.design.random_settings import random_settings
+from hindmost.design.screening import FIRST_ROWS, screening
 from hindmost.design.subset import subset
 from hindmost.errors import UsageError
 
@@ -58,9 +59,13 @@ def _makers(
     if forbidden or not all(factor.two_level for factor in factors):
         fractions = [partial(subset, factors, forbidden)]
         screens = [partial(subset, factors, forbidden, order=1)]
+        if not forbidden:
+            screens.append(partial(random_settings, factors))
     else:
         least = (resolution,) if kind == "fraction" else (5, 4)
         fractions = [partial(fraction, factors, one) for one in least]
         screens = [partial(screening, factors, fold=fold) for fold in (True, False)]
+        if len(factors) >= max(FIRST_ROWS):
+            screens = [partial(random_settings, factors)]
     kinds = {"full": whole, "fraction": fractions, "screening": screens}
     return kinds.get(kind, [*whole, *fractions, *screens])

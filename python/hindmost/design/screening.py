@@ -61,7 +61,7 @@ def screening(factors: Iterable[Factor], *, fold: bool = True) -> Design:
     if not LEAST <= len(factors) < max(FIRST_ROWS):
         raise UsageError(
             f"screening takes {LEAST} to {max(FIRST_ROWS) - 1} factors, got {len(factors)}",
-            hint="kind = full" if len(factors) < LEAST else "take the suspects in two groups",
+            hint="kind = full" if len(factors) < LEAST else "random_settings takes any number",
         )
     size = min(n for n in FIRST_ROWS if n > len(factors))
     cells = plackett_burman(size, len(factors))

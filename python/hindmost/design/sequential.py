@@ -1,12 +1,28 @@
 """When to look at the effects of a study that goes on, how strictly, and when to stop.
 
 Each look is one more chance to be fooled: of effects that are not there, 5 % intervals that are looked at
-five times announce 14 %. The chance is therefore spent over the looks (Lan & DeMets 1983): of 5 % in all,
-what O'Brien & Fleming's boundary spends by the share of blocks made, next to nothing early and nearly all
-of it at the last look. At each look intervals are made at the level that is due then; whatever the rule
+five times announce 13 to 14 %. The chance is therefore spent over the looks (Lan & DeMets 1983): of 5 % in
+all, what O'Brien & Fleming's boundary spends by the share of blocks made, next to nothing early and nearly
+all of it at the last look. At each look intervals are made at the level that is due then; whatever the rule
 does with them, each term's sequence of intervals covers with 95 % at all looks together (repeated
 confidence intervals, Jennison & Turnbull 1989). A study stops when every effect of interest is decided:
 shown, or too small to matter.
+
+What was measured: 8,000 studies each of 108 settings (six laws of run values; effects absent, as large as
+the smallest that matters, and mixed; that being 1, 2 and 5 %; one term or ten of interest; 2^4 cells, looks
+at 10, 15, ... 30 blocks), the term that is covered least:
+
+===================================  =========================  ======================
+intervals at the stop                coverage, worst setting    absent effects shown
+===================================  =========================  ======================
+at the level of the look             .949                       at most 4.2 %
+plain 95 %, stopped by this rule     .938                       at most 5.1 %
+plain 95 %, stopped when these       .867 (one term)            5.9 % (one term)
+decide, at any look                  .930 (ten terms)           6.3 % (ten terms)
+===================================  =========================  ======================
+
+The price: 26.9 blocks in the mean instead of 21.6 where ten absent effects were to be shown too small to
+matter at 2 % and runs scatter by 5 %.
 """
 
 from __future__ import annotations
