@@ -66,6 +66,8 @@ def _synth(config: str) -> None:
             from hindmost.models.document import load_clone  # needs nothing but the engine either
 
             options["clone"] = load_clone(name).document
+        if options.get("log") == "":
+            del options["log"]
         config = json.dumps(options)
     _engine.serve_synth(config)
 

@@ -36,9 +36,9 @@ class Value(TypedDict):
 class Figure(TypedDict):
     """One figure of the latency at one load.
 
-    ``clone``: clone over original; ``floor``: the original with other requests of the same kind over itself,
-    as near as any clone could be shown to come. Null where a run was infinitely late. ``predicted_us``: the
-    simulator's, with ``outside_us`` of the document.
+    ``clone``: clone, less what it owes to its draws, over both runs of the original; ``floor``: the original
+    with other requests of the same kind over itself. Null where a run was infinitely late. ``predicted_us``:
+    the simulator's, with ``outside_us`` of the document.
     """
 
     original_us: Value
