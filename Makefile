@@ -58,6 +58,7 @@ bench: .stamps/engine ## Cost and precision, ours and of other load testers: hal
 	@$(RUN) python benches/loops.py
 	@$(RUN) python benches/calls.py
 	@$(RUN) python benches/witness.py
+	@$(RUN) python benches/quantiles.py
 	@$(RUN) python -m benches.peers
 
 lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be said

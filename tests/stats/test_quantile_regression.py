@@ -1,12 +1,14 @@
 """Published fits, and the errors that belong to them. Figures: R 4.2.2 with quantreg 5.94."""
 
 import itertools
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hindmost.stats import QuantileRegression
+from hindmost.stats import Factorial, QuantileRegression, Requests, fit_pooled
 
 ENGEL = np.loadtxt(Path(__file__).parent / "data" / "engel.csv", delimiter=",", skiprows=1)
 """Income and food expenditure of 235 Belgian households (Engel 1857; Koenker and Bassett 1982)."""
@@ -64,14 +66,71 @@ def test_main_effects_of_a_factorial() -> None:
     assert model.objective_ == pytest.approx(45.8)
 
 
-def test_objectives_are_those_of_an_independent_exact_solver() -> None:
+WARPBREAKS = {
+    (0, 0): [26, 30, 54, 25, 70, 52, 51, 26, 67], (0, 1): [18, 21, 29, 17, 12, 18, 35, 30, 36],
+    (0, 2): [36, 21, 24, 18, 10, 43, 28, 15, 26], (1, 0): [27, 14, 29, 19, 29, 31, 41, 20, 44],
+    (1, 1): [42, 26, 19, 16, 39, 28, 21, 39, 29], (1, 2): [20, 21, 24, 17, 13, 15, 15, 16, 28],
+}  # fmt: skip
+"""Breaks of yarn by wool (A, B) and tension (L, M, H): Tippett 1950, R's warpbreaks. A factor of three levels."""
+
+
+@pytest.mark.parametrize(
+    ("tau", "coefficients"),
+    [
+        (0.25, [26, -6, -8, -8, 9, 3]),
+        (0.50, [51, -22, -30, -27, 29, 15]),
+        (0.75, [54, -23, -24, -26, 32, 16]),
+    ],
+)
+def test_a_factor_of_three_levels_is_fitted_as_by_quantreg(tau, coefficients) -> None:
+    """Columns (1, woolB, tensionM, tensionH, woolB:tensionM, woolB:tensionH), by both ways of ours."""
+    design = Factorial({"wool": 2, "tension": 3})
+    y = np.concatenate([WARPBREAKS[cell] for cell in design.cells]).astype(float)
+    model = QuantileRegression(quantile=tau).fit(np.repeat(design.matrix(design.cells)[:, 1:], 9, axis=0), y)
+    assert [model.intercept_, *model.coef_] == pytest.approx(coefficients)
+    # Each value as a run of its own: the pooled quantile is the same.
+    requests = Requests.of_samples({cell: [[v] for v in values] for cell, values in WARPBREAKS.items()})
+    assert [one.value for one in fit_pooled(requests, design, tau).effects()] == pytest.approx(coefficients)
+
+
+BARRO = {
+    0.25: [0.06086072, -0.00883506, 0.00245968, -0.14962498, 0.15592489, -0.15861804],
+    0.50: [0.12501408, -0.01510370, 0.00439243, -0.19697786, 0.14906222, -0.14366494],
+    0.75: [0.13103018, -0.01488524, -0.00026452, 0.00399984, 0.14526663, -0.13504643],
+}
+"""Growth of 161 countries (Koenker and Machado 1999): real covariates. The data are quantreg's, under the GPL,
+hence read from the installed package and not kept here."""
+
+
+@pytest.mark.parametrize("tau", BARRO)
+def test_growth_of_countries_is_fitted_as_by_quantreg(tau: float) -> None:
+    rscript = shutil.which("Rscript")
+    if rscript is None:
+        pytest.skip("no R here: apt install r-cran-quantreg")
+    code = (
+        'if (!requireNamespace("quantreg", quietly = TRUE)) quit(status = 3); data(barro, package = "quantreg");'
+        'write.csv(barro[c("y.net", "lgdp2", "fse2", "gedy2", "Iy2", "gcony2")], row.names = FALSE)'
+    )
+    called = subprocess.run([rscript, "-e", code], capture_output=True, text=True, check=False)
+    if called.returncode == 3:
+        pytest.skip("R is here, but without quantreg: apt install r-cran-quantreg")
+    table = np.loadtxt(called.stdout.splitlines(), delimiter=",", skiprows=1)
+    model = QuantileRegression(quantile=tau).fit(table[:, 1:], table[:, 0])
+    assert [model.intercept_, *model.coef_] == pytest.approx(BARRO[tau], abs=1e-8)
+
+
+@pytest.mark.parametrize("cases", [60, pytest.param(1_000, marks=pytest.mark.nightly)])
+def test_objectives_are_those_of_an_independent_exact_solver(cases: int) -> None:
     """A linear programme of its own (HiGHS) for random designs, ties and weights."""
     from scipy.optimize import linprog
 
     random = np.random.default_rng(5)
-    for case in range(60):
+    solved = 0
+    for case in range(cases):
         n, p = int(random.integers(8, 60)), int(random.integers(1, 4))
         x = random.integers(0, 3, (n, p)).astype(float) if case % 2 else random.normal(size=(n, p))
+        if case % 4 == 3:  # -1 and +1, as experimenters code
+            x = 2.0 * (x > 0.0) - 1.0
         y = np.round(random.lognormal(3.0, 0.5, n), int(random.integers(-1, 3)))
         weight = random.integers(1, 4, n).astype(float)
         tau = float(random.uniform(0.05, 0.95))
@@ -84,6 +143,8 @@ def test_objectives_are_those_of_an_independent_exact_solver() -> None:
         bounds = [(None, None)] * (p + 1) + [(0, None)] * (2 * n)
         oracle = linprog(cost, A_eq=sums, b_eq=y, bounds=bounds, method="highs")
         assert found.objective_ == pytest.approx(oracle.fun, rel=1e-9, abs=1e-9), (case, tau)
+        solved += 1
+    assert solved > 0.9 * cases
 
 
 def test_errors_that_know_of_runs_cover_and_others_do_not() -> None:
@@ -102,6 +163,59 @@ def test_errors_that_know_of_runs_cover_and_others_do_not() -> None:
     # The standard error of a share of .95 over 300 is .0126; three of them.
     assert covered["clusters"] / tries > 0.95 - 0.038
     assert covered["naive"] / tries < 0.75
+
+
+@pytest.mark.parametrize("clusters", [5, 10, 30])
+def test_few_clusters_are_covered_too(clusters: int) -> None:
+    """A saturated pair of cells, and a covariate that changes within runs."""
+    random = np.random.default_rng(clusters)
+    tries, each = 300, 100
+    run = np.repeat(np.arange(2 * clusters), each)
+    side = (run >= clusters).astype(float)
+    hit = np.zeros(2)
+    for _ in range(tries):
+        size = random.integers(0, 4, run.size).astype(float)
+        y = 10.0 + size + random.normal(0.0, 1.0, 2 * clusters)[run] + random.normal(0.0, 1.0, run.size)
+        alone = QuantileRegression(quantile=0.5).fit(side[:, None], y - size, clusters=run).coefficients_[1]
+        beside = QuantileRegression(quantile=0.5).fit(np.column_stack([side, size]), y, clusters=run)
+        hit[0] += alone.low <= 0.0 <= alone.high
+        hit[1] += beside.coefficients_[1].low <= 0.0 <= beside.coefficients_[1].high
+    # The standard error of a share of .95 over 300 is .0126; three of them.
+    assert hit / tries == pytest.approx(0.95, abs=0.038)
+
+
+def test_one_cluster_that_alone_determines_a_coefficient_tells_no_error() -> None:
+    x = np.array([[0.0]] * 6 + [[1.0]] * 3)
+    y = np.array([1.0, 2, 3, 2, 3, 4, 7, 8, 9])
+    model = QuantileRegression().fit(x, y, clusters=[0, 0, 0, 1, 1, 1, 2, 2, 2])
+    assert model.coef_[0] == pytest.approx(5.5)
+    assert np.isnan(model.covariance_[1, 1])
+    assert np.isfinite(model.covariance_[0, 0])
+
+
+def test_jitter_is_small_and_can_be_repeated() -> None:
+    plain = QuantileRegression().fit(ENGEL[:, :1], ENGEL[:, 1])
+    jittered = QuantileRegression(jitter=0.01).fit(ENGEL[:, :1], ENGEL[:, 1])
+    again = QuantileRegression(jitter=0.01).fit(ENGEL[:, :1], ENGEL[:, 1])
+    assert plain.coef_[0] != jittered.coef_[0] == again.coef_[0]
+    assert jittered.coef_[0] == pytest.approx(plain.coef_[0], rel=0.02)
+
+
+def test_frames_come_back_as_frames_of_their_kind() -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"income": ENGEL[:, 0]})
+    table = QuantileRegression().fit(frame, polars.Series(ENGEL[:, 1])).table()
+    assert isinstance(table, polars.DataFrame)
+    assert table["name"].to_list() == ["(Intercept)", "income"]
+    assert table["value"][1] == pytest.approx(0.5601806)
+    assert set(QuantileRegression().fit(ENGEL[:, :1], ENGEL[:, 1]).table()) == set(table.columns)
+
+
+def test_the_summary_names_what_it_rests_on() -> None:
+    run = np.repeat(np.arange(47), 5)
+    text = QuantileRegression().fit(ENGEL[:, :1], ENGEL[:, 1], clusters=run).summary()
+    assert "by clusters, t with" in text
+    assert "independent samples" in QuantileRegression().fit(ENGEL[:, :1], ENGEL[:, 1]).summary()
 
 
 @pytest.mark.parametrize(

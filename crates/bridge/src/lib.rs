@@ -42,7 +42,7 @@ mod _engine {
         check_knob, knobs, promise_command, promise_folder, recover_knobs, restore_knobs, set_knob, undo_knob,
     };
     #[pymodule_export]
-    use super::quantile::{hall_sheather, quantiles_of_cells, QuantileCells};
+    use super::quantile::{hall_sheather, quantiles_of_cells, QuantileCells, QuantileRuns};
     #[pymodule_export]
     use super::simulate::{simulate, simulate_columns};
     #[pymodule_export]

@@ -1,10 +1,13 @@
 //! Quantile regression on arrays that Python holds; nothing is copied but what is sorted.
 #![allow(unsafe_code)]
 
-use hindmost_quantile::{cell_quantiles, fit, sparsity, Cells, Matrix, QuantileError};
+use hindmost_quantile::{
+    cell_quantiles, cluster_bootstrap, fit, sparsity, Cells, Matrix, QuantileError, Runs,
+};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 /// Samples sorted by cell: made once, for any number of models and levels.
 #[pyclass(frozen)]
@@ -69,6 +72,77 @@ impl QuantileCells {
     /// One divided by the density of each cell at its quantile.
     fn sparsities(&self, tau: f64, grain: f64) -> PyResult<Vec<f64>> {
         (0..self.cells.len()).map(|cell| sparsity(&self.cells, cell, tau, grain).map_err(refuse)).collect()
+    }
+}
+
+/// Runs as histograms with running sums: quantiles, scores and bootstrap without samples.
+#[pyclass(frozen)]
+pub struct QuantileRuns {
+    runs: Runs,
+}
+
+/// Numbers as the bytes of native f64.
+fn bytes<'py>(py: Python<'py>, numbers: &[f64]) -> Bound<'py, PyBytes> {
+    let raw: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+    PyBytes::new(py, &raw)
+}
+
+#[pymethods]
+impl QuantileRuns {
+    /// Bins from `low` to `high` (float64); run `r` counts `counts` (uint32) in bins `of_bin` (uint32) from
+    /// `ends[r - 1]` to `ends[r]`; runs are in the order of cells, of which each has `runs_of_cell`.
+    #[new]
+    fn new(
+        low: PyBuffer<f64>,
+        high: PyBuffer<f64>,
+        of_bin: PyBuffer<u32>,
+        counts: PyBuffer<u32>,
+        ends: Vec<usize>,
+        runs_of_cell: Vec<usize>,
+    ) -> PyResult<Self> {
+        let bins = numbers(&low)?.iter().copied().zip(numbers(&high)?.iter().copied()).collect();
+        let runs =
+            Runs::new(bins, numbers(&of_bin)?, numbers(&counts)?, &ends, &runs_of_cell).map_err(refuse)?;
+        Ok(Self { runs })
+    }
+
+    /// The quantile of each cell; None for one without runs.
+    fn quantiles(&self, tau: f64) -> Vec<Option<f64>> {
+        (0..self.runs.cells()).map(|cell| self.runs.quantile(cell, tau)).collect()
+    }
+
+    /// The quantile of each run.
+    fn run_quantiles(&self, tau: f64) -> Vec<f64> {
+        let last = self.runs.cells() - 1;
+        (0..self.runs.of_cell(last).end).map(|run| self.runs.run_quantile(run, tau)).collect()
+    }
+
+    /// How many samples of each run lie at or below a value of its cell.
+    fn below(&self, at: Vec<f64>) -> PyResult<Vec<f64>> {
+        if at.len() != self.runs.cells() {
+            let wanted = self.runs.cells();
+            return Err(refuse(QuantileError::Length {
+                what: "the list of values",
+                found: at.len(),
+                wanted,
+            }));
+        }
+        Ok(self.runs.below(&at))
+    }
+
+    /// Pooled quantiles of runs drawn anew, and squared errors as shares of samples, each as native float64 bytes of
+    /// shape (draws, levels, cells).
+    fn bootstrap<'py>(
+        &self,
+        py: Python<'py>,
+        levels: Vec<f64>,
+        draws: usize,
+        seed: u64,
+        together: bool,
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let found =
+            py.detach(|| cluster_bootstrap(&self.runs, &levels, draws, seed, together)).map_err(refuse)?;
+        Ok((bytes(py, &found.quantiles), bytes(py, &found.squares)))
     }
 }
 

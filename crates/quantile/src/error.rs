@@ -47,6 +47,12 @@ pub enum QuantileError {
     /// A cell without samples, where every cell needs some.
     #[error("cell {0} has no samples, so its quantile is not known")]
     EmptyCell(usize),
+    /// A run without samples.
+    #[error("run {0} has no samples")]
+    EmptyRun(usize),
+    /// Bins that are no bins.
+    #[error("bins must rise, none overlap another, and there must be one at least")]
+    Bins,
     /// A coefficient that the design says nothing about.
     #[error("the design has rank {rank}, but {columns} coefficients: column {column} follows from those before it")]
     Rank {

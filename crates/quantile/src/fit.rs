@@ -311,7 +311,7 @@ impl<'a> Walk<'a> {
 
 /// The first of `0..n` for which `before` no longer holds.
 #[inline]
-fn partition(n: usize, before: impl Fn(usize) -> bool) -> usize {
+pub(crate) fn partition(n: usize, before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, n);
     while low < high {
         let middle = low + (high - low) / 2;

@@ -9,21 +9,26 @@
 //!  samples, cell of each --select--> quantile of each cell          (saturated, no sort)
 //!                        --Cells---> sorted once --Fit--> any model, weights, real covariates
 //!                                                \------> scores of runs, sparsity: standard errors
+//!  a histogram a run ------> Runs --> quantiles, scores, cluster bootstrap: no samples held
 //! ```
 //!
 //! Reference: Koenker and Bassett (1978); Koenker (2005), *Quantile Regression*, chapters 3 and 6.
 
+mod bootstrap;
 mod cells;
 mod error;
 mod fit;
 mod matrix;
 mod rule;
+mod runs;
 mod select;
 mod sparsity;
 
+pub use bootstrap::{cluster_bootstrap, Drawn};
 pub use cells::Cells;
 pub use error::QuantileError;
 pub use fit::{fit, objective, Fit};
 pub use matrix::{inverse, Matrix};
+pub use runs::Runs;
 pub use select::cell_quantiles;
 pub use sparsity::{hall_sheather, sparsity};

@@ -9,7 +9,7 @@ use crate::rule::ranks;
 use crate::QuantileError;
 
 /// Upper bits that make a bin: sign, exponent and 3 bits of the mantissa, then refined where the samples lie.
-const BINS: usize = 1 << 14;
+const BINS: usize = 1 << 12;
 
 /// The quantiles of every cell at every level, `result[cell][level]`; each sample counts once.
 ///

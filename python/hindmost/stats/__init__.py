@@ -18,7 +18,9 @@ from hindmost.stats.objective import ObjectiveRule
 from hindmost.stats.order import OrderEffect, order_effect
 from hindmost.stats.ownership import Ownership, owners
 from hindmost.stats.permutation import Suspect, coefficient_ps, randomisation_p, screened
+from hindmost.stats.pooled import PooledCell, PooledEffect, PooledFit, fit_pooled
 from hindmost.stats.quantile_regression import QuantileRegression
+from hindmost.stats.requests import Requests
 from hindmost.stats.resampling import joint_draws
 from hindmost.stats.sectioning import paired_ratio, section_interval
 from hindmost.stats.sequential import Decision, PrecisionRule
@@ -44,10 +46,14 @@ __all__ = [
     "ObjectiveRule",
     "OrderEffect",
     "Ownership",
+    "PooledCell",
+    "PooledEffect",
+    "PooledFit",
     "PrecisionRule",
     "Prediction",
     "QuantileRegression",
     "Ratio",
+    "Requests",
     "RunFit",
     "RunInterval",
     "Span",
@@ -66,6 +72,7 @@ __all__ = [
     "equivalence",
     "explained",
     "false_discovery",
+    "fit_pooled",
     "fit_runs",
     "holm",
     "holm_families",

@@ -30,6 +30,7 @@ def joint_draws(
     draws: int = 2_000,
     seed: int = 1,
     law: Literal["auto", "runs", "normal"] = "auto",
+    intercepts: bool = False,
 ) -> Floats:
     """Draw all coefficients of fits to the same runs, divided by their errors, as if all were 0.
 
@@ -39,11 +40,13 @@ def joint_draws(
         One a quantile, all from the same runs in the same order. Other loads are other runs: draw them with
         another seed, and put them beside these as columns.
     codings
-        Which coefficients of each fit, without intercepts.
+        Which coefficients of each fit.
     draws, seed
         How many, and of which sequence.
     law
         Residuals as they are, or normal ones; ``auto`` takes residuals where every cell has `FEW` runs.
+    intercepts
+        Whether intercepts are questions, too.
 
     Returns
     -------
@@ -69,7 +72,8 @@ def joint_draws(
     counts = first.counts
     if counts.min() < 2:
         raise ValueError(f"cell {first.cells[int(counts.argmin())]} has one run: nothing to draw from")
-    rows = [np.delete(fit.coefficients(coding), 0, axis=0) for fit in fits for coding in codings]
+    first_row = 0 if intercepts else 1
+    rows = [fit.coefficients(coding)[first_row:] for fit in fits for coding in codings]
     of_fit = np.repeat(np.arange(len(fits)), len(codings))
     residuals = np.column_stack([_residuals(fit) for fit in fits])
     random = np.random.default_rng(seed)

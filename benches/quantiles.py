@@ -1,0 +1,253 @@
+"""Quantile regression of a factorial, ours and others': ``python benches/quantiles.py``.
+
+The paper's problem: 16 cells of four factors, 30 runs each, lognormal requests, every run with a shift and a
+spread of its own (5 %). Times are processor seconds of one call, in turns, so that a busy host spoils ratios
+less; memory is what the process held at its peak. Others: R's quantreg (``apt install r-cran-quantreg``) and
+statsmodels and pyfixest (``--python``: an interpreter that has them); those that are not here are left out.
+
+``--only saturated,submodels,histograms,bootstrap,errors``; ``--whole`` gives R's fastest method all 9.6
+million rows, too, which takes it a minute and five gigabytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from hindmost import _engine
+from hindmost.stats import Factorial, QuantileRegression, Requests, fit_pooled
+
+FACTORS = Factorial(["a", "b", "c", "d"])
+CELLS, RUNS = 16, 30
+LEVELS = [0.5, 0.95, 0.99]
+PEERS = Path(__file__).with_name("quantile_peers.py")
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", default="saturated,submodels,histograms,bootstrap,errors")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--python", default=sys.executable, help="interpreter with statsmodels and pyfixest")
+    parser.add_argument("--whole", action="store_true")
+    asked = parser.parse_args()
+    parts = {"saturated": saturated, "submodels": submodels, "histograms": histograms, "bootstrap": bootstrap}
+    for name in asked.only.split(","):
+        print(f"\n{name}")
+        if name == "errors":
+            errors(asked.rounds, asked.python)
+        elif name == "saturated":
+            saturated(asked.rounds, asked.python, asked.whole)
+        else:
+            parts[name](asked.rounds)
+    return 0
+
+
+def problem(each: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Requests, cell and run of each; `each` a run, in the order of runs."""
+    random = np.random.default_rng(1)
+    runs = CELLS * RUNS
+    level = 4.0 + 0.02 * (np.arange(runs) // RUNS) + random.normal(0.0, 0.05, runs)
+    spread = 0.4 * np.exp(random.normal(0.0, 0.05, runs))
+    y = np.exp(level[:, None] + spread[:, None] * random.standard_normal((runs, each), dtype=np.float32))
+    run = np.repeat(np.arange(runs), each)
+    return y.ravel().astype(np.float64), (run // RUNS).astype(np.uint32), run
+
+
+def saturated(rounds: int, python: str, whole: bool) -> None:
+    """Goal S1: all 16 coefficients at three levels."""
+    y, cell, _ = problem(20_000)
+    before = peak()
+    ours = spent(lambda: _engine.quantiles_of_cells(y, cell, CELLS, LEVELS), rounds)
+    extra = peak() - before
+    say(
+        f"ours, {y.size:,} rows, 3 levels",
+        ours,
+        f"+{extra / 1e6:.0f} MB over {y.nbytes / 1e6:.0f} MB of data",
+    )
+    say("numpy.partition by cell, 3 levels", spent(lambda: by_partition(y), 1))
+    sizes = [(2_000, ["pfn", "fn"], ["statsmodels"])] + ([(20_000, ["pfn"], [])] if whole else [])
+    for each, of_r, of_python in sizes:
+        y, cell, _ = problem(each)
+        mine = spent(lambda y=y, cell=cell: _engine.quantiles_of_cells(y, cell, CELLS, [0.99]), rounds)
+        say(f"ours, {y.size:,} rows, p99", mine)
+        for name, found in others(y, each, 0.99, of_r, of_python, python, se=False):
+            say(f"{name}, {y.size:,} rows, p99", [found["seconds"]], versus(found, mine, y, cell))
+
+
+def submodels(rounds: int) -> None:
+    """Goal S2: main effects, and those with all pairs, after one sort."""
+    y, cell, _ = problem(20_000)
+    say(f"sorting {y.size:,} rows", spent(lambda: _engine.QuantileCells(y, cell, CELLS), 1))
+    cells = _engine.QuantileCells(y, cell, CELLS)
+    for order, name in ((1, "main effects"), (2, "with pairs")):
+        terms = [t for k in range(1, order + 1) for t in itertools.combinations(FACTORS.factors, k)]
+        x = Factorial(FACTORS.factors, terms=terms).matrix(FACTORS.cells)
+        for tau in LEVELS:
+            flat = x.ravel().tolist()
+            say(
+                f"{name} ({x.shape[1]}), p{100 * tau:g}",
+                spent(lambda f=flat, t=tau, p=x.shape[1]: cells.fit(f, p, t), rounds),
+            )
+
+
+def histograms(rounds: int) -> None:
+    """Goal S3: 480 histograms instead of 9.6 million rows."""
+    y, cell, run = problem(20_000)
+    exact = np.array(_engine.quantiles_of_cells(y, cell, CELLS, LEVELS))
+    filled = []
+    for of in np.split(np.round(y * 1e3).astype(np.int64), CELLS * RUNS):
+        one = _engine.Histogram()
+        for nanos, count in zip(*np.unique(of, return_counts=True), strict=True):
+            one.record(int(nanos), int(count))
+        filled.append(one)
+    by_cell = {c: filled[i * RUNS : (i + 1) * RUNS] for i, c in enumerate(FACTORS.cells)}
+    made = Requests.of_histograms(by_cell)
+    bins = len({low for one in filled for low in np.frombuffer(one.bins()[0], np.uint64).tolist()})
+    say(
+        "adopting 480 histograms",
+        spent(lambda: Requests.of_histograms(by_cell), 1),
+        f"{bins * 480 * 4 / 1e6:.1f} MB",
+    )
+    say("cells at three levels", spent(lambda: [made.quantiles(tau) for tau in LEVELS], rounds))
+    found = np.array([made.quantiles(tau) for tau in LEVELS]).T / 1e3
+    print(f"  largest relative error {np.abs(found / exact - 1).max():.2e}; 2^-10 = {2**-10:.2e}")
+    assert run.size == y.size
+
+
+def bootstrap(rounds: int) -> None:
+    """Goal S4: 2,000 draws of runs, three levels."""
+    y, _, _ = problem(20_000)
+    runs = np.split(y, CELLS * RUNS)
+    made = Requests.of_samples({c: runs[i * RUNS : (i + 1) * RUNS] for i, c in enumerate(FACTORS.cells)})
+    of = made.histograms
+    took = spent(lambda: of.bootstrap(LEVELS, 2_000, 1, False), rounds)
+    say(
+        "2,000 draws x 3 levels x 16 cells",
+        took,
+        f"{1e6 * float(np.median(took)) / 6_000:.1f} us a draw and level",
+    )
+
+
+def errors(rounds: int, python: str) -> None:
+    """Goal S5: standard errors, with and without runs, 96,000 rows, p95."""
+    y, cell, run = problem(200)
+    runs = np.split(y, CELLS * RUNS)
+    design = FACTORS.matrix(FACTORS.cells)[:, 1:][cell]
+
+    def pooled() -> object:
+        made = Requests.of_samples({c: runs[i * RUNS : (i + 1) * RUNS] for i, c in enumerate(FACTORS.cells)})
+        return fit_pooled(made, FACTORS, 0.95).effects()
+
+    mine = spent(pooled, rounds)
+    say("ours, cells: fit, cluster and naive errors", mine)
+    say(
+        "ours, QuantileRegression with clusters",
+        spent(lambda: QuantileRegression(0.95).fit(design, y, clusters=run), rounds),
+    )
+    naive = [one.error for one in QuantileRegression(0.95).fit(design, y).coefficients_]
+    for name, found in others(y, 200, 0.95, ["fn"], ["statsmodels", "pyfixest"], python, se=True):
+        note = f"{found['seconds'] / np.median(mine):,.0f} times ours"
+        if "errors" in found and name.startswith("R "):
+            note += (
+                f"; naive errors differ by {np.abs(np.array(found['errors']) / naive - 1).max():.1e} at most"
+            )
+        say(name, [found["seconds"]], note)
+
+
+def others(
+    y: np.ndarray, each: int, tau: float, of_r: list[str], of_python: list[str], python: str, *, se: bool
+) -> list[tuple[str, dict]]:
+    """What others take and find for the saturated model; those not here are named and left out."""
+    out = []
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "y"
+        y.tofile(data)
+        for method in of_r:
+            out.append(
+                (
+                    f"R quantreg {method}",
+                    called(
+                        [
+                            "Rscript",
+                            str(PEERS.with_suffix(".R")),
+                            str(data),
+                            str(each),
+                            str(tau),
+                            method,
+                            str(int(se)),
+                        ]
+                    ),
+                )
+            )
+        for name in of_python:
+            out.append(
+                (name, called([python, str(PEERS), name, str(data), str(each), str(tau), str(int(se))]))
+            )
+    return [(name, found) for name, found in out if found]
+
+
+def called(command: list[str]) -> dict:
+    """The JSON that a peer prints last."""
+    if shutil.which(command[0]) is None:
+        print(f"  {command[0]} is not here", file=sys.stderr)
+        return {}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+        print(f"  {command[1]} left with {done.returncode}: {said}", file=sys.stderr)
+        return {}
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def versus(found: dict, mine: list[float], y: np.ndarray, cell: np.ndarray) -> str:
+    """How a peer compares: time, memory, objective."""
+    at = [q[0] for q in _engine.quantiles_of_cells(y, cell, CELLS, [0.99])]
+    ours = sum(_engine.QuantileCells(y, cell, CELLS).losses(at, 0.99))
+    ratio = found["seconds"] / float(np.median(mine))
+    off = found["objective"] / ours - 1.0
+    return f"{ratio:,.0f} times ours; peak {found['peak_mb']:,.0f} MB; objective {off:+.1e}"
+
+
+def by_partition(y: np.ndarray) -> list[np.ndarray]:
+    """What a careful user of numpy would write."""
+    ranks = [int(tau * y.size / CELLS) for tau in LEVELS]
+    return [np.partition(of, ranks)[ranks] for of in np.split(y, CELLS)]
+
+
+def spent(work: Callable[[], object], rounds: int) -> list[float]:
+    """Processor seconds of each call."""
+    out = []
+    for _ in range(rounds):
+        started = time.process_time()
+        work()
+        out.append(time.process_time() - started)
+    return out
+
+
+def say(name: str, took: list[float], note: str = "") -> None:
+    """One line: median, least and most milliseconds."""
+    least, most = 1e3 * min(took), 1e3 * max(took)
+    print(
+        f"  {name:<46}{1e3 * float(np.median(took)):>10.2f} ms [{least:.2f}, {most:.2f}]  {note}", flush=True
+    )
+
+
+def peak() -> float:
+    """Bytes held at most so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""Errors of estimates that solve ``sum of scores = 0``, with samples that belong together in clusters.
+
+The sandwich is ``D^-1 M D^-1``, with ``D = sum w f x x'`` and ``M`` the scores of each cluster, squared and
+summed. With few clusters the plain sum is too small: fitting has used scores up, most where one cluster
+weighs much. Each cluster's score is therefore divided by what the fit left of it (Bell and McCaffrey 2002,
+*CR2*; for a cell of E runs that is exactly E/(E-1)), and degrees of freedom are Satterthwaite's for clusters
+that are alike: with ``C`` the covariance of the clusters' parts of a coefficient, ``tr(C)^2 / tr(C^2)``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hindmost.stats.tables import Floats
+
+_NOTHING_LEFT = 1e-8
+
+
+def cluster_sandwich(
+    x: Floats, cluster: npt.NDArray[np.int64], density: Floats, score: Floats
+) -> tuple[Floats, Floats]:
+    """Covariance of coefficients, and the degrees of freedom of each.
+
+    Parameters
+    ----------
+    x : ndarray, shape (pieces, p)
+        Covariates of each piece: samples of one cluster with the same covariates.
+    cluster : ndarray, shape (pieces,)
+        Which cluster, from 0 without gaps.
+    density : ndarray, shape (pieces,)
+        Samples of the piece (their weight) times the density of each at its fitted value.
+    score : ndarray, shape (pieces,)
+        Sum over the piece of ``w (tau - [y <= fit])``.
+
+    Returns
+    -------
+    covariance : ndarray, shape (p, p)
+    degrees : ndarray, shape (p,)
+        NaN, both, where densities do not tell coefficients apart, or one cluster alone determines one.
+    """
+    p, groups = x.shape[1], int(cluster.max()) + 1
+    bread = (x.T * density) @ x
+    sizes, vectors = np.linalg.eigh(bread)
+    if not sizes[0] > _NOTHING_LEFT**2 * sizes[-1]:
+        return np.full((p, p), np.nan), np.full(p, np.nan)
+    root = vectors / np.sqrt(sizes)
+    # In coordinates in which the bread is the identity.
+    z = x @ root
+    scores = np.zeros((groups, p))
+    np.add.at(scores, cluster, z * score[:, None])
+    weight = np.zeros((groups, p, p))
+    np.add.at(weight, cluster, z[:, :, None] * z[:, None, :] * density[:, None, None])
+    shares, axes = np.linalg.eigh(weight)
+    left = 1.0 - shares
+    # A direction that one cluster alone determines tells nothing of how clusters differ.
+    stretch = np.where(left > _NOTHING_LEFT, 1.0 / np.sqrt(np.maximum(left, _NOTHING_LEFT)), 0.0)
+    adjust = np.einsum("gik,gk,gjk->gij", axes, stretch, axes)
+    parts = np.einsum("gij,gj->gi", adjust, scores)
+    covariance = np.asarray(root @ (parts.T @ parts) @ root.T, dtype=np.float64)
+    degrees = np.array([_degrees(adjust, weight, row) for row in root])
+    loads = np.einsum("gik,ji->gkj", axes, root) ** 2 * (stretch == 0.0)[:, :, None]
+    alone = loads.sum(axis=(0, 1)) > _NOTHING_LEFT * (root**2).sum(axis=1)
+    covariance[alone], covariance[:, alone], degrees[alone] = np.nan, np.nan, np.nan
+    return covariance, degrees
+
+
+def _degrees(adjust: Floats, weight: Floats, row: Floats) -> float:
+    """Satterthwaite's for one coefficient: ``C = diag(d) - V V'`` without ever making it."""
+    along = np.einsum("gij,j->gi", adjust, row)
+    through = np.einsum("gij,gj->gi", weight, along)
+    d = np.einsum("gi,gi->g", along, through)
+    inner = through.T @ through
+    trace = d.sum() - np.trace(inner)
+    square = (d**2).sum() - 2.0 * (d * (through**2).sum(axis=1)).sum() + (inner**2).sum()
+    return float(trace**2 / square) if square > 0.0 else float("nan")
