@@ -8,8 +8,11 @@
 use crate::rule::ranks;
 use crate::QuantileError;
 
-/// Upper bits that make a bin: sign, exponent and 3 bits of the mantissa, then refined where the samples lie.
+/// Bins of a cell, laid over the range in which a few samples were seen; the outermost ones take all beyond. Sixteen
+/// cells' counts fit into a second-level cache.
 const BINS: usize = 1 << 12;
+/// Samples looked at to find the range.
+const LOOKS: usize = 1 << 12;
 
 /// The quantiles of every cell at every level, `result[cell][level]`; each sample counts once.
 ///
@@ -28,14 +31,19 @@ pub fn cell_quantiles(
         let what = "the list of cells";
         return Err(QuantileError::Length { what, found: cell_of.len(), wanted: samples.len() });
     }
-    let (low, high) = ends(samples)?;
-    let bins = Bins::between(low, high);
+    let bins = Bins::about(samples);
     let mut counts = vec![0_u32; cells * BINS];
+    let mut all_finite = true;
     for (index, (&sample, &cell)) in samples.iter().zip(cell_of).enumerate() {
         if cell as usize >= cells {
             return Err(QuantileError::Cell { index, cell: cell as usize, cells });
         }
+        all_finite &= sample.is_finite();
         counts[cell as usize * BINS + bins.of(sample)] += 1;
+    }
+    if !all_finite {
+        let index = samples.iter().position(|sample| !sample.is_finite()).unwrap_or(0);
+        return Err(QuantileError::NotFinite { what: "sample", index, value: samples[index] });
     }
     let mut wanted = Wanted::new(cells);
     let mut places = Vec::with_capacity(cells);
@@ -61,31 +69,18 @@ pub fn cell_quantiles(
         .collect())
 }
 
-fn ends(samples: &[f64]) -> Result<(f64, f64), QuantileError> {
-    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-    let mut sum_of_bad = 0.0;
-    for &sample in samples {
-        low = low.min(sample);
-        high = high.max(sample);
-        // Zero times a finite number is zero; of an infinity or NaN it is NaN.
-        sum_of_bad += sample * 0.0;
-    }
-    if sum_of_bad == 0.0 {
-        return Ok((low, high));
-    }
-    let index = samples.iter().position(|sample| !sample.is_finite()).unwrap_or(0);
-    Err(QuantileError::NotFinite { what: "sample", index, value: samples[index] })
-}
-
-/// Bins over the range of the samples: even steps of the ordered bit pattern, hence about even in the logarithm.
+/// Bins over a range of samples: even steps of the ordered bit pattern, hence about even in the logarithm.
 struct Bins {
     low: u64,
     shift: u32,
 }
 
 impl Bins {
-    fn between(low: f64, high: f64) -> Self {
-        let (low, high) = (ordered(low), ordered(high));
+    /// Over the range of a few samples, taken at even distances.
+    fn about(samples: &[f64]) -> Self {
+        let seen =
+            samples.iter().step_by(samples.len().div_ceil(LOOKS).max(1)).map(|&sample| ordered(sample));
+        let (low, high) = seen.fold((u64::MAX, 0), |(low, high), bits| (low.min(bits), high.max(bits)));
         let range = high.saturating_sub(low);
         let shift = (u64::BITS - range.leading_zeros()).saturating_sub(BINS.trailing_zeros());
         Self { low, shift }
@@ -93,7 +88,7 @@ impl Bins {
 
     #[inline]
     fn of(&self, sample: f64) -> usize {
-        (((ordered(sample) - self.low) >> self.shift) as usize).min(BINS - 1)
+        (((ordered(sample).saturating_sub(self.low)) >> self.shift) as usize).min(BINS - 1)
     }
 }
 

@@ -47,6 +47,24 @@ fn a_saturated_model_is_one_quantile_a_cell() {
 }
 
 #[test]
+fn selection_needs_no_typical_samples() {
+    // What is looked at to lay bins is every 5th: all alike, while the others lie far off, on both sides of zero.
+    let n = 4_096 * 5;
+    let y: Vec<f64> = (0..n).map(|i| if i % 5 == 0 { 1.0 } else { f64::from(i - n / 2) * 1e3 }).collect();
+    let of: Vec<u32> = vec![0; y.len()];
+    let cells = Cells::new(&y, &of, 1, None).unwrap();
+    let levels = [0.001, 0.25, 0.5, 0.9, 0.9999];
+    let found = cell_quantiles(&y, &of, 1, &levels).unwrap();
+    let sorted: Vec<f64> = levels.iter().map(|&tau| cells.quantile(0, tau).unwrap()).collect();
+    assert_eq!(found[0], sorted);
+    let mut bad = y;
+    bad[7] = f64::INFINITY;
+    let Err(QuantileError::NotFinite { index: 7, .. }) = cell_quantiles(&bad, &of, 1, &levels) else {
+        panic!("an infinite sample was taken")
+    };
+}
+
+#[test]
 fn no_small_step_from_a_fit_is_better() {
     for order in [1, 2] {
         let x = design(4, order);

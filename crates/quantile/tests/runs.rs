@@ -39,10 +39,10 @@ fn quantiles_are_those_of_the_samples_within_a_bin() {
     let cell_of: Vec<u32> = (0..flat.len()).map(|i| (i / each / runs) as u32).collect();
     let levels = [0.01, 0.5, 0.95, 0.99];
     let exact = cell_quantiles(&flat, &cell_of, cells, &levels).unwrap();
-    for cell in 0..cells {
+    for (cell, exact) in exact.iter().enumerate() {
         for (level, tau) in levels.into_iter().enumerate() {
             let found = histograms.quantile(cell, tau).unwrap();
-            assert!((found / exact[cell][level] - 1.0).abs() < 1.0 / BINS_A_DOUBLING, "{cell} {tau}");
+            assert!((found / exact[level] - 1.0).abs() < 1.0 / BINS_A_DOUBLING, "{cell} {tau}");
         }
     }
     let own = cell_quantiles(&all[7], &vec![0; each], 1, &[0.5]).unwrap()[0][0];
@@ -59,21 +59,20 @@ fn counts_below_a_value_are_those_of_the_samples() {
         // A bin about the median holds some two samples of a run.
         assert!((found - exact).abs() < 8.0, "{run}: {found} {exact}");
     }
-    assert_eq!(histograms.below(&[0.0, 1e9])[0], 0.0);
-    assert_eq!(histograms.below(&[0.0, 1e9])[9], 1_000.0);
+    assert_eq!(histograms.below(&[0.0, 1e9]), [vec![0.0; 5], vec![1_000.0; 5]].concat());
 }
 
 #[test]
 fn draws_scatter_as_runs_do() {
-    let (runs, draws) = (30, 4_000);
+    let (runs, times) = (30, 4_000);
     let all = samples(3, runs, 1_000, 0.05, 3);
     let histograms = histograms(&all, runs);
-    let drawn = cluster_bootstrap(&histograms, &[0.5, 0.95], draws, 7, false).unwrap();
+    let drawn = cluster_bootstrap(&histograms, &[0.5, 0.95], times, 7, false).unwrap();
     for cell in 0..3 {
         for (level, tau) in [0.5, 0.95].into_iter().enumerate() {
-            let own: Vec<f64> = (0..draws).map(|draw| drawn.quantiles[draw * 6 + level * 3 + cell]).collect();
-            let mean = own.iter().sum::<f64>() / draws as f64;
-            let sd = (own.iter().map(|q| (q - mean).powi(2)).sum::<f64>() / draws as f64).sqrt();
+            let own: Vec<f64> = (0..times).map(|draw| drawn.quantiles[draw * 6 + level * 3 + cell]).collect();
+            let mean = own.iter().sum::<f64>() / times as f64;
+            let sd = (own.iter().map(|q| (q - mean).powi(2)).sum::<f64>() / times as f64).sqrt();
             // The closed form with the density of the law about its quantile, 1 % to either side.
             let q = histograms.quantile(cell, tau).unwrap();
             let count = |at: f64| {
@@ -91,7 +90,7 @@ fn draws_scatter_as_runs_do() {
             assert!((mean / q - 1.0).abs() < 0.01, "{cell} {tau}: {mean} {q}");
             // Their own errors say the same: E/(E-1) of it in the mean, nearly.
             let own =
-                (0..draws).map(|draw| drawn.squares[draw * 6 + level * 3 + cell]).sum::<f64>() / draws as f64;
+                (0..times).map(|draw| drawn.squares[draw * 6 + level * 3 + cell]).sum::<f64>() / times as f64;
             assert!((own.sqrt() / density / closed - 1.0).abs() < 0.1, "{cell} {tau}");
         }
     }
@@ -104,8 +103,8 @@ fn blocks_are_drawn_whole() {
     let histograms = histograms(&[one.clone(), one].concat(), 8);
     let apart = cluster_bootstrap(&histograms, &[0.5], 50, 1, false).unwrap().quantiles;
     let together = cluster_bootstrap(&histograms, &[0.5], 50, 1, true).unwrap().quantiles;
-    assert!(apart.chunks(2).filter(|pair| pair[0] == pair[1]).count() < 5);
-    assert!(together.chunks(2).all(|pair| pair[0] == pair[1]));
+    assert!(apart.chunks(2).filter(|pair| (pair[0] - pair[1]).abs() < 1e-12).count() < 5);
+    assert!(together.chunks(2).all(|pair| (pair[0] - pair[1]).abs() < 1e-12));
 }
 
 #[test]
