@@ -7,23 +7,31 @@ import polars
 import pytest
 
 from hindmost.errors import Inconclusive, StudyError, UsageError
-from hindmost.models.fit import fit_clone, read_log
+from hindmost.models.fit import fit_clone, read_log, read_logs
+from hindmost.models.fit.reading.saturated import read_saturated
 
 N = 5_000
 
 
-def study(tmp_path, wire_us, server_cpu_share, achieved=1_000.0):
-    """The files of a study with one run, as far as the fit reads them."""
-    folder = tmp_path / "study"
+def study(tmp_path, wire_us, server_cpu_share, achieved=1_000.0, loop="open", name="study", runs=1):
+    """The files of a study whose first run has samples, as far as the fit reads them."""
+    folder = tmp_path / name
     run = folder / "runs" / "0001"
     run.mkdir(parents=True)
-    (folder / "manifest.json").write_text(json.dumps({"schema": "hindmost.study/1", "plan": {}, "host": {}}))
+    (folder / "manifest.json").write_text(
+        json.dumps({"schema": "hindmost.study/1", "plan": {"loop": loop}, "host": {}})
+    )
     (run / "run.json").write_text(json.dumps({"schema": "hindmost.run/1", "target": {}}))
-    answer = {"runs": [{"server_cpu_share": server_cpu_share}], "throughput": {"achieved": achieved}}
+    told = [
+        {"server_cpu_share": server_cpu_share, "throughput": {"achieved": achieved * (1.0 + 0.01 * number)}}
+        for number in range(runs)
+    ]
+    answer = {"runs": told, "throughput": {"achieved": achieved}}
     (folder / "result.json").write_text(json.dumps(answer))
     sent = np.arange(len(wire_us)) * 1_000_000
     back = sent + 2_000 + np.round(np.asarray(wire_us) * 1e3).astype(np.int64)
     frame = polars.DataFrame({"sent_ns": sent, "wire_out_ns": sent + 2_000, "wire_in_ns": back})
+    frame = frame.with_columns(done_ns=polars.col("wire_in_ns") + 7_000)
     # One request in ten has no stamps.
     there = polars.int_range(frame.height) % 10 > 0
     stamped = polars.when(there).then(polars.col("wire_in_ns")).alias("wire_in_ns")
@@ -63,3 +71,42 @@ def test_wire_times_far_above_the_cpu_time_are_refused(tmp_path):
 def test_what_is_no_study_is_refused(tmp_path):
     with pytest.raises(StudyError, match="holds no study"):
         read_log(tmp_path)
+
+
+def saturated(tmp_path, cost_us, busy=0.98, runs=1):
+    return study(tmp_path, wire(), busy, busy / cost_us * 1e6, "closed", "saturated", runs)
+
+
+def test_a_saturated_study_tells_waking_up_from_service(tmp_path):
+    """A service of 8 us behind a wake-up of 35: at low load alone, all of it would be service."""
+    random = np.random.default_rng(3)
+    times = 35.0 + 8.0 * random.lognormal(-0.02, 0.2, N) + np.where(random.random(N) < 0.01, 400.0, 0.0)
+    low = study(tmp_path, times, 0.02)
+    (log,) = read_logs([saturated(tmp_path, 8.0), low])
+    fitted = fit_clone(log)
+    document = fitted.clone.document
+    assert fitted.clone.mean_busy_us == pytest.approx(8.0, rel=0.001)
+    assert fitted.clone.capacity_per_s == pytest.approx(125_000.0, rel=0.001)
+    there = np.arange(N) % 10 > 0
+    assert document["wake_us"] == pytest.approx(float(np.median(times[there])) - 8.0, rel=0.01)
+    assert document["outside_us"] == pytest.approx(9.0)  # 2 us until it leaves, 7 us after it has come
+    assert float(log.wall_us.std()) == pytest.approx(1.6, rel=0.15)
+    assert any("its tail is not known" in text for text in fitted.unknown)
+
+
+def test_the_cost_has_an_interval_where_there_are_runs(tmp_path):
+    found = read_saturated(saturated(tmp_path, 8.0, runs=4))
+    assert found.low_us < found.cost_us < found.high_us
+    assert np.isnan(read_saturated(study(tmp_path, wire(), 0.98, 1e5, "closed", "one")).low_us)
+
+
+def test_studies_that_do_not_belong_together_are_refused(tmp_path):
+    low, busy = study(tmp_path, wire(), 0.02), saturated(tmp_path, 8.0)
+    with pytest.raises(UsageError, match="one study at low load beside it"):
+        read_logs([busy])
+    with pytest.raises(UsageError, match="there are 3 logs"):
+        read_logs([low, low, busy])
+    with pytest.raises(Inconclusive, match="not of the same server"):
+        read_logs([low, study(tmp_path, wire(), 0.98, 5_000.0, "closed", "slow")])
+    with pytest.raises(UsageError, match="used 40% of a CPU in a closed loop"):
+        read_logs([low, study(tmp_path, wire(), 0.4, 5_000.0, "closed", "idle")])

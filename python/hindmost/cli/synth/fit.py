@@ -17,7 +17,7 @@ def fit(
         option(
             TARGET,
             None,
-            "A server's log or a table of times (CSV, Parquet), or a study; several where threads meet.",
+            "Logs of a server (CSV, Parquet), at several loads or of 1, 2, 4 threads; a study.",
         ),
     ],
     *,
@@ -51,7 +51,7 @@ def fit(
     The law is chosen by the latency that it predicts for requests held out. Without --out, the clone goes to
     standard output and what was found to standard error.
     """
-    from hindmost.models.fit import account, fit_clone, read_log
+    from hindmost.models.fit import account, fit_clone, read_logs
     from hindmost.models.writing import clone_text
     from hindmost.report.fit_terminal import render_fit
 
@@ -63,7 +63,7 @@ def fit(
                 f"there is no folder {place.parent} for {place.name}", hint=f"mkdir -p {place.parent}"
             )
     fitted = fit_clone(
-        *(read_log(path, column, unit) for path in log),
+        *read_logs(log, column, unit),
         name=name,
         threads=threads,
         of=demand,

@@ -13,6 +13,6 @@
 
 from hindmost.models.fit.account import account
 from hindmost.models.fit.procedure import Fit, fit_clone
-from hindmost.models.fit.reading import Log, read_log
+from hindmost.models.fit.reading import Log, read_log, read_logs
 
-__all__ = ["Fit", "Log", "account", "fit_clone", "read_log"]
+__all__ = ["Fit", "Log", "account", "fit_clone", "read_log", "read_logs"]

@@ -186,6 +186,7 @@ def fit_clone(
         "threads": threads or log.threads,
         **body,
         "order": order.document(said),
+        "wake_us": rounded(log.wake_us),
         "outside_us": rounded(log.outside_us),
         "origin": {
             "source": ", ".join(Path(one.source).name for one in (*alike, *logs[1:])),

@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 
 from hindmost.errors import UsageError
 from hindmost.models.fit.reading.checks import check_log, check_times
 from hindmost.models.fit.reading.log import UNITS, Log, digest, joined, together
+from hindmost.models.fit.reading.saturated import is_saturated, read_pair
 from hindmost.models.fit.reading.server_log import is_server_log, read_server_log
 from hindmost.models.fit.reading.study import read_study
 from hindmost.models.fit.reading.table import Table, open_table
 
-__all__ = ["UNITS", "Log", "joined", "read_log", "together"]
+__all__ = ["UNITS", "Log", "joined", "read_log", "read_logs", "together"]
+
+
+def read_logs(paths: Sequence[Path], column: str | None = None, unit: str | None = None) -> list[Log]:
+    """Read logs; of a server without one, a study at low load and a saturated one make one log together.
+
+    Raises
+    ------
+    UsageError
+        As `read_log`; or a saturated study stands alone, or among logs.
+    """
+    saturated = [path for path in paths if path.is_dir() and is_saturated(path)]
+    if not saturated:
+        return [read_log(path, column, unit) for path in paths]
+    low = [path for path in paths if path not in saturated]
+    if len(saturated) != 1 or len(low) != 1 or not low[0].is_dir():
+        raise UsageError(
+            f"{saturated[0]} is of a closed loop: it tells what a request costs, and needs one study at low"
+            f" load beside it, and nothing else; there are {len(paths)} logs and studies",
+            hint="hindmost synth fit LOW-STUDY SATURATED-STUDY",
+        )
+    return [check_log(read_pair(low[0], saturated[0]))]
 
 
 def read_log(path: Path, column: str | None = None, unit: str | None = None) -> Log:

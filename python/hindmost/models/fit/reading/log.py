@@ -48,6 +48,8 @@ class Log:
         Names of the kinds.
     outside_us : float
         Time that every request took outside of the server.
+    wake_us : float
+        Time until an idle server was awake.
     unknown : tuple of str
         What the reading already could not tell.
     """
@@ -63,6 +65,7 @@ class Log:
     kind: Ints | None = field(default=None, repr=False)
     kinds: tuple[str, ...] = ()
     outside_us: float = 0.0
+    wake_us: float = 0.0
     unknown: tuple[str, ...] = ()
 
     @property
@@ -122,6 +125,7 @@ def joined(logs: Sequence[Log]) -> Log:
         kind=column("kind") if alike else None,
         kinds=first.kinds if alike else (),
         outside_us=max(one.outside_us for one in logs),
+        wake_us=max(one.wake_us for one in logs),
         unknown=tuple(dict.fromkeys(text for one in logs for text in one.unknown)),
     )
 

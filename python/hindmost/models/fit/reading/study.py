@@ -20,7 +20,7 @@ from hindmost.models.fit.reading.log import Log, digest
 from hindmost.store import Study
 
 NULL = np.iinfo(np.int64).min
-COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns"]
+COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns", "done_ns"]
 
 QUIET = 0.15
 """CPUs' worth of server above which requests wait for one another: then wire time is no service time (one
@@ -49,22 +49,8 @@ def read_study(folder: Path) -> Log:
     Inconclusive
         The wire times are far above the server's CPU time.
     """
-    study = Study.open(folder)
-    paths = [path for run in study.runs() for path in sorted(run.folder.glob("samples-*.parquet"))]
-    wire = np.concatenate([_wire_us(path) for path in paths]) if paths else np.zeros(0)
-    if not wire.size:
-        raise StudyError(
-            f"{folder} has no request with the kernel's stamps on both ways",
-            hint="hindmost measure TARGET --rate 1k --connections 1 --stamps 1 --out STUDY",
-        )
+    wire, _, paths = wire_times(folder)
     used, achieved = _server(folder)
-    if used is not None and used > QUIET:
-        raise UsageError(
-            f"{folder}: the server used {used:.0%} of a CPU: requests waited for one another, and their"
-            " wire time is"
-            f" no service time (at most {QUIET:.0%})",
-            hint=f"hindmost measure TARGET --rate {max(1, round(0.3 * QUIET / used * achieved))}",
-        )
     floor = float(np.quantile(wire, SHORTEST))
     mean, unknown, outside = float(wire.mean()), [], 0.0
     if used is None or not used:
@@ -101,13 +87,43 @@ def read_study(folder: Path) -> Log:
     )
 
 
-def _wire_us(path: Path) -> Floats:
-    """Wire times in the order of sending."""
+def wire_times(folder: Path) -> tuple[Floats, Floats, list[Path]]:
+    """Wire times in the order of sending, the client's own way beside each, and where they were read.
+
+    Raises
+    ------
+    StudyError
+        There is no study, or it has no stamps.
+    UsageError
+        The load was too high for wire time to be service time.
+    """
+    study = Study.open(folder)
+    paths = [path for run in study.runs() for path in sorted(run.folder.glob("samples-*.parquet"))]
+    both = [_wire_us(path) for path in paths]
+    if not sum(one[0].size for one in both):
+        raise StudyError(
+            f"{folder} has no request with the kernel's stamps on both ways",
+            hint="hindmost measure TARGET --rate 1k --connections 1 --stamps 1 --out STUDY",
+        )
+    used, achieved = _server(folder)
+    if used is not None and used > QUIET:
+        raise UsageError(
+            f"{folder}: the server used {used:.0%} of a CPU: requests waited for one another, and their"
+            " wire time is"
+            f" no service time (at most {QUIET:.0%})",
+            hint=f"hindmost measure TARGET --rate {max(1, round(0.3 * QUIET / used * achieved))}",
+        )
+    return np.concatenate([one[0] for one in both]), np.concatenate([one[1] for one in both]), paths
+
+
+def _wire_us(path: Path) -> tuple[Floats, Floats]:
+    """Wire times in the order of sending, and what the client took beside."""
     found = _engine.read_columns(str(path), COLUMNS)
-    sent, out, back = (np.frombuffer(column, dtype=np.int64) for column in found)
-    there = (sent != NULL) & (out != NULL) & (back != NULL) & (back > out)
+    sent, out, back, done = (np.frombuffer(column, dtype=np.int64) for column in found)
+    there = (sent != NULL) & (out != NULL) & (back != NULL) & (done != NULL) & (back > out)
     order = np.argsort(sent[there], kind="stable")
-    return np.asarray((back - out)[there][order] / 1e3)
+    wire = (back - out)[there][order]
+    return np.asarray(wire / 1e3), np.asarray(((done - sent)[there][order] - wire) / 1e3)
 
 
 def _server(folder: Path) -> tuple[float | None, float]:

@@ -1,0 +1,142 @@
+"""A server that keeps no log, from two studies: at low load, and saturated in a closed loop.
+
+::
+
+    low load    |-way-|-- wake-up --|-- service --|-way-|        wire time: all but the client's own way
+    saturated                       |-- service --|-- service --|-- service --|
+
+At low load nearly all of the wire time is the kernel that wakes a sleeping server: of memcached, 43 us of
+which 5 are service. A closed loop that keeps it busy never lets it sleep, so that its CPU time over its
+throughput is what a request costs; the rest of the wire time is the wake-up, which costs the next request
+nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import special  # type: ignore[import-untyped]
+
+from hindmost.errors import Inconclusive, StudyError, UsageError
+from hindmost.models.fit.reading.log import Log, digest, together
+from hindmost.models.fit.reading.study import wire_times
+from hindmost.stats import mean_interval
+from hindmost.store import Study
+
+BUSY = 0.9
+"""CPUs' worth of server below which it was not saturated: its client was."""
+
+WIDEST = 1.0
+"""Standard deviation over mean that a service is given at most: what wire times scatter beyond that is the
+wake-up."""
+
+QUARTILES = 1.349
+"""Distance of the quartiles of a normal law, in standard deviations."""
+
+
+@dataclass(frozen=True)
+class Saturated:
+    """What requests cost a server that is always busy.
+
+    Parameters
+    ----------
+    source : str
+        The study's folder.
+    cost_us : float
+        CPU time a request.
+    low_us, high_us : float
+        95 % interval over runs; both NaN of one run.
+    rate_per_s : float
+        Throughput.
+    """
+
+    source: str
+    cost_us: float
+    low_us: float
+    high_us: float
+    rate_per_s: float
+
+
+def is_saturated(folder: Path) -> bool:
+    """Whether a study is of a closed loop."""
+    return bool(Study.open(folder).manifest.get("plan", {}).get("loop") == "closed")
+
+
+def read_saturated(folder: Path) -> Saturated:
+    """Cost of a request.
+
+    Raises
+    ------
+    StudyError
+        There is no whole answer, or the server's CPU time is not known.
+    UsageError
+        The server was not busy.
+    """
+    try:
+        runs = json.loads((folder / "result.json").read_text(encoding="utf-8"))["runs"]
+        shares = [float(run["server_cpu_share"]) for run in runs]
+        rates = [float(run["throughput"]["achieved"]) for run in runs]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StudyError(
+            f"{folder} has no whole answer, or not the server's CPU time: {error}",
+            hint=f"hindmost measure TARGET --closed --out {folder}",
+        ) from None
+    used = float(np.mean(shares))
+    if used < BUSY:
+        raise UsageError(
+            f"{folder}: the server used {used:.0%} of a CPU in a closed loop: its client was busy, or the"
+            f" network, and not the server (at least {BUSY:.0%})",
+            hint="hindmost measure TARGET --closed --connections 64; or with more clients",
+        )
+    costs = [share / rate * 1e6 for share, rate in zip(shares, rates, strict=True)]
+    found = mean_interval(costs)
+    return Saturated(str(folder), found.value, found.low, found.high, float(np.mean(rates)))
+
+
+def read_pair(low: Path, busy: Path) -> Log:
+    """Service times of a server by a study at low load and one in which it was saturated.
+
+    The mean is the cost, exactly; the scatter is that of the middle half of the wire times: services scatter
+    no more than they and the wake-ups do together.
+
+    Raises
+    ------
+    StudyError, UsageError
+        As of a study at low load, and `read_saturated`.
+    Inconclusive
+        A request costs more than it takes at low load.
+    """
+    cost = read_saturated(busy)
+    wire, client, paths = wire_times(low)
+    usual = float(np.median(wire))  # the mean is that of the host's pauses
+    if cost.cost_us >= usual:
+        raise Inconclusive(
+            f"a request costs {cost.cost_us:.3g} us of CPU in {busy}, and takes {usual:.3g} us on the wire in"
+            f" {low}: the two are not of the same server, or it used several threads",
+            hint="saturate it with one thread: hindmost measure TARGET --closed --threads 1",
+        )
+    quartiles = np.quantile(wire, [0.25, 0.75])
+    scatter = min(float(quartiles[1] - quartiles[0]) / QUARTILES / cost.cost_us, WIDEST)
+    # Evenly spaced quantiles of a lognormal law with this mean and scatter, in no order: that of the wire
+    # times is the host's.
+    sigma = math.sqrt(math.log1p(scatter * scatter))
+    place = np.random.default_rng(0).permutation(wire.size)
+    us = np.exp(sigma * special.ndtri((place + 0.5) / wire.size))
+    known = "" if math.isnan(cost.low_us) else f" [{cost.low_us:.3g}, {cost.high_us:.3g}]"
+    return Log(
+        source=str(low),
+        sha256=together((digest(*paths), digest(busy / "result.json"))),
+        what="CPU time a request when saturated",
+        wall_us=us * (cost.cost_us / float(us.mean())),
+        outside_us=max(0.0, float(np.median(client))),
+        wake_us=usual - cost.cost_us,
+        unknown=(
+            f"the law of the service: its mean is {cost.cost_us:.3g} us{known} (of {cost.rate_per_s:,.0f}/s),"
+            " its scatter at most that of the middle half of the wire times; its tail is not known",
+            f"how much of {usual - cost.cost_us:.3g} us of wire time is waking up, and how much the way",
+        ),
+    )
