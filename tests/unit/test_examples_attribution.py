@@ -1,0 +1,83 @@
+"""Study files that are kept as examples can be read; the script of one of them, on a made-up machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hindmost.design import Factor, choose
+from hindmost.knobs import kind_of
+from hindmost.plan.factorial import load_study_file
+
+EXAMPLES = Path(__file__).parents[2] / "examples/attribution"
+STUDIES = [
+    path for path in sorted(EXAMPLES.glob("*.toml")) if "[[factor]]" in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_example_is_a_study_with_known_knobs_and_a_design(path: Path) -> None:
+    study = load_study_file(path)
+    for factor in study.factor:
+        assert kind_of(factor.what, factor.name)
+    factors = [Factor(one.name, tuple(one.levels)) for one in study.factor]
+    assert choose(factors, kind=study.design.kind, forbidden=study.design.forbidden).cells
+    if study.target.endswith(".toml"):
+        assert (path.parent / study.target).exists()
+
+
+def machine(root: Path, nodes: list[str]) -> None:
+    """A card with four queues on node 1, as /sys and /proc tell of it."""
+    for node, cpus in enumerate(nodes):
+        place = root / f"sys/devices/system/node/node{node}"
+        place.mkdir(parents=True)
+        (place / "cpulist").write_text(cpus + "\n")
+    card = root / "sys/bus/pci/devices/0000:3b:00.1"
+    (card / "msi_irqs").mkdir(parents=True)
+    (card / "numa_node").write_text("1\n")
+    for irq in (63, 64, 65, 66):
+        (card / "msi_irqs" / str(irq)).touch()
+        (root / f"proc/irq/{irq}").mkdir(parents=True)
+        (root / f"proc/irq/{irq}/smp_affinity_list").write_text("0-7\n")
+    interface = root / "sys/class/net/eth1"
+    interface.mkdir(parents=True)
+    (interface / "device").symlink_to(card)
+
+
+def affinity(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, EXAMPLES / "nic-affinity.py", *words],
+        env=os.environ | {"NIC_AFFINITY_ROOT": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", ["0000:3b:00.1", "eth1"])
+def test_interrupts_go_where_the_level_says_and_back(tmp_path: Path, name: str) -> None:
+    machine(tmp_path, ["0-3", "4-7"])
+
+    def now() -> list[str]:
+        return [(tmp_path / f"proc/irq/{irq}/smp_affinity_list").read_text() for irq in (63, 64, 65, 66)]
+
+    found = affinity(tmp_path, name, "read").stdout.strip()
+    assert found == "63=0-7 64=0-7 65=0-7 66=0-7"
+    for level, cpus in (("same-node", ["4", "5", "6", "7"]), ("all-nodes", ["0", "4", "1", "5"])):
+        assert affinity(tmp_path, name, "write", level).returncode == 0
+        assert now() == cpus
+        assert affinity(tmp_path, name, "read").stdout.strip() == level
+    assert affinity(tmp_path, name, "write", found).returncode == 0
+    assert now() == ["0-7"] * 4
+
+
+def test_a_machine_without_two_nodes_or_the_card_is_told_so(tmp_path: Path) -> None:
+    machine(tmp_path, ["0-7"])
+    one = affinity(tmp_path, "eth1", "read")
+    assert one.returncode == 1
+    assert "1 node(s)" in one.stderr
+    assert "eth9 is no interface" in affinity(tmp_path, "eth9", "read").stderr
