@@ -166,6 +166,14 @@ def test_runs_without_requests_are_refused(samples, words) -> None:
         Requests.of_samples(samples)
 
 
+def test_bins_of_their_own_serve_as_well_as_the_engines_and_must_agree() -> None:
+    bins = ([0.0, 1.0, 2.0], [1.0, 2.0, 4.0], [10, 80, 10])
+    of = Requests.of_histograms({(0,): [bins, bins], (1,): [([2.0], [4.0], [50])] * 2})
+    assert fit_pooled(of, Factorial(["a"]), 0.5).fitted == pytest.approx([1.5, 3.0])
+    with pytest.raises(ValueError, match="bins from 1 end at different places"):
+        Requests.of_histograms({(0,): [bins], (1,): [([1.0], [3.0], [5])]})
+
+
 def test_levels_and_draws_that_cannot_be_meant_are_refused() -> None:
     one_run = Requests.of_samples({(0,): [[1.0, 2.0, 3.0]], (1,): [[1.0, 2.0]]})
     with pytest.raises(ValueError, match="between 0 and 1"):

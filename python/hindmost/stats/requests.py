@@ -79,26 +79,29 @@ class Requests:
         parts = [_bins(run) for cell in cells for run in histograms[cell]]
         if not parts:
             raise ValueError("every cell needs runs, and every run requests")
-        edges = np.unique(np.concatenate([np.column_stack(part[:2]) for part in parts]), axis=0)
-        late = [part[3] for part in parts]
-        last = 2.0 * max(1.0, float(edges[-1, 1])) if len(edges) else 1.0
-        if any(late):
-            edges = np.vstack([edges, [last, last]])
-        of_bin, counts, ends = [], [], []
-        for (low, _, count, lost), end in zip(parts, np.cumsum([len(p[0]) + 1 for p in parts]), strict=True):
-            # Bins of one lower edge differ by their upper one only where a run holds the edge itself.
-            of_bin.append(np.append(np.searchsorted(edges[:, 0], low), len(edges) - 1).astype(np.uint32))
-            counts.append(np.append(count, lost).astype(np.uint32))
-            ends.append(int(end))
+        low, first, of_bin = np.unique(
+            np.concatenate([part[0] for part in parts]), return_index=True, return_inverse=True
+        )
+        tops = np.concatenate([part[1] for part in parts])
+        high = tops[first]
+        if (high[of_bin] != tops).any():
+            at = float(low[of_bin][high[of_bin] != tops][0])
+            raise ValueError(f"bins from {at:g} end at different places in different runs")
+        counts = np.concatenate([part[2] for part in parts])
+        late = np.array([part[3] for part in parts])
+        ends = np.cumsum([len(part[0]) for part in parts])
+        last = 2.0 * max(1.0, float(high[-1])) if high.size else 1.0
+        if late.any():  # one bin more, far beyond the others, behind the bins of each run
+            low, high = np.append(low, last), np.append(high, last)
+            of_bin, counts = np.insert(of_bin, ends, low.size - 1), np.insert(counts, ends, late)
+            ends = ends + np.arange(1, ends.size + 1)
         runs_of_cell = [len(histograms[cell]) for cell in cells]
         totals = np.array([float(part[2].sum() + part[3]) for part in parts])
-        out = cls(cells, runs_of_cell, totals, last if any(late) else np.inf)
-        all_bins, all_counts = np.concatenate(of_bin), np.concatenate(counts)
-        low, high = (np.ascontiguousarray(edges[:, i]) for i in (0, 1))
-        out._histograms = _engine.QuantileRuns(low, high, all_bins, all_counts, ends, runs_of_cell)
-        run_of = np.repeat(np.arange(len(parts)), np.diff([0, *ends]))
-        cell_of = out.run_cell[run_of].astype(np.uint32)
-        out._bins = ((low + high)[all_bins] / 2.0, cell_of, all_counts.astype(np.float64))
+        out = cls(cells, runs_of_cell, totals, last if late.any() else np.inf)
+        bins, times = of_bin.astype(np.uint32), counts.astype(np.uint32)
+        out._histograms = _engine.QuantileRuns(low, high, bins, times, ends.tolist(), runs_of_cell)
+        cell_of = np.repeat(out.run_cell, np.diff(ends, prepend=0)).astype(np.uint32)
+        out._bins = ((low + high)[bins] / 2.0, cell_of, counts)
         return out
 
     @property
