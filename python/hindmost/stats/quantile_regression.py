@@ -82,6 +82,20 @@ class QuantileRegression:
     >>> model = QuantileRegression(quantile=0.5).fit(turbo[:, None], y)
     >>> model.intercept_, model.coef_.tolist()
     (12.0, [-3.0])
+
+    Requests of twelve runs that differ; the factor changes nothing. Only errors that know of runs say so:
+
+    >>> random = np.random.default_rng(7)
+    >>> run = np.repeat(np.arange(12), 500)
+    >>> y = np.exp(4.0 + random.normal(0.0, 0.05, 12)[run] + random.normal(0.0, 0.2, run.size))
+    >>> model = QuantileRegression(quantile=0.95)
+    >>> turbo = (run >= 6).astype(float)[:, None]
+    >>> one = model.fit(turbo, y).coefficients_[1]
+    >>> print(f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]")
+    2.80 [1.17, 4.43]
+    >>> one = model.fit(turbo, y, clusters=run).coefficients_[1]
+    >>> print(f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]")
+    2.80 [-0.80, 6.39]
     """
 
     coef_: Floats
