@@ -71,6 +71,16 @@ def test_a_plackett_burman_screening_keeps_what_matters() -> None:
     assert sum(one.q < 0.05 for one in found) <= 2
 
 
+def test_twenty_suspects_with_random_settings_need_no_grid_of_a_million_cells() -> None:
+    random = np.random.default_rng(5)
+    names = [f"f{i}" for i in range(20)]
+    cells = [tuple(row) for row in random.integers(0, 2, (60, 20)).tolist()]
+    runs = {cell: [100.0 + 9.0 * cell[7] - 9.0 * cell[12] + random.normal(0.0, 3.0)] for cell in cells}
+    fit = fit_runs(runs, Factorial(names, terms=[(name,) for name in names]))
+    assert {one.column.name for one in screened(fit)[:2]} == {"f7", "f12"}
+    assert len(fit.predicted()) == len(runs)
+
+
 def test_a_factor_that_never_changes_alone_is_refused() -> None:
     with pytest.raises(ValueError, match="differ in factor 0 alone"):
         randomisation_p({(0, 0): [1.0, 2.0], (1, 1): [3.0, 4.0]}, 0)

@@ -52,7 +52,7 @@ def best(
     fit
         From `fit_runs`.
     among
-        Cells that may be chosen, two at least; all of the grid if not given (also those never run).
+        Cells that may be chosen, two at least; if not given, all that are spoken of, also those never run.
     confidence
         Of all intervals together.
     draws, seed
@@ -65,11 +65,10 @@ def best(
     >>> [(one.cell, one.tied) for one in best(fit_runs(runs, Factorial({"threads": 3})))]
     [((0,), True), ((1,), True), ((2,), False)]
     """
-    grid = fit.design.cells
-    cells = tuple(among) if among is not None else grid
+    cells = tuple(among) if among is not None else fit.spoken_of
     if len(set(cells)) < 2:
         raise ValueError("nothing to compare: name two different cells at least")
-    rows = fit.rows(np.eye(len(grid))[[grid.index(cell) for cell in cells]])
+    rows = fit.rows(cells)
     noise = fit.between
     weights = rows @ noise.weights
     value = weights @ fit.table.y

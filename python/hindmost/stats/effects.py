@@ -30,6 +30,9 @@ from hindmost.stats.tables import Floats, RunValues, t_quantile, upper_tail
 
 Scale = Literal["raw", "log"]
 
+LARGEST_GRID = 1024
+"""Cells of a grid beyond which only those that were run are spoken of."""
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -106,9 +109,15 @@ class RunFit:
     between: Noise
     block_share: float | None
 
-    def rows(self, wanted: Floats) -> Floats:
-        """Weighted sums of predicted cells (all of the grid) as weighted sums of the cells that were run."""
-        return wanted @ self.design.matrix(self.design.cells) @ self.solution
+    def rows(self, cells: Sequence[Cell]) -> Floats:
+        """What the model says of cells, as weighted sums of those that were run, one a row."""
+        return self.design.matrix(cells) @ self.solution
+
+    @property
+    def spoken_of(self) -> tuple[Cell, ...]:
+        """The whole grid; of a screening, which has thousands of cells, those that were run."""
+        whole = math.prod(self.design.levels) <= LARGEST_GRID
+        return self.design.cells if whole else self.table.cells
 
     def estimate(self, rows: Floats) -> tuple[Floats, Floats, Floats]:
         """Value, error and degrees of freedom of weighted sums of the cells that were run, one a row."""
@@ -122,11 +131,11 @@ class RunFit:
 
     def coefficients(self, coding: Coding = "corner") -> Floats:
         """Each coefficient as weights of the cells that were run, shape (coefficients, cells)."""
-        corner = self.design.matrix(self.design.cells)
         if coding == "corner":
             return self.solution
-        to_average = np.linalg.lstsq(self.design.matrix(self.design.cells, coding), corner, rcond=None)[0]
-        return to_average @ self.solution
+        # Both codings span the same models, so cells that tell one tell the other.
+        corner, other = (self.design.matrix(self.table.cells, one) for one in ("corner", coding))
+        return np.asarray(np.linalg.lstsq(other, corner, rcond=None)[0] @ self.solution, dtype=np.float64)
 
     def effects(
         self, coding: Coding = "corner", confidence: float = 0.95, critical: float | None = None
@@ -147,7 +156,8 @@ class RunFit:
 
     def simple_effect(self, factor: str, at: Mapping[str, int], level: int = 1) -> Effect:
         """What `level` of a factor does against its first, others held at `at`, averaged over the rest."""
-        cells = np.array(self.design.cells)
+        grid = self.spoken_of
+        cells = np.array(grid)
         place = self.design.factors.index(factor)
         held = np.ones(len(cells), dtype=bool)
         for name, value in at.items():
@@ -155,17 +165,17 @@ class RunFit:
         high, low = (held & (cells[:, place] == v) for v in (level, 0))
         if not (high.any() and low.any()):
             raise ValueError(f"nothing to compare: {factor} at level {level} with {dict(at)}")
-        wanted = high / high.sum() - low / low.sum()
+        row = (high / high.sum() - low / low.sum()) @ self.rows(grid)
         column = Column((factor,), (level,))
-        return self._effects(self.rows(wanted[None, :]), (column,), 0.95, None)[0]
+        return self._effects(row[None, :], (column,), 0.95, None)[0]
 
     def predicted(self, confidence: float = 0.95) -> list[Prediction]:
-        """Every cell of the grid, also those never run; in the unit of the values (logs: geometric means)."""
-        value, error, degrees = self.estimate(self.rows(np.eye(len(self.design.cells))))
+        """Every cell `spoken_of`, also those never run; in the unit of the values (logs: geometric means)."""
+        value, error, degrees = self.estimate(self.rows(self.spoken_of))
         half = _critical(degrees, confidence) * error
         ran = dict(zip(self.table.cells, self.table.counts.tolist(), strict=True))
         back = np.exp if self.scale == "log" else np.asarray
-        ends = zip(self.design.cells, back(value), back(value - half), back(value + half), strict=True)
+        ends = zip(self.spoken_of, back(value), back(value - half), back(value + half), strict=True)
         return [Prediction(cell, float(v), float(a), float(b), ran.get(cell, 0)) for cell, v, a, b in ends]
 
     def _effects(
