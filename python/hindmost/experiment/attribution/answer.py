@@ -20,7 +20,6 @@ from hindmost.stats import mean_interval
 from hindmost.store import attribution as documents
 from hindmost.store import now_utc
 
-CONFIDENCE = 0.95
 FILE = "attribution.json"
 
 
@@ -42,8 +41,10 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str
     plan = trials.plan
     runs = {load.name: runs_of(trials, load) for load in plan.loads}
     controls = {load.name: control_of(trials, load) for load in plan.loads}
+    blocks = blocks_of(runs)
+    confidence = plan.confidence(blocks)
     found = {
-        (load.name, label): effects.analyse(plan, runs[load.name], controls[load.name], label)
+        (load.name, label): effects.analyse(plan, runs[load.name], controls[load.name], label, confidence)
         for load in plan.loads
         for label in plan.labels
     }
@@ -59,11 +60,11 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str
         "study": trials.study.folder.resolve().name,
         "name": plan.file.name,
         "target": plan.file.target,
-        "confidence": CONFIDENCE,
+        "confidence": confidence,
         "delta": plan.delta,
         "quantiles": list(plan.labels),
         "factors": _factors(plan),
-        "design": _design(plan, runs),
+        "design": _design(plan, runs, blocks),
         "loads": loads,
         "confirmations": [],
         "applied": None if applied is None else dict(applied),
@@ -104,15 +105,23 @@ def _factors(plan: AttributionPlan) -> list[dict[str, Any]]:
     ]
 
 
-def _design(plan: AttributionPlan, runs: Mapping[str, Mapping[Cell, CellRuns]]) -> dict[str, Any]:
+def blocks_of(runs: Mapping[str, Mapping[Cell, CellRuns]]) -> int:
+    """Blocks that were begun."""
+    return max(
+        (block for cells in runs.values() for one in cells.values() for block in one.blocks), default=0
+    )
+
+
+def _design(
+    plan: AttributionPlan, runs: Mapping[str, Mapping[Cell, CellRuns]], blocks: int
+) -> dict[str, Any]:
     design = plan.design
-    blocks = {block for cells in runs.values() for one in cells.values() for block in one.blocks}
     return {
         "kind": design.kind,
         "resolution": design.resolution,
         "cells": len(design.cells),
         "possible": math.prod(len(factor.levels) for factor in design.factors),
-        "blocks": max(blocks, default=0),
+        "blocks": blocks,
         "runs": sum(len(one.runs) for cells in runs.values() for one in cells.values()),
         "terms": [term_text(term) for term in design.terms],
         "aliases": {

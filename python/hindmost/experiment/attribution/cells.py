@@ -1,7 +1,6 @@
 """What the runs of each cell report: the only place of a study of factors that reads runs.
 
-A run's figures are read once and kept; distributions are let go unless they are asked for, because each
-takes some ten megabytes. A run is numbered by its block; one that is made anew because the host distorted
+A run's figures are read once and kept, of its distribution the bins that hold something. A run is numbered by its block; one that is made anew because the host distorted
 the one before has `AGAIN` more.
 """
 
@@ -10,6 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
 
 from hindmost._engine import Histogram
 from hindmost.design import Cell
@@ -20,7 +22,9 @@ from hindmost.experiment.figures import Totals, run_figures
 from hindmost.experiment.readings import plan_of
 from hindmost.store import Study
 
+Bins = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 AGAIN = 10_000
+_YEAR_NS = 3.2e16
 
 
 def run_number(block: int, attempt: int) -> int:
@@ -39,7 +43,8 @@ class RunValues:
     ``within``: sampling variance of each, None where it cannot be known; ``busy``: processors' worth of time
     that the server used; ``seconds``: what the run took; ``overloaded``: in words, how little of the asked
     rate the server carried: its latencies then tell how long the run was, and nothing else; ``doubt``: how
-    the instrument distorted it, None of a sound run.
+    the instrument distorted it, None of a sound run; ``bins``: lower and upper edges (microseconds) and
+    counts of its latencies.
     """
 
     block: int
@@ -50,7 +55,7 @@ class RunValues:
     seconds: float
     overloaded: str | None = None
     doubt: str | None = None
-    latency: Histogram | None = None
+    bins: Bins | None = None
 
 
 @dataclass(slots=True)
@@ -78,10 +83,9 @@ class CellRuns:
 
 
 class Readings:
-    """Reads runs once; `distributions` keeps their latency histograms, too."""
+    """Reads runs once."""
 
-    def __init__(self, *, distributions: bool = False) -> None:
-        self.distributions = distributions
+    def __init__(self) -> None:
         self._known: dict[tuple[str, int], RunValues] = {}
 
     def cell(self, part: Study, cell: Cell, ledger: Ledger, where: tuple[str, str]) -> CellRuns:
@@ -122,5 +126,14 @@ class Readings:
             seconds=float(run.record["seconds"]),
             overloaded=overloaded,
             doubt=None if overloaded or not reasons else reasons[0].text,
-            latency=figures.latency if self.distributions else None,
+            bins=_bins(figures.latency),
         )
+
+
+def _bins(latency: Histogram) -> Bins:
+    """What it holds; requests that were infinitely late come as slower than a year."""
+    low, high, counts = (np.frombuffer(raw, dtype=np.uint64).astype(np.float64) for raw in latency.bins())
+    late = float(latency.censored)
+    if late:
+        low, high, counts = (np.append(a, b) for a, b in ((low, _YEAR_NS), (high, _YEAR_NS), (counts, late)))
+    return low / 1e3, high / 1e3, counts

@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from hindmost.design import Cell
 from hindmost.design.factors import is_forbidden
 from hindmost.experiment.attribution.cells import CellRuns, RunValues
 from hindmost.experiment.attribution.plan import AttributionPlan
+from hindmost.experiment.attribution.pooled import pooled
 from hindmost.stats import (
+    Coding,
     Effect,
-    Factorial,
     RunFit,
     best,
     crossings,
@@ -39,29 +40,35 @@ class Found:
     fit: RunFit | None
     runs: Mapping[Cell, list[RunValues]]
     why: str | None = None
+    confidence: float = 0.95
 
-    def effects(self, coding: str) -> list[Effect]:
-        """Coefficients, the intercept first."""
-        return [] if self.fit is None else self.fit.effects(coding)  # type: ignore[arg-type]
+    def effects(self, coding: Coding) -> list[Effect]:
+        """Coefficients, the intercept first, with intervals of the level that is due."""
+        return [] if self.fit is None else self.fit.effects(coding, self.confidence)
 
 
-def analyse(plan: AttributionPlan, cells: Mapping[Cell, CellRuns], control: CellRuns, label: str) -> Found:
-    """Fit the design's model to what the runs report for one quantile."""
+def analyse(
+    plan: AttributionPlan,
+    cells: Mapping[Cell, CellRuns],
+    control: CellRuns,
+    label: str,
+    confidence: float = 0.95,
+) -> Found:
+    """Fit the design's model to what the runs report for one quantile; intervals of this confidence."""
     runs = {cell: list(one.runs) for cell, one in cells.items() if one.usable(label)}
     if control.cell in runs and control.usable(label):
         runs[control.cell] += control.runs
-    levels = {factor.name: len(factor.levels) for factor in plan.design.factors}
     if not runs:
         return Found(None, runs, "no cell has two sound runs")
     try:
         fit = fit_runs(
             {cell: [run.values[label] for run in of] for cell, of in runs.items()},
-            Factorial(levels, [term for term in plan.design.terms if term]),
+            plan.model,
             blocks={cell: [run.block for run in of] for cell, of in runs.items()},
         )
     except ValueError as error:
         return Found(None, runs, str(error))
-    return Found(fit, runs)
+    return Found(fit, runs, confidence=confidence)
 
 
 def adjusted_together(
@@ -70,7 +77,7 @@ def adjusted_together(
     """The answer for each load and quantile; p-values are adjusted over all of them."""
     out: dict[tuple[str, str], Document] = {}
     tables: dict[str, dict[tuple[str, str], list[Document]]] = {}
-    for coding in ("corner", "average"):
+    for coding in get_args(Coding):
         effects = {key: one.effects(coding) for key, one in found.items()}
         family = {key: [e for e in of if e.term] for key, of in effects.items()}
         adjusted = dict(
@@ -81,7 +88,7 @@ def adjusted_together(
         out[key] = {
             "corner": tables["corner"][key],
             "average": tables["average"][key],
-            "pooled": None,
+            "pooled": pooled(one.runs, plan.model, key[1], one.confidence),
             "predicted": _predicted(plan, one),
             "reversals": _reversals(plan, one),
             "explained": _explained(one, key[1]),

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hindmost.design import Cell, Design
+from hindmost.design import Cell, Design, Sequential
 from hindmost.errors import UsageError
 from hindmost.knobs import Knob
 from hindmost.plan import MeasurePlan
 from hindmost.plan.factorial import StudyFile
+from hindmost.stats import Factorial
 from hindmost.targets import Managed
+
+CONFIDENCE = 0.95
+"""Of each effect's intervals, at all looks together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,23 @@ class AttributionPlan:
     def labels(self) -> tuple[str, ...]:
         """Names of the asked quantiles."""
         return self.measure.labels
+
+    @property
+    def model(self) -> Factorial:
+        """The terms that the design can tell."""
+        levels = {factor.name: len(factor.levels) for factor in self.design.factors}
+        return Factorial(levels, [term for term in self.design.terms if term])
+
+    @property
+    def looks(self) -> Sequential:
+        """After how many blocks to look at the effects, and with which confidence."""
+        least, most = self.blocks
+        return Sequential(first=max(2, least), most=max(2, most), confidence=CONFIDENCE)
+
+    def confidence(self, blocks: int) -> float:
+        """The confidence of intervals after so many blocks: that of the last look that was due."""
+        due = [look for look in self.looks.looks if look <= blocks]
+        return self.looks.confidence_at(due[-1] if due else self.looks.looks[0])
 
     @property
     def run_s(self) -> float:
