@@ -161,6 +161,11 @@ def _plan(file: StudyFile, budget: str | None, *, reading: bool = False) -> Attr
         forbidden=file.design.forbidden,
     )
     blocks = parse_runs(file.design.blocks) if file.design.blocks is not None else BLOCKS
+    if blocks[0] < 2:
+        raise UsageError(
+            f"design.blocks = {file.design.blocks!r}: one run of each cell does not say how runs scatter",
+            hint='blocks = "10..20"',
+        )
     plan = AttributionPlan(
         file=file,
         measure=measure,

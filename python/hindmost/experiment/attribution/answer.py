@@ -107,9 +107,8 @@ def _factors(plan: AttributionPlan) -> list[dict[str, Any]]:
 
 def blocks_of(runs: Mapping[str, Mapping[Cell, CellRuns]]) -> int:
     """Blocks that were begun."""
-    return max(
-        (block for cells in runs.values() for one in cells.values() for block in one.blocks), default=0
-    )
+    every = [block for cells in runs.values() for one in cells.values() for block in one.blocks]
+    return max(every, default=0)
 
 
 def _design(

@@ -1,7 +1,7 @@
 """What the runs of each cell report: the only place of a study of factors that reads runs.
 
-A run's figures are read once and kept, of its distribution the bins that hold something. A run is numbered by its block; one that is made anew because the host distorted
-the one before has `AGAIN` more.
+A run's figures are read once and kept, of its distribution the bins that hold something. A run is numbered
+by its block; one that is made anew because the host distorted the one before has `AGAIN` more.
 """
 
 from __future__ import annotations

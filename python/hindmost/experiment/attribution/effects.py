@@ -17,7 +17,6 @@ from hindmost.experiment.attribution.cells import CellRuns, RunValues
 from hindmost.experiment.attribution.plan import AttributionPlan
 from hindmost.experiment.attribution.pooled import pooled
 from hindmost.stats import (
-    Coding,
     Effect,
     RunFit,
     best,
@@ -29,6 +28,7 @@ from hindmost.stats import (
     more_runs,
     pseudo_r2,
 )
+from hindmost.stats.coding import Coding
 
 Document = dict[str, Any]
 

@@ -16,7 +16,7 @@ from hindmost.stats import Factorial, Requests, fit_pooled
 def pooled(
     runs: Mapping[Cell, list[RunValues]], model: Factorial, label: str, confidence: float
 ) -> dict[str, Any] | None:
-    """Effects with errors that know of runs, and with naive ones for contrast; None where there is too little."""
+    """Effects with errors that know of runs, and naive ones for contrast; None where there is too little."""
     of_cell = {cell: [run.bins for run in of if run.bins is not None] for cell, of in runs.items()}
     if not of_cell or any(len(of) < 2 for of in of_cell.values()):
         return None
@@ -26,6 +26,7 @@ def pooled(
         effects = fit.effects("corner", confidence)
     except ValueError:
         return None  # a cell's pool is infinitely late at this quantile, though none of its runs is
+    stretched = [cell.design_effect for cell in fit.cells if math.isfinite(cell.design_effect)]
     return {
         "effects": [
             {
@@ -38,8 +39,6 @@ def pooled(
             }
             for one in effects
         ],
-        "design_effect": median(
-            cell.design_effect for cell in fit.cells if math.isfinite(cell.design_effect)
-        ),
+        "design_effect": median(stretched),
         "pseudo_r2": fit.pseudo_r2(),
     }
