@@ -272,6 +272,7 @@ def full() -> dict[str, Any]:
         "reasons": [],
         "confidence": 0.95,
         "delta": 0.02,
+        "scale": "us",
         "quantiles": ["p50", "p95", "p99"],
         "factors": [
             {"name": name, "kind": kind, "sets": sets, "about": about, "levels": levels}

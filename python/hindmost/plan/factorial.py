@@ -123,7 +123,11 @@ class StudyFile(_Strict):
     name: str = Field(min_length=1, max_length=80)
     target: str = Field(description="a preset, or a target file that starts the server")
     quantiles: Text = "50,95,99"
-    delta: Text = Field(default="5%", description="the smallest effect that matters, of the control's figure")
+    delta: Text = Field(default="5%", description="the smallest effect that matters, as a share")
+    scale: Literal["ratio", "us"] = Field(
+        default="ratio",
+        description="effects as ratios (on logarithms), or in microseconds that add up, as in Treadmill",
+    )
     seed: int = Field(default=1, ge=0, lt=2**62)
     measure: dict[str, Any] = Field(default={}, description="options of hindmost measure")
     load: list[LoadLevel] = Field(min_length=1, max_length=12)

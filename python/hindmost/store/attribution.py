@@ -67,7 +67,8 @@ class Effect(TypedDict):
     """One term of the model.
 
     ``factors`` interact; ``levels`` are those compared with each factor's first (of factors with two levels:
-    the second). ``share``: the same as a share of the intercept, with its interval. ``more_runs``: about so
+    the second). ``share``: the same as a share of the intercept, with its interval. ``error``: in the unit of
+    the fit, of logarithms on the scale of ratios. ``more_runs``: about so
     many more runs of each cell would decide it, null if it is decided. ``negligible`` is what lies within
     ``delta`` of nothing with all of its interval.
     """
@@ -259,7 +260,7 @@ class Attribution(TypedDict):
     """Which factors make the tail what it is, and what to set.
 
     ``plan``: the study file as it was resolved. ``delta``: the smallest share that matters. ``headline`` and
-    ``findings``: the answer in words, the most important first.
+    ``findings``: the answer in words, the most important first. ``scale``: effects multiply, or add up.
     """
 
     schema: Literal["hindmost.attribution/1"]
@@ -274,6 +275,7 @@ class Attribution(TypedDict):
     reasons: list[Reason]
     confidence: Share
     delta: Share
+    scale: Literal["ratio", "us"]
     quantiles: list[Label]
     factors: list[Factor]
     design: Design

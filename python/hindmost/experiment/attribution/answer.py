@@ -62,6 +62,7 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str
         "target": plan.file.target,
         "confidence": confidence,
         "delta": plan.delta,
+        "scale": plan.file.scale,
         "quantiles": list(plan.labels),
         "factors": _factors(plan),
         "design": _design(plan, runs, blocks),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,12 +19,15 @@ from hindmost.design import Cell
 from hindmost.experiment.answer import reasons_of_run
 from hindmost.experiment.attribution.ledger import GIVEN_UP, Ledger
 from hindmost.experiment.capacity import saturation
-from hindmost.experiment.figures import Totals, run_figures
-from hindmost.experiment.readings import plan_of
+from hindmost.experiment.figures import RunFigures, Totals, run_figures
+from hindmost.experiment.readings import IDEAL, plan_of
+from hindmost.experiment.verdict.client import lateness
 from hindmost.store import Study
 
 Bins = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 AGAIN = 10_000
+OWN_SLIP = 1.5
+"""Times the slip that the write calls alone would have made: later requests were kept by the host."""
 _YEAR_NS = 3.2e16
 
 
@@ -92,7 +96,8 @@ class Readings:
         """What a cell's study holds; ``where``: its load's and its own folder, as the ledger has them."""
         found = CellRuns(cell)
         runs = [self.run(part, run.number) for run in part.runs()]
-        found.runs = sorted((run for run in runs if run.doubt is None), key=lambda run: run.block)
+        sound = {run.block: run for run in reversed(runs) if run.doubt is None}  # of a block, the first
+        found.runs = [sound[block] for block in sorted(sound)]
         doubts = [run.doubt for run in runs if run.doubt is not None]
         found.invalid = len(doubts)
         found.why_invalid = Counter(doubts).most_common(1)[0][0] if doubts else None
@@ -116,7 +121,11 @@ class Readings:
         target = run.record["target"]
         full = saturation(plan, target, [figures])
         overloaded = full.text if full is not None and full.by != "client" else None
-        reasons = [one for one in reasons_of_run(plan, figures, target) if one.level == "invalid"]
+        reasons = [
+            one
+            for one in reasons_of_run(plan, figures, target)
+            if one.level == "invalid" and not (one.code == "slip" and _own_slip(figures, one.labels))
+        ]
         return RunValues(
             block=number % AGAIN,
             values=dict(figures.values["latency"]),
@@ -128,6 +137,18 @@ class Readings:
             doubt=None if overloaded or not reasons else reasons[0].text,
             bins=_bins(figures.latency),
         )
+
+
+def _own_slip(figures: RunFigures, labels: Sequence[str]) -> bool:
+    """Whether requests left no later than the client's own write calls make them.
+
+    That much is in the runs of all cells alike. Were it a reason to leave a run out, the best cells would
+    lose most of theirs: the same microseconds are a larger share of a small latency.
+    """
+    ideal = figures.values.get(IDEAL)
+    if ideal is None:
+        return False
+    return all(lateness(figures, name)[1] <= OWN_SLIP * ideal[name] for name in labels)
 
 
 def _bins(latency: Histogram) -> Bins:

@@ -16,6 +16,7 @@ from hindmost.design.factors import is_forbidden
 from hindmost.experiment.attribution.cells import CellRuns, RunValues
 from hindmost.experiment.attribution.plan import AttributionPlan
 from hindmost.experiment.attribution.pooled import pooled
+from hindmost.experiment.attribution.scale import Scale
 from hindmost.stats import (
     Effect,
     RunFit,
@@ -41,10 +42,17 @@ class Found:
     runs: Mapping[Cell, list[RunValues]]
     why: str | None = None
     confidence: float = 0.95
+    ratio: bool = True
 
     def effects(self, coding: Coding) -> list[Effect]:
         """Coefficients, the intercept first, with intervals of the level that is due."""
         return [] if self.fit is None else self.fit.effects(coding, self.confidence)
+
+    def scale(self, coding: Coding) -> Scale:
+        """How effects of a coding become microseconds: its intercept is all low, or the mean of all cells."""
+        effects = self.effects(coding)
+        plain = Scale(self.ratio, 1.0)
+        return Scale(self.ratio, plain.figure(effects[0].value) if effects else math.nan)
 
 
 def analyse(
@@ -58,6 +66,7 @@ def analyse(
     runs = {cell: list(one.runs) for cell, one in cells.items() if one.usable(label)}
     if control.cell in runs and control.usable(label):
         runs[control.cell] += control.runs
+    ratio = plan.file.scale == "ratio"
     if not runs:
         return Found(None, runs, "no cell has two sound runs")
     try:
@@ -65,10 +74,11 @@ def analyse(
             {cell: [run.values[label] for run in of] for cell, of in runs.items()},
             plan.model,
             blocks={cell: [run.block for run in of] for cell, of in runs.items()},
+            scale="log" if ratio else "raw",
         )
     except ValueError as error:
         return Found(None, runs, str(error))
-    return Found(fit, runs, confidence=confidence)
+    return Found(fit, runs, confidence=confidence, ratio=ratio)
 
 
 def adjusted_together(
@@ -83,7 +93,9 @@ def adjusted_together(
         adjusted = dict(
             zip(family, holm_families([[e.p for e in of] for of in family.values()]), strict=True)
         )
-        tables[coding] = {key: _effects(plan, of, adjusted[key]) for key, of in effects.items()}
+        tables[coding] = {
+            key: _effects(plan, of, adjusted[key], found[key].scale(coding)) for key, of in effects.items()
+        }
     for key, one in found.items():
         out[key] = {
             "corner": tables["corner"][key],
@@ -97,16 +109,10 @@ def adjusted_together(
     return out
 
 
-def delta_of(effects: list[Effect], delta: float) -> float:
-    """The smallest effect that matters, in the unit of the effects: a share of the intercept."""
-    return delta * abs(effects[0].value) if effects else math.inf
-
-
-def _effects(plan: AttributionPlan, effects: list[Effect], adjusted: list[float]) -> list[Document]:
-    if not effects:
-        return []
-    base = effects[0].value
-    smallest = delta_of(effects, plan.delta)
+def _effects(
+    plan: AttributionPlan, effects: list[Effect], adjusted: list[float], scale: Scale
+) -> list[Document]:
+    smallest = scale.smallest(plan.delta)
     written = []
     for effect, p in zip(effects, [math.nan, *adjusted], strict=True):
         runs = more_runs(effect, smallest, effect.runs) if effect.term else 0
@@ -115,12 +121,7 @@ def _effects(plan: AttributionPlan, effects: list[Effect], adjusted: list[float]
                 "term": effect.name if effect.term else "(Intercept)",
                 "factors": list(effect.term),
                 "levels": _levels(plan, effect),
-                "value": effect.value,
-                "low": effect.low,
-                "high": effect.high,
-                "share": effect.value / base,
-                "share_low": effect.low / base,
-                "share_high": effect.high / base,
+                **_sizes(effect, scale),
                 "error": effect.error,
                 "p": effect.p,
                 "adjusted": p if effect.term else effect.p,
@@ -129,6 +130,16 @@ def _effects(plan: AttributionPlan, effects: list[Effect], adjusted: list[float]
             }
         )
     return written
+
+
+def _sizes(effect: Effect, scale: Scale) -> Document:
+    """Value and interval in microseconds, and as shares of the intercept."""
+    ends = {"": effect.value, "_low": effect.low, "_high": effect.high}
+    us = scale.us if effect.term else scale.figure
+    base = scale.base_us
+    return {end[1:] or "value": us(v) for end, v in ends.items()} | {
+        f"share{end}": scale.share(v) if effect.term else us(v) / base for end, v in ends.items()
+    }
 
 
 def _levels(plan: AttributionPlan, effect: Effect) -> list[str]:
@@ -167,6 +178,7 @@ def _reversals(plan: AttributionPlan, found: Found) -> list[Document]:
     if found.fit is None:
         return []
     levels = {factor.name: factor.levels for factor in plan.design.factors}
+    scale = found.scale("average")
     out = []
     for one in crossings(found.fit):
         if not one.shown:
@@ -180,9 +192,12 @@ def _reversals(plan: AttributionPlan, found: Found) -> list[Document]:
                 "factor": one.factor,
                 "by": one.by,
                 "at": list(at),
-                "effects_us": [{"value": e.value, "low": e.low, "high": e.high} for e in one.effects],
-                "text": f"{one.factor} = {level} lowers it by {-down.value:.3g} us while {one.by} is {low},"
-                f" and raises it by {up.value:.3g} us while {one.by} is {high}",
+                "effects_us": [
+                    {"value": scale.us(e.value), "low": scale.us(e.low), "high": scale.us(e.high)}
+                    for e in one.effects
+                ],
+                "text": f"{one.factor} = {level} lowers it by {-scale.share(down.value):.0%} while"
+                f" {one.by} is {low}, and raises it by {scale.share(up.value):.0%} while {one.by} is {high}",
             }
         )
     return out
@@ -194,22 +209,23 @@ def _best(plan: AttributionPlan, found: Found) -> list[Document]:
     among = [cell for cell in found.fit.design.cells if _allowed(plan, cell) and _told(found, cell)]
     if len(among) < 2:
         return []
-    return [
-        {
-            "levels": plan.levels(one.cell),
-            "value": one.value,
-            "behind_us": {"value": one.behind, "low": one.low, "high": one.high},
-            "tied": one.tied,
-        }
-        for one in best(found.fit, among)
-    ]
+    plain = Scale(found.ratio, 1.0)
+    ranked = []
+    for one in best(found.fit, among, found.confidence):
+        other = Scale(found.ratio, plain.figure(one.value - one.behind))
+        behind = {"value": other.us(one.behind), "low": other.us(one.low), "high": other.us(one.high)}
+        levels = plan.levels(one.cell)
+        ranked.append(
+            {"levels": levels, "value": plain.figure(one.value), "behind_us": behind, "tied": one.tied}
+        )
+    return ranked
 
 
 def _explained(found: Found, label: str) -> Document | None:
     """Shares of the variance of what runs report; the pseudo-R^2 is the paper's, on the same values."""
     if found.fit is None:
         return None
-    within = {cell: [run.within[label] for run in of] for cell, of in found.runs.items()}
+    within = {cell: [_within(run, label, found.ratio) for run in of] for cell, of in found.runs.items()}
     known = all(one is not None for of in within.values() for one in of)
     parts = explained(found.fit, within if known else None)
     if parts.cells is None:
@@ -227,11 +243,17 @@ def _explained(found: Found, label: str) -> Document | None:
     }
 
 
+def _within(run: RunValues, label: str, ratio: bool) -> float | None:
+    """Sampling variance of a run's value; of its logarithm, relative to the value."""
+    one = run.within[label]
+    return one / run.values[label] ** 2 if one is not None and ratio else one
+
+
 def undecided(plan: AttributionPlan, found: Mapping[tuple[str, str], Found]) -> list[tuple[str, str, Effect]]:
     """Average effects that are neither shown nor too small to matter, with load and quantile."""
     out = []
     for (load, label), one in found.items():
         effects = one.effects("average")
-        smallest = delta_of(effects, plan.delta)
+        smallest = one.scale("average").smallest(plan.delta)
         out += [(load, label, e) for e in effects if e.term and decide(e, smallest) == "undecided"]
     return out

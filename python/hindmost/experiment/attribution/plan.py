@@ -141,7 +141,7 @@ def same_study(before: dict[str, Any], now: StudyFile) -> list[str]:
 
     How many blocks, how much time and what to confirm may change.
     """
-    left = {"design", "confirm", "delta", "name"}
+    left = {"design", "confirm", "delta", "scale", "name"}
     new = now.model_dump(mode="json")
     changed = [key for key in new if key not in left and before.get(key) != new[key]]
     old_design = before.get("design", {})
