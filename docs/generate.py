@@ -5,9 +5,11 @@ A test (``tests/golden/test_docs.py``) fails when a file is no longer what this 
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,8 +22,8 @@ def cli_page() -> str:
     parts = ["# Command line\n\nGenerated from `hindmost --help` by `docs/generate.py`; do not edit.\n"]
     from hindmost.cli.group import GROUPS
 
-    parts = [f"{verb} {name}" for verb, group in GROUPS.items() for name in group.SUBVERBS]
-    for verb in ("", *VERBS, *GROUPS, *parts):
+    below = [f"{verb} {name}" for verb, group in GROUPS.items() for name in group.SUBVERBS]
+    for verb in ("", *VERBS, *GROUPS, *below):
         command = " ".join(("hindmost", verb, "--help")).replace("  ", " ")
         title = f"## hindmost {verb}".rstrip()
         parts.append(f"{title}\n\n```console\n$ {command}\n{_said(verb.split())}\n```\n")
@@ -41,6 +43,55 @@ def _said(verb: Iterable[str]) -> str:
     return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
 
 
+def knobs_page() -> str:
+    """Reference of all knobs: what a study file writes for each kind, and every setting of a host."""
+    from hindmost import _engine
+    from hindmost.knobs import KINDS
+
+    kinds = ["| kind | sets | in a study file | levels |", "| --- | --- | --- | --- |"]
+    keys = ["| kind | key | means |", "| --- | --- | --- |"]
+    for name, kind in KINDS.items():
+        kinds.append(f"| {name} | {kind.about} | `{kind.example}` | {kind.levels} |")
+        keys += [f"| {name} | `{key}` | {about} |" for key, (_, about) in kind.keys.items()]
+    hosts = [
+        "| knob | sets | its files; `*`: all take the value, `@`: each is a knob |",
+        "| --- | --- | --- |",
+    ]
+    with tempfile.TemporaryDirectory() as nothing:  # a host that has none: each row says where it would be
+        for knob in json.loads(_engine.knobs(nothing, nothing)):
+            files = knob["missing"].removeprefix("there is no ").split(": ")[0]
+            at = "@DEVICE" if "@" in files else ""
+            hosts.append(f"| `{knob['name']}{at}` | {knob['about']} | `{files}` |")
+    return _KNOBS.format(kinds="\n".join(kinds), keys="\n".join(keys), hosts="\n".join(hosts))
+
+
+_KNOBS = """\
+# Knobs
+
+Generated from `python/hindmost/knobs/kinds.py` and `crates/host/src/knobs/catalogue` by `docs/generate.py`;
+do not edit. How to use them: [set knobs](../guides/set-knobs.md).
+
+## Kinds
+
+A factor of a study file has a name, levels, and exactly one of these keys:
+
+{kinds}
+
+Further keys:
+
+{keys}
+
+## Settings of the host
+
+`hindmost knobs list --all` says which of them this host has, what they are set to, and why others are absent.
+`DEVICE` is an interface, an interrupt, an idle state or a disk: `rps@eth0`. Sets of processors may be written
+as `all`, `node` (those of the device's node) and `one` (the first of those). What lies in `ethtool/` has no
+file: it is what ethtool(8) shows.
+
+{hosts}
+"""
+
+
 def plan_schema() -> str:
     """JSON Schema of an instance's plan, as the engine knows it."""
     from hindmost import _engine
@@ -48,7 +99,11 @@ def plan_schema() -> str:
     return _engine.plan_schema() + "\n"
 
 
-PAGES = {"docs/reference/cli.md": cli_page, "schemas/plan.schema.json": plan_schema}
+PAGES = {
+    "docs/reference/cli.md": cli_page,
+    "docs/reference/knobs.md": knobs_page,
+    "schemas/plan.schema.json": plan_schema,
+}
 """The registry: a generated file is a function above and its name here."""
 
 

@@ -8,6 +8,8 @@ import re
 import shlex
 import shutil
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -426,3 +428,45 @@ def test_commands_that_fail_are_told(memcached, tmp_path, what, said) -> None:
 def test_a_read_that_fails_is_told_before_anything_starts(memcached, tmp_path) -> None:
     with pytest.raises(HostUnfit, match="no-such-program"):
         made(memcached, tmp_path, command="true {level}", read="no-such-program").check("x")
+
+
+IN_A_NAMESPACE = """
+import json, os, subprocess, sys
+from pathlib import Path
+from hindmost.knobs import host
+from hindmost.targets import parse_target
+subprocess.run(["mount", "-t", "sysfs", "none", "/sys"], check=True)  # the mount namespace is ours, too
+subprocess.run(["ip", "link", "add", "hm0", "type", "veth", "peer", "name", "hm1"], check=True)
+queues = Path("/sys/class/net/hm0/queues")
+def made(name):
+    return host.make({"knob": name}, parse_target("memcached"), Path(sys.argv[1]))
+def offload():
+    from hindmost.knobs.journal import knobs
+    return knobs(Path(sys.argv[1]))["gro@hm0"]["value"]
+said = {"before": [offload(), (queues / "rx-0/rps_cpus").read_text()]}
+with made("rps@hm0").before("one"), made("gro@hm0").before("on"):
+    said["inside"] = [offload(), (queues / "rx-0/rps_cpus").read_text()]
+said["after"] = [offload(), (queues / "rx-0/rps_cpus").read_text()]
+try:
+    made("rx_usecs@hm0")
+except Exception as error:
+    said["coalescing"] = str(error)
+print(json.dumps(said))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a namespace")
+def test_queues_and_offloads_of_an_interface_of_our_own(tmp_path) -> None:
+    done = subprocess.run(
+        ["unshare", "--net", "--mount", sys.executable, "-c", IN_A_NAMESPACE, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "unshare failed" in done.stderr or "mount" in done.stderr:
+        pytest.skip(f"no namespace can be made here: {done.stderr[-200:]}")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["inside"] == ["on", "1\n"]
+    assert said["after"] == said["before"] == ["off", "0\n"]
+    assert "there is no knob 'rx_usecs@hm0'" in said["coalescing"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hindmost.cli import main
+from hindmost.knobs import KINDS
 
 SETTING = "tcp_autocorking"
 FILE = Path("/proc/sys/net/ipv4/tcp_autocorking")
@@ -25,8 +26,12 @@ def test_all_knobs_are_listed_those_that_are_absent_with_the_reason(tmp_path, ca
     assert {"thp", "swappiness", "busy_poll", SETTING} <= set(listed)
     for knob in listed.values():
         assert knob["value"] is not None or knob["missing"], knob
+    kinds = {kind["kind"]: kind for kind in json.loads(out)["kinds"]}
+    assert set(kinds) == set(KINDS) - {"host"}
     code, out, _ = knobs(capsys, "list", journal=tmp_path)
     assert code == 0
+    for kind in kinds.values():
+        assert kind["example"] in out
     assert not list(tmp_path.iterdir()), "listing writes nothing"
 
 

@@ -22,6 +22,12 @@ FILES = {
     "sys/devices/system/cpu/intel_pstate/no_turbo": "0\n",
     "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
     "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "powersave\n",
+    "sys/class/net/eth0/queues/rx-0/rps_cpus": "0\n",
+    "sys/class/net/eth0/device/msi_irqs/40": "msix\n",
+    "proc/irq/40/smp_affinity_list": "0-1\n",
+    "ethtool/eth0/rx-usecs": "8\n",
+    "sys/devices/system/cpu/cpu0/cpuidle/state3/disable": "0\n",
+    "sys/devices/system/cpu/cpu1/cpuidle/state3/disable": "0\n",
     "sys/devices/system/cpu/cpu0/cpufreq/scaling_available_governors": "performance powersave\n",
 }
 
@@ -93,10 +99,13 @@ def test_what_a_person_set_by_hand_is_found_by_a_study_and_stays(tree, capsys) -
 
 
 VICTIM = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
+from hindmost.cli.app import ENDS, _terminated
 from hindmost.knobs import host
 from hindmost.targets import parse_target
+for number in ENDS:
+    signal.signal(number, _terminated)  # as the command line does
 root = Path(sys.argv[1])
 knob = host.make({"knob": "swappiness"}, parse_target("memcached"), root / "journal", str(root))
 with knob.before(sys.argv[2]):
@@ -105,10 +114,9 @@ with knob.before(sys.argv[2]):
 """
 
 
-def killed_while_it_held(tree: Host, level: str) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", VICTIM, str(tree.root), level], stdout=subprocess.PIPE, text=True
-    ) as victim:
+def ended_while_it_held(tree: Host, level: str, number: int) -> None:
+    words = [sys.executable, "-c", VICTIM, str(tree.root), level]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as victim:
         assert victim.stdout is not None
         assert victim.stdout.readline() == "set\n"
         assert tree.read(SWAPPINESS) == level
@@ -116,11 +124,18 @@ def killed_while_it_held(tree: Host, level: str) -> None:
         with pytest.raises(HindmostError, match=said), tree.knob("swappiness").before("1"):
             pass
         assert tree.read(SWAPPINESS) == level, "what another study holds is left alone"
-        victim.send_signal(signal.SIGKILL)
+        victim.send_signal(number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_study_that_is_asked_to_end_puts_everything_back_itself(tree, number) -> None:
+    ended_while_it_held(tree, "7", number)
+    assert tree.read(SWAPPINESS) == "60"
+    assert tree.entries() == []
 
 
 def test_what_a_killed_study_left_is_undone_by_the_next(tree) -> None:
-    killed_while_it_held(tree, "7")
+    ended_while_it_held(tree, "7", signal.SIGKILL)
     assert tree.read(SWAPPINESS) == "7"
     assert tree.recover() == [{"name": "swappiness", "value": "60", "failure": None}]
     assert tree.read(SWAPPINESS) == "60"
@@ -128,7 +143,7 @@ def test_what_a_killed_study_left_is_undone_by_the_next(tree) -> None:
 
 
 def test_a_setting_of_a_dead_owner_is_never_taken_for_what_was_found(tree) -> None:
-    killed_while_it_held(tree, "7")
+    ended_while_it_held(tree, "7", signal.SIGKILL)
     with tree.knob("swappiness").before("90"):
         assert tree.read(SWAPPINESS) == "90"
     assert tree.read(SWAPPINESS) == "60"
@@ -156,13 +171,15 @@ def test_a_failure_in_the_body_is_not_hidden_by_one_of_the_undo(tree) -> None:
 
 
 def test_a_level_that_does_not_verify_is_refused_and_taken_back(tree) -> None:
-    # A file of the tree keeps digits that are no mask, and shows what is no mask again.
-    queue = tree.root / "sys/class/net/eth0/queues/rx-0/rps_cpus"
-    queue.parent.mkdir(parents=True)
-    queue.write_text("0")
-    with pytest.raises(HostUnfit, match='was set to "both"'), tree.knob("rps@eth0").before("both"):
+    governor = tree.root / "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor"
+    governor.unlink()
+    governor.symlink_to("/dev/null")  # takes everything, and is empty whenever it is read
+    with (
+        pytest.raises(HostUnfit, match=r'was set to "performance", but .* then reads ""'),
+        tree.knob("governor").before("performance"),
+    ):
         pytest.fail("the body must not run")
-    assert queue.read_text() == "0"
+    assert tree.read("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") == "powersave"
     assert tree.entries() == []
 
 
@@ -171,6 +188,7 @@ def test_a_level_that_does_not_verify_is_refused_and_taken_back(tree) -> None:
     [
         ("governor", "turbo", UsageError, "only performance, powersave"),
         ("thp", "sometimes", UsageError, "only always, madvise, never"),
+        ("rps@eth0", "both", UsageError, "only all, node, one, a mask such as 3"),
         ("boost", "on", HostUnfit, "as in most virtual machines"),
     ],
 )
@@ -183,6 +201,27 @@ def test_a_level_is_checked_before_anything_starts(tree, name, level, kind, said
 def test_knobs_that_share_files_meet(tree) -> None:
     assert tree.knob("turbo").sets == {"host:turbo"}
     assert not tree.knob("turbo").sets & tree.knob("governor").sets
+    assert tree.knob("irqs@eth0").sets == tree.knob("irq@40").sets == {"host:irqs@eth0", "host:irq@40"}
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "path", "written"),
+    [
+        ("turbo", "off", NO_TURBO, "1"),
+        ("governor", "performance", "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance"),
+        ("cstate@state3", "off", "sys/devices/system/cpu/cpu1/cpuidle/state3/disable", "1"),
+        ("irqs@eth0", "1", "proc/irq/40/smp_affinity_list", "1"),
+        ("rps@eth0", "2", "sys/class/net/eth0/queues/rx-0/rps_cpus", "2"),
+        ("rx_usecs@eth0", "0", "ethtool/eth0/rx-usecs", "0"),
+    ],
+)
+def test_hardware_that_is_absent_here_is_set_and_put_back_in_a_tree(tree, name, level, path, written) -> None:
+    before = tree.read(path)
+    knob = tree.knob(name)
+    knob.check(level)
+    with knob.before(level):
+        assert tree.read(path) == written
+    assert tree.read(path) == before
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root changes settings")
@@ -208,7 +247,7 @@ def test_this_kernel_is_set_and_put_back(tmp_path, capsys, name, level, other) -
 
     def value() -> str:
         assert main(["knobs", "get", name, "--json", "--journal", str(tmp_path)]) == 0
-        return str(json.loads(capsys.readouterr().out)["value"]).replace("\t", " ")
+        return str(json.loads(capsys.readouterr().out)["knobs"][0]["value"]).replace("\t", " ")
 
     found = value()
     for wanted in (level, other, level):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hindmost.errors import HindmostError, UsageError
-from hindmost.knobs import KINDS, Knob, kind_of, knob_of
+from hindmost.errors import HindmostError, HostUnfit, UsageError
+from hindmost.knobs import KINDS, Knob, cgroup, kind_of, knob_of, numa
 from hindmost.knobs.kinds import missing
 from hindmost.targets import Managed, parse_target
 
@@ -132,3 +132,82 @@ def test_every_kind_has_an_example_that_is_of_it() -> None:
         assert kind_of(what) == name
         why = missing(name)
         assert why is None or why.strip()
+
+
+def test_memory_policies_stand_before_the_command(target, tmp_path, monkeypatch) -> None:
+    nodes = tmp_path / numa.NODES
+    nodes.parent.mkdir(parents=True)
+    nodes.write_text("0-1\n")
+    tool = tmp_path / "bin" / "numactl"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    knob = numa.Numa(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HostUnfit, match="numactl is not installed"):
+        knob.check("local")
+    monkeypatch.setenv("PATH", str(tool.parent))
+    for level, words in [
+        ("local", ["numactl", "--localalloc"]),
+        ("interleave", ["numactl", "--interleave=all"]),
+        ("node:1", ["numactl", "--membind=1"]),
+        ("free", []),
+    ]:
+        knob.check(level)
+        assert knob.spec(target.spec, level).command == [*words, *target.spec.command]
+    with pytest.raises(UsageError, match="the nodes with memory are"):
+        knob.check("node:2")
+    with pytest.raises(UsageError, match="only free, local"):
+        knob.check("bind")
+    nodes.write_text("0\n")
+    with pytest.raises(HostUnfit, match="one node with memory"):
+        knob.check("interleave")
+
+
+@pytest.mark.parametrize(
+    ("level", "found", "fits"),
+    [
+        ("local", "default", True),
+        ("interleave", "interleave:0-1", True),
+        ("interleave", "default", False),
+        ("node:1", "bind:1", True),
+        ("node:1", "bind:0", False),
+    ],
+)
+def test_a_policy_is_read_as_the_kernel_tells_it(level, found, fits) -> None:
+    assert numa.fits(level, found) is fits
+    assert numa.policy(os.getpid()), "this kernel tells it"
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "same"),
+    [
+        ("50000 100000", "50000 100000", True),
+        ("50000", "50000 100000", True),
+        ("50000 100000", "60000 100000", False),
+        ("max", "max 100000", True),
+        ("512M", "536870912", True),
+        ("1000000", "999424", True),
+        ("1G", "536870912", False),
+        ("0,1", "0-1", True),
+        ("0", "0-1", False),
+        ("-1", "9223372036854771712", True),
+    ],
+)
+def test_a_groups_file_is_read_as_the_kernel_spells_it(asked, found, same) -> None:
+    assert cgroup.same(asked, found) is same
+
+
+@pytest.mark.parametrize(
+    ("file", "level", "files"),
+    [
+        ("cpu.max", "50000 200000", {"cpu.cfs_period_us": "200000", "cpu.cfs_quota_us": "50000"}),
+        ("cpu.max", "max", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "-1"}),
+        ("cpu.weight", "100", {"cpu.shares": "1024"}),
+        ("memory.max", "max", {"memory.limit_in_bytes": "-1"}),
+        ("cpuset.cpus", "0-1", {"cpuset.cpus": "0-1"}),
+        ("memory.swappiness", "10", {"memory.swappiness": "10"}),
+    ],
+)
+def test_files_of_groups_are_translated_for_version_1(file, level, files) -> None:
+    assert cgroup.translated(file, level) == files

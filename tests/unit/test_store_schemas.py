@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hindmost import _engine
+from hindmost.cli import main
 from hindmost.models.fit import Log, account, fit_clone
 from hindmost.store.documents import schemas
 
@@ -63,6 +64,14 @@ def test_a_fit_follows_its_schema(kinds):
     fitted = account(fit_clone(*logs))
     assert (fitted["disturbance"], bool(fitted["kinds"])) != (None, not kinds)
     check("fit", json.dumps(fitted, allow_nan=False))
+
+
+@pytest.mark.parametrize(
+    "words", [["list", "--all"], ["get", "swappiness"], ["restore"]], ids=["list", "get", "restore"]
+)
+def test_what_knobs_say_follows_its_schema(tmp_path, capsys, words):
+    assert main(["knobs", *words, "--json", "--journal", str(tmp_path)]) == 0
+    check("knobs", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("wrong", [{"schema": "hindmost.instance/2"}, {"counts": {}}, {"steal_share": 1.5}])

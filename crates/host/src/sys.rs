@@ -1,8 +1,12 @@
 //! The system calls that have no file in `/proc`: the only `unsafe` of this crate.
 
+pub(crate) mod ethtool;
 pub(crate) mod net;
 
-use std::os::fd::RawFd;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::process::Child;
 
 use hindmost_clock::Nanos;
 
@@ -11,6 +15,36 @@ use hindmost_clock::Nanos;
 pub(crate) struct Switches {
     pub voluntary: u64,
     pub involuntary: u64,
+}
+
+/// Whose rights this process has (geteuid(2)); 0: root's.
+pub(crate) fn effective_user() -> u32 {
+    // SAFETY: the call takes nothing and always succeeds.
+    unsafe { libc::geteuid() }
+}
+
+/// Waits for a lock of the whole file, which goes with it (flock(2)).
+pub(crate) fn lock(file: &File) -> io::Result<()> {
+    // SAFETY: the call takes a descriptor, which is open, and a number.
+    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Lets reads return at once when there is nothing to be read.
+pub(crate) fn never_wait(file: &impl AsRawFd) {
+    // SAFETY: fcntl(2) takes a descriptor, which is open, and numbers.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
+}
+
+/// Kills a child that leads a process group, with all of the group; the child is not reaped yet.
+pub(crate) fn end_group(child: &Child) {
+    let Ok(group) = libc::pid_t::try_from(child.id()) else {
+        return;
+    };
+    // SAFETY: kill(2) takes two numbers.
+    unsafe { libc::kill(-group, libc::SIGKILL) };
 }
 
 /// Binds the calling thread to one CPU; `false` where the kernel refuses (offline, outside the cpuset).

@@ -3,6 +3,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::sys::{self, ethtool};
+
 /// The files of a host below one root: `/` itself, or the copy of some of them that a test laid out.
 #[derive(Clone, Debug)]
 pub struct Tree {
@@ -20,8 +22,18 @@ impl Tree {
         self.root.join(path.trim_start_matches('/'))
     }
 
+    /// The part of `path` below `ethtool/`, where it is to be asked of the kernel: what a network interface is set to
+    /// has no file, so it gets the path `ethtool/INTERFACE/SETTING`, which in a test is a file like any other.
+    fn asked<'a>(&self, path: &'a str) -> Option<(&'a str, &'a str)> {
+        let below = path.strip_prefix("ethtool/").filter(|_| self.root.as_os_str() == "/")?;
+        below.split_once('/')
+    }
+
     /// The text of a file without the white space around it; `None` where it cannot be read.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
+        if let Some((interface, setting)) = self.asked(path) {
+            return ethtool::read(interface, setting).map(|value| value.to_string());
+        }
         let bytes = std::fs::read(self.locate(path)).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
@@ -33,6 +45,10 @@ impl Tree {
 
     /// Writes into a file that is there, in one call, as the kernel's files want it.
     pub(crate) fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        if let Some((interface, setting)) = self.asked(path) {
+            let value = text.parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+            return ethtool::write(interface, setting, value);
+        }
         let mut file = OpenOptions::new().write(true).truncate(true).open(self.locate(path))?;
         file.write_all(text.as_bytes())
     }
@@ -44,6 +60,9 @@ impl Tree {
 
     /// Why a file cannot be written; `None` where it can.
     pub(crate) fn fixed(&self, path: &str) -> Option<String> {
+        if self.asked(path).is_some() {
+            return (sys::effective_user() != 0).then(|| "Operation not permitted".to_owned());
+        }
         OpenOptions::new().write(true).open(self.locate(path)).err().map(|error| error.to_string())
     }
 
@@ -63,6 +82,7 @@ impl Tree {
 
     /// The names in a folder, sorted; empty where there is none.
     pub(crate) fn names(&self, path: &str) -> Vec<String> {
+        let path = if path == "ethtool" { "sys/class/net" } else { path };
         let Ok(entries) = std::fs::read_dir(self.locate(path)) else {
             return Vec::new();
         };

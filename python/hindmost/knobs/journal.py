@@ -45,7 +45,8 @@ def told(call: Callable[[], Answer]) -> Answer:
         if code == "differs":
             raise HostUnfit(f"{message}; it is as before again", hint="hindmost knobs list") from None
         if code == "held":
-            raise HindmostError(f"{message}; nothing was changed", hint="hindmost knobs restore") from None
+            hint = "wait until it ends" if "running" in message else "hindmost knobs restore says why"
+            raise HindmostError(f"{message}; nothing was changed", hint=hint) from None
         raise HindmostError(f"{message}; nothing was changed", hint="hindmost knobs list") from None
 
 

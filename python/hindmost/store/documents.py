@@ -8,6 +8,7 @@ hindmost.run/1      ``runs/N/run.json``         `hindmost.experiment.Procedure`
 hindmost.instance/1 ``runs/N/instance-K.json``  the engine (crates/load, ``result.rs``)
 hindmost.search/1   ``search.json``             `hindmost.experiment.search.RateSearch`
 hindmost.doctor/1   ``hindmost doctor --json``  crates/host, through ``cli/doctor.py``
+hindmost.knobs/1    ``hindmost knobs --json``   crates/host, through ``cli/knobs``
 ==================  ==========================  ======================================
 
 The answer itself, ``hindmost.measure/1``, stands in `hindmost.store.result`, what clones predict in
@@ -20,6 +21,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from hindmost.store.attribution import Attribution
 from hindmost.store.fit import FitResult
+from hindmost.store.knobs import Knobs
 from hindmost.store.predictions import Simulation, Sweep
 from hindmost.store.result import (
     Count,
@@ -402,6 +404,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         "search": schema_of(Search, "hindmost.search/1", "Result of hindmost measure --find-rate"),
         "doctor": schema_of(Doctor, "hindmost.doctor/1", "Result of hindmost doctor"),
         "fit": schema_of(FitResult, "hindmost.fit/1", "Result of hindmost synth fit"),
+        "knobs": schema_of(Knobs, "hindmost.knobs/1", "Result of hindmost knobs"),
         "verification": schema_of(Verification, "hindmost.verification/1", "Result of hindmost synth verify"),
         "simulation": schema_of(Simulation, "hindmost.simulation/1", "Result of hindmost synth simulate"),
         "attribution": schema_of(Attribution, "hindmost.attribution/1", "Result of hindmost attribute"),

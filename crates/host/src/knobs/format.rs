@@ -1,5 +1,7 @@
 //! How the kernel spells values, and how people do.
 
+use crate::cpulist;
+
 /// The spelling of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
@@ -13,6 +15,8 @@ pub(super) enum Format {
     Inverted,
     /// A set of processors as hexadecimal digits, with commas between words of 32 bits.
     Mask,
+    /// A set of processors as a list, `0-3,8`.
+    Cpus,
 }
 
 impl Format {
@@ -24,7 +28,7 @@ impl Format {
             other => other.to_owned(),
         };
         match self {
-            Self::Plain => text.to_owned(),
+            Self::Plain | Self::Cpus => text.to_owned(),
             Self::Chosen => chosen(text).unwrap_or(text).to_owned(),
             Self::Flag => flag("1", "0"),
             Self::Inverted => flag("0", "1"),
@@ -37,7 +41,7 @@ impl Format {
         let on = match self {
             Self::Flag => "1",
             Self::Inverted => "0",
-            Self::Plain | Self::Chosen | Self::Mask => return value.to_owned(),
+            Self::Plain | Self::Chosen | Self::Mask | Self::Cpus => return value.to_owned(),
         };
         match value {
             "on" => on.to_owned(),
@@ -50,9 +54,39 @@ impl Format {
     pub(super) fn same(self, a: &str, b: &str) -> bool {
         match self {
             Self::Mask => mask(a).is_some() && mask(a) == mask(b),
+            Self::Cpus => cpulist::parse(a).is_some() && cpulist::parse(a) == cpulist::parse(b),
             Self::Plain => a.split_whitespace().eq(b.split_whitespace()),
             Self::Chosen | Self::Flag | Self::Inverted => a == b,
         }
+    }
+}
+
+/// Processors as a format has them; `None` where it has none.
+pub(super) fn processors(format: Format, cpus: &[u32]) -> Option<String> {
+    match format {
+        Format::Cpus => Some(cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
+        Format::Mask => {
+            // Words of 32 bits, the highest first.
+            let words = cpus.iter().max().map_or(1, |most| most / 32 + 1);
+            let word = |at: u32| {
+                let bits = cpus
+                    .iter()
+                    .filter(|&&cpu| cpu / 32 == at)
+                    .fold(0_u32, |bits, cpu| bits | 1 << (cpu % 32));
+                format!("{bits:08x}")
+            };
+            Some((0..words).rev().map(word).collect::<Vec<_>>().join(","))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a text is a set of processors as a format has it; formats of something else take any text.
+pub(super) fn is_set(format: Format, text: &str) -> bool {
+    match format {
+        Format::Cpus => cpulist::parse(text).is_some_and(|cpus| !cpus.is_empty()),
+        Format::Mask => mask(text).is_some(),
+        _ => true,
     }
 }
 
@@ -95,5 +129,22 @@ mod tests {
         check(Format::Mask, "00", "0", "0");
         assert!(Format::Mask.same("0x0F", "f"));
         assert!(!Format::Mask.same("many", "many"));
+        check(Format::Cpus, "0-2", "0-2", "0-2");
+        assert!(Format::Cpus.same("0-2", "0,1,2"));
+        assert!(!Format::Cpus.same("all", "all"));
+    }
+
+    #[test]
+    fn processors_are_spelled_as_lists_and_as_masks() {
+        let check = |cpus: &[u32], list: &str, mask: &str| {
+            assert_eq!(processors(Format::Cpus, cpus).as_deref(), Some(list));
+            assert_eq!(processors(Format::Mask, cpus).as_deref(), Some(mask));
+            assert!(is_set(Format::Mask, mask));
+        };
+        check(&[0, 1], "0,1", "00000003");
+        check(&[2, 33], "2,33", "00000002,00000004");
+        assert!(!is_set(Format::Cpus, ""));
+        assert!(!is_set(Format::Mask, "both"));
+        assert!(is_set(Format::Plain, "both"));
     }
 }

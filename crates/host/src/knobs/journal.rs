@@ -1,6 +1,6 @@
 //! What was found before it was changed: one line of JSON a file, on the disk before the change is made.
 //!
-//! `hindmost.knobs/1` (0.1.0) first version. A line is struck out by writing the journal anew beside itself and
+//! `hindmost.journal/1` (0.1.0) first version. A line is struck out by writing the journal anew beside itself and
 //! renaming it, so that a crash leaves the old one or the new one.
 //!
 //! ```text
@@ -11,16 +11,15 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{KnobError, Owner};
-use crate::Tree;
+use crate::{sys, Tree};
 
-const SCHEMA: &str = "hindmost.knobs/1";
+const SCHEMA: &str = "hindmost.journal/1";
 
 /// One thing that was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,27 +95,20 @@ impl Journal {
     }
 
     /// Waits until nobody else changes settings.
-    #[allow(unsafe_code)]
     pub(super) fn lock(&self) -> Result<Held, KnobError> {
         fs::create_dir_all(&self.folder).map_err(self.failed("made"))?;
         let path = self.folder.join("knobs.lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
         let file = file.map_err(self.failed("locked"))?;
-        // SAFETY: flock(2) takes a descriptor, which is open, and a number.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } != 0 {
-            return Err(self.failed("locked")(io::Error::last_os_error()));
-        }
+        sys::lock(&file).map_err(self.failed("locked"))?;
         Ok(Held(file))
     }
 
     /// Commands of the journal are run only where nobody but us, or root, can have written them.
-    #[allow(unsafe_code)]
     pub(super) fn trusted(&self) -> Result<(), KnobError> {
-        // SAFETY: geteuid(2) takes nothing and always succeeds.
-        let us = unsafe { libc::geteuid() };
         for path in [self.folder.clone(), self.path()] {
             let facts = fs::metadata(path).map_err(self.failed("read"))?;
-            let stranger = facts.uid() != us && facts.uid() != 0;
+            let stranger = facts.uid() != sys::effective_user() && facts.uid() != 0;
             let open = facts.mode() & 0o022 != 0;
             if stranger || open {
                 let said = "others can write it, so its commands are not run".to_owned();

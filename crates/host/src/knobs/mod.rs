@@ -11,6 +11,7 @@
 
 mod catalogue;
 mod error;
+mod find;
 mod format;
 mod journal;
 mod owner;
@@ -21,10 +22,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::Tree;
-use catalogue::{Known, CATALOGUE};
+use catalogue::Known;
 pub use error::KnobError;
 use format::Format;
-use journal::{Entry, Journal};
+use journal::{Entry, Journal, Place};
 pub use owner::Owner;
 
 /// The knobs of one host, with the journal of what was changed.
@@ -64,8 +65,10 @@ pub struct Restored {
 }
 
 /// The files of a knob on this host.
-struct Place {
+struct FilesOf {
     name: String,
+    /// What it is one of several of: an interface, an interrupt.
+    device: Option<String>,
     known: &'static Known,
     files: Vec<String>,
 }
@@ -82,7 +85,7 @@ impl Knobs {
     /// [`KnobError::Journal`] where the journal cannot be read.
     pub fn list(&self) -> Result<Vec<Knob>, KnobError> {
         let entries = self.journal.entries()?;
-        Ok(CATALOGUE.iter().flat_map(|known| self.state(known, &entries)).collect())
+        Ok(catalogue::all().flat_map(|known| self.state(known, &entries)).collect())
     }
 
     /// One knob.
@@ -110,10 +113,11 @@ impl Knobs {
         // What dead owners left must not be taken for what was found.
         self.put_back_all(Entry::abandoned)?;
         let place = self.place(name)?;
+        let value = &self.meant(&place, value);
         let before: Vec<String> = place.files.iter().map(|file| self.read(place.known, file)).collect();
         let entries = place.files.iter().zip(&before).map(|(file, found)| Entry {
             knob: name.to_owned(),
-            place: journal::Place::File(file.clone()),
+            place: Place::File(file.clone()),
             found: found.clone(),
             set: value.to_owned(),
             owner,
@@ -129,10 +133,8 @@ impl Knobs {
                 // what does not come back.
                 let mut back = added;
                 for (file, found) in place.files.iter().zip(&before) {
-                    let is =
-                        self.write(place.known, file, found).and_then(|()| self.verify(&place, file, found));
-                    if is.is_err() {
-                        back.retain(|entry| entry.place != journal::Place::File(file.clone()));
+                    if self.set_back(&place, file, found).is_err() {
+                        back.retain(|entry| entry.place != Place::File(file.clone()));
                     }
                 }
                 self.journal.strike(&back)?;
@@ -154,7 +156,22 @@ impl Knobs {
             let (name, value) = (name.to_owned(), value.to_owned());
             return Err(KnobError::Value { name, value, choices: state.choices });
         }
+        let place = self.place(name)?;
+        if !format::is_set(place.known.format, &self.meant(&place, value)) {
+            let written =
+                if place.known.format == Format::Mask { "a mask such as 3" } else { "a list such as 0-3" };
+            let choices = ["all", "node", "one", written].map(str::to_owned).to_vec();
+            return Err(KnobError::Value { name: name.to_owned(), value: value.to_owned(), choices });
+        }
         Ok(())
+    }
+
+    /// A value as it is written: `all`, `node` and `one` are processors of the device's.
+    fn meant(&self, place: &FilesOf, value: &str) -> String {
+        let format = place.known.format;
+        let words = |cpus: Vec<u32>| format::processors(format, &cpus);
+        let cpus = find::processors(&self.tree, &place.files[0], place.device.as_deref(), value);
+        cpus.and_then(words).unwrap_or_else(|| value.to_owned())
     }
 
     /// Refuses to change what another process will put back.
@@ -169,7 +186,7 @@ impl Knobs {
         })
     }
 
-    fn write_all(&self, place: &Place, value: &str) -> Result<(), KnobError> {
+    fn write_all(&self, place: &FilesOf, value: &str) -> Result<(), KnobError> {
         for file in &place.files {
             self.write(place.known, file, value)?;
         }
@@ -185,7 +202,7 @@ impl Knobs {
         })
     }
 
-    fn verify(&self, place: &Place, file: &str, value: &str) -> Result<(), KnobError> {
+    fn verify(&self, place: &FilesOf, file: &str, value: &str) -> Result<(), KnobError> {
         let found = self.read(place.known, file);
         if place.known.format.same(&found, value) {
             return Ok(());
@@ -198,8 +215,8 @@ impl Knobs {
         known.format.read(&self.tree.text(file).unwrap_or_default())
     }
 
-    fn place(&self, name: &str) -> Result<Place, KnobError> {
-        let places = CATALOGUE.iter().flat_map(|known| self.places(known));
+    fn place(&self, name: &str) -> Result<FilesOf, KnobError> {
+        let places = catalogue::all().flat_map(|known| self.places(known));
         places
             .into_iter()
             .find(|place| place.name == name)
@@ -207,14 +224,14 @@ impl Knobs {
     }
 
     /// The knobs that a pattern stands for here: one, or one a device.
-    fn places(&self, known: &'static Known) -> Vec<Place> {
-        let mut places: Vec<Place> = Vec::new();
-        for (device, file) in catalogue::files(&self.tree, known.pattern) {
-            let name =
-                device.map_or_else(|| known.name.to_owned(), |device| format!("{}@{device}", known.name));
+    fn places(&self, known: &'static Known) -> Vec<FilesOf> {
+        let mut places: Vec<FilesOf> = Vec::new();
+        for (device, file) in (known.find)(&self.tree, known.pattern) {
+            let of = |device: &String| format!("{}@{device}", known.name);
+            let name = device.as_ref().map_or_else(|| known.name.to_owned(), of);
             match places.iter_mut().find(|place| place.name == name) {
                 Some(place) => place.files.push(file),
-                None => places.push(Place { name, known, files: vec![file] }),
+                None => places.push(FilesOf { name, device, known, files: vec![file] }),
             }
         }
         places
@@ -261,7 +278,7 @@ impl Knobs {
         match known.format {
             Format::Chosen => format::choices(&self.tree.text(file).unwrap_or_default()),
             Format::Flag | Format::Inverted => vec!["off".to_owned(), "on".to_owned()],
-            Format::Plain | Format::Mask => {
+            Format::Plain | Format::Mask | Format::Cpus => {
                 let beside = known.choices.map(|name| match file.rsplit_once('/') {
                     Some((folder, _)) => format!("{folder}/{name}"),
                     None => name.to_owned(),

@@ -102,11 +102,138 @@ fn what_cannot_be_set_is_refused_and_nothing_is_journalled() {
 #[test]
 fn a_value_that_does_not_stay_is_taken_back() {
     let host = Host::new();
-    // A mask of digits that are none is written as it is, and never reads as a mask.
-    let failure = host.knobs().set("rps@eth0", "both", None).unwrap_err();
+    // Takes everything, and is empty whenever it is read.
+    let file = host.fake.path().join("sys/class/net/eth0/queues/rx-1/rps_cpus");
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("/dev/null", &file).unwrap();
+    let failure = host.knobs().set("rps@eth0", "3", None).unwrap_err();
     assert!(matches!(failure, KnobError::Differs { .. }), "{failure}");
     assert_eq!(host.read("sys/class/net/eth0/queues/rx-0/rps_cpus"), "0");
+}
+
+#[test]
+fn processors_are_named_by_words() {
+    let host = Host::new();
+    for (path, text) in [
+        ("sys/devices/system/cpu/online", "0-3"),
+        ("sys/devices/system/node/node1/cpulist", "2-3"),
+        ("sys/class/net/eth0/device/numa_node", "1"),
+        ("sys/class/net/eth0/device/msi_irqs/40", "msix"),
+        ("sys/class/net/eth0/device/msi_irqs/41", "msix"),
+        ("proc/irq/40/smp_affinity_list", "0-3"),
+        ("proc/irq/41/smp_affinity_list", "1"),
+    ] {
+        host.fake.write(path, text.as_bytes());
+    }
+    let check = |name: &str, value: &str, file: &str, written: &str| {
+        host.knobs().set(name, value, None).unwrap();
+        assert_eq!(host.read(file), written, "{name} {value}");
+    };
+    check("irqs@eth0", "node", "proc/irq/41/smp_affinity_list", "2,3");
+    check("irqs@eth0", "one", "proc/irq/40/smp_affinity_list", "2");
+    check("irqs@eth0", "0-1", "proc/irq/40/smp_affinity_list", "0-1");
+    check("rps@eth0", "all", "sys/class/net/eth0/queues/rx-1/rps_cpus", "0000000f");
+    check("rps@eth0", "node", "sys/class/net/eth0/queues/rx-1/rps_cpus", "0000000c");
+    host.knobs().restore().unwrap();
+    assert_eq!(host.read("proc/irq/40/smp_affinity_list"), "0-3");
+    assert_eq!(host.read("proc/irq/41/smp_affinity_list"), "1");
+}
+
+#[test]
+fn coalescing_and_offloads_have_paths_of_their_own() {
+    let host = Host::new();
+    host.fake.write("ethtool/eth0/rx-usecs", b"8");
+    host.fake.write("ethtool/eth0/gro", b"1");
+    host.knobs().set("rx_usecs@eth0", "0", None).unwrap();
+    host.knobs().set("gro@eth0", "off", None).unwrap();
+    assert_eq!((host.read("ethtool/eth0/rx-usecs"), host.read("ethtool/eth0/gro")), ("0".into(), "0".into()));
+    host.knobs().restore().unwrap();
+    assert_eq!((host.read("ethtool/eth0/rx-usecs"), host.read("ethtool/eth0/gro")), ("8".into(), "1".into()));
+    let lro = host.knobs().list().unwrap().into_iter().find(|knob| knob.name == "lro").unwrap();
+    assert!(lro.missing.unwrap().contains("ethtool -k"));
+}
+
+#[test]
+fn an_owner_puts_back_its_own_and_others_see_it() {
+    let host = Host::new();
+    let own = Owner::of(std::process::id()).unwrap();
+    let gone = Owner { started: own.started + 1, ..own };
+    host.knobs().set("swappiness", "10", None).unwrap();
+    host.knobs().set("swappiness", "20", Some(own)).unwrap();
+    let refused = host.knobs().set("swappiness", "30", Some(gone)).unwrap_err();
+    assert!(matches!(refused, KnobError::Held { alive: true, .. }), "{refused}");
+    assert!(host.knobs().recover().unwrap().is_empty());
+    let told = host.knobs().restore().unwrap();
+    assert!(told
+        .iter()
+        .any(|one| one.failure.as_deref().is_some_and(|said| said.contains("running a study"))));
+    host.knobs().undo("swappiness", own).unwrap();
+    host.knobs().restore().unwrap();
+    assert_eq!(host.read("proc/sys/vm/swappiness"), "60");
+    // A dead one's is undone by whoever comes next, before it looks.
+    host.knobs().set("swappiness", "40", Some(gone)).unwrap();
+    host.knobs().set("swappiness", "50", Some(own)).unwrap();
+    host.knobs().undo("swappiness", own).unwrap();
+    assert_eq!(host.read("proc/sys/vm/swappiness"), "60");
+    host.knobs().set("turbo", "off", Some(gone)).unwrap();
+    assert_eq!(host.knobs().recover().unwrap().len(), 1);
+    assert_eq!(host.read("sys/devices/system/cpu/intel_pstate/no_turbo"), "0");
+}
+
+#[test]
+fn what_went_with_its_interface_need_not_come_back() {
+    let host = Host::new();
+    host.knobs().set("rps@eth0", "3", None).unwrap();
+    std::fs::remove_dir_all(host.fake.path().join("sys/class/net/eth0")).unwrap();
+    assert!(host.knobs().restore().unwrap().iter().all(|one| one.failure.is_none()));
     assert!(host.knobs().journal.entries().unwrap().is_empty());
+}
+
+#[test]
+fn commands_and_folders_are_undone_from_the_journal() {
+    let host = Host::new();
+    let own = Owner::of(std::process::id()).unwrap();
+    let gone = Owner { started: own.started + 1, ..own };
+    let (mark, folder) = (host.fake.path().join("mark"), host.fake.path().join("group"));
+    let undo = format!("echo undone > {}", mark.display());
+    host.knobs().promise_command("command x", &undo, "", "1", gone).unwrap();
+    host.knobs().promise_folder("cgroup x", "group", "1", own).unwrap();
+    assert!(mark.exists(), "the next promise undoes what a dead owner left");
+    std::fs::create_dir(&folder).unwrap();
+    host.knobs().undo("cgroup x", own).unwrap();
+    assert!(!folder.exists());
+    host.knobs().promise_command("command y", "echo no >&2; exit 3", "", "1", own).unwrap();
+    let failed = host.knobs().undo("command y", own).unwrap();
+    let said = failed[0].failure.clone().unwrap();
+    assert!(said.contains("exit status: 3: no"), "{said}");
+    assert_eq!(host.knobs().journal.entries().unwrap().len(), 1, "what was not undone stays");
+}
+
+#[test]
+fn commands_of_a_journal_that_others_can_write_are_not_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let host = Host::new();
+    let own = Owner::of(std::process::id()).unwrap();
+    let mark = host.fake.path().join("mark");
+    host.knobs().promise_command("command x", &format!("touch {}", mark.display()), "", "1", own).unwrap();
+    std::fs::set_permissions(&host.journal, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let said = host.knobs().undo("command x", own).unwrap()[0].failure.clone().unwrap();
+    assert!(said.contains("others can write it"), "{said}");
+    assert!(!mark.exists());
+}
+
+#[test]
+fn what_a_command_changed_outlives_a_boot() {
+    let host = Host::new();
+    let own = Owner::of(std::process::id()).unwrap();
+    let mark = host.fake.path().join("mark");
+    host.knobs().promise_command("command x", &format!("touch {}", mark.display()), "", "1", own).unwrap();
+    host.knobs().set("swappiness", "10", Some(own)).unwrap();
+    host.fake.write("proc/sys/kernel/random/boot_id", b"7a01\n");
+    // The same number and the same start, but of another boot: nobody who would undo it.
+    assert_eq!(host.knobs().recover().unwrap().len(), 1);
+    assert!(mark.exists());
+    assert_eq!(host.read("proc/sys/vm/swappiness"), "10");
 }
 
 #[test]
@@ -124,7 +251,7 @@ fn a_journal_that_a_crash_cut_off_is_read_up_to_there() {
     host.knobs().set("swappiness", "10", None).unwrap();
     let path = host.journal.join("knobs.jsonl");
     let mut text = std::fs::read_to_string(&path).unwrap();
-    text.push_str("{\"schema\":\"hindmost.knobs/1\",\"boot\":\"6f2f\",\"kno");
+    text.push_str("{\"schema\":\"hindmost.journal/1\",\"boot\":\"6f2f\",\"kno");
     std::fs::write(&path, text).unwrap();
     assert_eq!(host.knobs().restore().unwrap().len(), 1);
     assert_eq!(host.read("proc/sys/vm/swappiness"), "60");

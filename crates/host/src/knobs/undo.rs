@@ -7,7 +7,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::journal::{Entry, Place};
-use super::{KnobError, Knobs, Owner, Restored};
+use super::{FilesOf, KnobError, Knobs, Owner, Restored};
+use crate::sys;
 
 /// How long a command may take; others wait for the journal's lock meanwhile.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(60);
@@ -22,7 +23,21 @@ impl Knobs {
     /// # Errors
     /// [`KnobError::Journal`] where the journal cannot be read or written.
     pub fn restore(&self) -> Result<Vec<Restored>, KnobError> {
-        self.locked(|entry, boot| entry.owner.is_none() || entry.abandoned(boot), true)
+        if self.journal.entries()?.is_empty() {
+            return Ok(Vec::new());
+        }
+        let _held = self.journal.lock()?;
+        // What a person set below a running study's setting: the study still has to come back to it.
+        let all = self.journal.entries()?;
+        let running = |entry: &&Entry| entry.owner.is_some() && !entry.abandoned(&self.journal.boot);
+        let held: Vec<&Entry> = all.iter().filter(running).collect();
+        let mut done = self.put_back_all(|entry, _| held.iter().all(|other| other.place != entry.place))?;
+        done.extend(held.iter().filter_map(|entry| {
+            let pid = entry.owner?.pid;
+            let failure = Some(format!("process {pid} is running a study and puts it back itself"));
+            Some(Restored { name: entry.knob.clone(), value: entry.found.clone(), failure })
+        }));
+        Ok(done)
     }
 
     /// Puts back what processes left that have ended.
@@ -30,7 +45,7 @@ impl Knobs {
     /// # Errors
     /// [`KnobError::Journal`] where the journal cannot be read or written.
     pub fn recover(&self) -> Result<Vec<Restored>, KnobError> {
-        self.locked(Entry::abandoned, false)
+        self.locked(Entry::abandoned)
     }
 
     /// Puts back what `owner` did to one knob.
@@ -38,7 +53,7 @@ impl Knobs {
     /// # Errors
     /// [`KnobError::Journal`] where the journal cannot be read or written.
     pub fn undo(&self, name: &str, owner: Owner) -> Result<Vec<Restored>, KnobError> {
-        self.locked(|entry, _| entry.owner == Some(owner) && entry.knob == name, false)
+        self.locked(|entry, _| entry.owner == Some(owner) && entry.knob == name)
     }
 
     /// Journals a change that a command will make, and the command for the shell that undoes it.
@@ -86,26 +101,12 @@ impl Knobs {
         self.journal.add(vec![entry]).map(drop)
     }
 
-    fn locked(
-        &self,
-        whose: impl Fn(&Entry, &str) -> bool,
-        tell_of_others: bool,
-    ) -> Result<Vec<Restored>, KnobError> {
+    fn locked(&self, whose: impl Fn(&Entry, &str) -> bool) -> Result<Vec<Restored>, KnobError> {
         if self.journal.entries()?.is_empty() {
             return Ok(Vec::new());
         }
         let _held = self.journal.lock()?;
-        let mut done = self.put_back_all(whose)?;
-        if tell_of_others {
-            let left =
-                self.journal.entries()?.into_iter().filter(|entry| !entry.abandoned(&self.journal.boot));
-            done.extend(left.filter_map(|entry| {
-                let pid = entry.owner?.pid;
-                let failure = Some(format!("process {pid} is running a study and puts it back itself"));
-                Some(Restored { name: entry.knob, value: entry.found, failure })
-            }));
-        }
-        Ok(done)
+        self.put_back_all(whose)
     }
 
     /// Under the lock: whoever held it before may have put something back.
@@ -124,12 +125,28 @@ impl Knobs {
         Ok(done)
     }
 
+    /// What is so already is not written: some files refuse even that.
+    pub(super) fn set_back(&self, place: &FilesOf, file: &str, found: &str) -> Result<(), KnobError> {
+        if self.verify(place, file, found).is_ok() {
+            return Ok(());
+        }
+        self.write(place.known, file, found)?;
+        self.verify(place, file, found)
+    }
+
+    fn interface_is_gone(&self, file: &str) -> bool {
+        let below = file.strip_prefix("sys/class/net/").or_else(|| file.strip_prefix("ethtool/"));
+        let interface = below.and_then(|path| path.split('/').next());
+        interface.is_some_and(|name| self.tree.names("sys/class/net").iter().all(|other| other != name))
+    }
+
     fn put_back(&self, entry: &Entry) -> Result<(), KnobError> {
         match &entry.place {
+            // Whatever an interface was set to went with it.
+            Place::File(file) if self.interface_is_gone(file) => Ok(()),
             Place::File(file) => {
                 let place = self.place(&entry.knob)?;
-                self.write(place.known, file, &entry.found)?;
-                self.verify(&place, file, &entry.found)
+                self.set_back(&place, file, &entry.found)
             }
             Place::Undo(command) => {
                 self.journal.trusted()?;
@@ -166,7 +183,7 @@ fn run(command: &str) -> Result<(), String> {
             Some(status) => return Err(format!("ended with {status}: {}", last_words(&mut child))),
             None if Instant::now() < deadline => sleep(PAUSE),
             None => {
-                end_group(&child);
+                sys::end_group(&child);
                 let _ = child.wait();
                 return Err(format!("did not end within {} s", COMMAND_PATIENCE.as_secs()));
             }
@@ -175,25 +192,13 @@ fn run(command: &str) -> Result<(), String> {
 }
 
 /// The end of what it said, as far as it is there: a background child may hold the pipe open.
-#[allow(unsafe_code)]
 fn last_words(child: &mut Child) -> String {
-    use std::os::fd::AsRawFd;
     let Some(mut pipe) = child.stderr.take() else {
         return String::new();
     };
-    // SAFETY: fcntl(2) on a descriptor that is open takes numbers only.
-    unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
+    sys::never_wait(&pipe);
     let mut text = vec![0; 4096];
     let length = pipe.read(&mut text).unwrap_or(0);
     let text = String::from_utf8_lossy(&text[..length]);
     text.lines().last().unwrap_or("it said nothing").chars().take(200).collect()
-}
-
-#[allow(unsafe_code)]
-fn end_group(child: &Child) {
-    let Ok(pid) = libc::pid_t::try_from(child.id()) else {
-        return;
-    };
-    // SAFETY: kill(2) takes two numbers; the group is the child's own, which is not reaped yet.
-    unsafe { libc::kill(-pid, libc::SIGKILL) };
 }

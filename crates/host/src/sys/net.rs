@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 
 /// `linux/sockios.h`, `linux/ethtool.h`.
-const SIOCETHTOOL: libc::c_ulong = 0x8946;
+pub(super) const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 
 /// `struct ethtool_ts_info`.
@@ -71,18 +71,22 @@ pub(crate) fn hardware_stamping(name: &str) -> Option<(u32, u32)> {
     Some((setting.tx_type, setting.rx_filter))
 }
 
-/// One ioctl about an interface; `data` is what the question asks for, and as large.
+/// [`tell`], where only success matters.
 fn ask(name: &str, question: libc::c_ulong, data: *mut libc::c_void) -> Option<()> {
+    tell(name, question, data).ok()
+}
+
+/// One ioctl about an interface; `data` is what the question asks for, and as large.
+pub(super) fn tell(name: &str, question: libc::c_ulong, data: *mut libc::c_void) -> io::Result<()> {
     let mut request = Request { name: [0; libc::IFNAMSIZ], data, rest: [0; 16] };
-    request
-        .name
-        .get_mut(..name.len())
-        .filter(|room| room.len() < libc::IFNAMSIZ)?
-        .copy_from_slice(name.as_bytes());
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    let room = request.name.get_mut(..name.len()).filter(|room| room.len() < libc::IFNAMSIZ);
+    room.ok_or(io::ErrorKind::InvalidInput)?.copy_from_slice(name.as_bytes());
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     // SAFETY: the request is a whole ifreq whose pointer is to the structure that the question fills in.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), question as _, &raw mut request) };
-    (result == 0).then_some(())
+    match unsafe { libc::ioctl(socket.as_raw_fd(), question as _, &raw mut request) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// The address that a packet to `address` would come from: connecting a datagram socket looks up the

@@ -9,6 +9,7 @@ from hindmost.cli.knobs.journal import FOLDER, Journal
 from hindmost.cli.knobs.list import described
 from hindmost.cli.options import TARGET, Json, option
 from hindmost.knobs.journal import knobs, known
+from hindmost.store.knobs import SCHEMA_NAME
 
 
 def get(
@@ -20,5 +21,5 @@ def get(
     """Show one knob: its value, its choices, what it does."""
     every = knobs(journal)
     knob = every[known(name, list(every))]
-    print(json.dumps(knob) if json_ else f"{name}  {described(knob)}")
+    print(json.dumps({"schema": SCHEMA_NAME, "knobs": [knob]}) if json_ else f"{name}  {described(knob)}")
     return 0

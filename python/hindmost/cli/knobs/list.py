@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from hindmost.cli.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import OUTPUT, Json, switch
 from hindmost.knobs.journal import knobs
+from hindmost.knobs.kinds import KINDS, missing
+from hindmost.store.knobs import SCHEMA_NAME
 
 
 def list_(
@@ -19,11 +21,12 @@ def list_(
 ) -> int:
     """List what can be set on this host, and what it is set to.
 
-    What was changed by Hindmost is marked with what was found before.
+    What was changed by Hindmost is marked with what was found before. Then what a study file writes for the
+    other kinds of knobs, which are set for a run only.
     """
     every = list(knobs(journal).values())
     if json_:
-        print(json.dumps({"schema": "hindmost.knobs/1", "knobs": every}))
+        print(json.dumps({"schema": SCHEMA_NAME, "knobs": every, "kinds": kinds()}))
         return 0
     shown = [knob for knob in every if all_ or knob["missing"] is None]
     wide = max((len(knob["name"]) for knob in shown), default=0)
@@ -32,7 +35,28 @@ def list_(
     hidden = len(every) - len(shown)
     if hidden:
         print(f"\n{hidden} more cannot be set here: hindmost knobs list --all")
+    print("\nOf the server and what is beside it, a study file may vary:\n")
+    wide = max(len(kind["kind"]) for kind in kinds())
+    for kind in kinds():
+        lacking = f"; here: {kind['missing']}" if kind["missing"] else ""
+        print(f"{kind['kind']:{wide}}  {kind['example']}  {kind['about']}{lacking}")
     return 0
+
+
+def kinds() -> list[dict[str, Any]]:
+    """The kinds of knobs that are no settings of the host, as `hindmost.knobs/1` has them."""
+    return [
+        {
+            "kind": name,
+            "about": kind.about,
+            "example": kind.example,
+            "levels": kind.levels,
+            "keys": {key: about for key, (_, about) in kind.keys.items()},
+            "missing": missing(name),
+        }
+        for name, kind in KINDS.items()
+        if name != "host"
+    ]
 
 
 def described(knob: dict[str, Any]) -> str:

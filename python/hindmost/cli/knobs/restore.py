@@ -8,16 +8,18 @@ from hindmost import _engine
 from hindmost.cli.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import Json
 from hindmost.knobs.journal import told
+from hindmost.store.knobs import SCHEMA_NAME
 
 
 def restore(*, journal: Journal = FOLDER, json_: Json = False) -> int:
     """Put back everything that was changed, the last change first.
 
-    Exits with 1 if something could not be put back; that stays in the journal.
+    What a running study holds is left to it. Exits with 1 if something was not put back; that stays in the
+    journal.
     """
     done = json.loads(told(lambda: _engine.restore_knobs(str(journal))))
     if json_:
-        print(json.dumps({"schema": "hindmost.knobs/1", "restored": done}))
+        print(json.dumps({"schema": SCHEMA_NAME, "restored": done}))
     elif not done:
         print("nothing was changed")
     else:

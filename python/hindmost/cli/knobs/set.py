@@ -10,6 +10,7 @@ from hindmost import _engine
 from hindmost.cli.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import TARGET, Json, option
 from hindmost.knobs.journal import told
+from hindmost.store.knobs import SCHEMA_NAME
 
 
 def set_(
@@ -24,6 +25,9 @@ def set_(
     It stays so until it is put back: hindmost knobs restore. Settings do not outlive a boot.
     """
     knob = json.loads(told(lambda: _engine.set_knob(name, value, str(journal))))
-    print(json.dumps(knob) if json_ else f"{name}  {knob['value']} (found: {knob['found']})")
+    if json_:
+        print(json.dumps({"schema": SCHEMA_NAME, "knobs": [knob]}))
+    else:
+        print(f"{name}  {knob['value']} (found: {knob['found']})")
     print("to put everything back: hindmost knobs restore", file=sys.stderr)
     return 0
