@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import resource
 import shutil
 import subprocess
 import sys
@@ -68,14 +67,10 @@ def problem(each: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def saturated(rounds: int, python: str, whole: bool) -> None:
     """Goal S1: all 16 coefficients at three levels."""
     y, cell, _ = problem(20_000)
-    before = peak()
     ours = spent(lambda: _engine.quantiles_of_cells(y, cell, CELLS, LEVELS), rounds)
-    extra = peak() - before
-    say(
-        f"ours, {y.size:,} rows, 3 levels",
-        ours,
-        f"+{extra / 1e6:.0f} MB over {y.nbytes / 1e6:.0f} MB of data",
-    )
+    extra = held(lambda: _engine.quantiles_of_cells(y, cell, CELLS, LEVELS))
+    data = (y.nbytes + cell.nbytes) / 1e6
+    say(f"ours, {y.size:,} rows, 3 levels", ours, f"+{extra / 1e6:.1f} MB beside {data:.0f} MB of data")
     say("numpy.partition by cell, 3 levels", spent(lambda: by_partition(y), 1))
     sizes = [(2_000, ["pfn", "fn"], ["statsmodels"])] + ([(20_000, ["pfn"], [])] if whole else [])
     for each, of_r, of_python in sizes:
@@ -244,9 +239,18 @@ def say(name: str, took: list[float], note: str = "") -> None:
     )
 
 
-def peak() -> float:
-    """Bytes held at most so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+def held(work: Callable[[], object]) -> float:
+    """Bytes that the process held more, at most, while it worked."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forgets the peak so far
+    before = status("VmRSS")
+    work()
+    return status("VmHWM") - before
+
+
+def status(key: str) -> float:
+    """A figure of /proc/self/status in bytes."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return 1024.0 * float(next(line for line in lines if line.startswith(key)).split()[1])
 
 
 if __name__ == "__main__":

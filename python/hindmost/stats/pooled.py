@@ -205,7 +205,9 @@ class PooledFit:
         counts = self.requests.counts
         with np.errstate(divide="ignore", invalid="ignore"):
             t = (moved / np.sqrt(counts / (counts - 1.0))) @ rows.T / np.sqrt(own**2 @ (rows**2).T)
-        ends = np.nanquantile(t, [0.5 + confidence / 2.0, 0.5 - confidence / 2.0], axis=0).T
+        # A draw of one run alone gives itself no error, hence an infinite t: no mean of two values, please.
+        levels = [0.5 + confidence / 2.0, 0.5 - confidence / 2.0]
+        ends = np.nanquantile(t, levels, axis=0, method="nearest").T
         return [
             replace(one, low=one.value - high * one.error, high=one.value - low * one.error)
             for one, (high, low) in zip(closed, ends.tolist(), strict=True)
