@@ -158,7 +158,7 @@ def test_pooled_quantiles_are_covered(runs: int, tau: float) -> None:
     found = pooled_coverage(runs, tau, 400, seed=runs)
     assert min(found["closed"], found["bootstrap"]) >= 0.93
     assert max(found["closed"], found["bootstrap"]) <= 0.97
-    assert found["naive"] < 0.85
+    assert found["naive"] < 0.9
 
 
 @pytest.mark.nightly

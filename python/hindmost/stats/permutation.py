@@ -65,7 +65,7 @@ def randomisation_p(
     if not any(low[stratum == s].any() and not low[stratum == s].all() for s in np.unique(stratum)):
         raise ValueError(f"no two runs of a block differ in factor {factor} alone: use coefficient_ps")
     statistic = _Contrasts(levels[:, factor], setting)
-    y = table.y
+    y = table.y - table.y.mean()
     if table.block_of is not None:  # what is exchanged shares a block: its mean is in nobody's way then
         y = y - (np.bincount(stratum.ravel(), y) / np.bincount(stratum.ravel()))[stratum.ravel()]
     seen = statistic(y[None, :])[0]
@@ -131,12 +131,12 @@ def coefficient_ps(
     rows = fit.coefficients(coding)
     matrix = fit.design.matrix(table.cells, coding)
     member, counts = table.member, table.counts.astype(np.float64)
-    blocks = (
-        np.zeros((len(table.y), 0))
-        if table.block_of is None
-        else np.eye(table.block_of.max() + 1)[table.block_of]
-    )
-    stratum = np.zeros(len(table.y), dtype=np.int64) if table.block_of is None else table.block_of
+    y, stratum = table.y, np.zeros(len(table.y), dtype=np.int64)
+    if table.block_of is not None:
+        stratum = table.block_of
+        both = np.hstack([member, np.eye(stratum.max() + 1)[stratum]])
+        y = y - both[:, len(counts) :] @ np.linalg.lstsq(both, y, rcond=None)[0][len(counts) :]
+    y = y - y.mean()
     random = np.random.default_rng(seed)
     orders = np.concatenate(
         [_orders(stratum, min(_BATCH, draws - i), random) for i in range(0, draws, _BATCH)]
@@ -160,10 +160,10 @@ def coefficient_ps(
     for place, column in enumerate(fit.design.columns):
         if not column.term:
             continue
-        without = np.hstack([np.delete(matrix, place, axis=1)[table.cell_of], blocks])
-        fitted = without @ np.linalg.lstsq(without, table.y, rcond=None)[0]
-        seen = studentised(table.y, rows[place])
-        drawn = studentised(fitted + (table.y - fitted)[orders], rows[place])
+        without = np.delete(matrix, place, axis=1)[table.cell_of]
+        fitted = without @ np.linalg.lstsq(without, y, rcond=None)[0]
+        seen = studentised(y, rows[place])
+        drawn = studentised(fitted + (y - fitted)[orders], rows[place])
         out.append((column, float((1 + np.count_nonzero(drawn >= seen * (1.0 - 1e-9))) / (1 + draws))))
     return out
 
