@@ -60,6 +60,7 @@ def judged(rows: list[dict[str, Any]], base: float, delta: float) -> list[dict[s
     for place, row in enumerate(sorted(rows, key=lambda one: one["p"])):
         least = max(least, min(1.0, row["p"] * (len(rows) - place)))
         row["adjusted"] = round(least, 7)
+        row["permuted"] = max(0.001, round(row["p"], 3))
     for row in rows:
         for name, end in (("share", "value"), ("share_low", "low"), ("share_high", "high")):
             row[name] = round(row[end] / base, 5)
@@ -87,7 +88,7 @@ def effect(term: tuple[str, ...], value: float, error: float) -> dict[str, Any]:
 def intercept(value: float, error: float) -> dict[str, Any]:
     return effect((), value, error) | {
         "term": "(Intercept)", "share": 1.0, "share_low": 1.0, "share_high": 1.0, "adjusted": 0.0,
-        "verdict": "raises", "more_runs": None,
+        "permuted": None, "verdict": "raises", "more_runs": None,
     }  # fmt: skip
 
 
@@ -122,7 +123,10 @@ def answer(label: str, scale: float, random_: random.Random, pooled: bool) -> di
             }
         )
     return {
-        "corner": [intercept(scale * first, error), *judged(corner, scale * first, 0.02)],
+        "corner": [
+            intercept(scale * first, error),
+            *(row | {"permuted": None} for row in judged(corner, scale * first, 0.02)),
+        ],
         "average": [
             intercept(statistics.fmean(true_value(label, c, scale) for c in cells()), error / 4),
             *judged(average, scale * first, 0.02),
@@ -273,6 +277,7 @@ def full() -> dict[str, Any]:
         "confidence": 0.95,
         "delta": 0.02,
         "scale": "us",
+        "adjustment": "holm",
         "quantiles": ["p50", "p95", "p99"],
         "factors": [
             {"name": name, "kind": kind, "sets": sets, "about": about, "levels": levels}
@@ -338,7 +343,8 @@ def small() -> dict[str, Any]:
         return {
             "term": term, "factors": names, "levels": levels, **bounded(value, 21.0), "share": value / 240,
             "share_low": (value - 21) / 240, "share_high": (value + 21) / 240, "error": 9.1, "p": p,
-            "adjusted": min(1.0, 4 * p), "verdict": "undecided", "more_runs": 46 if value else None,
+            "adjusted": min(1.0, 4 * p), "permuted": p, "verdict": "undecided",
+            "more_runs": 46 if value else None,
         }  # fmt: skip
 
     effects = [

@@ -80,7 +80,7 @@ def product_truth(cell):
 def answered(plan, cells):
     control = CellRuns(plan.control)
     found = {("low", q): effects.analyse(plan, cells, control, q) for q in plan.labels}
-    return effects.adjusted_together(plan, found)["low", "p99"]
+    return effects.adjusted_together(plan, found)[1]["low", "p99"]
 
 
 def one(answer, term, coding="average"):

@@ -68,9 +68,10 @@ class Effect(TypedDict):
 
     ``factors`` interact; ``levels`` are those compared with each factor's first (of factors with two levels:
     the second). ``share``: the same as a share of the intercept, with its interval. ``error``: in the unit of
-    the fit, of logarithms on the scale of ratios. ``more_runs``: about so
-    many more runs of each cell would decide it, null if it is decided. ``negligible`` is what lies within
-    ``delta`` of nothing with all of its interval.
+    the fit, of logarithms on the scale of ratios. ``permuted``: p by exchanging runs within blocks, which
+    needs no law of the runs; of average effects. ``more_runs``: about so many more runs of each cell would
+    decide it, null if it is decided. ``negligible`` is what lies within ``delta`` of nothing with all of its
+    interval.
     """
 
     term: str
@@ -85,6 +86,7 @@ class Effect(TypedDict):
     error: float
     p: float
     adjusted: float
+    permuted: float | None
     verdict: Words
     more_runs: Count | None
 
@@ -261,6 +263,7 @@ class Attribution(TypedDict):
 
     ``plan``: the study file as it was resolved. ``delta``: the smallest share that matters. ``headline`` and
     ``findings``: the answer in words, the most important first. ``scale``: effects multiply, or add up.
+    ``adjustment``: how p-values were adjusted for all terms, quantiles and loads.
     """
 
     schema: Literal["hindmost.attribution/1"]
@@ -276,6 +279,7 @@ class Attribution(TypedDict):
     confidence: Share
     delta: Share
     scale: Literal["ratio", "us"]
+    adjustment: Literal["romano-wolf", "holm", "false-discovery"]
     quantiles: list[Label]
     factors: list[Factor]
     design: Design

@@ -48,7 +48,7 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str
         for load in plan.loads
         for label in plan.labels
     }
-    told = effects.adjusted_together(plan, found)
+    adjustment, told = effects.adjusted_together(plan, found)
     loads = [
         _load(plan, load, runs[load.name], controls[load.name], {q: told[load.name, q] for q in plan.labels})
         for load in plan.loads
@@ -63,6 +63,7 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str
         "confidence": confidence,
         "delta": plan.delta,
         "scale": plan.file.scale,
+        "adjustment": adjustment,
         "quantiles": list(plan.labels),
         "factors": _factors(plan),
         "design": _design(plan, runs, blocks),

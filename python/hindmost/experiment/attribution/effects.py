@@ -14,6 +14,7 @@ from typing import Any, get_args
 from hindmost.design import Cell
 from hindmost.design.factors import is_forbidden
 from hindmost.experiment.attribution.cells import CellRuns, RunValues
+from hindmost.experiment.attribution.family import Adjustment, Key, adjusted, exchanged
 from hindmost.experiment.attribution.plan import AttributionPlan
 from hindmost.experiment.attribution.pooled import pooled
 from hindmost.experiment.attribution.scale import Scale
@@ -25,7 +26,6 @@ from hindmost.stats import (
     decide,
     explained,
     fit_runs,
-    holm_families,
     more_runs,
     pseudo_r2,
 )
@@ -82,19 +82,27 @@ def analyse(
 
 
 def adjusted_together(
-    plan: AttributionPlan, found: Mapping[tuple[str, str], Found]
-) -> dict[tuple[str, str], Document]:
-    """The answer for each load and quantile; p-values are adjusted over all of them."""
-    out: dict[tuple[str, str], Document] = {}
-    tables: dict[str, dict[tuple[str, str], list[Document]]] = {}
+    plan: AttributionPlan, found: Mapping[Key, Found]
+) -> tuple[Adjustment, dict[Key, Document]]:
+    """The answer for each load and quantile; p-values are adjusted over all of them, and how."""
+    out: dict[Key, Document] = {}
+    tables: dict[str, dict[Key, list[Document]]] = {}
+    fits = {key: one.fit for key, one in found.items() if one.fit is not None}
+    permuted = exchanged(fits)
+    how: Adjustment = "holm"
     for coding in get_args(Coding):
-        effects = {key: one.effects(coding) for key, one in found.items()}
-        family = {key: [e for e in of if e.term] for key, of in effects.items()}
-        adjusted = dict(
-            zip(family, holm_families([[e.p for e in of] for of in family.values()]), strict=True)
-        )
+        effects = {key: found[key].effects(coding) for key in fits}
+        screening = plan.design.kind == "screening"
+        how, ps = adjusted(fits, effects, coding, permuted, screening=screening)
         tables[coding] = {
-            key: _effects(plan, of, adjusted[key], found[key].scale(coding)) for key, of in effects.items()
+            key: _effects(
+                plan,
+                effects.get(key, []),
+                ps.get(key, []),
+                permuted.get(key, []) if coding == "average" else [],
+                one.scale(coding),
+            )
+            for key, one in found.items()
         }
     for key, one in found.items():
         out[key] = {
@@ -106,15 +114,16 @@ def adjusted_together(
             "explained": _explained(one, key[1]),
             "best": _best(plan, one),
         }
-    return out
+    return how, out
 
 
 def _effects(
-    plan: AttributionPlan, effects: list[Effect], adjusted: list[float], scale: Scale
+    plan: AttributionPlan, effects: list[Effect], ps: list[float], permuted: list[float], scale: Scale
 ) -> list[Document]:
     smallest = scale.smallest(plan.delta)
     written = []
-    for effect, p in zip(effects, [math.nan, *adjusted], strict=True):
+    exchanges = [None, *permuted] if permuted else [None] * len(effects)
+    for effect, p, exchange in zip(effects, [math.nan, *ps] if effects else [], exchanges, strict=True):
         runs = more_runs(effect, smallest, effect.runs) if effect.term else 0
         written.append(
             {
@@ -125,6 +134,7 @@ def _effects(
                 "error": effect.error,
                 "p": effect.p,
                 "adjusted": p if effect.term else effect.p,
+                "permuted": exchange,
                 "verdict": decide(effect, smallest) if effect.term else "raises",
                 "more_runs": runs or None,
             }
@@ -249,7 +259,7 @@ def _within(run: RunValues, label: str, ratio: bool) -> float | None:
     return one / run.values[label] ** 2 if one is not None and ratio else one
 
 
-def undecided(plan: AttributionPlan, found: Mapping[tuple[str, str], Found]) -> list[tuple[str, str, Effect]]:
+def undecided(plan: AttributionPlan, found: Mapping[Key, Found]) -> list[tuple[str, str, Effect]]:
     """Average effects that are neither shown nor too small to matter, with load and quantile."""
     out = []
     for (load, label), one in found.items():

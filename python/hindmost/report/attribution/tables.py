@@ -34,6 +34,8 @@ class EffectRow(NamedTuple):
     share: str
     share_interval: str
     p: str
+    permuted: str
+    """By exchanging runs; empty where it is not known."""
     verdict: str
     holds: bool
     """Whether it was shown among all terms; by itself is less."""
@@ -61,6 +63,7 @@ def effect_rows(
             words.percent(one["share"]),
             f"[{words.percent(one['share_low'])}, {words.percent(one['share_high'])}]",
             words.p_value(one["adjusted"]),
+            words.p_value(one["permuted"]) if one["permuted"] is not None else "",
             words.verdict(one, level),
             words.holds(one, level),
             numbers.count(one["more_runs"]) if one["more_runs"] else "",

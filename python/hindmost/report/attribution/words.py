@@ -16,6 +16,11 @@ VERDICTS = {
     "negligible": "too small to matter",
     "undecided": "undecided",
 }
+ADJUSTMENTS = {
+    "romano-wolf": "all terms, quantiles and loads together (Romano and Wolf)",
+    "holm": "all terms, quantiles and loads together (Holm)",
+    "false-discovery": "the share of false alarms among all suspects (Benjamini and Hochberg)",
+}
 MARKS = {"raises": "▲", "lowers": "▼", "negligible": "·", "undecided": "?"}
 OPEN_MARKS = {"raises": "△", "lowers": "▽"}
 """Of effects whose own interval excludes zero, while the p adjusted for all terms does not follow."""
