@@ -163,6 +163,13 @@ def test_what_to_set_is_the_cell_with_the_least_product_over_loads(tmp_path):
     assert recommended(plan, {"loads": [*loads, {"name": "z", "quantiles": {"p99": {"best": []}}}]}) is None
 
 
+def test_what_makes_no_difference_is_left_as_it_is(tmp_path):
+    plan = plan_of(tmp_path)
+    values = {(1, 1, 1): 100.0, (0, 1, 1): 101.0, (0, 1, 0): 104.0, (0, 0, 0): 140.0}
+    rank = [{"levels": plan.levels(cell), "value": value} for cell, value in values.items()]
+    assert recommended(plan, {"loads": [{"name": "x", "quantiles": {"p99": {"best": rank}}}]}) == (0, 1, 0)
+
+
 def test_a_control_that_drifts_is_told():
     steady = CellRuns((0,), [run(i, 100.0 + (-1) ** i) for i in range(1, 11)])
     rising = CellRuns((0,), [run(i, 100.0 + 3.0 * i) for i in range(1, 11)])

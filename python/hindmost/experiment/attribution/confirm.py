@@ -31,8 +31,9 @@ def wanted(plan: AttributionPlan) -> str:
 
 
 def recommended(plan: AttributionPlan, document: Mapping[str, Any]) -> Cell | None:
-    """The setting to use: the one with the least figure; over several loads, the least product of figures.
+    """The setting to use: the least figure, over several loads the least product of figures.
 
+    Of settings that differ by less than what matters, the one that changes least of the control is taken.
     None where some load has no answer.
     """
     name, at = wanted(plan), plan.file.confirm.load
@@ -52,7 +53,15 @@ def recommended(plan: AttributionPlan, document: Mapping[str, Any]) -> Cell | No
             any(plan.cell(one["levels"]) == cell for one in load["quantiles"][name]["best"]) for load in loads
         )
     ]
-    return min(told, key=lambda cell: (logs[cell], cell)) if told else None
+    if not told:
+        return None
+    enough = min(logs[cell] for cell in told) + len(loads) * math.log1p(plan.delta)
+    near = [cell for cell in told if logs[cell] <= enough]
+    return min(near, key=lambda cell: (_changes(plan, cell), logs[cell], cell))
+
+
+def _changes(plan: AttributionPlan, cell: Cell) -> int:
+    return sum(a != b for a, b in zip(cell, plan.control, strict=True))
 
 
 def confirmations(trials: Trials, document: Mapping[str, Any]) -> list[dict[str, Any]]:
