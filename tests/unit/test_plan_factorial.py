@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 
 from hindmost.errors import UsageError
+from hindmost.knobs import kind_of
 from hindmost.plan.factorial import json_schema_text, load_study_file
 
 ROOT = Path(__file__).parents[2]
+STUDIES = sorted(
+    path for path in (ROOT / "examples" / "attribution").glob("*.toml") if path.name != "planted-server.toml"
+)
 GOOD = """
 name = "two factors"
 target = "memcached"
@@ -79,3 +83,9 @@ def test_the_schema_in_the_tree_is_current():
     again = "python -m hindmost.plan.factorial > schemas/factorial.schema.json"
     text = (ROOT / "schemas" / "factorial.schema.json").read_text()
     assert text == json_schema_text(), f"make it again: {again}"
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_every_study_that_we_ship_can_be_read_and_says_what_it_sets(path):
+    study = load_study_file(path)
+    assert all(kind_of(factor.what, factor.name) for factor in study.factor)

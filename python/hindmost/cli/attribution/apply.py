@@ -11,6 +11,11 @@ from hindmost.knobs import kind_of
 from hindmost.knobs.journal import FOLDER, told
 
 
+def set_knob(knob: str, level: str) -> None:
+    """Set a knob of the host until it is restored."""
+    told(lambda: _engine.set_knob(knob, level, str(FOLDER)))
+
+
 def applied(
     plan: AttributionPlan, result: dict[str, Any], say: Callable[[str], None]
 ) -> dict[str, str] | None:
@@ -33,7 +38,7 @@ def applied(
         level = levels[table.name]
         if kind_of(table.what) == "host":
             knob = str(table.what["knob"])
-            told(lambda knob=knob, level=level: _engine.set_knob(knob, level, str(FOLDER)))  # type: ignore[misc]
+            set_knob(knob, level)
             say(f"{knob} is {level} now; to put it back: hindmost knobs restore")
             done[table.name] = level
         else:

@@ -1,0 +1,67 @@
+"""``--apply``: what is set, what is only said, and what is not applied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hindmost.cli.attribution import apply, resolve
+
+STUDY = """
+name = "apply"
+target = "synth"
+quantiles = "99"
+load = [{ name = "low", rate = "1k" }]
+
+[[factor]]
+name = "huge"
+knob = "thp"
+levels = ["madvise", "never"]
+
+[[factor]]
+name = "idle"
+option = "idle"
+levels = ["block", "spin"]
+"""
+
+
+@pytest.fixture
+def plan(tmp_path):
+    if not Path("/sys/kernel/mm/transparent_hugepage/enabled").exists():
+        pytest.skip("no transparent huge pages here")
+    file = tmp_path / "study.toml"
+    file.write_text(STUDY)
+    return resolve(file, None, budget=None, without=None)[0]
+
+
+def result(plan, outcome):
+    ranking = [
+        {"levels": plan.levels(cell), "value": value}
+        for cell, value in (((1, 1), 50.0), ((1, 0), 80.0), ((0, 1), 90.0), ((0, 0), 100.0))
+    ]
+    confirmed = [{"outcome": outcome, "load": "low"}] if outcome else []
+    loads = [{"name": "low", "quantiles": {"p99": {"best": ranking}}}]
+    return {"loads": loads, "confirmations": confirmed}
+
+
+def applied(plan, outcome, monkeypatch):
+    """What `applied` returns and says, and what it would set."""
+    said, done = [], []
+    monkeypatch.setattr(apply, "set_knob", lambda knob, level: done.append((knob, level)))
+    return apply.applied(plan, result(plan, outcome), said.append), said, done
+
+
+def test_the_hosts_knobs_are_set_and_the_servers_are_said(plan, monkeypatch):
+    levels, said, done = applied(plan, "confirmed", monkeypatch)
+    assert done == [("thp", "never")]
+    assert levels == {"huge": "never"}
+    assert any("knobs restore" in line for line in said)
+    assert any("idle = spin" in line for line in said)
+
+
+@pytest.mark.parametrize("outcome", ["undecided", "refuted", None])
+def test_what_was_not_confirmed_is_not_applied(plan, outcome, monkeypatch):
+    levels, said, done = applied(plan, outcome, monkeypatch)
+    assert (levels, done) == (None, [])
+    assert "not confirmed" in said[0]
