@@ -7,6 +7,7 @@ import time
 from typing import Any, TextIO
 
 from hindmost.cli.attribution.apply import applied
+from hindmost.design.cost import duration_text
 from hindmost.experiment.attribution import (
     AttributionPlan,
     Course,
@@ -19,35 +20,50 @@ from hindmost.experiment.attribution import (
 from hindmost.knobs import recover
 from hindmost.knobs.journal import FOLDER
 
+STORED_S = 0.2
+"""A trial over so soon was stored before."""
+RECENT = 50
+"""Trials that what remains is reckoned from."""
+
 
 class Talk:
-    """Tells a person how far a study is, on standard error."""
+    """Tells a person how far a study is: one line that renews itself on a terminal, one a block elsewhere."""
 
     def __init__(self, plan: AttributionPlan, *, quiet: bool, out: TextIO = sys.stderr) -> None:
         self._plan = plan
         self._quiet = quiet
         self._out = out
+        self._live = out.isatty() and not quiet
         self._last = time.monotonic()
         self._laps: list[float] = []
+        self._what = ""
 
     def say(self, text: str) -> None:
         """A line that stays."""
         if not self._quiet:
-            print(text, file=self._out, flush=True)
+            clear = "\r\x1b[2K" if self._live else ""
+            print(f"{clear}{text}", file=self._out, flush=True)
 
     def __call__(self, step: Step) -> None:
         """One trial is over."""
         now = time.monotonic()
         seconds, self._last = now - self._last, now
-        if seconds < 0.2 and step.why is None:  # it was stored before
+        setting = ", ".join(f"{name} = {level}" for name, level in self._plan.levels(step.cell).items())
+        if step.why is not None:
+            self.say(f"{step.what}, {step.load.name}, {setting}: no run: {step.why}")
+        elif seconds < STORED_S:
             return
         self._laps.append(seconds)
-        late = self._laps[-50:]
-        left = (step.of - step.done) * sum(late) / len(late)
-        setting = ", ".join(f"{name} = {level}" for name, level in self._plan.levels(step.cell).items())
-        span = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
-        failed = f"; NO RUN: {step.why}" if step.why else ""
-        self.say(f"{step.what}, {step.done} of {step.of}, {step.load.name}: {setting}; {span} left{failed}")
+        line = f"{step.what}, {step.done} of {step.of}, {self._left(step)} left"
+        if self._live:
+            print(f"\r\x1b[2K{line}: {step.load.name}, {setting}"[:200], end="", file=self._out, flush=True)
+        elif step.what != self._what:
+            self.say(line)
+        self._what = step.what
+
+    def _left(self, step: Step) -> str:
+        late = self._laps[-RECENT:]
+        return duration_text(max(1.0, (step.of - step.done) * sum(late) / len(late)))
 
 
 def carry_out(trials: Trials, talk: Talk, *, confirm: bool, apply: bool) -> dict[str, Any]:
