@@ -94,6 +94,21 @@ def test_a_fraction_predicts_cells_that_it_never_ran() -> None:
     assert inside / (16 * tries) == pytest.approx(0.95, abs=0.02)
 
 
+def test_weights_by_runs_cover_where_those_by_estimated_variances_do_not() -> None:
+    """Main effects from half of the cells, five runs each, one level three times as scattered."""
+    random = np.random.default_rng(14)
+    design = Factorial(list("abcd"), terms=[(name,) for name in "abcd"])
+    tries, hit = 150, {"runs": 0.0, "variances": 0.0}
+    for _ in range(tries):
+        runs = {cell: random.normal(100.0, 3.0 + 6.0 * cell[0], 5) for cell in design.cells}
+        for weights in hit:
+            effects = fit_runs(runs, design, weights=weights).effects("average")[1:]
+            hit[weights] += np.mean([e.low <= 0.0 <= e.high for e in effects])
+    # 600 nearly independent intervals: four standard errors.
+    assert hit["runs"] / tries == pytest.approx(0.95, abs=0.036)
+    assert hit["variances"] / tries < 0.93
+
+
 def test_a_lost_cell_takes_the_largest_interaction_with_it() -> None:
     random = np.random.default_rng(9)
     runs = runs_of(P99, random, 5)

@@ -8,8 +8,17 @@ its least-squares solution ``L = (X'EX)^-1 X'E``, which is X^-1 where every cell
     b = L m        a_jc = L_jc^2 s_c^2 / E_c        error_j = sqrt(sum_c a_jc)
     degrees of freedom (Satterthwaite) = (sum_c a_jc)^2 / sum_c [a_jc^2 / (E_c - 1)]
 
-A model with fewer coefficients than cells may weight cells by their runs, or by E/s^2 as well; its error is
-that of the scatter of runs either way, so it holds if the terms left out are nothing.
+A model with fewer coefficients than cells weights cells by their runs; its error is that of the scatter of
+runs, so it holds if the terms left out are nothing. Weights E/s^2 promise shorter intervals, and break the
+promise where s is known from few runs: five main effects from a half of 2^5, cells of one level three times
+as scattered as those of the other, nominal 95 %, 300 studies:
+
+=========  =============  ============  ============
+runs       3 a cell       5             10
+=========  =============  ============  ============
+E          .963           .960          .950
+E/s^2      .765           .880          .927
+=========  =============  ============  ============
 
 On the scale of logarithms effects are ratios: what a factor does in per cent, of skewed run values.
 """
@@ -221,7 +230,7 @@ def fit_runs(
     scale : {"raw", "log"}
         Effects in the unit of the values, or on their natural logarithms: ratios.
     weights : {"runs", "variances"}
-        How a model smaller than its cells weights them. Estimated variances of few runs are poor weights.
+        How a model smaller than its cells weights them; ``variances`` covers less than it says (above).
 
     Raises
     ------
