@@ -38,3 +38,17 @@ def test_promised_half_widths_are_those_of_the_fit(design: Design, coding: str) 
     for term, one in promised.items():
         worst = max(np.mean(widths) for column, widths in found.items() if column.term == term)
         assert worst == pytest.approx(one.half_width, rel=0.08)
+
+
+def test_an_effect_that_is_called_detectable_is_found_in_four_of_five_studies() -> None:
+    """800 studies: four standard errors of a share of .8 are .057."""
+    random = np.random.default_rng(9)
+    design, blocks, cv = fraction(two_level(5)), 5, 0.05
+    effect = precision(design, blocks, cv)[("a",)].detectable
+    model = Factorial([factor.name for factor in design.factors], [term for term in design.terms if term])
+    found = 0
+    for _ in range(800):
+        runs = {cell: 1.0 + effect * cell[0] + cv * random.standard_normal(blocks) for cell in design.cells}
+        labels = {cell: list(range(blocks)) for cell in design.cells}
+        found += fit_runs(runs, model, blocks=labels).effects("average")[1].low > 0.0
+    assert found / 800 == pytest.approx(0.8, abs=0.057)

@@ -130,7 +130,7 @@ def _independent(matrix: Floats, size: int, start: int) -> list[int]:
     for _ in range(matrix.shape[1]):
         lengths = np.einsum("ij,ij->i", rest, rest)
         # Any row that adds enough will do: the random order decides, so that starts differ.
-        row = next(i for i in order if lengths[i] >= 0.25 * lengths.max())
+        row = next(i for i in order if lengths[i] > 0.2 * lengths.max())
         chosen.append(row)
         unit = rest[row] / math.sqrt(lengths[row])
         rest -= np.outer(rest @ unit, unit)
@@ -150,7 +150,8 @@ def _improved(matrix: Floats, chosen: list[int]) -> list[int]:
         both = inside @ inverse @ others.T
         # Fedorov's delta: by which factor the determinant grows, less 1, if i leaves and j comes.
         gain = new[None, :] - own[:, None] - own[:, None] * new[None, :] + both**2
-        i, j = np.unravel_index(int(np.argmax(gain)), gain.shape)
+        # Rounded, so that ties go to the first whatever library multiplies the matrices.
+        i, j = np.unravel_index(int(np.argmax(np.round(gain, 9))), gain.shape)
         if gain[i, j] <= TOLERANCE:
             return chosen
         chosen[i] = int(outside[j])
