@@ -25,6 +25,8 @@ def test_whenever_a_study_is_killed_the_next_finds_the_host_as_it_was(tmp_path) 
     done = subprocess.run(
         [sys.executable, str(ROUNDS), str(tmp_path), kills], capture_output=True, text=True, check=False
     )
+    if "unshare failed" in done.stderr or "mount" in done.stderr:
+        pytest.skip(f"no namespace can be made here: {done.stderr[-200:]}")
     assert done.returncode == 0, done.stderr[-2000:]
     said = json.loads(done.stdout)
     assert said["kills"] == int(kills)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from hindmost.errors import HindmostError, HostUnfit, TargetError
-from hindmost.knobs import Knob, cgroup, cpu_dma_latency, kind_of, knob_of
+from hindmost.knobs import Knob, cgroup, cpu_dma_latency, kind_of, knob_of, recover
 from hindmost.knobs import schedule as schedules
 from hindmost.knobs import socket as sockets
 from hindmost.knobs.tasks import tasks
@@ -106,7 +106,7 @@ def test_every_thread_is_scheduled_as_asked_and_then_as_before(memcached, tmp_pa
 
 def test_threads_are_pinned_in_turn_or_together_and_then_free_again(memcached, tmp_path) -> None:
     first, second = two_processors()
-    knob = made(memcached, tmp_path, threads=True)
+    knob = made(memcached, tmp_path, pinning=True)
     with ManagedServer(memcached.spec, cpus=[first, second]) as server:
         before = of_threads(server, os.sched_getaffinity)
         for level, pinned in [
@@ -129,13 +129,13 @@ def test_only_threads_of_the_name_are_pinned(memcached, tmp_path) -> None:
     with ManagedServer(memcached.spec, cpus=[first, second]) as server:
         names = {task.name for task in tasks(server)}
         main = next(task for task in tasks(server) if task.tid == server.pid)
-        with made(memcached, tmp_path, threads=main.name).beside(str(first), server):
+        with made(memcached, tmp_path, pinning=main.name).beside(str(first), server):
             for task in tasks(server):
                 expected = {first} if task.name == main.name else {first, second}
                 assert os.sched_getaffinity(task.tid) == expected, (task, names)
         with (
             pytest.raises(TargetError, match="no thread called 'nobody'"),
-            made(memcached, tmp_path, threads="nobody").beside(str(first), server),
+            made(memcached, tmp_path, pinning="nobody").beside(str(first), server),
         ):
             pass
 
@@ -147,7 +147,7 @@ def test_each_process_of_a_server_is_pinned_to_one_processor(tmp_path) -> None:
     spec = made(nginx, tmp_path, option="threads").spec(nginx.spec, "2")
     with (
         ManagedServer(spec, cpus=[first, second]) as server,
-        made(nginx, tmp_path, threads=True).beside("process", server),
+        made(nginx, tmp_path, pinning=True).beside("process", server),
     ):
         seen = [os.sched_getaffinity(pid) for pid in sorted(server.pids())]
         assert seen == [{first} if place % 2 == 0 else {second} for place in range(len(seen))]
@@ -470,3 +470,33 @@ def test_queues_and_offloads_of_an_interface_of_our_own(tmp_path) -> None:
     assert said["inside"] == ["on", "1\n"]
     assert said["after"] == said["before"] == ["off", "0\n"]
     assert "there is no knob 'rx_usecs@hm0'" in said["coalescing"]
+
+
+def test_a_command_does_not_write_after_its_undo(tmp_path) -> None:
+    """Its study is killed in mid-write: the shell ends with it, and what the shell has started is waited for."""
+    for write in ("sleep 0.5; echo {level} > FILE", "sh -c 'sleep 0.5; echo $0 > FILE' {level} & wait"):
+        file, journal = tmp_path / "setting", tmp_path / "journal"
+        file.write_text("found\n")
+        what = {"command": write.replace("FILE", str(file)), "read": f"cat {file}"}
+        code = (
+            "import json, sys; from pathlib import Path\n"
+            "from hindmost.knobs import kind_of, knob_of; from hindmost.targets import parse_target\n"
+            "what = json.loads(sys.argv[1])\n"
+            "knob = knob_of(kind_of(what), what, parse_target('memcached'), Path(sys.argv[2]))\n"
+            "print('set', flush=True)\n"
+            "knob.before('late').__enter__()\n"
+        )
+        with subprocess.Popen(
+            [sys.executable, "-c", code, json.dumps(what), str(journal)], stdout=subprocess.PIPE, text=True
+        ) as study:
+            assert study.stdout is not None
+            study.stdout.readline()
+            deadline = time.monotonic() + 20
+            while not (journal / "knobs.jsonl").exists() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(0.2)  # the write sleeps half a second: it has begun, and has not written
+            study.kill()
+        assert [one["failure"] for one in recover(journal)] == [None]
+        time.sleep(1.0)
+        assert file.read_text() == "found\n", write
+        shutil.rmtree(journal)

@@ -63,8 +63,8 @@ def test_a_table_that_cannot_be_meant_is_refused_with_what_was(target, what, sai
         ({"schedule": True}, "fifo", "only found, other"),
         ({"schedule": True}, "fifo:100", "only found, other"),
         ({"schedule": True}, "nice:20", "only found, other"),
-        ({"threads": True}, "some:0", "only free, each"),
-        ({"threads": True}, "each:", "is not a processor"),
+        ({"pinning": True}, "some:0", "only free, each"),
+        ({"pinning": True}, "each:", "is not a processor"),
         ({"interference": "spin"}, "1", "only off, on"),
         ({"interference": "no-such-program-at-all"}, "on", "is not installed"),
     ],
@@ -116,7 +116,7 @@ def test_the_same_knob_sets_the_same_and_another_something_else(target) -> None:
         ({"argument": "-o a"}, {"argument": "-o b"}),
         ({"env": "A"}, {"env": "B"}),
         ({"interference": "spin", "on": "0"}, {"interference": "spin", "on": "1"}),
-        ({"cpus": True}, {"threads": True}),
+        ({"cpus": True}, {"pinning": True}),
     ]
     for one, other in pairs:
         assert made(target, **one).sets == made(target, **one).sets

@@ -32,6 +32,12 @@ pub(crate) fn lock(file: &File) -> io::Result<()> {
     }
 }
 
+/// Whether nobody holds a lock of the file, not even a shared one (flock(2)).
+pub(crate) fn is_free(file: &File) -> bool {
+    // SAFETY: the call takes a descriptor, which is open, and a number.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
+}
+
 /// Lets reads return at once when there is nothing to be read.
 pub(crate) fn never_wait(file: &impl AsRawFd) {
     // SAFETY: fcntl(2) takes a descriptor, which is open, and numbers.

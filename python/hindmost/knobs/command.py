@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shlex
@@ -19,8 +20,11 @@ from hindmost.errors import HostUnfit, UsageError
 from hindmost.knobs.journal import put_back, told
 from hindmost.knobs.knob import Idle, refuse_level, undone
 from hindmost.targets import Managed
+from hindmost.targets.guard import PR_SET_PDEATHSIG, prctl
 
 LEVEL, FOUND = "{level}", "{found}"
+RUNNING = "commands.lock"
+"""Beside the journal: held while a command writes (crates/host/src/knobs/journal.rs)."""
 PATIENCE_S = 60.0
 """The same as the journal's undo grants (crates/host/src/knobs/undo.rs)."""
 
@@ -70,7 +74,10 @@ class Command(Idle):
             told(
                 lambda: _engine.promise_command(self.name, undo, found, level, str(self.journal), os.getpid())
             )
-            self._output(self.write.replace(LEVEL, shlex.quote(level)))
+            with (self.journal / RUNNING).open("a") as running:
+                # What the command starts holds this, too: an undo after our end waits for the last of it.
+                fcntl.flock(running, fcntl.LOCK_SH)
+                self._output(self.write.replace(LEVEL, shlex.quote(level)), running.fileno())
             if self.read and (is_now := self._output(self.read)) != level:
                 raise HostUnfit(
                     f"{self.name} was set to {level!r}, but {self.read!r} then says {is_now!r}",
@@ -81,9 +88,9 @@ class Command(Idle):
     def _undo(self) -> None:
         put_back(json.loads(told(lambda: _engine.undo_knob(self.name, str(self.journal), os.getpid()))))
 
-    def _output(self, command: str) -> str:
+    def _output(self, command: str, *held: int) -> str:
         """What it prints, without the white space around it; a failure is told."""
-        status, words = run(command)
+        status, words = run(command, *held)
         if status != 0:
             how = f"exited with status {status}" if status is not None else f"did not end in {PATIENCE_S:g} s"
             last = words.strip().splitlines()[-1:] or ["it said nothing"]
@@ -91,11 +98,19 @@ class Command(Idle):
         return words.strip()
 
 
-def run(command: str) -> tuple[int | None, str]:
-    """Run one in the shell, in a session of its own; its status (None: killed after a minute) and words.
+def run(command: str, *held: int) -> tuple[int | None, str]:
+    """Run one in the shell, in a session of its own; its status (None: killed after a minute), its words.
 
-    Words go to a file: a pipe would be held open by whatever the command left in the background.
+    Words go to a file: a pipe would be held open by whatever the command left in the background. It ends with
+    us, so that it does not write after an undo; what it has started by then still holds `held` (descriptors).
     """
+    here = os.getpid()
+
+    def end_with_us() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != here:
+            os._exit(1)
+
     with tempfile.TemporaryFile() as words:
         process = subprocess.Popen(
             ["/bin/sh", "-c", command],
@@ -104,6 +119,8 @@ def run(command: str) -> tuple[int | None, str]:
             stderr=words,
             cwd="/",
             start_new_session=True,
+            preexec_fn=end_with_us,
+            pass_fds=held,
         )
         try:
             status: int | None = process.wait(PATIENCE_S)

@@ -84,9 +84,9 @@ KINDS: Mapping[str, Kind] = {
         "found, other, batch, idle, nice:N, fifo:N, rr:N",
         (bool, str),
     ),
-    "threads": Kind(
+    "pinning": Kind(
         "where each of the server's threads runs; a pattern chooses them by name",
-        'threads = true, levels = ["free", "each"]',
+        'pinning = true, levels = ["free", "each"]',
         "free, each, process, each:CPUS, process:CPUS, CPUS",
         (bool, str),
     ),

@@ -75,7 +75,8 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def _prctl(option: int, value: int | ctypes.Array[ctypes.c_char]) -> None:
+def prctl(option: int, value: int | ctypes.Array[ctypes.c_char]) -> None:
+    """Set something of the calling process (``prctl(2)``)."""
     argument = ctypes.c_ulong(value) if isinstance(value, int) else value
     if ctypes.CDLL(None, use_errno=True).prctl(option, argument, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -161,7 +162,7 @@ class Guard:
 
         def die_with_guard() -> None:
             # Runs after the change of user, which would clear it.
-            _prctl(PR_SET_PDEATHSIG, request["stop_signal"])
+            prctl(PR_SET_PDEATHSIG, request["stop_signal"])
             if os.getppid() != guard:
                 os._exit(1)
 
@@ -284,8 +285,8 @@ def run(folder: dict[str, Any], control: Control) -> None:
 
 def main(controller: int) -> int:
     """Serve one warden. `controller` is the process to outlive."""
-    _prctl(PR_SET_CHILD_SUBREAPER, 1)
-    _prctl(PR_SET_NAME, ctypes.create_string_buffer(b"hindmost-guard"))
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    prctl(PR_SET_NAME, ctypes.create_string_buffer(b"hindmost-guard"))
     os.chdir("/")
     control = Control(controller)
     line = control.next_line()

@@ -51,11 +51,20 @@ pub(super) fn interrupts(tree: &Tree, _: &str) -> Files {
     found
 }
 
-/// What `all`, `node` and `one` stand for: the processors that are online, those of the device's node, the first of
-/// those. `None` for other words.
+/// What `all`, `node` and `one` stand for: the processors that are online, node after node in turn; those of the
+/// device's node; the first of those. `None` for other words.
 pub(super) fn processors(tree: &Tree, file: &str, device: Option<&str>, word: &str) -> Option<Vec<u32>> {
     let list = |path: &str| crate::cpulist::parse(&tree.word(path)?);
-    let all = || list("sys/devices/system/cpu/online");
+    let all = || {
+        let nodes = tree.numbered("sys/devices/system/node", "node");
+        let of = |node| list(&format!("sys/devices/system/node/node{node}/cpulist")).unwrap_or_default();
+        let nodes: Vec<Vec<u32>> = nodes.into_iter().map(of).collect();
+        let online = list("sys/devices/system/cpu/online")?;
+        let deepest = nodes.iter().map(Vec::len).max().unwrap_or(0);
+        let in_turn = (0..deepest).flat_map(|at| nodes.iter().filter_map(move |cpus| cpus.get(at).copied()));
+        let in_turn: Vec<u32> = in_turn.filter(|cpu| online.contains(cpu)).collect();
+        Some(if in_turn.len() == online.len() { in_turn } else { online })
+    };
     let node = || {
         // An interrupt knows its node; so does an interface's device, or what is above it.
         let beside = file.rsplit_once('/').map(|(folder, _)| format!("{folder}/node"));
@@ -98,6 +107,7 @@ mod tests {
     fn words_stand_for_processors_of_the_devices_node() {
         let fake = FakeTree::new(&[
             ("sys/devices/system/cpu/online", "0-7"),
+            ("sys/devices/system/node/node0/cpulist", "0-3"),
             ("sys/devices/system/node/node1/cpulist", "4-7"),
             ("sys/class/net/eth0/device/numa_node", "1"),
             ("sys/class/net/eth1/device/numa_node", "-1"),
@@ -110,7 +120,7 @@ mod tests {
                 "{device:?} {word}"
             );
         };
-        check("x/y", Some("eth0"), "all", Some(&[0, 1, 2, 3, 4, 5, 6, 7]));
+        check("x/y", Some("eth0"), "all", Some(&[0, 4, 1, 5, 2, 6, 3, 7]));
         check("x/y", Some("eth0"), "node", Some(&[4, 5, 6, 7]));
         check("x/y", Some("eth0"), "one", Some(&[4]));
         check("x/y", Some("eth1"), "one", Some(&[0]));

@@ -104,6 +104,12 @@ impl Journal {
         Ok(Held(file))
     }
 
+    /// Whether commands that set something still run: whoever runs one shares a lock of this file with it, and with
+    /// all that it starts.
+    pub(super) fn commands_run(&self) -> bool {
+        File::open(self.folder.join("commands.lock")).is_ok_and(|file| !sys::is_free(&file))
+    }
+
     /// Commands of the journal are run only where nobody but us, or root, can have written them.
     pub(super) fn trusted(&self) -> Result<(), KnobError> {
         for path in [self.folder.clone(), self.path()] {

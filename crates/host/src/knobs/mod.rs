@@ -113,7 +113,7 @@ impl Knobs {
         // What dead owners left must not be taken for what was found.
         self.put_back_all(Entry::abandoned)?;
         let place = self.place(name)?;
-        let value = &self.meant(&place, value);
+        let values = self.meant(&place, value);
         let before: Vec<String> = place.files.iter().map(|file| self.read(place.known, file)).collect();
         let entries = place.files.iter().zip(&before).map(|(file, found)| Entry {
             knob: name.to_owned(),
@@ -126,7 +126,7 @@ impl Knobs {
         let entries: Vec<Entry> = entries.collect();
         self.refuse_held(&entries)?;
         let added = self.journal.add(entries)?;
-        match self.write_all(&place, value) {
+        match self.write_all(&place, &values) {
             Ok(()) => self.get(name),
             Err(failure) => {
                 // What was there a moment ago comes back; what was journalled earlier stays journalled, and so does
@@ -157,7 +157,7 @@ impl Knobs {
             return Err(KnobError::Value { name, value, choices: state.choices });
         }
         let place = self.place(name)?;
-        if !format::is_set(place.known.format, &self.meant(&place, value)) {
+        if !self.meant(&place, value).iter().all(|value| format::is_set(place.known.format, value)) {
             let written =
                 if place.known.format == Format::Mask { "a mask such as 3" } else { "a list such as 0-3" };
             let choices = ["all", "node", "one", written].map(str::to_owned).to_vec();
@@ -166,12 +166,19 @@ impl Knobs {
         Ok(())
     }
 
-    /// A value as it is written: `all`, `node` and `one` are processors of the device's.
-    fn meant(&self, place: &FilesOf, value: &str) -> String {
-        let format = place.known.format;
-        let words = |cpus: Vec<u32>| format::processors(format, &cpus);
-        let cpus = find::processors(&self.tree, &place.files[0], place.device.as_deref(), value);
-        cpus.and_then(words).unwrap_or_else(|| value.to_owned())
+    /// A value as it is written into each file: `all`, `node` and `one` are processors of the device's. Interrupts are
+    /// dealt out, one processor after the other: of several in a mask, most machines use one.
+    fn meant(&self, place: &FilesOf, value: &str) -> Vec<String> {
+        let (format, files) = (place.known.format, place.files.len());
+        let as_is = || vec![value.to_owned(); files];
+        let Some(cpus) = find::processors(&self.tree, &place.files[0], place.device.as_deref(), value) else {
+            return as_is();
+        };
+        let spelled = |at: usize| match cpus.get(at % cpus.len().max(1)) {
+            Some(cpu) if format == Format::Cpus && files > 1 => format::processors(format, &[*cpu]),
+            _ => format::processors(format, &cpus),
+        };
+        (0..files).map(spelled).collect::<Option<_>>().unwrap_or_else(as_is)
     }
 
     /// Refuses to change what another process will put back.
@@ -186,11 +193,11 @@ impl Knobs {
         })
     }
 
-    fn write_all(&self, place: &FilesOf, value: &str) -> Result<(), KnobError> {
-        for file in &place.files {
+    fn write_all(&self, place: &FilesOf, values: &[String]) -> Result<(), KnobError> {
+        for (file, value) in place.files.iter().zip(values) {
             self.write(place.known, file, value)?;
         }
-        place.files.iter().try_for_each(|file| self.verify(place, file, value))
+        place.files.iter().zip(values).try_for_each(|(file, value)| self.verify(place, file, value))
     }
 
     fn write(&self, known: &Known, file: &str, value: &str) -> Result<(), KnobError> {

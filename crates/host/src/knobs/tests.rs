@@ -116,6 +116,7 @@ fn processors_are_named_by_words() {
     let host = Host::new();
     for (path, text) in [
         ("sys/devices/system/cpu/online", "0-3"),
+        ("sys/devices/system/node/node0/cpulist", "0-1"),
         ("sys/devices/system/node/node1/cpulist", "2-3"),
         ("sys/class/net/eth0/device/numa_node", "1"),
         ("sys/class/net/eth0/device/msi_irqs/40", "msix"),
@@ -129,7 +130,11 @@ fn processors_are_named_by_words() {
         host.knobs().set(name, value, None).unwrap();
         assert_eq!(host.read(file), written, "{name} {value}");
     };
-    check("irqs@eth0", "node", "proc/irq/41/smp_affinity_list", "2,3");
+    check("irqs@eth0", "node", "proc/irq/40/smp_affinity_list", "2");
+    check("irqs@eth0", "node", "proc/irq/41/smp_affinity_list", "3");
+    check("irqs@eth0", "all", "proc/irq/40/smp_affinity_list", "0");
+    check("irqs@eth0", "all", "proc/irq/41/smp_affinity_list", "2");
+    check("irq@41", "node", "proc/irq/41/smp_affinity_list", "0,2,1,3");
     check("irqs@eth0", "one", "proc/irq/40/smp_affinity_list", "2");
     check("irqs@eth0", "0-1", "proc/irq/40/smp_affinity_list", "0-1");
     check("rps@eth0", "all", "sys/class/net/eth0/queues/rx-1/rps_cpus", "0000000f");
@@ -137,6 +142,7 @@ fn processors_are_named_by_words() {
     host.knobs().restore().unwrap();
     assert_eq!(host.read("proc/irq/40/smp_affinity_list"), "0-3");
     assert_eq!(host.read("proc/irq/41/smp_affinity_list"), "1");
+    assert_eq!(host.knobs().get("irqs@eth0").unwrap().value.as_deref(), Some("0-3, 1"));
 }
 
 #[test]

@@ -12,6 +12,8 @@ use crate::sys;
 
 /// How long a command may take; others wait for the journal's lock meanwhile.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(60);
+/// How long what a killed study's command has started may go on writing before it is undone.
+const WRITER_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a cgroup may still hold processes: a guard stops its server within this, however Hindmost ended.
 const FOLDER_PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
@@ -150,6 +152,14 @@ impl Knobs {
             }
             Place::Undo(command) => {
                 self.journal.trusted()?;
+                // One that outlived its study might write after us.
+                let deadline = Instant::now() + WRITER_PATIENCE;
+                while entry.abandoned(&self.journal.boot)
+                    && self.journal.commands_run()
+                    && Instant::now() < deadline
+                {
+                    sleep(PAUSE);
+                }
                 run(command).map_err(|said| KnobError::Undo { command: command.clone(), said })
             }
             Place::Folder(folder) => {

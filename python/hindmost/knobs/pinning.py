@@ -33,7 +33,7 @@ class Processors(frozenset[int]):
 
 
 @dataclass(frozen=True)
-class Threads(Idle):
+class Pinning(Idle):
     """Where each thread may run, on the server's processors in turn or on those of the level.
 
     ``each``: every thread has one processor, in turn; ``process``: all threads of a process have the same
@@ -45,11 +45,11 @@ class Threads(Idle):
 
     @property
     def name(self) -> str:  # noqa: D102
-        return "threads" if self.pattern == "*" else f"threads {self.pattern}"
+        return "pinning" if self.pattern == "*" else f"pinning {self.pattern}"
 
     @property
     def sets(self) -> frozenset[str]:  # noqa: D102
-        return frozenset({f"server:threads.{self.pattern}"})
+        return frozenset({f"server:pinning.{self.pattern}"})
 
     def parts(self, level: str) -> tuple[str, list[int] | None]:
         """How they are dealt out, and over which processors (None: the server's)."""
@@ -90,9 +90,10 @@ def write(tid: int, cpus: Processors) -> None:
     os.sched_setaffinity(tid, cpus)
 
 
-def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Threads:
-    """The knob ``threads = true``, or ``threads = "PATTERN"`` for threads of such names."""
-    return Threads(target.spec) if what["threads"] is True else Threads(target.spec, what["threads"])
+def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Pinning:
+    """The knob ``pinning = true``, or ``pinning = "PATTERN"`` for threads of such names."""
+    pattern = what["pinning"]
+    return Pinning(target.spec) if pattern is True else Pinning(target.spec, pattern)
 
 
 def missing() -> str | None:
