@@ -23,6 +23,9 @@ LEAST_SPREAD = 0.15
 SECTIONS = 10
 """Parts of each log by which the error is told."""
 
+LEAST_FREE = 2
+"""Logs beyond two, from which on their scatter around the line tells how one hour differs from the next."""
+
 LEAST = 0.01
 """Dependences below one percent from idle to full are not written down."""
 
@@ -126,6 +129,12 @@ def find_load(
     level = 1.0 / x.size - pull * float(x.mean())
     error = np.sqrt((((pull - time * level) * errors) ** 2).sum()) / abs(float(level @ whole))
     half = float(t_quantile(SECTIONS - 1, 0.975) * error)
+    free = x.size - 2
+    if free >= LEAST_FREE:
+        # Hours differ, too: by how much the logs scatter around the line tells of both.
+        off = whole - float(level @ whole) * (1.0 + time * x)
+        drift = np.sqrt((off @ off) / free * ((pull - time * level) ** 2).sum()) / abs(float(level @ whole))
+        half = max(half, float(t_quantile(free, 0.975) * drift))
     return Load(time, time - half, time + half, tuple(float(one) for one in x), bend)
 
 
