@@ -8,6 +8,7 @@ import pytest
 
 from hindmost.errors import Inconclusive, StudyError, UsageError
 from hindmost.models.fit import fit_clone, read_log, read_logs
+from hindmost.models.fit.reading import Log
 from hindmost.models.fit.reading.saturated import read_saturated
 
 N = 5_000
@@ -82,7 +83,8 @@ def test_a_saturated_study_tells_waking_up_from_service(tmp_path):
     random = np.random.default_rng(3)
     times = 35.0 + 8.0 * random.lognormal(-0.02, 0.2, N) + np.where(random.random(N) < 0.01, 400.0, 0.0)
     low = study(tmp_path, times, 0.02)
-    (log,) = read_logs([saturated(tmp_path, 8.0), low])
+    (log,), way = read_logs([saturated(tmp_path, 8.0), low])
+    assert way is None
     fitted = fit_clone(log)
     document = fitted.clone.document
     assert fitted.clone.mean_busy_us == pytest.approx(8.0, rel=0.001)
@@ -110,3 +112,36 @@ def test_studies_that_do_not_belong_together_are_refused(tmp_path):
         read_logs([low, study(tmp_path, wire(), 0.98, 5_000.0, "closed", "slow")])
     with pytest.raises(UsageError, match="used 40% of a CPU in a closed loop"):
         read_logs([low, study(tmp_path, wire(), 0.4, 5_000.0, "closed", "idle")])
+
+
+def test_a_study_beside_logs_tells_what_lies_before_and_after_the_server(tmp_path):
+    random = np.random.default_rng(5)
+    start = np.cumsum(random.exponential(500.0, N))
+    service = random.lognormal(np.log(80.0), 0.3, N)
+    logged = Log("x.csv", "0" * 64, "", service, start_us=start - start[0], arrival_us=start - start[0])
+    folder = tmp_path / "low"
+    folder.mkdir()
+
+    def measured(p50, rate):
+        runs = [{"latency_us": {"p50": p50 + step}} for step in (-1.0, 0.0, 1.0)]
+        (folder / "result.json").write_text(json.dumps({"runs": runs, "throughput": {"achieved": rate}}))
+        return folder
+
+    document = fit_clone(logged, way=measured(125.0, 100.0)).clone.document
+    assert document["wake_us"] == pytest.approx(45.0, abs=1.5)  # nearly nobody waits at 100/s
+    low, high = document["origin"]["intervals"]["wake_us"]
+    assert low < 45.0 < high
+    with pytest.raises(UsageError, match="busy for over 35%"):
+        fit_clone(logged, way=measured(125.0, 9_000.0))
+    with pytest.raises(UsageError, match="not of the same server"):
+        fit_clone(logged, way=measured(60.0, 100.0))
+
+
+def test_which_of_several_paths_is_the_way(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("service_us\n" + "\n".join(f"{80 + n % 7}.{n % 10}" for n in range(3_000)))
+    first = study(tmp_path, wire(), 0.02)
+    assert read_logs([log, first])[1] == first
+    assert read_logs([first])[1] is None
+    with pytest.raises(UsageError, match="2 studies beside logs"):
+        read_logs([log, first, study(tmp_path, wire(), 0.02, name="other")])

@@ -62,12 +62,14 @@ def fit(
             raise UsageError(
                 f"there is no folder {place.parent} for {place.name}", hint=f"mkdir -p {place.parent}"
             )
+    logs, way = read_logs(log, column, unit)
     fitted = fit_clone(
-        *read_logs(log, column, unit),
+        *logs,
         name=name,
         threads=threads,
         of=demand,
         disturbed=not same_host,
+        way=way,
     )
     result = account(fitted)
     text = clone_text(fitted.clone)

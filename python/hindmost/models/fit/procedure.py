@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +22,7 @@ from hindmost.models.fit.locks import Sharing, find_sharing
 from hindmost.models.fit.order import Order, find_order
 from hindmost.models.fit.reading import Log, joined, together
 from hindmost.models.fit.turnaround import Turnaround, find_turnaround, stopped_us, without_arrivals
+from hindmost.models.fit.way import find_way
 
 LEAST_OF_KIND = 1_000
 """Requests of a kind below which it gets no law of its own."""
@@ -90,6 +92,7 @@ def fit_clone(
     threads: int | None = None,
     of: Literal["auto", "cpu", "wall"] = "auto",
     disturbed: bool = True,
+    way: Path | None = None,
 ) -> Fit:
     """Fit a clone to logs of one server: at several loads, and of 1, 2 and 4 threads where threads meet.
 
@@ -106,6 +109,8 @@ def fit_clone(
         Which time is the demand.
     disturbed : bool
         Whether what took the CPU away becomes part of the clone; not where it will run on the same host.
+    way : Path, optional
+        A study of the same server at low load, which tells what lies between client and server.
 
     Raises
     ------
@@ -205,6 +210,12 @@ def fit_clone(
         unknown += sharing.unknown
         found |= sharing.intervals
         clone = Clone.of(sharing.document(document, float(base.mean())), where)
+    if way is not None:
+        awake = find_way(clone, way)
+        document = {**clone.document, "wake_us": rounded(awake.us)}
+        if not math.isnan(awake.low_us):
+            document["origin"]["intervals"]["wake_us"] = (rounded(awake.low_us), rounded(awake.high_us))
+        clone = Clone.of(document, where)
     return Fit(
         clone,
         log,

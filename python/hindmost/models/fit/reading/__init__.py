@@ -17,8 +17,13 @@ from hindmost.models.fit.reading.table import Table, open_table
 __all__ = ["UNITS", "Log", "joined", "read_log", "read_logs", "together"]
 
 
-def read_logs(paths: Sequence[Path], column: str | None = None, unit: str | None = None) -> list[Log]:
-    """Read logs; of a server without one, a study at low load and a saturated one make one log together.
+def read_logs(
+    paths: Sequence[Path], column: str | None = None, unit: str | None = None
+) -> tuple[list[Log], Path | None]:
+    """Read logs, and name the study that tells the way to the server, if there is one.
+
+    Of a server without a log, a study at low load and a saturated one make one log together. Beside logs, a
+    study at low load is the one that tells the way.
 
     Raises
     ------
@@ -27,7 +32,15 @@ def read_logs(paths: Sequence[Path], column: str | None = None, unit: str | None
     """
     saturated = [path for path in paths if path.is_dir() and is_saturated(path)]
     if not saturated:
-        return [read_log(path, column, unit) for path in paths]
+        studies = [path for path in paths if path.is_dir()]
+        logs = [path for path in paths if not path.is_dir()]
+        if logs and len(studies) > 1:
+            raise UsageError(
+                f"there are {len(studies)} studies beside logs; one, at low load, tells the way",
+                hint=f"hindmost synth fit {' '.join(map(str, logs))} {studies[0]}",
+            )
+        way = studies[0] if logs and studies else None
+        return [read_log(path, column, unit) for path in (logs or studies)], way
     low = [path for path in paths if path not in saturated]
     if len(saturated) != 1 or len(low) != 1 or not low[0].is_dir():
         raise UsageError(
@@ -35,7 +48,7 @@ def read_logs(paths: Sequence[Path], column: str | None = None, unit: str | None
             f" load beside it, and nothing else; there are {len(paths)} logs and studies",
             hint="hindmost synth fit LOW-STUDY SATURATED-STUDY",
         )
-    return [check_log(read_pair(low[0], saturated[0]))]
+    return [check_log(read_pair(low[0], saturated[0]))], None
 
 
 def read_log(path: Path, column: str | None = None, unit: str | None = None) -> Log:

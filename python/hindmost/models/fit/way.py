@@ -1,0 +1,88 @@
+"""How long it takes until an idle server is awake, and the way there and back: from a study at low load.
+
+A server's log begins when it has a request in hand. What lies before is in the client's latency alone: the
+kernel that wakes a thread, sockets, the client's own way. At low load half of all requests find the server
+idle and wait for nothing else, so that it is the difference of two medians: of the latencies measured, and of
+those that the simulator gives the clone without it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from hindmost.errors import StudyError, UsageError
+from hindmost.models.document import Clone
+from hindmost.models.simulation import Design, run_points
+from hindmost.stats import mean_interval
+
+MOST = 0.35
+"""Load above which the median request has waited for others."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """Time before and after the server, for a request that finds it idle.
+
+    Parameters
+    ----------
+    us : float
+        Microseconds.
+    low_us, high_us : float
+        95 % interval over the study's runs; NaN of one run.
+    source : str
+        The study.
+    """
+
+    us: float
+    low_us: float
+    high_us: float
+    source: str
+
+
+def find_way(clone: Clone, folder: Path) -> Way:
+    """Compare medians.
+
+    Raises
+    ------
+    StudyError
+        There is no whole answer in the folder.
+    UsageError
+        The load was too high, or the clone is later than its original without any way.
+    """
+    try:
+        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        medians = [float(run["latency_us"]["p50"]) for run in result["runs"]]
+        rate = float(result["throughput"]["achieved"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StudyError(
+            f"{folder} has no whole answer with a p50: {error}", hint=f"hindmost report {folder}"
+        ) from None
+    most = clone.rate_at(MOST)
+    if most is not None and rate > most:
+        raise UsageError(
+            f"{folder}: at {rate:,.0f}/s the clone's threads are busy for over {MOST:.0%} of the time, and"
+            " the median request waits for others",
+            hint=f"hindmost measure TARGET --rate {max(1, round(0.2 / MOST * most))}",
+        )
+    design = Design(requests=200_000, quantiles=(0.5,))
+    bare = clone.with_changes(wake_us=0.0, outside_us=0.0)
+    told = run_points(bare, [{"load": {"rate_per_s": rate}}], design)[0].prediction["latency_us"]["p50"][
+        "value"
+    ]
+    found = mean_interval(medians)
+    if found.value <= told:
+        raise UsageError(
+            f"{folder}: its median is {found.value:.4g} us, and a request takes the clone {told:.4g} us"
+            " without any way: study and log are not of the same server, or of other loads",
+            hint="log and measure at once: hindmost measure 'TARGET?log=FILE' --out STUDY",
+        )
+    known = not math.isnan(found.low)
+    return Way(
+        found.value - told,
+        max(0.0, found.low - told) if known else math.nan,
+        found.high - told if known else math.nan,
+        str(folder),
+    )
