@@ -1,6 +1,9 @@
 //! Clone documents: checked, and what follows from them.
 
+use std::sync::atomic::AtomicBool;
+
 use hindmost_clone::{CloneError, Document, Program};
+use hindmost_simulate::capacity_per_s;
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -17,12 +20,14 @@ pub fn clone_error(error: CloneError) -> PyErr {
 pub fn check_clone(document: &str) -> PyResult<String> {
     let document = Document::from_json(document).map_err(clone_error)?;
     let program = Program::new(&document).map_err(clone_error)?;
+    let capacity =
+        capacity_per_s(&program, 1, &AtomicBool::new(false)).map_err(|e| raise(e.code(), &e.to_string()))?;
     let finite = |value: f64| value.is_finite().then_some(value);
     Ok(json!({
         "document": document,
         "mean_busy_us": program.mean_busy_ns() / 1e3,
         "stopped_share": program.stopped_share(),
-        "capacity_per_s": finite(program.capacity_per_s()),
+        "capacity_per_s": finite(capacity),
     })
     .to_string())
 }

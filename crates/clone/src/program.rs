@@ -250,7 +250,9 @@ impl Program {
         self.document.disturbances.iter().map(share).fold(0.0, |sum, share| sum + share)
     }
 
-    /// The highest rate that can be served for long, requests a second: what threads and locks allow.
+    /// The highest rate that can be served for long, requests a second, where no thread waits for a lock and nothing
+    /// depends on the load: what threads by themselves, and the busiest lock by itself, allow. What else there is,
+    /// `hindmost_simulate::capacity_per_s` finds out by a trial.
     pub fn capacity_per_s(&self) -> f64 {
         let running = (1.0 - self.stopped_share()).max(0.0);
         let threads = self.threads_capacity_per_s(self.mean_busy_ns()) / 1e9;

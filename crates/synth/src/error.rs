@@ -37,6 +37,9 @@ pub enum SynthError {
         /// The system's reason.
         source: io::Error,
     },
+    /// What the document can serve cannot be told.
+    #[error(transparent)]
+    Simulate(#[from] hindmost_simulate::SimulateError),
     /// More requests arrive than can be served.
     #[error(
         "rate_per_s = {rate_per_s} is above what this document can serve for long: {capacity_per_s:.6} requests \
@@ -45,7 +48,7 @@ pub enum SynthError {
     AboveCapacity {
         /// Requests a second that were asked for.
         rate_per_s: f64,
-        /// Requests a second that threads and locks allow.
+        /// Requests a second that threads, locks and the dependence on load allow.
         capacity_per_s: f64,
     },
     /// A file cannot be written.

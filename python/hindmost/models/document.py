@@ -40,7 +40,8 @@ class Clone:
     stopped_share : float
         Share of the time in which threads stand still by the clock.
     capacity_per_s : float or None
-        The highest rate that threads and locks allow; None where nothing takes time.
+        The highest rate that can be served for long, waiting for locks and the dependence on load included;
+        None where nothing takes time.
 
     Examples
     --------

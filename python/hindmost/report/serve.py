@@ -65,7 +65,7 @@ def render_account(account: dict[str, Any]) -> str:
     >>> print(render_account({
     ...     "total": {"served": 2}, "service": spread, "queueing": spread, "sojourn": spread,
     ...     "lock_waits": none, "occupy": "wall", "host": [host], "steal_share": None,
-    ...     "gaps": {"over_5us": 0, "total_ns": 0, "longest_ns": 0}, "latest_arrival_ns": None, "log": None,
+    ...     "gaps": {"over_5us": 0, "total_ns": 0, "longest_ns": 0}, "log": None,
     ... }))
     2 requests; services are of wall time
     us                  mean       p50       p95       p99   longest
@@ -84,10 +84,6 @@ def render_account(account: dict[str, Any]) -> str:
             figures = [spread[of] / 1e3 for of in ("mean_ns", "p50_ns", "p95_ns", "p99_ns", "max_ns")]
             lines.append(f"{name:<15} " + "  ".join(f"{figure:>8.2f}" for figure in figures))
     lines.append(_host(account))
-    if (late := account["latest_arrival_ns"]) is not None:
-        lines.append(
-            f"the latest arrival was made {late / 1e3:,.1f} us late, and counts from when it was due"
-        )
     if log := account["log"]:
         lost = f"; {log['beyond']:,} more found no room" if log["beyond"] else ""
         lines.append(f"log: {log['path']}, {log['requests']:,} requests{lost}")

@@ -64,8 +64,6 @@ pub struct Account {
     pub gaps: Gaps,
     /// The share of the time that the hypervisor took from the CPUs of this server.
     pub steal_share: Option<f64>,
-    /// How late the latest arrival was made, where they are made by the server itself.
-    pub latest_arrival_ns: Option<u64>,
     /// Where the truth about each request is, if it was asked for.
     pub log: Option<LogAccount>,
 }
@@ -113,7 +111,6 @@ impl Closing {
             host,
             gaps,
             steal_share,
-            latest_arrival_ns: None,
             log: self.log.map(|file| file.write(&logs, kinds)).transpose()?,
         })
     }

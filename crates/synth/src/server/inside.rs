@@ -1,7 +1,7 @@
 //! The server without sockets: requests are made in this process, and the same threads serve them.
 //!
 //! ```text
-//!   generator (a CPU of its own, if there is one)  -- due -->  Hall  -->  Worker
+//!   Schedule (what is due, known beforehand)  -->  Hall  -->  Worker
 //! ```
 //!
 //! What is measured so has no kernel and no client in it: the document, and what this host makes of it.
@@ -12,19 +12,19 @@ use std::thread;
 use std::time::Duration;
 
 use hindmost_clock::Nanos;
-use hindmost_clone::arrivals::{gap_ns, route};
 use hindmost_clone::Queue;
-use hindmost_random::Draws;
+use hindmost_simulate::capacity_per_s;
 use serde::{Deserialize, Serialize};
 
-use super::hall::{Hall, Ticket};
-use super::source::{Bell, Source};
+use super::hall::Hall;
+use super::schedule::Schedule;
+use super::source::Source;
 use super::spin::Flags;
 use super::worker::Worker;
 use super::{check_cpus, closing, Crew, Shared};
 use crate::account::Account;
 use crate::work::now;
-use crate::{sys, ServerConfig, SynthError};
+use crate::{ServerConfig, SynthError};
 
 /// When requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,8 +52,6 @@ pub struct Inside {
 
 /// From here to the first moment of the clock that disturbances and arrivals count from: the threads have started.
 const SETTLE: Nanos = Nanos::from_millis(20);
-/// Closer moments are waited for without sleep.
-const CLOSE: Nanos = Nanos::from_micros(200);
 /// How often it is seen whether all have been served.
 const GLANCE: Duration = Duration::from_millis(2);
 
@@ -78,15 +76,19 @@ impl Inside {
     pub fn run(&self, config: &ServerConfig, stop: &AtomicBool) -> Result<Account, SynthError> {
         config.validate()?;
         let program = config.program()?;
-        self.validate(program.capacity_per_s())?;
+        self.validate(capacity_per_s(&program, config.seed, &AtomicBool::new(false))?)?;
         let threads = program.threads as usize;
         check_cpus(config, threads)?;
         let closing = closing(config)?;
         let in_each = if program.queue == Queue::Shared { threads } else { 1 };
-        let shared = Arc::new(Shared::new(config, program, now() + SETTLE));
+        let origin = now() + SETTLE;
+        let shared = Arc::new(Shared::new(config, program, origin));
         let count = threads / in_each;
         let source = |number: usize| match self.arrivals {
-            Arrivals::Poisson { .. } => Source::Inside(Bell::default()),
+            Arrivals::Poisson { rate_per_s } => {
+                let hall = (number, count);
+                Source::Due(Schedule::new(config.seed, origin, rate_per_s, self.requests, hall))
+            }
             Arrivals::BackToBack => {
                 let most = self.requests * (number as u64 + 1) / count as u64
                     - self.requests * number as u64 / count as u64;
@@ -101,74 +103,13 @@ impl Inside {
 
         let over = AtomicBool::new(false);
         let flags = Flags { stop, failed: &shared.failed };
-        let (account, latest) = thread::scope(|scope| {
+        thread::scope(|scope| {
             let serving = scope.spawn(|| crew.run(&over));
-            let generating = match self.arrivals {
-                Arrivals::Poisson { rate_per_s } => {
-                    let generator = Generator { config, shared: &shared, halls: &halls, flags };
-                    Some(scope.spawn(move || generator.run(rate_per_s, self.requests)))
-                }
-                Arrivals::BackToBack => None,
-            };
             while !flags.are_up() && shared.report().total.served < self.requests {
                 thread::sleep(GLANCE);
             }
             over.store(true, Ordering::Relaxed);
-            let latest = generating.and_then(|generating| generating.join().ok());
-            (serving.join().unwrap_or(Err(SynthError::Panicked { thread: 0 })), latest)
-        });
-        Ok(Account { latest_arrival_ns: latest.map(|latest| latest.0), ..account? })
-    }
-}
-
-/// What makes the requests of an open loop.
-struct Generator<'a> {
-    config: &'a ServerConfig,
-    shared: &'a Shared,
-    halls: &'a [Arc<Hall>],
-    flags: Flags<'a>,
-}
-
-impl Generator<'_> {
-    /// Makes all of them; says how late the latest was.
-    fn run(&self, rate_per_s: f64, requests: u64) -> Nanos {
-        let taken = self.config.cpus.as_deref().unwrap_or_default();
-        if let Some(free) = sys::allowed_cpus().into_iter().find(|cpu| !taken.contains(cpu)) {
-            if !taken.is_empty() {
-                // Where it cannot be had, the generator runs anywhere: its lateness is told.
-                let _ = sys::pin(free);
-            }
-        }
-        let (mut due_ns, mut latest) = (0.0, Nanos::ZERO);
-        let mut ticket = Vec::with_capacity(1);
-        for index in 0..requests {
-            let draws = Draws::of(self.config.seed, index);
-            due_ns += gap_ns(draws, 1e9 / rate_per_s);
-            let due = self.shared.started() + Nanos(due_ns as u64);
-            if !self.wait(due) {
-                break;
-            }
-            latest = latest.max(now().saturating_sub(due));
-            let hall = &self.halls[route(draws, self.halls.len())];
-            // It arrived when it was due, however late this thread was.
-            ticket.push(Ticket { client: None, number: 0, serve: true, arrival: due });
-            hall.receive(&mut ticket);
-            hall.source.ring();
-        }
-        latest
-    }
-
-    /// Until `due`; false if the server stops before.
-    fn wait(&self, due: Nanos) -> bool {
-        loop {
-            let left = due.saturating_sub(now());
-            if left == Nanos::ZERO || self.flags.are_up() {
-                return left == Nanos::ZERO;
-            }
-            if left > CLOSE {
-                thread::sleep(Duration::from_nanos((left - CLOSE).0.min(50_000_000)));
-            }
-            std::hint::spin_loop();
-        }
+            serving.join().unwrap_or(Err(SynthError::Panicked { thread: 0 }))
+        })
     }
 }

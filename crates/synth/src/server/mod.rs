@@ -7,6 +7,7 @@ mod inbox;
 mod inside;
 mod intake;
 mod running;
+mod schedule;
 mod slots;
 mod sockets;
 mod source;

@@ -24,7 +24,7 @@ const LISTENER: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
 
 /// How often an idle thread looks at the stop flag.
-pub(super) const TICK: Duration = Duration::from_millis(100);
+const TICK: Duration = Duration::from_millis(100);
 /// Reads of one connection before the others get a look.
 const READS: usize = 16;
 

@@ -1,20 +1,21 @@
 //! Where the requests of a hall come from: sockets, or this process itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use mio::Waker;
 
 use super::hall::{Hall, Ticket};
-use super::sockets::{Sockets, TICK};
+use super::schedule::Schedule;
+use super::sockets::Sockets;
 use crate::work::now;
 use crate::SynthError;
 
 pub(super) enum Source {
     /// Clients.
     Sockets { sockets: Box<Mutex<Sockets>>, waker: Arc<Waker> },
-    /// Somebody in this process, who rings when there is something.
-    Inside(Bell),
+    /// Requests that are due at moments which are known beforehand.
+    Due(Schedule),
     /// Every free thread has its next request at once, until there were so many.
     Always { most: u64, made: AtomicU64 },
 }
@@ -41,20 +42,11 @@ impl Source {
                 let sleeps = sleeps && !hall.has_requests() && !hall.has_chores();
                 sockets.look(hall, sleeps)
             }
-            Self::Inside(bell) => {
-                if sleeps {
-                    bell.wait(|| hall.has_requests());
-                }
+            Self::Due(schedule) => {
+                schedule.look(hall, sleeps);
                 Ok(())
             }
             Self::Always { .. } => Ok(()),
-        }
-    }
-
-    /// Something was put into the queue from inside.
-    pub(super) fn ring(&self) {
-        if let Self::Inside(bell) = self {
-            bell.ring();
         }
     }
 
@@ -68,31 +60,5 @@ impl Source {
             return None;
         }
         Some(Ticket { client: None, number: 0, serve: true, arrival: now() })
-    }
-}
-
-/// Wakes threads that have nothing to do.
-#[derive(Default)]
-pub(super) struct Bell {
-    sleepers: Mutex<u32>,
-    rung: Condvar,
-}
-
-impl Bell {
-    fn wait(&self, ready: impl Fn() -> bool) {
-        let mut sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
-        if ready() {
-            return;
-        }
-        *sleepers += 1;
-        let waited = self.rung.wait_timeout(sleepers, TICK);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 -= 1;
-    }
-
-    /// Something has come.
-    fn ring(&self) {
-        if *self.sleepers.lock().unwrap_or_else(PoisonError::into_inner) > 0 {
-            self.rung.notify_one();
-        }
     }
 }

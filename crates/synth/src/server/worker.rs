@@ -11,7 +11,7 @@ use super::spin::{Flags, Spinner, CARRY};
 use super::Shared;
 use crate::account::{Books, Closed, Served};
 use crate::protocol::{Desk, Next};
-use crate::work::{now, Pauses};
+use crate::work::{now, Meanwhile, Pauses};
 use crate::{sys, Idle, ServerConfig, SynthError};
 
 /// Writes that take longer than this say nothing about the next one.
@@ -57,6 +57,31 @@ struct Task {
     kind: Option<u32>,
 }
 
+/// A lock that a thread has.
+struct Taken {
+    at: Nanos,
+    waited: Nanos,
+}
+
+/// A thread that waits for a lock.
+struct Waiting<'a> {
+    hall: &'a Hall,
+    flags: Flags<'a>,
+    pauses: &'a mut Pauses,
+    failure: Option<SynthError>,
+}
+
+impl Meanwhile for Waiting<'_> {
+    fn runs(&mut self, moment: Nanos) -> bool {
+        self.pauses.after(moment) <= moment
+    }
+
+    fn gives_up(&mut self) -> bool {
+        self.failure = self.hall.look(false).err();
+        self.failure.is_some() || self.flags.are_up()
+    }
+}
+
 impl Worker {
     pub(super) fn new(config: &ServerConfig, thread: usize, shared: &Arc<Shared>, hall: &Arc<Hall>) -> Self {
         Self {
@@ -100,10 +125,9 @@ impl Worker {
     }
 
     /// ```text
-    ///   arrival   start                             end
-    ///      |--wait--|--before--|--service--|--after--|
-    ///               |---------- drawn, waited, stood still ----------|
-    ///                                        |-write-|--next service, if one waits ...
+    ///   arrival   start                                    end
+    ///      |--wait--|--before--|--service--|--after--|-write-|--next service, if one waits ...
+    ///               |-------- drawn, waited, stood still ----|
     /// ```
     fn serve_one(&mut self, books: &mut Books, flags: Flags) -> Result<(), SynthError> {
         let runs = self.pauses.after(now().max(self.free_at));
@@ -137,34 +161,37 @@ impl Worker {
         self.parts.push(Part { lock: None, busy: service });
         self.enlist(LockPlace::After, draws);
 
+        // The service gives this up for the writing of the reply, which comes last, after all locks.
+        let lead = self.lead;
         let (mut end, mut waited, mut asked) = (start, Nanos::ZERO, Nanos::ZERO);
         for number in 0..self.parts.len() {
             let Part { lock, busy } = self.parts[number];
             asked += busy;
-            if let Some(lock) = lock {
-                let Some(taken) = self.take(lock, end, flags)? else {
-                    return Ok(()); // the server stops
-                };
-                waited += taken.saturating_sub(end);
-                end = taken;
-            }
-            let last = number + 1 == self.parts.len();
-            let lead = if last { self.lead } else { Nanos::ZERO };
-            end = self.pauses.through(end, busy);
-            let (over, arrivals) = self.spinner.work(end, busy, lead, &mut self.pauses, &self.hall, flags)?;
-            end = over;
+            let Some(lock) = lock else {
+                end = self.pauses.through(end, busy);
+                let (over, arrivals) =
+                    self.spinner.work(end, busy, lead, &mut self.pauses, &self.hall, flags)?;
+                end = over.saturating_sub(lead);
+                asked += arrivals;
+                continue;
+            };
+            let Some(taken) = self.take(lock, end, flags)? else {
+                return Ok(()); // the server stops
+            };
+            waited += taken.waited;
+            // Held as long as it should be by a thread that is late, too: others wait for it.
+            let late = now().saturating_sub(taken.at);
+            end = self.pauses.through(taken.at, busy) + late;
+            let (over, arrivals) =
+                self.spinner.work(end, busy, Nanos::ZERO, &mut self.pauses, &self.hall, flags)?;
+            end = over.saturating_sub(late);
             asked += arrivals;
-            if last {
-                self.answer(&ticket, task.next);
-            }
-            if let Some((place, instance)) = lock {
-                if last {
-                    self.spinner.wait(end, &self.hall, flags)?;
-                }
-                let work = &self.shared.work;
-                work.lock(place, instance).release(work.waiters(), work.manner(place).release);
-            }
+            let (place, instance) = lock;
+            let work = &self.shared.work;
+            work.lock(place, instance).release(work.waiters(), work.manner(place).release);
         }
+        self.answer(&ticket, task.next);
+        let end = end + lead;
         let ended = now();
         self.free_at = end;
         shared.work.end();
@@ -210,31 +237,26 @@ impl Worker {
         }
     }
 
-    /// Takes a lock, from `t` on; says when it had it. `None` if the server stops first.
+    /// Takes a lock, from `t` on. `None` if the server stops first.
     fn take(
         &mut self,
         (place, instance): (usize, u32),
         t: Nanos,
         flags: Flags,
-    ) -> Result<Option<Nanos>, SynthError> {
+    ) -> Result<Option<Taken>, SynthError> {
         let work = &self.shared.work;
         let lock = work.lock(place, instance);
         if lock.try_take() {
-            return Ok(Some(t));
+            return Ok(Some(Taken { at: t, waited: Nanos::ZERO }));
         }
-        let mut failure = None;
-        let idle = || match self.hall.look(false) {
-            Ok(()) => flags.are_up(),
-            Err(error) => {
-                failure = Some(error);
-                true
-            }
-        };
-        let taken = lock.wait(self.thread, work.waiters(), work.manner(place), idle);
-        match failure {
-            Some(error) => Err(error),
-            None => Ok(taken.then(|| now().max(t))),
+        let asked = now().max(t);
+        let mut waiting = Waiting { hall: &self.hall, flags, pauses: &mut self.pauses, failure: None };
+        let taken = lock.wait(self.thread, work.waiters(), work.manner(place), &mut waiting);
+        if let Some(failure) = waiting.failure {
+            return Err(failure);
         }
+        let at = now().max(asked);
+        Ok(taken.then(|| Taken { at, waited: at.saturating_sub(asked) }))
     }
 
     /// Writes the reply, and learns what that takes.

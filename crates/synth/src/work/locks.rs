@@ -52,6 +52,15 @@ pub(crate) struct Manner {
     pub(crate) wake_ns: f64,
 }
 
+/// What a thread does while it waits.
+pub(crate) trait Meanwhile {
+    /// Whether it runs at this moment: one that stands still takes no lock that is free, and does not fall asleep.
+    fn runs(&mut self, moment: Nanos) -> bool;
+
+    /// Looks around; whether to give up.
+    fn gives_up(&mut self) -> bool;
+}
+
 impl Waiter {
     /// Says which thread this is; by the thread itself.
     pub(crate) fn introduce(&self) {
@@ -71,6 +80,26 @@ impl Waiter {
     fn is_called(&self) -> bool {
         self.state.load(Ordering::Acquire) == CALLED
     }
+
+    /// From spinning to sleeping; false if it was called before that.
+    fn falls_asleep(&self) -> bool {
+        self.state.compare_exchange(SPINS, SLEEPS, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Sleeps until called, and until the wake-up has taken as long as it should; false if it gives up.
+    fn sleep(&self, manner: Manner, meanwhile: &mut impl Meanwhile) -> bool {
+        while !self.is_called() {
+            std::thread::park_timeout(TICK);
+            if !self.is_called() && meanwhile.gives_up() {
+                return false;
+            }
+        }
+        let awake = Nanos(self.called.load(Ordering::Relaxed)).saturating_add(Nanos(manner.wake_ns as u64));
+        while now() < awake {
+            std::hint::spin_loop();
+        }
+        true
+    }
 }
 
 impl Lock {
@@ -80,90 +109,62 @@ impl Lock {
         self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Waits for it. `idle` is called again and again while spinning, and says whether to give up.
+    /// Waits for it; false if the waiter gave up.
     pub(crate) fn wait(
         &self,
         me: usize,
         waiters: &[Waiter],
         manner: Manner,
-        mut idle: impl FnMut() -> bool,
+        meanwhile: &mut impl Meanwhile,
     ) -> bool {
-        match manner.release {
-            Release::Barging => self.wait_barging(me, waiters, manner, &mut idle),
-            Release::Handoff => self.wait_in_line(me, waiters, manner, &mut idle),
-        }
-    }
-
-    fn wait_barging(
-        &self,
-        me: usize,
-        waiters: &[Waiter],
-        manner: Manner,
-        idle: &mut dyn FnMut() -> bool,
-    ) -> bool {
+        let mine = &waiters[me];
+        // Who is handed the lock stands in line from the first; else only those do that sleep.
+        let handed = manner.release == Release::Handoff;
         loop {
-            let until = spin_end(manner);
-            while now() < until {
-                if self.try_take() {
-                    return true;
-                }
-                if idle() {
-                    return false;
-                }
-            }
-            waiters[me].state.store(SLEEPS, Ordering::Release);
-            {
-                let mut line = self.line();
-                // Whoever releases looks into the line afterwards, so it is here or free.
-                if self.try_take() {
-                    return true;
-                }
-                line.push_back(me);
-            }
-            if !sleep(&waiters[me], manner, idle) {
-                self.line().retain(|&waiter| waiter != me);
-                return false;
-            }
-        }
-    }
-
-    fn wait_in_line(
-        &self,
-        me: usize,
-        waiters: &[Waiter],
-        manner: Manner,
-        idle: &mut dyn FnMut() -> bool,
-    ) -> bool {
-        waiters[me].state.store(SPINS, Ordering::Release);
-        {
-            let mut line = self.line();
-            if self.try_take() {
+            mine.state.store(SPINS, Ordering::Release);
+            if handed && self.line_up(me) {
                 return true;
             }
+            let has_it = |runs: bool| if handed { mine.is_called() } else { runs && self.try_take() };
+            match spin(manner, has_it, meanwhile) {
+                Some(true) => return true,
+                Some(false) => return self.leave_line(me, handed),
+                None => {}
+            }
+            if !mine.falls_asleep() {
+                return true; // handed over in this very moment
+            }
+            // Whoever releases looks into the line afterwards, so it is there or free.
+            if !handed && self.line_up(me) {
+                return true;
+            }
+            if !mine.sleep(manner, meanwhile) {
+                return self.leave_line(me, handed);
+            }
+            if handed {
+                return true;
+            }
+        }
+    }
+
+    /// Takes it if it is free, else its place at the end of the line.
+    fn line_up(&self, me: usize) -> bool {
+        let mut line = self.line();
+        let taken = self.try_take();
+        if !taken {
             line.push_back(me);
         }
-        let until = spin_end(manner);
-        while now() < until {
-            if waiters[me].is_called() {
-                return true;
-            }
-            if idle() {
-                return self.leave_line(me, waiters);
-            }
-        }
-        // Called in this very moment: it is ours, and nobody has to wake us.
-        let state = &waiters[me].state;
-        if state.compare_exchange(SPINS, SLEEPS, Ordering::AcqRel, Ordering::Acquire).is_err() {
-            return true;
-        }
-        sleep(&waiters[me], manner, idle) || self.leave_line(me, waiters)
+        taken
     }
 
-    /// Gives up; true if the lock came before that.
-    fn leave_line(&self, me: usize, waiters: &[Waiter]) -> bool {
+    /// Gives up; true if the lock was handed over before that.
+    fn leave_line(&self, me: usize, handed: bool) -> bool {
         let mut line = self.line();
-        line.retain(|&waiter| waiter != me);
-        waiters[me].is_called()
+        let place = line.iter().position(|&waiter| waiter == me);
+        if let Some(place) = place {
+            line.remove(place);
+        }
+        handed && place.is_none()
     }
 
     /// Lets it go.
@@ -192,24 +193,23 @@ impl Lock {
     }
 }
 
-fn spin_end(manner: Manner) -> Nanos {
+/// Spins until it has the lock (true), it gives up (false), or it has spun long enough.
+fn spin(manner: Manner, has_it: impl Fn(bool) -> bool, meanwhile: &mut impl Meanwhile) -> Option<bool> {
     // The cast saturates: infinity is the end of all time.
-    now().saturating_add(Nanos(manner.spin_ns as u64))
-}
-
-/// Sleeps until called, and until the wake-up has taken as long as it should; false if it is to give up.
-fn sleep(me: &Waiter, manner: Manner, idle: &mut dyn FnMut() -> bool) -> bool {
-    while !me.is_called() {
-        std::thread::park_timeout(TICK);
-        if !me.is_called() && idle() {
-            return false;
+    let until = now().saturating_add(Nanos(manner.spin_ns as u64));
+    loop {
+        let moment = now();
+        let runs = meanwhile.runs(moment);
+        if has_it(runs) {
+            return Some(true);
+        }
+        if runs && moment >= until {
+            return None;
+        }
+        if meanwhile.gives_up() {
+            return Some(false);
         }
     }
-    let awake = Nanos(me.called.load(Ordering::Relaxed)).saturating_add(Nanos(manner.wake_ns as u64));
-    while now() < awake {
-        std::hint::spin_loop();
-    }
-    true
 }
 
 #[cfg(test)]
@@ -217,6 +217,33 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use super::*;
+
+    /// Waits with patience, or without.
+    struct Patient(bool);
+
+    impl Meanwhile for Patient {
+        fn runs(&mut self, _: Nanos) -> bool {
+            true
+        }
+
+        fn gives_up(&mut self) -> bool {
+            std::thread::yield_now();
+            !self.0
+        }
+    }
+
+    /// Stands still until a moment.
+    struct Still(Nanos);
+
+    impl Meanwhile for Still {
+        fn runs(&mut self, moment: Nanos) -> bool {
+            moment >= self.0
+        }
+
+        fn gives_up(&mut self) -> bool {
+            false
+        }
+    }
 
     /// Threads that take one lock again and again: nobody shares it, nobody is forgotten.
     fn check(release: Release, spin_ns: f64) {
@@ -229,11 +256,7 @@ mod tests {
                 scope.spawn(move || {
                     waiters[me].introduce();
                     for _ in 0..500 {
-                        let idle = || {
-                            std::thread::yield_now();
-                            false
-                        };
-                        assert!(lock.try_take() || lock.wait(me, waiters, manner, idle));
+                        assert!(lock.try_take() || lock.wait(me, waiters, manner, &mut Patient(true)));
                         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "{release:?} is not shared");
                         for _ in 0..100 {
                             std::hint::spin_loop();
@@ -265,10 +288,20 @@ mod tests {
             assert!(lock.try_take());
             waiters[0].introduce();
             for spin_ns in [0.0, f64::INFINITY] {
-                assert!(!lock.wait(0, &waiters, Manner { release, spin_ns, wake_ns: 0.0 }, || true));
+                let manner = Manner { release, spin_ns, wake_ns: 0.0 };
+                assert!(!lock.wait(0, &waiters, manner, &mut Patient(false)));
             }
             lock.release(&waiters, release);
             assert!(lock.try_take(), "{release:?}");
         }
+    }
+
+    #[test]
+    fn who_stands_still_does_not_take_what_is_free() {
+        let (lock, waiters) = (Lock::default(), [Waiter::default()]);
+        let manner = Manner { release: Release::Barging, spin_ns: 1_000.0, wake_ns: 0.0 };
+        let until = now() + Nanos::from_millis(2);
+        assert!(lock.wait(0, &waiters, manner, &mut Still(until)));
+        assert!(now() >= until);
     }
 }

@@ -9,7 +9,7 @@ use hindmost_clock::{Clock, MonotonicClock, Nanos};
 use hindmost_clone::{Program, Request, Sequence, Utilisation};
 use hindmost_random::Draws;
 
-pub(crate) use locks::{Lock, Manner, Waiter};
+pub(crate) use locks::{Lock, Manner, Meanwhile, Waiter};
 pub(crate) use pauses::Pauses;
 
 /// A program with everything of it that threads share.

@@ -1,0 +1,144 @@
+//! Requests of an open loop that are made in this process: at the moments of a Poisson process, whatever became of those
+//! before. The threads that serve them look at the clock themselves, so that none is there for that alone.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use hindmost_clock::Nanos;
+use hindmost_clone::arrivals::{gap_ns, route};
+use hindmost_random::Draws;
+
+use super::hall::{Hall, Ticket};
+use crate::work::now;
+
+/// Closer moments are waited for without sleep.
+const CLOSE: Nanos = Nanos::from_micros(200);
+/// The longest sleep: how soon a thread hears that all is over.
+const NAP: Nanos = Nanos::from_millis(20);
+
+/// The requests of one hall.
+pub(super) struct Schedule {
+    seed: u64,
+    /// What moments count from.
+    origin: Nanos,
+    mean_gap_ns: f64,
+    /// Of all halls.
+    requests: u64,
+    /// This one, of so many.
+    hall: (usize, usize),
+    /// When the next request is due, for a look without the lock; the end of all time once there is none.
+    due: AtomicU64,
+    ahead: Mutex<Ahead>,
+}
+
+/// What has not been taken yet.
+struct Ahead {
+    /// The next request to be drawn for.
+    index: u64,
+    /// When the one before it was due, ns from the origin.
+    due_ns: f64,
+    found: Vec<Ticket>,
+}
+
+impl Schedule {
+    /// `requests` that arrive at `rate_per_s` and are dealt among halls; `hall`: number of this one, and how many there
+    /// are. They are those that the simulator draws from the same seed.
+    pub(super) fn new(
+        seed: u64,
+        origin: Nanos,
+        rate_per_s: f64,
+        requests: u64,
+        hall: (usize, usize),
+    ) -> Self {
+        let schedule = Self {
+            seed,
+            origin,
+            mean_gap_ns: 1e9 / rate_per_s,
+            requests,
+            hall,
+            due: AtomicU64::new(0),
+            ahead: Mutex::new(Ahead { index: 0, due_ns: 0.0, found: Vec::with_capacity(1) }),
+        };
+        let first = schedule.draw(&mut schedule.ahead.lock().unwrap_or_else(PoisonError::into_inner));
+        schedule.due.store(first.0, Ordering::Release);
+        schedule
+    }
+
+    /// Draws on, to the next request of this hall.
+    fn draw(&self, ahead: &mut Ahead) -> Nanos {
+        let (number, halls) = self.hall;
+        while ahead.index < self.requests {
+            let draws = Draws::of(self.seed, ahead.index);
+            ahead.index += 1;
+            ahead.due_ns += gap_ns(draws, self.mean_gap_ns);
+            if route(draws, halls) == number {
+                return self.origin + Nanos(ahead.due_ns as u64);
+            }
+        }
+        Nanos::MAX
+    }
+
+    fn next_due(&self) -> Nanos {
+        Nanos(self.due.load(Ordering::Acquire))
+    }
+
+    /// Puts what is due into the queue; a thread that may sleep does so for a while if nothing is due soon.
+    #[inline]
+    pub(super) fn look(&self, hall: &Hall, sleeps: bool) {
+        if now() >= self.next_due() {
+            self.put(|found| hall.receive(found));
+        } else if sleeps && !hall.has_requests() {
+            self.sleep();
+        }
+    }
+
+    /// Hands over what is due, in order; nothing if another thread is at it.
+    fn put(&self, mut receive: impl FnMut(&mut Vec<Ticket>)) {
+        let Ok(mut ahead) = self.ahead.try_lock() else { return };
+        while now() >= self.next_due() {
+            // It arrived when it was due, however late it is looked for.
+            ahead.found.push(Ticket { client: None, number: 0, serve: true, arrival: self.next_due() });
+            receive(&mut ahead.found);
+            let next = self.draw(&mut ahead);
+            self.due.store(next.0, Ordering::Release);
+        }
+    }
+
+    /// Sleeps for a while if nothing is due soon.
+    fn sleep(&self) {
+        let left = self.next_due().saturating_sub(now());
+        if left > CLOSE {
+            thread::sleep(Duration::from_nanos(left.saturating_sub(CLOSE).min(NAP).0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halls_share_the_requests_and_each_is_due_once() {
+        let origin = now().saturating_sub(Nanos::from_millis(1_000));
+        let of = |hall| Schedule::new(3, origin, 1e6, 1_000, hall);
+        let all = |schedule: &Schedule| -> Vec<Nanos> {
+            let mut all = Vec::new();
+            schedule.put(|found| all.extend(found.drain(..).map(|ticket| ticket.arrival)));
+            all
+        };
+        let one = all(&of((0, 1)));
+        assert_eq!(one.len(), 1_000);
+        assert!(one.windows(2).all(|pair| pair[0] <= pair[1]) && one[0] >= origin);
+        let mut dealt: Vec<Nanos> = (0..3).flat_map(|number| all(&of((number, 3)))).collect();
+        dealt.sort_unstable();
+        assert_eq!(dealt, one);
+    }
+
+    #[test]
+    fn what_is_not_due_is_not_given_out() {
+        let later = now() + Nanos::from_millis(60_000);
+        Schedule::new(3, later, 1e6, 10, (0, 1)).put(|_| panic!("it is too early"));
+    }
+}

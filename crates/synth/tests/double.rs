@@ -1,0 +1,228 @@
+//! The server and the simulator are doubles: of the same document, seed and arrivals they make the same latencies, request
+//! by request.
+//!
+//! A host takes CPUs away, and who waits behind a request that was stopped is late as well. But whenever both stand empty
+//! they begin anew, alike. So the requests between two such moments are compared if each of them had, once it began, the
+//! CPU for as long as it should, and none began later than a thread was free.
+
+mod common;
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
+
+use common::{document, serve, Line};
+use hindmost_clone::{Document, Program, Queue};
+use hindmost_simulate::{capacity_per_s, simulate_rows, Arrivals as Simulated, Design, Load, Row};
+use hindmost_synth::{Arrivals, Idle, Inside, ServerConfig};
+use serde_json::json;
+
+const REQUESTS: u64 = 300;
+const ROUNDS: u64 = 4;
+/// Tests run beside each other; these would disturb one another.
+static ALONE: Mutex<()> = Mutex::new(());
+/// A request is as simulated if its latency is this close: some readings of the clock, and a wake-up of the kernel's.
+const CLOSE_NS: f64 = 25_000.0;
+/// So much less CPU than it should have had, or so late a begin, are a disturbance.
+const DISTURBED_NS: f64 = 25_000.0;
+/// With a smaller share of the requests left alone by the host, nothing is said ...
+const LEFT_ALONE: f64 = 0.3;
+/// ... provided that the threads saw pauses of the host: so long for each request, or more.
+const PAUSED_NS: f64 = 2_000.0;
+
+fn simulated(document: &Document, rate_per_s: f64, seed: u64) -> Vec<Row> {
+    let design = Design {
+        load: Some(Load::RatePerS(rate_per_s)),
+        arrivals: Simulated::Exponential,
+        requests: REQUESTS,
+        warmup: 0,
+        sections: 1,
+        seed,
+        quantiles: vec![0.5],
+        backlog: false,
+        event_by_event: false,
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    let program = Program::new(document).unwrap();
+    simulate_rows(&program, &design, &mut rows, &AtomicBool::new(false)).unwrap();
+    rows.sort_by(|a, b| a.arrival_ns.total_cmp(&b.arrival_ns));
+    rows
+}
+
+/// The requests of one round that can be compared, in the order of arrival; and how long the host paused.
+fn round(name: &str, document: &Document, rate_per_s: f64, seed: u64) -> (Vec<(Line, Row)>, u64) {
+    let inside = Inside { arrivals: Arrivals::Poisson { rate_per_s }, requests: REQUESTS };
+    // Threads that poll are not late for want of a wake-up.
+    let config = ServerConfig { seed, idle: Idle::Spin, ..ServerConfig::default() };
+    let (account, mut lines) = serve(name, document, inside, config);
+    lines.sort_by(|a, b| a.arrival.total_cmp(&b.arrival));
+    let rows = simulated(document, rate_per_s, seed);
+    let origin = lines[0].arrival - rows[0].arrival_ns;
+    for line in &mut lines {
+        line.arrival -= origin;
+        line.start -= origin;
+        line.end -= origin;
+    }
+    let mut free_at = vec![0.0; document.threads as usize];
+    let (mut left_alone, mut cycle, mut calm, mut empty_at) = (Vec::new(), Vec::new(), true, 0.0_f64);
+    for (line, row) in lines.into_iter().zip(rows) {
+        assert!((line.arrival - row.arrival_ns).abs() < 4.0, "{name}: {line:?} {row:?}");
+        if line.arrival >= empty_at {
+            left_alone.extend(std::mem::take(&mut cycle).into_iter().filter(|_| calm));
+            calm = true;
+        }
+        let free = match document.queue {
+            Queue::Shared => free_at.iter().copied().fold(f64::INFINITY, f64::min),
+            Queue::PerThread => free_at[line.thread],
+        };
+        let could = line.arrival.max(free).max(row.start_ns);
+        free_at[line.thread] = line.end;
+        let longer = line.end - line.start - line.drawn - line.waited;
+        let should = row.finish_ns - row.start_ns - row.demand_ns - row.lock_wait_ns;
+        calm &= (longer - should).abs() < DISTURBED_NS && line.start - could < DISTURBED_NS;
+        empty_at = empty_at.max(line.end).max(row.finish_ns);
+        cycle.push((line, row));
+    }
+    (left_alone, account.gaps.total_ns)
+}
+
+fn quantiles(mut times: Vec<f64>) -> [f64; 2] {
+    times.sort_by(f64::total_cmp);
+    [0.5, 0.9].map(|q| times[(q * times.len() as f64) as usize])
+}
+
+fn mean(times: impl Iterator<Item = f64>) -> f64 {
+    let all: Vec<f64> = times.collect();
+    all.iter().sum::<f64>() / all.len() as f64
+}
+
+#[expect(clippy::print_stderr, reason = "the figures are the point, and an inconclusive test says so")]
+fn check(name: &str, load: f64, changes: serde_json::Value) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let document = document(changes);
+    let program = Program::new(&document).unwrap();
+    let rate_per_s = load * capacity_per_s(&program, 1, &AtomicBool::new(false)).unwrap();
+    let (mut pairs, mut paused_ns) = (Vec::new(), 0);
+    for seed in 1..=ROUNDS {
+        let (left_alone, paused) = round(name, &document, rate_per_s, seed);
+        pairs.extend(left_alone);
+        paused_ns += paused;
+    }
+    let share = pairs.len() as f64 / (ROUNDS * REQUESTS) as f64;
+    let paused_ns = paused_ns as f64 / (ROUNDS * REQUESTS) as f64;
+    if share < LEFT_ALONE && paused_ns > PAUSED_NS {
+        eprintln!("{name}: inconclusive, the host left {:.0} % of the requests alone", 100.0 * share);
+        return;
+    }
+    let found = quantiles(pairs.iter().map(|(line, _)| line.end - line.arrival).collect());
+    let expected = quantiles(pairs.iter().map(|(_, row)| row.finish_ns - row.arrival_ns).collect());
+    let apart = |(line, row): &(Line, Row)| line.end - line.arrival - (row.finish_ns - row.arrival_ns);
+    let close_of = |which: &dyn Fn(&Row) -> bool| {
+        let these: Vec<_> = pairs.iter().filter(|(_, row)| which(row)).collect();
+        let close = these.iter().filter(|pair| apart(pair).abs() < CLOSE_NS).count();
+        (close as f64 / these.len().max(1) as f64, these.len())
+    };
+    let (close, _) = close_of(&|_| true);
+    let (close_at_locks, met) = close_of(&|row| row.lock_wait_ns > 0.0);
+    let waited = mean(pairs.iter().map(|(line, _)| line.waited));
+    let waits = mean(pairs.iter().map(|(_, row)| row.lock_wait_ns));
+    let us = |times: [f64; 2]| times.map(|ns| (ns / 100.0).round() / 10.0);
+    let told = format!(
+        "{name}: {:.0} % left alone, of them {:.1} % within {} us, {:.1} % of {met} that met at locks; p50, p90 {:?} us, simulated {:?}; waited for locks \
+         {:.1} us, simulated {:.1}; {:.1} us of pauses a request",
+        100.0 * share,
+        100.0 * close,
+        CLOSE_NS / 1e3,
+        100.0 * close_at_locks,
+        us(found),
+        us(expected),
+        waited / 1e3,
+        waits / 1e3,
+        paused_ns / 1e3,
+    );
+    eprintln!("{told}");
+    assert!(share >= LEFT_ALONE, "{told}");
+    assert!(close > 0.85 && (met < 60 || close_at_locks > 0.7), "{told}");
+    assert!(
+        found.iter().zip(&expected).all(|(found, expected)| (found / expected - 1.0).abs() < 0.05),
+        "{told}"
+    );
+}
+
+fn exponential(mean_us: f64) -> serde_json::Value {
+    json!([{"law": {"kind": "exponential", "mean_us": mean_us}}])
+}
+
+fn lock(name: &str, us: f64, changes: serde_json::Value) -> serde_json::Value {
+    let mut lock = json!({"name": name, "hold": {"kind": "deterministic", "us": us}});
+    let changes: serde_json::Map<_, _> = serde_json::from_value(changes).unwrap();
+    lock.as_object_mut().unwrap().extend(changes);
+    lock
+}
+
+#[test]
+fn one_thread_serves_what_the_simulator_says() {
+    check("plain", 0.6, json!({}));
+    check("order", 0.6, json!({"order": {"autocorrelation": 0.5}}));
+    let chance = json!({"name": "irq", "scope": "request", "length": {"kind": "uniform", "low_us": 10.0, "high_us": 90.0},
+        "when": {"kind": "chance", "probability": 0.1}});
+    check("chance", 0.6, json!({"disturbances": [chance]}));
+    check("lock", 0.6, json!({"locks": [lock("send", 20.0, json!({"at": "after"}))]}));
+}
+
+#[test]
+fn two_threads_serve_what_the_simulator_says() {
+    check("shared", 0.4, json!({"threads": 2}));
+    check("per thread", 0.4, json!({"threads": 2, "queue": "per_thread"}));
+}
+
+#[test]
+fn threads_wait_for_locks_as_the_simulator_says() {
+    let contended = |name: &str, lock: serde_json::Value| {
+        check(name, 0.45, json!({"threads": 2, "service": exponential(100.0), "locks": [lock]}));
+    };
+    contended("spinning", lock("all", 100.0, json!({})));
+    contended("after", lock("all", 100.0, json!({"at": "after"})));
+    let sleeping =
+        |release: &str, spin_us: f64| json!({"spin_us": spin_us, "wake_us": 150.0, "release": release});
+    contended("barging, sleeping", lock("all", 100.0, sleeping("barging", 0.0)));
+    contended("barging, hybrid", lock("all", 100.0, sleeping("barging", 40.0)));
+    contended("handed over, hybrid", lock("all", 100.0, sleeping("handoff", 40.0)));
+    let noise = json!([{"name": "irq", "scope": "request", "while_holding": "all",
+        "length": {"kind": "deterministic", "us": 200.0}, "when": {"kind": "chance", "probability": 0.2}}]);
+    check(
+        "interrupted",
+        0.45,
+        json!({"threads": 2, "service": exponential(100.0), "locks": [lock("all", 60.0, json!({}))],
+               "disturbances": noise}),
+    );
+}
+
+#[test]
+fn threads_meet_at_an_array_of_locks_as_the_simulator_says() {
+    let buckets = lock("bucket", 150.0, json!({"instances": 3, "first": 0.7, "share": 0.8}));
+    let send = lock("send", 30.0, json!({"at": "after"}));
+    check("array", 0.5, json!({"threads": 2, "service": exponential(80.0), "locks": [buckets, send]}));
+}
+
+#[test]
+fn threads_slow_down_with_the_load_as_the_simulator_says() {
+    check("load", 0.4, json!({"threads": 2, "load": {"time": 0.5, "busy": 0.3, "over_us": 300.0}}));
+    check("spread", 0.5, json!({"load": {"spread": 0.6, "over_us": 300.0}}));
+}
+
+#[test]
+fn threads_stand_still_when_the_simulator_says() {
+    let stop = |scope: &str| {
+        json!({"name": "gc", "scope": scope, "length": {"kind": "deterministic", "us": 700.0},
+               "when": {"kind": "periodic", "every_us": 6_000.0, "first_us": 2_000.0}})
+    };
+    check("pauses", 0.5, json!({"disturbances": [stop("server")]}));
+    for scope in ["server", "thread"] {
+        let locks = [lock("all", 100.0, json!({}))];
+        check(
+            &format!("pauses of a {scope}"),
+            0.5,
+            json!({"threads": 2, "service": exponential(100.0), "locks": locks, "disturbances": [stop(scope)]}),
+        );
+    }
+}
