@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 from measuring import (
     VERDICTS,
     Answer,
-    Household,
     Study,
     assert_counts_close,
     hindmost,
@@ -43,15 +41,7 @@ FIGURES = (
 FIGURES += ("variance", "clients", "stopping", "distributions", "outstanding", "series", "reasons", "target")
 
 
-@pytest.fixture(autouse=True)
-def household() -> Iterator[Household]:
-    """Every test here ends with nothing left behind."""
-    one = Household()
-    yield one
-    try:
-        one.assert_empty()
-    finally:
-        one.close()
+pytestmark = pytest.mark.usefixtures("household")
 
 
 def assert_sound(answer: Answer, runs: int, instances: int = 1, *, managed: bool = True) -> dict[str, Any]:

@@ -39,17 +39,6 @@ command = ["{python}", "-m", "hindmost.agent", "synth", '{"address": "{address}"
 
 
 @pytest.fixture
-def household() -> Iterator[Household]:
-    """Every test here ends with nothing left behind."""
-    one = Household()
-    yield one
-    try:
-        one.assert_empty()
-    finally:
-        one.close()
-
-
-@pytest.fixture
 def target_file(tmp_path: Path) -> Callable[[str], Path]:
     def write(text: str) -> Path:
         path = tmp_path / "target.toml"

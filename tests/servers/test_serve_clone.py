@@ -10,9 +10,12 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
-from measuring import hindmost, measure, need_two_processors, start
+from measuring import Household, hindmost, measure, need_two_processors, start
+
+from hindmost.store.documents import schemas
 
 SMALL = """
 schema = "hindmost.clone/1"
@@ -39,6 +42,13 @@ def ended(child: Any) -> dict[str, Any]:
     out, err = child.communicate(timeout=30)
     assert child.returncode == 0, err
     return dict(json.loads(out))
+
+
+def ended_quietly(child: Any) -> bool:
+    """Whether Ctrl-C ends it as it should."""
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=30)
+    return bool(child.returncode == 0)
 
 
 def test_a_clients_latency_is_the_servers_own_and_a_constant(tmp_path: Path) -> None:
@@ -78,10 +88,33 @@ def test_a_clients_latency_is_the_servers_own_and_a_constant(tmp_path: Path) -> 
 def test_integrated_it_needs_no_client(tmp_path: Path) -> None:
     answer = hindmost("synth", "serve", "silo", "--integrated", "--rate", "5k", "--requests", 2_000, "--json")
     assert answer.code == 0, answer.err
-    account = json.loads(answer.out)["account"]
+    told = json.loads(answer.out)
+    jsonschema.Draft202012Validator(schemas()["serve"]).validate(told)
+    account = told["account"]
     assert account["total"]["served"] == 2_000
     assert account["sojourn"]["mean_ns"] >= account["service"]["mean_ns"]
     assert "spinning on this host" in answer.err
+
+
+def test_a_certificate_follows_its_schema_and_outside_us_is_said_not_to_be_served(tmp_path: Path) -> None:
+    answer = hindmost("synth", "serve", "silo", "--certificate", "--json")
+    assert answer.code == 0, answer.err
+    jsonschema.Draft202012Validator(schemas()["certificate"]).validate(json.loads(answer.out))
+    (tmp_path / "far.toml").write_text(SMALL.replace('name = "small"', 'name = "far"\noutside_us = 30.0'))
+    answer = hindmost("synth", "serve", tmp_path / "far.toml", "--integrated", "--requests", 100, "--json")
+    assert "outside_us = 30 is not served" in answer.err
+    assert json.loads(answer.out)["outside_us"] == 30.0
+
+
+def test_kill_9_leaves_no_process_and_a_free_port(household: Household, tmp_path: Path) -> None:
+    child, address = serve("silo", "--log", tmp_path / "truth.csv")
+    child.kill()
+    child.communicate(timeout=30)
+    household.assert_empty()
+    again, there = serve("silo", "--address", address, "--log", tmp_path / "truth.csv")
+    assert there == address
+    assert ended_quietly(again)
+    household.assert_empty()
 
 
 def test_http_is_spoken_and_the_account_is_for_people_too() -> None:

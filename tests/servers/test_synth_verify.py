@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 
 import jsonschema
 import pytest
-from measuring import finish, need_two_processors, start
+from measuring import finish, need_two_processors, start, wait_for
 
 from hindmost.store.documents import schemas
 
@@ -72,3 +73,17 @@ def test_it_goes_on_where_it_stopped_and_refuses_other_runs(truth):
     refused = verify(study, clone(truth.parent, 1.1), truth)
     assert refused.code == 2
     assert "another clone" in refused.err
+
+
+def test_kill_9_leaves_no_process_and_no_lock(truth, household):
+    study = truth.parent / "study-killed"
+    target = f"synth?clone={truth}&protocol=http"
+    child = start("synth", "verify", truth, target, *SHORT, "--json", "--out", study)
+    wait_for(lambda: [*study.glob("0.3/*/runs/0*/run.json")], "a finished run")
+    child.kill()
+    assert finish(child, study).code == -signal.SIGKILL
+    household.assert_empty()
+    answer = verify(study, truth, truth)
+    assert answer.code in (0, 3, 4, 6), answer.err
+    assert json.loads(answer.out)["schema"] == "hindmost.verification/1"
+    household.assert_empty()

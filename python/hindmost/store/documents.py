@@ -13,7 +13,7 @@ hindmost.knobs/1    ``hindmost knobs --json``   crates/host, through ``cli/knobs
 
 The answer itself, ``hindmost.measure/1``, stands in `hindmost.store.result`, what clones predict in
 `hindmost.store.predictions`, how near they come in `hindmost.store.verification`, how they were fitted in
-`hindmost.store.fit`. Keys that a schema does not
+`hindmost.store.fit`, what they say as servers in `hindmost.store.serving`. Keys that a schema does not
 name are allowed, so that a later version may add some.
 """
 
@@ -35,6 +35,7 @@ from hindmost.store.result import (
     Target,
     schema_of,
 )
+from hindmost.store.serving import Certificate, Serving
 from hindmost.store.verification import Verification
 
 
@@ -409,4 +410,8 @@ def schemas() -> dict[str, dict[str, Any]]:
         "simulation": schema_of(Simulation, "hindmost.simulation/1", "Result of hindmost synth simulate"),
         "attribution": schema_of(Attribution, "hindmost.attribution/1", "Result of hindmost attribute"),
         "sweep": schema_of(Sweep, "hindmost.sweep/1", "Result of hindmost synth sweep"),
+        "serve": schema_of(Serving, "hindmost.serve/1", "Result of hindmost synth serve"),
+        "certificate": schema_of(
+            Certificate, "hindmost.certificate/1", "Result of hindmost synth serve --certificate"
+        ),
     }

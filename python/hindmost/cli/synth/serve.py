@@ -80,13 +80,20 @@ def serve(
     }
     if log is not None:
         config |= {"log": str(log), "log_requests": max(requests, 1_000_000) if integrated else 1_000_000}
+    outside = loaded.document["outside_us"]
     try:
         faith = json.loads(_engine.certify_spin(chosen))
         if not json_ or not certificate:
             print(render_certificate(faith, loaded.mean_busy_us), end="", file=sys.stderr)
+        if outside and not certificate:
+            print(
+                f"outside_us = {outside:g} is not served: kernel and network take their own time, and without"
+                " sockets there is none; simulate adds it",
+                file=sys.stderr,
+            )
         if certificate:
             if json_:
-                print(json.dumps(faith, allow_nan=False))
+                print(json.dumps({"schema": "hindmost.certificate/1", **faith}, allow_nan=False))
             return 0
         if integrated:
             arrivals: dict[str, Any] = {"kind": "back_to_back"}
@@ -105,7 +112,7 @@ def serve(
     except _engine.EngineError as error:
         raise _refused(error, address) from None
     if json_:
-        head = {"schema": "hindmost.serve/1", "clone": loaded.name, "seed": seed}
+        head = {"schema": "hindmost.serve/1", "clone": loaded.name, "seed": seed, "outside_us": outside}
         print(json.dumps({**head, "account": account, "certificate": faith}, allow_nan=False))
     else:
         print(render_account(account), end="")
