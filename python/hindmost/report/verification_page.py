@@ -12,6 +12,8 @@ from hindmost.report.verification import HEADS, IN_WORDS, margins, table
 if TYPE_CHECKING:
     from hindmost.store.verification import Verification
 
+MOST_OF_A_BAR = 5.0
+"""Intervals further from all values than by this factor are cut off at the chart's edge."""
 VERDICTS = {"equivalent": "valid", "different": "invalid", "open": "inconclusive"}
 """Colours of the page of a study that fit."""
 
@@ -40,10 +42,13 @@ def curve(document: "Verification", name: str, width: float) -> str:
         for one in document["curve"]
         if one["load"] <= max(0.8, highest)
     ]
-    everything = [us for _, us in simulated]
-    for _, figure in points:
-        for measured in (figure["original_us"], figure["clone_us"]):
-            everything += [us for us in measured.values() if isinstance(us, float)]
+    measured_us = [figure[who] for _, figure in points for who in ("original_us", "clone_us")]
+    everything = [us for _, us in simulated] + [
+        one["value"] for one in measured_us if one["value"] is not None
+    ]
+    least, most = min(everything) / MOST_OF_A_BAR, max(everything) * MOST_OF_A_BAR
+    for one in measured_us:
+        everything += [min(max(us, least), most) for us in (one["low"], one["high"]) if us is not None]
     plot = Plot(width, 300, f"{name} against the load", top=24)
     plot.text(4, 12, name, cls="name")
     x, y = plot.x(0.0, max(0.8, highest)), plot.y(*log_domain(everything), log10)
@@ -65,7 +70,7 @@ def curve(document: "Verification", name: str, width: float) -> str:
                 continue
             at = x(load) + shift
             if low is not None and high is not None:
-                plot.line([(at, y(low)), (at, y(high))], f"pair {cls}")
+                plot.line([(at, y(max(low, y.low))), (at, y(min(high, y.high)))], f"pair {cls}")
             places.append((at, y(value)))
             plot.dot(at, y(value), cls=cls, title=f"{who}, {load:.0%}: {numbers.latency(value)}")
         plot.line(places, f"pair thin {cls}")
@@ -77,14 +82,15 @@ def ratios(document: "Verification", name: str, width: float) -> str:
     margin = document["margins"][name]
     plot = Plot(width, 200, f"{name}: ratios by load", top=24)
     plot.text(4, 12, f"{name}: ratio", cls="name")
-    reach = 2.0 * margin
-    for point in document["points"]:
-        for one in (point["figures"][name]["clone"], point["figures"][name]["floor"]):
-            if one is not None:
-                reach = max(
-                    reach, *(abs(end - 1.0) * 1.1 for end in _ends(one["ratio"], one["low"], one["high"]))
-                )
-    y = plot.y(1.0 - reach, 1.0 + reach)
+    figures = [point["figures"][name] for point in document["points"]]
+    found = [one for figure in figures for one in (figure["clone"], figure["floor"]) if one is not None]
+    off = max((abs(one["ratio"] - 1.0) for one in found), default=0.0)
+    wide = max(
+        (abs(end - 1.0) for one in found for end in _ends(one["ratio"], one["low"], one["high"])), default=0.0
+    )
+    # A bar may say that nothing is known; it is cut off then, so that the others can be read.
+    reach = max(2.0 * margin, 1.1 * off, min(1.1 * wide, 1.0))
+    y = plot.y(max(0.0, 1.0 - reach), 1.0 + reach)
     x = plot.x(0.0, float(len(document["points"])))
     plot.area(
         [(x.start, y(1.0 + margin)), (x.end, y(1.0 + margin))],
@@ -109,7 +115,7 @@ def ratios(document: "Verification", name: str, width: float) -> str:
                 continue
             at = x(number + 0.5) + shift
             low, high = _ends(one["ratio"], one["low"], one["high"])
-            plot.line([(at, y(low)), (at, y(high))], f"pair {cls}")
+            plot.line([(at, y(max(low, y.low))), (at, y(min(high, y.high)))], f"pair {cls}")
             plot.dot(at, y(one["ratio"]), cls=cls, title=f"{what}: {one['ratio']:.3f}")
     return str(plot)
 
