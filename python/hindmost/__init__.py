@@ -4,6 +4,7 @@ The public face. Names are loaded when first used, so that ``hindmost --help`` a
 
 =====================  ======================================================================
 measuring              `parse_target`, `MeasurePlan`, `Study`, `Procedure`
+clones of servers      `load_clone`, `Clone`, `read_log`, `fit_clone`, `simulate`, `sweep`, `Vary`
 reading                `answer` (a study's ``result.json``), `render_terminal`, `render_page`
 statistics             `Histogram`, `mean_interval`, `Estimate`
 failures               `HindmostError` and what derives from it, in `hindmost.errors`
@@ -25,6 +26,13 @@ The run is the unit of inference, so intervals are over the values of runs:
 >>> print(hindmost.mean_interval([30.1, 31.0, 30.4, 30.9, 30.6, 30.2]))
 30.53 [30.15, 30.95] (95 %, n=6)
 
+A clone predicts what a server would do under loads and changes that nobody has tried:
+
+>>> silo = hindmost.load_clone("silo")
+>>> found = hindmost.sweep(silo, [hindmost.Vary("threads", (1, 2))], [{"rate_per_s": 30_000.0}])
+>>> [point["latency_us"]["p99"]["value"] < 60.0 for point in found["points"]]
+[False, True]
+
 A stored study is answered again, years later, by::
 
     hindmost.answer(hindmost.Study.open(Path("hindmost-memcached-20261120-100000")))["latency_us"]["p99"]
@@ -40,6 +48,11 @@ if TYPE_CHECKING:
     from hindmost.errors import HindmostError
     from hindmost.experiment.answer import answer
     from hindmost.experiment.procedure import Procedure
+    from hindmost.models import Clone, load_clone
+    from hindmost.models.fit import fit_clone, read_log
+    from hindmost.models.parameters import Vary
+    from hindmost.models.simulation import simulate
+    from hindmost.models.sweep import sweep
     from hindmost.plan import MeasurePlan
     from hindmost.report import render_page, render_terminal
     from hindmost.stats import Estimate, mean_interval
@@ -49,31 +62,45 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Clone",
     "Estimate",
     "HindmostError",
     "Histogram",
     "MeasurePlan",
     "Procedure",
     "Study",
+    "Vary",
     "answer",
+    "fit_clone",
+    "load_clone",
     "mean_interval",
     "parse_target",
+    "read_log",
     "render_page",
     "render_terminal",
+    "simulate",
+    "sweep",
 ]
 
 _HOME = {
+    "Clone": "models",
     "Estimate": "stats",
     "HindmostError": "errors",
     "Histogram": "_engine",
     "MeasurePlan": "plan",
     "Procedure": "experiment.procedure",
     "Study": "store",
+    "Vary": "models.parameters",
     "answer": "experiment.answer",
+    "fit_clone": "models.fit",
+    "load_clone": "models",
     "mean_interval": "stats",
     "parse_target": "targets",
+    "read_log": "models.fit",
     "render_page": "report",
     "render_terminal": "report",
+    "simulate": "models.simulation",
+    "sweep": "models.sweep",
 }
 
 
