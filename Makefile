@@ -53,7 +53,9 @@ bench: .stamps/engine ## Cost and precision, ours and of other load testers: hal
 	@setup/system.sh want memcached strace tcpdump
 	@$(RUN) cargo bench --locked --quiet -p hindmost-histogram --bench record
 	@$(RUN) cargo bench --locked --quiet -p hindmost-simulate --bench queue
+	@$(RUN) cargo bench --locked --quiet -p hindmost-synth --bench throughput
 	@$(RUN) python benches/simulators.py
+	@$(RUN) python benches/fit.py
 	@$(RUN) python benches/engine.py
 	@$(RUN) python benches/loops.py
 	@$(RUN) python benches/calls.py

@@ -23,6 +23,18 @@ begun=$SECONDS
 setup/run setup/fuzz.sh 3 || failed+=(fuzz)
 say "fuzz: done in $((SECONDS - begun)) s"
 
+# What measures nothing runs in two halves beside each other; what measures, alone.
+if [ $# = 0 ]; then
+  begun=$SECONDS
+  second=$(mktemp)
+  setup/run python -m pytest -m "not nightly" tests/stats tests/golden tests/property python/hindmost benches/peers >"$second" 2>&1 &
+  setup/run python -m pytest -m "not nightly" tests/unit -p no:cacheprovider || failed+=("pytest tests/unit")
+  wait $! || failed+=("pytest, rings without servers")
+  cat "$second"
+  rm -f "$second"
+  say "pytest, what measures nothing: done in $((SECONDS - begun)) s"
+  set -- tests/servers
+fi
 setup/run python -m pytest -m "not nightly" "$@" || failed+=(pytest)
 
 if [ ${#failed[@]} -gt 0 ]; then
