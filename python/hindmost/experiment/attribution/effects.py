@@ -216,7 +216,7 @@ def _reversals(plan: AttributionPlan, found: Found) -> list[Document]:
 def _best(plan: AttributionPlan, found: Found) -> list[Document]:
     if found.fit is None:
         return []
-    among = [cell for cell in found.fit.design.cells if _allowed(plan, cell) and _told(found, cell)]
+    among = [cell for cell in found.fit.spoken_of if _allowed(plan, cell) and _told(found, cell)]
     if len(among) < 2:
         return []
     plain = Scale(found.ratio, 1.0)
