@@ -55,8 +55,8 @@ FILE = "verification.json"
 LUCK = "draws.json"
 LOST = 0.001
 """Share of the time that others had the client's processor, above which a pair does not count: whoever had it
-had the server's at other times. Calm runs here lose 0.005 to 0.07 %; one that lost 0.44 % was 1.6 times as late
-in the mean. A matter of the host alone, so that leaving it out favours neither server."""
+had the server's at other times. Calm runs here lose 0.005 to 0.07 %; one that lost 0.44 % was 1.6 times as
+late in the mean. A matter of the host alone, so that leaving it out favours neither server."""
 AGAIN_AT_MOST = 2
 """Times as many pairs as asked for are made at most, so that as many count."""
 MARGINS = {"mean": 0.05, "p95": 0.05, "p99": 0.08}
