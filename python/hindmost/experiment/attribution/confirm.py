@@ -18,7 +18,7 @@ from hindmost.experiment.attribution.plan import AttributionPlan, LoadPoint, fol
 from hindmost.experiment.attribution.trials import CONFIRMATION, Trials
 from hindmost.plan import parse_quantiles
 from hindmost.plan.units import label
-from hindmost.stats import Confirmation, confirmed, mean_interval
+from hindmost.stats import Confirmation, Ratio, confirmed, mean_interval
 
 LEAST = 4
 """Below, a ratio's interval says nothing."""
@@ -102,17 +102,18 @@ def _at(trials: Trials, load: LoadPoint, answer: Mapping[str, Any], after: Cell)
     name = wanted(plan)
     if name not in finite:
         return None
-    outcome = _outcome(finite[name])
+    ratios = {n: _ratio(plan, columns, n, one) for n, one in finite.items()}
+    outcome = _outcome(ratios[name])
     return {
         "load": load.name,
         "quantile": name,
         **{side: _side(plan, cells[side], columns[side]) for side in SIDES},
-        "ratio": {n: asdict(one.means) for n, one in finite.items()},
+        "ratio": {n: asdict(ratios[n]) for n in finite},
         "variance_ratio": {n: asdict(one.variances) for n, one in finite.items() if one.variances},
         "variance_p": {n: one.spread_p for n, one in finite.items()},
         "predicted": _promised(plan, answer, cells),
         "outcome": outcome,
-        "text": _text(outcome, load.name, name, finite[name], len(pairs)),
+        "text": _text(outcome, load.name, name, ratios[name], len(pairs)),
     }
 
 
@@ -121,10 +122,22 @@ def _column(one: CellRuns, name: str, blocks: Sequence[int]) -> list[float]:
     return [by_block[block] for block in blocks]
 
 
-def _outcome(one: Confirmation) -> str:
-    if one.means.high < 1.0:
+def _ratio(plan: AttributionPlan, columns: Mapping[str, Any], name: str, one: Confirmation) -> Ratio:
+    """After over before: of means; on the scale of ratios the geometric mean over pairs.
+
+    One run of a kind of its own may carry a mean of a few; it is one pair of many in a mean of logarithms.
+    """
+    if plan.file.scale == "us":
+        return one.means
+    sides = zip(columns["before"][name], columns["after"][name], strict=True)
+    logs = mean_interval([math.log(after / before) for before, after in sides])
+    return Ratio(math.exp(logs.value), math.exp(logs.low), math.exp(logs.high))
+
+
+def _outcome(by: Ratio) -> str:
+    if by.high < 1.0:
         return "confirmed"
-    return "refuted" if one.means.low > 1.0 else "undecided"
+    return "refuted" if by.low > 1.0 else "undecided"
 
 
 def _side(plan: AttributionPlan, cell: Cell, columns: Mapping[str, list[float]]) -> dict[str, Any]:
@@ -156,8 +169,7 @@ def _promised(plan: AttributionPlan, answer: Mapping[str, Any], cells: Mapping[s
     return out
 
 
-def _text(outcome: str, load: str, name: str, one: Confirmation, pairs: int) -> str:
-    by = one.means
+def _text(outcome: str, load: str, name: str, by: Ratio, pairs: int) -> str:
     span = f"{by.value:.3f} times as long [{by.low:.3f}, {by.high:.3f}] over {pairs} fresh pairs"
     word = {
         "confirmed": "confirmed: the recommended setting lowers",
