@@ -241,10 +241,9 @@ class Ratio(TypedDict):
 class Confirmation(TypedDict):
     """Fresh interleaved runs of the setting before and the one found (Treadmill, Figure 12).
 
-    ``ratio``: of means over runs; on the scale of ratios the geometric mean over pairs. ``variance_ratio``: of
-    variances between runs (bootstrap interval); ``variance_p``: Brown and Forsythe's test. ``predicted``: the
-    ratio that the model promised.
-    ``outcome``: of the quantile that was asked for.
+    ``ratio``: of means over runs; on the scale of ratios the geometric mean over pairs. ``variance_ratio``:
+    of variances between runs (bootstrap interval); ``variance_p``: Brown and Forsythe's test. ``predicted``:
+    the ratio that the model promised. ``outcome``: of the quantile that was asked for.
     """
 
     load: str
