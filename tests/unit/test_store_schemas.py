@@ -14,6 +14,7 @@ from hindmost.models.fit import Log, account, fit_clone
 from hindmost.store.documents import schemas
 
 FOLDER = Path(__file__).parents[2] / "schemas"
+RESULTS = Path(__file__).parents[2] / "examples" / "attribution" / "results"
 
 
 def check(name, text):
@@ -79,3 +80,8 @@ def test_a_schema_refuses_what_is_wrong(made_study, wrong):
     document = json.loads((made_study[0] / "runs" / "0001" / "instance-0.json").read_text()) | wrong
     with pytest.raises(jsonschema.ValidationError):
         check("instance", json.dumps(document))
+
+
+@pytest.mark.parametrize("file", sorted(RESULTS.glob("*.json")), ids=lambda file: file.stem)
+def test_the_studies_that_we_ship_follow_their_schema(file):
+    check("attribution", file.read_text())
