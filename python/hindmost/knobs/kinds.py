@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hindmost.errors import UsageError
 from hindmost.knobs.knob import Knob
-from hindmost.targets.names import nearest
+from hindmost.names import nearest
 
 if TYPE_CHECKING:
     from hindmost.targets import Managed

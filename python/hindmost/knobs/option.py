@@ -10,8 +10,8 @@ from typing import Any
 
 from hindmost.errors import UsageError
 from hindmost.knobs.knob import Idle, refuse_level
+from hindmost.names import nearest
 from hindmost.targets import Managed, TargetSpec
-from hindmost.targets.names import nearest
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from typing import Any
 
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.knobs.knob import Idle, refuse_level, undone
+from hindmost.names import nearest
 from hindmost.targets import Managed, ManagedServer
-from hindmost.targets.names import nearest
 
 FOUND = "found"
 _PIDFD_GETFD = 438  # the same number on every architecture (asm-generic/unistd.h)

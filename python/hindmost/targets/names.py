@@ -1,5 +1,0 @@
-"""Moved to `hindmost.names`."""
-
-from hindmost.names import nearest
-
-__all__ = ["nearest"]
