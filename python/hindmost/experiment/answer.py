@@ -105,7 +105,7 @@ def answer(study: Study) -> dict[str, Any]:
         "series": [pictures.series(run) for run in runs],
         "host": host,
     }
-    return {key: _finite(value) for key, value in document.items()}
+    return {key: finite(value) for key, value in document.items()}
 
 
 def _estimates(values: Sequence[Values], reasons: Sequence[verdict.Reason]) -> dict[str, Any]:
@@ -313,12 +313,12 @@ def _stopping(
     }
 
 
-def _finite(document: Any) -> Any:  # noqa: ANN401 (any JSON document)
+def finite(document: Any) -> Any:  # noqa: ANN401 (any JSON document)
     """JSON knows no infinity: what is infinite or unknown becomes null."""
     if isinstance(document, dict):
-        return {key: _finite(value) for key, value in document.items()}
+        return {key: finite(value) for key, value in document.items()}
     if isinstance(document, list | tuple):
-        return [_finite(value) for value in document]
+        return [finite(value) for value in document]
     if isinstance(document, float) and not math.isfinite(document):
         return None
     return document

@@ -9,6 +9,7 @@ from typing import Any
 from hindmost import __version__
 from hindmost.design import Cell
 from hindmost.design.factors import term_text
+from hindmost.experiment.answer import finite
 from hindmost.experiment.attribution import effects, words
 from hindmost.experiment.attribution.cells import CellRuns
 from hindmost.experiment.attribution.confirm import confirmations
@@ -76,7 +77,7 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str
     }
     document["confirmations"] = confirmations(trials, document)
     document |= words.of(plan, document)
-    return {key: _finite(value) for key, value in document.items()}
+    return {key: finite(value) for key, value in document.items()}
 
 
 def runs_of(trials: Trials, load: LoadPoint) -> dict[Cell, CellRuns]:
@@ -176,14 +177,3 @@ def value_of(values: Sequence[float]) -> dict[str, float | None]:
         "low": max(0.0, one.low) if one.known else None,
         "high": one.high if one.known else None,
     }
-
-
-def _finite(document: Any) -> Any:  # noqa: ANN401 (any JSON document)
-    """JSON knows no infinity: what is infinite or unknown becomes null."""
-    if isinstance(document, dict):
-        return {key: _finite(value) for key, value in document.items()}
-    if isinstance(document, list | tuple):
-        return [_finite(value) for value in document]
-    if isinstance(document, float) and not math.isfinite(document):
-        return None
-    return document
