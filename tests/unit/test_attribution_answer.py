@@ -9,7 +9,7 @@ import random
 import pytest
 
 from hindmost.cli.attribution import resolve
-from hindmost.experiment.attribution import effects, words
+from hindmost.experiment.attribution import effects, model, words
 from hindmost.experiment.attribution.cells import CellRuns, RunValues
 from hindmost.experiment.attribution.confirm import recommended
 from hindmost.experiment.attribution.drift import drift_of
@@ -79,7 +79,7 @@ def product_truth(cell):
 
 def answered(plan, cells):
     control = CellRuns(plan.control)
-    found = {("low", q): effects.analyse(plan, cells, control, q) for q in plan.labels}
+    found = {("low", q): model.analyse(plan, cells, control, q) for q in plan.labels}
     return effects.adjusted_together(plan, found)[1]["low", "p99"]
 
 
@@ -139,7 +139,7 @@ def test_an_overloaded_or_late_cell_is_not_compared(tmp_path):
     cells = runs_of(product_truth)
     cells[1, 0, 0].runs[0].values["p99"] = math.inf
     cells[0, 1, 0].failure = "the server is saturated"
-    found = effects.analyse(plan_of(tmp_path), cells, CellRuns((0, 0, 0)), "p99")
+    found = model.analyse(plan_of(tmp_path), cells, CellRuns((0, 0, 0)), "p99")
     assert set(found.runs) == set(CELLS) - {(1, 0, 0), (0, 1, 0)}
 
 

@@ -10,7 +10,7 @@ from hindmost import __version__
 from hindmost.design import Cell
 from hindmost.design.factors import term_text
 from hindmost.experiment.answer import finite
-from hindmost.experiment.attribution import effects, words
+from hindmost.experiment.attribution import effects, model, words
 from hindmost.experiment.attribution.cells import CellRuns
 from hindmost.experiment.attribution.confirm import confirmations
 from hindmost.experiment.attribution.course import CONTROL
@@ -45,7 +45,7 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str
     blocks = blocks_of(runs)
     confidence = plan.confidence(blocks)
     found = {
-        (load.name, label): effects.analyse(plan, runs[load.name], controls[load.name], label, confidence)
+        (load.name, label): model.analyse(plan, runs[load.name], controls[load.name], label, confidence)
         for load in plan.loads
         for label in plan.labels
     }

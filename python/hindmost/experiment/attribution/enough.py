@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hindmost.experiment.attribution.answer import control_of, runs_of
-from hindmost.experiment.attribution.effects import Found, analyse, undecided
+from hindmost.experiment.attribution.effects import undecided
+from hindmost.experiment.attribution.model import Found, analyse
 from hindmost.experiment.attribution.trials import Trials
 
 
