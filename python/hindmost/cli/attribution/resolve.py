@@ -228,7 +228,11 @@ def _measure(file: StudyFile) -> MeasurePlan:
     for name in ("server_cpus", "client_cpus", "duration", "warmup", "timeout", "stamps"):
         if name in changes:
             changes[name] = str(changes[name])
-    return plan_with(file.target, rate=file.load[0].rate, quantiles=file.quantiles, seed=file.seed, **changes)
+    asked = {"rate": file.load[0].rate, "quantiles": file.quantiles, "seed": file.seed, **changes}
+    try:
+        return plan_with(file.target, **asked)
+    except UsageError as error:
+        raise UsageError(f"[measure] of the study file: {error.message}", hint=error.hint) from None
 
 
 def _knob(table: FactorTable, target: Managed, *, reading: bool) -> Knob:
