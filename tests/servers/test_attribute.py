@@ -11,6 +11,8 @@ import jsonschema
 import pytest
 from measuring import finish, need_two_processors, start
 
+from hindmost.cli.attribution import resolve
+from hindmost.plan.factorial import read_study
 from hindmost.store.documents import schemas
 
 PATIENCE_S = 240.0
@@ -199,3 +201,11 @@ def test_a_dry_run_says_what_it_would_cost_and_starts_nothing(tmp_path):
     assert answer.code == 0
     assert "full factorial of 2 factors: 4 cells; 3 blocks: 15 runs" in answer.out
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
+
+
+def test_a_budget_is_kept_with_the_study_because_it_decides_the_design(tmp_path):
+    file = study_file(tmp_path, BODY, HOLD)
+    plan, _ = resolve(file, None, budget="2m", without=None)
+    again = read_study(plan.file.model_dump(mode="json"), "manifest")
+    assert plan.blocks[0] > 3
+    assert again.design.budget == "2m"

@@ -68,12 +68,14 @@ def resolve(
                 f"{folder} was made with another {changed[0]}: runs would not be alike",
                 hint="choose another --out; blocks, budget, delta and [confirm] may change",
             )
-    return _plan(file, budget), study
+    if budget is not None:  # it decides the design: whoever goes on, or reports, must find the same
+        file = file.model_copy(update={"design": file.design.model_copy(update={"budget": budget})})
+    return _plan(file), study
 
 
 def reopened(study: Study) -> Trials:
     """The trials of a stored study, to read them."""
-    return Trials(study, _plan(read_study(_file_of(study), str(study.folder)), None, reading=True))
+    return Trials(study, _plan(read_study(_file_of(study), str(study.folder)), reading=True))
 
 
 def begun(plan: AttributionPlan, study: Study | None, out: Path | None) -> tuple[Study, Trials]:
@@ -143,7 +145,7 @@ def _left_out(file: StudyFile, without: str | None) -> StudyFile:
     return file.model_copy(update={"factor": left, "design": design})
 
 
-def _plan(file: StudyFile, budget: str | None, *, reading: bool = False) -> AttributionPlan:
+def _plan(file: StudyFile, *, reading: bool = False) -> AttributionPlan:
     target = parse_target(file.target)
     if not isinstance(target, Managed):
         raise UsageError(
@@ -177,7 +179,7 @@ def _plan(file: StudyFile, budget: str | None, *, reading: bool = False) -> Attr
         control=design.control,
         delta=parse_percent(file.delta, "delta"),
     )
-    return _within(_controlled(plan), budget or file.design.budget)
+    return _within(_controlled(plan), file.design.budget)
 
 
 def _controlled(plan: AttributionPlan) -> AttributionPlan:
