@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -112,6 +113,19 @@ def test_the_page_is_there_and_the_report_says_the_same_again(planted):
     assert {k: v for k, v in first.items() if k != "created"} == {
         k: v for k, v in second.items() if k != "created"
     }
+
+
+def test_a_study_is_read_without_its_server_and_nothing_is_written_into_its_cells(planted, tmp_path):
+    moved = shutil.copytree(planted[0], tmp_path / "moved")
+    manifest = json.loads((moved / "manifest.json").read_text())
+    manifest["attribution"]["target"] = str(tmp_path / "gone.toml")
+    manifest["plan"] |= {"server_cpus": [4000], "client_cpus": [[4001]]}
+    (moved / "manifest.json").write_text(json.dumps(manifest))
+    shutil.rmtree(moved / "1-low" / "control")
+    before = {path: path.stat().st_mtime_ns for path in moved.glob("1-low/**/*")}
+    again = finish(start("report", moved, "--json"), moved)
+    assert len(json.loads(again.out)["loads"][0]["cells"]) == 4, again.err
+    assert {path: path.stat().st_mtime_ns for path in moved.glob("1-low/**/*")} == before
 
 
 def test_a_study_that_was_stopped_goes_on_and_makes_no_run_twice(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 from hindmost.plan import MeasurePlan
 from hindmost.store import Study
 
-PURPOSES = ("search", "verification", "attribution")
+PURPOSES = ("search", "verification", "attribution", "sets")
 """What a manifest says of the whole and not of its parts."""
 
 

@@ -12,7 +12,7 @@ from hindmost.design import Factor, choose, cost
 from hindmost.design.cost import duration_text
 from hindmost.design.offer import Offer, offer, runs_within
 from hindmost.design.precision import DEFAULT_CV
-from hindmost.errors import HindmostError, UsageError
+from hindmost.errors import HindmostError, StudyError, UsageError
 from hindmost.experiment.attribution import (
     AttributionPlan,
     Trials,
@@ -20,6 +20,7 @@ from hindmost.experiment.attribution import (
     refuse_clashes,
     same_study,
 )
+from hindmost.experiment.readings import plan_of
 from hindmost.knobs import Knob, kind_of, knob_of
 from hindmost.knobs.journal import FOLDER
 from hindmost.plan import MeasurePlan, parse_duration, parse_percent, parse_rate, parse_runs
@@ -74,8 +75,14 @@ def resolve(
 
 
 def reopened(study: Study) -> Trials:
-    """The trials of a stored study, to read them."""
-    return Trials(study, _plan(read_study(_file_of(study), str(study.folder)), reading=True))
+    """The trials of a stored study, to read them: of the study alone, on any machine."""
+    file = read_study(_file_of(study), str(study.folder))
+    found = study.manifest.get("sets")
+    if not isinstance(found, list) or len(found) != len(file.factor):
+        path = study.folder / "manifest.json"
+        raise StudyError(f"{path} does not say what each factor sets", hint=f"head -c 2000 {path}")
+    sets = tuple((str(kind), str(what)) for kind, what in found)
+    return Trials(study, _designed(file, plan_of(study), None, (), sets))
 
 
 def begun(plan: AttributionPlan, study: Study | None, out: Path | None) -> tuple[Study, Trials]:
@@ -83,7 +90,7 @@ def begun(plan: AttributionPlan, study: Study | None, out: Path | None) -> tuple
     file = plan.file.model_dump(mode="json")
     if study is not None:
         study.manifest["attribution"] = file
-    opened, _ = begin(plan.measure, study, out, attribution=file)
+    opened, _ = begin(plan.measure, study, out, attribution=file, sets=plan.sets)
     return opened, Trials(opened, plan)
 
 
@@ -145,7 +152,7 @@ def _left_out(file: StudyFile, without: str | None) -> StudyFile:
     return file.model_copy(update={"factor": left, "design": design})
 
 
-def _plan(file: StudyFile, *, reading: bool = False) -> AttributionPlan:
+def _plan(file: StudyFile) -> AttributionPlan:
     target = parse_target(file.target)
     if not isinstance(target, Managed):
         raise UsageError(
@@ -153,9 +160,21 @@ def _plan(file: StudyFile, *, reading: bool = False) -> AttributionPlan:
             hint="a preset, or a target file with the commands that start and stop it (by ssh, if elsewhere)",
         )
     measure = _measure(file)
-    factors = tuple(Factor(one.name, tuple(one.levels)) for one in file.factor)
-    knobs = tuple(_knob(one, target, reading=reading) for one in file.factor)
+    knobs = tuple(_knob(one, target) for one in file.factor)
     refuse_clashes([one.name for one in file.factor], knobs)
+    sets = tuple((knob.name.split()[0], ", ".join(sorted(knob.sets))) for knob in knobs)
+    return _designed(file, measure, target, knobs, sets)
+
+
+def _designed(
+    file: StudyFile,
+    measure: MeasurePlan,
+    target: Managed | None,
+    knobs: tuple[Knob, ...],
+    sets: tuple[tuple[str, str], ...],
+) -> AttributionPlan:
+    """The plan with its design, which follows from the file and the length of a run."""
+    factors = tuple(Factor(one.name, tuple(one.levels)) for one in file.factor)
     design = choose(
         factors,
         kind=file.design.kind,
@@ -174,6 +193,7 @@ def _plan(file: StudyFile, *, reading: bool = False) -> AttributionPlan:
         target=target,
         loads=load_points(file, [parse_rate(load.rate) for load in file.load]),
         knobs=knobs,
+        sets=sets,
         design=design,
         blocks=blocks,
         control=design.control,
@@ -237,15 +257,14 @@ def _measure(file: StudyFile) -> MeasurePlan:
         raise UsageError(f"[measure] of the study file: {error.message}", hint=error.hint) from None
 
 
-def _knob(table: FactorTable, target: Managed, *, reading: bool) -> Knob:
-    """What a factor sets, every level checked (unless its runs are only read again)."""
+def _knob(table: FactorTable, target: Managed) -> Knob:
+    """What a factor sets, every level checked."""
     where = f"factor {table.name!r}"
     kind = kind_of(table.what, where)
     try:
         knob = knob_of(kind, table.what, target, FOLDER)
-        if not reading:
-            for level in table.levels:
-                knob.check(level)
+        for level in table.levels:
+            knob.check(level)
     except HindmostError as error:
         left = f"leave it out: hindmost attribute STUDY.toml --without '{table.name}'"
         hint = error.hint if error.exit_code != 5 else f"{left}; {error.hint}" if error.hint else left

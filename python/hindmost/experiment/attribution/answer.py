@@ -92,19 +92,19 @@ def control_of(trials: Trials, load: LoadPoint) -> CellRuns:
 
 def _read(trials: Trials, load: LoadPoint, name: str, cell: Cell) -> CellRuns:
     where = (load.folder, name)
-    return trials.readings.cell(trials.part(load, name, cell), cell, trials.ledger, where)
+    return trials.readings.cell(trials.stored(load, name), cell, trials.ledger, where)
 
 
 def _factors(plan: AttributionPlan) -> list[dict[str, Any]]:
     return [
         {
             "name": factor.name,
-            "kind": knob.name.split()[0],
-            "sets": ", ".join(sorted(knob.sets)),
+            "kind": kind,
+            "sets": sets,
             "about": table.about,
             "levels": list(factor.levels),
         }
-        for factor, knob, table in zip(plan.design.factors, plan.knobs, plan.file.factor, strict=True)
+        for factor, (kind, sets), table in zip(plan.design.factors, plan.sets, plan.file.factor, strict=True)
     ]
 
 

@@ -92,10 +92,10 @@ class Readings:
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], RunValues] = {}
 
-    def cell(self, part: Study, cell: Cell, ledger: Ledger, where: tuple[str, str]) -> CellRuns:
-        """What a cell's study holds; ``where``: its load's and its own folder, as the ledger has them."""
+    def cell(self, part: Study | None, cell: Cell, ledger: Ledger, where: tuple[str, str]) -> CellRuns:
+        """What a cell's study holds, if there is one; ``where``: its load's folder and its own."""
         found = CellRuns(cell)
-        runs = [self.run(part, run.number) for run in part.runs()]
+        runs = [] if part is None else [self.run(part, run.number) for run in part.runs()]
         sound = {run.block: run for run in reversed(runs) if run.doubt is None}  # of a block, the first
         found.runs = [sound[block] for block in sorted(sound)]
         doubts = [run.doubt for run in runs if run.doubt is not None]

@@ -83,9 +83,8 @@ def _at(trials: Trials, load: LoadPoint, answer: Mapping[str, Any], after: Cell)
     sides: dict[str, CellRuns] = {}
     for side, cell in cells.items():
         name = f"{CONFIRMATION}/{side}/{folder_of(cell)}"
-        if not (trials.study.folder / load.folder / name / "manifest.json").exists():
+        if (part := trials.stored(load, name)) is None:
             return None
-        part = trials.part(load, name, cell)
         sides[side] = trials.readings.cell(part, cell, trials.ledger, (load.folder, name))
     pairs = sorted(set(sides["before"].blocks) & set(sides["after"].blocks))
     if len(pairs) < LEAST or any(one.failure for one in sides.values()):

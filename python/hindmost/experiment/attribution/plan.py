@@ -37,8 +37,12 @@ class AttributionPlan:
         What was asked.
     measure : MeasurePlan
         How each run is made; its rate is the first load's.
+    target : Managed or None
+        The server; None of a study that is only read.
     knobs : tuple of Knob
-        One for each factor, in the order of the design's.
+        One for each factor, in the order of the design's; none of a study that is only read.
+    sets : tuple of (kind, what)
+        What each factor sets, in words.
     blocks : (int, int)
         Runs of each cell, at least and at most.
     control : Cell
@@ -49,9 +53,10 @@ class AttributionPlan:
 
     file: StudyFile
     measure: MeasurePlan
-    target: Managed
+    target: Managed | None
     loads: tuple[LoadPoint, ...]
     knobs: tuple[Knob, ...]
+    sets: tuple[tuple[str, str], ...]
     design: Design
     blocks: tuple[int, int]
     control: Cell

@@ -69,6 +69,14 @@ class Trials:
             self._parts[where] = open_part(self.study, self.study.folder / where, plan)
         return self._parts[where]
 
+    def stored(self, load: LoadPoint, name: str) -> Study | None:
+        """The study of one cell at one load as it is on disk, to read it; None where none was begun."""
+        where = f"{load.folder}/{name}"
+        folder = self.study.folder / where
+        if where not in self._parts and (folder / "manifest.json").exists():
+            self._parts[where] = Study.open(folder)
+        return self._parts.get(where)
+
     def make(self, load: LoadPoint, name: str, cell: Cell, block: int) -> str | None:
         """Make a cell's run of a block; returns why there is no sound one, if there is none.
 
@@ -149,14 +157,20 @@ class Trials:
         return list(self.plan.levels(cell).values())
 
     def _target(self, cell: Cell) -> Managed:
-        spec = self.plan.target.spec
+        target = self._server
+        spec = target.spec
         for knob, level in zip(self.plan.knobs, self._levels(cell), strict=True):
             spec = knob.spec(spec, level)
-        return replace(self.plan.target, spec=spec)
+        return replace(target, spec=spec)
+
+    @property
+    def _server(self) -> Managed:
+        assert self.plan.target is not None, "a study that is only read makes no runs"
+        return self.plan.target
 
     def _server_cpus(self, target: Managed) -> tuple[int, ...]:
         """Processors of the server: the cell's, where a factor sets them."""
-        before, now = self.plan.target.spec.cpus, target.spec.cpus
+        before, now = self._server.spec.cpus, target.spec.cpus
         return tuple(now) if now is not None and now != before else self.plan.measure.server_cpus
 
     def _measure_plan(self, load: LoadPoint, target: Managed, name: str) -> MeasurePlan:
