@@ -64,7 +64,7 @@ fn run(options: &Options) -> Result<(), Fault> {
     let signals = signals::block()?; // before any other thread is made, so that none of them is interrupted
     let folder = Scratch::new(options.folder.as_deref())?;
     affinity::bind(&options.cpus)?; // what is built lies in the memory that is near
-    let program = (options.make)(options.seed, folder.path())?;
+    let program = (options.make)(options.data, folder.path())?;
     let end = Arc::new(AtomicBool::new(false));
     let capacity = match options.mode {
         Mode::Integrated { requests, .. } => requests as usize,

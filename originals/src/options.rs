@@ -12,7 +12,8 @@ originals PROGRAM [FLAGS]                 serves HTTP/1.1: every GET is the next
 originals PROGRAM --integrated [FLAGS]    makes the requests in the process itself
 
 both
-  --seed N            everything follows from it (1)
+  --seed N            which requests come, and when (1)
+  --data N            which tables, texts, images they are about (1)
   --threads N         workers behind one first-come-first-served queue (1)
   --cpus 0-3,5        processors to use; in serving, the thread that reads requests too
   --log FILE.csv      arrival_ns,start_ns,end_ns,cpu_ns,thread,kind of each request; written at the end
@@ -48,7 +49,10 @@ pub enum Mode {
 pub struct Options {
     pub name: &'static str,
     pub make: Make,
+    /// Of the requests: what each asks for, and when it is due in an integrated run.
     pub seed: u64,
+    /// Of what is built at the start. Another one is another server, with other service times.
+    pub data: u64,
     pub threads: usize,
     pub cpus: Vec<usize>,
     pub log: Option<PathBuf>,
@@ -96,8 +100,20 @@ struct Flags {
     values: [Option<String>; VALUED.len()],
 }
 
-const VALUED: [&str; 9] =
-    ["--seed", "--threads", "--cpus", "--log", "--folder", "--address", "--keep", "--requests", "--rate"];
+const VALUED: [&str; 10] = [
+    "--seed",
+    "--data",
+    "--threads",
+    "--cpus",
+    "--log",
+    "--folder",
+    "--address",
+    "--keep",
+    "--requests",
+    "--rate",
+];
+
+const NUMBER: &str = "a number from 0 to 2^64 - 1";
 
 impl Flags {
     fn place(&mut self, flag: &str) -> Option<&mut Option<String>> {
@@ -151,7 +167,8 @@ impl Flags {
         Ok(Options {
             name,
             make,
-            seed: self.value("--seed", |_| true, "a number from 0 to 2^64 - 1")?.unwrap_or(1),
+            seed: self.value("--seed", |_| true, NUMBER)?.unwrap_or(1),
+            data: self.value("--data", |_| true, NUMBER)?.unwrap_or(1),
             threads: self.value("--threads", |n| (1..=1024).contains(&n), "from 1 to 1024")?.unwrap_or(1),
             cpus: self.text("--cpus").map_or(Ok(Vec::new()), cpus)?,
             log: self.text("--log").filter(|name| !name.is_empty()).map(log_file),
@@ -197,6 +214,7 @@ mod tests {
             ("sqlite --sed 1", "--sed"),
             ("sqlite --seed", "--seed"),
             ("sqlite --seed -1", "--seed -1"),
+            ("sqlite --data x", "--data x"),
             ("sqlite --threads 0", "--threads 0"),
             ("sqlite --rate 5", "--integrated"),
             ("sqlite --integrated --keep 5", "--keep"),
@@ -216,7 +234,7 @@ mod tests {
     #[test]
     fn what_is_not_said_has_a_default() {
         let Ok(Command::Run(options)) = parse(&words("image --cpus 0-2,5")) else { panic!("refused") };
-        assert_eq!((options.seed, options.threads, options.cpu_time), (1, 1, true));
+        assert_eq!((options.seed, options.data, options.threads, options.cpu_time), (1, 1, 1, true));
         assert_eq!(options.cpus, [0, 1, 2, 5]);
         assert!(matches!(options.mode, Mode::Serve { address, .. } if address.to_string() == "127.0.0.1:0"));
     }

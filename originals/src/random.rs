@@ -1,4 +1,5 @@
-//! Randomness by purpose: everything follows from one seed, and no draw depends on another's order.
+//! Randomness by purpose: everything follows from two seeds, one of the data and one of the requests, and no draw
+//! depends on another's order.
 
 use rand::Rng;
 use rand_pcg::Pcg64;

@@ -166,6 +166,21 @@ def test_a_seed_repeats_its_requests_however_they_are_made(program: str, tmp_pat
     assert log_of(path)["kind"].to_list() != kinds
 
 
+def test_another_seed_asks_the_same_server_and_other_data_is_another_one(program: str) -> None:
+    """A verification gives each run other requests: they must not come with other tables, texts or images."""
+
+    def reply(*words: object) -> str:
+        with serving(program, *words) as served:
+            connection = http.client.HTTPConnection(served.address, timeout=30)
+            found = " ".join(served.get(connection, f"/?i={number}") for number in range(60))
+            connection.close()
+        return found
+
+    one, other = reply("--seed", 3), reply("--seed", 3, "--data", 2)
+    assert one.split()[::2] == other.split()[::2], "which kinds are asked for is the seed's"
+    assert one != other
+
+
 def test_open_loop_arrivals_are_due_whether_or_not_workers_are_ready(program: str, tmp_path: Path) -> None:
     path, count, rate = tmp_path / "log.csv", 2000, 4000.0
     words = ("--integrated", "--requests", count, "--rate", rate, "--threads", 2, "--log", path)
