@@ -14,25 +14,33 @@ IN_WORDS = {
     "open": "open: more pairs, or a quieter host, would be needed to show it either way",
 }
 HEADS = (
-    "load", "rate", "", "original", "clone", "simulated", "clone / original", "", "original / itself"
+    "load", "rate", "", "original", "clone", "simulated", "clone / original", "", "as logged", "",
+    "original / itself",
 )  # fmt: skip
+AS_LOGGED = slice(8, 10)
+"""Columns that are there only where it is known what a request cost when it was logged."""
 
 
 def render_verification(document: "Verification") -> str:
     """Write a document ``hindmost.verification/1`` as text."""
-    rows = [HEADS, *table(document)]
+    rows = [heads(document), *table(document)]
     points = document["points"]
     lines = [
         f"{document['clone']} against {document['original']},"
         f" {numbers.plural(document['threads'], 'thread')}",
         f"{IN_WORDS[document['verdict']]} (margins: {margins(document)})",
         "",
-        *(line.rstrip() for line in aligned(rows, ">><>>><<<")),
+        *(line.rstrip() for line in aligned(rows, ">><>>>" + "<" * (len(rows[0]) - 6))),
         "",
         f"{numbers.percent(document['confidence'])} intervals over pairs of runs; requests of the original:"
         f" {', '.join(numbers.count(point['requests']) for point in points)}",
     ]
     for point in points:
+        if (cost := point["cost"]) is not None:
+            lines.append(
+                f"at {numbers.percent(point['load'])} a request of the original cost {ratio(cost)} times the"
+                ' CPU time that it cost when it was logged; "as logged" is without what that does to latency'
+            )
         if point["left_out"]:
             lines.append(
                 f"at {numbers.percent(point['load'])} {numbers.plural(point['left_out'], 'pair')} left out:"
@@ -46,26 +54,43 @@ def margins(document: "Verification") -> str:
     return ", ".join(f"{name} {numbers.percent(margin)}" for name, margin in document["margins"].items())
 
 
+def heads(document: "Verification") -> tuple[str, ...]:
+    """Heads of the columns."""
+    return _shown(document, HEADS)
+
+
+def _shown(document: "Verification", row: tuple[str, ...]) -> tuple[str, ...]:
+    if any(point["cost"] for point in document["points"]):
+        return row
+    return (*row[: AS_LOGGED.start], *row[AS_LOGGED.stop :])
+
+
 def table(document: "Verification") -> list[tuple[str, ...]]:
     """One row a load and figure; load and rate stand in the first of each load."""
     rows: list[tuple[str, ...]] = []
     for point in document["points"]:
         head = (numbers.percent(point["load"]), numbers.rate(point["rate_per_s"]))
         for name, one in point["figures"].items():
-            rows.append(
-                (
-                    *head,
-                    name,
-                    numbers.latency(one["original_us"]["value"]),
-                    numbers.latency(one["clone_us"]["value"]),
-                    numbers.latency(one["predicted_us"]["value"]),
-                    ratio(one["clone"]),
-                    one["clone"]["outcome"] if one["clone"] else "not known",
-                    ratio(one["floor"]),
-                )
+            row = (
+                *head,
+                name,
+                numbers.latency(one["original_us"]["value"]),
+                numbers.latency(one["clone_us"]["value"]),
+                numbers.latency(one["predicted_us"]["value"]),
+                *(
+                    text
+                    for side in (one["clone"], one["as_logged"])
+                    for text in (ratio(side), _outcome(side))
+                ),
+                ratio(one["floor"]),
             )
+            rows.append(_shown(document, row))
             head = ("", "")
     return rows
+
+
+def _outcome(one: "Ratio | None") -> str:
+    return one["outcome"] if one else "not known"
 
 
 def ratio(one: "Ratio | None") -> str:

@@ -7,7 +7,7 @@ from hindmost.report import numbers
 from hindmost.report.charts import time_ticks
 from hindmost.report.sheet import drawing, render
 from hindmost.report.svg import Plot, linear_ticks, log10, log_domain
-from hindmost.report.verification import HEADS, IN_WORDS, margins, table
+from hindmost.report.verification import IN_WORDS, heads, margins, table
 
 if TYPE_CHECKING:
     from hindmost.store.verification import Verification
@@ -28,7 +28,8 @@ def render_verification_page(document: "Verification") -> str:
         margins=margins(document),
         curves=[(name, drawing(partial(curve, document, name))) for name in document["margins"]],
         ratios=[(name, drawing(partial(ratios, document, name))) for name in document["margins"]],
-        heads=HEADS,
+        heads=heads(document),
+        as_logged=any(point["cost"] for point in document["points"]),
         rows=table(document),
     )
 
@@ -78,12 +79,13 @@ def curve(document: "Verification", name: str, width: float) -> str:
 
 
 def ratios(document: "Verification", name: str, width: float) -> str:
-    """Draw clone over original, and original over itself, at each load, with the margin as a band."""
+    """Draw clone over original, the same as logged, and original over itself, with the margin as a band."""
     margin = document["margins"][name]
     plot = Plot(width, 200, f"{name}: ratios by load", top=24)
     plot.text(4, 12, f"{name}: ratio", cls="name")
     figures = [point["figures"][name] for point in document["points"]]
-    found = [one for figure in figures for one in (figure["clone"], figure["floor"]) if one is not None]
+    sides = (side for one in figures for side in (one["clone"], one["as_logged"], one["floor"]))
+    found = [side for side in sides if side is not None]
     off = max((abs(one["ratio"] - 1.0) for one in found), default=0.0)
     wide = max(
         (abs(end - 1.0) for one in found for end in _ends(one["ratio"], one["low"], one["high"])), default=0.0
@@ -108,8 +110,9 @@ def ratios(document: "Verification", name: str, width: float) -> str:
     for number, point in enumerate(document["points"]):
         figure = point["figures"][name]
         for one, shift, cls, what in (
-            (figure["clone"], -7.0, "i2", "clone / original"),
-            (figure["floor"], 7.0, "i0", "original / itself"),
+            (figure["clone"], -10.0, "i2", "clone / original"),
+            (figure["as_logged"], 0.0, "i3", "clone / original as logged"),
+            (figure["floor"], 10.0, "i0", "original / itself"),
         ):
             if one is None:
                 continue

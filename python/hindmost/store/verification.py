@@ -36,15 +36,18 @@ class Value(TypedDict):
 class Figure(TypedDict):
     """One figure of the latency at one load.
 
-    ``clone``: clone, less what it owes to its draws, over both runs of the original; ``floor``: the original
-    with other requests of the same kind over itself. Null where a run was infinitely late. ``predicted_us``:
-    the simulator's, with ``outside_us`` of the document.
+    ``clone``: clone, less what it owes to its draws, over both runs of the original; ``as_logged``: the
+    same, less what the original owes to its requests' costing more or less CPU time than when they were
+    logged (null where that is not known); ``floor``: the original with other requests of the same kind over
+    itself. Null where a run was infinitely late. ``predicted_us``: the simulator's, with ``outside_us`` of
+    the document.
     """
 
     original_us: Value
     clone_us: Value
     predicted_us: Interval
     clone: Ratio | None
+    as_logged: Ratio | None
     floor: Ratio | None
 
 
@@ -52,6 +55,7 @@ class VerifiedPoint(TypedDict):
     """One load, as a share of the clone's capacity; ``requests`` are the original's, in ``pairs`` pairs.
 
     ``left_out``: further pairs, in which the instrument distorted a run; ``why``, in the words of one.
+    ``cost``: CPU time a request of the original, over that when it was logged.
     """
 
     load: Share
@@ -60,6 +64,7 @@ class VerifiedPoint(TypedDict):
     pairs: Count
     left_out: Count
     why: str | None
+    cost: Ratio | None
     figures: dict[str, Figure]
 
 

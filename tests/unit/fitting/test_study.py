@@ -7,26 +7,30 @@ import polars
 import pytest
 
 from hindmost.errors import Inconclusive, StudyError, UsageError
+from hindmost.models import Clone
 from hindmost.models.fit import fit_clone, read_log, read_logs
 from hindmost.models.fit.reading import Log
 from hindmost.models.fit.reading.saturated import read_saturated
+from hindmost.models.simulation import Design, run_points
 
 N = 5_000
 
 
-def study(tmp_path, wire_us, server_cpu_share, achieved=1_000.0, loop="open", name="study", runs=1):
+def study(tmp_path, wire_us, server_cpu_share, achieved=1_000.0, loop="open", name="study", runs=1, p95=None):
     """The files of a study whose first run has samples, as far as the fit reads them."""
     folder = tmp_path / name
     run = folder / "runs" / "0001"
     run.mkdir(parents=True)
     (folder / "manifest.json").write_text(
-        json.dumps({"schema": "hindmost.study/1", "plan": {"loop": loop}, "host": {}})
+        json.dumps({"schema": "hindmost.study/1", "plan": {"loop": loop, "rate_per_s": achieved}, "host": {}})
     )
     (run / "run.json").write_text(json.dumps({"schema": "hindmost.run/1", "target": {}}))
     told = [
         {"server_cpu_share": server_cpu_share, "throughput": {"achieved": achieved * (1.0 + 0.01 * number)}}
         for number in range(runs)
     ]
+    for number, one in enumerate(told):
+        one["latency_us"] = {} if p95 is None else {"p95": p95 * (1.0 + 0.004 * (number - (runs - 1) / 2.0))}
     answer = {"runs": told, "throughput": {"achieved": achieved}}
     (folder / "result.json").write_text(json.dumps(answer))
     sent = np.arange(len(wire_us)) * 1_000_000
@@ -96,6 +100,41 @@ def test_a_saturated_study_tells_waking_up_from_service(tmp_path):
     assert any("its tail is not known" in text for text in fitted.unknown)
 
 
+def test_the_tail_at_half_load_tells_how_services_scatter(tmp_path):
+    """Wire times scatter by 4 us, as a wake-up does; the services behind it by 0.3 of 8 us, or by all of them."""
+    random = np.random.default_rng(3)
+    low = study(tmp_path, random.normal(43.0, 4.0, N), 0.02)
+    busy = saturated(tmp_path, 8.0)
+    (alone,), _ = read_logs([low, busy])
+    assert alone.wall_us.std() > 3.5, "without it, the scatter of the wake-up is taken for the service's"
+    for planted in (0.3, 0.9):
+        sigma = np.sqrt(np.log1p(planted**2))
+        law = {"kind": "lognormal", "median_us": 8.0 * np.exp(-(sigma**2) / 2), "sigma_log": sigma}
+        clone = Clone.of(
+            {"schema": "hindmost.clone/1", "name": "it", "service": [{"law": law, "weight": 1.0}]}
+            | {"wake_us": alone.wake_us, "outside_us": alone.outside_us},
+            "it",
+        )
+        design = Design(requests=200_000, quantiles=(0.95,), seed=7)
+        (found,) = run_points(clone, [{"load": {"rate_per_s": 62_500.0}}], design)
+        p95 = found.prediction["latency_us"]["p95"]["value"]
+        half = study(tmp_path, wire(), 0.6, 62_500.0, name=f"half-{planted}", runs=4, p95=p95)
+        (log,), _ = read_logs([half, busy, low])
+        assert log.wall_us.mean() == pytest.approx(8.0)
+        assert log.wall_us.std() / 8.0 == pytest.approx(planted, rel=0.1)
+        assert any(f"its scatter {log.wall_us.std() / 8.0:.1f}" in text for text in log.unknown)
+
+
+def test_a_study_far_from_half_load_tells_nothing_of_the_scatter(tmp_path):
+    low, busy = study(tmp_path, wire(), 0.02), saturated(tmp_path, 8.0)
+    idle = study(tmp_path, wire(), 0.1, 12_500.0, name="idle", p95=50.0)
+    with pytest.raises(UsageError, match="busy for 10% of the time") as refused:
+        read_logs([low, busy, idle])
+    assert "--rate 62500" in (refused.value.hint or "")
+    with pytest.raises(StudyError, match="no whole answer with a p95"):
+        read_logs([low, busy, study(tmp_path, wire(), 0.5, 62_500.0, name="half")])
+
+
 def test_the_cost_has_an_interval_where_there_are_runs(tmp_path):
     found = read_saturated(saturated(tmp_path, 8.0, runs=4))
     assert found.low_us < found.cost_us < found.high_us
@@ -106,8 +145,8 @@ def test_studies_that_do_not_belong_together_are_refused(tmp_path):
     low, busy = study(tmp_path, wire(), 0.02), saturated(tmp_path, 8.0)
     with pytest.raises(UsageError, match="one study at low load beside it"):
         read_logs([busy])
-    with pytest.raises(UsageError, match="there are 3 logs"):
-        read_logs([low, low, busy])
+    with pytest.raises(UsageError, match="there are 4 logs"):
+        read_logs([low, low, low, busy])
     with pytest.raises(Inconclusive, match="not of the same server"):
         read_logs([low, study(tmp_path, wire(), 0.98, 5_000.0, "closed", "slow")])
     with pytest.raises(UsageError, match="used 40% of a CPU in a closed loop"):

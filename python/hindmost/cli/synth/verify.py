@@ -13,7 +13,7 @@ from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, 
 from hindmost.errors import HindmostError, Interrupted, UsageError
 
 if TYPE_CHECKING:
-    from hindmost.experiment.verification import Point
+    from hindmost.experiment.verification import Logged, Point
     from hindmost.models import Clone
     from hindmost.plan import MeasurePlan
     from hindmost.store import Study
@@ -37,6 +37,10 @@ def verify(
     threads: Annotated[int | None, whole(TARGET, "Worker threads of both; default: the document's.")] = None,
     loads: Annotated[str, option(LOAD, "LIST", "Shares of the capacity.")] = "20%,50%,70%",
     connections: Annotated[int, whole(LOAD, "Connections.")] = 16,
+    logged: Annotated[
+        list[Path] | None,
+        option(PROCEDURE, "STUDY", "Studies in which CLONE's logs were made: what a request cost then."),
+    ] = None,
     pairs: Annotated[int, whole(PROCEDURE, "Pairs of runs at each load.")] = 6,
     duration: Annotated[str, option(PROCEDURE, "TIME", "Length of each run's measurement.")] = "5s",
     warmup: Annotated[str, option(PROCEDURE, "TIME", "Length of each run's warm-up.")] = "1s",
@@ -57,9 +61,11 @@ def verify(
 ) -> int:
     """Show whether a clone is as slow as its original.
 
-    Both are loaded alike, in pairs of runs with the same arrivals, at shares of the clone's capacity; and the
-    original a second time, which says how far two runs of one server lie apart. Equivalent are they where the
-    90 % interval of the ratio lies within 5 % for the mean and p95, 8 % for p99 (two one-sided tests).
+    Both are loaded alike, in pairs of runs with the same arrivals, at shares of the clone's capacity; and
+    the original a second time, which says how far two runs of one server lie apart. Equivalent are they
+    where the 90 % interval of the ratio lies within 5 % for the mean and p95, 8 % for p99 (two one-sided
+    tests). With --logged, the ratio is also told for a request that costs what it did when it was logged:
+    hosts drift.
     """
     from hindmost.models import load_clone
 
@@ -74,7 +80,7 @@ def verify(
     points = _points(loads, document)
     plan = _plan(original, seed=seed, connections=connections, duration=duration, warmup=warmup,
                  server_cpus=server_cpus, runs=str(pairs))  # fmt: skip
-    result, folder = _verify(document, plan, points, pairs, out, occupy, quiet=quiet)
+    result, folder = _verify(document, plan, points, pairs, out, occupy, _logged(logged), quiet=quiet)
     from hindmost.report import render_verification, render_verification_page
 
     page = page or folder / "verification.html"
@@ -102,6 +108,12 @@ def _points(loads: str, clone: Clone) -> list[Point]:
     return [Point(share, clone.rate_at(share) or 0.0) for share in sorted(set(shares))]
 
 
+def _logged(studies: list[Path] | None) -> Logged | None:
+    from hindmost.experiment.verification import read_logged
+
+    return read_logged(studies) if studies else None
+
+
 def _plan(original: str, **changes: Any) -> MeasurePlan:  # noqa: ANN401 (options of measure)
     """The plan of the runs: what ``hindmost measure`` would do with the original."""
     from hindmost.cli.asked import plan_with
@@ -124,6 +136,7 @@ def _verify(
     pairs: int,
     out: Path | None,
     occupy: str,
+    logged: Logged | None,
     *,
     quiet: bool,
 ) -> tuple[Document, Path]:
@@ -154,6 +167,7 @@ def _verify(
         pairs,
         lambda one, who: Progress(one.model_copy(update={"target": who}), quiet=True),
         told,
+        logged,
     )
     again = f"run the same command with --out {study.folder}"
     try:

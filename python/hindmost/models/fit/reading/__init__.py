@@ -9,7 +9,7 @@ from pathlib import Path
 from hindmost.errors import UsageError
 from hindmost.models.fit.reading.checks import check_log, check_times
 from hindmost.models.fit.reading.log import UNITS, Log, digest, joined, together
-from hindmost.models.fit.reading.saturated import is_saturated, read_pair
+from hindmost.models.fit.reading.saturated import asked_rate, is_saturated, read_pair
 from hindmost.models.fit.reading.server_log import is_server_log, read_server_log
 from hindmost.models.fit.reading.study import read_study
 from hindmost.models.fit.reading.table import Table, open_table
@@ -22,8 +22,8 @@ def read_logs(
 ) -> tuple[list[Log], Path | None]:
     """Read logs, and name the study that tells the way to the server, if there is one.
 
-    Of a server without a log, a study at low load and a saturated one make one log together. Beside logs, a
-    study at low load is the one that tells the way.
+    Of a server without a log, a study at low load and a saturated one make one log together; a third, at half
+    load, tells how its services scatter. Beside logs, a study at low load is the one that tells the way.
 
     Raises
     ------
@@ -42,13 +42,15 @@ def read_logs(
         way = studies[0] if logs and studies else None
         return [read_log(path, column, unit) for path in (logs or studies)], way
     low = [path for path in paths if path not in saturated]
-    if len(saturated) != 1 or len(low) != 1 or not low[0].is_dir():
+    if len(saturated) != 1 or not 1 <= len(low) <= 2 or not all(path.is_dir() for path in low):
         raise UsageError(
             f"{saturated[0]} is of a closed loop: it tells what a request costs, and needs one study at low"
-            f" load beside it, and nothing else; there are {len(paths)} logs and studies",
-            hint="hindmost synth fit LOW-STUDY SATURATED-STUDY",
+            f" load beside it, one at half load if you have it, and nothing else; there are {len(paths)} logs"
+            " and studies",
+            hint="hindmost synth fit LOW-STUDY SATURATED-STUDY HALF-LOAD-STUDY",
         )
-    return [check_log(read_pair(low[0], saturated[0]))], None
+    low.sort(key=asked_rate)
+    return [check_log(read_pair(low[0], saturated[0], low[1] if low[1:] else None))], None
 
 
 def read_log(path: Path, column: str | None = None, unit: str | None = None) -> Log:

@@ -1,4 +1,4 @@
-"""A server that keeps no log, from two studies: at low load, and saturated in a closed loop.
+"""A server that keeps no log, from studies: at low load, and saturated in a closed loop; and at half load.
 
 ::
 
@@ -8,7 +8,8 @@
 At low load nearly all of the wire time is the kernel that wakes a sleeping server: of memcached, 43 us of
 which 5 are service. A closed loop that keeps it busy never lets it sleep, so that its CPU time over its
 throughput is what a request costs; the rest of the wire time is the wake-up, which costs the next request
-nothing.
+nothing. How services scatter is told by a third study (`hindmost.models.fit.scatter`); without it, it is
+known from above only.
 """
 
 from __future__ import annotations
@@ -24,15 +25,12 @@ from scipy import special  # type: ignore[import-untyped]
 from hindmost.errors import Inconclusive, StudyError, UsageError
 from hindmost.models.fit.reading.log import Log, digest, together
 from hindmost.models.fit.reading.study import wire_times
+from hindmost.models.fit.scatter import MOST, find_scatter, sigma_log
 from hindmost.stats import mean_interval
 from hindmost.store import Study
 
 BUSY = 0.9
 """CPUs' worth of server below which it was not saturated: its client was."""
-
-WIDEST = 1.0
-"""Standard deviation over mean that a service is given at most: what wire times scatter beyond that is the
-wake-up."""
 
 QUARTILES = 1.349
 """Distance of the quartiles of a normal law, in standard deviations."""
@@ -66,6 +64,11 @@ def is_saturated(folder: Path) -> bool:
     return bool(Study.open(folder).manifest.get("plan", {}).get("loop") == "closed")
 
 
+def asked_rate(folder: Path) -> float:
+    """Requests a second of a study in an open loop."""
+    return float(Study.open(folder).manifest.get("plan", {}).get("rate_per_s") or 0.0)
+
+
 def read_saturated(folder: Path) -> Saturated:
     """Cost of a request.
 
@@ -97,16 +100,16 @@ def read_saturated(folder: Path) -> Saturated:
     return Saturated(str(folder), found.value, found.low, found.high, float(np.mean(rates)))
 
 
-def read_pair(low: Path, busy: Path) -> Log:
+def read_pair(low: Path, busy: Path, half: Path | None = None) -> Log:
     """Service times of a server by a study at low load and one in which it was saturated.
 
-    The mean is the cost, exactly; the scatter is that of the middle half of the wire times: services scatter
-    no more than they and the wake-ups do together.
+    The mean is the cost, exactly; the scatter is what a study at half load says. Without one it is that of
+    the middle half of the wire times: services scatter no more than they and the wake-ups do together.
 
     Raises
     ------
     StudyError, UsageError
-        As of a study at low load, and `read_saturated`.
+        As of a study at low load, `read_saturated`, and `find_scatter`.
     Inconclusive
         A request costs more than it takes at low load.
     """
@@ -119,24 +122,36 @@ def read_pair(low: Path, busy: Path) -> Log:
             f" {low}: the two are not of the same server, or it used several threads",
             hint="saturate it with one thread: hindmost measure TARGET --closed --threads 1",
         )
-    quartiles = np.quantile(wire, [0.25, 0.75])
-    scatter = min(float(quartiles[1] - quartiles[0]) / QUARTILES / cost.cost_us, WIDEST)
+    wake, outside = usual - cost.cost_us, max(0.0, float(np.median(client)))
+    read = [digest(*paths), digest(busy / "result.json")]
+    if half is None:
+        quartiles = np.quantile(wire, [0.25, 0.75])
+        scatter = min(float(quartiles[1] - quartiles[0]) / QUARTILES / cost.cost_us, MOST)
+        told = "at most that of the middle half of the wire times"
+    else:
+        found = find_scatter(cost.cost_us, wake, outside, half)
+        scatter = found.value
+        told = f"{scatter:.2f} of the mean{_interval(found.low, found.high, '.2f')}, if it is lognormal"
+        read.append(digest(half / "result.json"))
     # Evenly spaced quantiles of a lognormal law with this mean and scatter, in no order: that of the wire
     # times is the host's.
-    sigma = math.sqrt(math.log1p(scatter * scatter))
     place = np.random.default_rng(0).permutation(wire.size)
-    us = np.exp(sigma * special.ndtri((place + 0.5) / wire.size))
-    known = "" if math.isnan(cost.low_us) else f" [{cost.low_us:.3g}, {cost.high_us:.3g}]"
+    us = np.exp(sigma_log(scatter) * special.ndtri((place + 0.5) / wire.size))
     return Log(
         source=str(low),
-        sha256=together((digest(*paths), digest(busy / "result.json"))),
+        sha256=together(read),
         what="CPU time a request when saturated",
         wall_us=us * (cost.cost_us / float(us.mean())),
-        outside_us=max(0.0, float(np.median(client))),
-        wake_us=usual - cost.cost_us,
+        outside_us=outside,
+        wake_us=wake,
         unknown=(
-            f"the law of the service: its mean is {cost.cost_us:.3g} us{known} (of {cost.rate_per_s:,.0f}/s),"
-            " its scatter at most that of the middle half of the wire times; its tail is not known",
-            f"how much of {usual - cost.cost_us:.3g} us of wire time is waking up, and how much the way",
+            f"the law of the service: its mean is {cost.cost_us:.3g} us"
+            f"{_interval(cost.low_us, cost.high_us, '.3g')} (of {cost.rate_per_s:,.0f}/s),"
+            f" its scatter {told}; its tail is not known",
+            f"how much of {wake:.3g} us of wire time is waking up, and how much the way",
         ),
     )
+
+
+def _interval(low: float, high: float, digits: str) -> str:
+    return "" if math.isnan(low) else f" [{low:{digits}}, {high:{digits}}]"

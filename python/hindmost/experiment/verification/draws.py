@@ -21,6 +21,8 @@ from hindmost.models import Clone
 from hindmost.models.fit.reading.table import open_table
 from hindmost.models.simulation import Design, run_points
 
+LUCK = "draws.json"
+
 OTHERS = 16
 """Seeds beside the run's own: their scatter adds a sixteenth to the variance of a run."""
 

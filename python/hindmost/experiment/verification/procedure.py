@@ -6,64 +6,53 @@
     pair 2:             clone      original   original again      the order is drawn anew for each pair)
 
 The ratio of clone to original (the geometric mean of its two runs) is judged as an equivalence
-(`hindmost.stats.equivalence`), with the margins of the goal; the ratio of the original to itself is the noise
-floor. A clone draws other service times than its original, so does the original that runs again, and so does
-each pair: with the same ones in every run, ratios would scatter less than the claim deserves. What a run of
-the clone owes to its own draws is known, and taken off (`hindmost.experiment.draws`). A pair in which others
-had the client's processor is made again. Each series is a whole study of its own under ``STUDY/LOAD/WHO``, so
-that a verification that was interrupted goes on where it stopped, and any of them can be reported on by
-itself.
+(`hindmost.stats.equivalence`), with the margins of the goal; the ratio of the original to itself is the
+noise floor. A clone draws other service times than its original, so does the original that runs again, and
+so does each pair: with the same ones in every run, ratios would scatter less than the claim deserves. What
+a run of the clone owes to its own draws is known, and taken off (`draws`). What pairs owe to the CPU time
+that requests happened to cost is known, too, and taken off in a second ratio (`costs`). A pair in which
+others had the client's processor is made again. Each series is a whole study of its own under
+``STUDY/LOAD/WHO``, so that a verification that was interrupted goes on where it stopped, and any of them
+can be reported on by itself.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import random
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hindmost import __version__
 from hindmost.experiment.answer import answer
-from hindmost.experiment.draws import luck_of_log, stored
 from hindmost.experiment.part import open_part
 from hindmost.experiment.procedure import Procedure, Watcher
+from hindmost.experiment.verification.comparison import (
+    LOST,
+    MARGINS,
+    Point,
+    compared,
+    lost,
+    sound_pairs,
+    verdict_of,
+)
+from hindmost.experiment.verification.costs import Logged, lateness
+from hindmost.experiment.verification.draws import LUCK, luck_of_log, stored
 from hindmost.models import Clone
 from hindmost.models.simulation import Design, run_points
 from hindmost.plan import MeasurePlan
-from hindmost.stats import Equivalence, equivalence, mean_interval
 from hindmost.stats.equivalence import CONFIDENCE
 from hindmost.store import Study, now_utc
 from hindmost.store.predictions import Prediction
-from hindmost.store.verification import (
-    Figure,
-    Outcome,
-    PredictedPoint,
-    Ratio,
-    Value,
-    VerifiedPoint,
-)
-from hindmost.store.verification import (
-    Verification as Document,
-)
+from hindmost.store.verification import PredictedPoint, VerifiedPoint
+from hindmost.store.verification import Verification as Document
 from hindmost.targets import Attached, Managed
 
 FILE = "verification.json"
-LUCK = "draws.json"
-LOST = 0.001
-"""Share of the time that others had the client's processor, above which a pair does not count: whoever had it
-had the server's at other times. Calm runs here lose 0.005 to 0.07 %; one that lost 0.44 % was 1.6 times as
-late in the mean. A matter of the host alone, so that leaving it out favours neither server."""
 AGAIN_AT_MOST = 2
 """Times as many pairs as asked for are made at most, so that as many count."""
-MARGINS = {"mean": 0.05, "p95": 0.05, "p99": 0.08}
-"""What counts as alike. TailWAG's errors over eight programs: 6.2, 1.9, 7.3 % (read as mean, p95, p99)."""
-LEAST_PAIRS = 4
-"""Below, nothing is decided: two or three pairs that the host disturbed may agree by chance, and Student's
-interval is narrow, and at a wrong place."""
 WHO = ("original", "clone", "again")
 AGAIN = 1_000_003
 """Added to the seed of the original that runs again: other requests of the same kind."""
@@ -71,19 +60,6 @@ AGAIN = 1_000_003
 CURVE = tuple(step / 20 for step in range(1, 19))
 SIMULATED = 400_000
 """Requests of each simulated point: their intervals are then far narrower than those of the runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One load: its share of the capacity, and the rate that this is."""
-
-    load: float
-    rate_per_s: float
-
-    @property
-    def folder(self) -> str:
-        """Where its studies lie."""
-        return f"{self.load:.4g}"
 
 
 class Verification:
@@ -107,6 +83,8 @@ class Verification:
         Makes the watcher of a series from its plan.
     told : callable, optional
         Told of each load when its pairs are done.
+    logged : Logged, optional
+        What a request of the original cost when the logs were made that the clone is fitted to.
     """
 
     def __init__(
@@ -119,6 +97,7 @@ class Verification:
         pairs: int,
         watcher: Callable[[MeasurePlan, str], Watcher],
         told: Callable[[VerifiedPoint], None] = lambda _: None,
+        logged: Logged | None = None,
     ) -> None:
         self.study = study
         self.plan = plan.model_copy(update={"runs": (pairs, pairs)})
@@ -128,6 +107,7 @@ class Verification:
         self.pairs = pairs
         self.watcher = watcher
         self.told = told
+        self.logged = logged
 
     def run(self) -> Document:
         """Make all runs that are not there yet; write and return the document ``hindmost.verification/1``.
@@ -151,7 +131,7 @@ class Verification:
                 random.Random(f"{self.plan.seed} {point.folder} {pair}").shuffle(order)
                 for who in order:
                     self._until(series[who], who, plan, pair)
-                calm += all(_lost(_instances(one, pair)) <= LOST for one in series.values())
+                calm += all(lost(_instances(one, pair)) <= LOST for one in series.values())
                 if calm == self.pairs:
                     break
             found.append(self._compare(point, series, predicted[point.load]))
@@ -175,7 +155,7 @@ class Verification:
         seed = self.plan.run_seed(pair) + (AGAIN if who == "again" else 0)
         target, log = seeded(self.targets[who], seed), series.folder / "truth.csv"
         if who == "clone":
-            target = logged(target, log.absolute())
+            target = with_log(target, log.absolute())
         with series.lock():
             Procedure(series, plan, target, self.watcher(plan, who)).one(pair)
         if who == "clone" and self.clone.threads == 1:
@@ -189,7 +169,10 @@ class Verification:
         for who, study in series.items():
             results[who] = answer(study)
             study.write("result.json", json.dumps(results[who], allow_nan=False))
-        return compared(point, results, predicted, stored(series["clone"].folder / LUCK))
+        late = None
+        if self.logged is not None:
+            late = lateness(self.clone, point.rate_per_s, *sound_pairs(results), self.logged)
+        return compared(point, results, predicted, stored(series["clone"].folder / LUCK), late)
 
     def _document(self, found: list[VerifiedPoint], predicted: Mapping[float, Prediction]) -> Document:
         curve: list[PredictedPoint] = [
@@ -225,124 +208,14 @@ def seeded(target: Attached | Managed, seed: int) -> Attached | Managed:
     return replace(target, spec=target.spec.with_options({"seed": seed}))
 
 
-def logged(target: Attached | Managed, log: Path) -> Attached | Managed:
+def with_log(target: Attached | Managed, log: Path) -> Attached | Managed:
     """The same server, which writes the truth about each request, if it can."""
     if not isinstance(target, Managed) or "log" not in target.spec.options:
         return target
     return replace(target, spec=target.spec.with_options({"log": str(log)}))
 
 
-def compared(
-    point: Point,
-    results: Mapping[str, Mapping[str, Any]],
-    predicted: Prediction,
-    luck: Mapping[int, Mapping[str, float]] | None = None,
-) -> VerifiedPoint:
-    """Compare the answers (``hindmost.measure/1``) of the three series at one load.
-
-    Pairs in which a run was invalid are left out, and those in which others had the client's processor for
-    more than `LOST`. What a run of the clone owes to its draws is taken off where `luck` knows it.
-    """
-    runs = {who: {run["run"]: run for run in result["runs"]} for who, result in results.items()}
-    pairs = sorted(set.intersection(*(set(of) for of in runs.values())))
-    sound = [n for n in pairs if not any(_spoiled(of[n]) for of in runs.values())]
-    fate = luck or {}
-
-    def column(who: str, name: str) -> list[float]:
-        values = (runs[who][n]["latency_us"][name] for n in sound)
-        return [math.inf if value is None else value for value in values]
-
-    def ratio(ours: str, name: str) -> Ratio | None:
-        a, b = column(ours, name), column("original", name)
-        if ours == "clone":
-            a = [us / fate.get(n, {}).get(name, 1.0) for us, n in zip(a, sound, strict=True)]
-            b = [math.sqrt(one * other) for one, other in zip(b, column("again", name), strict=True)]
-        if not a or not all(map(math.isfinite, a + b)):
-            return None
-        return _written(equivalence(a, b, MARGINS[name]))
-
-    def value(who: str, name: str) -> Value:
-        values = column(who, name)
-        if not values or not all(map(math.isfinite, values)):
-            return {"value": None, "low": None, "high": None}
-        one = mean_interval(values)
-        return {
-            "value": one.value,
-            "low": one.low if one.known else None,
-            "high": one.high if one.known else None,
-        }
-
-    figures: dict[str, Figure] = {
-        name: {
-            "original_us": value("original", name),
-            "clone_us": value("clone", name),
-            "predicted_us": predicted["latency_us"][name],
-            "clone": ratio("clone", name),
-            "floor": ratio("again", name),
-        }
-        for name in MARGINS
-    }
-    return {
-        "load": point.load,
-        "rate_per_s": point.rate_per_s,
-        "requests": sum(runs["original"][n]["counts"]["due"] for n in sound),
-        "pairs": len(sound),
-        "left_out": len(pairs) - len(sound),
-        "why": _why(runs, [n for n in pairs if n not in sound]),
-        "figures": figures,
-    }
-
-
-def _spoiled(run: Mapping[str, Any]) -> bool:
-    return run["verdict"] == "invalid" or _lost(run.get("instances", ())) > LOST
-
-
-def _lost(instances: Iterable[Mapping[str, Any]]) -> float:
-    """Share of the time that others had a client's processor, at worst; of results or accounts."""
-    threads = [thread for one in instances for thread in one.get("threads", [one])]
-    return max((thread["run_delay_share"] or 0.0 for thread in threads), default=0.0)
-
-
 def _instances(series: Study, pair: int) -> list[dict[str, Any]]:
     """What the load instances of a run said."""
     folder = next(run.folder for run in series.runs() if run.number == pair)
     return [json.loads(file.read_text()) for file in sorted(folder.glob("instance-*.json"))]
-
-
-def _why(runs: Mapping[str, Mapping[int, Any]], left_out: Sequence[int]) -> str | None:
-    """What most often made a pair unusable, in the words of one run; None where all are sound."""
-    found = [
-        reason
-        for n in left_out
-        for of in runs.values()
-        for reason in of[n]["reasons"]
-        if reason["level"] == "invalid"
-    ]
-    if not found:
-        most = max((_lost(of[n].get("instances", ())) for n in left_out for of in runs.values()), default=0.0)
-        return f"others had the client's processor for {most:.2%} of the time" if most > LOST else None
-    often = Counter(reason["code"] for reason in found).most_common(1)[0][0]
-    return str(next(reason["text"] for reason in found if reason["code"] == often))
-
-
-def verdict_of(points: Sequence[VerifiedPoint]) -> Outcome:
-    """Different where any figure is; equivalent where all are."""
-    outcomes = [
-        "open" if figure["clone"] is None else figure["clone"]["outcome"]
-        for point in points
-        for figure in point["figures"].values()
-    ]
-    if "different" in outcomes:
-        return "different"
-    return "equivalent" if outcomes and all(one == "equivalent" for one in outcomes) else "open"
-
-
-def _written(one: Equivalence) -> Ratio:
-    return {
-        "ratio": one.ratio,
-        "low": None if math.isnan(one.low) else one.low,
-        "high": None if math.isnan(one.high) else one.high,
-        "margin": one.margin,
-        "pairs": one.pairs,
-        "outcome": one.outcome if one.pairs >= LEAST_PAIRS else "open",
-    }

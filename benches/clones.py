@@ -1,0 +1,188 @@
+"""How close clones come to their originals on a host whose speed drifts: ``python benches/clones.py FOLDER``.
+
+::
+
+    cycle 1:   log at three loads   fit   2 pairs at each load       of each program in turn
+    cycle 2:   log                  fit   2 pairs                    (fitted to the last three cycles' logs)
+    ...
+
+A request takes 5 to 10 % more or less CPU time from one minute to another here, and a clone that was fitted
+an hour ago is a clone of that hour. So logs and pairs take turns, every clone is fitted to logs made just
+before, and all pairs count together: what is judged is the fit, not one document. No pair's requests are in
+the logs of its fit. Ctrl-C at any time: what is in FOLDER counts, and the same command goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hindmost.experiment.verification import (
+    LUCK,
+    MARGINS,
+    WHO,
+    Point,
+    compared,
+    lateness,
+    read_logged,
+    sound_pairs,
+    stored,
+)
+from hindmost.experiment.verification.costs import Lateness
+from hindmost.models import load_clone
+from hindmost.store.verification import VerifiedPoint
+
+LOADS = (0.2, 0.5, 0.7)
+KEPT = 3
+"""Cycles whose logs a clone is fitted to."""
+ORIGINALS = Path(__file__).parent.parent / "originals"
+
+
+def main() -> int:
+    """Go on with the cycles, then print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--programs", default="sqlite,text,search,image,compress")
+    parser.add_argument("--cycles", type=int, default=6)
+    parser.add_argument("--seconds", type=float, default=6.0, help="of each log and each run of a pair")
+    parser.add_argument("--server-cpus", default="1")
+    parser.add_argument("--only-show", action="store_true")
+    asked = parser.parse_args()
+    programs = asked.programs.split(",")
+    for cycle in range(1, asked.cycles + 1):
+        for program in programs:
+            if (
+                not asked.only_show
+                and not (place(asked.folder, program, cycle) / "verification.json").exists()
+            ):
+                turn(asked.folder, program, cycle, asked.seconds, asked.server_cpus)
+    for program in programs:
+        show(program, list(joined(asked.folder / program)))
+    return 0
+
+
+def place(folder: Path, program: str, cycle: int) -> Path:
+    """The study of a cycle's pairs."""
+    return folder / program / f"pairs-{cycle}"
+
+
+def turn(folder: Path, program: str, cycle: int, seconds: float, cpus: str) -> None:
+    """One cycle of one program: logs, fit, pairs."""
+    home, target = (folder / program).resolve(), ORIGINALS / "targets" / f"{program}.toml"
+    home.mkdir(parents=True, exist_ok=True)
+    for number, rate in enumerate(rates(home, program, cycle, cpus)):
+        log, study = home / f"log-{cycle}-{number}.csv", home / f"log-{cycle}-{number}"
+        if log.exists():
+            continue
+        seed = 1_000 * cycle + number  # of no pair: theirs are drawn from a study's seed, 64 bits wide
+        hindmost("measure", f"{target}?seed={seed}&log={log}", "--rate", f"{rate:.0f}", "--runs", "1",
+                 "--connections", "16", "--duration", f"{seconds:g}s", "--warmup", "1s", "--seed", seed,
+                 "--samples", "1000", "--stamps", "off", "--server-cpus", cpus, "--out", study)  # fmt: skip
+    logs = logs_of(home, cycle, ".csv")
+    clone = home / f"clone-{cycle}.toml"
+    hindmost("synth", "fit", *logs, home / f"log-{cycle}-0", "--same-host", "--name", program, "--out", clone)
+    hindmost("synth", "verify", clone, target, "--pairs", "2", "--duration", f"{seconds:g}s", "--seed", cycle,
+             "--server-cpus", cpus, "--out", place(folder, program, cycle))  # fmt: skip
+
+
+def logs_of(home: Path, cycle: int, ending: str) -> list[Path]:
+    """Logs that a cycle's clone is fitted to (``.csv``), or the studies in which they were made (nothing)."""
+    kept = range(max(1, cycle - KEPT + 1), cycle + 1)
+    return [home / f"log-{one}-{number}{ending}" for one in kept for number in range(len(LOADS))]
+
+
+def rates(home: Path, program: str, cycle: int, cpus: str) -> list[float]:
+    """What each load is in requests a second: of the clone before, or of its requests back to back."""
+    before = home / f"clone-{cycle - 1}.toml"
+    if before.exists():
+        clone = load_clone(before)
+        return [clone.rate_at(load) or 0.0 for load in LOADS]
+    log = home / "alone.csv"
+    command = [ORIGINALS / "bin" / "originals", program, "--integrated", "--requests", "8000", "--cpus", cpus]
+    subprocess.run([*command, "--log", log], check=True, capture_output=True)
+    took = [int(line.split(",")[3]) for line in log.read_text().splitlines()[1:]]
+    return [load * 1e9 / (sum(took) / len(took) + 8_000.0) for load in LOADS]
+
+
+def hindmost(*words: object) -> None:
+    """Run the program as a user would; pairs that are not alike, or are too few, are no fault."""
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from hindmost.cli import main; sys.exit(main())",
+            *map(str, words),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if ended.returncode not in (0, 3, 4):
+        sys.exit(f"{' '.join(map(str, words))}\n{ended.stderr}")
+
+
+def joined(home: Path) -> Iterator[VerifiedPoint]:
+    """Each load with the pairs of all cycles."""
+    studies = sorted(home.glob("pairs-*/verification.json"), key=lambda path: int(path.parent.name[6:]))
+    for load in LOADS:
+        runs: dict[str, list[Any]] = {who: [] for who in WHO}
+        luck: dict[int, Mapping[str, float]] = {}
+        late: Lateness = {}
+        points = []
+        for study in studies:
+            found = json.loads(study.read_text())["points"]
+            (own,) = (one for one in found if abs(one["load"] - load) < 1e-9)
+            points.append(own)
+            part, before = study.parent / f"{load:.4g}", len(runs["clone"])
+            results = {who: json.loads((part / who / "result.json").read_text()) for who in WHO}
+            for who in WHO:
+                runs[who] += [run | {"run": before + run["run"]} for run in results[who]["runs"]]
+            drawn = stored(part / "clone" / LUCK)
+            told = read_logged(logs_of(home, int(study.parent.name[6:]), ""))
+            clone = load_clone(study.parent / "clone.json")
+            owed = lateness(clone, own["rate_per_s"], *sound_pairs(results), told)
+            luck |= {before + number: found for number, found in drawn.items()}
+            late |= {before + number: found for number, found in owed.items()}
+        if points:
+            rate = sum(one["rate_per_s"] for one in points) / len(points)
+            results = {who: {"runs": of} for who, of in runs.items()}
+            yield compared(Point(load, rate), results, mean_prediction(points), luck, late)
+
+
+def mean_prediction(points: Sequence[VerifiedPoint]) -> Any:  # noqa: ANN401 (part of a Prediction)
+    """What the simulator said of the cycles' clones, in the mean."""
+    told = {name: [one["figures"][name]["predicted_us"]["value"] for one in points] for name in MARGINS}
+    return {
+        "latency_us": {
+            name: {"value": sum(us) / len(us), "low": None, "high": None} for name, us in told.items()
+        }
+    }
+
+
+def show(program: str, points: Sequence[VerifiedPoint]) -> None:
+    """A row for each load and figure."""
+    for one in points:
+        print(f"{program} {one['load']:.0%} {one['rate_per_s']:,.0f}/s: {one['pairs']} pairs"
+              f" (+{one['left_out']} left out), {one['requests']:,} requests of the original;"
+              f" a request cost {said(one['cost'])}")  # fmt: skip
+        for name, figure in one["figures"].items():
+            values = [figure[side]["value"] for side in ("original_us", "clone_us", "predicted_us")]
+            sides = (said(figure[side]) for side in ("clone", "as_logged", "floor"))
+            print(f"  {name:>4}  {'  '.join(f'{value or 0:7,.0f}' for value in values)}  {''.join(sides)}")
+
+
+def said(ratio: Any) -> str:  # noqa: ANN401 (a Ratio or None)
+    """A ratio with its interval and outcome."""
+    if ratio is None or ratio["low"] is None:
+        return f"{'not known':<34}"
+    return f"{ratio['ratio']:.3f} [{ratio['low']:.3f}, {ratio['high']:.3f}] {ratio['outcome']:<12}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
