@@ -11,7 +11,7 @@ from measuring import finish, need_two_processors, start, wait_for
 
 from hindmost.store.documents import schemas
 
-SHORT = ("--loads", "30%", "--pairs", "4", "--duration", "0.8s", "--warmup", "0.1s", "--quiet")
+SHORT = ("--loads", "30%", "--pairs", "5", "--duration", "0.8s", "--warmup", "0.1s", "--quiet")
 SERVICE_US = 300.0
 
 
@@ -57,6 +57,35 @@ def test_one_that_is_twice_as_slow_is_shown_to_be_and_the_original_is_not_told_f
     assert point["figures"]["mean"]["clone"]["ratio"] > 1.3
     assert (code, slower["verdict"]) == (3, "different"), said
     assert floor["outcome"] != "different"
+
+
+def test_what_a_request_cost_when_it_was_logged_is_told_beside_the_ratio(truth):
+    """The original of this verification takes 1.5 times as long as the one that was logged: a host that slowed down."""
+    logs = []
+    for rate in (500, 2_000):
+        target = f"synth?clone={truth}&protocol=http&log={truth.parent}/log-{rate}.csv"
+        study = truth.parent / f"logged-{rate}"
+        words = ("--rate", rate, "--runs", 1, "--duration", "1s", "--warmup", "0.1s", "--seed", 5, "--quiet")
+        told = finish(start("measure", target, *words, "--out", study), study)
+        assert (study / "result.json").exists(), told.err
+        logs += ["--logged", study]
+    slowed = f"synth?clone={clone(truth.parent, 1.5)}&protocol=http"
+    folder = truth.parent / "study-logged"
+    answer = finish(start("synth", "verify", truth, slowed, *SHORT, *logs, "--json", "--out", folder), folder)
+    assert answer.out, answer.err
+    (point,) = json.loads(answer.out)["points"]
+    if point["left_out"]:
+        pytest.skip(f"the host disturbed {point['left_out']} pairs: {point['why']}")
+    assert 1.2 < point["cost"]["ratio"] < 1.8, point["cost"]
+    for name in ("mean", "p95"):
+        raw, fair = (point["figures"][name][side]["ratio"] for side in ("clone", "as_logged"))
+        assert raw < 0.85
+        assert 1.15 * raw < fair < 1.6 * raw, (raw, fair)
+    nothing = finish(
+        start("synth", "verify", truth, slowed, *SHORT, "--logged", truth.parent, "--out", folder), folder
+    )
+    assert nothing.code == 1
+    assert "has no whole answer" in nothing.err
 
 
 def test_it_goes_on_where_it_stopped_and_refuses_other_runs(truth):

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import stats  # type: ignore[import-untyped]
 
 from hindmost.stats import equivalence
+from hindmost.stats.equivalence import signed_rank_interval
 
 
 def called_alike(ratio: float, margin: float, pairs: int, scatter: float, tries: int = 4_000) -> float:
@@ -32,6 +34,36 @@ def test_far_servers_are_called_different() -> None:
     theirs = np.exp(random.normal(0.0, 0.01, (500, 5)))
     outcomes = [equivalence(1.2 * row, row[::-1], 0.05).outcome for row in theirs]
     assert outcomes.count("different") > 490
+
+
+def test_a_run_that_the_host_stalled_does_not_hide_what_the_others_say() -> None:
+    random = np.random.default_rng(4)
+    ours = np.exp(random.normal(0.0, 0.02, (200, 12)))
+    theirs = np.exp(random.normal(0.0, 0.02, (200, 12)))
+    ours[:, 3] *= 3.0
+    found = [equivalence(a, b, 0.05) for a, b in zip(ours, theirs, strict=True)]
+    assert sum(one.outcome == "equivalent" for one in found) > 150
+    assert np.median([one.ratio for one in found]) < 1.01
+
+
+@pytest.mark.parametrize("law", ["normal", "t2"])
+@pytest.mark.parametrize("pairs", [5, 8, 12, 20])
+def test_intervals_of_signed_ranks_hold_the_truth_as_often_as_they_say(law: str, pairs: int) -> None:
+    random = np.random.default_rng(5)
+    draws = random.normal(size=(4_000, pairs)) if law == "normal" else random.standard_t(2, (4_000, pairs))
+    held = np.mean([one.low < 0.0 < one.high for one in map(signed_rank_interval, draws)])
+    assert held >= 0.90 - 0.014  # three standard errors
+
+
+@pytest.mark.parametrize("pairs", [5, 9, 30])
+def test_signed_ranks_are_those_of_scipy(pairs: int) -> None:
+    """The interval ends where the test of a shift begins to reject."""
+    x = np.random.default_rng(6).normal(0.3, 1.0, pairs)
+    found = signed_rank_interval(x)
+    for end, inside in ((found.low, 1e-9), (found.high, -1e-9)):
+        assert stats.wilcoxon(x - end - inside, method="exact").pvalue > 0.1
+        assert stats.wilcoxon(x - end + inside, method="exact").pvalue <= 0.1
+    assert found.value == pytest.approx(np.median([(a + b) / 2 for n, a in enumerate(x) for b in x[n:]]))
 
 
 @pytest.mark.parametrize("values", [[float("inf"), 1.0], [0.0, 1.0], [-1.0, 1.0]])

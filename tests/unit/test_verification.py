@@ -98,7 +98,7 @@ def test_runs_that_scatter_leave_it_open(predicted):
 
 def test_a_few_pairs_decide_nothing_however_well_they_agree(predicted):
     for clone in (1000.0, 2000.0):
-        point = compared(POINT, answers(clone=clone, pairs=3, scatter=1e-4), predicted)
+        point = compared(POINT, answers(clone=clone, pairs=4, scatter=1e-4), predicted)
         assert set(outcomes(point).values()) == {"open"}
 
 
@@ -108,14 +108,53 @@ def test_the_margin_of_p99_is_wider(predicted):
 
 
 def test_a_pair_with_an_invalid_run_is_left_out_whichever_it_was(predicted):
-    spoiled = answers(invalid={("again", 2), ("clone", 5)})
+    spoiled = answers(invalid={("again", 2), ("clone", 5)}, pairs=7)
     for number in (2, 5):
         for who in WHO:
             spoiled[who]["runs"][number - 1]["latency_us"] = dict.fromkeys(FACTORS, 1e9)
     point = compared(POINT, spoiled, predicted)
-    assert (point["pairs"], point["left_out"], point["why"]) == (4, 2, "requests left late")
+    assert (point["pairs"], point["left_out"], point["why"]) == (5, 2, "requests left late")
     assert outcomes(point) == dict.fromkeys(MARGINS, "equivalent")
     assert point["figures"]["mean"]["original_us"]["value"] < 1100.0
+
+
+def test_what_the_host_made_dearer_is_in_the_one_ratio_and_not_in_the_other(predicted):
+    """Requests of the original cost up to 1.2 times what they did when they were logged, and it is as much later."""
+    dear = [1.0, 1.04, 1.2, 1.1, 1.02, 1.15]
+    found = answers()
+    late = {}
+    for number, factor in enumerate(dear, 1):
+        for who in ("original", "again"):
+            run = found[who]["runs"][number - 1]
+            run["latency_us"] = {name: us * factor**2 for name, us in run["latency_us"].items()}
+        of = dict.fromkeys(FACTORS, factor**2) | {"cost": factor}
+        late[number] = {"original": of, "again": of}
+    point = compared(POINT, found, predicted, late=late)
+    assert outcomes(point, "as_logged") == dict.fromkeys(MARGINS, "equivalent")
+    assert set(outcomes(point).values()) == {"different"}
+    assert point["cost"]["ratio"] == pytest.approx(float(np.exp(np.mean(np.log(dear)))))
+    assert verdict_of([point]) == "different", "the verdict is that of the servers as they were"
+    told = document([point], predicted)
+    jsonschema.Draft202012Validator(schemas()["verification"]).validate(json.loads(json.dumps(told)))
+    assert "as logged" in render_verification(told)
+    assert "times the CPU time" in render_verification(told)
+    assert "as logged" in render_verification_page(told)
+    del late[3]
+    partly = compared(POINT, found, predicted, late=late)
+    assert partly["cost"] is None
+    assert partly["figures"]["mean"]["as_logged"] is None
+    assert "as logged" not in render_verification(document([partly], predicted))
+
+
+def test_a_run_whose_requests_left_late_does_not_count(predicted):
+    slipped = answers()
+    for who in WHO:
+        for run in slipped[who]["runs"]:
+            run["slip_us"] = {"mean": 1.0}
+    slipped["clone"]["runs"][3]["slip_us"] = {"mean": 50.0}
+    point = compared(POINT, slipped, predicted)
+    assert (point["pairs"], point["left_out"]) == (5, 1)
+    assert "left late" in point["why"]
 
 
 def test_where_no_pair_is_left_nothing_is_said(predicted):

@@ -10,6 +10,7 @@ from typing import Any
 
 from hindmost.experiment.verification.costs import COST, Lateness
 from hindmost.stats import Equivalence, equivalence, mean_interval
+from hindmost.stats.equivalence import RANKED
 from hindmost.store.predictions import Prediction
 from hindmost.store.verification import Figure, Outcome, Ratio, Value, VerifiedPoint
 
@@ -23,9 +24,8 @@ MARGINS = {"mean": 0.05, "p95": 0.05, "p99": 0.08}
 """What counts as alike. TailWAG's errors over eight programs: 6.2, 1.9, 7.3 % (read as mean, p95, p99)."""
 COST_MARGIN = 0.05
 """The same of what a request costs, over what it cost when it was logged."""
-LEAST_PAIRS = 4
-"""Below, nothing is decided: two or three pairs that the host disturbed may agree by chance, and Student's
-interval is narrow, and at a wrong place."""
+LEAST_PAIRS = RANKED
+"""Below, nothing is decided: a few pairs that the host disturbed may agree by chance."""
 
 
 @dataclass(frozen=True, slots=True)
