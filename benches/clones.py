@@ -86,7 +86,8 @@ def turn(folder: Path, program: str, cycle: int, seconds: float, cpus: str) -> N
             shutil.rmtree(study, ignore_errors=True)
             hindmost("measure", f"{target}?seed={seed}&log={log}", "--rate", f"{rate:.0f}", "--runs", "1",
                      "--connections", "16", "--duration", f"{seconds:g}s", "--warmup", "1s", "--seed", seed,
-                     "--samples", "1000", "--stamps", "off", "--server-cpus", cpus, "--out", study)  # fmt: skip
+                     "--samples", "1000", "--stamps", "off", "--server-cpus", cpus,
+                     "--out", study)  # fmt: skip
     logs = logs_of(home, cycle, ".csv")
     clone = home / f"clone-{cycle}.toml"
     hindmost("synth", "fit", *logs, home / f"log-{cycle}-0", "--same-host", "--name", program, "--out", clone)
@@ -119,7 +120,7 @@ def verdict(study: Path) -> str:
 
 
 def hindmost(*words: object) -> None:
-    """Run the program as a user would; runs that the host spoiled and pairs that are not alike are no fault."""
+    """Run the program as a user would; spoiled runs and pairs that are not alike are no fault."""
     ended = subprocess.run(
         [
             sys.executable,

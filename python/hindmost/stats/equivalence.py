@@ -21,7 +21,8 @@ from typing import Literal
 
 import numpy as np
 
-from hindmost.stats.intervals import Estimate, checked, mean_interval
+from hindmost.stats.estimate import Estimate
+from hindmost.stats.intervals import checked, mean_interval
 from hindmost.stats.tables import RunValues
 
 Outcome = Literal["equivalent", "different", "open"]
