@@ -213,6 +213,10 @@ def fit_clone(
     if way is not None:
         awake = find_way(clone, way)
         document = {**clone.document, "wake_us": rounded(awake.us)}
+        if awake.us == 0.0:
+            document["origin"]["unknown"].append(
+                f"waking up and the way: too short beside the services of {way}"
+            )
         if not math.isnan(awake.low_us):
             document["origin"]["intervals"]["wake_us"] = (rounded(awake.low_us), rounded(awake.high_us))
         clone = Clone.of(document, where)

@@ -18,6 +18,10 @@ from hindmost.models.document import Clone
 from hindmost.models.simulation import Design, run_points
 from hindmost.stats import mean_interval
 
+NEAR = 0.9
+"""Share of the clone's own median above which a study's tells that the way is short beside the services, and
+below which the two are not of one server."""
+
 MOST = 0.35
 """Load above which the median request has waited for others."""
 
@@ -29,7 +33,7 @@ class Way:
     Parameters
     ----------
     us : float
-        Microseconds.
+        Microseconds; 0 where it is too short beside the services to be told.
     low_us, high_us : float
         95 % interval over the study's runs; NaN of one run.
     source : str
@@ -73,6 +77,8 @@ def find_way(clone: Clone, folder: Path) -> Way:
         "value"
     ]
     found = mean_interval(medians)
+    if NEAR * told < found.value <= told:
+        return Way(0.0, math.nan, math.nan, str(folder))
     if found.value <= told:
         raise UsageError(
             f"{folder}: its median is {found.value:.4g} us, and a request takes the clone {told:.4g} us"
