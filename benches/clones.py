@@ -3,7 +3,7 @@
 ::
 
     cycle 1:   log at three loads   fit   2 pairs at each load       of each program in turn
-    cycle 2:   log                  fit   2 pairs                    (fitted to the last three cycles' logs)
+    cycle 2:   log                  fit   2 pairs
     ...
 
 A request takes 5 to 10 % more or less CPU time from one minute to another here, and a clone that was fitted
@@ -40,8 +40,6 @@ from hindmost.store.verification import VerifiedPoint
 
 LOADS = (0.2, 0.5, 0.7)
 TRIES = 4
-KEPT = 3
-"""Cycles whose logs a clone is fitted to."""
 ORIGINALS = Path(__file__).parent.parent / "originals"
 
 
@@ -97,8 +95,7 @@ def turn(folder: Path, program: str, cycle: int, seconds: float, cpus: str) -> N
 
 def logs_of(home: Path, cycle: int, ending: str) -> list[Path]:
     """Logs that a cycle's clone is fitted to (``.csv``), or the studies in which they were made (nothing)."""
-    kept = range(max(1, cycle - KEPT + 1), cycle + 1)
-    return [home / f"log-{one}-{number}{ending}" for one in kept for number in range(len(LOADS))]
+    return [home / f"log-{cycle}-{number}{ending}" for number in range(len(LOADS))]
 
 
 def rates(home: Path, program: str, cycle: int, cpus: str) -> list[float]:
