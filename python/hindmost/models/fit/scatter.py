@@ -88,7 +88,10 @@ def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path
     """
     try:
         result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-        measured = [float(run["latency_us"]["p95"]) for run in result["runs"]]
+        measured = [
+            float(run["latency_us"]["p95"]) for run in result["runs"] if run.get("verdict") != "invalid"
+        ]
+        usual_us = median(measured)  # a run that the host stalled would make a mean of its own
         rate = float(result["throughput"]["achieved"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(
@@ -117,7 +120,7 @@ def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path
             low, high = (middle, high) if p95(middle) < us else (low, middle)
         return (low + high) / 2.0
 
-    usual = where(median(measured))  # a run that the host stalled would make a mean of its own
+    usual = where(usual_us)
     if len(measured) < LEAST_RUNS:
         return Scatter(usual, math.nan, math.nan, str(folder))
     return Scatter(usual, where(min(measured)), where(max(measured)), str(folder))
