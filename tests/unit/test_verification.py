@@ -146,17 +146,6 @@ def test_what_the_host_made_dearer_is_in_the_one_ratio_and_not_in_the_other(pred
     assert "as logged" not in render_verification(document([partly], predicted))
 
 
-def test_a_run_whose_requests_left_late_does_not_count(predicted):
-    slipped = answers()
-    for who in WHO:
-        for run in slipped[who]["runs"]:
-            run["slip_us"] = {"mean": 1.0}
-    slipped["clone"]["runs"][3]["slip_us"] = {"mean": 50.0}
-    point = compared(POINT, slipped, predicted)
-    assert (point["pairs"], point["left_out"]) == (5, 1)
-    assert "left late" in point["why"]
-
-
 def test_where_no_pair_is_left_nothing_is_said(predicted):
     point = compared(POINT, answers(invalid={("clone", n) for n in range(1, 7)}), predicted)
     assert point["figures"]["p99"]["clone"] is None

@@ -18,8 +18,6 @@ LOST = 0.005
 """Share of the time that others had the client's processor, above which a pair does not count: whoever had
 it had the server's at other times. A kernel thread that wakes up now and then takes 0.3 % where it finds
 both processors busy. A matter of the host alone, so that leaving it out favours neither server."""
-SLIPPED = 0.02
-"""Share of the mean latency that is slip, above which a pair does not count, either."""
 MARGINS = {"mean": 0.05, "p95": 0.05, "p99": 0.08}
 """What counts as alike. TailWAG's errors over eight programs: 6.2, 1.9, 7.3 % (read as mean, p95, p99)."""
 COST_MARGIN = 0.05
@@ -61,8 +59,8 @@ def compared(
 ) -> VerifiedPoint:
     """Compare the answers (``hindmost.measure/1``) of the three series at one load.
 
-    Pairs in which a run was invalid are left out, those in which others had the client's processor for more
-    than `LOST`, and those in which requests left late by more than `SLIPPED`. What a run of the clone owes
+    Pairs in which a run was invalid are left out, and those in which others had the client's processor for
+    more than `LOST`. What a run of the clone owes
     to its draws is taken off where `luck` knows it; what those of the original owe to what their requests
     cost, where `late` does, in a ratio of its own.
     """
@@ -129,8 +127,7 @@ def compared(
 
 
 def _spoiled(run: Mapping[str, Any]) -> bool:
-    latency, slip = (run.get(name, {}).get("mean") or 0.0 for name in ("latency_us", "slip_us"))
-    return run["verdict"] == "invalid" or lost(run.get("instances", ())) > LOST or slip > SLIPPED * latency
+    return run["verdict"] == "invalid" or lost(run.get("instances", ())) > LOST
 
 
 def lost(instances: Iterable[Mapping[str, Any]]) -> float:
@@ -149,10 +146,8 @@ def _why(runs: Runs, left_out: Sequence[int]) -> str | None:
         if reason["level"] == "invalid"
     ]
     if not found:
-        spoiled = [of[n] for n in left_out for of in runs.values()]
-        if (most := max((lost(run.get("instances", ())) for run in spoiled), default=0.0)) > LOST:
-            return f"others had the client's processor for {most:.2%} of the time"
-        return f"requests left late, by over {SLIPPED:.0%} of their latency in the mean" if spoiled else None
+        most = max((lost(of[n].get("instances", ())) for n in left_out for of in runs.values()), default=0.0)
+        return f"others had the client's processor for {most:.2%} of the time" if most > LOST else None
     often = Counter(reason["code"] for reason in found).most_common(1)[0][0]
     return str(next(reason["text"] for reason in found if reason["code"] == often))
 
