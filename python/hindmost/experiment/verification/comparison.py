@@ -60,9 +60,8 @@ def compared(
     """Compare the answers (``hindmost.measure/1``) of the three series at one load.
 
     Pairs in which a run was invalid are left out, and those in which others had the client's processor for
-    more than `LOST`. What a run of the clone owes
-    to its draws is taken off where `luck` knows it; what those of the original owe to what their requests
-    cost, where `late` does, in a ratio of its own.
+    more than `LOST`. What a run of the clone owes to its draws is taken off where `luck` knows it; what those
+    of the original owe to what their requests cost, where `late` does, in a ratio of its own.
     """
     runs, sound = sound_pairs(results)
     pairs = sorted(set.intersection(*(set(of) for of in runs.values())))
