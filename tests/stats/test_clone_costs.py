@@ -89,7 +89,7 @@ def test_a_cost_is_told_and_a_law_of_another_shape_stays_different():
 
 
 def test_a_cost_that_the_clone_could_not_bear_or_that_nobody_knows_leaves_the_pair_out():
-    rate = 0.9 / SPOKEN.mean_busy_us * 1e6
+    rate = 0.6 / SPOKEN.mean_busy_us * 1e6
     logged = Logged((rate,), (0.0,), SPOKEN.mean_busy_us)
     fine, unknown, heavy = record(1.0), {"server_cpu_share": None}, record(3.0)
     costs = {

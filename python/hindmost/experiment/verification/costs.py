@@ -78,7 +78,8 @@ def longer_by(clone: Clone, rate_per_s: float, factors: Sequence[float]) -> list
 
     def latency_us(factor: float) -> dict[str, float] | None:
         new = changes(clone.document, {FACTOR: factor})
-        new["/arrival_us"] = factor * clone.document["arrival_us"]
+        if arrival_us := clone.document.get("arrival_us"):
+            new["/arrival_us"] = factor * arrival_us
         point = {"load": {"rate_per_s": rate_per_s}, "set": new}
         try:
             found = run_points(clone, [point], DESIGN)[0].prediction
@@ -116,7 +117,7 @@ class Logged:
     def at(self, clone: Clone, rate_per_s: float) -> float:
         """CPU time of a request at one rate in us, its service as dependent on the load as the clone's."""
         beside = float(np.interp(rate_per_s, self.rates_per_s, self.beside_us))
-        grows = float(clone.document["load"]["time"]) / (clone.capacity_per_s or math.inf)
+        grows = float(clone.document.get("load", {}).get("time", 0.0)) / (clone.capacity_per_s or math.inf)
         usual = np.average(1.0 + grows * np.array(self.rates_per_s), weights=self.rates_per_s)
         return beside + self.service_us * (1.0 + grows * rate_per_s) / float(usual)
 
