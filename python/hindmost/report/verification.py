@@ -35,12 +35,15 @@ def render_verification(document: "Verification") -> str:
         f"{numbers.percent(document['confidence'])} intervals over pairs of runs; requests of the original:"
         f" {', '.join(numbers.count(point['requests']) for point in points)}",
     ]
+    costs = [
+        f"{numbers.percent(point['load'])} {ratio(cost)}"
+        for point in points
+        if (cost := point["cost"]) is not None
+    ]
+    if costs:
+        lines.append(f"CPU time a request of the original, over that when it was logged: {'; '.join(costs)}")
+        lines.append('"as logged" is without what that does to latency')
     for point in points:
-        if (cost := point["cost"]) is not None:
-            lines.append(
-                f"at {numbers.percent(point['load'])} a request of the original cost {ratio(cost)} times the"
-                ' CPU time that it cost when it was logged; "as logged" is without what that does to latency'
-            )
         if point["left_out"]:
             lines.append(
                 f"at {numbers.percent(point['load'])} {numbers.plural(point['left_out'], 'pair')} left out:"
