@@ -27,7 +27,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 
-from hindmost.errors import StudyError, UsageError
+from hindmost.errors import StudyError
 from hindmost.models import Clone
 from hindmost.models.fit.reading.table import open_table
 from hindmost.models.parameters import FACTOR, changes
@@ -76,21 +76,17 @@ def longer_by(clone: Clone, rate_per_s: float, factors: Sequence[float]) -> list
     (1.0, 1.1, None)
     """
 
-    def latency_us(factor: float) -> dict[str, float] | None:
+    def point(factor: float) -> dict[str, Any]:
         new = changes(clone.document, {FACTOR: factor})
         if arrival_us := clone.document.get("arrival_us"):
             new["/arrival_us"] = factor * arrival_us
-        point = {"load": {"rate_per_s": rate_per_s}, "set": new}
-        try:
-            found = run_points(clone, [point], DESIGN)[0].prediction
-        except UsageError:
-            return None
-        if found["state"] != "done":
-            return None
-        return {name: one["value"] for name, one in found["latency_us"].items()}
+        return {"load": {"rate_per_s": rate_per_s}, "set": new}
 
-    own = latency_us(1.0)
-    told = [latency_us(factor) for factor in factors]
+    found = [one.prediction for one in run_points(clone, [point(one) for one in (1.0, *factors)], DESIGN)]
+    own, *told = (
+        {name: one["value"] for name, one in of["latency_us"].items()} if of["state"] == "done" else None
+        for of in found
+    )
     return [
         None if own is None or one is None else {name: one[name] / own[name] for name in one} for one in told
     ]
@@ -142,9 +138,10 @@ def read_logged(studies: Sequence[Path]) -> Logged:
             raise StudyError(
                 f"{folder} has no whole answer: {error}", hint=f"hindmost report {folder}"
             ) from None
-        cpu = [open_table(log).whole(["cpu_ns"])[0] / 1e3 for log in _logs_of(folder)]
+        tables = [open_table(log) for log in _logs_of(folder)]
+        cpu = [table.whole(["cpu_ns"])[0] / 1e3 for table in tables if "cpu_ns" in table.names]
         if not costs or not cpu:
-            lacks = "the server's CPU time" if cpu else "a log of the server's"
+            lacks = "the server's CPU time" if cpu else "a log of the server's with cpu_ns"
             raise StudyError(f"{folder} is without {lacks}: what a request cost is not told", hint=again)
         own = np.concatenate(cpu)
         spent, served = spent + float(own.sum()), served + own.size
