@@ -36,6 +36,10 @@ EDGE_US = 500.0
 """The two signals, and the first reply after the freeze, must come so promptly: else the freeze has no sharp edges."""
 SLIP_US = 1000.0
 """A client that sends later than this (p99.9) adds its own lateness to what the freeze makes."""
+PAUSE_US = 10_000.0
+"""No reply for so long after the freeze is a host that stood still: requests come every 500 us."""
+TRIES = 3
+"""A measurement that the host disturbed is made again."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,6 @@ def arithmetic(due: Floats, latency: Floats, frozen: Freeze) -> tuple[dict[str, 
     drain = np.sort(done[inside])
     each = (drain[-1] - drain[0]) / max(1, len(drain) - 1)
     late = float(drain[0] - frozen.end)
-    assert each < usual, "served from a backlog, a request takes less than one that comes alone"
     expected = latency.copy()
     expected[inside] = frozen.end - due[inside] + usual + each * np.arange(inside.sum())
     table = {n: float(np.quantile(expected, level, method="inverted_cdf")) for n, level in LEVELS.items()}
@@ -135,10 +138,23 @@ def off(found: dict[str, float], expected: dict[str, float]) -> dict[str, float]
     return {name: found[name] / expected[name] - 1.0 for name in expected}
 
 
-@pytest.mark.memcached
-@pytest.mark.parametrize("arrivals", ["deterministic", "exponential"])
-def test_a_freeze_shows_in_full(arrivals: str, tmp_path: Path) -> None:
-    answer, frozen = measure_frozen(arrivals, tmp_path)
+@dataclass(frozen=True)
+class Seen:
+    """One measurement of a freeze, held against the arithmetic."""
+
+    errors: dict[str, float]
+    usual: float
+    each: float
+    disturbed: str
+    line: str
+
+    @property
+    def sound(self) -> bool:
+        return self.each < self.usual and max(map(abs, self.errors.values())) <= TOLERANCE
+
+
+def judge(answer: Answer, frozen: Freeze, arrivals: str) -> Seen:
+    """What the study shows of the freeze, what it should, and what the host did to either."""
     rows = answer.study.samples()
     counts = answer.result["counts"]
     assert len(rows) == counts["due"] == counts["done"], "every request is kept and answered"
@@ -148,27 +164,53 @@ def test_a_freeze_shows_in_full(arrivals: str, tmp_path: Path) -> None:
     expected, late, each = arithmetic(due, latency, frozen)
     found = {name: answer.result["runs"][0]["latency_us"][name] for name in expected}
     errors = off(found, expected)
+    outside = latency[(due >= frozen.end) | (due + latency <= frozen.begin)]
     if arrivals == "deterministic":
-        outside = latency[(due >= frozen.end) | (due + latency <= frozen.begin)]
-        errors |= {
-            f"{name}, closed form": e for name, e in off(found, closed_form(outside, frozen, each)).items()
-        }
+        closed = closed_form(outside, frozen, each)
+        errors |= {f"{name}, closed form": error for name, error in off(found, closed).items()}
     said = {name: f"{error:+.2%}" for name, error in errors.items()}
+    usual = float(np.median(outside))
     line = (
         f"{arrivals}, frozen for {frozen.length / 1e3:.3f} ms, first reply {late:.0f} us later, {each:.1f} us a request of"
-        f" the backlog: {found} us, off by {said}"
+        f" the backlog, {usual:.1f} of one alone: {found} us, off by {said}"
     )
     print(line)
+    return Seen(errors, usual, each, disturbance(answer, frozen, late, pause(due + latency, frozen)), line)
+
+
+def pause(done: Floats, frozen: Freeze) -> float:
+    """The longest time without a reply in the quarter of a second after the freeze, microseconds.
+
+    Requests are due every 500 us there, and a backlog is answered faster than they come.
+    """
+    after = np.sort(done[(done > frozen.end) & (done < frozen.end + 0.25e6)])
+    return float(np.diff(after).max())
+
+
+def disturbance(answer: Answer, frozen: Freeze, late: float, paused: float) -> str:
+    """What the host did to the measurement; nothing if it was quiet."""
     slip = answer.result["runs"][0]["slip_us"]["p99.9"]
     steal = answer.study.instance()["steal_share"] or 0.0
-    if max(abs(error) for error in errors.values()) <= TOLERANCE:
-        return
-    if slip > SLIP_US or late > EDGE_US or frozen.edge > EDGE_US or steal > 0.01:
-        pytest.skip(
-            f"inconclusive, the host is too noisy: slip p99.9 {slip:.0f} us (limit {SLIP_US:.0f}), first reply {late:.0f} us"
-            f" after the freeze, signals sent within {frozen.edge:.0f} us (limit {EDGE_US:.0f}), steal {steal:.1%}. {line}"
-        )
-    pytest.fail(line)
+    signs = {
+        f"slip p99.9 {slip:.0f} us (limit {SLIP_US:.0f})": slip > SLIP_US,
+        f"first reply {late:.0f} us after the freeze (limit {EDGE_US:.0f})": late > EDGE_US,
+        f"signals sent within {frozen.edge:.0f} us (limit {EDGE_US:.0f})": frozen.edge > EDGE_US,
+        f"no reply for {paused / 1e3:.1f} ms after the freeze (limit {PAUSE_US / 1e3:.0f})": paused
+        > PAUSE_US,
+        f"steal {steal:.1%} (limit 1 %)": steal > 0.01,
+    }
+    return ", ".join(sign for sign, shown in signs.items() if shown)
+
+
+@pytest.mark.memcached
+@pytest.mark.parametrize("arrivals", ["deterministic", "exponential"])
+def test_a_freeze_shows_in_full(arrivals: str, tmp_path: Path) -> None:
+    for attempt in range(TRIES):
+        seen = judge(*measure_frozen(arrivals, tmp_path / str(attempt)), arrivals)
+        if seen.sound:
+            return
+        assert seen.disturbed, seen.line
+    pytest.skip(f"inconclusive, the host was too noisy {TRIES} times: {seen.disturbed}. {seen.line}")
 
 
 def test_the_arithmetic_can_fail() -> None:

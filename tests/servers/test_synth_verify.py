@@ -7,7 +7,7 @@ import signal
 
 import jsonschema
 import pytest
-from measuring import finish, need_two_processors, start, wait_for
+from measuring import finish, need, need_two_processors, start, wait_for
 
 from hindmost.store.documents import schemas
 
@@ -26,13 +26,17 @@ def clone(folder, factor=1.0):
     return path
 
 
-def verify(study, double, original):
-    target = f"synth?clone={original}&protocol=http"
+def verify(study, double, target):
     return finish(start("synth", "verify", double, target, *SHORT, "--json", "--out", study), study)
 
 
+def served(document):
+    """The original: a server that does as a document says."""
+    return f"synth?clone={document}&protocol=http"
+
+
 def verified(folder, double, original):
-    answer = verify(folder / f"study-{double.stem}", double, original)
+    answer = verify(folder / f"study-{double.stem}", double, served(original))
     assert answer.out, answer.err
     return answer.code, json.loads(answer.out), answer.err
 
@@ -41,6 +45,20 @@ def verified(folder, double, original):
 def truth(tmp_path_factory):
     need_two_processors()
     return clone(tmp_path_factory.mktemp("verify"))
+
+
+@pytest.fixture(scope="module")
+def logged(truth):
+    """``--logged`` for the studies in which the original was logged, at two rates."""
+    words = []
+    for rate in (500, 2_000):
+        target = f"{served(truth)}&log={truth.parent}/log-{rate}.csv"
+        study = truth.parent / f"logged-{rate}"
+        asked = ("--rate", rate, "--runs", 1, "--duration", "1s", "--warmup", "0.1s", "--seed", 5, "--quiet")
+        told = finish(start("measure", target, *asked, "--out", study), study)
+        assert (study / "result.json").exists(), told.err
+        words += ["--logged", study]
+    return words
 
 
 def test_one_that_is_twice_as_slow_is_shown_to_be_and_the_original_is_not_told_from_itself(truth):
@@ -59,19 +77,13 @@ def test_one_that_is_twice_as_slow_is_shown_to_be_and_the_original_is_not_told_f
     assert floor["outcome"] != "different"
 
 
-def test_what_a_request_cost_when_it_was_logged_is_told_beside_the_ratio(truth):
+def test_what_a_request_cost_when_it_was_logged_is_told_beside_the_ratio(truth, logged):
     """The original of this verification takes 1.5 times as long as the one that was logged: a host that slowed down."""
-    logs = []
-    for rate in (500, 2_000):
-        target = f"synth?clone={truth}&protocol=http&log={truth.parent}/log-{rate}.csv"
-        study = truth.parent / f"logged-{rate}"
-        words = ("--rate", rate, "--runs", 1, "--duration", "1s", "--warmup", "0.1s", "--seed", 5, "--quiet")
-        told = finish(start("measure", target, *words, "--out", study), study)
-        assert (study / "result.json").exists(), told.err
-        logs += ["--logged", study]
-    slowed = f"synth?clone={clone(truth.parent, 1.5)}&protocol=http"
+    slowed = served(clone(truth.parent, 1.5))
     folder = truth.parent / "study-logged"
-    answer = finish(start("synth", "verify", truth, slowed, *SHORT, *logs, "--json", "--out", folder), folder)
+    answer = finish(
+        start("synth", "verify", truth, slowed, *SHORT, *logged, "--json", "--out", folder), folder
+    )
     assert answer.out, answer.err
     (point,) = json.loads(answer.out)["points"]
     if point["left_out"]:
@@ -88,6 +100,19 @@ def test_what_a_request_cost_when_it_was_logged_is_told_beside_the_ratio(truth):
     assert "has no whole answer" in nothing.err
 
 
+@pytest.mark.redis
+def test_an_original_whose_protocol_no_clone_speaks_is_compared_all_the_same(truth):
+    answer = verify(truth.parent / "study-redis", truth, need("redis").name)
+    document = json.loads(answer.out)
+    assert "clones do not speak redis" in answer.err
+    (point,) = document["points"]
+    if point["left_out"]:
+        pytest.skip(f"the host disturbed {point['left_out']} pairs: {point['why']}")
+    assert (answer.code, document["verdict"]) == (3, "different"), answer.err
+    mean = point["figures"]["mean"]
+    assert mean["original_us"]["value"] < SERVICE_US < mean["clone_us"]["value"]
+
+
 def test_it_goes_on_where_it_stopped_and_refuses_other_runs(truth):
     study = truth.parent / "study-clone-2"
     runs = sorted(study.glob("0.3/*/runs/0*/run.json"))
@@ -99,20 +124,24 @@ def test_it_goes_on_where_it_stopped_and_refuses_other_runs(truth):
     assert [run.stat().st_mtime_ns for run in runs] == times, "finished runs are never made again"
     assert sorted(study.glob("0.3/*/runs/0*/run.json")) == runs
     assert again["points"] == before["points"]
-    refused = verify(study, clone(truth.parent, 1.1), truth)
+    refused = verify(study, clone(truth.parent, 1.1), served(truth))
     assert refused.code == 2
     assert "another clone" in refused.err
 
 
-def test_kill_9_leaves_no_process_and_no_lock(truth, household):
-    study = truth.parent / "study-killed"
-    target = f"synth?clone={truth}&protocol=http"
-    child = start("synth", "verify", truth, target, *SHORT, "--json", "--out", study)
+@pytest.mark.parametrize("told", ["alone", "as logged"])
+def test_kill_9_leaves_no_process_and_no_lock(told, truth, logged, household):
+    study = truth.parent / f"study-killed-{told[:5]}"
+    words = (*SHORT, *(logged if told == "as logged" else ()), "--json", "--out", study)
+    child = start("synth", "verify", truth, served(truth), *words)
     wait_for(lambda: [*study.glob("0.3/*/runs/0*/run.json")], "a finished run")
     child.kill()
     assert finish(child, study).code == -signal.SIGKILL
     household.assert_empty()
-    answer = verify(study, truth, truth)
+    answer = finish(start("synth", "verify", truth, served(truth), *words), study)
     assert answer.code in (0, 3, 4, 6), answer.err
-    assert json.loads(answer.out)["schema"] == "hindmost.verification/1"
+    document = json.loads(answer.out)
+    assert document["schema"] == "hindmost.verification/1"
+    if told == "as logged" and any(point["figures"] for point in document["points"]):
+        assert all(point["cost"] for point in document["points"])
     household.assert_empty()

@@ -8,7 +8,8 @@ and what is beside them.
 import numpy as np
 import pytest
 
-from hindmost.experiment.verification.costs import COST, Logged, lateness, longer_by
+from hindmost.experiment.verification.costs import COST, lateness, longer_by
+from hindmost.experiment.verification.logged import Logged
 from hindmost.models import Clone
 from hindmost.models.parameters import applied
 from hindmost.models.simulation import Design, run_points

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 NOT_ALIKE = 3
 """Exit code of a clone that was shown to be unlike: a limit is crossed."""
 OPEN = 4
+SPOKEN = ("memcached", "http")
+"""What the server of a clone speaks; originals that speak something else meet it in the first."""
 BETWEEN_S = 1.5
 """What a run takes beside warm-up and measurement: starting a server, calibrating, writing files."""
 
@@ -150,6 +152,12 @@ def _verify(
         f"{clone.name} against {original.name}: {pairs} pairs at {len(points)} load(s),"
         f" {plan.duration_s:g} s each, about {seconds / 60:.0f} min; study {study.folder}"
     )
+    if original.protocol != double.protocol:
+        print(
+            f"clones do not speak {original.protocol}: this one is asked in {double.protocol}'s words, whose"
+            " reading and writing takes a little more or less time",
+            file=sys.stderr,
+        )
 
     def told(found: VerifiedPoint) -> None:
         ratios = ", ".join(
@@ -194,7 +202,8 @@ def _begun(clone: Clone, plan: MeasurePlan, out: Path | None, occupy: str) -> tu
     study, original = begin(plan, study, out, verification={"clone": clone.document, "occupy": occupy})
     assert isinstance(original, Managed)
     document = study.write("clone.json", clone.text).resolve()
-    double = parse_target(f"synth?clone={quote(str(document))}&protocol={original.protocol}&occupy={occupy}")
+    protocol = original.protocol if original.protocol in SPOKEN else SPOKEN[0]
+    double = parse_target(f"synth?clone={quote(str(document))}&protocol={protocol}&occupy={occupy}")
     assert isinstance(double, Managed)
     threads = {"threads": clone.threads}
     return (

@@ -1,8 +1,9 @@
 """Verification: a clone against its original, in pairs of runs."""
 
 from hindmost.experiment.verification.comparison import MARGINS, Point, compared, sound_pairs, verdict_of
-from hindmost.experiment.verification.costs import Logged, lateness, read_logged
+from hindmost.experiment.verification.costs import lateness
 from hindmost.experiment.verification.draws import LUCK, stored
+from hindmost.experiment.verification.logged import Logged, read_logged
 from hindmost.experiment.verification.procedure import WHO, Verification, seeded
 
 __all__ = [

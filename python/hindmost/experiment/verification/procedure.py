@@ -38,8 +38,9 @@ from hindmost.experiment.verification.comparison import (
     sound_pairs,
     verdict_of,
 )
-from hindmost.experiment.verification.costs import Logged, lateness
+from hindmost.experiment.verification.costs import lateness
 from hindmost.experiment.verification.draws import LUCK, luck_of_log, stored
+from hindmost.experiment.verification.logged import Logged
 from hindmost.models import Clone
 from hindmost.models.simulation import Design, run_points
 from hindmost.plan import MeasurePlan
