@@ -106,7 +106,7 @@ def test_an_original_whose_protocol_no_clone_speaks_is_compared_all_the_same(tru
     document = json.loads(answer.out)
     assert "clones do not speak redis" in answer.err
     (point,) = document["points"]
-    if point["left_out"]:
+    if point["pairs"] < 5:
         pytest.skip(f"the host disturbed {point['left_out']} pairs: {point['why']}")
     assert (answer.code, document["verdict"]) == (3, "different"), answer.err
     mean = point["figures"]["mean"]
