@@ -106,9 +106,11 @@ def test_an_original_whose_protocol_no_clone_speaks_is_compared_all_the_same(tru
     document = json.loads(answer.out)
     assert "clones do not speak redis" in answer.err
     (point,) = document["points"]
-    if point["pairs"] < 5:
+    if not point["pairs"]:
         pytest.skip(f"the host disturbed {point['left_out']} pairs: {point['why']}")
-    assert (answer.code, document["verdict"]) == (3, "different"), answer.err
+    # Fewer than five pairs decide nothing.
+    expected = (3, "different") if point["pairs"] >= 5 else (4, "open")
+    assert (answer.code, document["verdict"]) == expected, answer.err
     mean = point["figures"]["mean"]
     assert mean["original_us"]["value"] < SERVICE_US < mean["clone_us"]["value"]
 
