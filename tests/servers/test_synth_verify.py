@@ -102,15 +102,15 @@ def test_what_a_request_cost_when_it_was_logged_is_told_beside_the_ratio(truth, 
 
 @pytest.mark.redis
 def test_an_original_whose_protocol_no_clone_speaks_is_compared_all_the_same(truth):
-    answer = verify(truth.parent / "study-redis", truth, need("redis").name)
+    study = truth.parent / "study-redis"
+    words = (*SHORT, "--pairs", "2", "--json", "--out", study)
+    answer = finish(start("synth", "verify", truth, need("redis").name, *words), study)
     document = json.loads(answer.out)
     assert "clones do not speak redis" in answer.err
     (point,) = document["points"]
     if not point["pairs"]:
         pytest.skip(f"the host disturbed {point['left_out']} pairs: {point['why']}")
-    # Fewer than five pairs decide nothing.
-    expected = (3, "different") if point["pairs"] >= 5 else (4, "open")
-    assert (answer.code, document["verdict"]) == expected, answer.err
+    assert (answer.code, document["verdict"]) == (4, "open"), "two pairs decide nothing"
     mean = point["figures"]["mean"]
     assert mean["original_us"]["value"] < SERVICE_US < mean["clone_us"]["value"]
 
@@ -131,10 +131,9 @@ def test_it_goes_on_where_it_stopped_and_refuses_other_runs(truth):
     assert "another clone" in refused.err
 
 
-@pytest.mark.parametrize("told", ["alone", "as logged"])
-def test_kill_9_leaves_no_process_and_no_lock(told, truth, logged, household):
-    study = truth.parent / f"study-killed-{told[:5]}"
-    words = (*SHORT, *(logged if told == "as logged" else ()), "--json", "--out", study)
+def test_kill_9_leaves_no_process_and_no_lock(truth, logged, household):
+    study = truth.parent / "study-killed"
+    words = (*SHORT, *logged, "--json", "--out", study)
     child = start("synth", "verify", truth, served(truth), *words)
     wait_for(lambda: [*study.glob("0.3/*/runs/0*/run.json")], "a finished run")
     child.kill()
@@ -144,6 +143,5 @@ def test_kill_9_leaves_no_process_and_no_lock(told, truth, logged, household):
     assert answer.code in (0, 3, 4, 6), answer.err
     document = json.loads(answer.out)
     assert document["schema"] == "hindmost.verification/1"
-    if told == "as logged" and any(point["figures"] for point in document["points"]):
-        assert all(point["cost"] for point in document["points"])
+    assert all(point["cost"] for point in document["points"] if point["figures"])
     household.assert_empty()
