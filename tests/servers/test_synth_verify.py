@@ -11,7 +11,8 @@ from measuring import finish, need, need_two_processors, start, wait_for
 
 from hindmost.store.documents import schemas
 
-SHORT = ("--loads", "30%", "--pairs", "5", "--duration", "0.8s", "--warmup", "0.1s", "--quiet")
+FEW = ("--loads", "30%", "--duration", "0.8s", "--warmup", "0.1s", "--quiet")
+SHORT = (*FEW, "--pairs", "5")
 SERVICE_US = 300.0
 
 
@@ -103,7 +104,7 @@ def test_what_a_request_cost_when_it_was_logged_is_told_beside_the_ratio(truth, 
 @pytest.mark.redis
 def test_an_original_whose_protocol_no_clone_speaks_is_compared_all_the_same(truth):
     study = truth.parent / "study-redis"
-    words = (*SHORT, "--pairs", "2", "--json", "--out", study)
+    words = (*FEW, "--pairs", "2", "--json", "--out", study)
     answer = finish(start("synth", "verify", truth, need("redis").name, *words), study)
     document = json.loads(answer.out)
     assert "clones do not speak redis" in answer.err
