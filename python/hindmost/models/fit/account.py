@@ -12,8 +12,9 @@ import numpy as np
 
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.choice import Candidate, Sample
+from hindmost.models.fit.kinds import Part
 from hindmost.models.fit.laws import Mixture, Model
-from hindmost.models.fit.procedure import Fit, Part
+from hindmost.models.fit.procedure import Fit
 from hindmost.models.fit.replay import LOADS, STATISTICS
 
 SCHEMA = "hindmost.fit/1"

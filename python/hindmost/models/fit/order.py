@@ -199,7 +199,7 @@ def _error(us: Floats, form: Form) -> float:
             draws = np.random.default_rng(seed)
             gaps = draws.exponential(float(held.mean()), half)
             made = _made(held, rho, regimes, draws)
-            for load in LOADS:
+            for load in LOADS[1:]:  # at low load nobody waits for the one before
                 truth, told = latencies(gaps / load, held), latencies(gaps / load, made)
                 errors.append(np.abs(np.log(summary(told) / summary(truth))))
     return float(np.mean(errors))

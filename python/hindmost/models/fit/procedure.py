@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from hindmost.models.document import SCHEMA, Clone
-from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.choice import FOLDS, Choice, Sample, choose, error_by_kinds
+from hindmost.models.fit.choice import Sample, choose
 from hindmost.models.fit.copula import said_autocorrelation
 from hindmost.models.fit.demand import Demand, demand
 from hindmost.models.fit.disturbance import Disturbance, find_disturbance
 from hindmost.models.fit.intervals import Intervals, intervals
+from hindmost.models.fit.kinds import LEAST_OF_KIND, Part, laws_by_kind
 from hindmost.models.fit.laws import rounded
 from hindmost.models.fit.load import Load, find_load
 from hindmost.models.fit.locks import Sharing, find_sharing
@@ -23,19 +23,6 @@ from hindmost.models.fit.order import Order, find_order
 from hindmost.models.fit.reading import Log, joined, together
 from hindmost.models.fit.turnaround import Turnaround, find_turnaround, stopped_us, without_arrivals
 from hindmost.models.fit.way import find_way
-
-LEAST_OF_KIND = 1_000
-"""Requests of a kind below which it gets no law of its own."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """Service times of one kind of request, or of all."""
-
-    name: str
-    share: float
-    sample: Sample = field(repr=False)
-    choice: Choice = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -136,10 +123,7 @@ def fit_clone(
     base = idle if order.regimes is None else idle / order.regimes.factor
     sample = Sample.of(base)
     whole = Part("all requests", 1.0, sample, choose(sample))
-    kinds = _kinds(log, base, sample)
-    by_kind = (
-        error_by_kinds(sample, [p.share for p in kinds], [p.choice.taken for p in kinds]) if kinds else None
-    )
+    kinds, by_kind = laws_by_kind(log, base, sample)
     found: Intervals = {}
     body: dict[str, Any] = {}
     if kinds:
@@ -228,29 +212,11 @@ def fit_clone(
         kinds,
         order,
         gaps if isinstance(gaps, Disturbance) else None,
-        None if by_kind is None else float(by_kind.mean()),
+        by_kind,
         beside if isinstance(beside, Turnaround) else None,
         load if isinstance(load, Load) else None,
         sharing.said,
     )
-
-
-def _kinds(log: Log, us: Floats, whole: Sample) -> tuple[Part, ...]:
-    """A law for each kind of request; none, where one of them is too rare for a law."""
-    if log.kind is None:
-        return ()
-    counts = np.bincount(log.kind, minlength=len(log.kinds))
-    if counts.min() < LEAST_OF_KIND:
-        return ()
-    parts = []
-    for number, name in enumerate(log.kinds):
-        own = log.kind == number
-        block = whole.block[own]
-        # A kind that comes in some parts of the log only is cut in blocks of its own.
-        apart = np.bincount(block % FOLDS, minlength=FOLDS).min() < LEAST_OF_KIND // (2 * FOLDS)
-        sample = Sample.of(us[own], None if apart else block)
-        parts.append(Part(name, float(counts[number]) / log.n, sample, choose(sample)))
-    return tuple(parts)
 
 
 def _unknown(logs: tuple[Log, ...], order: Order) -> list[str]:

@@ -14,7 +14,7 @@ import numpy as np
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.laws import Model
 
-LOADS = (0.5, 0.7)
+LOADS = (0.2, 0.5, 0.7)
 STATISTICS = ("mean", "p95", "p99")
 REQUESTS = 40_000
 """Requests of a replay: the noise is common to all, and this many fix the p99 within 6 % (research note,
