@@ -95,7 +95,8 @@ def test_what_was_asked_again_is_not_looked_for_and_all_else_is_found(
     assert (counts["errors"], counts["timeouts"]) == (0, 0), counts
     resent = answer.study.instance()["resent"]
     assert resent > 0
-    assert proof["requests"] == proof["answered"] < counts["done"]
+    # Those asked again (2 a second, and in some runs none) are neither looked for nor missing.
+    assert proof["requests"] == proof["answered"] <= counts["done"]
     assert counts["done"] - proof["answered"] <= sum(answer.study.instance(n)["resent"] for n in (1, 2))
     seen = pl.read_parquet(answer.study.runs()[0] / "witness-0.parquet")
     capture = seen["capture_in_ns"] - seen["capture_out_ns"]
