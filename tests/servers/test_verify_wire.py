@@ -87,16 +87,15 @@ def test_what_was_asked_again_is_not_looked_for_and_all_else_is_found(
     usual = resources.files("hindmost.targets.presets").joinpath("nginx.toml").read_text()
     closing = tmp_path / "closing.toml"
     closing.write_text(usual.replace("keepalive_requests 1000000000", "keepalive_requests 100"))
-    answer = measure(
-        closing, tmp_path / "study", "--rate", "10k", "--clients", "1", "--io", io, "--verify-wire"
-    )
+    # Some 2 a second have to be asked again: in a run of half a second it may be none.
+    options = ("--rate", "10k", "--duration", "4s", "--clients", "1", "--io", io, "--verify-wire")
+    answer = measure(closing, tmp_path / "study", *options)
     assert_counts_close(answer.result)
     counts, proof = answer.result["counts"], answer.result["capture"]
     assert (counts["errors"], counts["timeouts"]) == (0, 0), counts
     resent = answer.study.instance()["resent"]
     assert resent > 0
-    # Those asked again (2 a second, and in some runs none) are neither looked for nor missing.
-    assert proof["requests"] == proof["answered"] <= counts["done"]
+    assert proof["requests"] == proof["answered"] < counts["done"]
     assert counts["done"] - proof["answered"] <= sum(answer.study.instance(n)["resent"] for n in (1, 2))
     seen = pl.read_parquet(answer.study.runs()[0] / "witness-0.parquet")
     capture = seen["capture_in_ns"] - seen["capture_out_ns"]
