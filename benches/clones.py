@@ -82,15 +82,49 @@ def turn(folder: Path, program: str, cycle: int, seconds: float, cpus: str) -> N
             if (study / "result.json").exists() and verdict(study) != "invalid":
                 break
             shutil.rmtree(study, ignore_errors=True)
-            hindmost("measure", f"{target}?seed={seed}&log={log}", "--rate", f"{rate:.0f}", "--runs", "1",
-                     "--connections", "16", "--duration", f"{seconds:g}s", "--warmup", "1s", "--seed", seed,
-                     "--samples", "1000", "--stamps", "off", "--server-cpus", cpus,
-                     "--out", study)  # fmt: skip
+            hindmost(
+                "measure",
+                f"{target}?seed={seed}&log={log}",
+                "--rate",
+                f"{rate:.0f}",
+                "--runs",
+                "1",
+                "--connections",
+                "16",
+                "--duration",
+                f"{seconds:g}s",
+                "--warmup",
+                "1s",
+                "--seed",
+                seed,
+                "--samples",
+                "1000",
+                "--stamps",
+                "off",
+                "--server-cpus",
+                cpus,
+                "--out",
+                study,
+            )
     logs = logs_of(home, cycle, ".csv")
     clone = home / f"clone-{cycle}.toml"
     hindmost("synth", "fit", *logs, home / f"log-{cycle}-0", "--same-host", "--name", program, "--out", clone)
-    hindmost("synth", "verify", clone, target, "--pairs", "2", "--duration", f"{seconds:g}s", "--seed", cycle,
-             "--server-cpus", cpus, "--out", place(folder, program, cycle))  # fmt: skip
+    hindmost(
+        "synth",
+        "verify",
+        clone,
+        target,
+        "--pairs",
+        "2",
+        "--duration",
+        f"{seconds:g}s",
+        "--seed",
+        cycle,
+        "--server-cpus",
+        cpus,
+        "--out",
+        place(folder, program, cycle),
+    )
 
 
 def logs_of(home: Path, cycle: int, ending: str) -> list[Path]:
@@ -175,9 +209,11 @@ def mean_prediction(points: Sequence[VerifiedPoint]) -> Any:  # noqa: ANN401 (pa
 def show(program: str, points: Sequence[VerifiedPoint]) -> None:
     """A row for each load and figure."""
     for one in points:
-        print(f"{program} {one['load']:.0%} {one['rate_per_s']:,.0f}/s: {one['pairs']} pairs"
-              f" (+{one['left_out']} left out), {one['requests']:,} requests of the original;"
-              f" a request cost {said(one['cost'])}")  # fmt: skip
+        print(
+            f"{program} {one['load']:.0%} {one['rate_per_s']:,.0f}/s: {one['pairs']} pairs"
+            f" (+{one['left_out']} left out), {one['requests']:,} requests of the original;"
+            f" a request cost {said(one['cost'])}"
+        )
         for name, figure in one["figures"].items():
             values = [figure[side]["value"] for side in ("original_us", "clone_us", "predicted_us")]
             sides = (said(figure[side]) for side in ("clone", "as_logged", "floor"))

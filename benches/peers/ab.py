@@ -14,9 +14,19 @@ def _command(job: Job, program: str) -> list[str]:
     # -t alone would stop after 50 000 requests; -n after it is the limit that is not reached.
     limit = 3 * job.requests
     return [
-        program, "-k", "-q", "-c", str(job.connections), "-t", str(max(1, round(job.seconds))),
-        "-n", str(limit), "-e", str(job.folder / _TABLE), job.url,
-    ]  # fmt: skip
+        program,
+        "-k",
+        "-q",
+        "-c",
+        str(job.connections),
+        "-t",
+        str(max(1, round(job.seconds))),
+        "-n",
+        str(limit),
+        "-e",
+        str(job.folder / _TABLE),
+        job.url,
+    ]
 
 
 def _number(label: str, out: str) -> float:

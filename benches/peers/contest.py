@@ -159,9 +159,12 @@ class Contest:
     def _step(self, step: Step, server: ManagedServer, capacity: float) -> None:
         begun = time.monotonic()
         row: dict[str, Any] = {
-            "key": step.key, "round": step.round, "protocol": step.protocol, "mode": step.mode,
+            "key": step.key,
+            "round": step.round,
+            "protocol": step.protocol,
+            "mode": step.mode,
             "peer": step.peer.name,
-        }  # fmt: skip
+        }
         try:
             row |= self._measure(step, server, capacity)
             said = f"{row['report']['per_s']:,.0f}/s"
@@ -185,10 +188,15 @@ class Contest:
         with tempfile.TemporaryDirectory(prefix="peers-") as place, ExitStack() as stack:
             folder = Path(place)
             job = Job(
-                server.address, self.setting.connections,
+                server.address,
+                self.setting.connections,
                 FREEZE_RUN_S if step.mode == "freeze" else self.setting.seconds,
-                rate, capacity, folder, even=step.mode == "freeze", seed=step.round,
-            )  # fmt: skip
+                rate,
+                capacity,
+                folder,
+                even=step.mode == "freeze",
+                seed=step.round,
+            )
             pcap = None
             if step.mode in ("heard", *SHARES):
                 pcap = folder / "wire.pcap"
@@ -214,11 +222,15 @@ class Contest:
             report = step.peer.read(job, ran.out)
             noise_ns = [*noise_ns, self._noise_ns()] if step.mode == "slip" else []
             found: dict[str, Any] = {
-                "asked_per_s": rate, "seconds": job.seconds, "frozen_s": frozen_s,
-                "cpu_s": ran.cpu_s, "wall_s": ran.wall_s,
+                "asked_per_s": rate,
+                "seconds": job.seconds,
+                "frozen_s": frozen_s,
+                "cpu_s": ran.cpu_s,
+                "wall_s": ran.wall_s,
                 "cpu_share": None if math.isnan(ran.cpu_share) else ran.cpu_share,
-                "noise_p99_ns": noise_ns, "report": asdict(report),
-            }  # fmt: skip
+                "noise_p99_ns": noise_ns,
+                "report": asdict(report),
+            }
             if pcap is not None:
                 caught = capture.finish()
                 if caught.dropped > _LACKING * caught.captured or not caught.whole:

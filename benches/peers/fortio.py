@@ -10,9 +10,24 @@ from benches.peers.peer import Job, Peer, Report, Source, Unreadable
 def _command(job: Job, program: str) -> list[str]:
     rate = 0 if job.rate is None else job.rate  # 0: flat out
     return [
-        program, "load", "-quiet", "-json", "-", "-c", str(job.connections), "-t", f"{job.seconds:g}s",
-        "-qps", f"{rate:g}", "-uniform", "-r", "0.000001", "-p", "50,99,99.9", job.url,
-    ]  # fmt: skip
+        program,
+        "load",
+        "-quiet",
+        "-json",
+        "-",
+        "-c",
+        str(job.connections),
+        "-t",
+        f"{job.seconds:g}s",
+        "-qps",
+        f"{rate:g}",
+        "-uniform",
+        "-r",
+        "0.000001",
+        "-p",
+        "50,99,99.9",
+        job.url,
+    ]
 
 
 def read(job: Job, out: str) -> Report:

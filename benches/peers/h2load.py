@@ -15,9 +15,18 @@ _LOG = "requests.tsv"
 def _command(job: Job, program: str) -> list[str]:
     paced = [] if job.rate is None else [f"--rps={job.rate / job.connections:.6f}"]
     return [
-        program, "--h1", "-t", "1", "-c", str(job.connections), "-D", f"{job.seconds:g}",
-        f"--log-file={job.folder / _LOG}", *paced, job.url,
-    ]  # fmt: skip
+        program,
+        "--h1",
+        "-t",
+        "1",
+        "-c",
+        str(job.connections),
+        "-D",
+        f"{job.seconds:g}",
+        f"--log-file={job.folder / _LOG}",
+        *paced,
+        job.url,
+    ]
 
 
 def read(job: Job, out: str) -> Report:

@@ -15,9 +15,18 @@ def _command(job: Job, program: str) -> list[str]:
     paced = [] if job.rate is None else ["-q", f"{job.rate / job.connections:.6f}"]
     # -cpus: it would start a thread for each processor of the machine, also those that it may not use.
     return [
-        program, "-c", str(job.connections), "-z", f"{job.seconds:g}s", "-cpus", "1", "-o", "csv",
-        *paced, job.url,
-    ]  # fmt: skip
+        program,
+        "-c",
+        str(job.connections),
+        "-z",
+        f"{job.seconds:g}s",
+        "-cpus",
+        "1",
+        "-o",
+        "csv",
+        *paced,
+        job.url,
+    ]
 
 
 def read(job: Job, out: str) -> Report:

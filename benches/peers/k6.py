@@ -23,9 +23,13 @@ def _command(job: Job, program: str) -> list[str]:
         scenario = {"executor": "constant-vus", "vus": job.connections, "duration": duration}
     else:
         scenario = {
-            "executor": "constant-arrival-rate", "rate": round(job.rate), "timeUnit": "1s",
-            "duration": duration, "preAllocatedVUs": job.connections, "maxVUs": job.connections,
-        }  # fmt: skip
+            "executor": "constant-arrival-rate",
+            "rate": round(job.rate),
+            "timeUnit": "1s",
+            "duration": duration,
+            "preAllocatedVUs": job.connections,
+            "maxVUs": job.connections,
+        }
     options = {
         "scenarios": {"all": scenario | {"gracefulStop": "2s"}},
         "discardResponseBodies": True,

@@ -23,9 +23,22 @@ def _command(job: Job, program: str) -> list[str]:
     configuration.write_text(_CONFIGURATION, encoding="ascii")
     seconds = max(1, round(job.seconds))
     return [
-        program, "-s", job.address, "-T", "1", "-c", str(job.connections), "-w", _WINDOW,
-        "-F", str(configuration), "-t", f"{seconds}s", "-S", f"{seconds}s",
-    ]  # fmt: skip
+        program,
+        "-s",
+        job.address,
+        "-T",
+        "1",
+        "-c",
+        str(job.connections),
+        "-w",
+        _WINDOW,
+        "-F",
+        str(configuration),
+        "-t",
+        f"{seconds}s",
+        "-S",
+        f"{seconds}s",
+    ]
 
 
 def read(job: Job, out: str) -> Report:
@@ -46,9 +59,11 @@ def read(job: Job, out: str) -> Report:
     most, mean = block[-1]
     # Its "TPS" counts the sets before the run, too.
     return Report(
-        counts["cmd_get"], counts["cmd_get"] / float(total[1]), counts["get_misses"],
+        counts["cmd_get"],
+        counts["cmd_get"] / float(total[1]),
+        counts["get_misses"],
         {"mean": float(mean), "max": float(most)},
-    )  # fmt: skip
+    )
 
 
 MEMASLAP = Peer(

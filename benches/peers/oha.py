@@ -12,9 +12,17 @@ _LEVELS = ("p50", "p99", "p99.9")
 def _command(job: Job, program: str) -> list[str]:
     paced = [] if job.rate is None else ["-q", f"{round(job.rate)}", "--latency-correction"]
     return [
-        program, "--no-tui", "--output-format", "json", "-c", str(job.connections), "-z", f"{job.seconds:g}s",
-        *paced, job.url,
-    ]  # fmt: skip
+        program,
+        "--no-tui",
+        "--output-format",
+        "json",
+        "-c",
+        str(job.connections),
+        "-z",
+        f"{job.seconds:g}s",
+        *paced,
+        job.url,
+    ]
 
 
 def read(job: Job, out: str) -> Report:

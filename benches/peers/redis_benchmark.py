@@ -9,9 +9,24 @@ from benches.peers.peer import KEYS, VALUE_BYTES, Job, Peer, Report, Source, Unr
 
 def _command(job: Job, program: str) -> list[str]:
     return [
-        program, "-h", job.host, "-p", job.port, "-c", str(job.connections), "-n", str(job.requests),
-        "-r", str(KEYS), "-d", str(VALUE_BYTES), "-t", "get", "--precision", "3",
-    ]  # fmt: skip
+        program,
+        "-h",
+        job.host,
+        "-p",
+        job.port,
+        "-c",
+        str(job.connections),
+        "-n",
+        str(job.requests),
+        "-r",
+        str(KEYS),
+        "-d",
+        str(VALUE_BYTES),
+        "-t",
+        "get",
+        "--precision",
+        "3",
+    ]
 
 
 def read(job: Job, out: str) -> Report:

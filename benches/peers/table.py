@@ -73,10 +73,16 @@ def ratios(found: Found, peers: Sequence[Peer]) -> list[str]:
     """Everybody and everything in one table."""
     loads: tuple[Mode, ...] = (*SHARES, "heard")
     head = [
-        "server", "client", "requests/s per client core", "ours : its", "processor time a request, us",
-        "gaps' CV, 10 % / 50 % (right)", "error of p99, 10 % / 50 % / flat out, us", "its : ours",
+        "server",
+        "client",
+        "requests/s per client core",
+        "ours : its",
+        "processor time a request, us",
+        "gaps' CV, 10 % / 50 % (right)",
+        "error of p99, 10 % / 50 % / flat out, us",
+        "its : ours",
         "freeze: p99 / p99.9, of right",
-    ]  # fmt: skip
+    ]
     rows = []
     for peer in peers:
         at = (peer.protocol, peer.name)
@@ -84,16 +90,21 @@ def ratios(found: Found, peers: Sequence[Peer]) -> list[str]:
         gaps = _each((found.middle(*at, mode, spread).value for mode in SHARES), ".2f")
         capacity = _capacity(found, peer.protocol)
         frozen = (found.middle(*at, "freeze", of_right(name, capacity)).value for name in ("p99", "p99.9"))
-        rows.append([
-            peer.protocol, peer.name,
-            _n(found.middle(*at, "flat", per_core).value, ",.0f"),
-            _n(found.ratio(peer.protocol, OURS, peer.name, "flat", per_core).value, ".2f"),
-            _n(found.middle(*at, "flat", cost_us).value, ".2f"),
-            gaps if gaps == _NONE else f"{gaps} ({peer.spread:.0f})",
-            _each((one.value for one in errors), ".1f"),
-            _each((_times(found, peer, mode, one) for mode, one in zip(loads, errors, strict=True)), ".1f"),
-            _each(frozen, ".1%"),
-        ])  # fmt: skip
+        rows.append(
+            [
+                peer.protocol,
+                peer.name,
+                _n(found.middle(*at, "flat", per_core).value, ",.0f"),
+                _n(found.ratio(peer.protocol, OURS, peer.name, "flat", per_core).value, ".2f"),
+                _n(found.middle(*at, "flat", cost_us).value, ".2f"),
+                gaps if gaps == _NONE else f"{gaps} ({peer.spread:.0f})",
+                _each((one.value for one in errors), ".1f"),
+                _each(
+                    (_times(found, peer, mode, one) for mode, one in zip(loads, errors, strict=True)), ".1f"
+                ),
+                _each(frozen, ".1%"),
+            ]
+        )
     return _markdown(head, rows)
 
 
@@ -120,14 +131,17 @@ def flat_out(found: Found, peers: Sequence[Peer]) -> list[str]:
         if not found.of(*at):
             continue
         busy = found.middle(*at, lambda row: _busy(row))
-        rows.append([
-            peer.protocol, peer.name,
-            _with_range(found.middle(*at, lambda row: row["report"]["per_s"]), ",.0f"),
-            _n(found.middle(*at, lambda row: row["cpu_share"]).value, ".0%"),
-            _n(busy.value, ".0%"),
-            _with_range(found.middle(*at, cost_us), ".2f"),
-            str(sum(row["report"]["errors"] for row in found.of(*at))),
-        ])  # fmt: skip
+        rows.append(
+            [
+                peer.protocol,
+                peer.name,
+                _with_range(found.middle(*at, lambda row: row["report"]["per_s"]), ",.0f"),
+                _n(found.middle(*at, lambda row: row["cpu_share"]).value, ".0%"),
+                _n(busy.value, ".0%"),
+                _with_range(found.middle(*at, cost_us), ".2f"),
+                str(sum(row["report"]["errors"] for row in found.of(*at))),
+            ]
+        )
     return _markdown(head, rows)
 
 
@@ -150,10 +164,11 @@ def wire(found: Found, peers: Sequence[Peer]) -> list[str]:
             for kind in kinds if found.of(*at) else []:
                 who = peer.name if kind == "latency" else f"{peer.name} ({kind})"
                 row = [
-                    peer.protocol, f"{who}, {'flat out' if mode == 'heard' else mode}",
+                    peer.protocol,
+                    f"{who}, {'flat out' if mode == 'heard' else mode}",
                     _n(found.middle(*at, achieved).value, ".1%"),
                     _with_range(found.middle(*at, spread), ".2f"),
-                ]  # fmt: skip
+                ]
                 row += [_n(found.middle(*at, _captured(name)).value, ".1f") for name in names]
                 row += [_error(found, at, kind, name) for name in names]
                 rows.append(row)

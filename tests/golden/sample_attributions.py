@@ -87,9 +87,15 @@ def effect(term: tuple[str, ...], value: float, error: float) -> dict[str, Any]:
 
 def intercept(value: float, error: float) -> dict[str, Any]:
     return effect((), value, error) | {
-        "term": "(Intercept)", "share": 1.0, "share_low": 1.0, "share_high": 1.0, "adjusted": 0.0,
-        "permuted": None, "verdict": "raises", "more_runs": None,
-    }  # fmt: skip
+        "term": "(Intercept)",
+        "share": 1.0,
+        "share_low": 1.0,
+        "share_high": 1.0,
+        "adjusted": 0.0,
+        "permuted": None,
+        "verdict": "raises",
+        "more_runs": None,
+    }
 
 
 def answer(label: str, scale: float, random_: random.Random, pooled: bool) -> dict[str, Any]:
@@ -149,10 +155,15 @@ def answer(label: str, scale: float, random_: random.Random, pooled: bool) -> di
         "predicted": predicted,
         "reversals": reversals(scale, error) if label == "p99" else [],
         "explained": {
-            "cells": 0.72, "runs": 0.25, "sampling": 0.03, "model": 0.72, "pseudo_r2": 0.47, "ceiling": 0.74,
+            "cells": 0.72,
+            "runs": 0.25,
+            "sampling": 0.03,
+            "model": 0.72,
+            "pseudo_r2": 0.47,
+            "ceiling": 0.74,
         },
         "best": best,
-    }  # fmt: skip
+    }
 
 
 def reversals(scale: float, error: float) -> list[dict[str, Any]]:
@@ -312,9 +323,21 @@ def small() -> dict[str, Any]:
     """A fraction with a factor of three levels, a cell that failed, runs left out, and nothing decided."""
     random_ = random.Random(3)
     factors = [
-        {"name": "server threads", "kind": "option", "sets": "server:option.threads", "about": "", "levels": ["1", "2", "4"]},
-        {"name": "huge pages", "kind": "host", "sets": "host:thp", "about": "", "levels": ["madvise", "always"]},
-    ]  # fmt: skip
+        {
+            "name": "server threads",
+            "kind": "option",
+            "sets": "server:option.threads",
+            "about": "",
+            "levels": ["1", "2", "4"],
+        },
+        {
+            "name": "huge pages",
+            "kind": "host",
+            "sets": "host:thp",
+            "about": "",
+            "levels": ["madvise", "always"],
+        },
+    ]
     combined = [
         {"server threads": t, "huge pages": h} for t in ("1", "2", "4") for h in ("madvise", "always")
     ]
@@ -341,11 +364,20 @@ def small() -> dict[str, Any]:
 
     def one(term: str, names: list[str], levels: list[str], value: float, p: float) -> dict[str, Any]:
         return {
-            "term": term, "factors": names, "levels": levels, **bounded(value, 21.0), "share": value / 240,
-            "share_low": (value - 21) / 240, "share_high": (value + 21) / 240, "error": 9.1, "p": p,
-            "adjusted": min(1.0, 4 * p), "permuted": p, "verdict": "undecided",
+            "term": term,
+            "factors": names,
+            "levels": levels,
+            **bounded(value, 21.0),
+            "share": value / 240,
+            "share_low": (value - 21) / 240,
+            "share_high": (value + 21) / 240,
+            "error": 9.1,
+            "p": p,
+            "adjusted": min(1.0, 4 * p),
+            "permuted": p,
+            "verdict": "undecided",
             "more_runs": 46 if value else None,
-        }  # fmt: skip
+        }
 
     effects = [
         one("server threads[2]", ["server threads"], ["2"], 14.2, 0.16),

@@ -38,8 +38,13 @@ def counts(due: int, *, timeouts: int = 0, unsent: int = 0, errors: int = 0) -> 
     done = due - timeouts - unsent - errors
     misses = done // 70
     return {
-        "due": due, "done": done, "misses": misses, "errors": errors, "timeouts": timeouts, "unsent": unsent,
-    }  # fmt: skip
+        "due": due,
+        "done": done,
+        "misses": misses,
+        "errors": errors,
+        "timeouts": timeouts,
+        "unsent": unsent,
+    }
 
 
 def total(parts: list[dict[str, int]]) -> dict[str, int]:
@@ -125,26 +130,61 @@ def paths(runs: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 
 
 FACTS = {
-    "kernel": "6.8.0-45-generic", "cpu_model": "Example CPU 3.0 GHz", "cpus_online": 4,
-    "memory_bytes": 8_321_499_136, "hypervisor": "kvm", "clocksource": "tsc", "governor": None,
-    "turbo": None, "smt": True, "virtual": True, "timer_slack_ns": 50_000,
-}  # fmt: skip
+    "kernel": "6.8.0-45-generic",
+    "cpu_model": "Example CPU 3.0 GHz",
+    "cpus_online": 4,
+    "memory_bytes": 8_321_499_136,
+    "hypervisor": "kvm",
+    "clocksource": "tsc",
+    "governor": None,
+    "turbo": None,
+    "smt": True,
+    "virtual": True,
+    "timer_slack_ns": 50_000,
+}
 
 FINDINGS: list[dict[str, Any]] = [
-    {"id": "cores", "title": "Cores", "value": "4 online", "mark": "fine",
-     "why": "one for the server, two for clients, one for the rest", "hint": None},
-    {"id": "clocksource", "title": "Clock source", "value": "tsc", "mark": "fine",
-     "why": "reading it costs 24 ns", "hint": None},
-    {"id": "timer_slack", "title": "Timer slack", "value": "50 µs", "mark": "mind",
-     "why": "a sleeping client wakes up to 50 µs late; spinning ones do not mind",
-     "hint": "measure with `--pacing spin`"},
-    {"id": "governor", "title": "CPU governor", "value": "not readable", "mark": "mind",
-     "why": "a virtual machine hides the governor; clock changes between runs show as variance",
-     "hint": None},
-    {"id": "steal", "title": "Stolen CPU time", "value": "3.1 %", "mark": "unfit",
-     "why": "the hypervisor took 31 ms of each second; p99.9 will show its scheduling, not the server's",
-     "hint": "hindmost doctor --watch 60"},
-]  # fmt: skip
+    {
+        "id": "cores",
+        "title": "Cores",
+        "value": "4 online",
+        "mark": "fine",
+        "why": "one for the server, two for clients, one for the rest",
+        "hint": None,
+    },
+    {
+        "id": "clocksource",
+        "title": "Clock source",
+        "value": "tsc",
+        "mark": "fine",
+        "why": "reading it costs 24 ns",
+        "hint": None,
+    },
+    {
+        "id": "timer_slack",
+        "title": "Timer slack",
+        "value": "50 µs",
+        "mark": "mind",
+        "why": "a sleeping client wakes up to 50 µs late; spinning ones do not mind",
+        "hint": "measure with `--pacing spin`",
+    },
+    {
+        "id": "governor",
+        "title": "CPU governor",
+        "value": "not readable",
+        "mark": "mind",
+        "why": "a virtual machine hides the governor; clock changes between runs show as variance",
+        "hint": None,
+    },
+    {
+        "id": "steal",
+        "title": "Stolen CPU time",
+        "value": "3.1 %",
+        "mark": "unfit",
+        "why": "the hypervisor took 31 ms of each second; p99.9 will show its scheduling, not the server's",
+        "hint": "hindmost doctor --watch 60",
+    },
+]
 
 
 def instrument(waiting: float = 0.0003, mark: str = "fine") -> dict[str, Any]:
@@ -200,16 +240,35 @@ def valid(
         "study": "hindmost-memcached-20261120-100000",
         "seconds_total": 8.1 * runs,
         "target": {
-            "name": "memcached", "protocol": "memcached", "address": "127.0.0.1:34567", "managed": True,
+            "name": "memcached",
+            "protocol": "memcached",
+            "address": "127.0.0.1:34567",
+            "managed": True,
             "command": ["memcached", "-l", "127.0.0.1", "-p", "34567", "-t", "1", "-m", "256"],
-            "cpus": [0], "server_version": "1.6.18",
+            "cpus": [0],
+            "server_version": "1.6.18",
         },
         "plan": {
-            "rate_per_s": rate, "loop": "open", "arrivals": "exponential", "clients": instances,
-            "connections": 8, "pacing": "spin", "runs": [10, 30], "precision": 0.05, "duration_s": 8.0,
-            "warmup": "auto", "quantiles": list(LEVELS.values()), "aggregate": "mean", "seed": 7,
-            "workload": {"keys": 10_000, "key_bytes": 32, "value_bytes": 200, "get_share": 0.9,
-                         "popularity": {"zipf": 0.99}},
+            "rate_per_s": rate,
+            "loop": "open",
+            "arrivals": "exponential",
+            "clients": instances,
+            "connections": 8,
+            "pacing": "spin",
+            "runs": [10, 30],
+            "precision": 0.05,
+            "duration_s": 8.0,
+            "warmup": "auto",
+            "quantiles": list(LEVELS.values()),
+            "aggregate": "mean",
+            "seed": 7,
+            "workload": {
+                "keys": 10_000,
+                "key_bytes": 32,
+                "value_bytes": 200,
+                "get_share": 0.9,
+                "popularity": {"zipf": 0.99},
+            },
         },
         **table,
         "wire_us": None,
@@ -243,8 +302,12 @@ def valid(
             "92 % of the variance lies between restarts of the server.",
         },
         "clients": {
-            "instances": instances, "pacing": "spin", "threshold_us": round(p99["value"] * 1.01, 2),
-            "share_of_slowest": share, "share_of_all": share, "owner": None,
+            "instances": instances,
+            "pacing": "spin",
+            "threshold_us": round(p99["value"] * 1.01, 2),
+            "share_of_slowest": share,
+            "share_of_all": share,
+            "owner": None,
             "by_quantile": [
                 {"q": q, "shares": share_at(instances, q, 0.04)}
                 for q in (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995)
@@ -252,10 +315,16 @@ def valid(
         },
         "stopping": {
             "rule": "from 10 runs on, stop when the 95 % t-interval is within ±5 % twice in a row",
-            "precision": 0.05, "reached": True, "quantile": "p99", "runs": runs, "path": paths(all_runs),
+            "precision": 0.05,
+            "reached": True,
+            "quantile": "p99",
+            "runs": runs,
+            "path": paths(all_runs),
         },
         "distributions": {
-            "latency": curve(31.4 + slip, 0.31), "service": curve(31.2, 0.3), "slip": curve(slip, 0.5),
+            "latency": curve(31.4 + slip, 0.31),
+            "service": curve(31.2, 0.3),
+            "slip": curve(slip, 0.5),
         },
         "per_run_curves": [
             {"run": run["run"], **curve(run["latency_us"]["p50"], 0.29 + 0.03 * rng.random())}
@@ -270,7 +339,7 @@ def valid(
         },
         "series": [series_of(rng, run["run"], rate, windows) for run in all_runs],
         "host": {"facts": dict(FACTS), "findings": [dict(f) for f in FINDINGS[:4]]},
-    }  # fmt: skip
+    }
 
 
 def share_at(instances: int, q: float, lean: float) -> list[float]:
@@ -292,16 +361,26 @@ def slipping() -> dict[str, Any]:
         "the clients more cores."
     )
     out["reasons"] = [
-        {"code": "slip", "level": "invalid",
-         "text": f"slip p99 is {slip:.0f} µs; at most 10 % of latency p99 "
-         f"({p99 / 10:.0f} µs) would leave the result unharmed",
-         "hint": "hindmost measure memcached --rate 20k --clients 2"},
-        {"code": "busy", "level": "invalid", "text": "instances 0 to 3 used 91 % of their CPUs",
-         "hint": "give each instance a core of its own with `--client-cpus 1-4`, or lower `--rate`"},
-        {"code": "owner", "level": "mind",
-         "text": "instance 0 contributes 83 % of the slowest 1 % of samples",
-         "hint": None},
-    ]  # fmt: skip
+        {
+            "code": "slip",
+            "level": "invalid",
+            "text": f"slip p99 is {slip:.0f} µs; at most 10 % of latency p99 "
+            f"({p99 / 10:.0f} µs) would leave the result unharmed",
+            "hint": "hindmost measure memcached --rate 20k --clients 2",
+        },
+        {
+            "code": "busy",
+            "level": "invalid",
+            "text": "instances 0 to 3 used 91 % of their CPUs",
+            "hint": "give each instance a core of its own with `--client-cpus 1-4`, or lower `--rate`",
+        },
+        {
+            "code": "owner",
+            "level": "mind",
+            "text": "instance 0 contributes 83 % of the slowest 1 % of samples",
+            "hint": None,
+        },
+    ]
     out["instrument"] = instrument(0.155, "unfit")
     out["clients"].update(owner=0, share_of_slowest=[0.83, 0.06, 0.06, 0.05])
     for row in out["clients"]["by_quantile"]:
@@ -327,9 +406,13 @@ def wide() -> dict[str, Any]:
         "Allow more runs, or find what differs between restarts."
     )
     out["reasons"] = [
-        {"code": "precision", "level": "inconclusive", "text": "the interval of p99 spans 67.9 to 88.4 µs",
-         "hint": "hindmost measure memcached --runs 30..80 --resume"},
-    ]  # fmt: skip
+        {
+            "code": "precision",
+            "level": "inconclusive",
+            "text": "the interval of p99 spans 67.9 to 88.4 µs",
+            "hint": "hindmost measure memcached --runs 30..80 --resume",
+        },
+    ]
     return out
 
 
@@ -353,10 +436,13 @@ def censored() -> dict[str, Any]:
         "never answered. Lower the rate or raise the timeout."
     )
     out["reasons"] = [
-        {"code": "censored", "level": "inconclusive",
-         "text": "p99.9 was reached by unsent or timed-out requests in 3 of 10 runs",
-         "hint": "hindmost measure memcached --rate 40k --timeout 2s"},
-    ]  # fmt: skip
+        {
+            "code": "censored",
+            "level": "inconclusive",
+            "text": "p99.9 was reached by unsent or timed-out requests in 3 of 10 runs",
+            "hint": "hindmost measure memcached --rate 40k --timeout 2s",
+        },
+    ]
     return out
 
 
@@ -364,17 +450,30 @@ def single() -> dict[str, Any]:
     """One run of one instance against a server that was already running."""
     out = valid(runs=1, instances=1, seed=5)
     out["target"] = {
-        "name": "memcached://cache.example:11211", "protocol": "memcached", "address": "cache.example:11211",
-        "managed": False, "command": None, "cpus": None, "server_version": None,
-    }  # fmt: skip
+        "name": "memcached://cache.example:11211",
+        "protocol": "memcached",
+        "address": "cache.example:11211",
+        "managed": False,
+        "command": None,
+        "cpus": None,
+        "server_version": None,
+    }
     out["verdict"] = "inconclusive"
     out["headline"] = "One run cannot say how much runs differ: repeat it at least ten times."
     out["reasons"] = [
-        {"code": "runs", "level": "inconclusive", "text": "1 run carries no interval",
-         "hint": "hindmost measure memcached://cache.example:11211 --runs 10..30"},
-        {"code": "attached", "level": "mind",
-         "text": "the server was not restarted between runs, so hysteresis cannot be seen", "hint": None},
-    ]  # fmt: skip
+        {
+            "code": "runs",
+            "level": "inconclusive",
+            "text": "1 run carries no interval",
+            "hint": "hindmost measure memcached://cache.example:11211 --runs 10..30",
+        },
+        {
+            "code": "attached",
+            "level": "mind",
+            "text": "the server was not restarted between runs, so hysteresis cannot be seen",
+            "hint": None,
+        },
+    ]
     out["variance"] = {
         label: {"between_runs_sd_us": None, "within_run_sd_us": v["within_run_sd_us"], "between_share": None}
         for label, v in out["variance"].items()
@@ -410,12 +509,18 @@ def captured() -> dict[str, Any]:
     wire = {"p50": 1.22, "p95": 1.31, "p99": 1.44, "p99.9": 0.96}
     service = {"p50": 5.02, "p95": 6.9, "p99": 9.4, "p99.9": -2.1}
     out["capture"] = {
-        "runs": 9, "of": 10, "requests": 1_800_000, "answered": 1_800_000, "dropped": 0, "connections": 3,
-        "fault": "tcpdump does not listen on lo: it says nothing", "hint": "try it: tcpdump -n -i lo -c 1",
+        "runs": 9,
+        "of": 10,
+        "requests": 1_800_000,
+        "answered": 1_800_000,
+        "dropped": 0,
+        "connections": 3,
+        "fault": "tcpdump does not listen on lo: it says nothing",
+        "hint": "try it: tcpdump -n -i lo -c 1",
         "wire": compared(350_000, wire, constancy_us=0.48, upto="p99.9", goal_us=1.0),
         "service": compared(1_800_000, service, constancy_us=4.38, upto="p99", goal_us=2.0),
         "curves": {"capture": curve(26.0, 0.3), "wire": curve(27.2, 0.3), "service": curve(31.0, 0.3)},
-    }  # fmt: skip
+    }
     return out
 
 

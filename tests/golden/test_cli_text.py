@@ -20,15 +20,25 @@ DATA = Path(__file__).parent / "data"
 FINDINGS = {
     "facts": {"cpus_online": 2, "kernel": "6.1.0"},
     "findings": [
-        {"id": "cores", "title": "CPUs", "value": "2", "mark": "mind",
-         "why": "one for the server, one for a client: nothing is left for anybody else",
-         "hint": "use a machine with 4 or more"},
+        {
+            "id": "cores",
+            "title": "CPUs",
+            "value": "2",
+            "mark": "mind",
+            "why": "one for the server, one for a client: nothing is left for anybody else",
+            "hint": "use a machine with 4 or more",
+        },
         {"id": "clock", "title": "Clock source", "value": "tsc", "mark": "fine", "why": None, "hint": None},
-        {"id": "noise", "title": "Noise floor", "value": "61 % of the time taken on CPU 1", "mark": "unfit",
-         "why": "requests due at random moments wait 17 ms at p99 for these gaps alone",
-         "hint": "find other processes with `top -H -o %CPU`, and stop them"},
+        {
+            "id": "noise",
+            "title": "Noise floor",
+            "value": "61 % of the time taken on CPU 1",
+            "mark": "unfit",
+            "why": "requests due at random moments wait 17 ms at p99 for these gaps alone",
+            "hint": "find other processes with `top -H -o %CPU`, and stop them",
+        },
     ],
-}  # fmt: skip
+}
 
 MISTAKES = [
     [],

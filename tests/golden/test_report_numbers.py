@@ -34,10 +34,17 @@ def test_value_and_interval_share_their_decimals(value, low, high, expected):
 @pytest.mark.parametrize(
     ("us", "expected"),
     [
-        (0.31, "0.310 µs"), (31.2, "31.2 µs"), (999.4, "999 µs"), (999.6, "1.00 ms"), (1250.0, "1.25 ms"),
-        (2.5e6, "2.50 s"), (0.0, "0 µs"), (None, "–"), (math.inf, "∞"),
+        (0.31, "0.310 µs"),
+        (31.2, "31.2 µs"),
+        (999.4, "999 µs"),
+        (999.6, "1.00 ms"),
+        (1250.0, "1.25 ms"),
+        (2.5e6, "2.50 s"),
+        (0.0, "0 µs"),
+        (None, "–"),
+        (math.inf, "∞"),
     ],
-)  # fmt: skip
+)
 def test_latency_takes_the_unit_that_suits(us, expected):
     assert plain(numbers.latency(us)) == expected
 
@@ -88,9 +95,13 @@ def test_thinning_keeps_the_worst_window():
     p99 = [float(i % 7) for i in range(1000)]
     p99[617] = 500.0
     series = {
-        "run": 1, "t_s": [i / 10 for i in range(1000)], "rate": [1.0] * 1000, "p50_us": [1.0] * 1000,
-        "p99_us": p99, "measure_from_s": 2.0,
-    }  # fmt: skip
+        "run": 1,
+        "t_s": [i / 10 for i in range(1000)],
+        "rate": [1.0] * 1000,
+        "p50_us": [1.0] * 1000,
+        "p99_us": p99,
+        "measure_from_s": 2.0,
+    }
     out, step = thinned(series)
     assert step == 5
     assert len(out["t_s"]) == 200

@@ -99,10 +99,28 @@ def measure_frozen(arrivals: str, folder: Path) -> tuple[Answer, Freeze]:
         host, port = server.address.rsplit(":", 1)
         with socket.create_connection((host, int(port)), timeout=5.0) as talk:
             process = start(
-                "measure", f"memcached://{server.address}", "--json", "--out", out, "--runs", "1",
-                "--rate", RATE, "--duration", f"{SECONDS}s", "--warmup", "0.5s", "--arrivals", arrivals,
-                "--client-cpus", client_cpu, "--samples", 20 * RATE, "--quantiles", "50,90,99,99.9",
-            )  # fmt: skip
+                "measure",
+                f"memcached://{server.address}",
+                "--json",
+                "--out",
+                out,
+                "--runs",
+                "1",
+                "--rate",
+                RATE,
+                "--duration",
+                f"{SECONDS}s",
+                "--warmup",
+                "0.5s",
+                "--arrivals",
+                arrivals,
+                "--client-cpus",
+                client_cpu,
+                "--samples",
+                20 * RATE,
+                "--quantiles",
+                "50,90,99,99.9",
+            )
             wait_for(lambda: gets(talk) > 0 or process.poll() is not None, "the load", 40.0)
             time.sleep(3.0)
             begin, end, edge = freeze(server.pid)

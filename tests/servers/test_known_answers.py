@@ -77,11 +77,29 @@ class Synth:
         before = self.stats()
         rate = load / SERVICE_US * 1e6
         answer = measure(
-            f"memcached://{self.server.address}", self.place / name, "--runs", "1", "--timeout", "20s",
-            "--rate", f"{rate:.6f}", "--duration", f"{seconds}s", "--warmup", "1s", "--client-cpus", self.client,
-            "--workload", self.place / "few.json", "--samples", int(3 * rate * seconds),
-            "--quantiles", ",".join(f"{100 * level:g}" for level in LEVELS), "--seed", 5,
-        )  # fmt: skip
+            f"memcached://{self.server.address}",
+            self.place / name,
+            "--runs",
+            "1",
+            "--timeout",
+            "20s",
+            "--rate",
+            f"{rate:.6f}",
+            "--duration",
+            f"{seconds}s",
+            "--warmup",
+            "1s",
+            "--client-cpus",
+            self.client,
+            "--workload",
+            self.place / "few.json",
+            "--samples",
+            int(3 * rate * seconds),
+            "--quantiles",
+            ",".join(f"{100 * level:g}" for level in LEVELS),
+            "--seed",
+            5,
+        )
         assert answer.code in (0, 4, 6), answer.err
         after = self.stats()
         result = answer.result

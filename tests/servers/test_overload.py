@@ -108,7 +108,7 @@ def test_memcached_at_twice_its_capacity(tmp_path):
     capacity = flat_out.result["throughput"]["achieved"]
     answer = measure(
         "memcached", tmp_path / "study", "--rate", round(2.0 * capacity), "--runs", "3..5", "--duration", "3s"
-    )  # fmt: skip
+    )
     assert answer.code == 6, answer.err
     assert_counts_close(answer.result)
     full = answer.result["saturation"]

@@ -62,9 +62,11 @@ def test_a_thousand_connections_carry_their_shares_though_fewer_files_are_usual(
     need_files(1_000)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     answer = many(
-        target, 1_000, tmp_path / "study",
+        target,
+        1_000,
+        tmp_path / "study",
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard)),
-    )  # fmt: skip
+    )
     assert_carried(answer, 1_000)
 
 
@@ -96,7 +98,7 @@ def test_more_threads_than_processors_sleep_and_say_so(tmp_path):
 def test_many_instances_share_connections_and_rate(tmp_path):
     answer = measure(
         "synth", tmp_path / "study", "--clients", 9, "--connections", 300, "--rate", "3k", "--runs", 1
-    )  # fmt: skip
+    )
     assert answer.code in (4, 6), answer.err
     assert_carried(answer, 300)
 

@@ -59,9 +59,21 @@ def test_a_clients_latency_is_the_servers_own_and_a_constant(tmp_path: Path) -> 
         tmp_path / "small.toml", "--cpus", server_cpu, "--idle", "spin", "--log", log, "--json"
     )
     answer = measure(
-        f"memcached://{address}", tmp_path / "study", "--runs", "1", "--rate", "1500", "--duration", "2s",
-        "--warmup", "0.5s", "--client-cpus", client_cpu, "--samples", "20000",
-    )  # fmt: skip
+        f"memcached://{address}",
+        tmp_path / "study",
+        "--runs",
+        "1",
+        "--rate",
+        "1500",
+        "--duration",
+        "2s",
+        "--warmup",
+        "0.5s",
+        "--client-cpus",
+        client_cpu,
+        "--samples",
+        "20000",
+    )
     told = ended(child)
     assert answer.code in (0, 4, 6), answer.err
     assert told["schema"] == "hindmost.serve/1"

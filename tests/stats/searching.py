@@ -55,9 +55,19 @@ def step(g: np.random.Generator, server: Server, rate: float) -> Step:
     while (found := judge(trials, OBJECTIVE, RUNS)) is None:
         trials.append(server.run(g, rate))
     return Step(
-        rate, found.outcome, None, None, None, len(trials), rate, found.why, "s",
-        len(trials) - found.judged, found.error, found.at_most_per_s,
-    )  # fmt: skip
+        rate,
+        found.outcome,
+        None,
+        None,
+        None,
+        len(trials),
+        rate,
+        found.why,
+        "s",
+        len(trials) - found.judged,
+        found.error,
+        found.at_most_per_s,
+    )
 
 
 def search(g: np.random.Generator, server: Server) -> Found:

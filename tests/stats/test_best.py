@@ -63,12 +63,18 @@ def test_so_many_more_runs_decide_four_times_of_five() -> None:
     design = Factorial(["a"])
     decided = [
         decide(
-            fit_runs({(0,): random.normal(0, scatter, runs + more), (1,): random.normal(effect, scatter, runs + more)}, design).effects()[1],
+            fit_runs(
+                {
+                    (0,): random.normal(0, scatter, runs + more),
+                    (1,): random.normal(effect, scatter, runs + more),
+                },
+                design,
+            ).effects()[1],
             1.0,
         )
         == "raises"
         for _ in range(400)
-    ]  # fmt: skip
+    ]
     assert np.mean(decided) == pytest.approx(0.85, abs=0.08)  # a little more: t shrinks, too
 
 

@@ -29,7 +29,10 @@ def test_a_model_without_interactions_explains_less_than_it_could() -> None:
     truth = cells_of_table_iv(0.99)
     mains = Factorial(DESIGN.factors, terms=[(name,) for name in DESIGN.factors])
     grid = np.array(DESIGN.cells)
-    effect = [np.mean([v for c, v in truth.items() if c[i]]) - np.mean([v for c, v in truth.items() if not c[i]]) for i in range(4)]  # fmt: skip
+    effect = [
+        np.mean([v for c, v in truth.items() if c[i]]) - np.mean([v for c, v in truth.items() if not c[i]])
+        for i in range(4)
+    ]
     of_mains = np.var(grid @ np.array(effect))
     runs = {cell: value + random.normal(0.0, 10.0, 200) for cell, value in truth.items()}
     found = explained(fit_runs(runs, mains))

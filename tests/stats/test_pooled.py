@@ -63,7 +63,10 @@ def test_intervals_of_runs_cover_and_naive_ones_do_not() -> None:
     tries = 250
     hit = {"closed": 0, "bootstrap": 0, "studentised": 0, "naive": 0}
     for seed in range(tries):
-        runs = {cell: list(np.exp(4 + random.normal(0, 0.05, (5, 1)) + random.normal(0, 0.3, (5, 400)))) for cell in design.cells}  # fmt: skip
+        runs = {
+            cell: list(np.exp(4 + random.normal(0, 0.05, (5, 1)) + random.normal(0, 0.3, (5, 400))))
+            for cell in design.cells
+        }
         fit = fit_pooled(Requests.of_samples(runs), design, 0.5)
         closed = fit.effects()[1]
         drawn = fit.bootstrap(draws=400, seed=seed)[1]
@@ -150,7 +153,10 @@ def test_both_estimands_agree_where_runs_are_alike_and_differ_where_not() -> Non
     """Runs in two states: the pool's p99 is that of the bad state, a run's own lies between on average."""
     random = np.random.default_rng(9)
     state = np.where(np.arange(10) < 3, 2.0, 1.0)[:, None]
-    samples = {(0,): list(np.exp(random.normal(4.0, 0.1, (10, 2_000)))), (1,): list(state * np.exp(random.normal(4.0, 0.1, (10, 2_000))))}  # fmt: skip
+    samples = {
+        (0,): list(np.exp(random.normal(4.0, 0.1, (10, 2_000)))),
+        (1,): list(state * np.exp(random.normal(4.0, 0.1, (10, 2_000)))),
+    }
     pooled = fit_pooled(Requests.of_samples(samples), Factorial(["a"]), 0.9).effects()[1]
     runs = {cell: [float(np.quantile(run, 0.9)) for run in of] for cell, of in samples.items()}
     own = fit_runs(runs, Factorial(["a"])).effects()[1]

@@ -94,11 +94,23 @@ def test_fractions_have_the_published_minimum_aberration(
 @pytest.mark.parametrize(
     ("factors", "resolution", "cells", "reached"),
     [
-        (3, 3, 4, 3), (4, 4, 8, 4), (5, 3, 8, 3), (5, 5, 16, 5), (6, 4, 16, 4), (6, 5, 32, 6), (7, 3, 8, 3),
-        (7, 4, 16, 4), (7, 5, 64, 7), (8, 4, 16, 4), (8, 5, 64, 5), (9, 4, 32, 4), (10, 5, 128, 5),
-        (11, 5, 128, 5), (16, 4, 32, 4),
+        (3, 3, 4, 3),
+        (4, 4, 8, 4),
+        (5, 3, 8, 3),
+        (5, 5, 16, 5),
+        (6, 4, 16, 4),
+        (6, 5, 32, 6),
+        (7, 3, 8, 3),
+        (7, 4, 16, 4),
+        (7, 5, 64, 7),
+        (8, 4, 16, 4),
+        (8, 5, 64, 5),
+        (9, 4, 32, 4),
+        (10, 5, 128, 5),
+        (11, 5, 128, 5),
+        (16, 4, 32, 4),
     ],
-)  # fmt: skip
+)
 def test_smallest_fraction_of_a_resolution(factors: int, resolution: int, cells: int, reached: int) -> None:
     design = fraction(two_level(factors), resolution)
     assert (design.kind, len(design.cells), design.resolution) == ("fraction", cells, reached)

@@ -114,9 +114,11 @@ def test_exchange_finds_the_best_of_all_choices() -> None:
 def test_chosen_cells_avoid_what_is_forbidden_and_carry_their_model() -> None:
     forbidden = [{"turbo": "on", "governor": "save"}, {"threads": "4", "governor": "fast", "turbo": "off"}]
     factors = [
-        Factor("turbo", ("off", "on")), Factor("governor", ("save", "fast")), Factor("threads", ("1", "2", "4")),
+        Factor("turbo", ("off", "on")),
+        Factor("governor", ("save", "fast")),
+        Factor("threads", ("1", "2", "4")),
         *two_level(3),
-    ]  # fmt: skip
+    ]
     design = choose(factors, forbidden=forbidden)
     assert design.kind == "subset"
     for cell in design.cells:
@@ -201,9 +203,14 @@ def test_richest_design_that_a_budget_carries_is_offered() -> None:
         for runs in (1300, 1200, 330, 320, 90, 80, 40)
     ]
     assert kinds == [
-        ("full", 256), ("fraction", 64), ("fraction", 64), ("fraction", 16), ("fraction", 16),
-        ("screening", 12), ("screening", 12),
-    ]  # fmt: skip
+        ("full", 256),
+        ("fraction", 64),
+        ("fraction", 64),
+        ("fraction", 16),
+        ("fraction", 16),
+        ("screening", 12),
+        ("screening", 12),
+    ]
     for runs in (1300, 200, 40):
         made = offer(eight, runs, loads=1)
         assert made.runs == cost(made.design, made.blocks, 1.0).runs <= runs

@@ -42,8 +42,18 @@ Truth = Callable[[float], Outcome]
 def made_up(rate: float, outcome: Outcome, value: float = 400.0, error: float = 0.01) -> Step:
     runs = MOST if outcome == "undecided" else 3
     return Step(
-        rate, outcome, value, value - 9, value + 9, runs, rate, f"because; at {rate:g}", f"steps/{rate:g}", 0, error
-    )  # fmt: skip
+        rate,
+        outcome,
+        value,
+        value - 9,
+        value + 9,
+        runs,
+        rate,
+        f"because; at {rate:g}",
+        f"steps/{rate:g}",
+        0,
+        error,
+    )
 
 
 def searching(tmp_path: Path, start: float = 10_000.0, target: str = "synth") -> RateSearch:

@@ -53,7 +53,7 @@ JUDGED = [
     ("two were not, by the client", short(9e3, 8e3, by_client=True), "unmet"),
     ("errors once", [*trials(300.0, 305.0, 310.0), *trials(3.0, kind="errors")], "holds"),
     ("errors twice", [*trials(300.0), *trials(3.0, 3.0, kind="errors")], "unmet"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("case", "made", "expected"), JUDGED, ids=[case for case, *_ in JUDGED])

@@ -59,9 +59,18 @@ def test_a_fit_follows_its_schema(kinds):
         cpu = np.where(random.random(3_000) < 0.01, service - 30.0, service)
         kind = np.arange(3_000) % 2 if kinds else None
         logs.append(
-            Log("x.csv", "0" * 64, "end_ns - start_ns", service, np.maximum(cpu, 1.0), start, start - 1.0,
-                kind=kind, kinds=("a", "b") if kinds else ())
-        )  # fmt: skip
+            Log(
+                "x.csv",
+                "0" * 64,
+                "end_ns - start_ns",
+                service,
+                np.maximum(cpu, 1.0),
+                start,
+                start - 1.0,
+                kind=kind,
+                kinds=("a", "b") if kinds else (),
+            )
+        )
     fitted = account(fit_clone(*logs))
     assert (fitted["disturbance"], bool(fitted["kinds"])) != (None, not kinds)
     check("fit", json.dumps(fitted, allow_nan=False))

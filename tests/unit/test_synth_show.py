@@ -33,10 +33,14 @@ def test_stops_and_endless_capacity_are_told(capsys, tmp_path):
         "name": "nothing",
         "service": [{"law": {"kind": "deterministic", "us": 0}}],
         "disturbances": [
-            {"name": "gc", "scope": "server", "length": {"kind": "deterministic", "us": 50_000},
-             "when": {"kind": "periodic", "every_us": 1e7}},
+            {
+                "name": "gc",
+                "scope": "server",
+                "length": {"kind": "deterministic", "us": 50_000},
+                "when": {"kind": "periodic", "every_us": 1e7},
+            },
         ],
-    }  # fmt: skip
+    }
     file = tmp_path / "nothing.json"
     file.write_text(json.dumps(document))
     assert main(["synth", "show", str(file)]) == 0

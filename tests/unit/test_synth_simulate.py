@@ -68,10 +68,15 @@ def test_kinds_are_told_apart():
     law = {"kind": "deterministic", "us": 10}
     slow = {"kind": "deterministic", "us": 100}
     clone = Clone.of(
-        {"schema": "hindmost.clone/1", "name": "two", "kinds": [
-            {"name": "get", "share": 0.9, "service": [{"law": law}]},
-            {"name": "scan", "share": 0.1, "service": [{"law": slow}]}]}
-    )  # fmt: skip
+        {
+            "schema": "hindmost.clone/1",
+            "name": "two",
+            "kinds": [
+                {"name": "get", "share": 0.9, "service": [{"law": law}]},
+                {"name": "scan", "share": 0.1, "service": [{"law": slow}]},
+            ],
+        }
+    )
     found = simulate(clone, utilisation=0.1, design=Design(requests=20_000))
     get, scan = found["kinds"]
     assert (get["name"], scan["name"]) == ("get", "scan")
@@ -141,8 +146,12 @@ def test_a_design_that_makes_no_sense_is_refused(design, words):
 
 
 def test_nothing_is_served_where_threads_always_stand_still():
-    always = {"name": "gc", "scope": "server", "length": {"kind": "deterministic", "us": 20},
-              "when": {"kind": "periodic", "every_us": 10}}  # fmt: skip
+    always = {
+        "name": "gc",
+        "scope": "server",
+        "length": {"kind": "deterministic", "us": 20},
+        "when": {"kind": "periodic", "every_us": 10},
+    }
     with pytest.raises(UsageError, match="stand still 200"):
         simulate(queue(disturbances=[always]), design=Design(clients=1, requests=10))
     with pytest.raises(UsageError, match="capacity of 0"):

@@ -127,8 +127,12 @@ def test_threads_and_service_times_are_found_from_their_side():
 
 
 def test_how_rare_a_pause_must_be_is_found():
-    pause = {"name": "gc", "scope": "server", "length": {"kind": "deterministic", "us": 5_000},
-             "when": {"kind": "poisson", "per_second": 10}}  # fmt: skip
+    pause = {
+        "name": "gc",
+        "scope": "server",
+        "length": {"kind": "deterministic", "us": 5_000},
+        "when": {"kind": "poisson", "per_second": 10},
+    }
     one = found(
         Question(parse_threshold("p99<1ms"), "disturbances[0].when.per_second"),
         {"rate_per_s": 2_000},
@@ -150,8 +154,12 @@ def test_what_always_or_never_holds_is_said():
 
 def test_what_comes_and_goes_has_no_single_answer():
     # One pause: in the warm-up nobody counts it, in the 20 s after that it is seen, later nobody is there any more.
-    gc = {"name": "gc", "scope": "server", "length": {"kind": "deterministic", "us": 100_000},
-          "when": {"kind": "once", "at_us": [0]}}  # fmt: skip
+    gc = {
+        "name": "gc",
+        "scope": "server",
+        "length": {"kind": "deterministic", "us": 100_000},
+        "when": {"kind": "once", "at_us": [0]},
+    }
     clone = queue(disturbances=[gc])
     one = found(
         Question(parse_threshold("p99.9<900us"), "disturbances[0].when.at_us[0]", (1e3, 1e8)),

@@ -209,9 +209,20 @@ def test_a_run_of_an_older_engine_is_judged_by_what_it_knows():
     found = evidence(runs=ten(instances=old))
     assert judge(found) == []
     assert {name for name, one in figures(found).items() if one["value"] is None} == {
-        "on_cpu", "waiting", "switches", "throttled", "interrupts", "blocked", "peer_full", "receive_fill",
-        "own_slip", "late_writing", "late_reading", "late_waiting", "retransmitted",
-    }  # fmt: skip
+        "on_cpu",
+        "waiting",
+        "switches",
+        "throttled",
+        "interrupts",
+        "blocked",
+        "peer_full",
+        "receive_fill",
+        "own_slip",
+        "late_writing",
+        "late_reading",
+        "late_waiting",
+        "retransmitted",
+    }
 
 
 OLD = {"involuntary_switches": 0}

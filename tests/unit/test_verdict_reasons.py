@@ -211,12 +211,15 @@ def test_a_wide_interval_is_inconclusive_for_the_percentiles_that_it_concerns():
         (0.06, "`hindmost measure --resume STUDY --runs 10..22`"),
         (0.12, "`hindmost measure --resume STUDY --runs 10..87`"),
         # No hint asks for runs without end: it names the precision that this host can give.
-        (0.6, "some 2,160 runs would be needed: a quieter host, lower `--quantiles`, or less precision:"
-         " `hindmost measure --resume STUDY --runs 10..100 --precision 23%`"),
+        (
+            0.6,
+            "some 2,160 runs would be needed: a quieter host, lower `--quantiles`, or less precision:"
+            " `hindmost measure --resume STUDY --runs 10..100 --precision 23%`",
+        ),
         (3.0, "some 54,000 runs would be needed: `hindmost doctor`, or lower `--quantiles`"),
         (INFINITE, "`hindmost measure --resume STUDY --runs 10..20`"),
     ],
-)  # fmt: skip
+)
 def test_the_hint_asks_for_no_more_runs_than_can_be_made(half_width, hint):
     wide = Decision(True, False, "too wide", None, 10, "p99", half_width)
     assert reasons(decision=wide)["precision"].hint == hint

@@ -4,9 +4,19 @@ import pytest
 from evidence import instance, reasons, ten
 
 WHOLE = {
-    "every": 16, "source": "software", "interface": "lo", "asked": 1000, "came": 1000, "shared": 3,
-    "without_out": 0, "without_in": 0, "implausible": 0, "clock_steps": 0, "largest_step_ns": 0, "reason": None,
-}  # fmt: skip
+    "every": 16,
+    "source": "software",
+    "interface": "lo",
+    "asked": 1000,
+    "came": 1000,
+    "shared": 3,
+    "without_out": 0,
+    "without_in": 0,
+    "implausible": 0,
+    "clock_steps": 0,
+    "largest_step_ns": 0,
+    "reason": None,
+}
 
 
 def stamped(plan=None, **changes):

@@ -98,8 +98,15 @@ def enough_runs(plan: MeasurePlan) -> None:
         )
 
 
-def find_rate(plan: MeasurePlan, study: Study | None, out: Path | None, objective_text: str, *,
-              as_json: bool, quiet: bool) -> int:  # fmt: skip
+def find_rate(
+    plan: MeasurePlan,
+    study: Study | None,
+    out: Path | None,
+    objective_text: str,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> int:
     """Search, print the answer, and return the exit code: 0 when a rate was found, 4 when none was.
 
     Parameters

@@ -53,9 +53,15 @@ def choose(
     forbidden = tuple(forbidden)
     if most_runs is not None:
         return offer(
-            factors, most_runs, kind=kind, resolution=resolution, forbidden=forbidden, blocks=blocks,
-            loads=loads, controls=controls,
-        ).design  # fmt: skip
+            factors,
+            most_runs,
+            kind=kind,
+            resolution=resolution,
+            forbidden=forbidden,
+            blocks=blocks,
+            loads=loads,
+            controls=controls,
+        ).design
     rungs = ladder(factors, kind, resolution, forbidden)
     first = next(rungs)
     if kind == "auto" and first.kind != "fraction" and len(first.cells) > FULL_UP_TO:

@@ -49,6 +49,12 @@ def full(factors: Iterable[Factor], forbidden: Iterable[Combination] = ()) -> De
         return Design(factors, "full", None, cells, terms, dict.fromkeys(terms, ()))
     found = estimable(factors, cells, terms)
     return Design(
-        factors, "subset", None, cells, found.terms, partial_aliases(factors, cells, found.terms),
-        unknown=found.unknown, forbidden=forbidden,
-    )  # fmt: skip
+        factors,
+        "subset",
+        None,
+        cells,
+        found.terms,
+        partial_aliases(factors, cells, found.terms),
+        unknown=found.unknown,
+        forbidden=forbidden,
+    )

@@ -89,9 +89,15 @@ def subset(
         return full(factors, forbidden)
     chosen = tuple(candidates[i] for i in sorted(exchange(matrix, min(wanted, len(candidates)))))
     return Design(
-        factors, "subset" if order > 1 else "screening", None, chosen, found.terms,
-        partial_aliases(factors, chosen, found.terms), unknown=found.unknown, forbidden=forbidden,
-    )  # fmt: skip
+        factors,
+        "subset" if order > 1 else "screening",
+        None,
+        chosen,
+        found.terms,
+        partial_aliases(factors, chosen, found.terms),
+        unknown=found.unknown,
+        forbidden=forbidden,
+    )
 
 
 def exchange(matrix: Floats, size: int) -> list[int]:

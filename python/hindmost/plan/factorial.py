@@ -42,9 +42,22 @@ from hindmost.plan.problems import problems_of
 LARGEST_BYTES = 1 << 20
 SCHEMA_NAME = "hindmost.factorial/1"
 FOR_MEASURE = (
-    "server_cpus", "client_cpus", "clients", "threads", "connections", "duration", "warmup", "timeout",
-    "arrivals", "workload", "pacing", "io", "stamps", "aggregate", "samples",
-)  # fmt: skip
+    "server_cpus",
+    "client_cpus",
+    "clients",
+    "threads",
+    "connections",
+    "duration",
+    "warmup",
+    "timeout",
+    "arrivals",
+    "workload",
+    "pacing",
+    "io",
+    "stamps",
+    "aggregate",
+    "samples",
+)
 """Options of ``hindmost measure`` that a study file may give; all others follow from the file."""
 
 

@@ -14,9 +14,18 @@ IN_WORDS = {
     "open": "open: more pairs, or a quieter host, would be needed to show it either way",
 }
 HEADS = (
-    "load", "rate", "", "original", "clone", "simulated", "clone / original", "", "as logged", "",
+    "load",
+    "rate",
+    "",
+    "original",
+    "clone",
+    "simulated",
+    "clone / original",
+    "",
+    "as logged",
+    "",
     "original / itself",
-)  # fmt: skip
+)
 AS_LOGGED = slice(8, 10)
 """Columns that are there only where it is known what a request cost when it was logged."""
 

@@ -66,12 +66,18 @@ def crossings(fit: RunFit) -> list[Crossing]:
     adjusted = holm([p for *_, p in looked_at])
     out = [
         Crossing(
-            factor, level, by, effects,
-            int(np.argmin([e.value for e in effects])), int(np.argmax([e.value for e in effects])), p, q,
+            factor,
+            level,
+            by,
+            effects,
+            int(np.argmin([e.value for e in effects])),
+            int(np.argmax([e.value for e in effects])),
+            p,
+            q,
         )
         for (factor, level, by, effects, p), q in zip(looked_at, adjusted, strict=True)
         if min(e.value for e in effects) < 0.0 < max(e.value for e in effects)
-    ]  # fmt: skip
+    ]
     return sorted(out, key=lambda one: one.p)
 
 

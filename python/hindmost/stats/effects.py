@@ -200,12 +200,19 @@ class RunFit:
         used = [int(self.table.counts[np.abs(row) > 1e-12].min(initial=10**9)) for row in rows]
         return [
             Effect(
-                column, float(values[i]), float(errors[i]), float(degrees[i]),
-                float(values[i] - half[i] * errors[i]), float(values[i] + half[i] * errors[i]),
-                float(ps[i]), adjusted.get(i, math.nan), used[i], self.scale,
+                column,
+                float(values[i]),
+                float(errors[i]),
+                float(degrees[i]),
+                float(values[i] - half[i] * errors[i]),
+                float(values[i] + half[i] * errors[i]),
+                float(ps[i]),
+                adjusted.get(i, math.nan),
+                used[i],
+                self.scale,
             )
             for i, column in enumerate(columns)
-        ]  # fmt: skip
+        ]
 
 
 def fit_runs(
@@ -288,6 +295,8 @@ def _from_misfit(table: Table, matrix: Floats, solution: Floats) -> Noise:
         )
     rest = table.y - matrix @ (solution @ table.y)
     return Noise(
-        np.eye(len(table.cells)), np.array([rest @ rest / left]), np.array([float(left)]),
+        np.eye(len(table.cells)),
+        np.array([rest @ rest / left]),
+        np.array([float(left)]),
         np.ones((len(table.cells), 1)),
-    )  # fmt: skip
+    )

@@ -120,12 +120,18 @@ class PooledFit:
             within = np.clip((effect - 1.0) / (mass / counts - 1.0), -1.0, 1.0)
         return [
             PooledCell(
-                cell, float(self.fitted[i]), float(np.sqrt(squares[i]) / self.density[i]),
-                float(np.sqrt(naive[i]) / self.density[i]), float(effect[i]), float(within[i]),
-                float(self.density[i]), int(mass[i]), int(counts[i]),
+                cell,
+                float(self.fitted[i]),
+                float(np.sqrt(squares[i]) / self.density[i]),
+                float(np.sqrt(naive[i]) / self.density[i]),
+                float(effect[i]),
+                float(within[i]),
+                float(self.density[i]),
+                int(mass[i]),
+                int(counts[i]),
             )
             for i, cell in enumerate(self.requests.cells)
-        ]  # fmt: skip
+        ]
 
     @property
     def _squares(self) -> Floats:
@@ -307,8 +313,15 @@ def _effects(
         value = float(values[i])
         out.append(
             PooledEffect(
-                column, value, float(errors[i]), float(degrees[i]), value - half, value + half,
-                float(ps[i]), adjusted.get(i, math.nan), float(naive[i]),
+                column,
+                value,
+                float(errors[i]),
+                float(degrees[i]),
+                value - half,
+                value + half,
+                float(ps[i]),
+                adjusted.get(i, math.nan),
+                float(naive[i]),
             )
-        )  # fmt: skip
+        )
     return out

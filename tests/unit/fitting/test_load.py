@@ -23,9 +23,15 @@ def log(share, time=0.0, n=20_000, seed=0, kinds=False):
         free = start[i] + service[i]
     first = start[0]
     return Log(
-        f"{share}.csv", "0" * 64, "end_ns - start_ns", service, start_us=start - first,
-        arrival_us=arrival - first, kind=kind, kinds=("a", "b") if kinds else (),
-    )  # fmt: skip
+        f"{share}.csv",
+        "0" * 64,
+        "end_ns - start_ns",
+        service,
+        start_us=start - first,
+        arrival_us=arrival - first,
+        kind=kind,
+        kinds=("a", "b") if kinds else (),
+    )
 
 
 @pytest.mark.parametrize("kinds", [False, True])

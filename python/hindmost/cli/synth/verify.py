@@ -80,8 +80,15 @@ def verify(
             hint="--pairs 6",
         )
     points = _points(loads, document)
-    plan = _plan(original, seed=seed, connections=connections, duration=duration, warmup=warmup,
-                 server_cpus=server_cpus, runs=str(pairs))  # fmt: skip
+    plan = _plan(
+        original,
+        seed=seed,
+        connections=connections,
+        duration=duration,
+        warmup=warmup,
+        server_cpus=server_cpus,
+        runs=str(pairs),
+    )
     result, folder = _verify(document, plan, points, pairs, out, occupy, _logged(logged), quiet=quiet)
     from hindmost.report import render_verification, render_verification_page
 
