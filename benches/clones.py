@@ -23,7 +23,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hindmost.experiment.verification import (
+from hindmost.models import load_clone
+from hindmost.store.verification import VerifiedPoint
+from hindmost.studies.verification import (
     LUCK,
     MARGINS,
     WHO,
@@ -34,9 +36,7 @@ from hindmost.experiment.verification import (
     sound_pairs,
     stored,
 )
-from hindmost.experiment.verification.costs import Lateness
-from hindmost.models import load_clone
-from hindmost.store.verification import VerifiedPoint
+from hindmost.studies.verification.costs import Lateness
 
 LOADS = (0.2, 0.5, 0.7)
 TRIES = 4

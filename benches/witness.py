@@ -22,9 +22,9 @@ from driving import Host, drive, noise_floor, two_cpus
 from hindmost import _engine
 from hindmost._engine import Histogram
 from hindmost.capture import Witness, capture_fault
-from hindmost.experiment.proof import LEVELS
 from hindmost.fleet import LocalFleet, Moment
 from hindmost.plan import MeasurePlan
+from hindmost.run.proof import LEVELS
 from hindmost.stats import agreement
 from hindmost.targets import Managed, ManagedServer, TargetSpec, parse_target
 

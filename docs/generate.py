@@ -68,7 +68,8 @@ def knobs_page() -> str:
 _KNOBS = """\
 # Knobs
 
-Generated from `python/hindmost/knobs/kinds.py` and `crates/host/src/knobs/catalogue` by `docs/generate.py`;
+Generated from `python/hindmost/knobs/registry.py` and `crates/host/src/knobs/catalogue` by
+`docs/generate.py`;
 do not edit. How to use them: [set knobs](../guides/set-knobs.md).
 
 ## Kinds

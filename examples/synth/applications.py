@@ -13,7 +13,7 @@ from typing import Any
 
 from hindmost.models import APPLICATIONS, Clone, load_clone
 from hindmost.models.simulation import Design, run_points
-from hindmost.report.numbers import latency, percent
+from hindmost.report.common.numbers import latency, percent
 
 LOADS = (0.2, 0.5, 0.7)
 FIGURES = ("mean", "p95", "p99")

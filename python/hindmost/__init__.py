@@ -46,8 +46,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hindmost._engine import Histogram
     from hindmost.errors import HindmostError
-    from hindmost.experiment.answer import answer
-    from hindmost.experiment.procedure import Procedure
     from hindmost.models import Clone, load_clone
     from hindmost.models.fit import fit_clone, read_log
     from hindmost.models.parameters import Vary
@@ -57,6 +55,8 @@ if TYPE_CHECKING:
     from hindmost.report import render_page, render_terminal
     from hindmost.stats import Estimate, mean_interval
     from hindmost.store import Study
+    from hindmost.studies.measure.answer import answer
+    from hindmost.studies.measure.procedure import Procedure
     from hindmost.targets import parse_target
 
 __version__ = "0.1.0"
@@ -88,10 +88,10 @@ _HOME = {
     "HindmostError": "errors",
     "Histogram": "_engine",
     "MeasurePlan": "plan",
-    "Procedure": "experiment.procedure",
+    "Procedure": "studies.measure.procedure",
     "Study": "store",
     "Vary": "models.parameters",
-    "answer": "experiment.answer",
+    "answer": "studies.measure.answer",
     "fit_clone": "models.fit",
     "load_clone": "models",
     "mean_interval": "stats",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hindmost import _engine
-from hindmost.experiment import limits
 from hindmost.plan import MeasurePlan, load_workload
+from hindmost.run import limits
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])

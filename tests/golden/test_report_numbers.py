@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from hindmost.report import numbers
-from hindmost.report.curves import grid, on_grid, thinned
-from hindmost.report.svg import linear_ticks, log_domain, log_ticks, tail
-from hindmost.report.view import glued, hint_parts, span
+from hindmost.report.common import numbers
+from hindmost.report.common.curves import grid, on_grid, thinned
+from hindmost.report.common.svg import linear_ticks, log_domain, log_ticks, tail
+from hindmost.report.measure.view import glued, hint_parts, span
 
 
 def plain(text: str) -> str:

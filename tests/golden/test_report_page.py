@@ -12,9 +12,10 @@ from pages import LOADING, Page
 from sample_results import HOSTILE, SAMPLES, valid
 
 import hindmost.report
-from hindmost.report import numbers, render_page, render_terminal
-from hindmost.report.data import chart_data
-from hindmost.report.document import complete
+from hindmost.report import render_page, render_terminal
+from hindmost.report.common import numbers
+from hindmost.report.common.document import complete
+from hindmost.report.measure.data import chart_data
 
 
 def embedded(html: str) -> dict:

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hindmost import Histogram, MeasurePlan
-from hindmost.experiment import figures, pictures
-from hindmost.experiment.figures import Totals, run_figures
-from hindmost.experiment.readings import InstanceReading, microseconds
+from hindmost.run import figures
+from hindmost.run.figures import Totals, run_figures
+from hindmost.run.readings import InstanceReading, microseconds
 from hindmost.store import RunRecord
+from hindmost.studies.measure import pictures
 
 PLAN = MeasurePlan(target="memcached", clients=2)
 VALUES = st.lists(st.integers(1, 10**9), min_size=1, max_size=40)

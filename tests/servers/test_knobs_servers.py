@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 
 from hindmost.errors import HindmostError, HostUnfit, TargetError
-from hindmost.knobs import Knob, cgroup, cpu_dma_latency, kind_of, knob_of, recover
-from hindmost.knobs import schedule as schedules
-from hindmost.knobs import socket as sockets
+from hindmost.knobs import Knob, kind_of, knob_of, recover
+from hindmost.knobs.kinds import cgroup, cpu_dma_latency
+from hindmost.knobs.kinds import schedule as schedules
+from hindmost.knobs.kinds import socket as sockets
 from hindmost.knobs.tasks import tasks
 from hindmost.targets import Managed, ManagedServer, cpu_seconds, parse_target, process_tree
 
@@ -433,7 +434,7 @@ def test_a_read_that_fails_is_told_before_anything_starts(memcached, tmp_path) -
 IN_A_NAMESPACE = """
 import json, os, subprocess, sys
 from pathlib import Path
-from hindmost.knobs import host
+from hindmost.knobs.kinds import host
 from hindmost.targets import parse_target
 subprocess.run(["mount", "-t", "sysfs", "none", "/sys"], check=True)  # the mount namespace is ours, too
 subprocess.run(["ip", "link", "add", "hm0", "type", "veth", "peer", "name", "hm1"], check=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hindmost.experiment.search.found import Found, Step
-from hindmost.experiment.search.judge import Trial, judge
-from hindmost.experiment.search.rates import next_rate
 from hindmost.plan import parse_objective
+from hindmost.studies.search.found import Found, Step
+from hindmost.studies.search.judge import Trial, judge
+from hindmost.studies.search.rates import next_rate
 
 OBJECTIVE = parse_objective("p99<1000us")
 RUNS = (3, 8)

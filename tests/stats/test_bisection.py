@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from searching import Server, plain_bisection, search
 
-from hindmost.experiment.search.found import CONFIDENCE, Step, belief_after
-from hindmost.experiment.search.rates import RATIO, next_rate
 from hindmost.stats import Belief
+from hindmost.studies.search.found import CONFIDENCE, Step, belief_after
+from hindmost.studies.search.rates import RATIO, next_rate
 
 NOISE = [(0.05, 0.0), (0.05, 0.1), (0.15, 0.1), (0.3, 0.2)]
 SEARCHES, NIGHTLY = 40, 500

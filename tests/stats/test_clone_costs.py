@@ -8,12 +8,12 @@ and what is beside them.
 import numpy as np
 import pytest
 
-from hindmost.experiment.verification.costs import COST, lateness, longer_by
-from hindmost.experiment.verification.logged import Logged
 from hindmost.models import Clone
 from hindmost.models.parameters import applied
 from hindmost.models.simulation import Design, run_points
 from hindmost.stats import equivalence
+from hindmost.studies.verification.costs import COST, lateness, longer_by
+from hindmost.studies.verification.logged import Logged
 
 PAIRS, REPEATS = 6, 40
 BESIDE_US = 20.0

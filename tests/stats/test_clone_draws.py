@@ -8,10 +8,10 @@ luck is computed with does not know of, so that the control is as imperfect as i
 import numpy as np
 import pytest
 
-from hindmost.experiment.verification.draws import luck
 from hindmost.models import Clone
 from hindmost.models.simulation import Design, run_points
 from hindmost.stats import equivalence
+from hindmost.studies.verification.draws import luck
 
 PAIRS = 6
 REQUESTS = 4_000

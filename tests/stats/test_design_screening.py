@@ -7,7 +7,7 @@ import pytest
 
 from hindmost.design import Design, Factor, fraction, random_settings, schedule, screening
 from hindmost.stats import Factorial, fit_runs
-from hindmost.stats.permutation import screened
+from hindmost.stats.factors.permutation import screened
 
 
 def suspects(count: int) -> list[Factor]:

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
 from hindmost.stats import equivalence
-from hindmost.stats.equivalence import signed_rank_interval
+from hindmost.stats.runs.equivalence import signed_rank_interval
 
 
 def called_alike(ratio: float, margin: float, pairs: int, scatter: float, tries: int = 4_000) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hindmost.stats import median_interval
-from hindmost.stats.intervals import mean_bounds
+from hindmost.stats.runs.intervals import mean_bounds
 
 RunLaw = Any
 

@@ -18,8 +18,8 @@ from hindmost.stats import (
     variance_components,
     within_variance,
 )
-from hindmost.stats.modality import best_split, critical_separation
-from hindmost.stats.order import _exact_p
+from hindmost.stats.runs.modality import best_split, critical_separation
+from hindmost.stats.runs.order import _exact_p
 
 RunLaw = Any
 

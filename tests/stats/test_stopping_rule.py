@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hindmost.stats import PrecisionRule
-from hindmost.stats.intervals import mean_bounds
+from hindmost.stats.runs.intervals import mean_bounds
 from hindmost.stats.tables import t_quantile
 
 RunLaw = Any

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hindmost.stats import RunInterval, run_interval
-from hindmost.stats.within_run import MIN_EFFECTIVE, _dispersion
+from hindmost.stats.series.within_run import MIN_EFFECTIVE, _dispersion
 
 Floats = npt.NDArray[np.float64]
 LEVELS = (0.5, 0.95, 0.99, 0.999)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hindmost import MeasurePlan, Study
-from hindmost.experiment import Procedure
-from hindmost.experiment.figures import RunFigures
 from hindmost.fleet import Moment
+from hindmost.run.figures import RunFigures
 from hindmost.stats import Decision
+from hindmost.studies.measure import Procedure
 from hindmost.targets import parse_target
 
 HOST = {"facts": {"cpus_online": 2}, "findings": []}

@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 from hindmost import Histogram, MeasurePlan
-from hindmost.experiment.figures import InstanceFigures, RunFigures
-from hindmost.experiment.verdict import Evidence, Reason, judge
+from hindmost.run.figures import InstanceFigures, RunFigures
+from hindmost.run.verdict import Evidence, Reason, judge
 from hindmost.stats import Decision, Ownership
 
 LABELS = ("p50", "p95", "p99", "p99.9")

@@ -12,10 +12,11 @@ from conftest import rewrite
 import hindmost
 from hindmost import Histogram, MeasurePlan
 from hindmost.errors import StudyError
-from hindmost.experiment import figures, pictures, readings
-from hindmost.experiment.answer import answer, rule_of
 from hindmost.report import render_page, render_terminal
+from hindmost.run import figures, readings
 from hindmost.store.result import json_schema
+from hindmost.studies.measure import pictures
+from hindmost.studies.measure.answer import answer, rule_of
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ import random
 import pytest
 
 from hindmost.cli.attribution import resolve
-from hindmost.experiment.attribution import effects, model, words
-from hindmost.experiment.attribution.cells import CellRuns, RunValues
-from hindmost.experiment.attribution.confirm import recommended
-from hindmost.experiment.attribution.drift import drift_of
+from hindmost.studies.attribution import effects, model, words
+from hindmost.studies.attribution.cells import CellRuns, RunValues
+from hindmost.studies.attribution.confirm import recommended
+from hindmost.studies.attribution.drift import drift_of
 
 STUDY = """
 name = "planted"

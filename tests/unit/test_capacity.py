@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from evidence import evidence, instance, reasons, run, ten
 
-from hindmost.experiment.capacity import replies_per_s, saturation
-from hindmost.experiment.figures import InstanceFigures, RunFigures
+from hindmost.run.capacity import replies_per_s, saturation
+from hindmost.run.figures import InstanceFigures, RunFigures
 
 HALF = {"done": 50_000, "timeouts": 30_000, "unsent": 20_000}
 

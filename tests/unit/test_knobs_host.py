@@ -11,7 +11,8 @@ import pytest
 
 from hindmost.cli import main
 from hindmost.errors import HindmostError, HostUnfit, UsageError
-from hindmost.knobs import host, recover
+from hindmost.knobs import recover
+from hindmost.knobs.kinds import host
 from hindmost.targets import Managed, parse_target
 
 FILES = {
@@ -102,7 +103,7 @@ VICTIM = """
 import signal, sys, time
 from pathlib import Path
 from hindmost.cli.app import ENDS, _terminated
-from hindmost.knobs import host
+from hindmost.knobs.kinds import host
 from hindmost.targets import parse_target
 for number in ENDS:
     signal.signal(number, _terminated)  # as the command line does

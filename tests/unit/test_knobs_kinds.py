@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from hindmost.errors import HindmostError, HostUnfit, UsageError
-from hindmost.knobs import KINDS, Knob, cgroup, kind_of, knob_of, numa
-from hindmost.knobs.kinds import missing
+from hindmost.knobs import KINDS, Knob, kind_of, knob_of
+from hindmost.knobs.kinds import cgroup, numa
+from hindmost.knobs.registry import missing
 from hindmost.targets import Managed, parse_target
 
 

@@ -15,8 +15,11 @@ from conftest import HOST, Diary, tiny_plan
 
 from hindmost.cli.find_rate import render
 from hindmost.errors import InstanceError, StudyError, TargetError, UsageError
-from hindmost.experiment.part import open_part
-from hindmost.experiment.search import (
+from hindmost.plan import parse_objective
+from hindmost.store import Study
+from hindmost.store.documents import schemas
+from hindmost.studies.part import open_part
+from hindmost.studies.search import (
     HIGHEST,
     LOWEST,
     MOST_STEPS,
@@ -27,11 +30,8 @@ from hindmost.experiment.search import (
     rates,
     stored,
 )
-from hindmost.experiment.search.judge import Outcome
-from hindmost.experiment.search.rates import AT_MOST, CONFIRMATIONS, MOST_SPOILED, next_rate
-from hindmost.plan import parse_objective
-from hindmost.store import Study
-from hindmost.store.documents import schemas
+from hindmost.studies.search.judge import Outcome
+from hindmost.studies.search.rates import AT_MOST, CONFIRMATIONS, MOST_SPOILED, next_rate
 from hindmost.targets import parse_target
 
 OBJECTIVE = "p99<500us"

@@ -9,9 +9,9 @@ import pytest
 from evidence import evidence, instance, run, thread
 
 from hindmost.errors import UsageError
-from hindmost.experiment.search.judge import DISTURBED, Kind, StepRule, Trial, judge, trial_of
 from hindmost.plan import parse_objective
 from hindmost.stats import ObjectiveRule
+from hindmost.studies.search.judge import DISTURBED, Kind, StepRule, Trial, judge, trial_of
 
 P99 = parse_objective("p99<500us")
 RUNS = (3, 8)

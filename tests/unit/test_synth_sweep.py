@@ -14,8 +14,8 @@ from hindmost.models.parameters import Vary, applied, changes, known_paths, pars
 from hindmost.models.simulation import Design
 from hindmost.models.sweep import settings, sweep
 from hindmost.plan import parse_threshold
-from hindmost.report.sweep import told
-from hindmost.report.sweep_page import render_sweep_page
+from hindmost.report.sweep.page import render_sweep_page
+from hindmost.report.sweep.terminal import told
 from hindmost.store.documents import schemas
 
 FEW = Design(requests=20_000)

@@ -3,8 +3,8 @@
 import pytest
 from evidence import evidence, host, instance, neighbour, reasons, sockets, tcp, ten, thread
 
-from hindmost.experiment.account import ROWS, account
-from hindmost.experiment.verdict import judge
+from hindmost.run.account import ROWS, account
+from hindmost.run.verdict import judge
 
 
 def level(code, **given):

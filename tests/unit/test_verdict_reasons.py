@@ -16,7 +16,7 @@ from evidence import (
     thread,
 )
 
-from hindmost.experiment.verdict import Reason, headline, judge, of_label, overall
+from hindmost.run.verdict import Reason, headline, judge, of_label, overall
 from hindmost.stats import Decision, Ownership
 
 

@@ -8,13 +8,13 @@ import pytest
 
 from hindmost.cli.synth.verify import _alike, _points
 from hindmost.errors import UsageError
-from hindmost.experiment.verification import MARGINS, WHO, Point, compared, seeded, verdict_of
 from hindmost.models import load_clone
 from hindmost.models.simulation import Design, simulate
 from hindmost.plan import MeasurePlan
 from hindmost.report import render_verification, render_verification_page
 from hindmost.store import Study
 from hindmost.store.documents import schemas
+from hindmost.studies.verification import MARGINS, WHO, Point, compared, seeded, verdict_of
 from hindmost.targets import parse_target
 
 POINT = Point(0.5, 400.0)

@@ -11,8 +11,8 @@ from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch
 from hindmost.errors import HindmostError, Interrupted, StudyError
 
 if TYPE_CHECKING:
-    from hindmost.experiment.attribution import Trials
     from hindmost.store import Study
+    from hindmost.studies.attribution import Trials
 
 OPEN, INVALID = 4, 6
 
@@ -78,8 +78,8 @@ def _run(folder: Study, trials: Trials, *, confirm: bool, apply: bool, as_json: 
 
 def publish(study: Study, result: dict[str, Any], *, as_json: bool, quiet: bool = False) -> int:
     """Write the document and the page, print the answer; returns the exit code."""
-    from hindmost.experiment.attribution import FILE
     from hindmost.report import render_attribution, render_attribution_page
+    from hindmost.studies.attribution import FILE
 
     text = json.dumps(result, allow_nan=False)
     study.write(FILE, text)
@@ -93,7 +93,7 @@ def publish(study: Study, result: dict[str, Any], *, as_json: bool, quiet: bool 
 def report_attribution(study: Study, *, as_json: bool) -> int:
     """``hindmost report`` of a study of factors: the answer again, from its runs."""
     from hindmost.cli.attribution import reopened
-    from hindmost.experiment.attribution import answer
+    from hindmost.studies.attribution import answer
 
     trials = reopened(study)
     result = answer(trials)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from hindmost.errors import HindmostError, Interrupted, UsageError
 
 if TYPE_CHECKING:
-    from hindmost.experiment.search import Found, Step
     from hindmost.plan import MeasurePlan
     from hindmost.store import Study
+    from hindmost.studies.search import Found, Step
 
 RUNS = (3, 8)
 """Runs of a step where ``--runs`` says nothing. Simulated with runs that scatter by 5 % (15 %), a search then
@@ -69,8 +69,8 @@ def plan_of_search(asked: Mapping[str, Any], objective_text: str) -> MeasurePlan
         If something of it cannot be meant.
     """
     from hindmost.cli.asked import plan_asked_for
-    from hindmost.experiment.search import HIGHEST, LOWEST
     from hindmost.plan import parse_objective
+    from hindmost.studies.search import HIGHEST, LOWEST
 
     refuse_contradictions(asked)
     levels = parse_objective(objective_text).levels
@@ -89,7 +89,7 @@ def plan_of_search(asked: Mapping[str, Any], objective_text: str) -> MeasurePlan
 
 def enough_runs(plan: MeasurePlan) -> None:
     """Refuse bounds under which no step could ever be decided."""
-    from hindmost.stats.objective import FIRST_LOOK
+    from hindmost.stats.runs.objective import FIRST_LOOK
 
     if plan.runs[1] < FIRST_LOOK:
         raise UsageError(
@@ -122,8 +122,8 @@ def find_rate(
     """
     from hindmost.cli.begin import begin
     from hindmost.cli.progress import Progress
-    from hindmost.experiment.search import RateSearch, at, brief, counted, figures
     from hindmost.plan import parse_objective
+    from hindmost.studies.search import RateSearch, at, brief, counted, figures
 
     objective = parse_objective(objective_text)
     study, target = begin(plan, study, out, search={"objective": objective.text})
@@ -158,7 +158,7 @@ def find_rate(
 
 def publish(found: Found, study: Study, *, as_json: bool, quiet: bool = False) -> int:
     """Print what a search found; returns the exit code."""
-    from hindmost.experiment.search import RATIO
+    from hindmost.studies.search import RATIO
 
     if as_json:
         print(json.dumps(found.document(), allow_nan=False))
@@ -180,7 +180,7 @@ def publish(found: Found, study: Study, *, as_json: bool, quiet: bool = False) -
 
 def report_search(study: Study, *, as_json: bool) -> int:
     """Print the table of a stored search again."""
-    from hindmost.experiment.search import stored
+    from hindmost.studies.search import stored
 
     publish(stored(study), study, as_json=as_json)
     return 0
@@ -189,7 +189,7 @@ def report_search(study: Study, *, as_json: bool) -> int:
 def render(found: Found, width: int | None = None) -> str:
     """Write a search for the terminal: the sentence, then its steps by rate.
 
-    >>> from hindmost.experiment.search import Found, Step
+    >>> from hindmost.studies.search import Found, Step
     >>> from hindmost.stats import Span
     >>> low = Step(1e4, "holds", 250.0, 240.0, 260.0, 3, 9999.0, "the interval of p99 lies below 300 us", "s")
     >>> high = Step(2e4, "unmet", None, None, None, 0, None, "synth was killed", "s")
@@ -203,8 +203,8 @@ def render(found: Found, width: int | None = None) -> str:
     10,000  holds           250 us [240 us, 260 us]     3  the interval of p99
                                                            lies below 300 us
     """
-    from hindmost.experiment.search import counted, figures
     from hindmost.plan import parse_objective
+    from hindmost.studies.search import counted, figures
 
     if width is None:
         width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100

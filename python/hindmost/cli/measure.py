@@ -194,7 +194,7 @@ def measure(
 
 
 def _reopen(folder: Path, changes: dict[str, Any]) -> tuple[Study, MeasurePlan]:
-    from hindmost.experiment.readings import plan_of
+    from hindmost.run.readings import plan_of
     from hindmost.store import Study
 
     study = Study.open(folder)
@@ -229,7 +229,7 @@ def _measure(
     from hindmost.cli.progress import Progress
     from hindmost.cli.report import publish
     from hindmost.cli.require import exit_code
-    from hindmost.experiment import Procedure
+    from hindmost.studies.measure import Procedure
 
     study, target = begin(plan, study, out)
     progress = Progress(plan, quiet=quiet)

@@ -10,10 +10,10 @@ import sys
 import time
 from typing import TextIO
 
-from hindmost.experiment.figures import RunFigures
 from hindmost.fleet import Moment
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
+from hindmost.run.figures import RunFigures
 from hindmost.stats import Decision
 
 _PHASES = {

@@ -34,9 +34,9 @@ def report(
 
 def publish(study: object, *, as_json: bool, quiet: bool = False) -> dict[str, object]:
     """Write ``result.json`` and ``report.html``, print the result, and return it."""
-    from hindmost.experiment import answer
     from hindmost.report import render_page, render_terminal
     from hindmost.store import Study
+    from hindmost.studies.measure import answer
 
     assert isinstance(study, Study)
     result = answer(study)

@@ -6,7 +6,7 @@ study left that was killed.
 """
 
 from hindmost.knobs.journal import recover
-from hindmost.knobs.kinds import KEYS, KINDS, Kind, kind_of, knob_of
 from hindmost.knobs.knob import Knob
+from hindmost.knobs.registry import KEYS, KINDS, Kind, kind_of, knob_of
 
 __all__ = ["KEYS", "KINDS", "Kind", "Knob", "kind_of", "knob_of", "recover"]

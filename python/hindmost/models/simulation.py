@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 from hindmost import _engine
 from hindmost.errors import Interrupted, UsageError
 from hindmost.models.document import Clone
-from hindmost.stats.sectioning import section_interval
+from hindmost.stats.series.sectioning import section_interval
 from hindmost.store.predictions import Interval, Prediction
 
 SCHEMA = "hindmost.simulation/1"

@@ -1,32 +1,37 @@
 """What run values can and cannot say: intervals, stopping, variance, warnings. No files, no sockets."""
 
-from hindmost.stats.aggregate import Aggregate, run_value
-from hindmost.stats.agreement import Agreement, Spread, agreement, constancy
-from hindmost.stats.best import Behind, best
-from hindmost.stats.bisection import Belief, Span
-from hindmost.stats.coding import Column, Factorial
-from hindmost.stats.confirmation import Confirmation, Ratio, brown_forsythe, confirmed
-from hindmost.stats.crossings import Crossing, crossings
-from hindmost.stats.effects import Effect, Prediction, RunFit, fit_runs
-from hindmost.stats.equivalence import Equivalence, equivalence
 from hindmost.stats.estimate import Estimate
-from hindmost.stats.explained import Explained, explained, pseudo_r2
-from hindmost.stats.families import false_discovery, holm, holm_families, simultaneous, step_down
-from hindmost.stats.intervals import mean_interval, median_interval, smallest_n_for_median
-from hindmost.stats.modality import Modality, modality, unseen_mode_share
-from hindmost.stats.objective import ObjectiveRule
-from hindmost.stats.order import OrderEffect, order_effect
-from hindmost.stats.ownership import Ownership, owners
-from hindmost.stats.permutation import Suspect, coefficient_ps, randomisation_p, screened
-from hindmost.stats.pooled import PooledCell, PooledEffect, PooledFit, fit_pooled
-from hindmost.stats.quantile_regression import QuantileRegression
-from hindmost.stats.requests import Requests
-from hindmost.stats.resampling import joint_draws
-from hindmost.stats.sectioning import paired_ratio, section_interval
-from hindmost.stats.sequential import Decision, PrecisionRule
-from hindmost.stats.variance import VarianceComponents, sections_allowed, variance_components, within_variance
-from hindmost.stats.verdicts import Verdict, decide, more_runs, runs_needed
-from hindmost.stats.within_run import RunInterval, run_interval
+from hindmost.stats.factors.best import Behind, best
+from hindmost.stats.factors.coding import Column, Factorial
+from hindmost.stats.factors.crossings import Crossing, crossings
+from hindmost.stats.factors.effects import Effect, Prediction, RunFit, fit_runs
+from hindmost.stats.factors.explained import Explained, explained, pseudo_r2
+from hindmost.stats.factors.families import false_discovery, holm, holm_families, simultaneous, step_down
+from hindmost.stats.factors.permutation import Suspect, coefficient_ps, randomisation_p, screened
+from hindmost.stats.factors.resampling import joint_draws
+from hindmost.stats.requests.agreement import Agreement, Spread, agreement, constancy
+from hindmost.stats.requests.pooled import PooledCell, PooledEffect, PooledFit, fit_pooled
+from hindmost.stats.requests.quantile_regression import QuantileRegression
+from hindmost.stats.requests.samples import Requests
+from hindmost.stats.runs.aggregate import Aggregate, run_value
+from hindmost.stats.runs.bisection import Belief, Span
+from hindmost.stats.runs.confirmation import Confirmation, Ratio, brown_forsythe, confirmed
+from hindmost.stats.runs.equivalence import Equivalence, equivalence
+from hindmost.stats.runs.intervals import mean_interval, median_interval, smallest_n_for_median
+from hindmost.stats.runs.modality import Modality, modality, unseen_mode_share
+from hindmost.stats.runs.objective import ObjectiveRule
+from hindmost.stats.runs.order import OrderEffect, order_effect
+from hindmost.stats.runs.ownership import Ownership, owners
+from hindmost.stats.runs.sequential import Decision, PrecisionRule
+from hindmost.stats.runs.variance import (
+    VarianceComponents,
+    sections_allowed,
+    variance_components,
+    within_variance,
+)
+from hindmost.stats.runs.verdicts import Verdict, decide, more_runs, runs_needed
+from hindmost.stats.series.sectioning import paired_ratio, section_interval
+from hindmost.stats.series.within_run import RunInterval, run_interval
 
 __all__ = [
     "Aggregate",

@@ -4,9 +4,9 @@
 schema              where                       written by
 ==================  ==========================  ======================================
 hindmost.study/1    ``manifest.json``           `hindmost.store.Study`
-hindmost.run/1      ``runs/N/run.json``         `hindmost.experiment.Procedure`
+hindmost.run/1      ``runs/N/run.json``         `hindmost.studies.measure.Procedure`
 hindmost.instance/1 ``runs/N/instance-K.json``  the engine (crates/load, ``result.rs``)
-hindmost.search/1   ``search.json``             `hindmost.experiment.search.RateSearch`
+hindmost.search/1   ``search.json``             `hindmost.studies.search.RateSearch`
 hindmost.doctor/1   ``hindmost doctor --json``  crates/host, through ``cli/doctor.py``
 hindmost.knobs/1    ``hindmost knobs --json``   crates/host, through ``cli/knobs``
 ==================  ==========================  ======================================

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from hindmost import _engine
-from hindmost.experiment.attribution import AttributionPlan, recommended
 from hindmost.knobs import kind_of
 from hindmost.knobs.journal import FOLDER, told
+from hindmost.studies.attribution import AttributionPlan, recommended
 
 
 def set_knob(knob: str, level: str) -> None:

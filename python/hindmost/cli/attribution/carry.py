@@ -8,7 +8,9 @@ from typing import Any, TextIO
 
 from hindmost.cli.attribution.apply import applied
 from hindmost.design.cost import duration_text
-from hindmost.experiment.attribution import (
+from hindmost.knobs import recover
+from hindmost.knobs.journal import FOLDER
+from hindmost.studies.attribution import (
     AttributionPlan,
     Course,
     Step,
@@ -17,8 +19,6 @@ from hindmost.experiment.attribution import (
     enough,
     recommended,
 )
-from hindmost.knobs import recover
-from hindmost.knobs.journal import FOLDER
 
 STORED_S = 0.2
 """A trial over so soon was stored before."""

@@ -13,19 +13,19 @@ from hindmost.design.cost import duration_text
 from hindmost.design.offer import Offer, offer, runs_within
 from hindmost.design.precision import DEFAULT_CV
 from hindmost.errors import HindmostError, StudyError, UsageError
-from hindmost.experiment.attribution import (
+from hindmost.knobs import Knob, kind_of, knob_of
+from hindmost.knobs.journal import FOLDER
+from hindmost.plan import MeasurePlan, parse_duration, parse_percent, parse_rate, parse_runs
+from hindmost.plan.factorial import FactorTable, StudyFile, load_study_file, read_study
+from hindmost.run.readings import plan_of
+from hindmost.store import Study
+from hindmost.studies.attribution import (
     AttributionPlan,
     Trials,
     load_points,
     refuse_clashes,
     same_study,
 )
-from hindmost.experiment.readings import plan_of
-from hindmost.knobs import Knob, kind_of, knob_of
-from hindmost.knobs.journal import FOLDER
-from hindmost.plan import MeasurePlan, parse_duration, parse_percent, parse_rate, parse_runs
-from hindmost.plan.factorial import FactorTable, StudyFile, load_study_file, read_study
-from hindmost.store import Study
 from hindmost.targets import Managed, parse_target
 
 BLOCKS = (10, 20)

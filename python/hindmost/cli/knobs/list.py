@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from hindmost.cli.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import OUTPUT, Json, switch
 from hindmost.knobs.journal import knobs
-from hindmost.knobs.kinds import KINDS, missing
+from hindmost.knobs.registry import KINDS, missing
 from hindmost.store.knobs import SCHEMA_NAME
 
 

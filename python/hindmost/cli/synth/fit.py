@@ -53,7 +53,7 @@ def fit(
     """
     from hindmost.models.fit import account, fit_clone, read_logs
     from hindmost.models.writing import clone_text
-    from hindmost.report.fit_terminal import render_fit
+    from hindmost.report.fit.terminal import render_fit
 
     if threads is not None and not 1 <= threads <= 1024:
         raise UsageError(f"--threads {threads} lies outside of 1 to 1,024")
@@ -76,7 +76,7 @@ def fit(
     if out is not None:
         out.write_text(json.dumps(fitted.clone.document) if out.suffix == ".json" else text, encoding="utf-8")
     if page is not None:
-        from hindmost.report.fit_page import render_fit_page
+        from hindmost.report.fit.page import render_fit_page
 
         page.write_text(render_fit_page(result), encoding="utf-8")
     if json_:

@@ -53,7 +53,7 @@ def serve(
     from hindmost import _engine
     from hindmost.models import load_clone
     from hindmost.plan.units import parse_rate
-    from hindmost.report.serve import render_account, render_certificate
+    from hindmost.report.serving.terminal import render_account, render_certificate
     from hindmost.targets.cpus import parse_cpus
 
     check_counts(requests, seed)

@@ -34,7 +34,7 @@ def simulate(
     from hindmost.models.simulation import SCHEMA, Design
     from hindmost.models.simulation import simulate as run
     from hindmost.plan.units import parse_percent, parse_quantiles, parse_rate
-    from hindmost.report.synth import render_prediction
+    from hindmost.report.simulation.terminal import render_prediction
 
     if rate is not None and utilisation is not None:
         raise UsageError("--rate and --utilisation say the same thing twice", hint="leave out one of them")

@@ -56,8 +56,8 @@ def sweep(
     from hindmost.models.simulation import Design
     from hindmost.models.sweep import settings, sweep, with_found
     from hindmost.plan.units import parse_threshold
-    from hindmost.report.sweep import render_sweep
-    from hindmost.report.sweep_page import render_sweep_page
+    from hindmost.report.sweep.page import render_sweep_page
+    from hindmost.report.sweep.terminal import render_sweep
 
     check_counts(requests, seed)
     if find is None and (by or between):

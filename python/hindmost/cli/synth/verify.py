@@ -13,12 +13,12 @@ from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, 
 from hindmost.errors import HindmostError, Interrupted, UsageError
 
 if TYPE_CHECKING:
-    from hindmost.experiment.verification import Logged, Point
     from hindmost.models import Clone
     from hindmost.plan import MeasurePlan
     from hindmost.store import Study
     from hindmost.store.verification import Verification as Document
     from hindmost.store.verification import VerifiedPoint
+    from hindmost.studies.verification import Logged, Point
     from hindmost.targets import Managed
 
 NOT_ALIKE = 3
@@ -100,8 +100,8 @@ def verify(
 
 
 def _points(loads: str, clone: Clone) -> list[Point]:
-    from hindmost.experiment.verification import Point
     from hindmost.plan import parse_percent
+    from hindmost.studies.verification import Point
 
     if clone.capacity_per_s is None:
         raise UsageError(
@@ -118,7 +118,7 @@ def _points(loads: str, clone: Clone) -> list[Point]:
 
 
 def _logged(studies: list[Path] | None) -> Logged | None:
-    from hindmost.experiment.verification import read_logged
+    from hindmost.studies.verification import read_logged
 
     return read_logged(studies) if studies else None
 
@@ -150,7 +150,7 @@ def _verify(
     quiet: bool,
 ) -> tuple[Document, Path]:
     from hindmost.cli.progress import Progress
-    from hindmost.experiment.verification import WHO, Verification
+    from hindmost.studies.verification import WHO, Verification
 
     study, original, double = _begun(clone, plan, out, occupy)
     talk = Progress(plan, quiet=quiet)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from hindmost.report import view
 from hindmost.report.attribution import panels, rows, variance, words
 from hindmost.report.attribution.tables import (
     best_of,
@@ -16,8 +15,9 @@ from hindmost.report.attribution.tables import (
     intercept,
     value_of,
 )
-from hindmost.report.document import clean
-from hindmost.report.sheet import drawing, render
+from hindmost.report.common.document import clean
+from hindmost.report.common.sheet import drawing, render
+from hindmost.report.measure import view
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from hindmost.report import numbers
 from hindmost.report.attribution import words
-from hindmost.report.document import finite
-from hindmost.report.svg import Plot, Scale, linear_domain, linear_ticks
+from hindmost.report.common import numbers
+from hindmost.report.common.document import finite
+from hindmost.report.common.svg import Plot, Scale, linear_domain, linear_ticks
 
 if TYPE_CHECKING:
     from markupsafe import Markup

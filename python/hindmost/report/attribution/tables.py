@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from hindmost.report import numbers
 from hindmost.report.attribution import words
 from hindmost.report.attribution.words import Written
-from hindmost.report.numbers import Unit
+from hindmost.report.common import numbers
+from hindmost.report.common.numbers import Unit
 
 if TYPE_CHECKING:
     from hindmost.store.attribution import (

@@ -4,7 +4,6 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from hindmost.report import numbers
 from hindmost.report.attribution import words
 from hindmost.report.attribution.tables import (
     EffectRow,
@@ -16,9 +15,10 @@ from hindmost.report.attribution.tables import (
     failures,
     intercept,
 )
-from hindmost.report.document import clean
-from hindmost.report.synth import aligned
-from hindmost.report.view import glued
+from hindmost.report.common import numbers
+from hindmost.report.common.document import clean
+from hindmost.report.measure.view import glued
+from hindmost.report.simulation.terminal import aligned
 
 if TYPE_CHECKING:
     from hindmost.store.attribution import Attribution, Confirmation, Load, QuantileAnswer

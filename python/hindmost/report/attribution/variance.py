@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from hindmost.report import numbers
 from hindmost.report.attribution import words
-from hindmost.report.svg import Plot
+from hindmost.report.common import numbers
+from hindmost.report.common.svg import Plot
 
 if TYPE_CHECKING:
     from hindmost.store.attribution import Attribution, Explained

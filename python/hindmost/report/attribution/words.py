@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from hindmost.report import numbers
-from hindmost.report.numbers import MISSING, THIN, Unit
+from hindmost.report.common import numbers
+from hindmost.report.common.numbers import MISSING, THIN, Unit
 
 if TYPE_CHECKING:
     from hindmost.store.attribution import Attribution, Effect, Factor, Levels, Load, Ratio

@@ -1,0 +1,1 @@
+"""The kinds of knobs: one file each, registered in `hindmost.knobs.registry`."""

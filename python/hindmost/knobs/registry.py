@@ -1,0 +1,198 @@
+"""The kinds of knobs, and what a study file writes for each. A new kind is a file and a row here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hindmost.errors import UsageError
+from hindmost.knobs.knob import Knob
+from hindmost.names import nearest
+
+if TYPE_CHECKING:
+    from hindmost.targets import Managed
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of knob.
+
+    Attributes
+    ----------
+    about
+        What it sets.
+    example
+        Its lines in a study file.
+    levels
+        What its levels may be.
+    takes
+        The types of the value of its key, which is the one that names it in a study file.
+    key
+        That key, where it is not the kind's own name.
+    keys
+        Further keys with their types and what they mean.
+    """
+
+    about: str
+    example: str
+    levels: str
+    takes: tuple[type, ...] = (str,)
+    key: str | None = None
+    keys: Mapping[str, tuple[tuple[type, ...], str]] = field(default_factory=dict)
+
+
+KINDS: Mapping[str, Kind] = {
+    "host": Kind(
+        "a setting of this host",
+        'knob = "thp", levels = ["never", "always"]',
+        "as in hindmost knobs set",
+        key="knob",
+    ),
+    "option": Kind(
+        "an option of the target, as in TARGET?name=value; also threads",
+        'option = "threads", levels = ["1", "4"]',
+        "JSON or text",
+    ),
+    "argument": Kind(
+        "words after the target's command",
+        'argument = "-o no_lru_maintainer", levels = ["off", "on"]',
+        'off, on; with "{level}" in it: words of the shell, "" for none',
+    ),
+    "env": Kind(
+        "an environment variable of the target",
+        'env = "MALLOC_ARENA_MAX", levels = ["", "1"]',
+        'text; "": as it is anyway',
+    ),
+    "cpus": Kind(
+        "the server's processors",
+        'cpus = true, levels = ["free", "0"]',
+        "free, or processors such as 0-3,5",
+        (bool,),
+    ),
+    "numa": Kind(
+        "the node that the server's memory comes from",
+        'numa = true, levels = ["local", "interleave"]',
+        "free, local, interleave, node:N",
+        (bool,),
+    ),
+    "schedule": Kind(
+        "policy and nice value of the server's threads; a pattern chooses them by name",
+        'schedule = true, levels = ["other", "fifo:10"]',
+        "found, other, batch, idle, nice:N, fifo:N, rr:N",
+        (bool, str),
+    ),
+    "pinning": Kind(
+        "where each of the server's threads runs; a pattern chooses them by name",
+        'pinning = true, levels = ["free", "each"]',
+        "free, each, process, each:CPUS, process:CPUS, CPUS",
+        (bool, str),
+    ),
+    "cgroup": Kind(
+        "a file of a control group for the server, as version 2 calls it",
+        'cgroup = "cpu.max", levels = ["free", "50000 100000"]',
+        "free, or what the file takes",
+    ),
+    "socket": Kind(
+        "an option of the server's TCP sockets: busy_poll, nodelay, quickack, rcvbuf, sndbuf, incoming_cpu",
+        'socket = "busy_poll", levels = ["0", "50"]',
+        "found, off and on, or a number",
+    ),
+    "cpu_dma_latency": Kind(
+        "the longest wake-up from idle states that is allowed, in microseconds",
+        'cpu_dma_latency = true, levels = ["free", "0"]',
+        "free, or microseconds",
+        (bool,),
+    ),
+    "interference": Kind(
+        "something that runs beside the server: spin, memory, or a command",
+        'interference = "spin", on = "0", levels = ["off", "on"]',
+        "off, on",
+        keys={
+            "on": ((str, list, int), "processors, one process on each of them"),
+            "share": ((float, int), "how much of every 10 ms the built-in ones are busy, 0 to 1"),
+            "mib": ((int,), "MiB that memory walks through"),
+        },
+    ),
+    "command": Kind(
+        "anything else: commands that write {level}, read it, and undo",
+        'command = "sysctl -qw vm.x={level}", read = "sysctl -n vm.x", levels = ["0", "1"]',
+        "one line, as read prints it",
+        keys={
+            "read": ((str,), "prints what it is set to"),
+            "undo": ((str,), "puts it back; by default command, with what was read before"),
+        },
+    ),
+}
+"""Every kind by its name."""
+
+KEYS: Mapping[str, str] = {kind.key or name: name for name, kind in KINDS.items()}
+"""The kind that each key names; a factor's table has exactly one of these."""
+
+
+def kind_of(what: Mapping[str, Any], where: str = "factor") -> str:
+    """Which kind a factor's table (without ``name`` and ``levels``) is of; all its keys are checked.
+
+    Raises
+    ------
+    UsageError
+        None or several kinds are named, a key is unknown, or its value is of the wrong type.
+    """
+    named = [key for key in what if key in KEYS]
+    if len(named) > 1:
+        raise UsageError(f"{where} names {' and '.join(named)}, but a factor is one knob", hint=_HINT)
+    if not named:
+        close = [guess for key in what if "did you mean" in (guess := nearest(key, KEYS))]
+        raise UsageError(
+            f"{where} does not say what it sets{''.join(close[:1])}; one of {', '.join(KEYS)} must be there",
+            hint=_HINT,
+        )
+    kind = KINDS[KEYS[named[0]]]
+    expected = {named[0]: kind.takes, **{key: types for key, (types, _) in kind.keys.items()}}
+    for key, value in what.items():
+        if key not in expected:
+            raise UsageError(
+                f"{where}: unknown key {key}{nearest(key, expected)}", hint=f"write {kind.example}"
+            )
+        fits = isinstance(value, expected[key]) and (not isinstance(value, bool) or bool in expected[key])
+        if not fits or value is False:
+            raise UsageError(f"{where}: {key} = {value!r} cannot be meant", hint=f"write {kind.example}")
+    return KEYS[named[0]]
+
+
+_HINT = "hindmost knobs list shows every kind and what a study file writes for it"
+
+
+def knob_of(kind: str, what: Mapping[str, Any], target: Managed, journal: Path) -> Knob:
+    """The knob that a factor's table describes.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`; ``kind_of(what)``.
+    what : mapping
+        The factor's table without ``name`` and ``levels``.
+    target : Managed
+        Whose server it will be set on.
+    journal : Path
+        Folder of the journal: `hindmost.knobs.journal.FOLDER`, but in tests.
+
+    Raises
+    ------
+    UsageError
+        The table is wrong: unknown kind, key or name (with the nearest), or a value that cannot be meant.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"there is no kind of knob {kind!r}{nearest(kind, KINDS)}", hint=_HINT)
+    if kind_of(what) != kind:
+        raise UsageError(f"this is not a {kind} knob: {dict(what)!r}", hint=f"write {KINDS[kind].example}")
+    knob: Knob = import_module(f"hindmost.knobs.kinds.{kind}").make(what, target, journal)
+    return knob
+
+
+def missing(kind: str) -> str | None:
+    """Why a kind, or a part of it, is not to be had on this host; None: it is."""
+    why: str | None = import_module(f"hindmost.knobs.kinds.{kind}").missing()
+    return why

@@ -1,0 +1,1 @@
+"""What all pages and tables share: numbers in words, charts, sheets."""

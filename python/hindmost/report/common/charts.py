@@ -1,0 +1,264 @@
+"""The charts of the page as static SVG: what prints, and what is seen where no script runs.
+
+Each function takes a complete document and a width in pixels (text does not shrink with the screen, so the
+page holds a wide and a narrow drawing) and gives the chart, or ``None`` where there is nothing to draw.
+"""
+
+import math
+from collections.abc import Sequence
+
+from hindmost.report.common import numbers
+from hindmost.report.common.curves import Values, drawable, flattening, grid, infinite_from, on_grid, thinned
+from hindmost.report.common.document import finite, run_value
+from hindmost.report.common.svg import (
+    Plot,
+    Scale,
+    linear_domain,
+    linear_ticks,
+    log10,
+    log_domain,
+    log_ticks,
+    tail,
+)
+from hindmost.store.result import Curve, Look, Measure, Series
+
+TAIL_LEVELS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+
+
+def tail_ticks(end: float) -> list[tuple[float, str]]:
+    """Levels to mark on an axis that ends at level ``end``."""
+    return [(q, numbers.level_label(q)) for q in TAIL_LEVELS if q <= end + 1e-12]
+
+
+def time_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Marks of a logarithmic axis of microseconds."""
+    return [(t, numbers.tick(t)) for t in log_ticks(low, high)]
+
+
+def _curve_points(x: Scale, y: Scale, levels: Sequence[float], values: Values) -> list[tuple[float, float]]:
+    return [(x(q), y(v)) for q, v in zip(levels, values, strict=True) if v is not None]
+
+
+def distribution(
+    doc: Measure, width: float, names: Sequence[str] = ("latency", "service", "slip")
+) -> str | None:
+    """Draw the merged quantile curves (and, with latency, one thin curve a run) on the tail scale."""
+    found = doc["distributions"]
+    every: dict[str, Curve | None] = {
+        "latency": found.get("latency"),
+        "service": found.get("service"),
+        "slip": found.get("slip"),
+    }
+    if "latency" in names and flattening(every["latency"], every["slip"]):
+        names = [name for name in names if name != "slip"]
+    curves = {name: curve for name, curve in every.items() if name in names and curve}
+    runs = doc["per_run_curves"] if "latency" in names else []
+    drawn = [drawable(c) for c in [*curves.values(), *runs]]
+    values = finite(v for _, vs in drawn for v in vs)
+    if not values:
+        return None
+    end = max((q for qs, _ in drawn for q in qs), default=0.9)
+    title = "Quantiles on a scale where each further nine takes the same room: " + ", ".join(curves)
+    plot = Plot(width, 340 if "latency" in names else 260, title, top=24)
+    x, y = plot.x(0.0, max(end, 0.9), tail), plot.y(*log_domain(values), log10)
+    plot.axes(
+        x, y, x_ticks=tail_ticks(max(end, 0.9)), y_ticks=time_ticks(y.low, y.high), x_title="percentile"
+    )
+    levels = grid([q for qs, _ in drawn for q in qs], 90)
+    thin = grid(levels, 60)
+    for run in runs if len(runs) > 1 else []:
+        plot.line(_curve_points(x, y, thin, on_grid(run, thin)), "run")
+    for name, curve in curves.items():
+        plot.line(_curve_points(x, y, levels, on_grid(curve, levels)), name)
+        from_ = infinite_from(curve)
+        if from_ is not None:
+            plot.add("path", d=f"M{x(from_):.1f} {y.start:.1f}V{y.end:.1f}", class_=f"line limit {name}")
+            note = f"{name} ∞ from p{numbers.about_level(from_)}"
+            plot.text(x(from_) - 6, y.end + 10, note, anchor="end", cls="tick")
+    return str(plot)
+
+
+def capture(doc: Measure, width: float) -> str | None:
+    """Draw our quantile curves beside the packet capture's, of the same requests (paper, Figures 5 and 6)."""
+    found = doc.get("capture")
+    if not found:
+        return None
+    every = found["curves"]
+    named = {"capture": every["capture"], "wire": every["wire"], "service": every["service"]}
+    curves = {name: curve for name, curve in named.items() if curve["q"]}
+    drawn = [drawable(curve) for curve in curves.values()]
+    values = finite(v for _, vs in drawn for v in vs)
+    if not values:
+        return None
+    end = max(0.9, *(q for qs, _ in drawn for q in qs))
+    plot = Plot(width, 300, "Quantiles of the same requests: " + ", ".join(curves), top=24)
+    x, y = plot.x(0.0, end, tail), plot.y(*log_domain(values), log10)
+    plot.axes(x, y, x_ticks=tail_ticks(end), y_ticks=time_ticks(y.low, y.high), x_title="percentile")
+    for name, curve in curves.items():
+        levels = grid(curve["q"], 90)
+        plot.line(_curve_points(x, y, levels, on_grid(curve, levels)), name)
+    return str(plot)
+
+
+def runs(doc: Measure, width: float, label: str) -> str | None:
+    """Draw one quantile: a dot a run, and the running mean with its interval (paper, Figure 4)."""
+    points = [(run["run"], run_value(run["latency_us"], label), run["verdict"]) for run in doc["runs"]]
+    path: list[Look] = doc["stopping"]["path"].get(label, [])
+    values = finite([v for _, v, _ in points] + [look["value"] for look in path])
+    if not points or not (values or any(v == math.inf for _, v, _ in points)):
+        return None
+    band = [k for k in path if k["value"] is not None and k["low"] is not None and k["high"] is not None]
+    low, high = run_domain(values, band)
+    plot = Plot(width, 280, f"Latency {label} of each run, and the running mean with its interval", top=24)
+    plot.text(4, 12, f"latency {label}", cls="name")
+    numbers_ = [n for n, _, _ in points]
+    x, y = plot.x(min(numbers_) - 0.5, max(numbers_) + 0.5), plot.y(low, high)
+    step = max(1, math.ceil(len(numbers_) / (width / 40)))
+    plot.axes(
+        x,
+        y,
+        x_ticks=[(n, str(n)) for n in numbers_[::step]],
+        y_ticks=[(t, numbers.tick(t)) for t in linear_ticks(low, high)],
+        x_title="run",
+    )
+    plot.area(
+        [(x(k["runs"]), y(k["high"] or 0.0)) for k in band],
+        [(x(k["runs"]), y(k["low"] or 0.0)) for k in band],
+        "band",
+    )
+    plot.line([(x(k["runs"]), y(k["value"] or 0.0)) for k in band], "mean")
+    for number, value, verdict in points:
+        if value is None:
+            continue
+        where = f"run {number}: {numbers.latency(value)} ({verdict})"
+        if value == math.inf:
+            plot.text(x(number), y.end + 10, numbers.INFINITE, anchor="middle", cls="infinite")
+        else:
+            plot.dot(x(number), y(value), cls="point" if verdict == "valid" else "point hollow", title=where)
+    return str(plot)
+
+
+def run_domain(values: Sequence[float], band: Sequence[Look]) -> tuple[float, float]:
+    """Range of an axis for runs and their running interval.
+
+    The first looks of a mean are so wide that they would flatten all the rest: they are cut at the edge.
+    """
+    if not values:
+        return (0.0, 1.0)
+    low, high = min(values), max(values)
+    spread = max(high - low, 0.02 * high)
+    reach = finite(v for look in band[len(band) // 3 :] for v in (look["low"], look["high"]))
+    return linear_domain([*values, *(v for v in reach if low - spread <= v <= high + spread)])
+
+
+def outstanding(doc: Measure, width: float) -> str | None:
+    """Draw the share of arrivals that found at most so many requests outstanding (paper, Figure 1)."""
+    table = cumulative(doc)
+    if not table:
+        return None
+    shown = next((n for n, share in table if share >= 0.99995), table[-1][0])
+    plot = Plot(width, 260, "Share of arrivals that found at most this many requests outstanding", top=24)
+    x, y = plot.x(0.0, float(max(shown, 1))), plot.y(0.0, 1.0)
+    plot.axes(
+        x,
+        y,
+        x_ticks=[
+            (t, f"{t:g}") for t in linear_ticks(0, max(shown, 1), 8 if width > 500 else 5) if t % 1 == 0
+        ],
+        y_ticks=[(share, numbers.percent(share)) for share in (0.0, 0.25, 0.5, 0.75, 1.0)],
+        x_title="requests outstanding when the next one was due",
+    )
+    steps: list[tuple[float, float]] = []
+    before = 0.0
+    for n, share in table:
+        if n > shown:
+            break
+        steps += [(x(n), y(before)), (x(n), y(share))]
+        before = share
+    plot.line([*steps, (x.end, y(before))], "latency")
+    return str(plot)
+
+
+def cumulative(doc: Measure) -> list[tuple[int, float]]:
+    """Running sum of the shares of the outstanding counts."""
+    total, out = 0.0, []
+    found = doc["outstanding"]
+    for n, share in sorted(zip(found["values"], found["share"], strict=False)) if found else []:
+        total += share
+        out.append((n, min(1.0, total)))
+    return out
+
+
+def clients(doc: Measure, width: float) -> str | None:
+    """Draw who contributed the samples around each quantile: stacked shares (paper, Figure 2)."""
+    rows = sorted(doc["clients"]["by_quantile"], key=lambda row: row["q"])
+    if doc["clients"]["instances"] < 2 or not rows:
+        return None
+    plot = Plot(width, 270, "Share of samples by instance at each quantile", top=14)
+    x, y = plot.x(0.0, float(len(rows))), plot.y(0.0, 1.0)
+    plot.axes(
+        x,
+        y,
+        x_ticks=[(i + 0.5, numbers.level_label(row["q"])) for i, row in enumerate(rows)],
+        y_ticks=[(share, numbers.percent(share)) for share in (0.0, 0.25, 0.5, 0.75, 1.0)],
+        x_title="percentile",
+    )
+    gap = 2 if width / len(rows) > 14 else 0.5
+    for i, row in enumerate(rows):
+        below = 0.0
+        for index, share in enumerate(row["shares"]):
+            top, bottom = y(below + share), y(below)
+            plot.bar(
+                (x(i) + gap, top, x(i + 1) - x(i) - 2 * gap, max(0.0, bottom - top)),
+                cls=f"instance i{index % 8}",
+                title=f"p{numbers.level_label(row['q'])}: instance {index} has {numbers.percent(share)}",
+            )
+            below += share
+    count = doc["clients"]["instances"]
+    for index in range(1, count):
+        plot.add("path", d=f"M{x.start:.1f} {y(index / count):.1f}H{x.end:.1f}", class_="fair")
+    return str(plot)
+
+
+def series(doc: Measure, width: float) -> str | None:
+    """Draw the first run in time: rate above, p50 and p99 below; the warm-up shaded."""
+    if not doc["series"]:
+        return None
+    return _series(*thinned(doc["series"][0]), width)
+
+
+def _series(one: Series, _step: int, width: float) -> str | None:
+    latencies = finite([*one["p50_us"], *one["p99_us"]])
+    rates = finite(one["rate"])
+    if not one["t_s"] or not (latencies or rates):
+        return None
+    end = max(one["t_s"]) or 1.0
+    plot = Plot(width, 340, f"Rate, p50 and p99 of run {one['run']} in time", top=24)
+    x = plot.x(min(one["t_s"]), end)
+    upper = Scale(0.0, max(rates or [1.0]) * 1.1, 110, plot.top)
+    lower = plot.y(*log_domain(latencies), log10)
+    lower = Scale(lower.low, lower.high, lower.start, 136, log10)
+    warm = one["measure_from_s"]
+    if warm is not None and warm > x.low:
+        for scale in (upper, lower):
+            plot.bar((x.start, scale.end, x(warm) - x.start, scale.start - scale.end), cls="warm")
+        plot.text(x(warm) - 5, lower.end + 14, "warm-up", anchor="end", cls="tick")
+    marks = [(t, numbers.grouped(f"{t:g}")) for t in linear_ticks(0, upper.high, 2)]
+    plot.axes(x, upper, x_ticks=[], y_ticks=marks)
+    plot.axes(
+        x,
+        lower,
+        x_ticks=[(t, f"{t:g}") for t in linear_ticks(x.low, end, 8 if width > 500 else 4)],
+        y_ticks=time_ticks(lower.low, lower.high),
+        x_title="seconds since the run began",
+    )
+    plot.text(x.end, 14, "requests/s", anchor="end", cls="name")
+    plot.text(x.end, 132, "p99 (upper) and p50", anchor="end", cls="name")
+
+    def places(values: Values, scale: Scale) -> list[tuple[float, float]]:
+        return [(x(t), scale(v)) for t, v in zip(one["t_s"], values, strict=False) if v is not None]
+
+    plot.line(places(one["rate"], upper), "rate")
+    plot.line(places(one["p50_us"], lower), "service")
+    plot.line(places(one["p99_us"], lower), "latency")
+    return str(plot)

@@ -1,0 +1,31 @@
+"""The page of a fit: one HTML file with everything inside, that opens offline and can be printed."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from hindmost.report.common.sheet import drawing, render
+from hindmost.report.fit import charts as fit_charts
+from hindmost.report.fit.terminal import gaps_text, order_text, ordered_candidates
+
+
+def render_fit_page(result: Mapping[str, Any]) -> str:
+    """Write the page of one fit (document ``hindmost.fit/1``)."""
+
+    def charts(part: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "density": drawing(partial(fit_charts.density, part)),
+            "tails": drawing(partial(fit_charts.tails, part)),
+            "departures": drawing(partial(fit_charts.departures, part)),
+        }
+
+    return render(
+        "fit.html",
+        fit=result,
+        clone=result["clone"],
+        parts=[(part, charts(part)) for part in (result["kinds"] or [result["law"]])],
+        whole=(result["law"], charts(result["law"])) if result["kinds"] else None,
+        ordered=ordered_candidates,
+        order=order_text(result["order"]),
+        gaps=gaps_text(result["disturbance"]) if result["disturbance"] else None,
+    )

@@ -1,0 +1,110 @@
+"""A fit for the terminal: what was taken and why, and what remains unknown."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hindmost.report.common import numbers
+
+WIDTH = 100
+_KEY = 12
+
+
+def render_fit(result: Mapping[str, Any]) -> str:
+    """Write a fit (``hindmost.fit/1``) as text."""
+    log, demand, clone = result["log"], result["demand"], result["clone"]
+    lines = [f"{clone['name']}: a clone of {numbers.count(log['samples'])} requests"]
+    lines += _row("time", _demand(log, demand))
+    if result["beside"]:
+        lines += _row("beside", result["beside"])
+    if result["load"]:
+        lines += _row(
+            "load", result["load"]["said"] + ("" if result["load"]["seen"] else ": no more than chance")
+        )
+    if result["kinds"]:
+        error = numbers.percent(result["by_kind_error"])
+        lines += _row("law", f"by kinds of request; together they miss held-out latency by {error}")
+    for part in result["kinds"]:
+        lines += _law(part["name"], part)
+    if not result["kinds"]:
+        lines += _law("law", result["law"])
+    lines += _row("order", order_text(result["order"]))
+    if result["disturbance"]:
+        lines += _row("off the CPU", gaps_text(result["disturbance"]))
+    for text in result["threads"]:
+        lines += _row("threads", text)
+    capacity = result["capacity_per_s"]
+    if capacity:
+        busy = numbers.latency(result["mean_busy_us"])
+        lines += _row(
+            "capacity",
+            f"{numbers.rate(capacity)}, with {busy} a request; 70 %: {numbers.rate(0.7 * capacity)}",
+        )
+    for place, text in enumerate(result["unknown"]):
+        lines += _row("" if place else "unknown", f"- {text}")
+    return "\n".join(lines)
+
+
+def _row(key: str, text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=f"{key:<{_KEY}}", subsequent_indent=" " * _KEY)
+
+
+def _demand(log: Mapping[str, Any], demand: Mapping[str, Any]) -> str:
+    name = (
+        "CPU time of each request"
+        if demand["of"] == "cpu"
+        else f"wall time of each request ({log['column']})"
+    )
+    found = log["cpu_us"] if demand["of"] == "cpu" else log["wall_us"]
+    text = f"{name}: mean {numbers.latency(found['mean'])}, " + ", ".join(
+        f"{key} {numbers.latency(found[key])}" for key in ("p50", "p95", "p99")
+    )
+    if demand["cpu_share"] is not None:
+        text += f"; on the CPU for {numbers.percent(demand['cpu_share'])} of the wall time"
+    if demand["contaminated"]:
+        text += f"; wall times are contaminated (p99 {demand['wall_over_cpu']:.3g} times the CPU time's)"
+    return text
+
+
+def _law(name: str, part: Mapping[str, Any]) -> list[str]:
+    taken, *others = ordered_candidates(part)
+    said = f"{taken['name']}, which misses held-out latency by {numbers.percent(taken['error'])}"
+    rows = [
+        f"{one['name']} {numbers.percent(one['error'])}{' (tail)' if one['misfit'] else ''}" for one in others
+    ]
+    return [*_row(name[: _KEY - 1], said), *_row("", "others: " + ", ".join(rows))]
+
+
+def ordered_candidates(part: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The one taken, then the others by their error."""
+    return sorted(part["candidates"], key=lambda one: (one["name"] != part["taken"], one["error"]))
+
+
+def order_text(order: Mapping[str, Any]) -> str:
+    """What is said of the order, in words."""
+    low, high = order["interval"]
+    text = f"lag-1 autocorrelation {order['autocorrelation']:.3f} [{low:.3f}, {high:.3f}]"
+    taken = order["taken"]
+    if taken.get("regimes"):
+        stays = " and ".join(numbers.count(one["mean_requests"]) for one in taken["regimes"])
+        text += f"; two regimes, {taken['regimes'][1]['factor']:.3g} apart, of {stays} requests"
+    elif not taken["autocorrelation"]:
+        text += ": requests are drawn independently"
+    if order["errors"]:
+        rows = [f"{name} {numbers.percent(error)}" for name, error in order["errors"].items()]
+        text += "; error in own order: " + ", ".join(rows)
+    return text
+
+
+def gaps_text(gaps: Mapping[str, Any]) -> str:
+    """What is said of gaps, in words."""
+    when = (
+        f"every {numbers.latency(gaps['every_us'])}"
+        if gaps["every_us"]
+        else f"{gaps['per_second']:.3g} times a second of service, at random"
+    )
+    length = gaps["length_us"]
+    return (
+        f"{numbers.count(gaps['hits'])} gaps, {when}: mean {numbers.latency(length['mean'])},"
+        f" longest {numbers.latency(length['max'])}"
+    )

@@ -1,0 +1,1 @@
+"""How a measurement is shown."""

@@ -1,0 +1,117 @@
+"""The page: one HTML file with everything inside, that opens offline and can be printed."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from hindmost.report.common import charts, numbers
+from hindmost.report.common.curves import drawable, flattening, on_grid
+from hindmost.report.common.document import complete, labels, run_value
+from hindmost.report.common.sheet import asset, drawing, render
+from hindmost.report.measure import data, view
+from hindmost.store.result import Measure
+
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; img-src data:; "
+    "base-uri 'none'; form-action 'none'"
+)
+
+
+def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
+    """Write the report of one measurement.
+
+    Parameters
+    ----------
+    result
+        Document ``hindmost.measure/1``; what it lacks is left out or said to be missing.
+    scripts
+        Whether charts answer to the pointer (uPlot, inside the file); without, the same charts stand still.
+
+    """
+    from markupsafe import Markup
+
+    doc = complete(result)
+
+    return render(
+        "page.html",
+        doc=doc,
+        scripts=scripts,
+        policy=_POLICY.format(scripts="'unsafe-inline'" if scripts else "'none'"),
+        table=view.quantile_table(doc),
+        kinds=kind_tables(doc),
+        wire=view.wire_table(doc),
+        proofs=view.proofs(doc),
+        proof_text=view.proof_text(doc),
+        slip_apart=flattening(doc["distributions"].get("latency"), doc["distributions"].get("slip")),
+        labels=labels(*(run["latency_us"] for run in doc["runs"])),
+        told=data.told(doc),
+        readings=readings(doc),
+        instances=instance_rows(doc),
+        cumulative=[row for row in charts.cumulative(doc) if row[1] < 0.99999][:60],
+        charts={
+            "tail": drawing(partial(charts.distribution, doc)),
+            "slip": drawing(lambda width: charts.distribution(doc, width, ("slip",))),
+            "runs": drawing(lambda width: charts.runs(doc, width, data.told(doc))),
+            "outstanding": drawing(partial(charts.outstanding, doc)),
+            "clients": drawing(partial(charts.clients, doc)),
+            "capture": drawing(partial(charts.capture, doc)),
+            "series": drawing(partial(charts.series, doc)),
+        },
+        script=asset("templates/page.js") if scripts else "",
+        uplot_style=asset("vendor/uPlot.min.css") if scripts else "",
+        uplot_script=asset("vendor/uPlot.iife.min.js") if scripts else "",
+        uplot_licence=asset("vendor/uPlot.LICENSE") if scripts else "",
+        data=Markup(data.embedded(doc)) if scripts else "",
+        view=view,
+        run_value=run_value,
+        alone=view.alone,
+    )
+
+
+def readings(doc: Measure) -> list[tuple[str, list[str]]]:
+    """Read the merged curves at round levels: the numbers behind the first chart."""
+    found = doc["distributions"]
+    curves = [found.get("latency"), found.get("service"), found.get("slip")]
+    end = max((q for curve in curves for q in drawable(curve)[0]), default=0.0)
+    levels = [q for q in (0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999) if q <= end]
+    columns = [on_grid(curve, levels) for curve in curves]
+    empty = [not drawable(curve)[0] for curve in curves]
+    return [
+        (
+            f"p{numbers.level_label(q)}",
+            [
+                numbers.latency(column[i], missing=numbers.MISSING if none else numbers.INFINITE)
+                for column, none in zip(columns, empty, strict=True)
+            ],
+        )
+        for i, q in enumerate(levels)
+    ]
+
+
+def kind_tables(doc: Measure) -> view.Table | None:
+    """Latency of each kind of request, side by side."""
+    kinds = doc["by_kind"]
+    if not kinds:
+        return None
+    return view.estimate_table({kind: one["latency_us"] for kind, one in kinds.items()})
+
+
+def instance_rows(doc: Measure) -> list[dict[str, str]]:
+    """Say for each instance how it did over the runs: least to greatest."""
+    groups: dict[int, list[Any]] = {}
+    for run in doc["runs"]:
+        for one in run["instances"]:
+            groups.setdefault(one["index"], []).append(one)
+    return [
+        {
+            "index": str(index),
+            "cpus": ", ".join(sorted({str(cpu) for one in ones for cpu in one["cpus"]})) or numbers.MISSING,
+            "busy": view.span([one["busy_share"] for one in ones], numbers.percent),
+            "delay": view.span([one["run_delay_share"] for one in ones], numbers.percent),
+            "switches": view.span([one["involuntary_switches"] for one in ones], numbers.count),
+            "slip_p50": view.span([run_value(one["slip_us"], "p50") for one in ones], numbers.latency),
+            "slip_p99": view.span([run_value(one["slip_us"], "p99") for one in ones], numbers.latency),
+            "steady": f"{sum(1 for one in ones if one['steady'])} of {len(ones)}",
+        }
+        for index, ones in sorted(groups.items())
+    ]

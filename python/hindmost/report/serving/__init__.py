@@ -1,0 +1,1 @@
+"""How a clone that serves is shown."""

@@ -1,0 +1,1 @@
+"""How a verification is shown."""

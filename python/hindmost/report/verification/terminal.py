@@ -1,0 +1,114 @@
+"""The table of a verification: clone against original, and the original against itself."""
+
+from typing import TYPE_CHECKING
+
+from hindmost.report.common import numbers
+from hindmost.report.simulation.terminal import aligned
+
+if TYPE_CHECKING:
+    from hindmost.store.verification import Ratio, Verification
+
+IN_WORDS = {
+    "equivalent": "equivalent: every ratio is shown to lie within its margin",
+    "different": "different: at least one ratio is shown to lie outside of its margin",
+    "open": "open: more pairs, or a quieter host, would be needed to show it either way",
+}
+HEADS = (
+    "load",
+    "rate",
+    "",
+    "original",
+    "clone",
+    "simulated",
+    "clone / original",
+    "",
+    "as logged",
+    "",
+    "original / itself",
+)
+AS_LOGGED = slice(8, 10)
+"""Columns that are there only where it is known what a request cost when it was logged."""
+
+
+def render_verification(document: "Verification") -> str:
+    """Write a document ``hindmost.verification/1`` as text."""
+    rows = [heads(document), *table(document)]
+    points = document["points"]
+    lines = [
+        f"{document['clone']} against {document['original']},"
+        f" {numbers.plural(document['threads'], 'thread')}",
+        f"{IN_WORDS[document['verdict']]} (margins: {margins(document)})",
+        "",
+        *(line.rstrip() for line in aligned(rows, ">><>>>" + "<" * (len(rows[0]) - 6))),
+        "",
+        f"{numbers.percent(document['confidence'])} intervals over pairs of runs; requests of the original:"
+        f" {', '.join(numbers.count(point['requests']) for point in points)}",
+    ]
+    costs = [
+        f"{numbers.percent(point['load'])} {ratio(cost)}"
+        for point in points
+        if (cost := point["cost"]) is not None
+    ]
+    if costs:
+        lines.append(f"CPU time a request of the original, over that when it was logged: {'; '.join(costs)}")
+        lines.append('"as logged" is without what that does to latency')
+    for point in points:
+        if point["left_out"]:
+            lines.append(
+                f"at {numbers.percent(point['load'])} {numbers.plural(point['left_out'], 'pair')} left out:"
+                f" the instrument distorted a run ({point['why']})"
+            )
+    return "\n".join(lines)
+
+
+def margins(document: "Verification") -> str:
+    """Margins in words."""
+    return ", ".join(f"{name} {numbers.percent(margin)}" for name, margin in document["margins"].items())
+
+
+def heads(document: "Verification") -> tuple[str, ...]:
+    """Heads of the columns."""
+    return _shown(document, HEADS)
+
+
+def _shown(document: "Verification", row: tuple[str, ...]) -> tuple[str, ...]:
+    if any(point["cost"] for point in document["points"]):
+        return row
+    return (*row[: AS_LOGGED.start], *row[AS_LOGGED.stop :])
+
+
+def table(document: "Verification") -> list[tuple[str, ...]]:
+    """One row a load and figure; load and rate stand in the first of each load."""
+    rows: list[tuple[str, ...]] = []
+    for point in document["points"]:
+        head = (numbers.percent(point["load"]), numbers.rate(point["rate_per_s"]))
+        for name, one in point["figures"].items():
+            row = (
+                *head,
+                name,
+                numbers.latency(one["original_us"]["value"]),
+                numbers.latency(one["clone_us"]["value"]),
+                numbers.latency(one["predicted_us"]["value"]),
+                *(
+                    text
+                    for side in (one["clone"], one["as_logged"])
+                    for text in (ratio(side), _outcome(side))
+                ),
+                ratio(one["floor"]),
+            )
+            rows.append(_shown(document, row))
+            head = ("", "")
+    return rows
+
+
+def _outcome(one: "Ratio | None") -> str:
+    return one["outcome"] if one else "not known"
+
+
+def ratio(one: "Ratio | None") -> str:
+    """Write a ratio and its interval."""
+    if one is None:
+        return numbers.MISSING
+    if one["low"] is None:
+        return f"{one['ratio']:.3f}"
+    return f"{one['ratio']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"

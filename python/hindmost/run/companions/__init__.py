@@ -1,0 +1,1 @@
+"""What accompanies a run and leaves something in its record: the server's counters, a packet capture."""

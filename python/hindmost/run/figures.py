@@ -1,0 +1,188 @@
+"""The figures of a run, and what all runs add up to.
+
+A run's histograms take some ten megabytes, so each run is read, boiled down to figures, and let go; only
+the latency histogram of each instance stays, because who owns the slowest requests can be told only when
+the threshold is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hindmost._engine import Histogram
+from hindmost.plan import MeasurePlan
+from hindmost.plan.units import label
+from hindmost.run.arrivals import arrivals_of
+from hindmost.run.readings import (
+    IDEAL,
+    STAMPED,
+    WHATS,
+    InstanceReading,
+    What,
+    merged,
+    microseconds,
+    read_instances,
+)
+from hindmost.stats import RunInterval, run_interval, run_value, sections_allowed, within_variance
+from hindmost.stats.runs.aggregate import Aggregate
+from hindmost.store import RunRecord
+
+COUNTS = ("due", "done", "misses", "errors", "timeouts", "unsent")
+Values = dict[str, float]
+SECTIONS = 10
+"""The engine keeps so many sections of the measurement apart (`SECTIONS` in crates/load)."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceFigures:
+    """One instance of one run: its result document, its quantiles, its latency distribution.
+
+    ``alone``: what this instance in this run can say of its latency quantiles by itself, in microseconds.
+    """
+
+    result: dict[str, Any]
+    values: dict[What, Values]
+    latency: Histogram
+    arrivals: dict[str, Any] | None = None
+    alone: dict[str, RunInterval] = field(default_factory=dict)
+
+    @property
+    def busy_share(self) -> float:
+        """Time spent sending and receiving, as opposed to waiting, of its busiest worker."""
+        return max((t["busy_share"] for t in self.result["threads"]), default=0.0)
+
+    @property
+    def cpu_share(self) -> float | None:
+        """Time on a processor, spinning included, of the worker that had least of it."""
+        return min((t["cpu_share"] for t in self.result["threads"] if "cpu_share" in t), default=None)
+
+    @property
+    def run_delay_share(self) -> float | None:
+        """Time spent waiting for a processor, of the worker that waited longest."""
+        known = [t["run_delay_share"] for t in self.result["threads"] if t["run_delay_share"] is not None]
+        return max(known) if known else None
+
+    @property
+    def involuntary_switches(self) -> int:
+        """Times its workers were taken off their processors."""
+        return sum(t["span"]["involuntary_switches"] for t in self.result["threads"])
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """One run: values in microseconds (inf: infinitely late) by what and label.
+
+    ``within``: sampling variance of each latency quantile, None where it cannot be known.
+    """
+
+    number: int
+    record: dict[str, Any]
+    values: dict[What, Values]
+    kind_values: dict[str, Values]
+    within: dict[str, float | None]
+    counts: dict[str, int]
+    kind_counts: dict[str, dict[str, int]]
+    instances: list[InstanceFigures]
+    latency: Histogram
+
+
+@dataclass(slots=True)
+class Totals:
+    """Distributions merged over runs and instances, for contrast and for pictures."""
+
+    whole: dict[What, Histogram] = field(default_factory=lambda: {what: Histogram() for what in WHATS})
+    outstanding: Histogram = field(default_factory=Histogram)
+
+    def add(self, instances: Iterable[InstanceReading]) -> None:
+        """Merge one run's instances."""
+        for one in instances:
+            for what in WHATS:
+                self.whole[what].merge(one.whole(what))
+            self.outstanding.merge(one.outstanding)
+
+
+def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures:
+    """Read a run, boil it down, and add it to the totals."""
+    instances = read_instances(run)
+    totals.add(instances)
+    how, levels = plan.aggregate, plan.quantiles
+    kinds = [kind for kind in instances[0].result["kinds"] if _counts(instances, kind)["due"]]
+
+    def over_instances(what: What, level: float | None, kind: str | None = None) -> float:
+        return run_value([microseconds(_pick(one, what, kind), level) for one in instances], how)
+
+    def all_levels(what: What, kind: str | None = None) -> Values:
+        named = {label(level): over_instances(what, level, kind) for level in levels}
+        return named | {"mean": over_instances(what, None, kind)}
+
+    return RunFigures(
+        number=run.number,
+        record=run.record,
+        values={what: all_levels(what) for what in (*WHATS, *_ideal(instances), *_stamped(instances))},
+        kind_values={kind: all_levels("latency", kind) for kind in kinds},
+        within={label(level): _within(instances, level, how) for level in levels}
+        | {"mean": _within(instances, None, how)},
+        counts=_counts(instances, None),
+        kind_counts={kind: _counts(instances, kind) for kind in kinds},
+        instances=[_instance(one, plan) for one in instances],
+        latency=merged(one.whole("latency") for one in instances),
+    )
+
+
+def _stamped(instances: Sequence[InstanceReading]) -> Sequence[What]:
+    """What is known by kernel stamps: everything or nothing."""
+    return STAMPED if all(one.whole("wire").count for one in instances) else ()
+
+
+def _ideal(instances: Sequence[InstanceReading]) -> Sequence[What]:
+    return (IDEAL,) if all(one.whole(IDEAL).count for one in instances) else ()
+
+
+def _pick(one: InstanceReading, what: What, kind: str | None) -> Histogram:
+    return one.whole(what) if kind is None else one.by_kind.get((what, kind), Histogram())
+
+
+def _counts(instances: Sequence[InstanceReading], kind: str | None) -> dict[str, int]:
+    parts = [one.result["counts"] if kind is None else one.result["kinds"][kind] for one in instances]
+    return {name: sum(part[name] for part in parts) for name in COUNTS}
+
+
+def _instance(one: InstanceReading, plan: MeasurePlan) -> InstanceFigures:
+    values: dict[What, Values] = {
+        what: {label(level): microseconds(one.whole(what), level) for level in plan.quantiles}
+        | {"mean": microseconds(one.whole(what), None)}
+        for what in WHATS
+    }
+    alone = (
+        {label(level): _alone(one, level) for level in plan.quantiles} if one.whole("latency").count else {}
+    )
+    return InstanceFigures(one.result, values, one.whole("latency"), arrivals_of(one, plan), alone)
+
+
+def _alone(one: InstanceReading, level: float) -> RunInterval:
+    whole, sections = one.whole("latency"), one.sections(SECTIONS)
+
+    def quantile_us(q: float) -> float | None:
+        nanoseconds = whole.quantile(q)
+        return None if nanoseconds is None else nanoseconds / 1e3
+
+    def above(us: float) -> list[int]:
+        return [part.censored if math.isinf(us) else part.count_above(int(us * 1e3)) for part in sections]
+
+    return run_interval(level, quantile_us, above, [part.count for part in sections])
+
+
+def _within(instances: Sequence[InstanceReading], level: float | None, how: Aggregate) -> float | None:
+    """Sampling variance of a run's latency quantile (None: its mean), from sections of the measurement."""
+    samples = min(one.whole("latency").count for one in instances)
+    allowed = SECTIONS if level is None else sections_allowed(samples, level, at_most=SECTIONS)
+    if allowed < 2:
+        return None
+    cut = [one.sections(allowed) for one in instances]
+    spans = min(len(sections) for sections in cut)
+    return within_variance(
+        [run_value([microseconds(one[i], level) for one in cut], how) for i in range(spans)]
+    )

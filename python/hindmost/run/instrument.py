@@ -1,0 +1,254 @@
+"""What the kernel says of the instrument: the figures that the verdict judges and the report shows.
+
+Each is of the worst worker (or instance) of a run; over runs their mean counts, as for latencies. None: the
+kernel did not say. See docs/concepts/self-diagnosis.md for what each means, its limit and its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hindmost.run.figures import RunFigures
+
+Figure = Callable[[RunFigures], float | None]
+
+
+def over(runs: Sequence[RunFigures], figure: Figure) -> float | None:
+    """The mean of a figure over those runs that have it."""
+    known = [value for run in runs if (value := figure(run)) is not None]
+    return sum(known) / len(known) if known else None
+
+
+def threads(run: RunFigures) -> list[dict[str, Any]]:
+    """What the workers of a run's instances report of themselves."""
+    return [thread for one in run.instances for thread in one.result["threads"]]
+
+
+def _sockets(run: RunFigures) -> list[dict[str, Any]]:
+    return [thread["sockets"] for thread in threads(run) if "sockets" in thread]
+
+
+def _hosts(run: RunFigures) -> list[dict[str, Any]]:
+    return [one.result["host"] for one in run.instances if one.result.get("host")]
+
+
+def _worst(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def working(run: RunFigures) -> float | None:
+    """Share of the time sending and receiving, of the busiest worker."""
+    return _worst(thread["busy_share"] for thread in threads(run))
+
+
+def on_cpu(run: RunFigures) -> float | None:
+    """Share of the time on a processor, spinning included, of the worker that had least of it."""
+    known = [thread["cpu_share"] for thread in threads(run) if "cpu_share" in thread]
+    return min(known, default=None)
+
+
+def waiting(run: RunFigures) -> float | None:
+    """Share of the time ready to run while another thread had the processor."""
+    return _worst(thread["run_delay_share"] for thread in threads(run))
+
+
+def wait_us(run: RunFigures) -> float | None:
+    """Mean length of these waits."""
+    return _worst(
+        thread["span"]["schedule"]["run_delay_ns"] / 1e3 / turns
+        for thread in threads(run)
+        if thread["span"].get("schedule")
+        and (turns := thread["span"]["involuntary_switches"] + thread["span"]["voluntary_switches"])
+    )
+
+
+def switches_per_s(run: RunFigures) -> float | None:
+    """Times a second that a worker was taken off its processor while it wanted to run."""
+    return _worst(
+        thread["span"]["involuntary_switches"] / (wall / 1e9)
+        for thread in threads(run)
+        if (wall := thread["span"].get("wall_ns"))
+    )
+
+
+def stolen(run: RunFigures) -> float | None:
+    """Share of the time of a processor in use that the hypervisor took."""
+    return _worst(
+        [*(one.result.get("steal_share") for one in run.instances), run.record.get("server_steal_share")]
+    )
+
+
+def throttled(run: RunFigures) -> float | None:
+    """Share of a quota's periods in which an instance's control group was stopped."""
+    return _worst(
+        min(1.0, quota["periods"] * quota["period_us"] * 1e3 / host["wall_ns"])
+        for host in _hosts(run)
+        if (quota := host["throttled"]) and host["wall_ns"]
+    )
+
+
+def interrupts_per_s(run: RunFigures) -> float | None:
+    """Hardware interrupts a second on each processor of an instance."""
+    return _worst(
+        host["interrupts"]["hard_total"] / len(host["cpus"]) / (host["wall_ns"] / 1e9)
+        for host in _hosts(run)
+        if host["cpus"] and host["wall_ns"]
+    )
+
+
+def late(run: RunFigures, stage: str) -> float | None:
+    """Share of requests that left more than 5 us late because of one stage of the worker's loop.
+
+    Parameters
+    ----------
+    run : RunFigures
+        A run of an open loop.
+    stage : {"writing", "reading", "waiting"}
+        Handing other requests to the kernel; taking replies; nothing (its processor was away, or, where
+        clients sleep, it woke late).
+    """
+    known = [thread["late"][stage]["requests"] for thread in threads(run) if "late" in thread]
+    return sum(known) / max(1, run.counts["due"]) if known else None
+
+
+def own_slip(run: RunFigures) -> float | None:
+    """Slip at p99 (else at the first quantile), in microseconds, beyond what write calls alone make.
+
+    The write calls' own part is the slip of a client that does nothing else (Lindley's recursion over the
+    calls as they were measured): one thread cannot be earlier on this host.
+    """
+    if "ideal_slip" not in run.values:
+        return None
+    name = "p99" if "p99" in run.values["slip"] else next(iter(run.values["slip"]))
+    return run.values["slip"][name] - run.values["ideal_slip"][name]
+
+
+def retransmits(run: RunFigures) -> int:
+    """Segments that our connections sent again."""
+    return sum(one["retransmits"] for one in _sockets(run))
+
+
+def retransmits_beside(run: RunFigures) -> int:
+    """Segments that others sent again in our or the server's network namespace: the server, any program."""
+    whole = max((tcp["retransmits"] for tcp in _namespaces(run)), default=0)
+    return max(0, whole - retransmits(run))
+
+
+def retransmitted(run: RunFigures) -> float | None:
+    """Segments that our connections sent again for each request."""
+    return retransmits(run) / max(1, run.counts["due"]) if _sockets(run) else None
+
+
+def drops(run: RunFigures) -> int:
+    """Connections dropped by a full accept queue, or on arrival for another reason, in the measurement."""
+    return max((tcp["listen_drops"] for tcp in _namespaces(run)), default=0)
+
+
+def drops_before(run: RunFigures) -> int:
+    """The same while instances connected and warmed up."""
+    before = [tcp for one in run.instances if (tcp := one.result.get("tcp_before"))]
+    return max((tcp["listen_drops"] for tcp in before), default=0)
+
+
+def _namespaces(run: RunFigures) -> list[dict[str, int]]:
+    """TCP counters: each instance's namespace, and the server's where it is another."""
+    seen = [one.result.get("tcp") for one in run.instances]
+    return [tcp for tcp in (*seen, run.record.get("server_tcp")) if tcp]
+
+
+def blocked(run: RunFigures) -> float | None:
+    """Share of requests whose write the kernel did not take whole."""
+    sockets = _sockets(run)
+    return sum(one["blocked_writes"] for one in sockets) / max(1, run.counts["due"]) if sockets else None
+
+
+def receive_fill(run: RunFigures) -> float | None:
+    """How full a client's receive buffer was when it was read, at most."""
+    return _worst(
+        min(1.0, max(one["largest_read_bytes"], one["receive"]["bytes"]) / limit)
+        for one in _sockets(run)
+        if (limit := one["receive"]["limit_bytes"])
+    )
+
+
+def zero_windows(run: RunFigures) -> int:
+    """Times that a receive buffer, a client's or a local server's, was full and its sender stopped."""
+    return max((tcp.get("zero_windows", 0) for tcp in _namespaces(run)), default=0)
+
+
+def peer_full(run: RunFigures) -> float | None:
+    """Share of the time in which a connection could not send because the server's buffer was full."""
+    return _worst(
+        thread["sockets"]["peer_full_us"] * 1e3 / thread["sockets"]["looked_at"] / wall
+        for thread in threads(run)
+        if thread.get("sockets", {}).get("looked_at") and (wall := thread["span"].get("wall_ns"))
+    )
+
+
+def not_accepted(run: RunFigures) -> int:
+    """Connections that waited in the server's accept queue when the measurement began."""
+    queues = run.record.get("server_queues")
+    return int(queues["begin"]["accept"]) if queues else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Who ran beside the clients: its name, its process in the last run that saw it, what it took.
+
+    ``share`` is of one processor's time; where it is not ``bound`` to the clients' processors, part of it may
+    have been spent elsewhere.
+    """
+
+    name: str
+    pid: int
+    share: float
+    turns_per_s: float
+    bound: bool
+    kernel: bool
+
+    def __str__(self) -> str:
+        most = "" if self.bound else "up to "
+        return f"{self.name} (pid {self.pid}: {most}{self.share:.2%}, {self.turns_per_s:.0f} turns/s)"
+
+
+def neighbours(runs: Sequence[RunFigures]) -> list[Neighbour]:
+    """All that ran on the clients' processors, by name, those that took most first."""
+    wall_s = sum(host["wall_ns"] for run in runs for host in _hosts(run)) / 1e9
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for run in runs:
+        for host in _hosts(run):
+            for one in host["neighbours"]["named"]:
+                rows.setdefault(_name(one), []).append(one)
+    found = [
+        Neighbour(
+            name,
+            ones[-1]["pid"],
+            sum(one["on_cpu_ns"] for one in ones) / 1e9 / wall_s,
+            sum(one["turns"] for one in ones) / wall_s,
+            all(one["bound"] for one in ones),
+            ones[-1]["kernel"],
+        )
+        for name, ones in rows.items()
+        if wall_s
+    ]
+    return sorted(found, key=lambda one: (one.share, one.turns_per_s), reverse=True)
+
+
+def _name(one: dict[str, Any]) -> str:
+    """A thread as people know it; what a kernel worker does at the moment is left out."""
+    if one["kernel"]:
+        return str(one["name"].partition("-")[0]) if one["name"].startswith("kworker") else str(one["name"])
+    return str(one["process"] if one["process"] == one["name"] else f"{one['process']}/{one['name']}")
+
+
+def interrupt_sources(runs: Sequence[RunFigures]) -> list[tuple[str, float]]:
+    """Sources of interrupts on the clients' processors and how often a second they came."""
+    wall_s = sum(host["wall_ns"] for run in runs for host in _hosts(run)) / 1e9
+    totals: dict[str, int] = {}
+    for run in runs:
+        for host in _hosts(run):
+            for one in host["interrupts"]["hard"]:
+                totals[one["source"]] = totals.get(one["source"], 0) + one["count"]
+    return sorted(((name, n / wall_s) for name, n in totals.items()), key=lambda one: -one[1])

@@ -1,0 +1,135 @@
+"""The proof against a packet capture: our latencies beside those that tcpdump saw, of the same requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hindmost import _engine
+from hindmost.errors import StudyError
+from hindmost.plan import MeasurePlan
+from hindmost.run import limits
+from hindmost.stats import Agreement, agreement, constancy, mean_interval
+from hindmost.store import RunRecord
+
+LEVELS = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+"""Treadmill's Figures 5 and 6 go up to p99; the goal here is p99.9."""
+GOALS = {"wire": (limits.WIRE_CONSTANCY_US, "p99.9"), "service": (limits.SERVICE_CONSTANCY_US, "p99")}
+"""How constant the distance to the capture has to be, and up to which percentile."""
+
+_NULL = np.iinfo(np.int64).min
+_COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns", "done_ns", "capture_out_ns", "capture_in_ns"]
+_POINTS = 160
+
+Microseconds = npt.NDArray[np.float64]
+
+
+def proof_of(runs: Sequence[RunRecord], plan: MeasurePlan) -> dict[str, Any] | None:
+    """What the captures of a study's runs say; None where none was asked for.
+
+    Returns
+    -------
+    dict
+        `hindmost.store.result.Capture`.
+
+    Raises
+    ------
+    StudyError
+        If a run's matched requests cannot be read.
+    """
+    if not plan.verify_wire:
+        return None
+    records = [run.record.get("witness") or {} for run in runs]
+    good = [
+        (run, record)
+        for run, record in zip(runs, records, strict=True)
+        if record.get("matched") and not record["dropped"] and record["whole"]
+    ]
+    read = [_read(run) for run, _ in good]
+    faults = [record for record in records if "fault" in record]
+    return {
+        "runs": len(good),
+        "of": len(runs),
+        "requests": sum(len(one["capture"]) for one in read),
+        "answered": sum(record["answered"] for _, record in good),
+        "dropped": sum(record.get("dropped", 0) for record in records),
+        "connections": next((record.get("connections") for _, record in good), None),
+        "fault": faults[0]["fault"] if faults else None,
+        "hint": faults[0]["hint"] if faults else None,
+        "wire": _compared("wire", read),
+        "service": _compared("service", read),
+        "curves": {name: _curve([one[name] for one in read]) for name in ("capture", "wire", "service")},
+    }
+
+
+def _read(run: RunRecord) -> dict[str, Microseconds]:
+    """Latencies of a run's matched requests; ``wire`` is NaN where the kernel did not stamp one for us."""
+    parts = []
+    for index in range(run.record["instances"]):
+        path = run.folder / f"witness-{index}.parquet"
+        try:
+            columns = _engine.read_columns(str(path), _COLUMNS)
+        except _engine.EngineError as error:
+            raise StudyError(
+                f"run {run.number} of the study cannot be read: {error.args[1]}",
+                hint=f"move {run.folder} away and report again",
+            ) from None
+        parts.append([np.frombuffer(column, dtype=np.int64) for column in columns])
+    sent, wire_out, wire_in, done, capture_out, capture_in = (
+        np.concatenate([part[i] for part in parts]) for i in range(len(_COLUMNS))
+    )
+    stamped = (wire_out != _NULL) & (wire_in != _NULL)
+    return {
+        "capture": (capture_in - capture_out) / 1e3,
+        "service": (done - sent) / 1e3,
+        "wire": np.where(stamped, (wire_in - wire_out) / 1e3, np.nan),
+    }
+
+
+def _compared(what: str, read: Sequence[dict[str, Microseconds]]) -> dict[str, Any] | None:
+    pairs = [
+        (one[what][there], one["capture"][there]) for one in read if (there := ~np.isnan(one[what])).any()
+    ]
+    if not pairs:
+        return None
+    each = [agreement(ours, theirs, LEVELS) for ours, theirs in pairs]
+    pooled = agreement(np.concatenate([p[0] for p in pairs]), np.concatenate([p[1] for p in pairs]), LEVELS)
+    gap = {name: one for name in LEVELS if (one := _over_runs([run.gap for run in each], name))}
+    goal_us, upto = GOALS[what]
+    judged = {name: one["value"] for name, one in gap.items() if LEVELS[name] <= LEVELS[upto]}
+    return {
+        "requests": pooled.count,
+        "ours_us": {name: _over_runs([run.ours for run in each], name) for name in gap},
+        "capture_us": {name: _over_runs([run.theirs for run in each], name) for name in gap},
+        "gap_us": gap,
+        "request_us": {name: _spread(pooled, name) for name in gap},
+        "constancy_us": constancy(judged) if len(judged) > 1 else None,
+        "upto": list(judged)[-1] if judged else upto,
+        "goal_us": goal_us,
+    }
+
+
+def _over_runs(values: Sequence[dict[str, float]], name: str) -> dict[str, Any] | None:
+    known = [one[name] for one in values if name in one]
+    if not known:
+        return None
+    estimate = mean_interval(known)
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "runs": estimate.n}
+
+
+def _spread(pooled: Agreement, name: str) -> dict[str, float]:
+    near = pooled.near[name]
+    return {"value": near.median, "low": near.low, "high": near.high}
+
+
+def _curve(parts: Sequence[Microseconds]) -> dict[str, list[float]]:
+    """The quantile function of all runs' requests, evenly spaced on the tail-friendly scale."""
+    values = np.concatenate([part[~np.isnan(part)] for part in parts]) if parts else np.empty(0)
+    if values.size == 0:
+        return {"q": [], "us": []}
+    levels = 1.0 - 10.0 ** -np.linspace(0.0, np.log10(max(values.size, 10)), _POINTS, endpoint=False)
+    us = np.quantile(values, levels)
+    return {"q": [round(float(q), 9) for q in levels], "us": [round(float(v), 3) for v in us]}

@@ -1,0 +1,144 @@
+"""Whether the instrument distorted what it measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+from hindmost.plan.units import format_us
+from hindmost.run import instrument, limits
+from hindmost.run.figures import RunFigures
+from hindmost.run.verdict import accidents
+from hindmost.run.verdict.reason import Evidence, Level, Reason, listed, mean
+
+
+def lateness(run: RunFigures, name: str) -> tuple[float, float]:
+    """Share and microseconds of a run's latency quantile that come from sending late."""
+    latency, service = run.values["latency"][name], run.values["service"][name]
+    if not math.isfinite(latency) or latency <= 0.0:
+        return 0.0, 0.0
+    late = max(0.0, latency - service)
+    return late / latency, late
+
+
+def late(e: Evidence) -> Iterator[Reason]:
+    """Requests that left late carry a quantile."""
+    if e.plan.loop == "closed":
+        return
+    busy = max(one.busy_share for run in e.runs for one in run.instances)
+    found: list[tuple[str, float, float]] = []
+    for name in e.plan.labels:
+        shares, lates = zip(*(lateness(run, name) for run in e.runs), strict=True)
+        share, late = mean(shares), mean(lates)
+        if share > limits.LATENESS and late > limits.LATENESS_FLOOR_US:
+            found.append((name, share, late))
+    if not found:
+        return
+    worst = max(found, key=lambda one: one[1])
+    names = tuple(name for name, _, _ in found)
+    cause, hint = _cause_of_lateness(e, busy)
+    yield Reason(
+        "slip",
+        "invalid",
+        f"{listed(names)} tell{'s' if len(names) == 1 else ''} of late sending: requests left late, which"
+        f" makes {worst[1]:.0%} ({format_us(worst[2])}) of {worst[0]}; {limits.LATENESS:.0%} is the limit;"
+        f" {cause}",
+        hint,
+        names,
+    )
+
+
+def _cause_of_lateness(e: Evidence, busy: float) -> tuple[str, str]:
+    if busy > limits.BUSY_MIND:
+        return (
+            f"a client was busy {busy:.0%} of the time",
+            _more_clients(e),
+        )
+    waited = instrument.over(e.runs, instrument.waiting) or 0.0
+    if waited > limits.STEAL_MIND:
+        neighbours = instrument.neighbours(e.runs)
+        return (
+            f"others had the client's processor for {waited:.1%} of the time: {accidents.who(neighbours)}",
+            accidents.keep_off(e, neighbours),
+        )
+    stage, share = _stage(e)
+    if stage in ("writing", "reading") and share > 0.5:
+        doing = "others were handed to the kernel" if stage == "writing" else "replies were taken"
+        return (
+            f"{share:.0%} of the late ones fell due while {doing}: one thread does one thing at a time",
+            _more_clients(e),
+        )
+    if e.plan.pacing == "sleep":
+        return (
+            "the clients sleep between due times, for want of a processor each",
+            "`--clients 1`, so that it can spin; or a processor for each client",
+        )
+    return (
+        f"the client was busy only {busy:.0%} of the time, so the host took its processor away",
+        "`hindmost doctor` shows the host's noise; ask for lower quantiles, or use a quieter machine",
+    )
+
+
+def _stage(e: Evidence) -> tuple[str, float]:
+    """The stage of the loop that made most requests late, and its share of them."""
+    late = {
+        stage: instrument.over(e.runs, partial(instrument.late, stage=stage)) or 0.0
+        for stage in ("writing", "reading", "waiting")
+    }
+    worst = max(late, key=lambda stage: late[stage])
+    return worst, late[worst] / sum(late.values()) if late[worst] else 0.0
+
+
+def _more_clients(e: Evidence) -> str:
+    if e.plan.pacing == "sleep":
+        return "a lower `--rate`, or a processor for each client"
+    return f"a lower `--rate`; or `--clients {e.plan.clients + 1}`, if there is a processor for it"
+
+
+def arrivals(e: Evidence) -> Iterator[Reason]:
+    """The gaps between sends are not those that were asked for."""
+    seen = [one.arrivals for run in e.runs for one in run.instances if one.arrivals is not None]
+    if not seen:
+        return
+    busy = max(one.busy_share for run in e.runs for one in run.instances)
+    known = [one["distance"] for one in seen if one["distance"] is not None]
+    distance = mean(known) if known else 0.0
+    asked = 1.0 if e.plan.arrivals == "exponential" else 0.0
+    off = {}
+    for name in seen[0]["dispersion"]:
+        found = [one["dispersion"][name] for one in seen if one["dispersion"][name] is not None]
+        # Runs are independent: the error of their mean shrinks with their number. Equal gaps have no chance.
+        error = asked * mean([one["dispersion_error"][name] for one in seen]) / math.sqrt(len(seen))
+        if found and abs(mean(found) - asked) > limits.DISPERSION + 3.0 * error:
+            off[name] = mean(found)
+    if distance <= limits.ARRIVALS_MIND and not off:
+        return
+    cause, hint = _cause_of_lateness(e, busy)
+    told = [f"dispersion of counts over {name} is {value:.3g}, not {asked:g}" for name, value in off.items()]
+    if known:
+        told.insert(
+            0,
+            f"Kolmogorov distance of their gaps {distance:.3f} ({limits.ARRIVALS_MIND} is worth a word,"
+            f" {limits.ARRIVALS_INVALID} invalid)",
+        )
+    yield Reason(
+        "arrivals",
+        "invalid" if distance > limits.ARRIVALS_INVALID else "mind",
+        f"requests did not leave quite as ordered: {'; '.join(told)}; {cause}",
+        hint,
+    )
+
+
+def busy(e: Evidence) -> Iterator[Reason]:
+    """A client was too busy to be on time."""
+    busy = mean([max(one.busy_share for one in run.instances) for run in e.runs])
+    if busy > limits.BUSY_MIND and e.plan.loop == "open":
+        level: Level = "invalid" if busy > limits.BUSY_INVALID else "mind"
+        yield Reason(
+            "client_busy",
+            level,
+            f"the busiest client worked {busy:.0%} of the time; above {limits.BUSY_INVALID:.0%} its own queue"
+            f" distorts the tail, above {limits.BUSY_MIND:.0%} it can be seen",
+            _more_clients(e),
+        )

@@ -1,0 +1,57 @@
+"""What a judgement looks at and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hindmost.plan import MeasurePlan
+from hindmost.run.figures import RunFigures
+from hindmost.stats import Decision, Ownership
+
+Level = Literal["invalid", "inconclusive", "mind"]
+Verdict = Literal["valid", "invalid", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One finding. ``labels``: the quantiles it concerns; empty means the whole measurement."""
+
+    code: str
+    level: Level
+    text: str
+    hint: str | None = None
+    labels: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in ``result.json``."""
+        return {"code": self.code, "level": self.level, "text": self.text, "hint": self.hint}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that a judgement may look at."""
+
+    plan: MeasurePlan
+    target: Mapping[str, Any]
+    runs: Sequence[RunFigures]
+    decision: Decision
+    owner: Ownership
+    findings: Sequence[Mapping[str, Any]]
+    study: str = "STUDY"
+    proof: Mapping[str, Any] | None = None
+
+
+def mean(values: Sequence[float]) -> float:
+    """The mean of what is there."""
+    return sum(values) / len(values)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence.
+
+    >>> listed(["p50", "p95", "p99"])
+    'p50, p95 and p99'
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,85 @@
+"""Whether the server answered, and in a steady state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from hindmost.run import limits
+from hindmost.run.verdict.reason import Evidence, Reason, listed
+
+
+def unanswered(e: Evidence) -> Iterator[Reason]:
+    """Requests without an answer, with an error, or for what was not there."""
+    totals = {
+        name: sum(run.counts[name] for run in e.runs)
+        for name in ("due", "timeouts", "unsent", "errors", "misses", "done")
+    }
+    due = max(1, totals["due"])
+    late = totals["timeouts"] + totals["unsent"]
+    if late:
+        reached = tuple(
+            n for n in e.plan.labels if any(math.isinf(run.values["latency"][n]) for run in e.runs)
+        )
+        which = (
+            f"{listed(reached)} reach{'es' if len(reached) == 1 else ''} them"
+            if reached
+            else "no asked quantile reaches them"
+        )
+        yield Reason(
+            "infinitely_late",
+            "mind",
+            f"{totals['timeouts']} requests timed out after {e.plan.timeout_s:g} s and {totals['unsent']}"
+            f" could not be sent ({late / due:.2%}): they count as infinitely late; {which}",
+            "a lower `--rate`, or see the server's log",
+        )
+    errors = totals["errors"] / due
+    if errors > limits.ERROR_MIND:
+        said = next(
+            (m for run in e.runs for one in run.instances if (m := one.result.get("first_error"))), None
+        )
+        yield Reason(
+            "errors",
+            "invalid" if errors > limits.ERROR_INVALID else "mind",
+            f"{totals['errors']} requests ({errors:.2%}) failed"
+            + (f"; the server said {said!r}" if said else ""),
+            "see the server's log; errors have no latency, so the rest may look too good",
+        )
+    misses = totals["misses"] / max(1, totals["done"])
+    if misses > limits.MISS_MIND:
+        yield Reason(
+            "misses",
+            "mind",
+            f"{misses:.1%} of requests missed, though every key was stored before: the server forgets or"
+            " evicts",
+            "give the server more memory, or the workload fewer keys",
+        )
+
+
+def steady(e: Evidence) -> Iterator[Reason]:
+    """The latency had not settled when the warm-up had to end."""
+    if e.plan.warmup != "auto":
+        return
+    never = sum(any(i.result["warmup_ended"] == "never_steady" for i in run.instances) for run in e.runs)
+    if never:
+        share = never / len(e.runs)
+        yield Reason(
+            "never_steady",
+            "inconclusive" if share > limits.NEVER_STEADY else "mind",
+            f"in {never} of {len(e.runs)} runs the latency was still changing when the warm-up had to end",
+            "see the time series in the page; a longer warm-up may help: `--warmup 60s`",
+        )
+
+
+def out_of_range(e: Evidence) -> Iterator[Reason]:
+    """The latency left the range that the calibration found."""
+    above = sum(one.result["calibration"]["above"] for run in e.runs for one in run.instances)
+    due = max(1, sum(run.counts["due"] for run in e.runs))
+    if above / due > limits.OUT_OF_RANGE:
+        yield Reason(
+            "out_of_range",
+            "mind",
+            f"{above / due:.1%} of latencies lie above the range that the calibration found: the server got"
+            " slower after it",
+            "a longer `--warmup`, or see the time series in the page",
+        )

@@ -1,0 +1,74 @@
+"""What of host and method has to be borne in mind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hindmost.plan.units import format_us
+from hindmost.run import limits
+from hindmost.run.verdict.reason import Evidence, Reason, mean
+
+
+def host(e: Evidence) -> Iterator[Reason]:
+    """The machine itself is too noisy."""
+    steal = [s for run in e.runs for one in run.instances if (s := one.result.get("steal_share")) is not None]
+    steal += [s for run in e.runs if (s := run.record.get("server_steal_share")) is not None]
+    if steal and max(steal) > limits.STEAL_MIND:
+        yield Reason(
+            "steal",
+            "inconclusive" if max(steal) > limits.STEAL_INCONCLUSIVE else "mind",
+            f"the hypervisor took up to {max(steal):.2%} of the time of a processor in use",
+            "repeat when the machine is quieter, or on hardware of your own",
+        )
+    for finding in e.findings:
+        if finding["mark"] == "unfit":
+            yield Reason(
+                "host_unfit",
+                "inconclusive",
+                f"the host is too noisy: {finding['title']}: {finding['value']}; {finding.get('why') or ''}",
+                finding.get("hint") or "`hindmost doctor`",
+            )
+
+
+def method(e: Evidence) -> Iterator[Reason]:
+    """How it was measured limits what it says."""
+    if not e.target["managed"]:
+        yield Reason(
+            "attached",
+            "mind",
+            "the server was not restarted between runs, so hysteresis cannot be seen: intervals show only how"
+            " this one start of the server varies",
+            "let Hindmost start it: a preset, or a target file (examples/targets)",
+        )
+    if e.plan.loop == "closed":
+        yield Reason(
+            "closed_loop",
+            "mind",
+            "a closed loop waits for replies before it sends, so it understates queueing and the tail",
+            "leave out `--closed`",
+        )
+    if e.plan.pacing == "sleep":
+        slips = [run.values["slip"][e.plan.labels[-1]] for run in e.runs]
+        middle = [run.values["slip"][e.plan.labels[0]] for run in e.runs]
+        yield Reason(
+            "sleeping",
+            "mind",
+            f"clients sleep between due times: that costs {format_us(mean(middle))} of slip at"
+            f" {e.plan.labels[0]} and {format_us(mean(slips))} at {e.plan.labels[-1]}",
+            "fewer `--clients` than processors, so that each can spin",
+        )
+    if e.owner.owner is not None:
+        yield Reason(
+            "owner",
+            "mind",
+            e.owner.text,
+            "the per-instance means are the figures to trust, not the merged ones",
+        )
+    lost = sum(one.result["reconnects"] for run in e.runs for one in run.instances)
+    if lost:
+        yield Reason(
+            "reconnects",
+            "mind",
+            f"the server closed {lost} connections during the load; each was made anew",
+            "let the server keep connections open",
+        )

@@ -1,0 +1,1 @@
+"""Effects of factors on values of runs, and families of questions about them."""

@@ -1,0 +1,113 @@
+"""Which cell is the best, and which cannot be told from it: Hsu's multiple comparisons with the best.
+
+The least of many noisy values is too good to be true (the winner's curse), so its value is never promised:
+a confirmation with fresh runs does that. What can be said at once is how far each cell is from the best of
+the others, ``cell - min(others)``, in intervals that hold together (J. C. Hsu, *Multiple Comparisons*, 1996,
+chapter 4; unequal variances by drawing the law of the largest studentised difference instead of looking it
+up). A cell whose interval reaches 0 from above cannot be told from the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hindmost.stats.factors.coding import Cell
+from hindmost.stats.factors.effects import RunFit
+from hindmost.stats.tables import Floats
+
+_WORK = 40_000_000
+"""Numbers drawn at most: cells x cells x draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """One cell beside the best of the others, in the unit of the fit (a difference of logarithms for log).
+
+    ``value``: of the cell (in the unit of the fit). ``behind``: its value less the best other's, negative for
+    the best. ``low``, ``high``: simultaneous bounds. ``tied``: whether it may be the best.
+    """
+
+    cell: Cell
+    value: float
+    behind: float
+    low: float
+    high: float
+    tied: bool
+
+
+def best(
+    fit: RunFit,
+    among: Sequence[Cell] | None = None,
+    confidence: float = 0.95,
+    draws: int = 10_000,
+    seed: int = 1,
+) -> list[Behind]:
+    """Compare every cell with the best of the others; the least value is the best, and comes first.
+
+    Parameters
+    ----------
+    fit
+        From `fit_runs`.
+    among
+        Cells that may be chosen, two at least; if not given, all that are spoken of, also those never run.
+    confidence
+        Of all intervals together.
+    draws, seed
+        For the critical values.
+
+    Examples
+    --------
+    >>> from hindmost.stats import Factorial, fit_runs
+    >>> runs = {(0,): [60.0, 61.0, 62.0], (1,): [59.0, 61.0, 63.0], (2,): [80.0, 81.0, 82.0]}
+    >>> [(one.cell, one.tied) for one in best(fit_runs(runs, Factorial({"threads": 3})))]
+    [((0,), True), ((1,), True), ((2,), False)]
+    """
+    cells = tuple(among) if among is not None else fit.spoken_of
+    if len(set(cells)) < 2:
+        raise ValueError("nothing to compare: name two different cells at least")
+    rows = fit.rows(cells)
+    noise = fit.between
+    weights = rows @ noise.weights
+    value = weights @ fit.table.y
+    member = fit.table.member
+    random = np.random.default_rng(seed)
+    count = max(500, min(draws, _WORK // len(cells) ** 2))
+    critical = np.empty(len(cells))
+    errors = np.empty((len(cells), len(cells)))
+    noises = random.standard_normal((count, len(fit.table.y))) * np.sqrt(member @ noise.of_cells)
+    moved = noises @ weights.T
+    drawn = noise.variances * random.chisquare(noise.degrees, (count, len(noise.degrees))) / noise.degrees
+    for i in range(len(cells)):
+        squares = (weights[i] - weights) ** 2 @ member @ noise.shares
+        errors[i] = np.sqrt(squares @ noise.variances)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.nan_to_num((moved[:, [i]] - moved) / np.sqrt(drawn @ squares.T), nan=0.0)
+        t[:, i] = -np.inf
+        critical[i] = np.quantile(t.max(axis=1), confidence, method="higher")
+    own = fit.estimate(rows)[0]
+    out = _bounds(value, errors, critical)
+    found = [Behind(cell, float(own[i]), *out[i]) for i, cell in enumerate(cells)]
+    return sorted(found, key=lambda one: (one.behind, one.cell))
+
+
+def _bounds(value: Floats, errors: Floats, critical: Floats) -> list[tuple[float, float, float, bool]]:
+    """``behind, low, high, tied`` of each cell: Hsu's constrained intervals, turned round for the least."""
+    n = len(value)
+    others = ~np.eye(n, dtype=bool)
+    gap = value[:, None] - value[None, :]
+    reach = critical[:, None] * errors
+    # Cell i may be the best unless it is surely above some other one.
+    tied = np.array([(gap[i] - reach[i])[others[i]].max() < 0.0 for i in range(n)])
+    if not tied.any():  # noise of 0 and equal values: all that are least
+        tied = value <= value.min()
+    out = []
+    for i in range(n):
+        behind = gap[i, others[i]].max()
+        low = min(0.0, (gap[i] - reach[i])[others[i]].max())
+        rivals = tied & others[i]
+        high = max(0.0, (gap[i] + reach[:, i])[rivals].max()) if rivals.any() else 0.0
+        out.append((float(behind), float(low), float(high), bool(tied[i])))
+    return out

@@ -1,0 +1,1 @@
+"""Requests of many runs together: pooled quantiles, quantile regression, the same requests seen twice."""

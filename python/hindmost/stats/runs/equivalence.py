@@ -1,0 +1,139 @@
+"""Whether two servers are as slow as each other, within a margin: two one-sided tests on paired runs.
+
+That a difference was not found says nothing where runs are few. So the question is turned round (Schuirmann
+1987): equivalent are two servers whose ratio is *shown* to lie inside the margin, at 5 % error on either
+side, which is: the 90 % interval of the ratio lies inside it.
+
+The interval is that of Wilcoxon's signed ranks [1]_: a host that stalls one run of twelve makes it late by a
+factor, and a mean over pairs, with its standard error, then says nothing any more. Ranks ask only that ratios
+scatter to both sides alike, and lose 5 % of the pairs where they are normal.
+
+.. [1] M. Hollander, D. A. Wolfe, E. Chicken, Nonparametric Statistical Methods, 3rd ed., sections 3.2 and
+3.3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+
+from hindmost.stats.estimate import Estimate
+from hindmost.stats.runs.intervals import checked, mean_interval
+from hindmost.stats.tables import RunValues
+
+Outcome = Literal["equivalent", "different", "open"]
+
+CONFIDENCE = 0.90
+"""Two one-sided tests at 5 % each."""
+
+RANKED = 5
+"""Pairs from which on ranks give an interval of 90 %; Student's is taken below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """A ratio of paired runs, its interval, and what follows from it.
+
+    ``ratio`` is the pseudomedian of ours / theirs over the pairs (geometric mean below `RANKED` of them);
+    ``low`` and ``high`` are NaN for one pair. ``outcome``: the interval lies inside ``1 - margin .. 1 +
+    margin``; or it lies outside; or it does neither, and more pairs would be needed.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    margin: float
+    pairs: int
+    outcome: Outcome
+
+
+def equivalence(
+    ours: RunValues, theirs: RunValues, margin: float, confidence: float = CONFIDENCE
+) -> Equivalence:
+    """Compare paired runs of two servers.
+
+    Parameters
+    ----------
+    ours, theirs
+        One positive, finite value a run, same unit; those at one place belong to one pair.
+    margin
+        Largest ratio that still counts as alike, less 1: 0.05 for 5 %. Fixed before the data are looked at.
+    confidence
+        Level of the interval.
+
+    Raises
+    ------
+    ValueError
+        If the values are not paired, not positive and finite, or the margin is not in (0, 1).
+
+    Examples
+    --------
+    >>> found = equivalence([101.0, 99.0, 102.0, 100.0], [100.0, 100.0, 100.0, 100.0], 0.05)
+    >>> found.outcome, round(found.ratio, 3)
+    ('equivalent', 1.005)
+    >>> equivalence([112.0, 109.0, 111.0, 110.0], [100.0, 100.0, 100.0, 100.0], 0.05).outcome
+    'different'
+    >>> equivalence([90.0, 120.0], [100.0, 100.0], 0.05).outcome
+    'open'
+    """
+    a, b = checked(ours), checked(theirs)
+    if a.shape != b.shape:
+        raise ValueError(f"expected pairs, got {a.size} and {b.size} values")
+    if not (np.isfinite(a).all() and np.isfinite(b).all() and (a > 0.0).all() and (b > 0.0).all()):
+        raise ValueError("expected positive, finite values")
+    if not 0.0 < margin < 1.0:
+        raise ValueError(f"the margin must lie in (0, 1), got {margin}")
+    logs = signed_rank_interval(np.log(a / b), confidence)
+    low, high = (math.exp(logs.low), math.exp(logs.high)) if logs.known else (math.nan, math.nan)
+    outcome: Outcome = "open"
+    if low > 1.0 - margin and high < 1.0 + margin:
+        outcome = "equivalent"
+    elif low > 1.0 + margin or high < 1.0 - margin:
+        outcome = "different"
+    return Equivalence(math.exp(logs.value), low, high, margin, a.size, outcome)
+
+
+def signed_rank_interval(values: RunValues, confidence: float = CONFIDENCE) -> Estimate:
+    """Where differences of pairs lie, by Wilcoxon's signed ranks.
+
+    Parameters
+    ----------
+    values
+        One finite difference a pair, any unit.
+    confidence
+        Nominal level; the interval's own is at least as high. Where the pairs are too few for it, the
+        interval is that of the mean.
+
+    Returns
+    -------
+    Estimate
+        The median of the Walsh averages, the means of all pairs of values.
+
+    Examples
+    --------
+    >>> print(signed_rank_interval([0.9, 1.0, 1.1, 1.0, 0.95, 1.05, 40.0]))
+    1.025 [0.95, 20.5] (90 %, n=7)
+    """
+    x = checked(values)
+    rank = _critical_rank(x.size, (1.0 - confidence) / 2.0)
+    if rank == 0:
+        return mean_interval(x, confidence)
+    first, second = np.triu_indices(x.size)
+    walsh = np.sort((x[first] + x[second]) / 2.0)
+    low, high = float(walsh[rank - 1]), float(walsh[-rank])
+    return Estimate(float(np.median(walsh)), low, high, x.size, confidence)
+
+
+@cache
+def _critical_rank(n: int, error: float) -> int:
+    """How many of the Walsh averages lie outside on either side; 0 if even the extremes would be too near."""
+    ways = np.zeros(n * (n + 1) // 2 + 1)
+    ways[0] = 1.0
+    for rank in range(1, n + 1):
+        ways[rank:] = ways[rank:] + ways[:-rank]
+    at_most = np.cumsum(ways) / 2.0**n  # of the sum of positive ranks
+    return int(np.searchsorted(at_most, error, side="right"))

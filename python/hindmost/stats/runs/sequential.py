@@ -1,0 +1,256 @@
+"""When to stop making runs: enough of them, an interval narrow enough, twice in a row.
+
+"Until the mean has converged" (Treadmill III-B), read as "it moved by less than 1 %", stops after about
+four runs with errors of 5-11 %. Stopping the first time an interval *looks* narrow is biased too: small
+samples look narrow by luck. The rule here: first look at 10 runs, then every 5; when every asked quantile's
+interval is narrow enough, make one run more and look again; stop if it still is; stop anyway at the cap.
+
+What was measured: 20,000 replications, nominal 95 %, skew-guarded intervals (see `intervals`), cap 130
+runs, twelve precisions from 1 % to 10 %. *Worst* coverage over the precisions, by the spacing of the second
+look:
+
+==============================  ========  ========  =======  =======  ============  ===========
+law of run values               t, batch  one look  +1 run   +2 runs  +5 (a batch)  runs/oracle
+==============================  ========  ========  =======  =======  ============  ===========
+lognormal, sd 2 %               .945      .946      .948     .949     .950          (1.16)
+lognormal, sd 5 %               .943      .944      .947     .948     .950          1.13
+lognormal, sd 10 %              .940      .943      .946     .947     .949          1.13
+t, 3 degrees of freedom         .948      .945      .948     .948     .950          1.05
+bimodal, 30 % +20 %, sd 2 %     .924      .937      .942     .947     .955          1.30
+bimodal, 30 % +20 %, sd 5 %     .929      .940      .946     .949     .953          1.19
+(stress) shifted exponential    .890      .916      .920     .925     .934          1.25
+==============================  ========  ========  =======  =======  ============  ===========
+
+"t, batch" is the plain t interval with the second look a batch later: it fails on both bimodal laws and
+costs 1.2-1.3 times the oracle's runs. The last column belongs to "+1 run"; the oracle knows the spread and
+takes the fixed number of runs at which t is that narrow (worst over the precisions where that is 20 or more;
+it never is for lognormal 2 %, whose figure is the mean over all precisions). One more run is the cheapest
+second look that keeps all six laws at .94. Runs as skewed as the exponential (skewness 2) stay at .92-.94.
+Requiring several quantiles at once makes every single one safer than this table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hindmost.stats.estimate import Estimate
+from hindmost.stats.runs.intervals import mean_interval
+from hindmost.stats.runs.modality import unseen_mode_share
+
+FIRST_LOOK = 10
+"""Runs before the first look. A first look at 5 covers .89 on the narrow bimodal law (plain t at 2: .76)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do after the runs made so far.
+
+    ``stop``: make no further run. ``reached``: every asked quantile is as precise as asked, now.
+    ``reason``: one sentence with the numbers. ``next_look``: run count at which to ask again, None when
+    stopping. ``widest``: the quantile that decides, with its ``half_width`` relative to the value (infinite
+    when unknown).
+    """
+
+    stop: bool
+    reached: bool
+    reason: str
+    next_look: int | None
+    runs: int
+    widest: str
+    half_width: float
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionRule:
+    """Repeat runs until the intervals of the mean over runs are narrow enough.
+
+    Parameters
+    ----------
+    precision
+        Largest accepted half-width relative to the value, e.g. 0.05.
+    min_runs, max_runs
+        What the user allows (``--runs 10..30``). Equal: a fixed design, nothing is peeked at.
+    batch
+        Runs between looks that found the interval too wide.
+    consecutive, confirm_after
+        Looks in a row that must agree, and the runs between them.
+    confidence
+        Level of the intervals.
+    first_look
+        None: ``max(10, min_runs)``, the cap permitting. A smaller number is an explicit smaller design;
+        `claims` says what it cannot claim.
+    quantiles
+        Names of the quantiles that must be precise; None means all that are given to `decide`.
+
+    Raises
+    ------
+    ValueError
+        On contradictory settings, with the numbers.
+
+    Examples
+    --------
+    >>> rule = PrecisionRule(0.05, 10, 30)
+    >>> calm = [30.0, 30.4, 29.8, 30.1, 30.3, 29.9, 30.2, 30.0, 30.1, 29.7]
+    >>> rule.decide({"p99": calm}).next_look
+    11
+    >>> rule.decide({"p99": [*calm, 30.2]}).reason
+    'p99 is known to ±0.48 % after 11 runs, 5 % was asked; 2 look(s) in a row agree'
+
+    """
+
+    precision: float
+    min_runs: int = FIRST_LOOK
+    max_runs: int = 30
+    batch: int = 5
+    consecutive: int = 2
+    confirm_after: int = 1
+    confidence: float = 0.95
+    first_look: int | None = None
+    quantiles: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.precision > 0.0 and math.isfinite(self.precision)):
+            raise ValueError(f"precision must be a positive share such as 0.05, got {self.precision}")
+        if not 1 <= self.min_runs <= self.max_runs:
+            raise ValueError(f"runs must satisfy 1 <= min <= max, got {self.min_runs}..{self.max_runs}")
+        if min(self.batch, self.consecutive, self.confirm_after) < 1:
+            raise ValueError("batch, consecutive and confirm_after must be at least 1")
+        if not 0.0 < self.confidence < 1.0:
+            raise ValueError(f"confidence must lie in (0, 1), got {self.confidence}")
+        if self.first_look is not None and not max(2, self.min_runs) <= self.first_look <= self.max_runs:
+            raise ValueError(
+                f"first look at {self.first_look} runs is not within {max(2, self.min_runs)}..{self.max_runs}"
+            )
+        if self.quantiles is not None and not self.quantiles:
+            raise ValueError("name at least one quantile, or None for all")
+
+    @property
+    def first(self) -> int:
+        """Number of runs at the first look."""
+        return self.first_look or min(max(FIRST_LOOK, self.min_runs), self.max_runs)
+
+    @property
+    def text(self) -> str:
+        """The rule in one sentence, for reports."""
+        level = f"half-width of the {100 * self.confidence:.4g} % interval of the mean over runs"
+        accepted = f"{100 * self.precision:.3g} % of the value"
+        if self.first == self.max_runs:
+            return f"{self.max_runs} runs, fixed in advance; {level} compared with {accepted}"
+        return (
+            f"stop when the {level} is at most {accepted} at {self.consecutive} looks in a row,"
+            f" {self.confirm_after} run(s) apart; first look at {self.first} runs, then every {self.batch};"
+            f" at most {self.max_runs}"
+        )
+
+    @property
+    def claims(self) -> str:
+        """What this design can, and cannot, claim."""
+        if self.first < 2:
+            return "one run: no interval, and nothing is known about how runs differ"
+        share = f"{unseen_mode_share(self.first):.0%}"
+        unseen = f"a state that fewer than {share} of runs fall into may not have been seen"
+        if self.first >= FIRST_LOOK:
+            return f"0.95 intervals cover .94 to .98 unless runs are very skewed (then .92); {unseen}"
+        return (
+            f"{self.first} runs are fewer than {FIRST_LOOK}: where runs fall into two states a 0.95 interval"
+            f" may cover as little as .79 at 3, .86 at 5, .94 at 8 runs; {unseen}"
+        )
+
+    def path(self, values: Sequence[float]) -> tuple[Estimate, ...]:
+        """The running estimate after each run: n entries for n values (the first has no interval)."""
+        return tuple(mean_interval(values[:n], self.confidence) for n in range(1, len(values) + 1))
+
+    def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
+        """Look at all runs made so far; call it after any run, looks that were not due are not taken.
+
+        Parameters
+        ----------
+        values
+            Per quantile name one value a run, in run order, all of one length; ``math.inf`` for an
+            infinitely late run.
+
+        Notes
+        -----
+        A quantile with an infinite run has an infinite mean for good: it never becomes precise, so it does
+        not keep the others running, but `reached` stays false.
+
+        Raises
+        ------
+        ValueError
+            If a named quantile is missing or lengths differ.
+
+        """
+        asked = self._asked(values)
+        runs = len(next(iter(asked.values())))
+        if runs == 0:
+            return Decision(False, False, "no run yet", self.first, 0, next(iter(asked)), math.inf)
+        hopeful = {q: v for q, v in asked.items() if not math.isinf(max(v))}
+        next_look = self.next_look(lambda n: self._narrow(hopeful, n), runs)
+        widths = {q: mean_interval(v, self.confidence).relative_half_width for q, v in asked.items()}
+        widest = max(widths, key=lambda q: widths[q])
+        reached = widths[widest] <= self.precision
+        reason = self._reason(widest, widths[widest], runs, next_look, late=len(asked) - len(hopeful))
+        return Decision(next_look is None, reached, reason, next_look, runs, widest, widths[widest])
+
+    def _asked(self, values: Mapping[str, Sequence[float]]) -> Mapping[str, Sequence[float]]:
+        names = self.quantiles if self.quantiles is not None else tuple(values)
+        missing = [q for q in names if q not in values]
+        if missing or not names:
+            raise ValueError(
+                f"no values for {', '.join(missing) or 'any quantile'}; have {', '.join(values) or 'none'}"
+            )
+        if len({len(values[q]) for q in names}) != 1:
+            raise ValueError("every quantile needs one value for every run")
+        return {q: values[q] for q in names}
+
+    def _narrow(self, values: Mapping[str, Sequence[float]], n: int) -> bool:
+        return all(
+            mean_interval(v[:n], self.confidence).relative_half_width <= self.precision
+            for v in values.values()
+        )
+
+    def next_look(self, narrow: Callable[[int], bool], runs: int) -> int | None:
+        """Replay every look that was due within `runs`, asking `narrow` at each; None means stop.
+
+        ::
+
+            10 wide . . . . 15 narrow 16 wide . . . 20 narrow 21 narrow: stop
+        """
+        base = self.first
+        while True:
+            at, agreed = base, 0
+            while at < self.max_runs:
+                if at > runs:
+                    return at
+                if not narrow(at):
+                    break
+                agreed += 1
+                if agreed == self.consecutive:
+                    return None
+                at += self.confirm_after
+            if at >= self.max_runs:
+                return None if runs >= self.max_runs else self.max_runs
+            base += self.batch * (1 + (at - base) // self.batch)
+
+    def _reason(self, widest: str, width: float, runs: int, next_look: int | None, *, late: int) -> str:
+        asked = f"{100 * self.precision:.3g} % was asked"
+        known = f"{widest} is known to ±{_percent(width)} after {runs} runs, {asked}"
+        if late:
+            known = f"{widest} is infinitely late in at least one of {runs} runs, so its mean has no width"
+        elif runs == 1:
+            known = "one run carries no interval"
+        elif math.isinf(width):
+            known = f"{widest} has no relative width after {runs} runs, {asked}"
+        if next_look is not None:
+            return f"{known}; next look at {next_look} runs"
+        if runs >= self.max_runs:
+            return f"{known}; the limit of {self.max_runs} runs is reached"
+        if late:
+            return f"{known}; more runs would change nothing"
+        return f"{known}; {self.consecutive} look(s) in a row agree"
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.2g} %" if share < 1.0 else f"{100.0 * share:.0f} %"

@@ -1,0 +1,1 @@
+"""One run over its time: dependence between requests, sections, the gaps between arrivals."""

@@ -1,0 +1,1 @@
+"""Studies: which runs are made, in which order, until when, and what they say together."""

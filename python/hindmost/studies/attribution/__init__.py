@@ -1,0 +1,27 @@
+"""Attribution: trials of a design's cells at every load, and what they say of the factors."""
+
+from hindmost.studies.attribution.answer import FILE, answer
+from hindmost.studies.attribution.confirm import recommended
+from hindmost.studies.attribution.course import Course, Step
+from hindmost.studies.attribution.enough import enough
+from hindmost.studies.attribution.plan import (
+    AttributionPlan,
+    load_points,
+    refuse_clashes,
+    same_study,
+)
+from hindmost.studies.attribution.trials import Trials
+
+__all__ = [
+    "FILE",
+    "AttributionPlan",
+    "Course",
+    "Step",
+    "Trials",
+    "answer",
+    "enough",
+    "load_points",
+    "recommended",
+    "refuse_clashes",
+    "same_study",
+]

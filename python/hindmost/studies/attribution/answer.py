@@ -1,0 +1,179 @@
+"""From the runs of all cells to the answer: ``attribution.json`` (`hindmost.store.attribution`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hindmost import __version__
+from hindmost.design import Cell
+from hindmost.design.factors import term_text
+from hindmost.stats import mean_interval
+from hindmost.store import attribution as documents
+from hindmost.store import now_utc
+from hindmost.studies.attribution import effects, model, words
+from hindmost.studies.attribution.cells import CellRuns
+from hindmost.studies.attribution.confirm import confirmations
+from hindmost.studies.attribution.course import CONTROL
+from hindmost.studies.attribution.drift import drift_of
+from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint, folder_of
+from hindmost.studies.attribution.trials import Trials
+from hindmost.studies.measure.answer import finite
+
+FILE = "attribution.json"
+
+
+def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Everything that a study's runs say of its factors.
+
+    Parameters
+    ----------
+    trials : Trials
+        Knows where the runs lie.
+    applied : mapping, optional
+        The levels that the host was left in.
+
+    Returns
+    -------
+    dict
+        A document ``hindmost.attribution/1``.
+    """
+    plan = trials.plan
+    runs = {load.name: runs_of(trials, load) for load in plan.loads}
+    controls = {load.name: control_of(trials, load) for load in plan.loads}
+    blocks = blocks_of(runs)
+    confidence = plan.confidence(blocks)
+    found = {
+        (load.name, label): model.analyse(plan, runs[load.name], controls[load.name], label, confidence)
+        for load in plan.loads
+        for label in plan.labels
+    }
+    adjustment, told = effects.adjusted_together(plan, found)
+    loads = [
+        _load(plan, load, runs[load.name], controls[load.name], {q: told[load.name, q] for q in plan.labels})
+        for load in plan.loads
+    ]
+    document: dict[str, Any] = {
+        "schema": documents.SCHEMA_NAME,
+        "version": __version__,
+        "created": now_utc(),
+        "study": trials.study.folder.resolve().name,
+        "name": plan.file.name,
+        "target": plan.file.target,
+        "confidence": confidence,
+        "delta": plan.delta,
+        "scale": plan.file.scale,
+        "adjustment": adjustment,
+        "quantiles": list(plan.labels),
+        "factors": _factors(plan),
+        "design": _design(plan, runs, blocks),
+        "loads": loads,
+        "confirmations": [],
+        "applied": None if applied is None else dict(applied),
+        "seconds_total": sum(entry.seconds for entry in trials.ledger.entries()),
+        "host": trials.study.manifest["host"],
+        "plan": plan.file.model_dump(mode="json") | {"measure": plan.measure.model_dump(mode="json")},
+    }
+    document["confirmations"] = confirmations(trials, document)
+    document |= words.of(plan, document)
+    return {key: finite(value) for key, value in document.items()}
+
+
+def runs_of(trials: Trials, load: LoadPoint) -> dict[Cell, CellRuns]:
+    """The runs of every cell of the design at a load; those of the control as its cell count, too."""
+    return {cell: _read(trials, load, folder_of(cell), cell) for cell in trials.plan.design.cells}
+
+
+def control_of(trials: Trials, load: LoadPoint) -> CellRuns:
+    """The control's runs at a load."""
+    return _read(trials, load, CONTROL, trials.plan.control)
+
+
+def _read(trials: Trials, load: LoadPoint, name: str, cell: Cell) -> CellRuns:
+    where = (load.folder, name)
+    return trials.readings.cell(trials.stored(load, name), cell, trials.ledger, where)
+
+
+def _factors(plan: AttributionPlan) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": factor.name,
+            "kind": kind,
+            "sets": sets,
+            "about": table.about,
+            "levels": list(factor.levels),
+        }
+        for factor, (kind, sets), table in zip(plan.design.factors, plan.sets, plan.file.factor, strict=True)
+    ]
+
+
+def blocks_of(runs: Mapping[str, Mapping[Cell, CellRuns]]) -> int:
+    """Blocks that were begun."""
+    every = [block for cells in runs.values() for one in cells.values() for block in one.blocks]
+    return max(every, default=0)
+
+
+def _design(
+    plan: AttributionPlan, runs: Mapping[str, Mapping[Cell, CellRuns]], blocks: int
+) -> dict[str, Any]:
+    design = plan.design
+    return {
+        "kind": design.kind,
+        "resolution": design.resolution,
+        "cells": len(design.cells),
+        "possible": math.prod(len(factor.levels) for factor in design.factors),
+        "blocks": blocks,
+        "runs": sum(len(one.runs) for cells in runs.values() for one in cells.values()),
+        "terms": [term_text(term) for term in design.terms],
+        "aliases": {
+            term_text(term): [term_text(other) for other in others]
+            for term, others in design.aliases.items()
+            if others
+        },
+        "forbidden": [dict(one) for one in design.forbidden],
+        "control": plan.levels(plan.control),
+        "seed": plan.file.seed,
+    }
+
+
+def _load(
+    plan: AttributionPlan,
+    load: LoadPoint,
+    runs: Mapping[Cell, CellRuns],
+    control: CellRuns,
+    quantiles: Mapping[str, dict[str, Any]],
+) -> dict[str, Any]:
+    busy = [run.busy for one in runs.values() for run in one.runs if run.busy is not None]
+    cpus = max(1, len(plan.measure.server_cpus))
+    return {
+        "name": load.name,
+        "rate_per_s": load.rate_per_s,
+        "busy_share": min(1.0, sum(busy) / len(busy) / cpus) if busy else None,
+        "cells": [_cell(plan, one) for one in runs.values()],
+        "quantiles": dict(quantiles),
+        "drift": drift_of(control, plan.labels[-1]),
+    }
+
+
+def _cell(plan: AttributionPlan, one: CellRuns) -> dict[str, Any]:
+    labels = (*plan.labels, "mean")
+    return {
+        "levels": plan.levels(one.cell),
+        "runs": len(one.runs),
+        "invalid": one.invalid,
+        "blocks": one.blocks,
+        "values": {label: one.column(label) for label in labels},
+        "latency_us": {label: value_of(one.column(label)) for label in labels if one.runs},
+        "failure": one.failure or (one.why_invalid if not one.runs else None),
+    }
+
+
+def value_of(values: Sequence[float]) -> dict[str, float | None]:
+    """Mean over runs with its interval, as documents have it."""
+    one = mean_interval(values)
+    return {
+        "value": one.value,
+        "low": max(0.0, one.low) if one.known else None,
+        "high": one.high if one.known else None,
+    }

@@ -1,0 +1,160 @@
+"""What the runs of each cell report: the only place of a study of factors that reads runs.
+
+A run's figures are read once and kept, of its distribution the bins that hold something. A run is numbered
+by its block; one that is made anew because the host distorted the one before has `AGAIN` more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from hindmost._engine import Histogram
+from hindmost.design import Cell
+from hindmost.run.capacity import saturation
+from hindmost.run.figures import RunFigures, Totals, run_figures
+from hindmost.run.readings import IDEAL, plan_of
+from hindmost.run.verdict.client import lateness
+from hindmost.store import Study
+from hindmost.studies.attribution.ledger import GIVEN_UP, Ledger
+from hindmost.studies.measure.answer import reasons_of_run
+
+Bins = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
+AGAIN = 10_000
+OWN_SLIP = 1.5
+"""Times the slip that the write calls alone would have made: later requests were kept by the host."""
+_YEAR_NS = 3.2e16
+
+
+def run_number(block: int, attempt: int) -> int:
+    """The number of a block's run; attempts count from 0.
+
+    >>> run_number(3, 0), run_number(3, 1)
+    (3, 10003)
+    """
+    return block + attempt * AGAIN
+
+
+@dataclass(frozen=True, slots=True)
+class RunValues:
+    """One sound run: by quantile and ``mean`` its latency in microseconds (inf: infinitely late).
+
+    ``within``: sampling variance of each, None where it cannot be known; ``busy``: processors' worth of time
+    that the server used; ``seconds``: what the run took; ``overloaded``: in words, how little of the asked
+    rate the server carried: its latencies then tell how long the run was, and nothing else; ``doubt``: how
+    the instrument distorted it, None of a sound run; ``bins``: lower and upper edges (microseconds) and
+    counts of its latencies.
+    """
+
+    block: int
+    values: dict[str, float]
+    within: dict[str, float | None]
+    requests: int
+    busy: float | None
+    seconds: float
+    overloaded: str | None = None
+    doubt: str | None = None
+    bins: Bins | None = None
+
+
+@dataclass(slots=True)
+class CellRuns:
+    """The sound runs of one cell at one load, in the order of blocks, and what is wrong with the others."""
+
+    cell: Cell
+    runs: list[RunValues] = field(default_factory=list)
+    invalid: int = 0
+    why_invalid: str | None = None
+    failure: str | None = None
+
+    @property
+    def blocks(self) -> list[int]:
+        """Blocks of the sound runs."""
+        return [run.block for run in self.runs]
+
+    def column(self, label: str) -> list[float]:
+        """One figure of every sound run."""
+        return [run.values[label] for run in self.runs]
+
+    def usable(self, label: str) -> bool:
+        """Whether it can be compared: at least two runs, none overloaded or infinitely late."""
+        return self.failure is None and len(self.runs) > 1 and all(map(math.isfinite, self.column(label)))
+
+
+class Readings:
+    """Reads runs once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], RunValues] = {}
+
+    def cell(self, part: Study | None, cell: Cell, ledger: Ledger, where: tuple[str, str]) -> CellRuns:
+        """What a cell's study holds, if there is one; ``where``: its load's folder and its own."""
+        found = CellRuns(cell)
+        runs = [] if part is None else [self.run(part, run.number) for run in part.runs()]
+        sound = {run.block: run for run in reversed(runs) if run.doubt is None}  # of a block, the first
+        found.runs = [sound[block] for block in sorted(sound)]
+        doubts = [run.doubt for run in runs if run.doubt is not None]
+        found.invalid = len(doubts)
+        found.why_invalid = Counter(doubts).most_common(1)[0][0] if doubts else None
+        found.failure = next((run.overloaded for run in found.runs if run.overloaded), None)
+        failures = ledger.failures(*where)
+        if failures and (len(failures) >= GIVEN_UP or not found.runs):
+            found.failure = failures[-1]
+        return found
+
+    def run(self, part: Study, number: int) -> RunValues:
+        """One run."""
+        key = (str(part.folder), number)
+        if key not in self._known:
+            self._known[key] = self._read(part, number)
+        return self._known[key]
+
+    def _read(self, part: Study, number: int) -> RunValues:
+        plan = plan_of(part)
+        run = next(run for run in part.runs() if run.number == number)
+        figures = run_figures(run, plan, Totals())
+        target = run.record["target"]
+        full = saturation(plan, target, [figures])
+        overloaded = full.text if full is not None and full.by != "client" else None
+        reasons = [
+            one
+            for one in reasons_of_run(plan, figures, target)
+            if one.level == "invalid" and not (one.code == "slip" and _own_slip(figures, one.labels))
+        ]
+        return RunValues(
+            block=number % AGAIN,
+            values=dict(figures.values["latency"]),
+            within=dict(figures.within),
+            requests=figures.counts["due"],
+            busy=run.record.get("server_cpu_share"),
+            seconds=float(run.record["seconds"]),
+            overloaded=overloaded,
+            doubt=None if overloaded or not reasons else reasons[0].text,
+            bins=_bins(figures.latency),
+        )
+
+
+def _own_slip(figures: RunFigures, labels: Sequence[str]) -> bool:
+    """Whether requests left no later than the client's own write calls make them.
+
+    That much is in the runs of all cells alike. Were it a reason to leave a run out, the best cells would
+    lose most of theirs: the same microseconds are a larger share of a small latency.
+    """
+    ideal = figures.values.get(IDEAL)
+    if ideal is None:
+        return False
+    return all(lateness(figures, name)[1] <= OWN_SLIP * ideal[name] for name in labels)
+
+
+def _bins(latency: Histogram) -> Bins:
+    """What it holds; requests that were infinitely late come as slower than a year."""
+    low, high, counts = (np.frombuffer(raw, dtype=np.uint64).astype(np.float64) for raw in latency.bins())
+    late = float(latency.censored)
+    if late:
+        low, high, counts = (np.append(a, b) for a, b in ((low, _YEAR_NS), (high, _YEAR_NS), (counts, late)))
+    return low / 1e3, high / 1e3, counts

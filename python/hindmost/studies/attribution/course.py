@@ -1,0 +1,143 @@
+"""The course of a study of factors: a rehearsal, blocks of trials until enough is known, a confirmation.
+
+::
+
+    rehearsal      every level of every factor once: set, verified, server started, put back
+    block 1..n     each cell and the control once, in random order; at each cell all loads, in random order
+    look           after the least number of blocks, and then after each batch: is every effect decided?
+    confirmation   the recommended setting and the control, alternating, on fresh servers
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from hindmost.design import Cell, Trial, schedule
+from hindmost.errors import HindmostError, HostUnfit, TargetError
+from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint, folder_of
+from hindmost.studies.attribution.trials import CONFIRMATION, Trials
+
+CONTROL = "control"
+"""Folder of the control's runs: the same cell may be one of the design's, whose runs are kept apart."""
+SIDES = ("before", "after")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where a study stands: ``done`` of ``of`` trials; ``why`` the last one failed, if it did."""
+
+    what: str
+    load: LoadPoint
+    cell: Cell
+    done: int
+    of: int
+    why: str | None
+
+
+class Told(Protocol):
+    """Whoever wants to see how far it is."""
+
+    def __call__(self, step: Step) -> None:
+        """One trial is over."""
+
+
+class Course:
+    """Makes the trials of a study; what is stored is not made again.
+
+    Parameters
+    ----------
+    trials : Trials
+        Makes each.
+    told : callable
+        Told of each when it is over.
+    enough : callable
+        Asked after each block from the least number on, with their number; says whether they are enough.
+    """
+
+    def __init__(self, trials: Trials, told: Told, enough: Callable[[int], bool] = lambda _: False) -> None:
+        self.plan: AttributionPlan = trials.plan
+        self.trials = trials
+        self.told = told
+        self.enough = enough
+
+    def rehearse(self) -> None:
+        """Try every level of every factor once, from the control; raises before anything long has begun.
+
+        Raises
+        ------
+        HostUnfit
+            A level cannot be set here, or is not what it reads afterwards.
+        TargetError
+            The server does not start with the control's setting at all.
+        """
+        names = [factor.name for factor in self.plan.design.factors]
+        try:
+            self.trials.rehearse(self.plan.control)
+        except TargetError:
+            raise
+        except HindmostError as error:
+            raise _unfit("the control's setting", error) from None
+        for place, factor in enumerate(self.plan.design.factors):
+            for level in range(len(factor.levels)):
+                if level == self.plan.control[place]:
+                    continue
+                cell = (*self.plan.control[:place], level, *self.plan.control[place + 1 :])
+                try:
+                    self.trials.rehearse(cell)
+                except TargetError:
+                    continue  # some cell may still start; if none does, they are reported as such
+                except HindmostError as error:
+                    raise _unfit(f"{names[place]} = {factor.levels[level]}", error) from None
+
+    def blocks(self) -> int:
+        """Make blocks until they are enough; returns how many there are."""
+        least, most = self.plan.blocks
+        span = f"{least}..{most}" if least < most else str(most)
+        made = done = 0
+        for number in range(1, most + 1):
+            block = self._block(number)
+            of = most * len(block)
+            for load, name, cell in block:
+                why = self.trials.make(load, name, cell, number)
+                done += 1
+                self.told(Step(f"block {number} of {span}", load, cell, done, of, why))
+            made = number
+            if made >= least and self.enough(made):
+                break
+        return made
+
+    def _block(self, number: int) -> list[tuple[LoadPoint, str, Cell]]:
+        """One block: trials in random order, and at each all loads in random order."""
+        order = random.Random(f"{self.plan.file.seed} loads of block {number}")
+        found = []
+        for trial in self._trials(number):
+            loads = list(self.plan.loads)
+            order.shuffle(loads)
+            name = CONTROL if trial.is_control else folder_of(trial.cell)
+            found += [(load, name, trial.cell) for load in loads]
+        return found
+
+    def _trials(self, number: int) -> list[Trial]:
+        plan = self.plan
+        return schedule(plan.design, 1, plan.file.seed, plan.control, first_block=number - 1)
+
+    def confirm(self, load: LoadPoint, before: Cell, after: Cell) -> None:
+        """Make fresh runs of two settings at a load, in pairs of random order."""
+        pairs = self.plan.file.confirm.runs
+        for pair in range(1, pairs + 1):
+            sides = list(zip(SIDES, (before, after), strict=True))
+            random.Random(f"{self.plan.file.seed} {load.folder} pair {pair}").shuffle(sides)
+            for place, (side, cell) in enumerate(sides):
+                number = 2 * (pair - 1) + place + 1
+                why = self.trials.make(load, f"{CONFIRMATION}/{side}/{folder_of(cell)}", cell, pair)
+                self.told(Step(f"confirming, pair {pair} of {pairs}", load, cell, number, 2 * pairs, why))
+
+
+def _unfit(what: str, error: HindmostError) -> HostUnfit:
+    return HostUnfit(
+        f"{what} cannot be had: {error.message}; nothing was measured, and everything is as it was found",
+        hint=error.hint or "hindmost knobs list --all",
+    )

@@ -1,0 +1,25 @@
+"""Whether the host changed while a study went on: the control over the blocks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from hindmost.stats import order_effect
+from hindmost.studies.attribution.cells import CellRuns
+
+
+def drift_of(control: CellRuns, label: str) -> dict[str, Any] | None:
+    """The control's change a block, as a share of its mean; None with fewer runs than can show one."""
+    values = control.column(label)
+    finite = [value for value in values if math.isfinite(value)]
+    trend = order_effect(finite) if finite else None
+    if trend is None or trend.slope is None:
+        return None
+    return {
+        "quantile": label,
+        "values": values,
+        "share_per_block": trend.slope * len(finite) / sum(finite),
+        "drifting": trend.drifting,
+        "p": trend.p_value,
+    }

@@ -1,0 +1,75 @@
+"""The family of a study's questions: p-values that hold for all terms, quantiles and loads together.
+
+Joint draws of all coefficients of a load (Romano and Wolf's step-down) know how much the coefficients and
+quantiles of the same runs have in common; where they cannot be drawn, Holm's procedure needs nothing but the
+p-values. A screening looks for suspects to try again: there the share of false alarms is held down (Benjamini
+and Hochberg), on p-values by exchange of runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from hindmost.stats import (
+    Effect,
+    RunFit,
+    coefficient_ps,
+    false_discovery,
+    holm_families,
+    joint_draws,
+    step_down,
+)
+from hindmost.stats.factors.coding import Coding
+
+Adjustment = Literal["romano-wolf", "holm", "false-discovery"]
+Key = tuple[str, str]
+"""Load and quantile."""
+DRAWS = 4_000
+EXCHANGES = 999
+
+
+def exchanged(fits: Mapping[Key, RunFit]) -> dict[Key, list[float]]:
+    """P of every average effect by exchanging runs within blocks, intercepts left out."""
+    return {key: [p for _, p in coefficient_ps(fit, "average", EXCHANGES)] for key, fit in fits.items()}
+
+
+def adjusted(
+    fits: Mapping[Key, RunFit],
+    effects: Mapping[Key, Sequence[Effect]],
+    coding: Coding,
+    by_exchange: Mapping[Key, Sequence[float]],
+    *,
+    screening: bool,
+) -> tuple[Adjustment, dict[Key, list[float]]]:
+    """P-values of all effects but intercepts, adjusted over all of them."""
+    asked = {key: [one for one in effects[key] if one.term] for key in fits}
+    if screening:
+        flat = false_discovery([p for key in asked for p in by_exchange[key]])
+        return "false-discovery", _parted(flat, asked)
+    drawn = _drawn(fits, coding)
+    if drawn is not None:
+        flat = step_down([one.value / one.error for of in asked.values() for one in of], drawn)
+        return "romano-wolf", _parted(flat, asked)
+    lists = holm_families([[one.p for one in of] for of in asked.values()])
+    return "holm", dict(zip(asked, lists, strict=True))
+
+
+def _drawn(fits: Mapping[Key, RunFit], coding: Coding) -> np.ndarray | None:
+    """Joint draws, quantiles of a load from the same runs; None where they are not, or errors are 0."""
+    columns = []
+    for seed, load in enumerate(dict.fromkeys(load for load, _ in fits), start=1):
+        of_load = [fit for (name, _), fit in fits.items() if name == load]
+        try:
+            columns.append(joint_draws(of_load, (coding,), DRAWS, seed))
+        except ValueError:
+            return None
+    whole = np.hstack(columns) if columns else np.zeros((0, 0))
+    return whole if whole.size and np.isfinite(whole).all() else None
+
+
+def _parted(flat: Sequence[float], asked: Mapping[Key, Sequence[Effect]]) -> dict[Key, list[float]]:
+    rest = iter(flat)
+    return {key: [next(rest) for _ in of] for key, of in asked.items()}

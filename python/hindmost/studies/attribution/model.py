@@ -1,0 +1,64 @@
+"""One quantile at one load: the model of all cells, from what their sound runs report.
+
+The control's runs count as runs of their cell: they are made alike, in the same blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hindmost.design import Cell
+from hindmost.stats import Effect, RunFit, fit_runs
+from hindmost.stats.factors.coding import Coding
+from hindmost.studies.attribution.cells import CellRuns, RunValues
+from hindmost.studies.attribution.plan import AttributionPlan
+from hindmost.studies.attribution.scale import Scale
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A fitted model, and the runs of each cell that went into it; None of all if there was too little."""
+
+    fit: RunFit | None
+    runs: Mapping[Cell, list[RunValues]]
+    why: str | None = None
+    confidence: float = 0.95
+    ratio: bool = True
+
+    def effects(self, coding: Coding) -> list[Effect]:
+        """Coefficients, the intercept first, with intervals of the level that is due."""
+        return [] if self.fit is None else self.fit.effects(coding, self.confidence)
+
+    def scale(self, coding: Coding) -> Scale:
+        """How effects of a coding become microseconds: its intercept is all low, or the mean of all cells."""
+        effects = self.effects(coding)
+        plain = Scale(self.ratio, 1.0)
+        return Scale(self.ratio, plain.figure(effects[0].value) if effects else math.nan)
+
+
+def analyse(
+    plan: AttributionPlan,
+    cells: Mapping[Cell, CellRuns],
+    control: CellRuns,
+    label: str,
+    confidence: float = 0.95,
+) -> Found:
+    """Fit the design's model to what the runs report for one quantile; intervals of this confidence."""
+    runs = {cell: list(one.runs) for cell, one in cells.items() if one.usable(label)}
+    if control.cell in runs and control.usable(label):
+        runs[control.cell] += control.runs
+    ratio = plan.file.scale == "ratio"
+    if not runs:
+        return Found(None, runs, "no cell has two sound runs")
+    try:
+        fit = fit_runs(
+            {cell: [run.values[label] for run in of] for cell, of in runs.items()},
+            plan.model,
+            blocks={cell: [run.block for run in of] for cell, of in runs.items()},
+            scale="log" if ratio else "raw",
+        )
+    except ValueError as error:
+        return Found(None, runs, str(error))
+    return Found(fit, runs, confidence=confidence, ratio=ratio)

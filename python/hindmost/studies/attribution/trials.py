@@ -1,0 +1,192 @@
+"""One trial: knobs in force, a fresh server, one run; everything put back.
+
+A trial that fails (a level that does not stay as it was written, a server that will not start with it) is
+written down and the study goes on; a cell that failed twice at a load is not tried there again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+
+from hindmost.design import Cell
+from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
+from hindmost.fleet import Moment
+from hindmost.plan import MeasurePlan
+from hindmost.store import Study
+from hindmost.studies.attribution.cells import Readings, run_number
+from hindmost.studies.attribution.ledger import GIVEN_UP, Entry, Ledger
+from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint
+from hindmost.studies.measure.procedure import Procedure, Watcher
+from hindmost.studies.part import open_part
+from hindmost.targets import Managed, ManagedServer
+
+FRESH = 500_009
+"""Added to the seed of a confirmation's runs: other arrivals than those that the setting was chosen by."""
+CONFIRMATION = "confirmation"
+"""Where a confirmation's runs lie within their load's folder."""
+ATTEMPTS = 3
+"""How often a run that the host distorted is made anew within its block."""
+
+Beside = Callable[[ManagedServer], AbstractContextManager[None]]
+
+
+class Trials:
+    """Makes the runs of a study of factors.
+
+    Parameters
+    ----------
+    study : Study
+        An open, locked study.
+    plan : AttributionPlan
+        What to do.
+    look : callable, optional
+        Told where a run stands.
+
+    Attributes
+    ----------
+    readings : Readings
+        Of all runs that were looked at.
+    """
+
+    def __init__(
+        self, study: Study, plan: AttributionPlan, look: Callable[[Moment], None] = lambda _: None
+    ) -> None:
+        self.study = study
+        self.plan = plan
+        self.readings = Readings()
+        self.ledger = Ledger(study.folder)
+        self._watcher: Watcher = _Looking(look)
+        self._parts: dict[str, Study] = {}
+
+    def part(self, load: LoadPoint, name: str, cell: Cell) -> Study:
+        """The study of one cell at one load (``name``: its folder there), new or to go on with."""
+        where = f"{load.folder}/{name}"
+        if where not in self._parts:
+            plan = self._measure_plan(load, self._target(cell), name)
+            self._parts[where] = open_part(self.study, self.study.folder / where, plan)
+        return self._parts[where]
+
+    def stored(self, load: LoadPoint, name: str) -> Study | None:
+        """The study of one cell at one load as it is on disk, to read it; None where none was begun."""
+        where = f"{load.folder}/{name}"
+        folder = self.study.folder / where
+        if where not in self._parts and (folder / "manifest.json").exists():
+            self._parts[where] = Study.open(folder)
+        return self._parts.get(where)
+
+    def make(self, load: LoadPoint, name: str, cell: Cell, block: int) -> str | None:
+        """Make a cell's run of a block; returns why there is no sound one, if there is none.
+
+        A run that is there already is not made again, nor is one of a cell that was given up; one that the
+        host distorted is left where it is and made anew, `ATTEMPTS` times in all.
+
+        Raises
+        ------
+        StudyError
+            If nothing can be stored.
+        """
+        part = self.part(load, name, cell)
+        why = None
+        for attempt in range(ATTEMPTS):
+            number = run_number(block, attempt)
+            if all(run.number != number for run in part.runs()):
+                why = self._run(part, load, name, cell, number)
+                if why is not None:
+                    return why
+            why = self.readings.run(part, number).doubt
+            if why is None:
+                return None
+        return f"distorted {ATTEMPTS} times: {why}"
+
+    def _run(self, part: Study, load: LoadPoint, name: str, cell: Cell, number: int) -> str | None:
+        where = f"{load.folder}/{name}"
+        failures = self.ledger.failures(load.folder, name)
+        if len(failures) >= GIVEN_UP:
+            return failures[-1]
+        begun = time.monotonic()
+        why = None
+        try:
+            with part.lock(), self._in_force(cell) as (target, beside):
+                plan = self._measure_plan(load, target, name)
+                Procedure(part, plan, target, self._watcher, beside=beside).one(number)
+        except (Interrupted, StudyError, UsageError):
+            raise
+        except HindmostError as error:
+            why = f"{where}: {error.message}"
+        entry = Entry(load.folder, name, number, time.monotonic() - begun, why)
+        self.ledger.add(entry, self.plan.levels(cell))
+        return why
+
+    def rehearse(self, cell: Cell) -> None:
+        """Put a cell in force and start the server once, without load.
+
+        Raises
+        ------
+        HindmostError
+            What would fail in a trial.
+        """
+        with (
+            self._in_force(cell) as (target, beside),
+            ManagedServer(target.spec, cpus=self._server_cpus(target)) as server,
+            beside(server),
+        ):
+            pass
+
+    @contextmanager
+    def _in_force(
+        self, cell: Cell
+    ) -> Iterator[tuple[Managed, Callable[[ManagedServer], AbstractContextManager[None]]]]:
+        pairs = [(knob, level) for knob, level in zip(self.plan.knobs, self._levels(cell), strict=True)]
+
+        @contextmanager
+        def beside(server: ManagedServer) -> Iterator[None]:
+            with ExitStack() as stack:
+                for knob, level in pairs:
+                    stack.enter_context(knob.beside(level, server))
+                yield
+
+        with ExitStack() as stack:
+            for knob, level in pairs:
+                stack.enter_context(knob.before(level))
+            yield self._target(cell), beside
+
+    def _levels(self, cell: Cell) -> list[str]:
+        return list(self.plan.levels(cell).values())
+
+    def _target(self, cell: Cell) -> Managed:
+        target = self._server
+        spec = target.spec
+        for knob, level in zip(self.plan.knobs, self._levels(cell), strict=True):
+            spec = knob.spec(spec, level)
+        return replace(target, spec=spec)
+
+    @property
+    def _server(self) -> Managed:
+        assert self.plan.target is not None, "a study that is only read makes no runs"
+        return self.plan.target
+
+    def _server_cpus(self, target: Managed) -> tuple[int, ...]:
+        """Processors of the server: the cell's, where a factor sets them."""
+        before, now = self._server.spec.cpus, target.spec.cpus
+        return tuple(now) if now is not None and now != before else self.plan.measure.server_cpus
+
+    def _measure_plan(self, load: LoadPoint, target: Managed, name: str) -> MeasurePlan:
+        seed = self.plan.measure.seed + (FRESH if name.startswith(CONFIRMATION) else 0)
+        changes = {"rate_per_s": load.rate_per_s, "server_cpus": self._server_cpus(target), "seed": seed}
+        return self.plan.measure.model_copy(update=changes)
+
+
+class _Looking:
+    """A watcher that only passes on where a run stands."""
+
+    def __init__(self, look: Callable[[Moment], None]) -> None:
+        self.moment = look
+
+    def run_begins(self, number: int, least: int, most: int) -> None:
+        """Nothing to say: trials are told as such."""
+
+    def run_ended(self, figures: object, decision: object) -> None:
+        """Nothing to say."""

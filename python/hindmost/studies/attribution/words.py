@@ -1,0 +1,187 @@
+"""The answer in words: a headline, findings from the most important on, and what to keep in mind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from hindmost.plan.units import format_us
+from hindmost.studies.attribution.confirm import recommended, wanted
+from hindmost.studies.attribution.plan import AttributionPlan
+
+Document = Mapping[str, Any]
+FEW_RUNS = 5
+"""With fewer runs a cell, runs of two kinds (30 % slow ones) are covered by 82 % instead of 95 %."""
+MANY_INVALID = 0.2
+_VERBS = {"raises": "raises", "lowers": "lowers"}
+
+
+def of(plan: AttributionPlan, document: Document) -> dict[str, Any]:
+    """``verdict``, ``headline``, ``findings`` and ``reasons`` of a document that holds all else."""
+    reasons = [*_cells(document), *_sample(document), *_drift(document), *_undecided(plan, document)]
+    findings = [*_setting(plan, document), *_effects(plan, document), *_reversals(plan, document)]
+    answered = any(load["quantiles"][wanted(plan)]["average"] for load in document["loads"])
+    if not answered:
+        verdict = "invalid"
+        why = next((one["text"] for one in reasons), "no cell has two sound runs")
+        headline = f"no answer: {why}"
+    else:
+        undecided = any(reason["code"] == "undecided" for reason in reasons)
+        verdict = "open" if undecided else "answered"
+        headline = findings[0] if findings else _nothing(plan)
+    return {"verdict": verdict, "headline": headline, "findings": findings, "reasons": reasons}
+
+
+def _nothing(plan: AttributionPlan) -> str:
+    return f"none of the factors was seen to change {wanted(plan)} by {plan.delta:.0%} or more"
+
+
+def _setting(plan: AttributionPlan, document: Document) -> list[str]:
+    """The setting to use, as far as it was confirmed."""
+    after = recommended(plan, document)
+    if after is None:
+        return []
+    if after == plan.control:
+        return [f"the present setting is the best that was found for {wanted(plan)}: leave it"]
+    levels, now = plan.levels(after), plan.levels(plan.control)
+    change = ", ".join(f"{name} = {level}" for name, level in levels.items() if now[name] != level)
+    fresh = document["confirmations"]
+    if not fresh:
+        return [f"set {change} for the lowest {wanted(plan)}: not confirmed by fresh runs yet"]
+    said = "; ".join(one["text"] for one in fresh)
+    return [f"set {change} for the lowest {wanted(plan)}: {said}"]
+
+
+def _effects(plan: AttributionPlan, document: Document) -> list[str]:
+    """Average effects that were shown, the largest share first."""
+    name = wanted(plan)
+    shown = [
+        (abs(effect["share"]), load["name"], effect)
+        for load in document["loads"]
+        for effect in load["quantiles"][name]["average"]
+        if effect["verdict"] in _VERBS and effect["factors"] and effect["adjusted"] < 0.05
+    ]
+    lines = []
+    for _, load, effect in sorted(shown, key=lambda one: -one[0]):
+        low, high = sorted((effect["share_low"], effect["share_high"]))
+        lines.append(
+            f"{_subject(effect)} {_VERBS[effect['verdict']]} {name} at {load} load by"
+            f" {format_us(abs(effect['value']))} ({effect['share']:+.0%}, between {low:+.0%} and {high:+.0%})"
+            f" on average over the other settings"
+        )
+    return lines
+
+
+def _subject(effect: Document) -> str:
+    parts = [f"{name} = {level}" for name, level in zip(effect["factors"], effect["levels"], strict=True)]
+    return parts[0] if len(parts) == 1 else " with ".join(parts) + ", beyond what each does,"
+
+
+def _reversals(plan: AttributionPlan, document: Document) -> list[str]:
+    name = wanted(plan)
+    return [
+        f"at {load['name']} load, {name}: {one['text']}"
+        for load in document["loads"]
+        for one in load["quantiles"][name]["reversals"]
+    ]
+
+
+def _reason(code: str, level: str, text: str, hint: str | None) -> dict[str, Any]:
+    return {"code": code, "level": level, "text": text, "hint": hint}
+
+
+def _cells(document: Document) -> list[dict[str, Any]]:
+    """Cells that have no answer, and why; runs that the instrument distorted."""
+    out = []
+    for load in document["loads"]:
+        for cell in load["cells"]:
+            if cell["failure"]:
+                setting = ", ".join(f"{name} = {level}" for name, level in cell["levels"].items())
+                out.append(
+                    _reason(
+                        "cell",
+                        "mind",
+                        f"at {load['name']} load there is no figure for {setting}: {cell['failure']}",
+                        "a lower rate, or the level left out; the model does without this cell",
+                    )
+                )
+        runs = sum(cell["runs"] + cell["invalid"] for cell in load["cells"])
+        invalid = sum(cell["invalid"] for cell in load["cells"])
+        if runs and invalid > MANY_INVALID * runs:
+            out.append(
+                _reason(
+                    "invalid_runs",
+                    "mind",
+                    f"at {load['name']} load {invalid} of {runs} runs were distorted and are left out",
+                    "`hindmost doctor`: what on this host distorts a measurement",
+                )
+            )
+    return out
+
+
+def _sample(document: Document) -> list[dict[str, Any]]:
+    least = min(
+        (cell["runs"] for load in document["loads"] for cell in load["cells"] if not cell["failure"]),
+        default=0,
+    )
+    if 0 < least < FEW_RUNS:
+        return [
+            _reason(
+                "few_runs",
+                "mind",
+                f"a cell has {least} runs only: if runs of this server come in two kinds, intervals are too"
+                " short",
+                f'blocks = "{FEW_RUNS}.." in [design], and the same command again goes on',
+            )
+        ]
+    return []
+
+
+def _drift(document: Document) -> list[dict[str, Any]]:
+    out = []
+    for load in document["loads"]:
+        one = load["drift"]
+        if one is not None and one["drifting"]:
+            out.append(
+                _reason(
+                    "drift",
+                    "mind",
+                    f"at {load['name']} load the control's {one['quantile']} changed by"
+                    f" {one['share_per_block']:+.1%} a block (p = {one['p']:.2g}): the host was not the same"
+                    " throughout; blocks take most of it out of the comparisons",
+                    "`hindmost doctor`",
+                )
+            )
+    return out
+
+
+def _undecided(plan: AttributionPlan, document: Document) -> list[dict[str, Any]]:
+    """Main effects that more runs would decide."""
+    name = wanted(plan)
+    out = []
+    for load in document["loads"]:
+        open_ = [
+            effect
+            for effect in load["quantiles"][name]["average"]
+            if effect["verdict"] == "undecided" and len(effect["factors"]) == 1
+        ]
+        if not open_:
+            continue
+        names = ", ".join(effect["factors"][0] for effect in open_)
+        more = [effect["more_runs"] for effect in open_ if effect["more_runs"]]
+        runs = (
+            f"about {max(more)} more runs of each cell would" if more else "no number of runs in reach would"
+        )
+        out.append(
+            _reason(
+                "undecided",
+                "inconclusive",
+                f"at {load['name']} load it is open whether {names} change"
+                f" {name} by {plan.delta:.0%} or more: {runs} decide it",
+                None
+                if not more or not math.isfinite(max(more))
+                else "more blocks in [design]; the same command goes on",
+            )
+        )
+    return out

@@ -1,0 +1,325 @@
+"""From stored runs to the answer: ``result.json`` (`hindmost.store.result.Measure`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hindmost import __version__
+from hindmost.plan import MeasurePlan
+from hindmost.plan.units import format_us, label
+from hindmost.run import verdict
+from hindmost.run.account import account
+from hindmost.run.capacity import saturation
+from hindmost.run.figures import RunFigures, Totals, Values, run_figures
+from hindmost.run.proof import proof_of
+from hindmost.run.readings import IDEAL, STAMPED, WHATS, What, microseconds, plan_of
+from hindmost.stats import (
+    Decision,
+    Estimate,
+    Ownership,
+    PrecisionRule,
+    RunInterval,
+    mean_interval,
+    owners,
+    variance_components,
+)
+from hindmost.store import Study, now_utc
+from hindmost.store.result import SCHEMA_NAME
+from hindmost.studies.measure import pictures
+
+OWNED = 0.99
+"""Who contributes the slowest 1 %: the paper's Figure 2."""
+_NOBODY = Ownership((), (), None, None, 1.0, "")
+
+
+def rule_of(plan: MeasurePlan) -> PrecisionRule:
+    """The stopping rule of a plan; fewer than ten runs at first are taken as asked for."""
+    least, most = plan.runs
+    first = max(2, least) if least < 10 <= most or (least < most < 10) else None
+    return PrecisionRule(plan.precision, least, most, first_look=first, quantiles=plan.labels)
+
+
+def answer(study: Study) -> dict[str, Any]:
+    """Everything that a study's runs say; reads the runs anew, so any study can be answered years later.
+
+    Parameters
+    ----------
+    study : Study
+        With at least one finished run.
+
+    Returns
+    -------
+    dict
+        A document ``hindmost.measure/1``; latencies in microseconds, null where infinite.
+    """
+    plan = plan_of(study)
+    totals = Totals()
+    runs = [run_figures(run, plan, totals) for run in study.runs()]
+    target = runs[-1].record["target"]
+    latencies = {name: [run.values["latency"][name] for run in runs] for name in plan.labels}
+    rule = rule_of(plan)
+    decision = rule.decide(latencies)
+    threshold = totals.whole["latency"].quantile(OWNED)
+    owner = _owner(runs, threshold)
+    host = study.manifest["host"]
+    proof = proof_of(study.runs(), plan)
+    reasons = verdict.judge(
+        verdict.Evidence(plan, target, runs, decision, owner, host["findings"], str(study.folder), proof)
+    )
+    outcome = verdict.overall(reasons)
+    full = saturation(plan, target, runs)
+    estimates = {what: _estimates([run.values[what] for run in runs], reasons) for what in WHATS}
+    document: dict[str, Any] = {
+        "schema": SCHEMA_NAME,
+        "version": __version__,
+        "created": now_utc(),
+        "verdict": outcome,
+        "headline": verdict.headline(outcome, reasons, _figures(estimates["latency"], plan)),
+        "reasons": [reason.document() for reason in reasons],
+        "study": study.folder.resolve().name,
+        "seconds_total": sum(run.record["seconds"] for run in runs),
+        "target": target,
+        "plan": plan.model_dump(mode="json"),
+        "latency_us": estimates["latency"],
+        "service_us": estimates["service"],
+        "slip_us": estimates["slip"],
+        **{f"{what}_us": _stamped(what, runs, reasons) for what in (IDEAL, *STAMPED)},
+        **({"capture": proof} if proof is not None else {}),
+        "merged_us": {label(q): microseconds(totals.whole["latency"], q) for q in plan.quantiles},
+        "by_kind": _by_kind(runs, reasons),
+        "throughput": _throughput(plan, runs),
+        "saturation": None if full is None else full.document(),
+        "counts": _sum_counts([run.counts for run in runs]),
+        "runs": [_run(plan, run, target) for run in runs],
+        "variance": _variance(runs, plan),
+        "hysteresis": _hysteresis(runs, plan, target),
+        "clients": _clients(runs, plan, threshold, owner, totals),
+        "stopping": _stopping(rule, decision, latencies, plan),
+        "distributions": {what: pictures.curve(totals.whole[what]) for what in WHATS},
+        "per_run_curves": [{"run": run.number, **pictures.curve(run.latency, 120)} for run in runs],
+        "instrument": account(plan, runs, reasons),
+        "outstanding": pictures.outstanding(totals.outstanding, plan),
+        "series": [pictures.series(run) for run in runs],
+        "host": host,
+    }
+    return {key: finite(value) for key, value in document.items()}
+
+
+def _estimates(values: Sequence[Values], reasons: Sequence[verdict.Reason]) -> dict[str, Any]:
+    return {
+        name: _estimate(mean_interval(column), column, verdict.of_label(reasons, name))
+        for name in values[0]
+        if (column := [one[name] for one in values])
+    }
+
+
+def _estimate(estimate: Estimate, values: Sequence[float], outcome: verdict.Verdict) -> dict[str, Any]:
+    return {
+        "value": estimate.value,
+        "low": max(0.0, estimate.low) if estimate.known else estimate.low,  # no time is negative
+        "high": estimate.high,
+        "runs": estimate.n,
+        "censored_runs": sum(math.isinf(v) for v in values),
+        "verdict": outcome,
+    }
+
+
+def _stamped(
+    what: What, runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason]
+) -> dict[str, Any] | None:
+    """Estimates of what a run may lack (kernel stamps, the write calls' own slip); None where one does."""
+    if not all(what in run.values for run in runs):
+        return None
+    return _estimates([run.values[what] for run in runs], reasons)
+
+
+def _figures(latency: Mapping[str, Any], plan: MeasurePlan) -> str:
+    """The figures that can be believed, in words."""
+    good = [name for name in plan.labels if latency[name]["verdict"] == "valid"]
+    parts = []
+    for name in good:
+        one = latency[name]
+        if math.isfinite(one["value"]):
+            low, high = format_us(one["low"]), format_us(one["high"])
+            parts.append(f"{name} {format_us(one['value'])} [{low}, {high}]")
+        else:
+            parts.append(f"{name} infinitely late")
+    return f"{', '.join(parts)} over {latency[good[0]]['runs']} runs" if parts else ""
+
+
+def _by_kind(runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason]) -> dict[str, Any]:
+    kinds = [kind for kind in runs[0].kind_values if all(kind in run.kind_values for run in runs)]
+    return {
+        kind: {
+            "latency_us": _estimates([run.kind_values[kind] for run in runs], reasons),
+            "counts": _sum_counts([run.kind_counts[kind] for run in runs]),
+        }
+        for kind in kinds
+    }
+
+
+def _sum_counts(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {name: sum(one[name] for one in counts) for name in counts[0]}
+
+
+def _throughput(plan: MeasurePlan, runs: Sequence[RunFigures]) -> dict[str, float | None]:
+    done = sum(run.counts["done"] for run in runs)
+    return {"asked": plan.rate_per_s, "achieved": done / (plan.duration_s * len(runs))}
+
+
+def reasons_of_run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> list[verdict.Reason]:
+    """What one run by itself gives reason to doubt; nothing that only several can tell."""
+    alone = Decision(True, True, "", None, 1, plan.labels[0], 0.0)
+    managed = {**target, "managed": True}
+    return verdict.judge(verdict.Evidence(plan, managed, [run], alone, _NOBODY, []))
+
+
+def _run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> dict[str, Any]:
+    reasons = reasons_of_run(plan, run, target)
+    return {
+        "run": run.number,
+        "seed": run.record["seed"],
+        "started": run.record["started"],
+        "seconds": run.record["seconds"],
+        "verdict": verdict.overall(reasons),
+        "reasons": [reason.document() for reason in reasons],
+        "latency_us": run.values["latency"],
+        "service_us": run.values["service"],
+        "slip_us": run.values["slip"],
+        "throughput": _throughput(plan, [run]),
+        "counts": run.counts,
+        "server_cpu_share": run.record.get("server_cpu_share"),
+        "instances": [
+            {
+                "index": one.result["index"],
+                "cpus": [t["cpu"] for t in one.result["threads"] if t["cpu"] is not None],
+                "latency_us": one.values["latency"],
+                "service_us": one.values["service"],
+                "slip_us": one.values["slip"],
+                "alone_us": {name: _alone(one) for name, one in one.alone.items()},
+                "counts": {name: one.result["counts"][name] for name in run.counts},
+                "arrivals": one.arrivals,
+                "stamps": one.result.get("stamps"),
+                "busy_share": one.busy_share,
+                "cpu_share": one.cpu_share,
+                "run_delay_share": one.run_delay_share,
+                "involuntary_switches": one.involuntary_switches,
+                "warmup_s": one.result["warmup_s"],
+                "steady": one.result["warmup_ended"] == "steady" if plan.warmup == "auto" else None,
+            }
+            for one in run.instances
+        ],
+    }
+
+
+def _alone(one: RunInterval) -> dict[str, Any]:
+    return {
+        "value": one.estimate.value,
+        "low": one.estimate.low,
+        "high": one.estimate.high,
+        "too_short": one.too_short,
+        "need": one.need,
+    }
+
+
+def _variance(runs: Sequence[RunFigures], plan: MeasurePlan) -> dict[str, Any]:
+    table = {}
+    for name in (*plan.labels, "mean"):
+        parts = variance_components(
+            [run.values["latency"][name] for run in runs], [run.within[name] for run in runs]
+        )
+        table[name] = {
+            "between_runs_sd_us": parts.between_sd,
+            "within_run_sd_us": parts.within_sd,
+            "between_share": parts.between_share,
+        }
+    return table
+
+
+def _hysteresis(runs: Sequence[RunFigures], plan: MeasurePlan, target: Mapping[str, Any]) -> dict[str, Any]:
+    if not target["managed"]:
+        return {
+            "visible": None,
+            "text": "The server was not restarted between runs, so hysteresis cannot be seen.",
+        }
+    name = plan.labels[min(len(plan.labels) - 1, 2)]
+    values = np.array([run.values["latency"][name] for run in runs])
+    within = [run.within[name] for run in runs]
+    parts = variance_components(values.tolist(), within)
+    if parts.between_share is None or parts.between_sd is None or not np.isfinite(values).all():
+        return {"visible": None, "text": f"Too little is known of {name} within runs to tell hysteresis."}
+    far = float(np.abs(values / values.mean() - 1.0).max())
+    visible = parts.between_share > 0.5
+    word = "most" if visible else "less than half"
+    start = "Restarted, the server settles elsewhere" if visible else "Restarts make little difference"
+    return {
+        "visible": visible,
+        "text": f"{start}: runs lie up to {far:.0%} from their mean {name}, and {word} of"
+        f" the spread ({parts.between_share:.0%} of the"
+        " variance) is between runs, not within them."
+        + (" Longer runs would not help; more runs do." if visible else ""),
+    }
+
+
+def _owner(runs: Sequence[RunFigures], threshold_ns: float | None) -> Ownership:
+    heard = [run for run in runs if all(one.latency.count for one in run.instances)]
+    if not heard:  # not one request was answered: nobody owns anything
+        return _NOBODY
+    above = [[_above(one.latency, threshold_ns) for one in run.instances] for run in heard]
+    total = [[one.latency.count for one in run.instances] for run in heard]
+    return owners(above, total)
+
+
+def _above(latency: Any, threshold_ns: float | None) -> int:  # noqa: ANN401 (a Histogram)
+    if threshold_ns is None or math.isinf(threshold_ns):
+        return int(latency.censored)
+    return int(latency.count_above(int(threshold_ns)))
+
+
+def _clients(
+    runs: Sequence[RunFigures],
+    plan: MeasurePlan,
+    threshold_ns: float | None,
+    owner: Ownership,
+    totals: Totals,
+) -> dict[str, Any]:
+    return {
+        "instances": plan.clients,
+        "pacing": plan.pacing,
+        "threshold_us": None if threshold_ns is None else threshold_ns / 1e3,
+        "share_of_slowest": list(owner.shares),
+        "share_of_all": list(owner.fair),
+        "owner": owner.owner,
+        "by_quantile": pictures.shares_by_quantile(runs, totals) if plan.clients > 1 else [],
+    }
+
+
+def _stopping(
+    rule: PrecisionRule, decision: Decision, latencies: Mapping[str, Sequence[float]], plan: MeasurePlan
+) -> dict[str, Any]:
+    return {
+        "rule": f"{rule.text}. {rule.claims[0].upper()}{rule.claims[1:]}.",
+        "precision": plan.precision,
+        "reached": decision.reached,
+        "quantile": decision.widest,
+        "runs": decision.runs,
+        "path": {
+            name: [{"runs": e.n, "value": e.value, "low": e.low, "high": e.high} for e in rule.path(values)]
+            for name, values in latencies.items()
+        },
+    }
+
+
+def finite(document: Any) -> Any:  # noqa: ANN401 (any JSON document)
+    """JSON knows no infinity: what is infinite or unknown becomes null."""
+    if isinstance(document, dict):
+        return {key: finite(value) for key, value in document.items()}
+    if isinstance(document, list | tuple):
+        return [finite(value) for value in document]
+    if isinstance(document, float) and not math.isfinite(document):
+        return None
+    return document

@@ -1,0 +1,106 @@
+"""What the page's pictures are drawn from: curves, shares, time series. Points, not estimates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hindmost._engine import Histogram
+from hindmost.plan import MeasurePlan
+from hindmost.run.figures import RunFigures, Totals
+
+SHARE_LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999)
+MOST_WINDOWS = 240
+
+
+def curve(histogram: Histogram, points: int = 400) -> dict[str, list[float | None]]:
+    """The quantile function, evenly spaced on the tail-friendly scale -log10(1 - q)."""
+    n = histogram.count
+    if n == 0:
+        return {"q": [], "us": []}
+    levels = 1.0 - 10.0 ** -np.linspace(0.0, math.log10(max(n, 10)), points)
+    values = [histogram.quantile(float(level)) for level in levels]
+    us = [None if v is None or math.isinf(v) else round(v / 1e3, 4) for v in values]
+    kept = [(q, v) for level, v in zip(levels, us, strict=True) if (q := round(float(level), 9)) < 1.0]
+    return {"q": [q for q, _ in kept], "us": [v for _, v in kept]}
+
+
+def outstanding(histogram: Histogram, plan: MeasurePlan) -> dict[str, Any] | None:
+    """How many requests each arrival found outstanding (the paper's Figure 1), within its own worker.
+
+    ``connections`` is how many that worker has: what a closed loop cannot go beyond.
+    """
+    if histogram.count == 0:
+        return None
+    low, _, counts = (np.frombuffer(part, dtype=np.uint64) for part in histogram.bins())
+    if low.size > 400:  # keep the picture light: join neighbours
+        edges = np.linspace(0, low.size, 401).astype(int)[:-1]
+        low, counts = low[edges], np.add.reduceat(counts, edges)
+    share = counts / histogram.count
+    workers = plan.clients * plan.threads
+    return {
+        "values": [int(v) for v in low],
+        "share": [float(s) for s in share],
+        "per_instance": workers > 1,
+        "connections": math.ceil(plan.connections / workers),
+    }
+
+
+def series(run: RunFigures) -> dict[str, Any]:
+    """One run over time, over all workers; quantiles are means weighted by replies."""
+    result = run.instances[0].result
+    workers = [worker for one in run.instances for worker in one.result["series"]]
+    length = min((len(worker) for worker in workers), default=0)
+    step = max(1, math.ceil(length / MOST_WINDOWS))
+    t_s: list[float] = []
+    rate: list[float | None] = []
+    p50: list[float | None] = []
+    p99: list[float | None] = []
+    before = 0.0
+    for i in range(step - 1, length, step):
+        cells = [worker[j] for worker in workers for j in range(i - step + 1, i + 1)]
+        end = workers[0][i]["at_ns"] / 1e9
+        count = sum(cell["count"] for cell in cells)
+        t_s.append(round(end, 3))
+        rate.append(round(count / (end - before), 1) if end > before else None)
+        for column, name in ((p50, "p50_ns"), (p99, "p99_ns")):
+            total = sum(cell["count"] * cell[name] for cell in cells)
+            column.append(round(total / count / 1e3, 2) if count else None)
+        before = end
+    return {
+        "run": run.number,
+        "t_s": t_s,
+        "rate": rate,
+        "p50_us": p50,
+        "p99_us": p99,
+        "measure_from_s": result["warmup_s"] + result["calibration"]["seconds"],
+    }
+
+
+def shares_by_quantile(runs: Sequence[RunFigures], totals: Totals) -> list[dict[str, Any]]:
+    """Who contributes the requests between neighbouring quantiles of the merged distribution (Figure 2)."""
+    instances = len(runs[0].instances)
+    merged = [Histogram() for _ in range(instances)]
+    for run in runs:
+        for one, into in zip(run.instances, merged, strict=True):
+            into.merge(one.latency)
+    whole = totals.whole["latency"]
+
+    def above(level: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+        edge = whole.quantile(level) if level > 0.0 else 0.0
+        if edge is None or math.isinf(edge):
+            return np.array([one.censored for one in merged], dtype=float)
+        if level == 0.0:
+            return np.array([one.count for one in merged], dtype=float)
+        return np.array([one.count_above(int(edge)) for one in merged], dtype=float)
+
+    counts = [above(level) for level in SHARE_LEVELS] + [np.zeros(instances)]
+    rows = []
+    for i, level in enumerate(SHARE_LEVELS):
+        inside = counts[i] - counts[i + 1]
+        if inside.sum() > 0:
+            rows.append({"q": level, "shares": [float(s) for s in inside / inside.sum()]})
+    return rows
