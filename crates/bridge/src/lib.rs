@@ -15,6 +15,7 @@ mod instance;
 mod knobs;
 mod pipe;
 mod quantile;
+mod schemas;
 mod simulate;
 mod synth;
 mod table;
@@ -43,6 +44,8 @@ mod _engine {
     };
     #[pymodule_export]
     use super::quantile::{hall_sheather, quantiles_of_cells, QuantileCells, QuantileRuns};
+    #[pymodule_export]
+    use super::schemas::written_schemas;
     #[pymodule_export]
     use super::simulate::{simulate, simulate_columns};
     #[pymodule_export]

@@ -2,13 +2,14 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::sys::net;
 use crate::Tree;
 
 /// A network interface, and who can stamp its packets.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Nic {
     /// The kernel's name for it.
     pub name: String,

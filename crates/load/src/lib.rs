@@ -9,6 +9,7 @@ pub mod engine;
 mod error;
 pub mod protocol;
 pub mod record;
+mod schema;
 pub mod stop;
 pub mod transport;
 pub mod workload;

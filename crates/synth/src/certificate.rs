@@ -8,6 +8,7 @@ use std::time::Duration;
 use hindmost_clock::Nanos;
 use hindmost_host::counters::ThreadCounters;
 use hindmost_host::noise::Noise;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::account::{Gaps, ThreadHost};
@@ -29,7 +30,7 @@ const MEDIAN_OFF: f64 = 0.01;
 const P99_OFF: f64 = 0.08;
 
 /// How faithful a spin is on this host.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Certificate {
     /// What one reading of the monotonic clock takes.
     pub clock_read_ns: f64,
@@ -46,7 +47,7 @@ pub struct Certificate {
 }
 
 /// Spins of one length.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Rung {
     /// As long as they should be.
     pub intended_us: f64,
@@ -59,6 +60,7 @@ pub struct Rung {
     /// The longest.
     pub longest_us: f64,
     /// The share of the time that the thread had a CPU.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub cpu_share: f64,
     /// Median and p99 are as they should be.
     pub trusted: bool,

@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Tree;
@@ -14,7 +15,7 @@ pub struct Interrupts {
 }
 
 /// A source of interrupts and how often it hit the CPUs asked about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Hits {
     /// `NET_RX`, `Local timer interrupts`, or a device's action such as `virtio3-rx`.
     pub source: String,
@@ -23,7 +24,7 @@ pub struct Hits {
 }
 
 /// What hit some CPUs between two readings, the most frequent first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct InterruptSpan {
     /// Hardware interrupts, timer and other CPUs' calls among them.
     pub hard: Vec<Hits>,

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::tree::field;
@@ -37,7 +38,7 @@ struct Thread {
 }
 
 /// A thread that ran between two readings, and whose last CPU was one of those asked about at one of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Neighbour {
     /// Its process.
     pub pid: u32,
@@ -58,7 +59,7 @@ pub struct Neighbour {
 }
 
 /// Who ran beside us between two readings.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Neighbourhood {
     /// Those that took most CPU time, the greediest first.
     pub named: Vec<Neighbour>,

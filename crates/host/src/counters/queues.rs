@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Tree;
@@ -8,7 +9,7 @@ const LISTEN: u32 = 10;
 
 /// What waited in a server's sockets at one moment: bytes that it had not read, bytes that were not
 /// acknowledged to it, connections that it had not accepted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct ServerQueues {
     /// Connections from anybody.
     pub connections: u64,

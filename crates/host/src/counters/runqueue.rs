@@ -1,10 +1,11 @@
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Tree;
 
 /// What the scheduler of one CPU did (`/proc/schedstat`, Documentation/scheduler/sched-stats.rst of the
 /// kernel).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct RunQueue {
     /// The CPU's number.
     pub cpu: u32,

@@ -1,5 +1,6 @@
 use std::os::fd::RawFd;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::sys;
@@ -26,7 +27,7 @@ pub struct SocketCounters {
 
 /// How full one buffer of a socket is. Its memory holds bookkeeping, too, so some two thirds of the limit
 /// are data (`tcp_adv_win_scale`, tcp(7)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Fill {
     /// In use.
     pub bytes: u64,
@@ -89,7 +90,7 @@ impl SocketCounters {
 }
 
 /// What happened to some sockets between two readings of each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct SocketSpan {
     /// How many were looked at.
     pub looked_at: u32,

@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Tree;
@@ -5,7 +6,7 @@ use crate::Tree;
 /// What went wrong with TCP in a network namespace, since it was made or between two readings. Each of
 /// these costs a request 200 ms or more (`TCP_RTO_MIN`; 1 s for a connection attempt, RFC 6298), which no
 /// server can make up for; a window of zero costs what the slow reader takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct TcpCounters {
     /// Segments sent again (`RetransSegs`, RFC 4022), those of connection attempts among them.
     pub retransmits: u64,

@@ -1,11 +1,12 @@
 use hindmost_clock::{Clock, MonotonicClock};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::share;
 use crate::{sys, Tree};
 
 /// What the calling thread has gone through since it started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct ThreadCounters {
     /// When this was read (`CLOCK_MONOTONIC`).
     pub at_ns: u64,
@@ -20,7 +21,7 @@ pub struct ThreadCounters {
 }
 
 /// `/proc/thread-self/schedstat` (Documentation/scheduler/sched-stats.rst of the kernel).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Schedule {
     /// Time on a CPU.
     pub on_cpu_ns: u64,
@@ -70,7 +71,7 @@ impl ThreadCounters {
 }
 
 /// What a thread went through between two readings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct ThreadSpan {
     /// Time between the readings.
     pub wall_ns: u64,

@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::facts::CpuQuota;
@@ -5,7 +6,7 @@ use crate::Tree;
 
 /// How often this process's control group was stopped because it had used up its CPU quota, since it was
 /// made or between two readings. A stop lasts until the next period: up to 100 ms, on all its CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Throttling {
     /// Periods with a stop.
     pub periods: u64,

@@ -24,13 +24,14 @@ mod words;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::noise::Noise;
 use crate::{HostFacts, Nic, Tree};
 
 /// How far something distorts a measurement, from least to worst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
     /// Not at all.
@@ -42,7 +43,7 @@ pub enum Mark {
 }
 
 /// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Finding {
     /// Its name in JSON; never changes.
     pub id: &'static str,
@@ -117,7 +118,7 @@ const CHECKS: &[Check] = &[
 ];
 
 /// What the host is, what was measured of it, and what that means.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Diagnosis {
     /// What the host is and how it is set.
     pub facts: HostFacts,

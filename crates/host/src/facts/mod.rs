@@ -6,6 +6,7 @@ mod power;
 mod process;
 mod quota;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::counters::CpuTimes;
@@ -16,7 +17,7 @@ pub use process::PortRange;
 pub use quota::CpuQuota;
 
 /// What a host is and how it is set. Absent files are `None`; nothing is guessed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct HostFacts {
     /// The name by which the host calls itself.
     pub hostname: Option<String>,
@@ -109,7 +110,7 @@ pub struct HostFacts {
 }
 
 /// Load averages of the whole host.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct LoadAverage {
     /// Over a minute.
     pub one: f64,

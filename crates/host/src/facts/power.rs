@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::HostFacts;
@@ -8,7 +9,7 @@ use crate::Tree;
 const CPUS: &str = "sys/devices/system/cpu";
 
 /// A sleep of an idle CPU (C-state).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct IdleState {
     /// Its name, such as `C6`.
     pub name: String,

@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::HostFacts;
@@ -20,7 +21,7 @@ const CAPABILITIES: [(&str, u32); 8] = [
 const COUNTERS: &str = "sys/bus/event_source/devices";
 
 /// Local ports, both ends included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct PortRange {
     /// The lowest.
     pub first: u16,

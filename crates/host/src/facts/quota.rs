@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::tree::field;
@@ -6,7 +7,7 @@ use crate::Tree;
 const MOUNT: &str = "sys/fs/cgroup";
 
 /// The tightest limit of CPU time that a control group on the way from this process to the root has.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct CpuQuota {
     /// The file that sets it, from the root of the tree.
     pub file: String,

@@ -19,6 +19,7 @@ mod undo;
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Tree;
@@ -35,7 +36,7 @@ pub struct Knobs {
 }
 
 /// A knob as it stands.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Knob {
     /// What it is called: `thp`, `rps@eth0`.
     pub name: String,
@@ -54,7 +55,7 @@ pub struct Knob {
 }
 
 /// One thing that was put back, or could not be.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Restored {
     /// The knob.
     pub name: String,

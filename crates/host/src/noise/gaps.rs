@@ -1,8 +1,10 @@
 use hindmost_clock::Nanos;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The gaps of one spin, summed up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize)]
+#[schemars(rename = "NoiseGaps")]
 pub struct Gaps {
     /// Gaps above 5 us: more than an interrupt of its own; as a rule another thread's turn.
     pub over_5us: u64,

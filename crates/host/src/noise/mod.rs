@@ -18,6 +18,7 @@ mod spin;
 use std::time::Duration;
 
 use hindmost_clock::Nanos;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::counters::CpuTimes;
@@ -39,7 +40,7 @@ pub const LONGEST_SPIN: Duration = Duration::from_secs(60);
 const MOST_SPINNERS: usize = 4;
 
 /// What the host takes away, on some of its CPUs at the same time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Noise {
     /// One entry a CPU spun on.
     pub floors: Vec<NoiseFloor>,

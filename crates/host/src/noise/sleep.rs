@@ -2,6 +2,7 @@ use std::thread;
 use std::time::Duration;
 
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::quantile;
@@ -16,7 +17,7 @@ const SLEEPS: usize = 200;
 /// How much later than asked a sleep ends, with the smallest timer slack (1 ns): what is left is the
 /// timer's interrupt, the wake-up of an idle CPU and the way through the run queue. A thread that
 /// sleeps between requests sends them that much late.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Oversleep {
     /// The length of the sleeps.
     pub asked_ns: u64,

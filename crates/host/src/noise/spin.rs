@@ -1,6 +1,7 @@
 use std::thread;
 
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{quantile, Gaps};
@@ -17,7 +18,7 @@ const SHORTEST_GAP_IN_READINGS: f64 = 8.0;
 const MOST_GAPS: usize = 100_000;
 
 /// What one CPU went through while a thread bound to it only read the clock.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct NoiseFloor {
     /// The CPU.
     pub cpu: u32,

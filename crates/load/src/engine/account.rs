@@ -7,6 +7,7 @@ use hindmost_host::counters::{
     ThreadCounters, ThreadSpan, Throttling,
 };
 use hindmost_host::Tree;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The counters of the host at one moment.
@@ -23,7 +24,7 @@ pub(super) struct HostReading {
 }
 
 /// What happened on an instance's CPUs between two readings.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct HostSpan {
     /// Time between the readings.
     pub wall_ns: u64,

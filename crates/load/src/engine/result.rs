@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use hindmost_host::counters::{TcpCounters, ThreadSpan};
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use super::account::HostSpan;
@@ -13,15 +14,20 @@ use super::sockets::SocketReport;
 use super::stages::LateByStage;
 use super::stamp_report::StampReport;
 use crate::record::{Counts, Dispersion, Window};
+use crate::schema::came_later;
 use crate::stop::Ended;
 
 /// The schema name that every instance result carries.
 pub const SCHEMA: &str = "hindmost.instance/1";
 
+const LATER: [&str; 7] = ["resent", "stamps", "tcp_before", "memory", "host", "raw_gaps_ns", "series"];
+
 /// The result of one instance; its distributions lie beside it in `instance-K.hlog`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(transform = |schema: &mut Schema| came_later(schema, &LATER))]
 pub struct InstanceResult {
     /// `hindmost.instance/1`.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: &'static str,
     /// Which instance.
     pub index: u32,
@@ -58,6 +64,7 @@ pub struct InstanceResult {
     /// One entry a worker.
     pub threads: Vec<ThreadReport>,
     /// Share of the time that the hypervisor took from this instance's processors.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub steal_share: Option<f64>,
     /// Where wire latency comes from, and how much of it came.
     pub stamps: StampReport,
@@ -76,7 +83,7 @@ pub struct InstanceResult {
 }
 
 /// Memory of an instance, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Memory {
     /// The most it held, up to the writing of its files.
     pub peak_bytes: Option<u64>,
@@ -85,7 +92,7 @@ pub struct Memory {
 }
 
 /// The range found in the calibration, and what left it later.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, JsonSchema, Serialize)]
 pub struct Calibration {
     /// Length in seconds.
     pub seconds: f64,
@@ -102,7 +109,8 @@ pub struct Calibration {
 }
 
 /// How one worker fared.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(transform = |schema: &mut Schema| came_later(schema, &["shares", "late", "sockets"]))]
 pub struct ThreadReport {
     /// Where it was pinned.
     pub cpu: Option<u32>,

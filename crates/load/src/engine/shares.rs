@@ -1,11 +1,12 @@
 //! Whether every connection carried its share of the requests.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::connection::{Connection, State};
 
 /// How a worker's requests of the measurement fell on its connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Shares {
     /// Connections.
     pub connections: u64,

@@ -5,6 +5,7 @@ use std::os::fd::RawFd;
 
 use hindmost_clock::Clock;
 use hindmost_host::counters::{SocketCounters, SocketSpan};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::worker::Worker;
@@ -51,7 +52,7 @@ impl Sockets {
 }
 
 /// What became of a worker's sockets from the start of the calibration to the last reply.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct SocketReport {
     /// What the kernel says of those looked at.
     #[serde(flatten)]

@@ -4,6 +4,7 @@
 //! leaves late is put down to the stage that took most of it.
 
 use hindmost_clock::Nanos;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A request that leaves later than this is looked into; less is the noise of a quiet host, where an
@@ -23,7 +24,7 @@ pub enum Stage {
 }
 
 /// Requests that one stage made late.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Late {
     /// How many left more than 5 us late.
     pub requests: u64,
@@ -34,7 +35,7 @@ pub struct Late {
 }
 
 /// Late requests of the measurement, by the stage they had to wait for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct LateByStage {
     /// While other requests were handed to the kernel.
     pub writing: Late,

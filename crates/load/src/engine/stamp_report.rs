@@ -1,5 +1,6 @@
 //! What an instance reports of its stamps: where they came from, how many came, and why not more.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::stamping::Stamping;
@@ -10,11 +11,12 @@ use crate::transport::Source;
 const ENOUGH: u64 = 10;
 
 /// The stamps of one instance.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct StampReport {
     /// One request in so many was to be stamped; 0 for none.
     pub every: u32,
     /// By whom wire latency is: `software`, `hardware`; absent where nobody stamps.
+    #[schemars(extend("enum" = ["software", "hardware", null]))]
     pub source: Option<&'static str>,
     /// The interface that leads to the server.
     pub interface: Option<String>,
@@ -30,9 +32,10 @@ pub struct StampReport {
 }
 
 /// Why something is missing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct StampReason {
     /// `off`, `refused`, `none_came`, `card_failed` or `sources_differ`.
+    #[schemars(extend("enum" = ["off", "refused", "none_came", "card_failed", "sources_differ"]))]
     pub code: &'static str,
     /// In words, with the numbers.
     pub text: String,

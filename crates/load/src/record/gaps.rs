@@ -2,6 +2,7 @@
 
 use hindmost_clock::Nanos;
 use hindmost_histogram::{Histogram, UniformSample};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Spans over which requests are counted: 1, 10 and 100 ms.
@@ -15,7 +16,7 @@ const RAW: usize = 1024;
 
 /// How many requests left in spans of one length. The index of dispersion, variance over mean, is 1
 /// for a Poisson process, 0 for equal gaps, and large for bursts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Dispersion {
     /// Length of a span.
     pub span_ns: u64,

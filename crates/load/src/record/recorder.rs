@@ -2,10 +2,12 @@ use hindmost_clock::Nanos;
 use hindmost_histogram::{Histogram, UniformSample, Worst};
 use hindmost_plan::Keep;
 use rand::Rng;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use super::{Gaps, Row, StampCounts, Status, Wire, WireRecord};
 use crate::random::Random;
+use crate::schema::came_later;
 use crate::workload::Kind;
 
 /// Parts of the measurement phase whose latencies are kept apart: their spread gives the variance
@@ -13,7 +15,8 @@ use crate::workload::Kind;
 pub const SECTIONS: usize = 10;
 
 /// The account of one kind of request. `due = done + errors + timeouts + unsent`, always.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(transform = |schema: &mut Schema| came_later(schema, &["lost"]))]
 pub struct Counts {
     /// Due in the measurement phase.
     pub due: u64,

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What was done in one window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Window {
     /// When it ended, in nanoseconds since the start of the load.
     pub at_ns: u64,

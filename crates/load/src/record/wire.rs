@@ -1,6 +1,7 @@
 //! What is kept of the requests that the kernel stamped.
 
 use hindmost_histogram::Histogram;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What the stamps of one answered request tell.
@@ -24,7 +25,7 @@ pub enum Wire {
 }
 
 /// What became of the stamps that were asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct StampCounts {
     /// Answered requests that were to be stamped, but those that were sent again.
     pub asked: u64,

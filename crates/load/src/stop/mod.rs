@@ -6,6 +6,7 @@ mod steady;
 
 use hindmost_clock::Nanos;
 use hindmost_plan::Warmup;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use fixed::FixedTime;
@@ -21,7 +22,7 @@ pub trait Stop: Send {
 }
 
 /// How a phase ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
     /// The time that was asked for has passed.

@@ -2,13 +2,14 @@
 
 use hindmost_clock::Nanos;
 use hindmost_host::counters::ThreadSpan;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Shorter pauses of a spin are not told from a slow reading of the clock, or an interrupt.
 const GAP: Nanos = Nanos::from_micros(5);
 
 /// Pauses that a spinning thread met and had not asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Gaps {
     /// How many were longer than 5 us.
     pub over_5us: u64,
@@ -36,7 +37,7 @@ impl Gaps {
 }
 
 /// What the host gave to one thread, and took from it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ThreadHost {
     /// Time from its start to its end.
     pub wall_ns: u64,

@@ -9,6 +9,7 @@ mod tally;
 
 use hindmost_host::counters::CpuTimes;
 use hindmost_host::Tree;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use books::{Books, Closed};
@@ -22,7 +23,7 @@ pub use tally::Tally;
 use crate::{Occupy, SynthError};
 
 /// What a server did since it started, in sums, while it goes on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Report {
     /// Sum over all threads.
     pub total: Tally,
@@ -42,7 +43,7 @@ impl Report {
 }
 
 /// What a server did, all of it, once it has ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Account {
     /// Sum over all threads.
     pub total: Tally,
@@ -63,6 +64,7 @@ pub struct Account {
     /// Pauses of all threads that nobody had asked for.
     pub gaps: Gaps,
     /// The share of the time that the hypervisor took from the CPUs of this server.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub steal_share: Option<f64>,
     /// Where the truth about each request is, if it was asked for.
     pub log: Option<LogAccount>,

@@ -1,10 +1,11 @@
 //! A distribution of times as the account tells it.
 
 use hindmost_histogram::{Histogram, Quantile, Value};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A distribution of times, nanoseconds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Spread {
     /// How many.
     pub count: u64,

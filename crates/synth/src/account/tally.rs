@@ -1,11 +1,12 @@
 //! What was done, in sums.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What one thread did, or the sum over threads. Only requests that take service time (memcached: get, set, add,
 /// replace, delete; HTTP: whatever finds a page) count as served. All times are nanoseconds, summed since the start; two tallies
 /// taken one after the other can be subtracted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Tally {
     /// Requests served.
     pub served: u64,

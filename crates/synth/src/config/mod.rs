@@ -6,6 +6,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use hindmost_clone::{Document, Program};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::SynthError;
@@ -85,7 +86,7 @@ pub enum Idle {
 }
 
 /// What a service time is a time of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Occupy {
     /// Of the wall clock: what the host takes away from the thread in the middle of a service, it takes from the work.

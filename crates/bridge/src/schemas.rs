@@ -1,0 +1,25 @@
+//! The shape of the documents that Rust writes, for Python's types and for `schemas/`.
+
+use hindmost_host::doctor::Diagnosis;
+use hindmost_host::knobs::{Knob, Restored};
+use hindmost_load::engine::InstanceResult;
+use hindmost_synth::{Account, Certificate};
+use pyo3::prelude::*;
+use schemars::generate::SchemaSettings;
+
+use crate::fault::raise;
+
+/// JSON Schemas of everything that the engine hands over as JSON and Python keeps, as one JSON text: an object
+/// `$defs` with one entry a type.
+#[pyfunction]
+pub fn written_schemas() -> PyResult<String> {
+    let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    generator.subschema_for::<InstanceResult>();
+    generator.subschema_for::<Diagnosis>();
+    generator.subschema_for::<Knob>();
+    generator.subschema_for::<Restored>();
+    generator.subschema_for::<Account>();
+    generator.subschema_for::<Certificate>();
+    let all = serde_json::json!({ "$defs": generator.take_definitions(true) });
+    serde_json::to_string(&all).map_err(|error| raise("schema", &error.to_string()))
+}
