@@ -19,7 +19,7 @@ HOST = {"facts": {"cpus_online": 2}, "findings": []}
 
 
 class Diary:
-    """A watcher that writes down what it was told."""
+    """A observer that writes down what it was told."""
 
     def __init__(self) -> None:
         self.began: list[tuple[int, int, int]] = []
@@ -56,7 +56,7 @@ def tiny_plan() -> MeasurePlan:
 
 @pytest.fixture(scope="session")
 def made_study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Diary]:
-    """The study's folder and what its watcher saw; read-only, take `study` to change anything."""
+    """The study's folder and what its observer saw; read-only, take `study` to change anything."""
     folder = tmp_path_factory.mktemp("made") / "study"
     plan, diary = tiny_plan(), Diary()
     study = Study.create(folder, {"plan": plan.model_dump(mode="json"), "host": HOST})

@@ -131,7 +131,7 @@ def test_the_answer_can_be_shown(document):
     assert "<!doctype html>" in render_page(document).lower()
 
 
-def test_the_watcher_saw_every_run_and_phase(diary):
+def test_the_observer_saw_every_run_and_phase(diary):
     assert diary.began == [(1, 2, 2), (2, 2, 2)]
     assert [number for number, _ in diary.ended] == [1, 2]
     assert [decision.stop for _, decision in diary.ended] == [False, True]

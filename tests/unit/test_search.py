@@ -216,7 +216,7 @@ def test_a_search_goes_on_as_if_it_had_never_stopped(tmp_path, monkeypatch, afte
     monkeypatch.setattr(one, "_try", until_stopped)
     with pytest.raises(KeyboardInterrupt):
         one.run()
-    later = RateSearch(one.study, one.plan, one.target, one.objective, one.watcher)
+    later = RateSearch(one.study, one.plan, one.target, one.objective, one.observer)
     monkeypatch.setattr(
         later, "_try", lambda rate: tried.append(rate) or made_up(rate, up_to(37_000.0)(rate))
     )
@@ -233,7 +233,7 @@ def test_a_finished_search_is_not_made_again_unless_more_runs_are_allowed(tmp_pa
 
     def again(most: int) -> Found:
         plan = one.plan.model_copy(update={"runs": (3, most)})
-        later = RateSearch(one.study, plan, one.target, one.objective, one.watcher)
+        later = RateSearch(one.study, plan, one.target, one.objective, one.observer)
         monkeypatch.setattr(later, "_try", lambda rate: made_up(rate, up_to(3e4)(rate)))
         return later.run()
 

@@ -82,7 +82,6 @@ class Witness:
             cpus=cpus,
         )
         self._caught: list[Caught] = []
-        self.fault: HindmostError | None = None
 
     def __enter__(self) -> Self:
         self._opening.__enter__()
@@ -96,19 +95,20 @@ class Witness:
         ----------
         ports : sequence of int, optional
             Ports of the connections that are witnessed; default: all.
+
+        Raises
+        ------
+        HindmostError
+            If the capture cannot be started.
         """
         self._bytes.client_ports = ports
         self._caught.append(self._opening.finish())
-        try:
-            self._bytes.__enter__()
-            self._bytes.hold()
-        except HindmostError as error:
-            self.fault = error
+        self._bytes.__enter__()
+        self._bytes.hold()
 
     def over(self) -> None:
         """The measurement is over."""
-        if self.fault is None:
-            self._caught.append(self._bytes.finish())
+        self._caught.append(self._bytes.finish())
 
     def matched(self, instances: int) -> dict[str, Any]:
         """Match every instance's requests; writes ``witness-K.parquet``.
@@ -122,10 +122,8 @@ class Witness:
         Raises
         ------
         HindmostError
-            If there is no capture, or it cannot be matched.
+            If it cannot be matched.
         """
-        if self.fault is not None:
-            raise self.fault
         counts = {"answered": 0, "matched": 0, "stamped": 0}
         for index in range(instances):
             try:

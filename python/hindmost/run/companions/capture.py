@@ -1,68 +1,51 @@
-"""The packet capture beside a run, where one is asked for; a run goes on without one that cannot be had."""
+"""The packet capture beside a run, where one is asked for; nothing is left of it but the matched requests."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
-from hindmost.errors import HindmostError
 from hindmost.plan import MeasurePlan
 from hindmost.plan.measure import FLAT_OUT_PER_S
+from hindmost.run.companions.companion import Companion, Scene
 
 
-class Beside:
-    """What a run tells its witness, and what that leaves in the run's record."""
+class PacketCapture(Companion):
+    """A `hindmost.capture.Witness` of the run."""
 
-    def __init__(
-        self, plan: MeasurePlan, place: Path, address: str, seconds: float, stack: ExitStack
-    ) -> None:
-        self._witness = None
-        self._over = False
-        self._fault: HindmostError | None = None
-        self.asked = plan.verify_wire
-        if not self.asked:
-            return
+    name = "witness"
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
         from hindmost.capture import Witness
 
-        try:
-            self._witness = stack.enter_context(
-                Witness(place, address, _to_be_captured(plan), seconds, _off_the_clients(plan))
-            )
-        except HindmostError as error:
-            self._fault = error
+        plan = scene.plan
+        self._witness = Witness(
+            scene.folder, scene.address, _to_be_captured(plan), scene.seconds, _off_the_clients(plan)
+        )
+
+    @classmethod
+    def asked(cls, plan: MeasurePlan) -> bool:
+        """With ``--verify-wire``."""
+        return plan.verify_wire
+
+    def enter(self, stack: ExitStack) -> None:
+        """Capture who opens a connection."""
+        stack.enter_context(self._witness)
 
     def measuring(self, ports: Sequence[int]) -> None:
-        """All instances are warm; the measurement has not been ordered yet."""
-        if self._witness is not None:
-            self._witness.measuring(ports)
+        """Capture all packets from here on."""
+        self._witness.measuring(ports)
 
     def over(self) -> None:
-        """The measurement is over; may be said more than once."""
-        if self._witness is not None and not self._over:
-            self._over = True
-            self._witness.over()
+        """Capture no more."""
+        self._witness.over()
 
-    def record(self, instances: int) -> dict[str, Any]:
-        """What goes into the run's record: counts, or why there are none; nothing if no capture is asked."""
-        if not self.asked:
-            return {}
-        try:
-            if self._witness is not None:
-                return {"witness": self._witness.matched(instances)}
-        except HindmostError as error:
-            self._fault = error
-        assert self._fault is not None
-        return {"witness": {"fault": self._fault.message, "hint": self._fault.hint}}
-
-
-@contextmanager
-def witnessed(plan: MeasurePlan, place: Path, address: str, seconds: float) -> Iterator[Beside]:
-    """Capture a run, if that is asked for; nothing of it is left afterwards but the matched requests."""
-    with ExitStack() as stack:
-        yield Beside(plan, place, address, seconds, stack)
+    def record(self) -> dict[str, Any]:
+        """Match the requests of all instances; how many were."""
+        return {"witness": self._witness.matched(self.scene.plan.clients)}
 
 
 def _to_be_captured(plan: MeasurePlan) -> float:

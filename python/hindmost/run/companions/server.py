@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hindmost import _engine
-from hindmost.fleet import Moment
+from hindmost.run.companions.companion import Companion, Scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,32 +22,29 @@ class _Look:
     queues: Mapping[str, int] | None
 
 
-class ServerWatch:
+class ServerCounters(Companion):
     """CPU time of the server, stolen time of its processors, its sockets and its network's troubles.
 
-    Parameters
-    ----------
-    pid : int or None
-        The server's first process; None where it runs elsewhere: then its sockets cannot be seen.
-    address : str
-        Where it listens.
-    cpus : sequence of int
-        Its processors.
-    seconds : float
-        Length of the load between the two looks.
+    Of a server that runs elsewhere its sockets cannot be seen.
     """
 
-    def __init__(self, pid: int | None, address: str, cpus: Sequence[int], seconds: float) -> None:
-        self._pid = pid
-        self._port = int(address.rpartition(":")[2])
-        self._cpus = set(cpus)
-        self._seconds = seconds
-        self._looks: dict[str, _Look] = {}
+    name = "server_counters"
 
-    def look(self, moment: Moment) -> None:
-        """Look when a phase begins that needs it."""
-        if moment.phase in ("measure", "collect") and moment.phase not in self._looks:
-            self._looks[moment.phase] = self._read()
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        self._pid = scene.pid
+        self._port = int(scene.address.rpartition(":")[2])
+        self._cpus = set(scene.plan.server_cpus)
+        self._before: _Look | None = None
+        self._after: _Look | None = None
+
+    def measuring(self, ports: Sequence[int]) -> None:
+        """Look, last of all before the order."""
+        self._before = self._read()
+
+    def over(self) -> None:
+        """Look, first of all after the last reply."""
+        self._after = self._read()
 
     def _read(self) -> _Look:
         mine = [one for one in json.loads(_engine.cpu_counters())["cpus"] if one["cpu"] in self._cpus]
@@ -68,13 +65,13 @@ class ServerWatch:
         its network namespace; ``server_queues``: what waited in its sockets at the beginning, under load, and
         at the end, after the last reply.
         """
-        before, after = self._looks.get("measure"), self._looks.get("collect")
+        before, after = self._before, self._after
         if before is None or after is None:
             return dict.fromkeys(("server_cpu_share", "server_steal_share", "server_tcp", "server_queues"))
         ticks = after.ticks - before.ticks
         used = None
         if before.used_ns is not None and after.used_ns is not None:
-            used = max(0.0, (after.used_ns - before.used_ns) / 1e9 / self._seconds)
+            used = max(0.0, (after.used_ns - before.used_ns) / 1e9 / self.scene.seconds)
         return {
             "server_cpu_share": used,
             "server_steal_share": (after.stolen - before.stolen) / ticks if ticks > 0 else None,

@@ -19,10 +19,10 @@ from hindmost.design import Cell
 from hindmost.run.capacity import saturation
 from hindmost.run.figures import RunFigures, Totals, run_figures
 from hindmost.run.readings import IDEAL, plan_of
+from hindmost.run.verdict.alone import reasons_of_run
 from hindmost.run.verdict.client import lateness
 from hindmost.store import Study
 from hindmost.studies.attribution.ledger import GIVEN_UP, Ledger
-from hindmost.studies.measure.answer import reasons_of_run
 
 Bins = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 AGAIN = 10_000

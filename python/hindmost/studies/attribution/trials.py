@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from hindmost.design import Cell
 from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
 from hindmost.fleet import Moment
 from hindmost.plan import MeasurePlan
+from hindmost.run.making import make_run
+from hindmost.run.serving import Beside
 from hindmost.store import Study
 from hindmost.studies.attribution.cells import Readings, run_number
 from hindmost.studies.attribution.ledger import GIVEN_UP, Entry, Ledger
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint
-from hindmost.studies.measure.procedure import Procedure, Watcher
 from hindmost.studies.part import open_part
 from hindmost.targets import Managed, ManagedServer
 
@@ -29,8 +30,6 @@ CONFIRMATION = "confirmation"
 """Where a confirmation's runs lie within their load's folder."""
 ATTEMPTS = 3
 """How often a run that the host distorted is made anew within its block."""
-
-Beside = Callable[[ManagedServer], AbstractContextManager[None]]
 
 
 class Trials:
@@ -58,7 +57,7 @@ class Trials:
         self.plan = plan
         self.readings = Readings()
         self.ledger = Ledger(study.folder)
-        self._watcher: Watcher = _Looking(look)
+        self.look = look
         self._parts: dict[str, Study] = {}
 
     def part(self, load: LoadPoint, name: str, cell: Cell) -> Study:
@@ -111,7 +110,7 @@ class Trials:
         try:
             with part.lock(), self._in_force(cell) as (target, beside):
                 plan = self._measure_plan(load, target, name)
-                Procedure(part, plan, target, self._watcher, beside=beside).one(number)
+                make_run(part, number, plan, target, look=self.look, beside=beside)
         except (Interrupted, StudyError, UsageError):
             raise
         except HindmostError as error:
@@ -136,9 +135,7 @@ class Trials:
             pass
 
     @contextmanager
-    def _in_force(
-        self, cell: Cell
-    ) -> Iterator[tuple[Managed, Callable[[ManagedServer], AbstractContextManager[None]]]]:
+    def _in_force(self, cell: Cell) -> Iterator[tuple[Managed, Beside]]:
         pairs = [(knob, level) for knob, level in zip(self.plan.knobs, self._levels(cell), strict=True)]
 
         @contextmanager
@@ -177,16 +174,3 @@ class Trials:
         seed = self.plan.measure.seed + (FRESH if name.startswith(CONFIRMATION) else 0)
         changes = {"rate_per_s": load.rate_per_s, "server_cpus": self._server_cpus(target), "seed": seed}
         return self.plan.measure.model_copy(update=changes)
-
-
-class _Looking:
-    """A watcher that only passes on where a run stands."""
-
-    def __init__(self, look: Callable[[Moment], None]) -> None:
-        self.moment = look
-
-    def run_begins(self, number: int, least: int, most: int) -> None:
-        """Nothing to say: trials are told as such."""
-
-    def run_ended(self, figures: object, decision: object) -> None:
-        """Nothing to say."""

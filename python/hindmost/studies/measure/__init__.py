@@ -1,6 +1,6 @@
 """A plain study: runs against a restarted server until the answer is certain enough."""
 
 from hindmost.studies.measure.answer import answer
-from hindmost.studies.measure.procedure import Procedure, Watcher
+from hindmost.studies.measure.procedure import Observer, Procedure
 
-__all__ = ["Procedure", "Watcher", "answer"]
+__all__ = ["Observer", "Procedure", "answer"]

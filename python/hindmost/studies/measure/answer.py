@@ -17,6 +17,7 @@ from hindmost.run.capacity import saturation
 from hindmost.run.figures import RunFigures, Totals, Values, run_figures
 from hindmost.run.proof import proof_of
 from hindmost.run.readings import IDEAL, STAMPED, WHATS, What, microseconds, plan_of
+from hindmost.run.verdict.alone import NOBODY, reasons_of_run
 from hindmost.stats import (
     Decision,
     Estimate,
@@ -33,7 +34,6 @@ from hindmost.studies.measure import pictures
 
 OWNED = 0.99
 """Who contributes the slowest 1 %: the paper's Figure 2."""
-_NOBODY = Ownership((), (), None, None, 1.0, "")
 
 
 def rule_of(plan: MeasurePlan) -> PrecisionRule:
@@ -171,13 +171,6 @@ def _throughput(plan: MeasurePlan, runs: Sequence[RunFigures]) -> dict[str, floa
     return {"asked": plan.rate_per_s, "achieved": done / (plan.duration_s * len(runs))}
 
 
-def reasons_of_run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> list[verdict.Reason]:
-    """What one run by itself gives reason to doubt; nothing that only several can tell."""
-    alone = Decision(True, True, "", None, 1, plan.labels[0], 0.0)
-    managed = {**target, "managed": True}
-    return verdict.judge(verdict.Evidence(plan, managed, [run], alone, _NOBODY, []))
-
-
 def _run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> dict[str, Any]:
     reasons = reasons_of_run(plan, run, target)
     return {
@@ -268,7 +261,7 @@ def _hysteresis(runs: Sequence[RunFigures], plan: MeasurePlan, target: Mapping[s
 def _owner(runs: Sequence[RunFigures], threshold_ns: float | None) -> Ownership:
     heard = [run for run in runs if all(one.latency.count for one in run.instances)]
     if not heard:  # not one request was answered: nobody owns anything
-        return _NOBODY
+        return NOBODY
     above = [[_above(one.latency, threshold_ns) for one in run.instances] for run in heard]
     total = [[one.latency.count for one in run.instances] for run in heard]
     return owners(above, total)

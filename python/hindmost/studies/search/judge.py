@@ -18,9 +18,9 @@ from hindmost.plan import SHARES, MeasurePlan, Objective, Term
 from hindmost.run import limits
 from hindmost.run.capacity import replies_per_s, saturation
 from hindmost.run.figures import RunFigures
+from hindmost.run.verdict.alone import reasons_of_run
 from hindmost.stats import Decision, ObjectiveRule, mean_interval
 from hindmost.stats.runs.objective import FIRST_LOOK
-from hindmost.studies.measure.answer import reasons_of_run
 
 Outcome = Literal["holds", "fails", "undecided", "unmet", "spoiled"]
 Kind = Literal["calm", "host", "client", "errors", "short"]

@@ -29,7 +29,7 @@ from hindmost.plan import MeasurePlan, Objective
 from hindmost.run.limits import SAMPLES_INCONCLUSIVE
 from hindmost.store import Study
 from hindmost.studies.measure.answer import answer
-from hindmost.studies.measure.procedure import Procedure, Watcher
+from hindmost.studies.measure.procedure import Observer, Procedure
 from hindmost.studies.part import open_part
 from hindmost.studies.search.found import (
     FILE,
@@ -76,8 +76,8 @@ class RateSearch:
         What `plan.target` means.
     objective : Objective
         Limits on the mean, on quantiles that are among the plan's, or on shares of requests.
-    watcher : callable
-        Makes the watcher of a step from its plan.
+    observer : callable
+        Makes the observer of a step from its plan.
     told : callable, optional
         Told of each step when it is done.
     """
@@ -88,14 +88,14 @@ class RateSearch:
         plan: MeasurePlan,
         target: Attached | Managed,
         objective: Objective,
-        watcher: Callable[[MeasurePlan], Watcher],
+        observer: Callable[[MeasurePlan], Observer],
         told: Callable[[Step], None] = lambda _: None,
     ) -> None:
         self.study = study
         self.plan = plan
         self.target = target
         self.objective = objective
-        self.watcher = watcher
+        self.observer = observer
         self.told = told
         self.steps: list[Step] = []
 
@@ -131,7 +131,7 @@ class RateSearch:
         rule = StepRule(self.objective, plan)
         with study.lock():
             try:
-                Procedure(study, plan, self.target, self.watcher(plan), rule, rule.saw).run()
+                Procedure(study, plan, self.target, self.observer(plan), rule, rule.saw).run()
             except (InstanceError, TargetError) as error:
                 return self._died(rate, error, study)
             result = answer(study)

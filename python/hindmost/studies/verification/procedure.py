@@ -29,13 +29,14 @@ from hindmost import __version__
 from hindmost.models import Clone
 from hindmost.models.simulation import Design, run_points
 from hindmost.plan import MeasurePlan
+from hindmost.run.making import make_run
 from hindmost.stats.runs.equivalence import CONFIDENCE
 from hindmost.store import Study, now_utc
 from hindmost.store.predictions import Prediction
 from hindmost.store.verification import PredictedPoint, VerifiedPoint
 from hindmost.store.verification import Verification as Document
 from hindmost.studies.measure.answer import answer
-from hindmost.studies.measure.procedure import Procedure, Watcher
+from hindmost.studies.measure.procedure import Observer
 from hindmost.studies.part import open_part
 from hindmost.studies.verification.comparison import (
     LOST,
@@ -80,8 +81,8 @@ class Verification:
         Loads.
     pairs : int
         Pairs at each load.
-    watcher : callable
-        Makes the watcher of a series from its plan.
+    observer : callable
+        Makes the observer of a series from its plan.
     told : callable, optional
         Told of each load when its pairs are done.
     logged : Logged, optional
@@ -96,7 +97,7 @@ class Verification:
         targets: Mapping[str, Attached | Managed],
         points: Sequence[Point],
         pairs: int,
-        watcher: Callable[[MeasurePlan, str], Watcher],
+        observer: Callable[[MeasurePlan, str], Observer],
         told: Callable[[VerifiedPoint], None] = lambda _: None,
         logged: Logged | None = None,
     ) -> None:
@@ -106,7 +107,7 @@ class Verification:
         self.targets = {**targets, "again": targets["original"]}
         self.points = points
         self.pairs = pairs
-        self.watcher = watcher
+        self.observer = observer
         self.told = told
         self.logged = logged
 
@@ -158,7 +159,7 @@ class Verification:
         if who == "clone":
             target = with_log(target, log.absolute())
         with series.lock():
-            Procedure(series, plan, target, self.watcher(plan, who)).one(pair)
+            make_run(series, pair, plan, target, look=self.observer(plan, who).moment)
         if who == "clone" and self.clone.threads == 1:
             counted = sum(one["counts"]["due"] for one in _instances(series, pair))
             found = stored(series.folder / LUCK) | {pair: luck_of_log(self.clone, log, counted, seed)}

@@ -1,0 +1,83 @@
+"""Makes one run: a fresh server, its companions, all load instances; a whole folder or none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from hindmost.errors import InstanceError
+from hindmost.fleet import LocalFleet, Moment
+from hindmost.plan import MeasurePlan
+from hindmost.run.companions import Scene, accompanied
+from hindmost.run.serving import Beside, nothing_beside, serving
+from hindmost.store import Study, now_utc
+from hindmost.targets import Attached, Managed
+
+SPARE_S = 30.0
+"""Patience beyond the load's own time, for the last replies and for writing files."""
+
+
+def make_run(
+    study: Study,
+    number: int,
+    plan: MeasurePlan,
+    target: Attached | Managed,
+    *,
+    look: Callable[[Moment], None] = lambda _: None,
+    beside: Beside = nothing_beside,
+) -> None:
+    """Make run `number` of a study.
+
+    Parameters
+    ----------
+    study : Study
+        An open, locked study.
+    number : int
+        None that is there already.
+    plan : MeasurePlan
+        What to do.
+    target : Attached or Managed
+        What `plan.target` means.
+    look : callable, optional
+        Told where the run stands, as by `hindmost.fleet.LocalFleet.run`.
+    beside : callable, optional
+        What is in force while a server that was started here runs.
+
+    Raises
+    ------
+    TargetError
+        If the server cannot be started, reached, or dies.
+    InstanceError
+        If a load instance fails.
+    StudyError
+        If the run cannot be stored.
+    """
+    begun = time.monotonic()
+    measure_s = plan.calibration_s + plan.duration_s
+    with study.new_run(number) as (folder, record):
+        record |= {"seed": plan.run_seed(number), "started": now_utc()}
+        with serving(target, plan, folder, beside) as server:
+            plans = [
+                plan.engine_plan(number, index, target.protocol, server.address)
+                for index in range(plan.clients)
+            ]
+            scene = Scene(plan, folder, server.address, server.pid, measure_s)
+            with accompanied(scene) as companions:
+
+                def moment(now: Moment) -> None:
+                    if now.phase == "collect":
+                        companions.over()
+                    look(now)
+
+                try:
+                    LocalFleet(plan.client_cpus).run(
+                        plans, folder, (measure_s, plan.timeout_s + SPARE_S), moment, companions.measuring
+                    )
+                except InstanceError as error:
+                    raise server.explained(error, number) from None
+                record |= companions.record()
+        record |= {
+            "seconds": time.monotonic() - begun,
+            "instances": plan.clients,
+            "target": server.document,
+        }

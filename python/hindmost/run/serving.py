@@ -1,0 +1,94 @@
+"""The server of one run: found where it is attached, started and stopped where it is ours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import InstanceError, TargetError
+from hindmost.plan import MeasurePlan
+from hindmost.targets import Attached, Managed, ManagedServer, cpu_affinity, first_answering, local_owner
+
+Beside = Callable[[ManagedServer], AbstractContextManager[None]]
+"""What is in force while a server that was started here runs, from before the load until after it."""
+
+
+def nothing_beside(_: ManagedServer) -> AbstractContextManager[None]:
+    """No setting of a running server."""
+    return nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where it listens and whom to watch; ``document``: what ``run.json`` says of it."""
+
+    address: str
+    pid: int | None
+    document: dict[str, Any]
+    managed: ManagedServer | None
+
+    def explained(self, error: InstanceError, number: int) -> InstanceError | TargetError:
+        """An instance's failure in run `number`, with what is known of the server."""
+        managed = self.managed
+        if managed is None or error.code not in ("server_gone", "connect", "full", "closing", "preload"):
+            return InstanceError(f"run {number}: {error.message}", hint=error.hint)
+        report = None
+        for _ in range(20):  # its death may reach us a moment after its connections' end
+            report = managed.exit_report()
+            if report is not None:
+                break
+            time.sleep(0.05)
+        if report is None:
+            return InstanceError(f"run {number}: {error.message}", hint=error.hint)
+        log = f"\nits last words:\n  {report.log.strip()[-1000:]}" if report.log.strip() else ""
+        return TargetError(
+            f"run {number}: {self.document['name']} {report.describe()} in mid-run ({error.message}){log}",
+            hint="start it by hand to see why; finished runs are kept",
+        )
+
+
+@contextmanager
+def serving(
+    target: Attached | Managed, plan: MeasurePlan, folder: Path, beside: Beside = nothing_beside
+) -> Iterator[Server]:
+    """A server that answers, and what to know of it.
+
+    Raises
+    ------
+    TargetError
+        If it cannot be started or reached.
+    """
+    if isinstance(target, Attached):
+        yield _attached(target)
+        return
+    starting = ManagedServer(target.spec, cpus=plan.server_cpus, log=folder / "server.log")
+    with starting as server, beside(server):
+        document = {
+            "name": target.name,
+            "protocol": target.protocol,
+            "address": server.address,
+            "managed": True,
+            "command": list(server.command),
+            "cpus": list(plan.server_cpus),
+            "server_version": server.server_version,
+        }
+        yield Server(server.address, server.pid, document, server)
+
+
+def _attached(target: Attached) -> Server:
+    address, version = first_answering(target.addresses, target.protocol, path=target.path)
+    pid = local_owner(address)
+    document = {
+        "name": target.name,
+        "protocol": target.protocol,
+        "address": address,
+        "managed": False,
+        "command": None,
+        "cpus": list(cpu_affinity(pid)) if pid is not None else None,
+        "server_version": version,
+    }
+    return Server(address, pid, document, None)

@@ -1,0 +1,67 @@
+"""Which rooms of the laboratory may import which: arrows point down the table, never up."""
+
+import ast
+from pathlib import Path
+
+LAB = Path(__file__).parents[2] / "python/hindmost"
+OUTSIDE = {"errors", "names", "_engine", "__version__", "agent"}
+"""Leaves of the package: they import no room."""
+MAY: dict[str, set[str]] = {
+    "stats": set(),
+    "design": set(),
+    "store": set(),
+    "plan": set(),
+    "report": {"store"},
+    "targets": {"plan"},
+    "fleet": {"plan"},
+    "knobs": {"plan", "targets"},
+    "capture": set(),
+    "models": {"plan", "stats", "store"},
+    "run": {"plan", "stats", "store", "targets", "fleet", "capture"},
+    "studies": {
+        *("plan", "stats", "store", "targets", "fleet", "knobs", "models", "design", "report", "run"),
+    },
+}
+"""`cli` and the package's face may import all of them."""
+
+
+def imports(path: Path) -> set[str]:
+    """Rooms and leaves of hindmost that a file imports, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == "hindmost":
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hindmost."):
+            found.add((node.module or "").split(".")[1])
+        elif isinstance(node, ast.Import):
+            found |= {one.name.split(".")[1] for one in node.names if one.name.startswith("hindmost.")}
+    return found
+
+
+def rooms() -> list[str]:
+    return sorted(path.name for path in LAB.iterdir() if any(path.rglob("*.py")))
+
+
+def test_every_room_stands_in_the_table_and_the_table_has_no_circle():
+    assert set(rooms()) == {*MAY, "cli"}
+    above: list[str] = []
+    for room in MAY:
+        assert MAY[room] <= set(above), f"{room} stands above what it imports"
+        above.append(room)
+
+
+def test_imports_go_the_way_that_the_table_allows():
+    wrong = [
+        f"{path.relative_to(LAB)} imports {name}"
+        for room in MAY
+        for path in sorted((LAB / room).rglob("*.py"))
+        for name in sorted(imports(path) - MAY[room] - OUTSIDE - {room})
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_leaves_import_no_room():
+    for name in ("errors", "names"):
+        assert imports(LAB / f"{name}.py") <= OUTSIDE
+    # A load host has the wheel and none of its dependencies; of a clone the agent needs the document alone.
+    assert imports(LAB / "agent.py") <= {*OUTSIDE, "models"}

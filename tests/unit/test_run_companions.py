@@ -1,0 +1,92 @@
+"""Companions of a run: when each is told what, and what becomes of one that fails."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hindmost import MeasurePlan
+from hindmost.errors import HostUnfit
+from hindmost.run.companions import COMPANIONS, Companion, Scene, accompanied
+
+SCENE = Scene(MeasurePlan(target="synth"), Path("run"), "127.0.0.1:1", None, 1.0)
+
+
+def companion(called: str, diary: list[str], **settings: Any) -> type[Companion]:
+    """One that writes down what it is told; `fails` names where it fails."""
+    fails = settings.pop("fails", None)
+
+    class Made(Companion):
+        name = called
+
+        def _told(self, what: str) -> None:
+            diary.append(f"{called} {what}")
+            if what == fails:
+                raise HostUnfit("no room", hint="make some")
+
+        def enter(self, stack: ExitStack) -> None:
+            stack.callback(diary.append, f"{called} left")
+            self._told("enter")
+
+        def measuring(self, ports: object) -> None:
+            self._told(f"measuring {ports}" if fails != "measuring" else "measuring")
+
+        def over(self) -> None:
+            self._told("over")
+
+        def record(self) -> dict[str, Any]:
+            self._told("record")
+            return {called: 1}
+
+    for name, value in settings.items():
+        setattr(Made, name, value)
+    return Made
+
+
+def accompany(*companions: type[Companion]) -> dict[str, Any]:
+    with accompanied(SCENE, companions) as company:
+        company.measuring([7])
+        company.over()
+        company.over()
+        return company.record()
+
+
+def test_the_first_is_nearest_to_the_measurement_and_all_are_left():
+    diary: list[str] = []
+    assert accompany(companion("a", diary), companion("b", diary)) == {"a": 1, "b": 1}
+    assert diary == [
+        *("a enter", "b enter", "b measuring [7]", "a measuring [7]"),
+        *("a over", "b over", "a record", "b record", "b left", "a left"),
+    ]
+
+
+@pytest.mark.parametrize("fails", ["enter", "measuring", "over", "record"])
+def test_one_that_fails_leaves_its_fault_and_is_told_nothing_more(fails):
+    diary: list[str] = []
+    found = accompany(companion("a", diary, fails=fails), companion("b", diary))
+    assert found == {"a": {"fault": "no room", "hint": "make some"}, "b": 1}
+    assert [line for line in diary if line.startswith("a")][-2:] == [f"a {fails}", "a left"]
+    assert diary.count("b record") == 1
+
+
+@pytest.mark.parametrize("fails", ["enter", "measuring", "over", "record"])
+def test_one_that_refuses_ends_the_run_and_is_left(fails):
+    diary: list[str] = []
+    with pytest.raises(HostUnfit, match="no room"):
+        accompany(companion("a", diary, fails=fails, on_fault="refuse"), companion("b", diary))
+    assert diary[-1] == "a left"
+
+
+def test_one_that_is_not_asked_for_is_not_there():
+    diary: list[str] = []
+    assert accompany(companion("a", diary, asked=lambda _: False)) == {}
+    assert diary == []
+
+
+def test_names_of_companions_differ_and_a_capture_is_asked_for():
+    assert len({one.name for one in COMPANIONS}) == len(COMPANIONS)
+    asked = [one.name for one in COMPANIONS if one.asked(SCENE.plan)]
+    assert asked == ["server_counters"]
+    wired = SCENE.plan.model_copy(update={"verify_wire": True})
+    assert [one.name for one in COMPANIONS if one.asked(wired)] == ["server_counters", "witness"]
