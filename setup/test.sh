@@ -5,6 +5,9 @@ set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
 failed=()
+HINDMOST_SKIPS=$(mktemp)
+export HINDMOST_SKIPS
+trap 'rm -f "$HINDMOST_SKIPS"' EXIT
 
 begun=$SECONDS
 setup/run ruff check --quiet . || failed+=("ruff check")
@@ -36,6 +39,8 @@ if [ $# = 0 ]; then
   set -- tests/servers
 fi
 setup/run python -m pytest -m "not nightly" "$@" || failed+=(pytest)
+
+setup/run python setup/skips.py "$HINDMOST_SKIPS" >&2 || failed+=("unexpected skips")
 
 if [ ${#failed[@]} -gt 0 ]; then
   say "failed: ${failed[*]}"

@@ -1,9 +1,11 @@
-"""What every ring shares: skips are loud."""
+"""What every ring shares: skips are loud, and go into the register."""
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -13,14 +15,22 @@ for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
         signal.signal(_number, _usual)
 
 
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    told = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return told.removeprefix("Skipped: ")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """One table at the end: what was skipped, how often, and why."""
+    """One table at the end: what was skipped, how often, and why; the same for `setup/skips.py`."""
+    skipped = terminalreporter.stats.get("skipped", [])
     by_reason: dict[str, list[str]] = defaultdict(list)
-    for report in terminalreporter.stats.get("skipped", []):
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        by_reason[reason.removeprefix("Skipped: ")].append(report.nodeid)
+    for report in skipped:
+        by_reason[_reason(report)].append(report.nodeid)
     if not by_reason:
         return
+    if register := os.environ.get("HINDMOST_SKIPS"):
+        with Path(register).open("a") as file:
+            file.writelines(f"{one.nodeid}\t{' '.join(_reason(one).split())}\n" for one in skipped)
     terminalreporter.section("skipped: what is not shown by this session, and why", sep="-", yellow=True)
     for reason, tests in sorted(by_reason.items(), key=lambda item: -len(item[1])):
         terminalreporter.write_line(f"{len(tests):4}  {reason}", yellow=True)

@@ -90,10 +90,9 @@ fn a_setting_of_this_host_is_changed_and_put_back() {
     let journal = folder("real");
     let knobs = Knobs::new(Tree::new("/"), &journal);
     let before = knobs.get("tcp_autocorking").unwrap();
-    if before.missing.is_some() {
-        // Not root, or a sandbox: said by the knob itself.
+    if let Some(missing) = before.missing {
         fs::remove_dir_all(journal).unwrap();
-        return;
+        return hindmost_skips::skipped(&format!("no setting can be written here: {missing}"));
     }
     let other = if before.value.as_deref() == Some("on") { "off" } else { "on" };
     assert_eq!(knobs.set("tcp_autocorking", other, None).unwrap().value.as_deref(), Some(other));

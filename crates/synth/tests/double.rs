@@ -95,7 +95,7 @@ fn mean(times: impl Iterator<Item = f64>) -> f64 {
     all.iter().sum::<f64>() / all.len() as f64
 }
 
-#[expect(clippy::print_stderr, reason = "the figures are the point, and an inconclusive test says so")]
+#[expect(clippy::print_stderr, reason = "the figures are the point")]
 fn check(name: &str, load: f64, changes: serde_json::Value) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let document = document(changes);
@@ -110,8 +110,10 @@ fn check(name: &str, load: f64, changes: serde_json::Value) {
     let share = pairs.len() as f64 / (ROUNDS * REQUESTS) as f64;
     let paused_ns = paused_ns as f64 / (ROUNDS * REQUESTS) as f64;
     if share < LEFT_ALONE && paused_ns > PAUSED_NS {
-        eprintln!("{name}: inconclusive, the host left {:.0} % of the requests alone", 100.0 * share);
-        return;
+        let share = 100.0 * share;
+        return hindmost_skips::skipped(&format!(
+            "{name}: inconclusive, the host left {share:.0} % of the requests alone"
+        ));
     }
     let found = quantiles(pairs.iter().map(|(line, _)| line.end - line.arrival).collect());
     let expected = quantiles(pairs.iter().map(|(_, row)| row.finish_ns - row.arrival_ns).collect());

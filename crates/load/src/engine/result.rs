@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use hindmost_host::counters::{TcpCounters, ThreadSpan};
-use schemars::{JsonSchema, Schema};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::account::HostSpan;
@@ -21,10 +21,11 @@ use crate::stop::Ended;
 pub const SCHEMA: &str = "hindmost.instance/1";
 
 const LATER: [&str; 7] = ["resent", "stamps", "tcp_before", "memory", "host", "raw_gaps_ns", "series"];
+const LATER_OF_THREADS: [&str; 3] = ["shares", "late", "sockets"];
 
 /// The result of one instance; its distributions lie beside it in `instance-K.hlog`.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
-#[schemars(transform = |schema: &mut Schema| came_later(schema, &LATER))]
+#[schemars(transform = came_later(&LATER))]
 pub struct InstanceResult {
     /// `hindmost.instance/1`.
     #[schemars(extend("const" = SCHEMA))]
@@ -110,7 +111,7 @@ pub struct Calibration {
 
 /// How one worker fared.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
-#[schemars(transform = |schema: &mut Schema| came_later(schema, &["shares", "late", "sockets"]))]
+#[schemars(transform = came_later(&LATER_OF_THREADS))]
 pub struct ThreadReport {
     /// Where it was pinned.
     pub cpu: Option<u32>,

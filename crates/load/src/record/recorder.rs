@@ -2,7 +2,7 @@ use hindmost_clock::Nanos;
 use hindmost_histogram::{Histogram, UniformSample, Worst};
 use hindmost_plan::Keep;
 use rand::Rng;
-use schemars::{JsonSchema, Schema};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Gaps, Row, StampCounts, Status, Wire, WireRecord};
@@ -14,9 +14,11 @@ use crate::workload::Kind;
 /// within a run under autocorrelation (batch quantiles), and they merge without loss into the whole.
 pub const SECTIONS: usize = 10;
 
+const LATER: [&str; 1] = ["lost"];
+
 /// The account of one kind of request. `due = done + errors + timeouts + unsent`, always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
-#[schemars(transform = |schema: &mut Schema| came_later(schema, &["lost"]))]
+#[schemars(transform = came_later(&LATER))]
 pub struct Counts {
     /// Due in the measurement phase.
     pub due: u64,

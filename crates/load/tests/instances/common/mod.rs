@@ -1,5 +1,4 @@
 //! What the rings with real sockets share: plans, folders, servers.
-#![allow(clippy::print_stderr)] // Skips must be loud.
 
 mod files;
 mod servers;
@@ -66,7 +65,9 @@ pub fn plan(protocol: &str, address: &str, changes: &Value) -> Plan {
 fn io() -> &'static str {
     if crate::IO == "io_uring" {
         if let Err(error) = hindmost_load::transport::Uring::new(([127, 0, 0, 1], 1).into(), 1, false) {
-            eprintln!("io_uring cannot be used here ({error}): epoll is tested instead");
+            hindmost_skips::skipped(&format!(
+                "io_uring cannot be used here ({error}): epoll is tested instead"
+            ));
             return "epoll";
         }
     }

@@ -78,7 +78,7 @@ impl Managed {
         let child = match spawned {
             Ok(child) => child,
             Err(e) => {
-                eprintln!("SKIPPED: {program} cannot be started here: {e}");
+                hindmost_skips::skipped(&format!("{program} cannot be started here: {e}"));
                 return None;
             }
         };
@@ -86,7 +86,7 @@ impl Managed {
         let until = Instant::now() + Duration::from_secs(10);
         while TcpStream::connect(address).is_err() {
             if let Some(status) = server.child.try_wait().unwrap() {
-                eprintln!("SKIPPED: {program} ended at its start: {status}");
+                hindmost_skips::skipped(&format!("{program} ended at its start: {status}"));
                 return None;
             }
             assert!(Instant::now() < until, "{program} does not listen on {address}");
