@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hindmost.plan import parse_objective
+from hindmost.run.soundness import Soundness
 from hindmost.studies.search.found import Found, Step
-from hindmost.studies.search.judge import Trial, judge
+from hindmost.studies.search.judge import StepRun, judge
 from hindmost.studies.search.rates import next_rate
 
 OBJECTIVE = parse_objective("p99<1000us")
@@ -36,35 +37,36 @@ class Server:
         capacity = math.exp(g.uniform(math.log(1e3), math.log(2e5)))
         return cls(capacity, capacity * g.uniform(0.5, 0.95), scatter, spoilt)
 
-    def run(self, g: np.random.Generator, rate: float) -> Trial:
+    def run(self, g: np.random.Generator, rate: float) -> StepRun:
         """One run at a rate."""
         if rate >= 1.01 * self.capacity:
-            return Trial({"p99": math.inf}, "short", "saturated", self.capacity)
+            return StepRun({"p99": math.inf}, Soundness("short", "saturated", "server", self.capacity))
         free = max(1.0 - rate / self.capacity, 0.003)
         value = 1000.0 * (1.0 - self.crossing / self.capacity) / free
         value *= math.exp(g.normal(-(self.scatter**2) / 2.0, self.scatter))
         if g.random() >= self.spoilt:
-            return Trial({"p99": value})
+            return StepRun({"p99": value})
         known = g.random() < 0.5
-        return Trial({"p99": value * (1.0 + g.pareto(1.5))}, "host" if known else "calm", "steal")
+        disturbed = Soundness("host" if known else "sound", "steal")
+        return StepRun({"p99": value * (1.0 + g.pareto(1.5))}, disturbed)
 
 
 def step(g: np.random.Generator, server: Server, rate: float) -> Step:
     """Runs at a rate until they can be judged."""
-    trials: list[Trial] = []
-    while (found := judge(trials, OBJECTIVE, RUNS)) is None:
-        trials.append(server.run(g, rate))
+    made: list[StepRun] = []
+    while (found := judge(made, OBJECTIVE, RUNS)) is None:
+        made.append(server.run(g, rate))
     return Step(
         rate,
         found.outcome,
         None,
         None,
         None,
-        len(trials),
+        len(made),
         rate,
         found.why,
         "s",
-        len(trials) - found.judged,
+        len(made) - found.judged,
         found.error,
         found.at_most_per_s,
     )

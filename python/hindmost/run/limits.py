@@ -47,6 +47,20 @@ MISS_MIND = 0.01
 STEAL_INCONCLUSIVE, STEAL_MIND = 0.01, 0.001
 """Share of the time that the hypervisor took. One per cent of stolen time can be all of the slowest 1 %."""
 
+DELAYED = 0.005
+"""Share of the time that others had the client's processor, above which a run is not sound: whoever had it
+had the server's at other times, so that this is all of the slowest 1 %. A kernel thread that wakes up now
+and then takes 0.3 % where it finds both processors busy."""
+
+AWAY, AWAY_US = 0.01, 20.0
+"""Share of requests that a spinning client sent late because its processor was away, and its slip at p99
+beyond what its write calls make: a run with more of both is not sound. One in a hundred is all of the
+slowest 1 %; an interrupt takes some 5 us, what takes 20 us and more is another program or the hypervisor."""
+
+REMAKE, ATTEMPTS = 1.0, 3
+"""Runs that may be made again because they were not sound: as many as were asked for, and each of them
+twice. A host that disturbs every other run is not the host for this question."""
+
 TAIL_INCONCLUSIVE, TAIL_MIND = 1.0, 0.1
 """Accidents (waits for a processor, segments sent again) per request beyond a quantile. Where one request in
 a hundred meets an accident, accidents can be all of what lies beyond p99, and the figure is about them:

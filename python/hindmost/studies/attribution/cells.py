@@ -1,14 +1,13 @@
 """What the runs of each cell report: the only place of a study of factors that reads runs.
 
 A run's figures are read once and kept, of its distribution the bins that hold something. A run is numbered
-by its block; one that is made anew because the host distorted the one before has `AGAIN` more.
+by its block; one that is made again because the one before was not sound has `AGAIN` more.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,18 +15,14 @@ import numpy.typing as npt
 
 from hindmost._engine import Histogram
 from hindmost.design import Cell
-from hindmost.run.capacity import saturation
-from hindmost.run.figures import RunFigures, Totals, run_figures
-from hindmost.run.readings import IDEAL, plan_of
-from hindmost.run.verdict.alone import reasons_of_run
-from hindmost.run.verdict.client import lateness
+from hindmost.run.figures import Totals, run_figures
+from hindmost.run.readings import plan_of
+from hindmost.run.soundness import soundness
 from hindmost.store import Study
 from hindmost.studies.attribution.ledger import GIVEN_UP, Ledger
 
 Bins = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 AGAIN = 10_000
-OWN_SLIP = 1.5
-"""Times the slip that the write calls alone would have made: later requests were kept by the host."""
 _YEAR_NS = 3.2e16
 
 
@@ -42,13 +37,13 @@ def run_number(block: int, attempt: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RunValues:
-    """One sound run: by quantile and ``mean`` its latency in microseconds (inf: infinitely late).
+    """One run: by quantile and ``mean`` its latency in microseconds (inf: infinitely late).
 
     ``within``: sampling variance of each, None where it cannot be known; ``busy``: processors' worth of time
     that the server used; ``seconds``: what the run took; ``overloaded``: in words, how little of the asked
-    rate the server carried: its latencies then tell how long the run was, and nothing else; ``doubt``: how
-    the instrument distorted it, None of a sound run; ``bins``: lower and upper edges (microseconds) and
-    counts of its latencies.
+    rate the server carried: its latencies then tell how long the run was, and nothing else; ``unsound``: why
+    it does not count, None where it does; ``bins``: lower and upper edges (microseconds) and counts of its
+    latencies.
     """
 
     block: int
@@ -58,7 +53,7 @@ class RunValues:
     busy: float | None
     seconds: float
     overloaded: str | None = None
-    doubt: str | None = None
+    unsound: str | None = None
     bins: Bins | None = None
 
 
@@ -96,11 +91,11 @@ class Readings:
         """What a cell's study holds, if there is one; ``where``: its load's folder and its own."""
         found = CellRuns(cell)
         runs = [] if part is None else [self.run(part, run.number) for run in part.runs()]
-        sound = {run.block: run for run in reversed(runs) if run.doubt is None}  # of a block, the first
+        sound = {run.block: run for run in reversed(runs) if run.unsound is None}  # of a block, the first
         found.runs = [sound[block] for block in sorted(sound)]
-        doubts = [run.doubt for run in runs if run.doubt is not None]
-        found.invalid = len(doubts)
-        found.why_invalid = Counter(doubts).most_common(1)[0][0] if doubts else None
+        unsound = [run.unsound for run in runs if run.unsound is not None]
+        found.invalid = len(unsound)
+        found.why_invalid = Counter(unsound).most_common(1)[0][0] if unsound else None
         found.failure = next((run.overloaded for run in found.runs if run.overloaded), None)
         failures = ledger.failures(*where)
         if failures and (len(failures) >= GIVEN_UP or not found.runs):
@@ -118,14 +113,8 @@ class Readings:
         plan = plan_of(part)
         run = next(run for run in part.runs() if run.number == number)
         figures = run_figures(run, plan, Totals())
-        target = run.record["target"]
-        full = saturation(plan, target, [figures])
-        overloaded = full.text if full is not None and full.by != "client" else None
-        reasons = [
-            one
-            for one in reasons_of_run(plan, figures, target)
-            if one.level == "invalid" and not (one.code == "slip" and _own_slip(figures, one.labels))
-        ]
+        judged = soundness(figures, plan)
+        overloaded = judged.kind == "short" and judged.code != "client"
         return RunValues(
             block=number % AGAIN,
             values=dict(figures.values["latency"]),
@@ -133,22 +122,10 @@ class Readings:
             requests=figures.counts["due"],
             busy=run.record.get("server_cpu_share"),
             seconds=float(run.record["seconds"]),
-            overloaded=overloaded,
-            doubt=None if overloaded or not reasons else reasons[0].text,
+            overloaded=judged.why if overloaded else None,
+            unsound=None if overloaded or judged.sound else judged.why,
             bins=_bins(figures.latency),
         )
-
-
-def _own_slip(figures: RunFigures, labels: Sequence[str]) -> bool:
-    """Whether requests left no later than the client's own write calls make them.
-
-    That much is in the runs of all cells alike. Were it a reason to leave a run out, the best cells would
-    lose most of theirs: the same microseconds are a larger share of a small latency.
-    """
-    ideal = figures.values.get(IDEAL)
-    if ideal is None:
-        return False
-    return all(lateness(figures, name)[1] <= OWN_SLIP * ideal[name] for name in labels)
 
 
 def _bins(latency: Histogram) -> Bins:

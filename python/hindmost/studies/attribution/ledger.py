@@ -72,3 +72,7 @@ class Ledger:
     def failures(self, load: str, cell: str) -> list[str]:
         """Why trials of a cell failed."""
         return [one.why for one in self.entries() if (one.load, one.cell) == (load, cell) and one.why]
+
+    def remade(self, least: int) -> int:
+        """How many runs were made again: those whose number is `least` or more."""
+        return sum(one.block >= least for one in self.entries())

@@ -17,8 +17,9 @@ from hindmost.fleet import Moment
 from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
 from hindmost.run.serving import Beside
+from hindmost.run.soundness import Remaking
 from hindmost.store import Study
-from hindmost.studies.attribution.cells import Readings, run_number
+from hindmost.studies.attribution.cells import AGAIN, Readings, run_number
 from hindmost.studies.attribution.ledger import GIVEN_UP, Entry, Ledger
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint
 from hindmost.studies.part import open_part
@@ -28,8 +29,6 @@ FRESH = 500_009
 """Added to the seed of a confirmation's runs: other arrivals than those that the setting was chosen by."""
 CONFIRMATION = "confirmation"
 """Where a confirmation's runs lie within their load's folder."""
-ATTEMPTS = 3
-"""How often a run that the host distorted is made anew within its block."""
 
 
 class Trials:
@@ -58,6 +57,8 @@ class Trials:
         self.readings = Readings()
         self.ledger = Ledger(study.folder)
         self.look = look
+        runs = plan.blocks[1] * (len(plan.design.cells) + 1) * len(plan.loads)
+        self.remaking = Remaking(runs)
         self._parts: dict[str, Study] = {}
 
     def part(self, load: LoadPoint, name: str, cell: Cell) -> Study:
@@ -79,8 +80,8 @@ class Trials:
     def make(self, load: LoadPoint, name: str, cell: Cell, block: int) -> str | None:
         """Make a cell's run of a block; returns why there is no sound one, if there is none.
 
-        A run that is there already is not made again, nor is one of a cell that was given up; one that the
-        host distorted is left where it is and made anew, `ATTEMPTS` times in all.
+        A run that is there already is not made again, nor is one of a cell that was given up; one that is not
+        sound is left where it is and made again, as far as `Remaking` goes.
 
         Raises
         ------
@@ -88,17 +89,19 @@ class Trials:
             If nothing can be stored.
         """
         part = self.part(load, name, cell)
-        why = None
-        for attempt in range(ATTEMPTS):
+        attempt = 0
+        while True:
             number = run_number(block, attempt)
             if all(run.number != number for run in part.runs()):
                 why = self._run(part, load, name, cell, number)
                 if why is not None:
                     return why
-            why = self.readings.run(part, number).doubt
+            why = self.readings.run(part, number).unsound
             if why is None:
                 return None
-        return f"distorted {ATTEMPTS} times: {why}"
+            attempt += 1
+            if not self.remaking.again(self.ledger.remade(AGAIN), attempt):
+                return f"not sound, made {attempt} times: {why}"
 
     def _run(self, part: Study, load: LoadPoint, name: str, cell: Cell, number: int) -> str | None:
         where = f"{load.folder}/{name}"

@@ -169,11 +169,11 @@ class RateSearch:
             rate_per_s=rate,
             outcome=found.outcome,
             **rule.interval(),
-            runs=len(rule.trials),
+            runs=len(rule.made),
             achieved_per_s=achieved,
             why=found.why + (self._thin(rate) if found.outcome == "holds" else ""),
             study=str(folder.relative_to(self.study.folder)),
-            left_out=len(rule.trials) - found.judged,
+            left_out=len(rule.made) - found.judged,
             error=found.error,
             at_most_per_s=found.at_most_per_s,
         )

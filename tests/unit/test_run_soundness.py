@@ -1,0 +1,133 @@
+"""Soundness: each disturbance is told by its own counter, and nothing that the server's speed decides tells it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from evidence import LABELS, arrivals, by_stage, evidence, host, instance, run, thread
+
+from hindmost.run import limits
+from hindmost.run.soundness import Remaking, Soundness, soundness
+
+AWAY = by_stage(waiting=2_000)
+"""Two in a hundred left late because the processor was away."""
+
+
+def judged(
+    plan: dict[str, Any] | None = None, against: dict[str, float] | None = None, **given: Any
+) -> Soundness:
+    e = evidence(plan=plan, runs=[run(1)])
+    return soundness(run(1, record={"target": e.target}, **given), e.plan, against=against)
+
+
+def spun(**changes: Any) -> list[Any]:
+    return [instance(0, threads=[thread(**changes)]), instance(1)]
+
+
+def slipping(us: float, **given: Any) -> dict[str, Any]:
+    """Requests that left so late at p99, of which write calls alone make 2 us."""
+    made = run(1, slip={"p99": us})
+    made.values["ideal_slip"] = {**made.values["slip"], "p99": 2.0}
+    return {"values": made.values, **given}
+
+
+def replaced(values: dict[str, Any], plan: dict[str, Any] | None = None, **given: Any) -> Soundness:
+    e = evidence(plan=plan, runs=[run(1)])
+    one = run(1, record={"target": e.target}, **given)
+    one.values.clear()
+    one.values.update(values)
+    return soundness(one, e.plan)
+
+
+DISTURBED = [
+    ("nothing", {}, "sound", None),
+    (
+        "the hypervisor took a client's processor",
+        {"instances": [instance(0, steal_share=0.02)]},
+        "host",
+        "steal",
+    ),
+    ("the hypervisor took the server's", {"record": {"server_steal_share": 0.02}}, "host", "steal"),
+    ("others had a client's processor", {"instances": spun(delay_ns=80_000_000)}, "host", "run_delay"),
+    ("a kernel thread now and then", {"instances": spun(delay_ns=30_000_000)}, "sound", None),
+    (
+        "a quota stopped a client",
+        {"instances": [instance(0, host=host(throttled={"periods": 3, "period_us": 100_000}))]},
+        "host",
+        "throttled",
+    ),
+    (
+        "a client had too much to do",
+        {"instances": [instance(0, busy=0.85), instance(1)]},
+        "client",
+        "client_busy",
+    ),
+    ("requests left in clumps", {"instances": [instance(0, arrivals=arrivals(0.6))]}, "host", "arrivals"),
+    (
+        "and the client was busy",
+        {"instances": [instance(0, arrivals=arrivals(0.6), busy=0.7)]},
+        "client",
+        "arrivals",
+    ),
+    ("the server failed", {"counts": {"done": 95_000, "errors": 5_000}}, "errors", "errors"),
+    ("the rate was not carried", {"counts": {"done": 50_000, "timeouts": 50_000}}, "short", "silence"),
+]
+
+
+@pytest.mark.parametrize(("case", "given", "kind", "code"), DISTURBED, ids=[case for case, *_ in DISTURBED])
+@pytest.mark.parametrize("slower", [1.0, 0.01, 1e4])
+def test_a_disturbance_is_told_whatever_the_latency_was(case, given, kind, code, slower):
+    record = {"target": evidence().target} | given.get("record", {})
+    one = run(1, **given | {"record": record})
+    for what in ("latency", "service"):
+        one.values[what] = {name: slower * us for name, us in one.values[what].items()}
+    found = soundness(one, evidence().plan)
+    assert (found.kind, found.code) == (kind, code)
+    assert bool(found.why) != found.sound
+
+
+@pytest.mark.parametrize(
+    ("us", "stage", "pacing", "kind"),
+    [
+        (80.0, AWAY, "spin", "host"),
+        (80.0, by_stage(writing=9_000), "spin", "sound"),
+        (limits.AWAY_US, AWAY, "spin", "sound"),
+        (80.0, by_stage(waiting=500), "spin", "sound"),
+        (80.0, AWAY, "sleep", "sound"),
+    ],
+    ids=["away", "own write calls", "interrupts", "seldom", "asleep by design"],
+)
+def test_a_spinning_client_tells_by_its_own_clock_that_its_processor_was_away(us, stage, pacing, kind):
+    found = replaced(plan={"pacing": pacing}, instances=spun(late=stage), **slipping(us))
+    assert found.kind == kind, found
+
+
+def test_a_closed_loop_and_counters_that_are_not_known_are_no_reason():
+    one = thread()
+    one["run_delay_share"] = None
+    unknown = [instance(0, threads=[one], steal_share=None, host=None, arrivals=None)]
+    assert judged(instances=unknown).sound
+    assert judged({"loop": "closed", "rate_per_s": None}, {"p99": 100.0}, slip={"p99": 90.0}).sound
+
+
+def test_lateness_counts_beside_a_figure_that_stood_before_and_its_blame_is_told():
+    assert judged(against={"p99": 100.0}, slip={"p99": 4.0}).sound  # below what a quiet host does
+    assert judged(against={"p99": 30.0}, slip={"p99": 6.0}).kind == "host"
+    assert judged(against={"p99": 1e3}, slip={"p99": 6.0}).sound
+    busy = judged(against={"p99": 30.0}, slip={"p99": 6.0}, instances=[instance(0, busy=0.7), instance(1)])
+    assert (busy.kind, busy.code) == ("client", "slip")
+    assert judged({"pacing": "sleep"}, {"p99": 30.0}, slip=dict.fromkeys(LABELS, 60.0)).kind == "client"
+
+
+def test_errors_disturb_nothing_where_they_are_what_is_asked_for():
+    e = evidence(runs=[run(1)])
+    one = run(1, record={"target": e.target}, counts={"done": 95_000, "errors": 5_000})
+    assert soundness(one, e.plan, errors_judged=True).sound
+
+
+def test_as_many_runs_are_made_again_as_were_asked_for_and_each_of_them_twice():
+    remaking = Remaking(4)
+    assert [remaking.again(remade) for remade in range(6)] == [True, True, True, True, False, False]
+    assert [remaking.again(0, attempts) for attempts in (1, 2, 3)] == [True, True, False]
+    assert not Remaking(10, share=0.0).again(0)
