@@ -101,10 +101,19 @@ def plan_schema() -> str:
     return _engine.plan_schema() + "\n"
 
 
+def engine_types() -> str:
+    """Python's types of what Rust writes."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from engine_types import engine_types as written
+
+    return written()
+
+
 PAGES = {
     "docs/reference/cli.md": cli_page,
     "docs/reference/knobs.md": knobs_page,
     "schemas/plan.schema.json": plan_schema,
+    "python/hindmost/store/engine.py": engine_types,
 }
 """The registry: a generated file is a function above and its name here."""
 

@@ -16,7 +16,7 @@ from hindmost.report import render_attribution, render_attribution_page
 from hindmost.report.attribution.panels import spread
 from hindmost.report.common import numbers
 from hindmost.report.common.svg import Scale
-from hindmost.store.documents import schemas
+from hindmost.store.schema import schemas
 
 
 def plain_text(html: str) -> str:

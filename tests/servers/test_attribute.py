@@ -14,7 +14,7 @@ from measuring import finish, need_two_processors, start
 
 from hindmost.cli.attribution import resolve
 from hindmost.plan.factorial import read_study
-from hindmost.store.documents import schemas
+from hindmost.store.schema import schemas
 
 PATIENCE_S = 240.0
 """Runs that a busy host distorts are made anew, three times at most."""

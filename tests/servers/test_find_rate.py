@@ -13,7 +13,7 @@ import pytest
 from measuring import Answer, Household, finish, hindmost, need_two_processors, start, wait_for
 from queueing import mm1_sojourn
 
-from hindmost.store.documents import schemas
+from hindmost.store.schema import schemas
 
 SYNTH = 'synth?service={"kind":"exponential","mean_us":200}&idle=spin'
 """With arrivals at random an M/M/1 queue: 5,000 requests a second and no more."""

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from measuring import Household, hindmost, measure, need_two_processors, start
 
-from hindmost.store.documents import schemas
+from hindmost.store.schema import schemas
 
 SMALL = """
 schema = "hindmost.clone/1"

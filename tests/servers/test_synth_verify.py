@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from measuring import finish, need, need_two_processors, start, wait_for
 
-from hindmost.store.documents import schemas
+from hindmost.store.schema import schemas
 
 FEW = ("--loads", "30%", "--duration", "0.8s", "--warmup", "0.1s", "--quiet")
 SHORT = (*FEW, "--pairs", "5")

@@ -14,7 +14,7 @@ from hindmost import Histogram, MeasurePlan
 from hindmost.errors import StudyError
 from hindmost.report import render_page, render_terminal
 from hindmost.run import figures, readings
-from hindmost.store.result import json_schema
+from hindmost.store.schema import schemas
 from hindmost.studies.measure import pictures
 from hindmost.studies.measure.answer import answer, rule_of
 
@@ -26,7 +26,7 @@ def document(made_study):
 
 def test_the_document_follows_its_schema(document):
     text = json.dumps(document, allow_nan=False)
-    jsonschema.Draft202012Validator(json_schema()).validate(json.loads(text))
+    jsonschema.Draft202012Validator(schemas()["measure"]).validate(json.loads(text))
 
 
 def test_the_study_is_answered_the_same_way_again(document, study):

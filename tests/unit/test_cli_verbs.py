@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from conftest import tiny_plan
 
-from hindmost.store.result import json_schema
+from hindmost.store.schema import schemas
 from hindmost.targets import ManagedServer, parse_target
 
 
@@ -46,7 +46,7 @@ def test_report_json_is_the_stored_result_and_follows_the_schema(study):
     assert done.returncode == 0
     found = json.loads(done.stdout)
     assert found == json.loads((study.folder / "result.json").read_text())
-    jsonschema.Draft202012Validator(json_schema()).validate(found)
+    jsonschema.Draft202012Validator(schemas()["measure"]).validate(found)
 
 
 def test_report_of_a_study_without_runs_says_how_to_make_them(study):

@@ -17,7 +17,7 @@ from hindmost.cli.find_rate import render
 from hindmost.errors import InstanceError, StudyError, TargetError, UsageError
 from hindmost.plan import parse_objective
 from hindmost.store import Study
-from hindmost.store.documents import schemas
+from hindmost.store.schema import schemas
 from hindmost.studies.part import open_part
 from hindmost.studies.search import (
     HIGHEST,

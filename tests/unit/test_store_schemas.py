@@ -11,7 +11,7 @@ import pytest
 from hindmost import _engine
 from hindmost.cli import main
 from hindmost.models.fit import Log, account, fit_clone
-from hindmost.store.documents import schemas
+from hindmost.store.schema import schemas
 
 FOLDER = Path(__file__).parents[2] / "schemas"
 RESULTS = Path(__file__).parents[2] / "examples" / "attribution" / "results"

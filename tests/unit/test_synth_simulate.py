@@ -17,7 +17,7 @@ from hindmost.errors import UsageError
 from hindmost.models import load_clone
 from hindmost.models.document import Clone
 from hindmost.models.simulation import Design, run_points, simulate
-from hindmost.store.documents import schemas
+from hindmost.store.schema import schemas
 
 
 def queue(law=None, **fields):

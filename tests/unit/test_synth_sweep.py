@@ -16,7 +16,7 @@ from hindmost.models.sweep import settings, sweep
 from hindmost.plan import parse_threshold
 from hindmost.report.sweep.page import render_sweep_page
 from hindmost.report.sweep.terminal import told
-from hindmost.store.documents import schemas
+from hindmost.store.schema import schemas
 
 FEW = Design(requests=20_000)
 

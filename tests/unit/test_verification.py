@@ -13,7 +13,7 @@ from hindmost.models.simulation import Design, simulate
 from hindmost.plan import MeasurePlan
 from hindmost.report import render_verification, render_verification_page
 from hindmost.store import Study
-from hindmost.store.documents import schemas
+from hindmost.store.schema import schemas
 from hindmost.studies.verification import MARGINS, WHO, Point, compared, seeded, verdict_of
 from hindmost.targets import parse_target
 

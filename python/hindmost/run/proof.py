@@ -33,7 +33,7 @@ def proof_of(runs: Sequence[RunRecord], plan: MeasurePlan) -> dict[str, Any] | N
     Returns
     -------
     dict
-        `hindmost.store.result.Capture`.
+        `hindmost.store.measure.Capture`.
 
     Raises
     ------

@@ -13,7 +13,7 @@ History of the format: ``hindmost.attribution/1`` (0.1.0) first version.
 
 from typing import Any, Literal, TypedDict
 
-from hindmost.store.result import Count, Label, Microseconds, Reason, Share
+from hindmost.store.types import Count, Label, Microseconds, Reason, Share
 
 SCHEMA_NAME = "hindmost.attribution/1"
 

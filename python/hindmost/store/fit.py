@@ -5,7 +5,7 @@ History of the format: ``hindmost.fit/1`` (0.1.0) first version.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from hindmost.store.result import Count, Share
+from hindmost.store.types import Count, Share
 
 
 class Source(TypedDict):

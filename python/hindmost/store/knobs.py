@@ -7,23 +7,9 @@ History: ``hindmost.knobs/1`` (0.1.0), the first.
 
 from typing import Literal, NotRequired, TypedDict
 
+from hindmost.store.engine import Knob, Restored
+
 SCHEMA_NAME = "hindmost.knobs/1"
-
-
-class HostKnob(TypedDict):
-    """A setting of the host, as the engine tells it (crates/host/src/knobs).
-
-    ``value`` is null where it is absent, ``missing`` says why it cannot be set, ``found`` what it was before
-    Hindmost changed it; ``choices`` is empty where any value may do; ``files`` are relative to the root.
-    """
-
-    name: str
-    about: str
-    value: str | None
-    choices: list[str]
-    missing: str | None
-    found: str | None
-    files: list[str]
 
 
 class KnobKind(TypedDict):
@@ -37,18 +23,10 @@ class KnobKind(TypedDict):
     missing: str | None
 
 
-class Restored(TypedDict):
-    """What was put back, the last change first; ``failure`` where it was not, and is still in the journal."""
-
-    name: str
-    value: str
-    failure: str | None
-
-
 class Knobs(TypedDict):
     """What ``hindmost knobs`` says."""
 
     schema: Literal["hindmost.knobs/1"]
-    knobs: NotRequired[list[HostKnob]]
+    knobs: NotRequired[list[Knob]]
     kinds: NotRequired[list[KnobKind]]
     restored: NotRequired[list[Restored]]

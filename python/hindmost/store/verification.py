@@ -6,7 +6,7 @@ History of the format: ``hindmost.verification/1`` (0.1.0) first version.
 from typing import Literal, TypedDict
 
 from hindmost.store.predictions import Interval
-from hindmost.store.result import Count, Microseconds, Share
+from hindmost.store.types import Count, Microseconds, Share
 
 Outcome = Literal["equivalent", "different", "open"]
 

@@ -20,7 +20,7 @@ from hindmost.report.common.svg import (
     log_ticks,
     tail,
 )
-from hindmost.store.result import Curve, Look, Measure, Series
+from hindmost.store.measure import Curve, Look, Measure, Series
 
 TAIL_LEVELS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 
 from hindmost.report.common.svg import tail
-from hindmost.store.result import Curve, Series
+from hindmost.store.measure import Curve, Series
 
 Values = list[float | None]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from hindmost.report.common.numbers import label_order
-from hindmost.store.result import Estimates, Measure, Values
+from hindmost.store.measure import Estimates, Measure, Values
 
 _COUNTS = {"due": 0, "done": 0, "misses": 0, "errors": 0, "timeouts": 0, "unsent": 0}
 

@@ -10,7 +10,7 @@ from hindmost.report.common.curves import drawable, flattening, grid, infinite_f
 from hindmost.report.common.document import finite, labels, run_value
 from hindmost.report.common.numbers import about_level, tick
 from hindmost.report.common.svg import linear_ticks, tail
-from hindmost.store.result import Measure
+from hindmost.store.measure import Measure
 
 _WINDOWS = 3600
 """Windows of all runs together that a page holds, so that thirty runs stay below 400 kB."""

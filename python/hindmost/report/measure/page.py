@@ -9,7 +9,7 @@ from hindmost.report.common.curves import drawable, flattening, on_grid
 from hindmost.report.common.document import complete, labels, run_value
 from hindmost.report.common.sheet import asset, drawing, render
 from hindmost.report.measure import data, view
-from hindmost.store.result import Measure
+from hindmost.store.measure import Measure
 
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; img-src data:; "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hindmost.report.common import numbers
 from hindmost.report.common.document import complete, labels, plain
 from hindmost.report.measure import view
-from hindmost.store.result import Estimates, Measure
+from hindmost.store.measure import Estimates, Measure
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from hindmost.report.common import numbers
 from hindmost.report.common.document import bounds, finite, labels, run_value
 from hindmost.report.common.numbers import Interval, Unit
-from hindmost.store.result import Compared, Counts, Estimates, Figure, Measure
+from hindmost.store.measure import Compared, Estimates, Figure, Measure
+from hindmost.store.types import Counts
 
 VERDICT_MARKS = {"valid": "✓", "invalid": "✕", "inconclusive": "?"}
 FINDING_MARKS = {"fine": "✓", "mind": "!", "unfit": "✕"}

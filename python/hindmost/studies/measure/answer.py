@@ -1,4 +1,4 @@
-"""From stored runs to the answer: ``result.json`` (`hindmost.store.result.Measure`)."""
+"""From stored runs to the answer: ``result.json`` (`hindmost.store.measure.Measure`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from hindmost.stats import (
     variance_components,
 )
 from hindmost.store import Study, now_utc
-from hindmost.store.result import SCHEMA_NAME
+from hindmost.store.measure import SCHEMA_NAME
 from hindmost.studies.measure import pictures
 
 OWNED = 0.99

@@ -1,0 +1,115 @@
+"""What a study keeps beside its answer: ``manifest.json`` and each run's ``run.json``.
+
+History of the formats: ``hindmost.study/1``, ``hindmost.run/1`` (0.1.0), the first.
+"""
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+from hindmost.store.engine import Finding
+from hindmost.store.types import Count, Level, Share, Target
+
+
+class Plan(TypedDict, total=False):
+    """The measure plan as it was resolved; more keys may stand here."""
+
+    rate_per_s: float | None
+    loop: Literal["open", "closed"]
+    arrivals: str
+    clients: int
+    connections: int
+    pacing: Literal["spin", "sleep"]
+    runs: list[int]
+    precision: float
+    duration_s: float
+    warmup: str | float
+    quantiles: list[Level]
+    aggregate: Literal["mean", "median"]
+    seed: int
+    workload: dict[str, Any]
+
+
+class Host(TypedDict):
+    """Facts of the host, and what of them distorts a measurement."""
+
+    facts: dict[str, Any]
+    findings: list[Finding]
+
+
+class Objective(TypedDict):
+    """What a search was asked for, such as ``p99<500us``."""
+
+    objective: str
+
+
+class Verified(TypedDict):
+    """The clone document that a verification is of."""
+
+    clone: dict[str, Any]
+    occupy: NotRequired[Literal["wall", "cpu"]]
+
+
+class Manifest(TypedDict):
+    """What a study was asked to do, on which host, with which versions.
+
+    ``search`` and ``verification`` where it is one.
+    """
+
+    schema: Literal["hindmost.study/1"]
+    created: str
+    version: str
+    python: str
+    plan: Plan
+    host: Host
+    search: NotRequired[Objective]
+    verification: NotRequired[Verified]
+
+
+class SocketQueues(TypedDict):
+    """What waited in a server's sockets at one moment."""
+
+    connections: Count
+    receive_bytes: Count
+    receive_most_bytes: Count
+    send_bytes: Count
+    accept: Count
+
+
+class ServerQueues(TypedDict):
+    """The server's sockets as the measurement began, under load, and after its last reply."""
+
+    begin: SocketQueues
+    end: SocketQueues
+
+
+class Witness(TypedDict, total=False):
+    """The packet capture of a run: what became of it, or the ``fault`` for which there is none."""
+
+    fault: str
+    hint: str | None
+    connections: Count | None
+    captured: Count
+    dropped: Count
+    whole: bool
+    answered: Count
+    matched: Count
+    stamped: Count
+
+
+class RunRecord(TypedDict):
+    """One finished run; ``server_cpu_share`` counts CPUs, so it may exceed 1.
+
+    ``server_tcp`` and ``server_queues`` are null where the server is on another host.
+    """
+
+    schema: Literal["hindmost.run/1"]
+    run: Count
+    seed: Count
+    started: str
+    seconds: float
+    instances: Count
+    target: Target
+    server_cpu_share: float | None
+    server_steal_share: Share | None
+    server_tcp: NotRequired[dict[str, Count] | None]
+    server_queues: NotRequired[ServerQueues | None]
+    witness: NotRequired[Witness]

@@ -1,0 +1,108 @@
+"""The document that ``hindmost measure`` writes as ``result.json``: its types and its JSON Schema.
+
+The document is a plain ``dict`` from end to end (``json.loads`` gives it, the page and the terminal table
+read it); the classes here are its types for the checker and the source of ``schemas/measure.schema.json``.
+They cost nothing at run time.
+
+Rules that hold everywhere in the document:
+
+- Times named ``*_us`` are microseconds, ``*_s`` seconds, ``*_share`` fractions of 1; ``started`` and
+  ``created`` are ISO 8601 in UTC.
+- JSON has no infinity. A ``null`` latency beside ``censored_runs > 0`` (or in a run or on a curve) means
+  *infinitely late*: that quantile was reached by unsent or timed-out requests. ``low`` and ``high`` are
+  ``null`` with ``censored_runs == 0`` when one run cannot carry an interval.
+- Quantiles are labelled by their percentile, ``p50``, ``p99.9``; ``mean`` stands beside them.
+- ``due = done + errors + timeouts + unsent``; ``misses`` are part of ``done``.
+
+History of the format: ``hindmost.measure/1`` (0.1.0), the first.
+"""
+
+from typing import Literal, NotRequired, TypedDict
+
+from hindmost.store.manifest import Host, Plan
+from hindmost.store.measure.figures import Distributions, Estimates, RunCurve, Saturation, Throughput, Values
+from hindmost.store.measure.instrument import Instrument
+from hindmost.store.measure.proof import Capture
+from hindmost.store.measure.runs import Outstanding, Run, Series, Stopping
+from hindmost.store.types import Count, Counts, Label, Level, Microseconds, Reason, Share, Target, Verdict
+
+SCHEMA_NAME = "hindmost.measure/1"
+
+
+class Kind(TypedDict):
+    """One kind of request, such as ``get``."""
+
+    latency_us: Estimates
+    counts: Counts
+
+
+class Variance(TypedDict):
+    """Spread of a quantile within a run and between runs; ``between_share`` is of the total variance."""
+
+    between_runs_sd_us: float | None
+    within_run_sd_us: float | None
+    between_share: Share | None
+
+
+class Hysteresis(TypedDict):
+    """Whether the runs settled at different values (paper, II-D), in words."""
+
+    visible: bool | None
+    text: str
+
+
+class SharesAt(TypedDict):
+    """Who contributed the samples around quantile ``q``; one share per instance."""
+
+    q: Level
+    shares: list[Share]
+
+
+class Clients(TypedDict):
+    """Decomposition of the merged distribution by instance (paper, Figure 2)."""
+
+    instances: Count
+    pacing: Literal["spin", "sleep"]
+    threshold_us: Microseconds
+    share_of_slowest: list[Share]
+    share_of_all: list[Share]
+    owner: int | None
+    by_quantile: list[SharesAt]
+
+
+class Measure(TypedDict):
+    """The result of ``hindmost measure``."""
+
+    schema: Literal["hindmost.measure/1"]
+    version: str
+    created: str
+    verdict: Verdict
+    headline: str
+    reasons: list[Reason]
+    study: str
+    seconds_total: float
+    target: Target
+    plan: Plan
+    latency_us: Estimates
+    service_us: Estimates
+    slip_us: Estimates
+    ideal_slip_us: NotRequired[Estimates | None]
+    wire_us: Estimates | None
+    overhead_us: NotRequired[Estimates | None]
+    capture: NotRequired[Capture]
+    merged_us: Values
+    by_kind: dict[str, Kind]
+    throughput: Throughput
+    saturation: NotRequired[Saturation | None]
+    counts: Counts
+    runs: list[Run]
+    variance: dict[Label, Variance]
+    hysteresis: Hysteresis
+    clients: Clients
+    stopping: Stopping
+    instrument: NotRequired[Instrument]
+    distributions: Distributions
+    per_run_curves: list[RunCurve]
+    outstanding: Outstanding | None
+    series: list[Series]
+    host: Host

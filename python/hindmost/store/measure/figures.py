@@ -1,0 +1,71 @@
+"""Estimates and curves: how a figure of ``hindmost.measure/1`` stands there."""
+
+from typing import Literal, TypedDict
+
+from hindmost.store.types import Count, Label, Level, Microseconds, Verdict
+
+
+class Estimate(TypedDict):
+    """One figure with its interval over runs: never one without the other."""
+
+    value: Microseconds
+    low: Microseconds
+    high: Microseconds
+    runs: Count
+    censored_runs: Count
+    verdict: Verdict
+
+
+Estimates = dict[Label, Estimate]
+Values = dict[Label, Microseconds]
+
+
+class Throughput(TypedDict):
+    """Requests per second; ``asked`` is null in a closed loop."""
+
+    asked: float | None
+    achieved: float
+
+
+class Rate(TypedDict):
+    """Requests per second, with its interval over runs; ``low`` and ``high`` are null for a single run."""
+
+    value: float
+    low: float | None
+    high: float | None
+    runs: Count
+
+
+class Saturation(TypedDict):
+    """The asked rate was not carried: by whom, and what was answered then, late replies included.
+
+    ``answered_per_s`` is an upper estimate of the rates that can hold (where ``by`` is ``server``); ``find``
+    is the command that searches for the highest one.
+    """
+
+    by: Literal["server", "client", "connections", "silence"]
+    asked_per_s: float
+    answered_per_s: Rate
+    text: str
+    find: str
+
+
+class Curve(TypedDict):
+    """A quantile function, level against value; null is infinitely late."""
+
+    q: list[Level]
+    us: list[float | None]
+
+
+class RunCurve(Curve):
+    """The latency curve of one run."""
+
+    run: int
+
+
+class Distributions(TypedDict, total=False):
+    """Curves of the distributions merged over runs and instances."""
+
+    latency: Curve
+    service: Curve
+    slip: Curve

@@ -1,0 +1,118 @@
+"""What one run says, instance by instance, in time, and when the runs ended."""
+
+from typing import NotRequired, TypedDict
+
+from hindmost.store.engine import StampReport
+from hindmost.store.measure.figures import Throughput, Values
+from hindmost.store.types import Count, Counts, Label, Microseconds, Reason, Share, Verdict
+
+
+class Arrivals(TypedDict):
+    """How the gaps between an instance's sends differ from the law asked for.
+
+    ``distance`` is Kolmogorov's, with its 95 % interval; ``dispersion`` is the index of dispersion of counts
+    by span (1 for a Poisson process, 0 for equal gaps), ``dispersion_error`` what chance alone gives it.
+    """
+
+    gaps: Count
+    distance: Share | None
+    low: Share | None
+    high: Share | None
+    anderson_darling: float | None
+    dispersion: dict[str, float | None]
+    dispersion_error: dict[str, float]
+
+
+class Alone(TypedDict):
+    """What one instance in one run can say of a quantile by itself, valid under autocorrelation.
+
+    ``low`` and ``high`` are null when the run is ``too_short`` for an interval; ``need``: how many times
+    longer it should be.
+    """
+
+    value: Microseconds
+    low: Microseconds
+    high: Microseconds
+    too_short: bool
+    need: float | None
+
+
+class Instance(TypedDict):
+    """One load-generating process in one run."""
+
+    index: Count
+    cpus: list[int]
+    latency_us: Values
+    service_us: Values
+    slip_us: Values
+    counts: Counts
+    alone_us: NotRequired[dict[Label, Alone]]
+    arrivals: NotRequired[Arrivals | None]
+    stamps: NotRequired[StampReport | None]
+    busy_share: float | None
+    cpu_share: NotRequired[float | None]
+    run_delay_share: float | None
+    involuntary_switches: int | None
+    warmup_s: float | None
+    steady: bool | None
+
+
+class Run(TypedDict):
+    """All instances against one start of the server."""
+
+    run: int
+    seed: int
+    started: str
+    seconds: float
+    verdict: Verdict
+    reasons: list[Reason]
+    latency_us: Values
+    service_us: Values
+    slip_us: Values
+    throughput: Throughput
+    counts: Counts
+    server_cpu_share: float | None
+    instances: list[Instance]
+
+
+class Look(TypedDict):
+    """The interval as it stood after ``runs`` runs."""
+
+    runs: Count
+    value: Microseconds
+    low: Microseconds
+    high: Microseconds
+
+
+class Stopping(TypedDict):
+    """When and why the runs ended."""
+
+    rule: str
+    precision: float
+    reached: bool
+    quantile: Label
+    runs: Count
+    path: dict[Label, list[Look]]
+
+
+class Outstanding(TypedDict):
+    """How many requests each arrival found outstanding before it was sent (paper, Figure 1).
+
+    Counted within one worker of one instance; ``connections`` is how many that worker has.
+    """
+
+    values: list[int]
+    share: list[float]
+    per_instance: bool
+    connections: Count
+
+
+class Series(TypedDict):
+    """One run in windows, from the start of its warm-up; measured from ``measure_from_s``."""
+
+    run: int
+    t_s: list[float]
+    rate: list[float | None]
+    p50_us: list[float | None]
+    p99_us: list[float | None]
+    measure_from_s: float | None

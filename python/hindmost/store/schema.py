@@ -1,0 +1,99 @@
+"""The JSON Schemas of all documents that Hindmost writes, as kept in ``schemas/``.
+
+=========================== ==================================  ========================================
+schema                      where                               written by
+=========================== ==================================  ========================================
+``hindmost.study/1``        ``manifest.json``                   `hindmost.store.Study`
+``hindmost.run/1``          ``runs/N/run.json``                 `hindmost.studies.measure.Procedure`
+``hindmost.instance/1``     ``runs/N/instance-K.json``          ``crates/load``
+``hindmost.measure/1``      ``result.json``                     `hindmost.studies.measure.answer`
+``hindmost.search/1``       ``search.json``                     `hindmost.studies.search`
+``hindmost.attribution/1``  ``attribution.json``                `hindmost.studies.attribution.answer`
+``hindmost.verification/1`` ``verification.json``               `hindmost.studies.verification`
+``hindmost.fit/1``          ``hindmost synth fit --json``       `hindmost.models.fit.account`
+``hindmost.simulation/1``   ``hindmost synth simulate --json``  `hindmost.models.simulation`
+``hindmost.sweep/1``        ``hindmost synth sweep --json``     `hindmost.models.sweep`
+``hindmost.serve/1``        ``hindmost synth serve --json``     ``crates/synth``, `hindmost.cli.synth`
+``hindmost.certificate/1``  ``... --certificate --json``        ``crates/synth``
+``hindmost.doctor/1``       ``hindmost doctor --json``          ``crates/host``
+``hindmost.knobs/1``        ``hindmost knobs --json``           the engine's knobs, `hindmost.cli.knobs`
+=========================== ==================================  ========================================
+
+What Rust writes has its schema from Rust's structs (`hindmost.store.engine` are the same as types); all
+others have theirs from the types in this room. Keys that a schema does not name are allowed, so that a later
+version may add some.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from hindmost.store import attribution, fit, knobs, manifest, measure, predictions, search, serving
+from hindmost.store import verification as verifications
+
+Schema = dict[str, Any]
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DOCUMENTS: dict[str, tuple[Any, str]] = {
+    "study": (manifest.Manifest, "Manifest of a study"),
+    "run": (manifest.RunRecord, "One finished run of a study"),
+    "measure": (measure.Measure, "Result of hindmost measure"),
+    "search": (search.Search, "Result of hindmost measure --find-rate"),
+    "attribution": (attribution.Attribution, "Result of hindmost attribute"),
+    "verification": (verifications.Verification, "Result of hindmost synth verify"),
+    "fit": (fit.FitResult, "Result of hindmost synth fit"),
+    "simulation": (predictions.Simulation, "Result of hindmost synth simulate"),
+    "sweep": (predictions.Sweep, "Result of hindmost synth sweep"),
+    "serve": (serving.Serving, "Result of hindmost synth serve"),
+    "certificate": (serving.CertificateDocument, "Result of hindmost synth serve --certificate"),
+    "doctor": (serving.Doctor, "Result of hindmost doctor"),
+    "knobs": (knobs.Knobs, "Result of hindmost knobs"),
+}
+"""Name (``study`` of ``hindmost.study/1``), the type of the document, a title."""
+ENGINE = {"instance": ("InstanceResult", "Result of one load instance")}
+"""Those that Rust writes whole: name, its struct, a title."""
+
+
+def schemas() -> dict[str, Schema]:
+    """Give the JSON Schema (2020-12) of each document, by its name: ``study`` for ``hindmost.study/1``."""
+    of_types = {name: _schema_of(document, name, title) for name, (document, title) in DOCUMENTS.items()}
+    return of_types | {
+        name: _schema_from_rust(struct, name, title) for name, (struct, title) in ENGINE.items()
+    }
+
+
+def _head(name: str, title: str) -> Schema:
+    return {"$schema": DIALECT, "$id": f"hindmost.{name}/1", "title": title}
+
+
+def _schema_of(document: Any, name: str, title: str) -> Schema:  # noqa: ANN401 (a TypedDict class)
+    body = msgspec.json.schema(document)
+    return {**_head(name, title), **body, "$defs": dict(sorted(body["$defs"].items()))}
+
+
+def _schema_from_rust(struct: str, name: str, title: str) -> Schema:
+    from hindmost import _engine
+
+    types: dict[str, Schema] = json.loads(_engine.written_schemas())["$defs"]
+    reached = {struct}
+    waiting = [struct]
+    while waiting:
+        found = set(_references(types[waiting.pop()])) - reached
+        reached |= found
+        waiting += found
+    parts = {one: types[one] for one in sorted(reached - {struct})}
+    return {**_head(name, title), **types[struct], "$defs": parts}
+
+
+def _references(schema: object) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if "$ref" in schema:
+            yield schema["$ref"].rpartition("/")[2]
+        for part in schema.values():
+            yield from _references(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _references(part)

@@ -1,0 +1,55 @@
+"""What a search for a rate writes (``hindmost.search/1``): its types, the source of its JSON Schema.
+
+History of the format: ``hindmost.search/1`` (0.1.0), the first.
+"""
+
+from typing import Literal, TypedDict
+
+from hindmost.store.types import Count, Microseconds, Share
+
+SCHEMA_NAME = "hindmost.search/1"
+
+
+class SearchStep(TypedDict):
+    """One rate that was tried; ``study`` is its folder within the search's.
+
+    ``unmet``: the client could not produce the rate, or the server died of it; ``spoiled``: the host
+    disturbed too many runs. A null latency is infinitely late where ``runs`` is above 0, and not known where
+    it is 0. ``left_out``: runs that the host disturbed; ``error``: relative standard error of what was
+    judged; ``at_most_per_s``: what a saturated server carried.
+    """
+
+    rate_per_s: float
+    outcome: Literal["holds", "fails", "undecided", "unmet", "spoiled"]
+    value_us: Microseconds
+    low_us: Microseconds
+    high_us: Microseconds
+    runs: Count
+    achieved_per_s: float | None
+    why: str
+    study: str
+    left_out: Count
+    error: float
+    at_most_per_s: float | None
+
+
+class Search(TypedDict):
+    """What a search for the highest rate under an objective found.
+
+    ``rate_per_s`` is the highest rate that held (null: none did), ``not_at_per_s`` the lowest above it that
+    did not, or was undecided. The highest rate that holds lies between ``low_per_s`` and ``high_per_s`` with
+    this ``confidence`` (null: beyond the rates that are searched); ``steps`` stand in the order in which they
+    were made.
+    """
+
+    schema: Literal["hindmost.search/1"]
+    created: str
+    objective: str
+    finished: bool
+    headline: str
+    rate_per_s: float | None
+    not_at_per_s: float | None
+    low_per_s: float | None
+    high_per_s: float | None
+    confidence: Share
+    steps: list[SearchStep]

@@ -1,0 +1,51 @@
+"""Numbers and words that several documents have in common.
+
+The classes beside this file are types of plain dictionaries, for the checker, and the source of the JSON
+Schemas; they cost nothing at run time.
+"""
+
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+import msgspec
+
+Verdict = Literal["valid", "invalid", "inconclusive"]
+
+Label = Annotated[str, msgspec.Meta(pattern=r"^(mean|p\d{1,3}(\.\d+)?)$")]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Level = Annotated[float, msgspec.Meta(ge=0, le=1, description="a quantile level, 0..1")]
+Microseconds = Annotated[
+    float | None, msgspec.Meta(description="microseconds; null is infinitely late, or not known")
+]
+
+
+class Reason(TypedDict):
+    """Why the verdict is what it is, or what to keep in mind; commands in a hint stand between backticks."""
+
+    code: str
+    level: Literal["invalid", "inconclusive", "mind"]
+    text: str
+    hint: str | None
+
+
+class Target(TypedDict):
+    """The server under test; ``managed`` says whether Hindmost started (and restarted) it."""
+
+    name: str
+    protocol: str
+    address: str
+    managed: bool
+    command: NotRequired[list[str] | None]
+    cpus: NotRequired[list[int] | None]
+    server_version: NotRequired[str | None]
+
+
+class Counts(TypedDict):
+    """What became of every request that was due."""
+
+    due: Count
+    done: Count
+    misses: Count
+    errors: Count
+    timeouts: Count
+    unsent: Count
