@@ -18,7 +18,7 @@ $(shell rm -rf .venv .stamps)
 endif
 endif
 
-.PHONY: help demo test nightly fuzz originals bench lint format setup clean
+.PHONY: help demo test precision nightly fuzz originals bench lint format setup clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,10 @@ test: .stamps/engine .stamps/dev ## All tests but the slow ring
 	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin tcpdump g++ xapian-config=libxapian-dev
 	@setup/originals.sh build
 	@setup/test.sh
+
+precision: .stamps/engine .stamps/dev ## Claims that need a calm host: each ends held, broken or undecided
+	@setup/system.sh want memcached nginx tcpdump
+	@$(RUN) python -m pytest tests/precision
 
 nightly: .stamps/engine .stamps/dev fuzz ## The slow ring: coverage simulations, soaks, fuzzing
 	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin tcpdump g++ xapian-config=libxapian-dev

@@ -14,7 +14,9 @@ where hardly anybody waits.
 
 from __future__ import annotations
 
+import itertools
 import socket
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ from measuring import managed, measure, need_two_processors
 from queueing import Floats, drawn_services, lindley, md1_sojourn, md1_wait_cdf, mm1_sojourn, scatter
 
 from hindmost.targets import ManagedServer
+from tests.precision.claims import Claim
+from tests.precision.judging import Finding
 
 SERVICE_US = 500.0
 LEVELS = (0.5, 0.9, 0.95, 0.99)
@@ -51,7 +55,7 @@ class Shown:
     slip: Floats
     service: Floats
     load: float
-    noise: list[str]
+    wrong: list[str]
 
 
 class Synth:
@@ -121,19 +125,17 @@ class Synth:
             rows["sent_ns"].to_numpy() / 1e3 - due,
             service,
             load * (SERVICE_US + achieved - asked) / SERVICE_US,
-            list(noise(result, answer.study.instance(), achieved / asked - 1.0)),
+            list(distorted(result, achieved / asked - 1.0)),
         )
 
 
-def noise(result: dict[str, Any], instance: dict[str, Any], overrun: float) -> Any:
-    """What this host did that no queue does."""
+def distorted(result: dict[str, Any], overrun: float) -> Iterator[str]:
+    """What client and server did that no queue does; on a calm host it is ours."""
     slip = result["runs"][0]["slip_us"]["p99"]
     if slip > LATE_US:
         yield f"one request in a hundred left {slip:.0f} us late; {LATE_US:.0f} us is the limit"
-    if overrun > OVERRUN:
-        yield f"services took {overrun:.1%} longer than drawn; {OVERRUN:.0%} is the limit"
-    if (instance["steal_share"] or 0.0) > 0.01:
-        yield f"the hypervisor took {instance['steal_share']:.1%} of the client's processor"
+    if abs(overrun) > OVERRUN:
+        yield f"services took {overrun:+.1%} of what was drawn; {OVERRUN:.0%} is the limit"
 
 
 def quantiles(values: Floats) -> Floats:
@@ -159,22 +161,23 @@ def undisturbed(shown: Shown, path_us: float) -> tuple[Floats, Floats]:
     return shown.latency[keep], ideal[keep]
 
 
-def judge(law: str, load: float, path_us: float, shown: Shown) -> tuple[str, list[str], list[str]]:
-    """One line for people, everything that is further off than it may be, and what could not be compared."""
+def judge(law: str, load: float, path_us: float, shown: Shown) -> tuple[str, list[str]]:
+    """One line for people, and everything that is further off than it may be."""
     exponential = law == "exponential"
     sojourn = mm1_sojourn if exponential else md1_sojourn
     mean = SERVICE_US * shown.load / load
     theory = np.array([sojourn(shown.load, mean, level) for level in LEVELS]) + path_us
     seen, ideal = undisturbed(shown, path_us)
     chance = 3.0 * scatter(quantiles, shown.load, len(shown.due), exponential=exponential)
-    wrong, open_questions = [], [*shown.noise]
+    wrong = [*shown.wrong]
     line = (
         f"{'M/M/1' if exponential else 'M/D/1'} at {shown.load:.3f}, {len(shown.due)} requests, path {path_us:.1f} us:"
         f" reported {shown.reported.round(0)}, theory {theory.round(0)} +- {(100 * chance).round(1)} %;"
     )
     if len(seen) < LEAST_LEFT:
-        few = f"only {len(seen)} of {len(shown.due)} requests were served within {DISTURBED_US:.0f} us of an ideal queue"
-        (open_questions if shown.noise else wrong).append(few)
+        wrong.append(
+            f"only {len(seen)} of {len(shown.due)} requests were served within {DISTURBED_US:.0f} us of an ideal queue"
+        )
     else:
         off = quantiles(seen) / quantiles(ideal) - 1.0
         line += f" {len(seen)} undisturbed: {quantiles(seen).round(0)}, off the ideal queue by {(100 * off).round(2)} %"
@@ -184,18 +187,19 @@ def judge(law: str, load: float, path_us: float, shown: Shown) -> tuple[str, lis
     for i, level in enumerate(LEVELS):
         name = f"p{100 * level:g}"
         off_theory = shown.reported[i] / theory[i] - 1.0
-        if not shown.noise and chance[i] <= MOST_NOISE and abs(off_theory) > TOLERANCE + chance[i]:
+        if chance[i] <= MOST_NOISE and abs(off_theory) > TOLERANCE + chance[i]:
             wrong.append(f"{name} is {off_theory:+.1%} off theory, of which {chance[i]:.1%} may be chance")
         if abs(shown.reported[i] / quantiles(shown.latency)[i] - 1.0) > 0.005:
             wrong.append(
                 f"{name} is {shown.reported[i]:.0f} us, its samples say {quantiles(shown.latency)[i]:.0f}"
             )
-    return line, wrong, open_questions
+    return line, wrong
 
 
-def show(law: str, load: float, seconds: float, place: Path) -> None:
+def attempt(law: str, load: float, seconds: float, place: Path) -> Finding:
     """Measure, compare, and say what the figures are."""
     server_cpu, client_cpu = need_two_processors()
+    place.mkdir()
     service = f'{{"kind": "{law}", "mean_us": {SERVICE_US}}}'
     with ManagedServer(
         managed(f"synth?service={service}&idle=spin&seed={SEED}"), cpus=[server_cpu]
@@ -204,26 +208,33 @@ def show(law: str, load: float, seconds: float, place: Path) -> None:
         alone = synth.measure(0.05, 2.0, "alone")
         path_us = float(np.median(alone.latency - lindley(alone.due, alone.service)))
         shown = synth.measure(load, seconds, "loaded")
-    line, wrong, open_questions = judge(law, load, path_us, shown)
-    print(line)
-    assert not wrong, f"{line}\n" + "\n".join(wrong)
-    if open_questions:
-        pytest.skip(f"inconclusive, the host is too noisy: {'; '.join(open_questions)}. {line}")
+    line, wrong = judge(law, load, path_us, shown)
+    return Finding(not wrong, "; ".join([line, *wrong]))
+
+
+def name(law: str, load: float) -> str:
+    """The queue in the words of the field."""
+    return f"percentiles of {'M/M/1' if law == 'exponential' else 'M/D/1'} at {load:.0%} are those of theory"
 
 
 @pytest.mark.parametrize(("law", "load"), [("deterministic", 0.8), ("exponential", 0.5)])
-def test_reported_percentiles_are_those_of_theory(law: str, load: float, tmp_path: Path) -> None:
-    show(law, load, 8.0, tmp_path)
+def test_reported_percentiles_are_those_of_theory(
+    law: str, load: float, claim: Claim, tmp_path: Path
+) -> None:
+    tries = itertools.count()
+    claim.settle(name(law, load), lambda: attempt(law, load, 8.0, tmp_path / str(next(tries))))
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("load", [0.5, 0.8])
 @pytest.mark.parametrize("law", ["deterministic", "exponential"])
 def test_reported_percentiles_of_a_long_run_are_those_of_theory(
-    law: str, load: float, tmp_path: Path
+    law: str, load: float, claim: Claim, tmp_path: Path
 ) -> None:
-    show(law, load, 60.0 if load < 0.7 else 240.0, tmp_path)
+    tries, seconds = itertools.count(), 60.0 if load < 0.7 else 240.0
+    what = f"{name(law, load)}, in {seconds:g} s"
+    claim.settle(what, lambda: attempt(law, load, seconds, tmp_path / str(next(tries))))
 
 
 def test_the_oracle_agrees_with_itself() -> None:
@@ -244,9 +255,8 @@ def test_the_comparison_can_fail(factor: float) -> None:
     service = np.full(due.size, SERVICE_US)
     latency = lindley(due, service * factor) + 20.0
     shown = Shown(quantiles(latency), due, latency, np.zeros(due.size), service, 0.5, [])
-    _, wrong, open_questions = judge("deterministic", 0.5, 20.0, shown)
+    _, wrong = judge("deterministic", 0.5, 20.0, shown)
     assert (wrong == []) is (factor == 1.0)
-    assert open_questions == []
 
 
 def test_a_disturbance_is_left_out_and_a_late_answer_is_not() -> None:

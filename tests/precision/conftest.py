@@ -1,0 +1,99 @@
+"""The ring of precision: claims that need real time, settled by several attempts on a host that is seen to be calm.
+
+A test asks for `claim` and ends with ``claim.settle(what, attempt)``. Broken is red; undecided is an outcome of its own,
+neither passed nor skipped. ``HINDMOST_PRECISION_HISTORY=FILE`` keeps every outcome as JSON lines, and makes a claim red
+that was undecided in ten sessions in a row.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.precision import counters, history, limits
+from tests.precision.claims import SESSION, UNDECIDED, Claim
+from tests.precision.counters import Calm
+from tests.precision.judging import Host
+
+TIMEOUT_S = 900
+"""Every try of the longest claim, with the patience before each."""
+HISTORY = "HINDMOST_PRECISION_HISTORY"
+
+
+def observe(work: Callable[[], object]) -> Calm:
+    """The host's counters around `work`, on the processors that this session may use."""
+    before = counters.read()
+    work()
+    return counters.between(before, counters.read(), os.sched_getaffinity(0), os.getpid())
+
+
+@pytest.fixture(scope="session")
+def host() -> Host:
+    """One for all claims, since patience is theirs together."""
+    return Host(observe)
+
+
+@pytest.fixture
+def claim(host: Host, request: pytest.FixtureRequest) -> Claim:
+    """What a test of this ring ends with."""
+    return Claim(host, request.node.nodeid)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Several attempts take longer than one."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """Undecided is no skip: it is counted apart."""
+    if report.skipped and isinstance(report.longrepr, tuple) and UNDECIDED in report.longrepr[2]:
+        return "undecided", "u", "UNDECIDED"
+    return None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One table: claim, outcome, figures, counters."""
+    if not SESSION:
+        return
+    terminalreporter.section("precision: what is claimed, and what was found")
+    for one in sorted(SESSION, key=lambda one: ("broken", "undecided", "held").index(one.decided)):
+        terminalreporter.write_line(f"{one.decided.upper():9}  {one.what}", bold=one.decided != "held")
+        for attempt in one.attempts:
+            host = attempt.host
+            terminalreporter.write_line(
+                f"           {attempt}; {host.seconds:.1f} s, steal {host.steal:.2%}, foreign {host.foreign:.2%},"
+                f" pressure {host.pressure or 0.0:.1%}, {host.switches:.0f} switches/s"
+            )
+    count = Counter(one.decided for one in SESSION)
+    terminalreporter.write_line(
+        f"{count['held']} held, {count['broken']} broken, {count['undecided']} undecided; a claim is decided by"
+        f" {limits.AGREE} calm attempts that agree"
+    )
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep the outcomes, and call what was never decided by its name."""
+    place = os.environ.get(HISTORY)
+    if not place or not SESSION:
+        return
+    at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    history.append(
+        Path(place),
+        (history.line(at, one.what, one.test, one.decided, one.attempts) for one in SESSION),
+    )
+    here = {one.test for one in SESSION}
+    never = [test for test in history.stale(history.read(Path(place))) if test in here]
+    if never:
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        for test in never if reporter else ():
+            reporter.write_line(
+                f"\nundecided in {limits.STALE_RUNS} sessions in a row, which is red: {test}", red=True
+            )
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,60 @@
+"""One line of JSON a claim and session, so that a claim that is never decided is seen.
+
+``hindmost.precision/1``: ``at``, ``claim``, ``test``, ``outcome``, ``attempts`` (each ``counts``, ``held``, ``figure``
+and the counters). Lines are only ever appended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.precision import limits
+from tests.precision.judging import Attempt, Outcome
+
+SCHEMA = "hindmost.precision/1"
+
+
+def line(at: str, claim: str, test: str, decided: Outcome, attempts: Sequence[Attempt]) -> dict[str, Any]:
+    """The record of one claim in one session."""
+    return {
+        "schema": SCHEMA,
+        "at": at,
+        "claim": claim,
+        "test": test,
+        "outcome": decided,
+        "attempts": [
+            {
+                "counts": one.counts,
+                "held": one.finding.held if one.finding else None,
+                "figure": one.finding.figure if one.finding else None,
+                "host": one.host.record(),
+            }
+            for one in attempts
+        ],
+    }
+
+
+def append(file: Path, lines: Iterable[dict[str, Any]]) -> None:
+    """Add a session; one write, so that two sessions do not mix their lines."""
+    text = "".join(json.dumps(one) + "\n" for one in lines)
+    with file.open("a") as out:
+        out.write(text)
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    """All that was kept; nothing if there is none yet."""
+    if not file.exists():
+        return []
+    return [json.loads(text) for text in file.read_text().splitlines() if text]
+
+
+def stale(lines: Iterable[dict[str, Any]]) -> list[str]:
+    """Tests that were undecided in the last `limits.STALE_RUNS` sessions that had them."""
+    by_test: dict[str, list[str]] = {}
+    for one in lines:
+        by_test.setdefault(one["test"], []).append(one["outcome"])
+    last = {test: outcomes[-limits.STALE_RUNS :] for test, outcomes in by_test.items()}
+    return [test for test, these in last.items() if these == ["undecided"] * limits.STALE_RUNS]
