@@ -12,9 +12,9 @@ from contextlib import contextmanager
 import pytest
 
 from hindmost.errors import TargetError
+from hindmost.plan.protocols import Protocol
 from hindmost.targets import first_answering, identify
 from hindmost.targets.probe import NotListening, NotReady, WrongProtocol, accepts, recognise
-from hindmost.targets.spec import Protocol
 
 
 @contextmanager

@@ -15,6 +15,7 @@ mod instance;
 mod knobs;
 mod pipe;
 mod quantile;
+mod registry;
 mod schemas;
 mod simulate;
 mod synth;
@@ -44,6 +45,8 @@ mod _engine {
     };
     #[pymodule_export]
     use super::quantile::{hall_sheather, quantiles_of_cells, QuantileCells, QuantileRuns};
+    #[pymodule_export]
+    use super::registry::protocols;
     #[pymodule_export]
     use super::schemas::written_schemas;
     #[pymodule_export]

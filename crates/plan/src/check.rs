@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use hindmost_clock::Rate;
 
-use crate::{Http, KeyValue, Load, Phases, Plan, Popularity, Protocol, Size, Warmup, Workload, SCHEMA};
+use crate::{Http, KeyValue, Load, Phases, Plan, Popularity, Size, Warmup, Workload, SCHEMA};
 
 /// Why a plan is refused.
 #[derive(Debug, Error, PartialEq)]
@@ -98,17 +98,14 @@ impl Plan {
     }
 
     fn check_workload(&self) -> Result<(), PlanError> {
-        match (&self.workload, self.target.protocol) {
-            (Workload::KeyValue(mix), Protocol::Memcached | Protocol::Redis) => mix.check(),
-            (Workload::Http(mix), Protocol::Http) => mix.check(),
-            (Workload::KeyValue(_), Protocol::Http) => {
-                Err(refuse("workload.kind", "key-value", "`http` for a target that speaks http"))
-            }
-            (Workload::Http(_), _) => Err(refuse(
-                "workload.kind",
-                "http",
-                "`key-value` for a target that speaks memcached or redis",
-            )),
+        let (sent, spoken) = (self.workload.mix(), self.target.protocol.entry());
+        if sent != spoken.mix {
+            let must = format!("`{}` for a target that speaks {}", spoken.mix.name, spoken.name);
+            return Err(refuse("workload.kind", sent.name, must));
+        }
+        match &self.workload {
+            Workload::KeyValue(mix) => mix.check(),
+            Workload::Http(mix) => mix.check(),
         }
     }
 }

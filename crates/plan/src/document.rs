@@ -1,5 +1,6 @@
 //! The plan's shape. Times are seconds, rates are requests a second, sizes are bytes.
 
+use hindmost_wire::Protocol;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,18 +84,6 @@ pub struct Target {
     pub protocol: Protocol,
     /// `HOST:PORT`, or `[ADDRESS]:PORT` for IPv6.
     pub address: String,
-}
-
-/// The protocols that the load engine speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
-    /// memcached's text protocol.
-    Memcached,
-    /// Redis, RESP2.
-    Redis,
-    /// HTTP/1.1 with keep-alive.
-    Http,
 }
 
 /// How requests are triggered.

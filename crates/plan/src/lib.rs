@@ -10,7 +10,8 @@ mod document;
 mod workload;
 
 pub use check::PlanError;
-pub use document::{Arrivals, Io, Keep, Load, Pacing, Phases, Plan, Protocol, Share, Target, Thread, Warmup};
+pub use document::{Arrivals, Io, Keep, Load, Pacing, Phases, Plan, Share, Target, Thread, Warmup};
+pub use hindmost_wire::{Mix, Protocol};
 pub use workload::{Http, KeyValue, Popularity, Size, Workload};
 
 /// The schema name that every plan carries.

@@ -1,5 +1,6 @@
 //! What is sent: mixes, sizes, popularity.
 
+use hindmost_wire::Mix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,16 @@ pub enum Workload {
     KeyValue(KeyValue),
     /// GET of paths: HTTP.
     Http(Http),
+}
+
+impl Workload {
+    /// The requests that it is made of.
+    pub const fn mix(&self) -> Mix {
+        match self {
+            Self::KeyValue(_) => Mix::KEY_VALUE,
+            Self::Http(_) => Mix::HTTP,
+        }
+    }
 }
 
 impl Default for Workload {

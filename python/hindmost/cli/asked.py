@@ -51,6 +51,7 @@ def plan_asked_for(asked: Mapping[str, Any]) -> MeasurePlan:
     """
     from hindmost.fleet import allot
     from hindmost.plan import MeasurePlan, load_workload, parse_duration, parse_quantiles, parse_rate
+    from hindmost.plan.protocols import ENTRIES
     from hindmost.targets import parse_target
     from hindmost.targets.cpus import parse_cpus
 
@@ -81,9 +82,7 @@ def plan_asked_for(asked: Mapping[str, Any]) -> MeasurePlan:
     if asked["workload"] is not None:
         workload = load_workload(asked["workload"])
     else:
-        workload = (
-            {"kind": "http", "paths": [target.path]} if target.protocol == "http" else {"kind": "key-value"}
-        )
+        workload = ENTRIES[target.protocol].mix.workload(target.path)
     server = cpus("server_cpus")
     if target.managed and server is None and target.spec.cpus:
         server = list(target.spec.cpus)

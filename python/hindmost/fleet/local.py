@@ -22,6 +22,7 @@ from typing import Any, Literal
 from hindmost import _engine
 from hindmost.errors import InstanceError
 from hindmost.fleet.instance import Instance
+from hindmost.plan.protocols import PROTOCOLS
 
 AHEAD_NS = 100_000_000
 """Orders name a moment this far ahead, so that every instance has heard them in time (it listens ten
@@ -40,7 +41,8 @@ _HINTS = {
     "ports": "ss -s shows who has them (a closed connection keeps its port for a minute);"
     " sudo sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
     "server_gone": "see server.log in the study's folder, and the server's own log",
-    "garbage": "is this port the protocol that TARGET names? memcached://, redis:// or http://",
+    "garbage": "is this port the protocol that TARGET names? "
+    + " or ".join(", ".join(f"{name}://" for name in PROTOCOLS).rsplit(", ", 1)),
     "closing": "let the server keep connections open (nginx: keepalive_requests, worker_connections)",
     "preload": "does the server have room for all keys (else fewer keys or smaller values in --workload),"
     " and is it the protocol that TARGET names?",

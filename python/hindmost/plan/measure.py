@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hindmost import _engine
 from hindmost.errors import UsageError
+from hindmost.plan.protocols import ENTRIES
 from hindmost.plan.units import label
 
 WARMUP_LEAST_S, WARMUP_MOST_S = 2.0, 15.0
@@ -104,7 +105,7 @@ class MeasurePlan(BaseModel):
             "pacing": self.pacing,
             "io": self.io,
             "workload": self.workload,
-            "preload": protocol != "http" and index == 0,
+            "preload": "set" in ENTRIES[protocol].mix.kinds and index == 0,
             "phases": {"warmup": warmup, "calibration_s": self.calibration_s, "measure_s": self.duration_s},
             "timeout_s": self.timeout_s,
             "keep": {"samples": -(-self._kept // self.clients), "worst": self.worst},

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hindmost.targets.process import ManagedServer
     from hindmost.targets.procfs import cpu_affinity, cpu_seconds, local_owner, process_tree
     from hindmost.targets.resolve import Attached, Managed, parse_target
-    from hindmost.targets.spec import Protocol, TargetSpec, load_target_file
+    from hindmost.targets.spec import TargetSpec, load_target_file
     from hindmost.targets.warden import ExitReport
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "ExitReport",
     "Managed",
     "ManagedServer",
-    "Protocol",
     "TargetSpec",
     "cpu_affinity",
     "cpu_seconds",
@@ -42,7 +41,6 @@ _HOME = {
     "ExitReport": "warden",
     "Managed": "resolve",
     "ManagedServer": "process",
-    "Protocol": "spec",
     "TargetSpec": "spec",
     "cpu_affinity": "procfs",
     "cpu_seconds": "procfs",

@@ -10,8 +10,8 @@ import time
 from collections.abc import Sequence
 
 from hindmost.errors import TargetError
+from hindmost.plan.protocols import ENTRIES, Answer, Ask, Entry, Protocol
 from hindmost.targets.procfs import join_address, split_address
-from hindmost.targets.spec import PROTOCOLS, Protocol
 
 MAX_REPLY = 1 << 16
 
@@ -39,8 +39,8 @@ def identify(address: str, protocol: Protocol, timeout_s: float = 2.0, *, path: 
     ----------
     address : str
         ``IP:PORT``; IPv6 in brackets.
-    protocol : {"memcached", "redis", "http"}
-        What it should speak.
+    protocol : str
+        What it should speak: the name of an entry of `hindmost.plan.protocols`.
     timeout_s : float
         Seconds for the connection and the answer together.
     path : str
@@ -62,7 +62,7 @@ def identify(address: str, protocol: Protocol, timeout_s: float = 2.0, *, path: 
         return _identify(address, protocol, timeout_s, path)
     except _HungUp:
         # memcached does so to what looks like HTTP: ask it in the other protocols what it is.
-        for other in PROTOCOLS:
+        for other in ENTRIES:
             try:
                 version = _identify(address, other, timeout_s, "/") if other != protocol else ""
             except TargetError:
@@ -77,15 +77,47 @@ def identify(address: str, protocol: Protocol, timeout_s: float = 2.0, *, path: 
 
 def _identify(address: str, protocol: Protocol, timeout_s: float, path: str) -> str:
     deadline = time.monotonic() + timeout_s
+    entry = ENTRIES[protocol]
+    version = "unknown"
     with _connect(address, timeout_s) as connection:
-        talk = _Talk(connection, address, protocol, timeout_s, deadline)
-        match protocol:
-            case "memcached":
-                return _memcached(talk)
-            case "redis":
-                return _redis(talk)
-            case "http":
-                return _http(talk, path)
+        talk = _Talk(connection, address, entry, timeout_s, deadline)
+        for ask in entry.greeting:
+            version = _answer(talk, ask, path) or version
+    return version
+
+
+def _answer(talk: _Talk, ask: Ask, path: str) -> str | None:
+    """Ask one question; the version, where the reply tells it.
+
+    Raises
+    ------
+    TargetError
+        By what the answer means, or `WrongProtocol` where it is none of those that are known.
+    """
+    filled = {"address": join_address(*split_address(talk.address)), "path": path}
+    talk.ask(ask.send.format(**filled).encode("ascii"))
+    line = talk.line()
+    found = next(((one, match) for one in ask.answers if (match := _match(one.pattern, line))), None)
+    if found is None:
+        raise talk.wrong(line)
+    answer, match = found
+    if answer.means != "serves":
+        reply = match[1].decode("ascii", "backslashreplace")
+        raise _problem(answer, {"address": talk.address, "path": path, "reply": reply})
+    whole = line + b"\r\n" + (talk.rest(line) if ask.versions else b"")
+    for version in ask.versions:
+        if told := re.search(version.pattern.encode(), whole, re.IGNORECASE):
+            return version.told.format(told[1].strip().decode("utf-8", "replace"))
+    return None
+
+
+def _match(pattern: str, reply: bytes) -> re.Match[bytes] | None:
+    return re.match(pattern.encode(), reply, re.IGNORECASE | re.DOTALL)
+
+
+def _problem(answer: Answer, filled: dict[str, str]) -> TargetError:
+    kind = NotReady if answer.means == "not_ready" else TargetError
+    return kind(answer.message.format(**filled), hint=answer.hint.format(**filled) or None)
 
 
 def first_answering(
@@ -146,9 +178,10 @@ class _Talk:
     """One connection and what has to be said about it when it goes wrong."""
 
     def __init__(
-        self, connection: socket.socket, address: str, protocol: Protocol, timeout_s: float, deadline: float
+        self, connection: socket.socket, address: str, entry: Entry, timeout_s: float, deadline: float
     ) -> None:
-        self.connection, self.address, self.protocol = connection, address, protocol
+        self.connection, self.address = connection, address
+        self.protocol, self.framing = entry.name, entry.framing
         self.timeout_s, self.deadline = timeout_s, deadline
         self.reply = b""
 
@@ -188,6 +221,21 @@ class _Talk:
         self.reply = rest
         return line
 
+    def rest(self, line: bytes) -> bytes:
+        """What belongs to the reply behind its first line, by the protocol's framing; no body of HTTP."""
+        match self.framing:
+            case "lines":
+                return b""
+            case "length_prefixed":
+                length = int(line[1:]) if re.fullmatch(rb"\$\d{1,5}", line) else 0
+                while len(self.reply) < length and self.more():
+                    pass
+                return self.reply[:length]
+            case "headers":
+                while b"\r\n\r\n" not in b"\r\n" + self.reply and self.more():
+                    pass
+                return self.reply.partition(b"\r\n\r\n")[0]
+
     def wrong(self, line: bytes = b"") -> TargetError:
         """The error that says what answered instead."""
         heard = line + (b"\r\n" + self.reply if line else self.reply)
@@ -216,82 +264,20 @@ def recognise(reply: bytes) -> tuple[str | None, Protocol | None]:
     >>> recognise(b"-ERR unknown command 'version'")
     ('redis', 'redis')
     """
-    known: list[tuple[bytes, str, Protocol | None]] = [
-        (rb"HTTP/\d", "an HTTP server", "http"),
-        (rb"\s*<(!doctype|html)", "an HTTP server", "http"),
-        (rb"[-+](ERR|PONG|NOAUTH|DENIED|LOADING|NOPERM|OK)", "redis", "redis"),
-        (rb"(VERSION |(ERROR|CLIENT_ERROR|SERVER_ERROR)\b)", "memcached", "memcached"),
-        (rb"SSH-\d", "an SSH server", None),
-        (rb"\x15\x03", "a TLS server", None),
-        (rb"[\x00-\xff]{3}\x00\x0a\d+\.", "MySQL", None),
-        (rb"220[ -]", "a mail or FTP server", None),
-        (rb"\x00\x00.\x04\x00", "an HTTP/2 server", None),
-    ]
-    for pattern, what, scheme in known:
-        if re.match(pattern, reply, re.IGNORECASE | re.DOTALL):
-            return what, scheme
+    for entry in ENTRIES.values():
+        if any(_match(sign, reply) for sign in entry.signs):
+            return entry.called, entry.name
+    for what, sign in _STRANGERS.items():
+        if _match(sign, reply):
+            return what, None
     return None, None
 
 
-def _memcached(talk: _Talk) -> str:
-    talk.ask(b"version\r\n")
-    line = talk.line()
-    if not line.startswith(b"VERSION "):
-        raise talk.wrong(line)
-    return line[8:].strip().decode("ascii", "replace")
-
-
-def _redis(talk: _Talk) -> str:
-    talk.ask(b"*1\r\n$4\r\nPING\r\n")
-    line = talk.line()
-    if line.startswith((b"-NOAUTH", b"-DENIED", b"-NOPERM")):
-        raise TargetError(
-            f"redis on {talk.address} refuses to serve: {line[1:120].decode('ascii', 'replace')}",
-            hint="Hindmost does not log in yet: measure a redis without password and protected mode",
-        )
-    if line.startswith((b"-LOADING", b"-BUSY", b"-MASTERDOWN")):
-        raise NotReady(f"redis on {talk.address} is not ready: {line[1:120].decode('ascii', 'replace')}")
-    if line != b"+PONG":
-        raise talk.wrong(line)
-    talk.ask(b"*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n")
-    head = talk.line()  # $LENGTH, or an error where INFO is not allowed
-    if not re.fullmatch(rb"\$\d{1,5}", head):
-        return "unknown"
-    length = int(head[1:])
-    while len(talk.reply) < length and talk.more():
-        pass
-    text = talk.reply.decode("utf-8", "replace")
-    found = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-    if "valkey_version" in found:
-        return f"valkey {found['valkey_version']}"
-    return found.get("redis_version", "unknown")
-
-
-def _http(talk: _Talk, path: str) -> str:
-    host, port = split_address(talk.address)
-    head = [
-        f"GET {path} HTTP/1.1",
-        f"Host: {join_address(host, port)}",
-        "User-Agent: hindmost",
-        "Connection: close",
-    ]
-    talk.ask("".join(f"{line}\r\n" for line in [*head, ""]).encode("ascii"))
-    line = talk.line()
-    status = re.match(rb"(HTTP/\d(?:\.\d)?) (\d{3})\b", line)
-    if status is None:
-        raise talk.wrong(line)
-    while b"\r\n\r\n" not in b"\r\n" + talk.reply and talk.more():
-        pass
-    code = int(status[2])
-    text = line[:80].decode("ascii", "backslashreplace")
-    if code >= 500:
-        raise NotReady(
-            f"http://{talk.address}{path} answered {text!r}: it does not serve", hint="see its log"
-        )
-    if code >= 400:
-        raise TargetError(
-            f"http://{talk.address}{path} answered {text!r}: every request would be an error",
-            hint=f"name a page that exists: http://{talk.address}/PATH",
-        )
-    server = re.search(rb"(?im)^server:[ \t]*([^\r\n]+)", talk.reply.partition(b"\r\n\r\n")[0])
-    return (server[1].strip() if server else status[1]).decode("ascii", "replace")
+_STRANGERS = {
+    "an SSH server": r"SSH-\d",
+    "a TLS server": r"\x15\x03",
+    "MySQL": r"[\x00-\xff]{3}\x00\x0a\d+\.",
+    "a mail or FTP server": "220[ -]",
+    "an HTTP/2 server": r"\x00\x00.\x04\x00",
+}
+"""What else may answer, by what its first bytes look like."""

@@ -12,10 +12,11 @@ from types import TracebackType
 from typing import Self
 
 from hindmost.errors import TargetError
+from hindmost.plan.protocols import Protocol
 from hindmost.targets import ports, probe
 from hindmost.targets.launch import choose_folder, prepare
 from hindmost.targets.procfs import join_address, listeners, process_tree
-from hindmost.targets.spec import Protocol, TargetSpec
+from hindmost.targets.spec import TargetSpec
 from hindmost.targets.warden import ExitReport, Warden
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.05

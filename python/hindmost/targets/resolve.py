@@ -12,12 +12,17 @@ from urllib.parse import parse_qsl, quote
 
 from hindmost.errors import TargetError, UsageError
 from hindmost.names import nearest
+from hindmost.plan.protocols import ENTRIES, PROTOCOLS, Protocol
 from hindmost.targets.presets import preset, preset_names
 from hindmost.targets.procfs import join_address
-from hindmost.targets.spec import PROTOCOLS, Protocol, TargetSpec, load_target_file
+from hindmost.targets.spec import TargetSpec, load_target_file
 
-DEFAULT_PORTS: dict[Protocol, int] = {"memcached": 11211, "redis": 6379, "http": 80}
-_FORMS = "memcached://HOST:PORT, redis://HOST:PORT, http://HOST:PORT/PATH, a preset, or a .toml file"
+_FORMS = ", ".join(
+    [
+        *(f"{one.name}://HOST:PORT{'/PATH' if one.mix.paths else ''}" for one in ENTRIES.values()),
+        "a preset, or a .toml file",
+    ]
+)
 _OPTIONS = "write options like memcached?memory_mib=1024&connections=4096"
 
 
@@ -73,8 +78,8 @@ def parse_target(text: str) -> Attached | Managed:
     Parameters
     ----------
     text : str
-        A URL (memcached, redis, http), a preset, or the path of a target file; the latter two with options:
-        ``memcached?memory_mib=1024``.
+        A URL with a protocol as its scheme, a preset, or the path of a target file; the latter two with
+        options: ``memcached?memory_mib=1024``.
 
     Raises
     ------
@@ -104,8 +109,8 @@ def parse_target(text: str) -> Attached | Managed:
 def _unknown(name: str) -> UsageError:
     host, _, port = name.rpartition(":")
     if host and port.isdigit():
-        by_port: dict[int, str] = {number: scheme for scheme, number in DEFAULT_PORTS.items()}
-        likely = by_port.get(int(port), "memcached")
+        by_port = {entry.port: entry.name for entry in ENTRIES.values()}
+        likely = by_port.get(int(port), PROTOCOLS[0])
         return UsageError(f"target {name!r} does not say its protocol", hint=f"write {likely}://{name}")
     return UsageError(
         f"target {name!r} is neither a preset, a file, nor a URL{nearest(name, preset_names())}",
@@ -130,9 +135,9 @@ def _options(text: str, query: str) -> dict[str, object]:
 
 
 def _attached(text: str, scheme: str, rest: str) -> Attached:
-    protocol = next((known for known in PROTOCOLS if known == scheme), None)
+    protocol = ENTRIES.get(scheme)
     if protocol is None:
-        if scheme in ("https", "rediss", "memcacheds"):
+        if scheme in {entry.tls_scheme for entry in ENTRIES.values()}:
             raise UsageError(
                 f"target {text!r} asks for TLS, which Hindmost does not speak yet",
                 hint="measure the plain port",
@@ -155,17 +160,17 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
             f"target {text!r} holds a fragment ({fragment}), which is never sent",
             hint=f"write {scheme}://{authority}{path}",
         )
-    if protocol != "http" and path not in ("", "/"):
-        raise UsageError(f"target {text!r}: {protocol} has no path", hint=f"write {scheme}://{authority}")
-    if protocol == "http" and (not path.isascii() or re.search(r"[\x00-\x20\x7f]", path)):
+    if not protocol.mix.paths and path not in ("", "/"):
+        raise UsageError(f"target {text!r}: {scheme} has no path", hint=f"write {scheme}://{authority}")
+    if protocol.mix.paths and (not path.isascii() or re.search(r"[\x00-\x20\x7f]", path)):
         raise UsageError(
             f"target {text!r}: the path holds a character that must be written as %XX",
             hint=f"write {scheme}://{authority}{quote(path, safe='/?&=%')}",
         )
     if path.startswith("?"):
         path = "/" + path
-    host, port = _host_and_port(text, authority, DEFAULT_PORTS[protocol])
-    return Attached(text, protocol, host, port, path or "/", resolve_host(host, port))
+    host, port = _host_and_port(text, authority, protocol.port)
+    return Attached(text, protocol.name, host, port, path or "/", resolve_host(host, port))
 
 
 def _host_and_port(text: str, authority: str, default: int) -> tuple[str, int]:

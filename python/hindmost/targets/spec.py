@@ -11,7 +11,7 @@ import signal as signals
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -27,11 +27,9 @@ from pydantic import (
 from hindmost.errors import UsageError
 from hindmost.names import nearest
 from hindmost.plan.problems import problems_of
+from hindmost.plan.protocols import ENTRIES, PROTOCOLS, Protocol
 from hindmost.targets import placeholders
 from hindmost.targets.cpus import parse_cpus
-
-Protocol = Literal["memcached", "redis", "http"]
-PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 
 MAX_TARGET_FILE_BYTES = 1 << 20
 _OPTION_NAME = r"^[a-z][a-z0-9_]*$"
@@ -184,8 +182,9 @@ class TargetSpec(_Strict):
             )
         if self.user is not None and self.user_if_root is not None:
             raise ValueError("both user and user_if_root are given; choose one")
-        if self.path != "/" and self.protocol != "http":
-            raise ValueError(f'path is for protocol = "http", not "{self.protocol}"')
+        if self.path != "/" and not ENTRIES[self.protocol].mix.paths:
+            able = " or ".join(f'"{name}"' for name, entry in ENTRIES.items() if entry.mix.paths)
+            raise ValueError(f'path is for protocol = {able}, not "{self.protocol}"')
         return self
 
     def texts(self) -> dict[str, str]:

@@ -29,11 +29,11 @@ use super::summary::summarise;
 use super::thread;
 use super::worker::{Parts, Worker};
 use crate::arrivals::{self, Arrivals, FlatOut, Part};
-use crate::protocol::{with_protocol, Protocol};
+use crate::protocol::Protocol;
 use crate::random::{stream, Purpose};
 use crate::record::Recorder;
 use crate::transport::{Tcp, Transport, Uring};
-use crate::workload::{kinds, Requests};
+use crate::workload::Requests;
 use crate::LoadError;
 
 /// How often workers that are about to end are looked at.
@@ -50,7 +50,11 @@ pub fn run(plan: &Plan, place: &Path, link: &mut dyn Link) -> Result<InstanceRes
     let address = resolve(&plan.target.address)?;
     open_files::make_room(&Needs::of(plan))?;
     let outputs = Outputs::create(place, plan.instance.index)?;
-    with_protocol!(plan.target.protocol, run_with(plan, address, outputs, link))
+    hindmost_wire::with_protocol!(
+        plan.target.protocol,
+        crate::protocol,
+        run_with(plan, address, outputs, link)
+    )
 }
 
 fn resolve(address: &str) -> Result<SocketAddr, LoadError> {
@@ -121,7 +125,7 @@ fn run_with<P: Protocol>(
     let cpus = plan.threads.iter().filter_map(|thread| thread.cpu).collect();
     let watched = followed.before.until_now(&tree, cpus, tcp_at_first);
     let (result, recorder) = summarise(plan, &followed, watched, finished, series);
-    outputs.write(&result, recorder, kinds(&plan.workload), timeline, followed.started)?;
+    outputs.write(&result, recorder, plan.workload.mix().kinds, timeline, followed.started)?;
     link.tell(&Event::Done)?;
     Ok(result)
 }
@@ -177,7 +181,7 @@ fn work<P: Protocol>(
         arrivals: arrivals_of(plan, index as u32),
         requests: Requests::new(&plan.workload, random(Purpose::Contents)),
         routing: random(Purpose::Routing),
-        recorder: Recorder::new(kinds(&plan.workload).len(), plan.keep, random(Purpose::Sampling)),
+        recorder: Recorder::new(plan.workload.mix().kinds.len(), plan.keep, random(Purpose::Sampling)),
         connections,
         control: control.clone(),
         progress,

@@ -8,9 +8,8 @@ use super::instance::windows;
 use super::open_files::SPARE;
 use super::stamping::{room, Chosen};
 use super::worker::READ_BYTES;
-use crate::protocol::{with_protocol, Protocol};
+use crate::protocol::Protocol;
 use crate::record::{Recorder, Row, Window};
-use crate::workload::kinds;
 
 /// Memory for bytes waiting to be written, of an instance, over all its connections; more only where
 /// the largest request asks for it.
@@ -84,7 +83,7 @@ pub struct Needs {
 impl Needs {
     /// Of an instance of `plan`.
     pub fn of(plan: &Plan) -> Self {
-        with_protocol!(plan.target.protocol, with_codec(plan))
+        hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, with_codec(plan))
     }
 }
 
@@ -99,7 +98,7 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
         + 512;
     let rows = (u64::from(plan.keep.samples) + u64::from(plan.keep.worst)) * size_of::<Row>() as u64;
     let (_, windows) = windows(plan);
-    let thread = Recorder::histogram_bytes(kinds(&plan.workload).len()) as u64
+    let thread = Recorder::histogram_bytes(plan.workload.mix().kinds.len()) as u64
         + rows
         + (windows * size_of::<Window>() + READ_BYTES + P::MAX_HEAD) as u64;
     Needs {

@@ -15,7 +15,6 @@ use super::phases::Followed;
 use super::result::{Calibration, InstanceResult, Memory, ThreadReport, SCHEMA};
 use super::stamp_report::StampReport;
 use crate::record::{Counts, Recorder, Window};
-use crate::workload::kinds;
 
 /// The result, and the one recorder that holds what all threads kept.
 pub(super) fn summarise(
@@ -55,7 +54,7 @@ pub(super) fn summarise(
         }
     }
     let mut recorder = whole.expect("a plan has at least one thread");
-    let names = kinds(&plan.workload);
+    let names = plan.workload.mix().kinds;
     let by_kind: BTreeMap<&'static str, Counts> =
         names.iter().copied().zip(recorder.kinds.iter().map(|k| k.counts)).collect();
     let mut counts = Counts::default();

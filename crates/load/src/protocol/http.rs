@@ -16,7 +16,7 @@ pub struct Http {
 }
 
 impl Protocol for Http {
-    const NAME: &'static str = "http";
+    const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Http;
     /// The header section, with those of the interim replies before it.
     const MAX_HEAD: usize = 64 * 1024;
 
@@ -41,7 +41,7 @@ impl Protocol for Http {
     fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let mut at = 0;
         loop {
-            match reply(&bytes[at..]).map_err(|NotHttp| Garbage::new(Self::NAME, kind, &bytes[at..]))? {
+            match reply(&bytes[at..]).map_err(|NotHttp| Garbage::new::<Self>(kind, &bytes[at..]))? {
                 // An interim reply (RFC 9110, 15.2): the one that counts follows it.
                 (100..=199, Parsed::Reply { head, .. }) => at += head,
                 (_, Parsed::Reply { head, rest, outcome, closes }) => {

@@ -17,7 +17,7 @@ pub struct Memcached {
 }
 
 impl Protocol for Memcached {
-    const NAME: &'static str = "memcached";
+    const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Memcached;
     /// `VALUE <250-byte key> <flags> <bytes> <cas>` and error lines fit.
     const MAX_HEAD: usize = 1024;
 
@@ -44,7 +44,7 @@ impl Protocol for Memcached {
     #[inline]
     fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
-        let garbage = || Garbage::new(Self::NAME, kind, bytes);
+        let garbage = || Garbage::new::<Self>(kind, bytes);
         let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;
         if kind == Kind::GET {
             if let Some(header) = line.strip_prefix(b"VALUE ") {

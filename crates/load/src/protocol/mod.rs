@@ -1,5 +1,5 @@
-//! *Messages*: how requests are written and replies are told apart. A new protocol is one file here,
-//! one line in `with_protocol`, one variant of `plan::Protocol`.
+//! *Messages*: how requests are written and replies are told apart. A new protocol is one file here, named below,
+//! and its entry in the table of `hindmost_wire`.
 //!
 //! A codec sees bytes and nothing else: no sockets, no clocks. Replies come in the order of the
 //! requests, as in every protocol here, so the kind of the oldest outstanding request says what to
@@ -26,8 +26,8 @@ use crate::workload::{Kind, Request};
 
 /// A codec for one protocol; one per worker.
 pub trait Protocol: Send {
-    /// As users know it.
-    const NAME: &'static str;
+    /// Its entry in the table.
+    const PROTOCOL: hindmost_wire::Protocol;
     /// The longest start of a reply that may be needed to tell what it is. More than that is garbage.
     const MAX_HEAD: usize;
 
@@ -94,23 +94,16 @@ pub struct Garbage {
 }
 
 impl Garbage {
-    pub(crate) fn new(protocol: &'static str, kind: Kind, bytes: &[u8]) -> Self {
+    pub(crate) fn new<P: Protocol>(kind: Kind, bytes: &[u8]) -> Self {
+        let spoken = P::PROTOCOL.entry();
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
-        Self { protocol, kind: ["get", "set"][usize::from(kind.0.min(1))], start }
+        Self {
+            protocol: spoken.name,
+            kind: spoken.mix.kinds.get(usize::from(kind.0)).copied().unwrap_or("request"),
+            start,
+        }
     }
 }
-
-/// The registry: calls `$run::<Codec>($arguments)` with the codec of a protocol.
-macro_rules! with_protocol {
-    ($protocol:expr, $run:ident ( $($argument:expr),* )) => {
-        match $protocol {
-            hindmost_plan::Protocol::Memcached => $run::<$crate::protocol::Memcached>($($argument),*),
-            hindmost_plan::Protocol::Redis => $run::<$crate::protocol::Redis>($($argument),*),
-            hindmost_plan::Protocol::Http => $run::<$crate::protocol::Http>($($argument),*),
-        }
-    };
-}
-pub(crate) use with_protocol;
 
 /// The end of the first line in `bytes` (after its CR LF), if it is there.
 fn line_end(bytes: &[u8]) -> Option<usize> {
@@ -133,12 +126,12 @@ mod tests {
     use super::*;
 
     pub(super) fn plan(protocol: &str) -> Plan {
-        let kind = if protocol == "http" { "http" } else { "key-value" };
+        let spoken = hindmost_wire::Protocol::ALL.iter().find(|one| one.entry().name == protocol).unwrap();
         let text = json!({
             "schema": hindmost_plan::SCHEMA, "seed": 1,
             "target": {"protocol": protocol, "address": "127.0.0.1:1"},
             "load": {"loop": "open", "rate_per_s": 1.0},
-            "workload": {"kind": kind},
+            "workload": {"kind": spoken.entry().mix.name},
         });
         Plan::from_json(&text.to_string()).unwrap()
     }
@@ -169,7 +162,8 @@ mod tests {
     }
 
     /// Whole or cut, a stream holds the same replies.
-    fn check_cuts<P: Protocol>(codec: &P, bytes: &[u8], cuts: &[usize]) {
+    fn check_cuts<P: Protocol>(bytes: &[u8], cuts: &[usize]) {
+        let codec = &P::new(&plan(P::PROTOCOL.entry().name));
         let mut pieces = Vec::new();
         let mut rest = bytes;
         for &cut in cuts {
@@ -197,9 +191,9 @@ mod tests {
             cuts in prop::collection::vec(0..40_usize, 0..20),
         ) {
             let bytes = [start.as_bytes(), &bytes[..]].concat();
-            check_cuts(&Memcached::new(&plan("memcached")), &bytes, &cuts);
-            check_cuts(&Redis::new(&plan("redis")), &bytes, &cuts);
-            check_cuts(&Http::new(&plan("http")), &bytes, &cuts);
+            for &protocol in hindmost_wire::Protocol::ALL {
+                hindmost_wire::with_protocol!(protocol, crate::protocol, check_cuts(&bytes, &cuts));
+            }
         }
     }
 
@@ -212,6 +206,17 @@ mod tests {
             let [Reply { taken, outcome: told, .. }] = found[..] else { panic!("{found:?}") };
             assert_eq!((taken, told), (reply.len(), outcome));
             assert_eq!(end, Ok(()));
+        }
+    }
+
+    fn speaks<P: Protocol>() -> hindmost_wire::Protocol {
+        P::PROTOCOL
+    }
+
+    #[test]
+    fn every_codec_speaks_the_protocol_that_it_is_named_after() {
+        for &protocol in hindmost_wire::Protocol::ALL {
+            assert_eq!(hindmost_wire::with_protocol!(protocol, crate::protocol, speaks()), protocol);
         }
     }
 

@@ -70,7 +70,7 @@ impl Reader {
             },
         };
         let body = &bytes[head..];
-        let passed = tail.rest.pass(body).map_err(|wrong| Garbage::new(P::NAME, kind, &body[wrong.at..]))?;
+        let passed = tail.rest.pass(body).map_err(|wrong| Garbage::new::<P>(kind, &body[wrong.at..]))?;
         if !passed.whole {
             self.tail = Some(tail);
             return Ok(None);
@@ -102,7 +102,7 @@ impl Reader {
                 self.head.clear();
                 Ok(Some((Tail { rest, outcome, closes }, head - held)))
             }
-            Parsed::More if start.len() >= P::MAX_HEAD => Err(Garbage::new(P::NAME, kind, start)),
+            Parsed::More if start.len() >= P::MAX_HEAD => Err(Garbage::new::<P>(kind, start)),
             Parsed::More => {
                 if held == 0 {
                     self.head.extend_from_slice(window);

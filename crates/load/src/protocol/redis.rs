@@ -14,7 +14,7 @@ pub struct Redis {
 }
 
 impl Protocol for Redis {
-    const NAME: &'static str = "redis";
+    const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Redis;
     /// Bulk headers are short; error lines are not, and may quote arguments.
     const MAX_HEAD: usize = 4096;
 
@@ -42,7 +42,7 @@ impl Protocol for Redis {
     #[inline]
     fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
-        let garbage = || Garbage::new(Self::NAME, kind, bytes);
+        let garbage = || Garbage::new::<Self>(kind, bytes);
         let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;
         match (line.first(), kind) {
             (Some(b'-'), _) => Ok(Parsed::line(end, Outcome::Error)),

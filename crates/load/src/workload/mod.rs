@@ -13,7 +13,7 @@ pub use size::SizeLaw;
 
 use crate::random::{below, unit, Random};
 
-/// The kind of a request, an index into the names of [`kinds`].
+/// The kind of a request: its place in [`Mix::kinds`](hindmost_plan::Mix).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(pub u8);
 
@@ -22,14 +22,6 @@ impl Kind {
     pub const GET: Self = Self(0);
     /// Stores a key.
     pub const SET: Self = Self(1);
-}
-
-/// The names of the kinds that a workload sends, by [`Kind`] index.
-pub fn kinds(workload: &Workload) -> &'static [&'static str] {
-    match workload {
-        Workload::KeyValue(_) => &["get", "set"],
-        Workload::Http(_) => &["get"],
-    }
 }
 
 /// One request, before it has a due time.

@@ -27,10 +27,10 @@ use super::control::{Control, Progress};
 use super::instance::arrivals_of;
 use super::stamping::Stamping;
 use super::worker::{Parts, Worker};
-use crate::protocol::{with_protocol, Protocol};
+use crate::protocol::Protocol;
 use crate::random::{stream, Purpose};
 use crate::record::{Counts, Recorder, Row};
-use crate::workload::{kinds, Requests};
+use crate::workload::Requests;
 use crate::LoadError;
 use fake::Fake;
 
@@ -81,7 +81,7 @@ pub struct Driven {
 
 /// Runs one worker of `plan` against `fake`.
 pub fn drive(plan: &Plan, fake: Fake) -> Driven {
-    with_protocol!(plan.target.protocol, drive_codec(plan, fake))
+    hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, drive_codec(plan, fake))
 }
 
 fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
@@ -90,7 +90,7 @@ fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
     control.begin(Nanos(START));
     control.fix(Nanos(11 * MS), Nanos(MEASURE), Nanos(END));
     let random = |purpose| stream(plan.seed, 0, 0, purpose);
-    let recorder = Recorder::new(kinds(&plan.workload).len(), plan.keep, random(Purpose::Sampling));
+    let recorder = Recorder::new(plan.workload.mix().kinds.len(), plan.keep, random(Purpose::Sampling));
     let mut worker = Worker::new(
         plan,
         Parts {

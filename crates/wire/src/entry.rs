@@ -1,0 +1,54 @@
+use serde::Serialize;
+
+use crate::Ask;
+
+/// One protocol. Patterns are regular expressions over bytes, without regard to case.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Entry {
+    /// As in plans, target files and URLs.
+    pub name: &'static str,
+    /// What messages call a server that speaks it.
+    pub called: &'static str,
+    /// Where such a server listens if nobody says otherwise.
+    pub port: u16,
+    /// The scheme of its URLs over TLS.
+    pub tls_scheme: &'static str,
+    /// What requests it has.
+    pub mix: Mix,
+    /// How its messages are delimited.
+    pub framing: Framing,
+    /// What its replies start with, also those to requests of other protocols.
+    pub signs: &'static [&'static str],
+    /// The questions that make a server say who it is, in order.
+    pub greeting: &'static [Ask],
+}
+
+/// A family of requests, shared by the protocols that have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Mix {
+    /// As in `workload.kind` of plans.
+    pub name: &'static str,
+    /// The names of its kinds of requests; a kind's place here is its number.
+    pub kinds: &'static [&'static str],
+    /// Requests name a path (and not a key).
+    pub paths: bool,
+}
+
+impl Mix {
+    /// Keys that are read and stored.
+    pub const KEY_VALUE: Self = Self { name: "key-value", kinds: &["get", "set"], paths: false };
+    /// Paths that are read.
+    pub const HTTP: Self = Self { name: "http", kinds: &["get"], paths: true };
+}
+
+/// How the first reply on a connection is delimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Framing {
+    /// A line.
+    Lines,
+    /// A line, and as many bytes as it says where it starts with `$`.
+    LengthPrefixed,
+    /// Lines up to an empty one; a body may follow.
+    Headers,
+}

@@ -1,0 +1,190 @@
+//! The table itself. A new protocol is one entry here and one codec of the same name in
+//! `crates/load/src/protocol`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Answer, Ask, Entry, Framing, Meaning, Mix, Version};
+
+/// Declares [`Protocol`] and [`with_protocol`] from the table. The `$` that it starts with stands for that of the
+/// inner macro.
+macro_rules! protocols {
+    (($d:tt) $( $(#[$doc:meta])* $name:ident = $entry:expr; )+) => {
+        /// The protocols that the load engine speaks.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "lowercase")]
+        pub enum Protocol {
+            $( $(#[$doc])* $name, )+
+        }
+
+        impl Protocol {
+            /// All of them, in the order of the table.
+            pub const ALL: &'static [Self] = &[$( Self::$name ),+];
+
+            /// What is known of it.
+            pub const fn entry(self) -> &'static Entry {
+                match self {
+                    $( Self::$name => { const ENTRY: Entry = $entry; &ENTRY } )+
+                }
+            }
+        }
+
+        /// Calls a function with the codec of a protocol, which has the protocol's name in the given module:
+        /// `with_protocol!(protocol, crate::protocol, run(plan))` is `run::<crate::protocol::Redis>(plan)` for
+        /// Redis.
+        #[macro_export]
+        macro_rules! with_protocol {
+            (
+                $d protocol:expr, $d( $d codecs:ident )::+, $d run:ident ( $d( $d argument:expr ),* )
+            ) => {
+                match $d protocol {
+                    $( $crate::Protocol::$name =>
+                        $d run::<$d( $d codecs :: )+ $name>($d( $d argument ),*), )+
+                }
+            };
+        }
+    };
+}
+
+protocols! { ($)
+    /// memcached's text protocol.
+    Memcached = Entry {
+        name: "memcached",
+        called: "memcached",
+        port: 11211,
+        tls_scheme: "memcacheds",
+        mix: Mix::KEY_VALUE,
+        framing: Framing::Lines,
+        signs: &[r"VERSION ", r"(ERROR|CLIENT_ERROR|SERVER_ERROR)\b"],
+        greeting: &[Ask {
+            send: "version\r\n",
+            answers: &[Answer::serves("VERSION ")],
+            versions: &[Version::plain("VERSION (.*)")],
+        }],
+    };
+    /// Redis, RESP2.
+    Redis = Entry {
+        name: "redis",
+        called: "redis",
+        port: 6379,
+        tls_scheme: "rediss",
+        mix: Mix::KEY_VALUE,
+        framing: Framing::LengthPrefixed,
+        signs: &[r"[-+](ERR|PONG|NOAUTH|DENIED|LOADING|NOPERM|OK)"],
+        greeting: &[
+            Ask {
+                send: "*1\r\n$4\r\nPING\r\n",
+                answers: &[
+                    Answer::serves(r"\+PONG$"),
+                    Answer {
+                        pattern: "-((?:NOAUTH|DENIED|NOPERM).{0,112})",
+                        means: Meaning::Refuses {
+                            message: "redis on {address} refuses to serve: {reply}",
+                            hint: "Hindmost does not log in yet: measure a redis without password and protected mode",
+                        },
+                    },
+                    Answer {
+                        pattern: "-((?:LOADING|BUSY|MASTERDOWN).{0,112})",
+                        means: Meaning::NotReady {
+                            message: "redis on {address} is not ready: {reply}",
+                            hint: "",
+                        },
+                    },
+                ],
+                versions: &[],
+            },
+            Ask {
+                send: "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n",
+                // Where INFO is not allowed the version stays unknown.
+                answers: &[Answer::serves("")],
+                versions: &[
+                    Version { pattern: r"(?m)^valkey_version:([^\r\n]*)", told: "valkey {}" },
+                    Version::plain(r"(?m)^redis_version:([^\r\n]*)"),
+                ],
+            },
+        ],
+    };
+    /// HTTP/1.1 with keep-alive.
+    Http = Entry {
+        name: "http",
+        called: "an HTTP server",
+        port: 80,
+        tls_scheme: "https",
+        mix: Mix::HTTP,
+        framing: Framing::Headers,
+        signs: &[r"HTTP/\d", r"\s*<(!doctype|html)"],
+        greeting: &[Ask {
+            send: "GET {path} HTTP/1.1\r\nHost: {address}\r\nUser-Agent: hindmost\r\nConnection: close\r\n\r\n",
+            answers: &[
+                Answer {
+                    pattern: r"(HTTP/\d(?:\.\d)? [5-9]\d\d\b.{0,67})",
+                    means: Meaning::NotReady {
+                        message: "http://{address}{path} answered '{reply}': it does not serve",
+                        hint: "see its log",
+                    },
+                },
+                Answer {
+                    pattern: r"(HTTP/\d(?:\.\d)? 4\d\d\b.{0,67})",
+                    means: Meaning::Refuses {
+                        message: "http://{address}{path} answered '{reply}': every request would be an error",
+                        hint: "name a page that exists: http://{address}/PATH",
+                    },
+                },
+                Answer::serves(r"HTTP/\d(?:\.\d)? \d{3}\b"),
+            ],
+            versions: &[
+                Version::plain(r"(?m)^server:[ \t]*([^\r\n]+)"),
+                Version::plain(r"(HTTP/\d(?:\.\d)?)"),
+            ],
+        }],
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_protocol_is_called_in_plans_what_its_entry_says() {
+        for protocol in Protocol::ALL {
+            let entry = protocol.entry();
+            assert_eq!(serde_json::to_string(protocol).unwrap(), format!("{:?}", entry.name));
+        }
+    }
+
+    #[test]
+    fn names_ports_and_schemes_tell_protocols_apart() {
+        for (i, one) in Protocol::ALL.iter().map(|one| one.entry()).enumerate() {
+            for other in Protocol::ALL[i + 1..].iter().map(|one| one.entry()) {
+                assert!(one.name != other.name && one.port != other.port, "{} {}", one.name, other.name);
+                assert_ne!(one.tls_scheme, other.tls_scheme);
+            }
+        }
+    }
+
+    #[test]
+    fn every_greeting_ends_with_the_version() {
+        for entry in Protocol::ALL.iter().map(|one| one.entry()) {
+            assert!(!entry.mix.kinds.is_empty() && !entry.signs.is_empty(), "{}", entry.name);
+            assert!(entry.greeting.last().is_some_and(|ask| !ask.versions.is_empty()), "{}", entry.name);
+        }
+    }
+
+    mod codecs {
+        pub struct Memcached;
+        pub struct Redis;
+        pub struct Http;
+    }
+
+    fn called<C>() -> &'static str {
+        std::any::type_name::<C>().rsplit("::").next().unwrap()
+    }
+
+    #[test]
+    fn a_codec_is_found_by_the_name_of_its_protocol() {
+        for &protocol in Protocol::ALL {
+            let codec = with_protocol!(protocol, codecs, called());
+            assert_eq!(codec, format!("{protocol:?}"));
+        }
+    }
+}

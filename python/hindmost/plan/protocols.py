@@ -1,0 +1,75 @@
+"""The protocols that the engine speaks, as its table (``crates/wire``) has them.
+
+Nothing else in Python knows them by name. Patterns are regular expressions over bytes, whatever the case.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from hindmost import _engine
+
+
+class Mix(msgspec.Struct, frozen=True):
+    """A family of requests: its name in ``workload.kind``, its kinds, and whether they name a path."""
+
+    name: str
+    kinds: tuple[str, ...]
+    paths: bool
+
+    def workload(self, path: str) -> dict[str, Any]:
+        """What is sent where nobody says what: requests for `path`, if they name one."""
+        return {"kind": self.name, "paths": [path]} if self.paths else {"kind": self.name}
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a first line that starts with ``pattern`` says; its group is the ``{reply}`` of the message."""
+
+    pattern: str
+    means: Literal["serves", "not_ready", "refuses"]
+    message: str = ""
+    hint: str = ""
+
+
+class Version(msgspec.Struct, frozen=True):
+    """Where a reply tells the server's version, and how we tell it."""
+
+    pattern: str
+    told: str
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """One question of a greeting; ``{address}`` and ``{path}`` are to be filled in."""
+
+    send: str
+    answers: tuple[Answer, ...]
+    versions: tuple[Version, ...]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """All that is known of a protocol without speaking it."""
+
+    name: str
+    called: str
+    port: int
+    tls_scheme: str
+    mix: Mix
+    framing: Literal["lines", "length_prefixed", "headers"]
+    signs: tuple[str, ...]
+    greeting: tuple[Ask, ...]
+
+
+ENTRIES: dict[str, Entry] = {
+    entry.name: entry for entry in msgspec.json.decode(_engine.protocols(), type=tuple[Entry, ...])
+}
+"""Every protocol by its name, in the table's order."""
+
+PROTOCOLS: tuple[str, ...] = tuple(ENTRIES)
+
+if TYPE_CHECKING:
+    Protocol = str
+else:
+    Protocol = Literal[*PROTOCOLS]
+"""The name of a protocol; pydantic refuses any other."""
