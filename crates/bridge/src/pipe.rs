@@ -1,12 +1,13 @@
 //! An instance's words over its standard input and output: one JSON document a line.
-#![allow(unsafe_code)]
 
 use std::io::{self, Write};
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use hindmost_clock::Nanos;
 use hindmost_load::engine::{Command, Event, Link};
 use hindmost_load::LoadError;
+use hindmost_sys::{file, poll};
 
 /// The pipe to whoever started this process.
 #[derive(Default)]
@@ -32,24 +33,20 @@ impl Link for Pipe {
         Ok(serde_json::from_slice(&line).ok())
     }
 
-    fn descriptor(&self) -> Option<RawFd> {
-        Some(libc::STDIN_FILENO)
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(file::stdin())
     }
 }
 
 impl Pipe {
     /// Waits for input and takes what is there; `false` when the patience is over.
     fn read(&mut self, patience: Nanos) -> Result<bool, LoadError> {
-        let mut poll = libc::pollfd { fd: libc::STDIN_FILENO, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one valid pollfd, which lives through the call.
-        let ready = unsafe { libc::poll(&raw mut poll, 1, patience.0.div_ceil(1_000_000) as i32) };
-        if ready <= 0 {
+        if !poll::readable([file::stdin()], Duration::from_nanos(patience.0)).unwrap_or(false) {
             return Ok(false);
         }
         let mut bytes = [0u8; 4096];
-        // SAFETY: the buffer is as long as said.
-        let got = unsafe { libc::read(libc::STDIN_FILENO, bytes.as_mut_ptr().cast(), bytes.len()) };
-        match usize::try_from(got) {
+        // Past the standard library's buffer, in which poll(2) cannot see what is left.
+        match file::read(file::stdin(), &mut bytes) {
             Ok(0) => Err(LoadError::Aborted),
             Ok(n) => {
                 self.heard.extend_from_slice(&bytes[..n]);

@@ -1,27 +1,10 @@
 //! The embedded server.
-#![allow(unsafe_code)]
-
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use hindmost_synth::{Account, Certificate, Inside, Server, ServerConfig, SynthError};
+use hindmost_sys::signal::stop_flag;
 use pyo3::prelude::*;
 
 use crate::fault::raise;
-
-static STOP: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn stop(_: libc::c_int) {
-    STOP.store(true, Ordering::Relaxed);
-}
-
-/// From here on, SIGTERM and SIGINT end what serves.
-fn obey_signals() {
-    STOP.store(false, Ordering::Relaxed);
-    for signal in [libc::SIGTERM, libc::SIGINT] {
-        // SAFETY: the handler only stores to an atomic, which is async-signal-safe.
-        unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
-    }
-}
 
 fn unreadable(error: serde_json::Error) -> PyErr {
     raise("config", &error.to_string())
@@ -37,16 +20,15 @@ fn told(account: Result<Account, SynthError>) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (config, ready = None))]
 pub fn serve_synth(py: Python<'_>, config: &str, ready: Option<Py<PyAny>>) -> PyResult<String> {
-    let server = py.detach(|| {
+    let (server, stop) = py.detach(|| {
         let config: ServerConfig = serde_json::from_str(config).map_err(unreadable)?;
         let server = Server::bind(&config).map_err(|e| raise("synth", &e.to_string()))?;
-        obey_signals();
-        PyResult::Ok(server)
+        PyResult::Ok((server, stop_flag()))
     })?;
     if let Some(ready) = ready {
         ready.call1(py, (server.local_address().to_string(),))?;
     }
-    py.detach(|| told(server.run(&STOP)))
+    py.detach(|| told(server.run(stop)))
 }
 
 /// How faithful a spin is on these CPUs (all that this process may use, where none are named), as JSON text.
@@ -64,7 +46,6 @@ pub fn serve_inside(py: Python<'_>, config: &str, inside: &str) -> PyResult<Stri
     py.detach(|| {
         let config: ServerConfig = serde_json::from_str(config).map_err(unreadable)?;
         let inside: Inside = serde_json::from_str(inside).map_err(unreadable)?;
-        obey_signals();
-        told(inside.run(&config, &STOP))
+        told(inside.run(&config, stop_flag()))
     })
 }

@@ -1,3 +1,5 @@
+use hindmost_sys::clock;
+
 use crate::{Clock, Nanos};
 
 /// `CLOCK_MONOTONIC` through the vDSO: about 22 ns a reading on a TSC clock source (measured on a
@@ -9,7 +11,7 @@ pub struct MonotonicClock;
 impl Clock for MonotonicClock {
     #[inline]
     fn now(&self) -> Nanos {
-        read(libc::CLOCK_MONOTONIC)
+        Nanos(clock::monotonic_ns())
     }
 
     /// Of sixteen readings of both clocks the one that took least time counts: some 1.2 us, good to
@@ -17,20 +19,12 @@ impl Clock for MonotonicClock {
     fn realtime_ahead(&self) -> i64 {
         let reading = |_| {
             let before = self.now().0;
-            let real = read(libc::CLOCK_REALTIME).0;
+            let real = clock::realtime_ns();
             let after = self.now().0;
             (after - before, real.wrapping_sub(before + (after - before) / 2) as i64)
         };
         (0..16).map(reading).min().map_or(0, |(_, ahead)| ahead)
     }
-}
-
-#[inline]
-fn read(clock: libc::clockid_t) -> Nanos {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `t` is a valid timespec, and both clocks that are read here exist on every Linux.
-    unsafe { libc::clock_gettime(clock, &raw mut t) };
-    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ pub mod noise;
 mod cpulist;
 mod facts;
 mod nic;
-mod sys;
 mod topology;
 mod tree;
 

@@ -1,11 +1,12 @@
 //! Network interfaces and what they stamp (Documentation/networking/timestamping.rst of the kernel).
 
-use std::net::{IpAddr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
+use hindmost_sys::interface::{self, Stamping};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::sys::net;
 use crate::Tree;
 
 /// A network interface, and who can stamp its packets.
@@ -24,32 +25,22 @@ pub struct Nic {
 impl Nic {
     /// Asks the kernel about one interface. What it does not tell is `None`.
     pub fn read(name: &str) -> Self {
-        let able = net::stamping(name);
-        let setting = net::hardware_stamping(name);
-        let every = |mask: u32, bits: u32| mask & bits == bits;
+        let able = Stamping::read(name);
         Self {
             name: name.to_owned(),
-            software: able.map(|able| every(able.flags, libc::SOF_TIMESTAMPING_TX_SOFTWARE)),
-            hardware: able.map(|able| {
-                let both = libc::SOF_TIMESTAMPING_TX_HARDWARE
-                    | libc::SOF_TIMESTAMPING_RX_HARDWARE
-                    | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
-                every(able.flags, both)
-                    && every(able.transmit, 1 << libc::HWTSTAMP_TX_ON)
-                    && every(able.receive, 1 << libc::HWTSTAMP_FILTER_ALL)
-            }),
-            switched_on: setting.map(|(transmit, receive)| {
-                transmit == libc::HWTSTAMP_TX_ON && receive == libc::HWTSTAMP_FILTER_ALL
-            }),
+            software: able.map(Stamping::software),
+            hardware: able.map(Stamping::hardware),
+            switched_on: interface::stamps_all_packets(name),
         }
     }
 
     /// The interface that leads to `address`; `None` where no route does.
     pub fn towards(address: SocketAddr) -> Option<Self> {
-        let from = net::source_towards(address)?;
+        let from = source_towards(address)?;
         // What is sent to an address of one's own never gets as far as the interface that bears it.
         let inside = from == address.ip() || from.is_loopback();
-        let name = if inside { net::bearer(IpAddr::from([127, 0, 0, 1])) } else { net::bearer(from) };
+        let name =
+            if inside { interface::bearer(IpAddr::from([127, 0, 0, 1])) } else { interface::bearer(from) };
         name.map(|name| Self::read(&name))
     }
 
@@ -66,6 +57,19 @@ impl Nic {
     pub fn stamps_everything(&self) -> bool {
         self.hardware == Some(true) && self.switched_on == Some(true)
     }
+}
+
+/// The address that a packet to `address` would come from: connecting a datagram socket looks up the
+/// route and sends nothing.
+fn source_towards(address: SocketAddr) -> Option<IpAddr> {
+    let any: SocketAddr =
+        if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    let connected = || -> io::Result<IpAddr> {
+        let socket = UdpSocket::bind(any)?;
+        socket.connect((address.ip(), address.port().max(1)))?;
+        Ok(socket.local_addr()?.ip())
+    };
+    connected().ok()
 }
 
 /// `ARPHRD_LOOPBACK` (`linux/if_arp.h`).

@@ -3,7 +3,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::sys::{self, ethtool};
+use hindmost_sys::ethtool;
+use hindmost_sys::process::effective_user;
 
 /// The files of a host below one root: `/` itself, or the copy of some of them that a test laid out.
 #[derive(Clone, Debug)]
@@ -47,6 +48,7 @@ impl Tree {
     pub(crate) fn write(&self, path: &str, text: &str) -> io::Result<()> {
         if let Some((interface, setting)) = self.asked(path) {
             let value = text.parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+            #[expect(clippy::disallowed_methods, reason = "called by knobs only")]
             return ethtool::write(interface, setting, value);
         }
         let mut file = OpenOptions::new().write(true).truncate(true).open(self.locate(path))?;
@@ -61,7 +63,7 @@ impl Tree {
     /// Why a file cannot be written; `None` where it can.
     pub(crate) fn fixed(&self, path: &str) -> Option<String> {
         if self.asked(path).is_some() {
-            return (sys::effective_user() != 0).then(|| "Operation not permitted".to_owned());
+            return (effective_user() != 0).then(|| "Operation not permitted".to_owned());
         }
         OpenOptions::new().write(true).open(self.locate(path)).err().map(|error| error.to_string())
     }

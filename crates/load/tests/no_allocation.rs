@@ -1,5 +1,7 @@
 //! Between the first and the last request of the measurement, worker threads allocate nothing: an
 //! allocator that counts watches every thread whose name is a worker's.
+// An allocator is unsafe by its trait.
+#![allow(unsafe_code)]
 
 // Not all of it is needed here.
 #[allow(dead_code, unused_imports)]

@@ -8,13 +8,14 @@ use std::time::Duration;
 use hindmost_clock::Nanos;
 use hindmost_host::counters::ThreadCounters;
 use hindmost_host::noise::Noise;
+use hindmost_sys::this_thread;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::account::{Gaps, ThreadHost};
 use crate::server::{cpu_clock_cost, spin};
 use crate::work::now;
-use crate::{sys, SynthError};
+use crate::SynthError;
 
 /// The ladder, us.
 const LADDER: [u64; 13] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
@@ -69,16 +70,16 @@ pub struct Rung {
 impl Certificate {
     /// Spins for about a second and a half on the first of `cpus`, and listens on up to four of them.
     pub fn measure(cpus: Option<&[usize]>) -> Result<Self, SynthError> {
-        let cpus = cpus.map_or_else(sys::allowed_cpus, <[usize]>::to_vec);
+        let cpus = cpus.map_or_else(this_thread::allowed_cpus, <[usize]>::to_vec);
         for &cpu in &cpus {
-            sys::check(cpu).map_err(|source| SynthError::Pin { thread: 0, cpu, source })?;
+            this_thread::can_pin(cpu).map_err(|source| SynthError::Pin { thread: 0, cpu, source })?;
         }
         let numbers: Vec<u32> = cpus.iter().map(|&cpu| cpu as u32).collect();
         let noise = Noise::measure(&numbers, LISTEN);
         let first = cpus.first().copied();
         let climb = move || {
             if let Some(cpu) = first {
-                sys::pin(cpu).map_err(|source| SynthError::Pin { thread: 0, cpu, source })?;
+                this_thread::pin(cpu).map_err(|source| SynthError::Pin { thread: 0, cpu, source })?;
             }
             let before = ThreadCounters::read_self();
             let mut gaps = Gaps::default();
@@ -109,14 +110,14 @@ impl Rung {
     fn spin(intended: Nanos, gaps: &mut Gaps) -> Result<Self, SynthError> {
         let spins = ((STEP.0 / intended.0) as usize).clamp(5, MOST);
         let mut achieved = vec![Nanos::ZERO; spins];
-        let cpu = sys::thread_cpu_time();
+        let cpu = this_thread::cpu_time_ns();
         let began = now();
         for time in &mut achieved {
             let start = now();
             *time = spin(start + intended, gaps, || Ok(true))? - start;
         }
         let wall = now() - began;
-        let cpu_share = (sys::thread_cpu_time() - cpu).0 as f64 / wall.0.max(1) as f64;
+        let cpu_share = (this_thread::cpu_time_ns() - cpu) as f64 / wall.0.max(1) as f64;
         Ok(Self::of(intended, achieved, cpu_share))
     }
 

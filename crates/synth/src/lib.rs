@@ -17,7 +17,6 @@ mod error;
 mod protocol;
 mod server;
 mod store;
-mod sys;
 mod work;
 
 /// What fuzz targets drive.

@@ -1,7 +1,8 @@
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
+use hindmost_sys::process::ticks_per_second;
 use serde::Serialize;
 
-use crate::{sys, Tree};
+use crate::Tree;
 
 /// The CPU time that a process (or a family of them) has used, with all its threads, those that
 /// have ended among them. Resolution is one tick, usually 10 ms.
@@ -39,7 +40,7 @@ impl Process {
             pid,
             parent: u32::try_from(number(4)?).ok()?,
             started_ticks: number(22)?,
-            cpu_ns: ticks.checked_mul(1_000_000_000 / sys::ticks_per_second())?,
+            cpu_ns: ticks.checked_mul(1_000_000_000 / ticks_per_second())?,
         })
     }
 
@@ -106,7 +107,7 @@ mod tests {
     }
 
     fn ticks(ticks: u64) -> Nanos {
-        Nanos(ticks * (1_000_000_000 / sys::ticks_per_second()))
+        Nanos(ticks * (1_000_000_000 / ticks_per_second()))
     }
 
     #[test]

@@ -1,9 +1,8 @@
 use std::os::fd::RawFd;
 
+use hindmost_sys::socket;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::sys;
 
 /// One TCP socket as the kernel sees it now: `TCP_INFO` (tcp(7)) and `SO_MEMINFO` (since Linux 4.12).
 /// Two system calls. What an older kernel does not tell is zero.
@@ -56,9 +55,9 @@ impl SocketCounters {
     /// Reads the socket `fd`; `None` where it is no TCP socket.
     pub fn read(fd: RawFd) -> Option<Self> {
         let mut info = [0_u8; 512];
-        let known = sys::socket_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
+        let known = socket::tcp_info(fd, &mut info)?;
         let mut memory = [0_u8; 64];
-        let told = sys::socket_option(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut memory).unwrap_or(0);
+        let told = socket::memory_info(fd, &mut memory).unwrap_or(0);
         Some(Self::parse(&info[..known], &memory[..told]))
     }
 

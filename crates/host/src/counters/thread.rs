@@ -1,9 +1,10 @@
 use hindmost_clock::{Clock, MonotonicClock};
+use hindmost_sys::this_thread;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::share;
-use crate::{sys, Tree};
+use crate::Tree;
 
 /// What the calling thread has gone through since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
@@ -42,12 +43,12 @@ impl ThreadCounters {
     /// Reads the calling thread's counters: three system calls and one small file.
     pub fn read_self() -> Self {
         let schedstat = Tree::new("/").text("proc/thread-self/schedstat");
-        let switches = sys::switches();
+        let switches = this_thread::switches();
         Self {
             schedule: schedstat.and_then(|text| Schedule::parse(&text)),
             voluntary_switches: switches.voluntary,
             involuntary_switches: switches.involuntary,
-            cpu_ns: sys::thread_cpu_time().0,
+            cpu_ns: this_thread::cpu_time_ns(),
             at_ns: MonotonicClock.now().0,
         }
     }
@@ -131,7 +132,7 @@ mod tests {
     fn a_thread_that_works_has_used_cpu_time_and_one_that_sleeps_has_switched() {
         let before = ThreadCounters::read_self();
         let mut sum = 0_u64;
-        while sys::thread_cpu_time().0 == before.cpu_ns {
+        while this_thread::cpu_time_ns() == before.cpu_ns {
             sum = std::hint::black_box(sum.wrapping_add(1));
         }
         std::thread::sleep(std::time::Duration::from_millis(1));

@@ -6,11 +6,12 @@ mod power;
 mod process;
 mod quota;
 
+use hindmost_sys::clock;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::counters::CpuTimes;
-use crate::{cpulist, sys, Nic, Topology, Tree};
+use crate::{cpulist, Nic, Topology, Tree};
 
 pub use power::IdleState;
 pub use process::PortRange;
@@ -135,7 +136,7 @@ impl HostFacts {
                 .map(|text| text.split_whitespace().map(str::to_owned).collect())
                 .unwrap_or_default(),
             steal_share: CpuTimes::read(tree).steal_share(),
-            clock_resolution_ns: sys::clock_resolution().0,
+            clock_resolution_ns: clock::resolution_ns(),
             ..Self::default()
         };
         facts.add_topology(tree);

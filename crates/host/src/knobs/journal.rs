@@ -14,10 +14,12 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use hindmost_sys::file;
+use hindmost_sys::process::effective_user;
 use serde::{Deserialize, Serialize};
 
 use super::{KnobError, Owner};
-use crate::{sys, Tree};
+use crate::Tree;
 
 const SCHEMA: &str = "hindmost.journal/1";
 
@@ -100,21 +102,21 @@ impl Journal {
         let path = self.folder.join("knobs.lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
         let file = file.map_err(self.failed("locked"))?;
-        sys::lock(&file).map_err(self.failed("locked"))?;
+        file::lock(&file).map_err(self.failed("locked"))?;
         Ok(Held(file))
     }
 
     /// Whether commands that set something still run: whoever runs one shares a lock of this file with it, and with
     /// all that it starts.
     pub(super) fn commands_run(&self) -> bool {
-        File::open(self.folder.join("commands.lock")).is_ok_and(|file| !sys::is_free(&file))
+        File::open(self.folder.join("commands.lock")).is_ok_and(|file| !file::is_unlocked(&file))
     }
 
     /// Commands of the journal are run only where nobody but us, or root, can have written them.
     pub(super) fn trusted(&self) -> Result<(), KnobError> {
         for path in [self.folder.clone(), self.path()] {
             let facts = fs::metadata(path).map_err(self.failed("read"))?;
-            let stranger = facts.uid() != sys::effective_user() && facts.uid() != 0;
+            let stranger = facts.uid() != effective_user() && facts.uid() != 0;
             let open = facts.mode() & 0o022 != 0;
             if stranger || open {
                 let said = "others can write it, so its commands are not run".to_owned();

@@ -6,9 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use hindmost_sys::file::set_nonblocking;
+use hindmost_sys::process::kill_group;
+
 use super::journal::{Entry, Place};
 use super::{FilesOf, KnobError, Knobs, Owner, Restored};
-use crate::sys;
 
 /// How long a command may take; others wait for the journal's lock meanwhile.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(60);
@@ -193,7 +195,7 @@ fn run(command: &str) -> Result<(), String> {
             Some(status) => return Err(format!("ended with {status}: {}", last_words(&mut child))),
             None if Instant::now() < deadline => sleep(PAUSE),
             None => {
-                sys::end_group(&child);
+                kill_group(&child);
                 let _ = child.wait();
                 return Err(format!("did not end within {} s", COMMAND_PATIENCE.as_secs()));
             }
@@ -206,7 +208,9 @@ fn last_words(child: &mut Child) -> String {
     let Some(mut pipe) = child.stderr.take() else {
         return String::new();
     };
-    sys::never_wait(&pipe);
+    if set_nonblocking(&pipe).is_err() {
+        return String::new();
+    }
     let mut text = vec![0; 4096];
     let length = pipe.read(&mut text).unwrap_or(0);
     let text = String::from_utf8_lossy(&text[..length]);

@@ -2,11 +2,11 @@ use std::thread;
 use std::time::Duration;
 
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
+use hindmost_sys::this_thread;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::quantile;
-use crate::sys;
 
 /// As long as a thread sleeps between requests at 10,000 a second.
 const ASKED: Nanos = Nanos::from_micros(100);
@@ -33,8 +33,8 @@ impl Oversleep {
     /// Sleeps on a thread of its own, bound to `cpu`; `None` where no thread can be had.
     pub fn measure(cpu: u32) -> Option<Self> {
         let sleeper = move || {
-            sys::pin_this_thread(cpu);
-            sys::set_timer_slack(Nanos(1));
+            let _ = this_thread::pin(cpu as usize);
+            this_thread::make_timers_precise();
             let clock = MonotonicClock;
             let mut late: Vec<Nanos> = (0..SLEEPS)
                 .map(|_| {

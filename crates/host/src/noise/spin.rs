@@ -1,12 +1,12 @@
 use std::thread;
 
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
+use hindmost_sys::this_thread;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{quantile, Gaps};
 use crate::counters::ThreadCounters;
-use crate::sys;
 
 /// Shorter pauses are not told from a slow reading: a cache miss, a page walk, a sibling's burst.
 const SHORTEST_GAP: Nanos = Nanos(1_000);
@@ -68,7 +68,7 @@ pub(super) fn on_each(cpus: &[u32], span: Nanos) -> Vec<NoiseFloor> {
 }
 
 fn on_this_thread(cpu: u32, span: Nanos) -> NoiseFloor {
-    let pinned = sys::pin_this_thread(cpu);
+    let pinned = this_thread::pin(cpu as usize).is_ok();
     let clock = MonotonicClock;
     let read_cost_ns = read_cost(&clock);
     let shortest = SHORTEST_GAP.max(Nanos((read_cost_ns * SHORTEST_GAP_IN_READINGS) as u64));
@@ -76,7 +76,7 @@ fn on_this_thread(cpu: u32, span: Nanos) -> NoiseFloor {
     let mut gaps = vec![Gap::NONE; MOST_GAPS];
 
     let before = ThreadCounters::read_self();
-    let turns_lost = || sys::switches().involuntary;
+    let turns_lost = || this_thread::switches().involuntary;
     let (elapsed, found) = spin(&clock, turns_lost, span, shortest, &mut gaps);
     let meanwhile = ThreadCounters::read_self().since(&before);
 

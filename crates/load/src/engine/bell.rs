@@ -1,11 +1,12 @@
 //! How a worker that ends wakes its coordinator, so that the coordinator need not look.
-#![allow(unsafe_code)]
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use hindmost_clock::Nanos;
+use hindmost_sys::poll;
 
 /// The coordinator's end.
 pub(super) struct Bell {
@@ -31,12 +32,8 @@ impl Bell {
 
     /// Sleeps until somebody rings, something can be read from `link`, or `patience` is over; says whether
     /// somebody rang.
-    pub fn sleep(&mut self, link: RawFd, patience: Nanos) -> bool {
-        let poll = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let mut both = [poll(self.ear.as_raw_fd()), poll(link)];
-        let milliseconds = i32::try_from(patience.0.div_ceil(1_000_000)).unwrap_or(i32::MAX);
-        // SAFETY: two valid pollfds, which live through the call.
-        unsafe { libc::poll(both.as_mut_ptr(), 2, milliseconds) };
+    pub fn sleep(&mut self, link: BorrowedFd<'_>, patience: Nanos) -> bool {
+        let _ = poll::readable([self.ear.as_fd(), link], Duration::from_nanos(patience.0));
         // One ring a worker, so one read takes them all.
         self.ear.read(&mut [0; 64]).is_ok()
     }
@@ -63,7 +60,7 @@ mod tests {
             let _rope = rope;
             std::panic::resume_unwind(Box::new(()));
         });
-        assert!(bell.sleep(nothing.as_raw_fd(), FOR_EVER));
+        assert!(bell.sleep(nothing.as_fd(), FOR_EVER));
         assert!(worker.join().is_err());
     }
 
@@ -72,6 +69,6 @@ mod tests {
         let mut bell = Bell::new().unwrap();
         let (link, mut outside) = UnixStream::pair().unwrap();
         outside.write_all(b"stop").unwrap();
-        assert!(!bell.sleep(link.as_raw_fd(), FOR_EVER));
+        assert!(!bell.sleep(link.as_fd(), FOR_EVER));
     }
 }

@@ -1,6 +1,6 @@
 //! How an instance talks with whoever started it. The engine only knows the trait.
 
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ pub trait Link {
     fn hear(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError>;
 
     /// What becomes readable when there is something to hear; `None` where one has to look.
-    fn descriptor(&self) -> Option<RawFd> {
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 }

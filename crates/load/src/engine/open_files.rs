@@ -1,7 +1,6 @@
 //! Open files: a connection takes one, and the usual limit is 1,024.
-#![allow(unsafe_code)]
 
-use std::io;
+use hindmost_sys::limits::OpenFiles;
 
 use super::needs::Needs;
 use crate::LoadError;
@@ -14,32 +13,14 @@ pub const SPARE: u64 = 64;
 /// # Errors
 /// [`LoadError::OpenFiles`] if the hard limit is too low: known before the first connection.
 pub fn make_room(needs: &Needs) -> Result<(), LoadError> {
-    let mut limit = read().map_err(LoadError::system("getrlimit failed"))?;
-    if needs.files <= limit.rlim_cur {
+    let limit = OpenFiles::read();
+    if needs.files <= limit.soft {
         return Ok(());
     }
-    if needs.files > limit.rlim_max {
-        return Err(LoadError::OpenFiles {
-            connections: needs.ports,
-            need: needs.files,
-            limit: limit.rlim_max,
-        });
+    if needs.files > limit.hard {
+        return Err(LoadError::OpenFiles { connections: needs.ports, need: needs.files, limit: limit.hard });
     }
-    limit.rlim_cur = limit.rlim_max;
-    // SAFETY: `limit` is a whole rlimit and lives through the call.
-    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
-        return Err(LoadError::system("setrlimit failed")(io::Error::last_os_error()));
-    }
-    Ok(())
-}
-
-fn read() -> io::Result<libc::rlimit> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a whole rlimit, which the kernel fills.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(limit)
+    OpenFiles::raise().map_err(LoadError::system("setrlimit failed"))
 }
 
 #[cfg(test)]
@@ -48,8 +29,8 @@ mod tests {
 
     #[test]
     fn more_files_than_the_hard_limit_are_refused_with_numbers() {
-        let hard = read().unwrap().rlim_max;
-        if hard == libc::RLIM_INFINITY {
+        let hard = OpenFiles::read().hard;
+        if hard == u64::MAX {
             return; // nothing is too much
         }
         let needs = Needs { files: hard + 1, ports: hard, memory_bytes: 0, connection_bytes: 0 };
@@ -60,12 +41,12 @@ mod tests {
 
     #[test]
     fn the_soft_limit_goes_up_to_the_hard_one_and_no_lower() {
-        let before = read().unwrap();
+        let before = OpenFiles::read();
         let needs = |files| Needs { files, ports: files, memory_bytes: 0, connection_bytes: 0 };
         make_room(&needs(1)).unwrap();
-        assert_eq!(read().unwrap().rlim_cur, before.rlim_cur);
-        make_room(&needs(before.rlim_max)).unwrap();
-        let after = read().unwrap();
-        assert_eq!((after.rlim_cur, after.rlim_max), (before.rlim_max, before.rlim_max));
+        assert_eq!(OpenFiles::read().soft, before.soft);
+        make_room(&needs(before.hard)).unwrap();
+        let after = OpenFiles::read();
+        assert_eq!((after.soft, after.hard), (before.hard, before.hard));
     }
 }

@@ -2,7 +2,6 @@
 //! scripted fake with the same trait.
 
 mod poller;
-mod socket;
 mod stamps;
 mod tcp;
 mod uring;

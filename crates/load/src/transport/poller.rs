@@ -1,4 +1,6 @@
-//! epoll(7) with nanosecond timeouts. The only unsafe code of this crate beside thread set-up.
+//! epoll(7) with nanosecond timeouts.
+//!
+//! By hand, because `rustix` takes either whole milliseconds or `epoll_pwait2` with nothing to fall back to.
 #![allow(unsafe_code)]
 
 use std::io;

@@ -5,10 +5,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 
 use hindmost_clock::Nanos;
+use hindmost_sys::socket::start_connecting;
 
 use super::poller::Poller;
 use super::stamps::{self, Segment, Sent, Stamp, Stamper};
-use super::{socket, Ready, Transport};
+use super::{Ready, Transport};
 
 /// While nothing is expected, one look in so many is taken: enough to notice a server that hangs up,
 /// and no system call stands between a due time and its request.
@@ -57,7 +58,7 @@ impl Tcp {
 impl Transport for Tcp {
     fn connect(&mut self, slot: u32) -> io::Result<()> {
         self.close(slot);
-        let stream = socket::start_connecting(self.address)?;
+        let stream = start_connecting(self.address)?;
         stream.set_nodelay(true)?;
         self.poller.add(stream.as_raw_fd(), slot, true)?;
         self.lines[slot as usize] = Some(Line { stream, written: 0 });

@@ -21,13 +21,15 @@ use std::thread;
 
 use hindmost_clock::Nanos;
 use hindmost_clone::{Program, Queue};
+use hindmost_sys::socket::lengthen_backlog;
+use hindmost_sys::this_thread;
 use mio::net::TcpListener;
 use mio::Waker;
 
 use crate::account::{Account, Closed, Closing, Ledger, LogFile, Report};
 use crate::store::Store;
 use crate::work::{now, Work};
-use crate::{sys, ServerConfig, SynthError};
+use crate::{ServerConfig, SynthError};
 use door::Door;
 use hall::Hall;
 use sockets::Sockets;
@@ -116,7 +118,7 @@ impl Server {
         check_cpus(config, threads)?;
         let failed = |source| SynthError::Bind { address: config.address.clone(), source };
         let listener = TcpListener::bind(config.socket_address()?).map_err(failed)?;
-        sys::lengthen_queue(&listener).map_err(failed)?;
+        lengthen_backlog(&listener).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let closing = closing(config)?;
 
@@ -163,7 +165,7 @@ impl Server {
 fn check_cpus(config: &ServerConfig, threads: usize) -> Result<(), SynthError> {
     for thread in 0..threads {
         if let Some(cpu) = config.cpu_of(thread) {
-            sys::check(cpu).map_err(|source| SynthError::Pin { thread, cpu, source })?;
+            this_thread::can_pin(cpu).map_err(|source| SynthError::Pin { thread, cpu, source })?;
         }
     }
     Ok(())
@@ -171,7 +173,7 @@ fn check_cpus(config: &ServerConfig, threads: usize) -> Result<(), SynthError> {
 
 fn closing(config: &ServerConfig) -> Result<Closing, SynthError> {
     let log = config.log.as_deref().map(LogFile::create).transpose()?;
-    let cpus = config.cpus.clone().unwrap_or_else(sys::allowed_cpus);
+    let cpus = config.cpus.clone().unwrap_or_else(this_thread::allowed_cpus);
     Ok(Closing::begin(config.occupy, &cpus, log))
 }
 

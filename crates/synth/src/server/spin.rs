@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hindmost_clock::Nanos;
+use hindmost_sys::this_thread;
 
 use super::hall::Hall;
 use crate::account::Gaps;
 use crate::work::{now, Pauses};
-use crate::{sys, Occupy, SynthError};
+use crate::{Occupy, SynthError};
 
 /// Pause between two looks at the sockets while a service time passes. It bounds the error of the
 /// arrival stamps and of the order between connections; a look that finds nothing costs 0.2-0.4 us.
@@ -111,7 +112,7 @@ impl Spinner {
     ) -> Result<(Nanos, Nanos), SynthError> {
         let of_wall = self.occupy == Occupy::Wall || busy.saturating_sub(lead).0 < 2 * self.cpu_read.0;
         let early = if of_wall { lead } else { lead.saturating_add(self.cpu_read) };
-        let before = if of_wall { Nanos::ZERO } else { sys::thread_cpu_time() };
+        let before = if of_wall { Nanos::ZERO } else { Nanos(this_thread::cpu_time_ns()) };
         let mut arrivals = Nanos::ZERO;
         loop {
             let taken = hall.intake().take();
@@ -132,7 +133,7 @@ impl Spinner {
             if of_wall {
                 return Ok((end, arrivals));
             }
-            let used = sys::thread_cpu_time().saturating_sub(before).saturating_add(self.cpu_read);
+            let used = Nanos(this_thread::cpu_time_ns()).saturating_sub(before).saturating_add(self.cpu_read);
             let left = (busy + arrivals).saturating_sub(lead).saturating_sub(used);
             if left < ENOUGH {
                 return Ok((end, arrivals));
@@ -147,7 +148,7 @@ pub(crate) fn cpu_clock_cost() -> Nanos {
     let mut costs = [Nanos::ZERO; 33];
     for cost in &mut costs {
         let before = now();
-        let _ = sys::thread_cpu_time();
+        let _ = Nanos(this_thread::cpu_time_ns());
         *cost = now() - before;
     }
     costs.sort_unstable();

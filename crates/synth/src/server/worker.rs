@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hindmost_clock::Nanos;
 use hindmost_clone::{LockPlace, Sequence};
+use hindmost_sys::this_thread;
 
 use super::hall::{Client, Hall, Ticket};
 use super::spin::{Flags, Spinner, CARRY};
@@ -12,7 +13,7 @@ use super::Shared;
 use crate::account::{Books, Closed, Served};
 use crate::protocol::{Desk, Next};
 use crate::work::{now, Meanwhile, Pauses};
-use crate::{sys, Idle, ServerConfig, SynthError};
+use crate::{Idle, ServerConfig, SynthError};
 
 /// Writes that take longer than this say nothing about the next one.
 const LONG_WRITE: Nanos = Nanos::from_micros(20);
@@ -107,7 +108,7 @@ impl Worker {
     pub(super) fn run(mut self, stop: &AtomicBool, failed: &AtomicBool) -> Result<Closed, SynthError> {
         if let Some(cpu) = self.cpu {
             let thread = self.thread;
-            sys::pin(cpu).map_err(|source| SynthError::Pin { thread, cpu, source })?;
+            this_thread::pin(cpu).map_err(|source| SynthError::Pin { thread, cpu, source })?;
         }
         self.shared.work.waiters()[self.thread].introduce();
         let mut books = Books::open(self.log_requests);
@@ -147,7 +148,7 @@ impl Worker {
             self.hall.deliver(&ticket, &mut self.reply, task.next);
             return Ok(());
         }
-        let cpu = books.keeps_log().then(sys::thread_cpu_time);
+        let cpu = books.keeps_log().then(this_thread::cpu_time_ns);
         let shared = Arc::clone(&self.shared);
         self.hall.intake().begin();
         let draws = shared.work.draws(index);
@@ -196,7 +197,7 @@ impl Worker {
         self.free_at = end;
         shared.work.end();
         self.hall.intake().end();
-        let cpu = cpu.map(|before| sys::thread_cpu_time().saturating_sub(before));
+        let cpu = cpu.map(|before| Nanos(this_thread::cpu_time_ns().saturating_sub(before)));
         let (arrival, kind) = (ticket.arrival, request.kind);
         let served = Served { arrival, start, due: end, ended, drawn: asked, waited, cpu, kind };
         let ledger = shared.ledger(self.thread);

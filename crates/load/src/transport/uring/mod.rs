@@ -22,6 +22,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
 use hindmost_clock::Nanos;
+use hindmost_sys::socket::start_connecting;
 use io_uring::types::Fd;
 use io_uring::{opcode, IoUring};
 
@@ -29,7 +30,7 @@ use self::buffers::Buffers;
 use self::completions::{CONNECT, GETEVENTS};
 use self::line::{Chunk, Line, NO_CHUNK};
 use super::stamps::{self, Segment, Sent, Stamp, Stamper};
-use super::{socket, Ready, Transport};
+use super::{Ready, Transport};
 
 /// Entries that can wait to be submitted.
 const ENTRIES: u32 = 256;
@@ -97,7 +98,7 @@ impl Transport for Uring {
 
     fn connect(&mut self, slot: u32) -> io::Result<()> {
         self.close(slot);
-        let stream = socket::start_connecting(self.address)?;
+        let stream = start_connecting(self.address)?;
         stream.set_nodelay(true)?;
         let fd = Fd(stream.as_raw_fd());
         let line = &mut self.lines[slot as usize];

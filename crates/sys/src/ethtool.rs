@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::net::{tell, SIOCETHTOOL};
+use crate::interface::{request, SIOCETHTOOL};
 
 /// `ETHTOOL_GCOALESCE`, `ETHTOOL_SCOALESCE`.
 const COALESCE: (u32, u32) = (0x0e, 0x0f);
@@ -43,7 +43,7 @@ fn place(setting: &str) -> Option<Place> {
 }
 
 /// What a setting is; `None` where the interface does not have it.
-pub(crate) fn read(interface: &str, setting: &str) -> Option<u32> {
+pub fn read(interface: &str, setting: &str) -> Option<u32> {
     match place(setting)? {
         Place::Coalesce(field) => coalescing(interface).ok().map(|all| all[field]),
         Place::Switch(get, _) => value(interface, get, 0).ok(),
@@ -52,13 +52,13 @@ pub(crate) fn read(interface: &str, setting: &str) -> Option<u32> {
 }
 
 /// Sets it. The driver may do something else, or nothing: read it again.
-pub(crate) fn write(interface: &str, setting: &str, wanted: u32) -> io::Result<()> {
+pub fn write(interface: &str, setting: &str, wanted: u32) -> io::Result<()> {
     match place(setting).ok_or(io::ErrorKind::NotFound)? {
         Place::Coalesce(field) => {
             let mut all = coalescing(interface)?;
             all[0] = COALESCE.1;
             all[field] = wanted;
-            tell(interface, SIOCETHTOOL, (&raw mut all).cast())
+            request(interface, SIOCETHTOOL, &mut all)
         }
         Place::Switch(_, set) => value(interface, set, wanted).map(drop),
         Place::Flag(bit) => {
@@ -72,18 +72,19 @@ pub(crate) fn write(interface: &str, setting: &str, wanted: u32) -> io::Result<(
 fn coalescing(interface: &str) -> io::Result<[u32; FIELDS]> {
     let mut all = [0; FIELDS];
     all[0] = COALESCE.0;
-    tell(interface, SIOCETHTOOL, (&raw mut all).cast())?;
+    request(interface, SIOCETHTOOL, &mut all)?;
     Ok(all)
 }
 
 /// `struct ethtool_value`: a command, and a number in or out.
 fn value(interface: &str, command: u32, data: u32) -> io::Result<u32> {
     let mut both = [command, data];
-    tell(interface, SIOCETHTOOL, (&raw mut both).cast())?;
+    request(interface, SIOCETHTOOL, &mut both)?;
     Ok(both[1])
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "of an interface that is not there")]
 mod tests {
     use super::*;
 
