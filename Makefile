@@ -34,7 +34,7 @@ test: .stamps/engine .stamps/dev ## All tests but the slow ring
 
 precision: .stamps/engine .stamps/dev ## Claims that need a calm host: each ends held, broken or undecided
 	@setup/system.sh want memcached nginx tcpdump
-	@$(RUN) python -m pytest tests/precision
+	@$(RUN) python -m pytest -m "not nightly" tests/precision
 
 nightly: .stamps/engine .stamps/dev fuzz ## The slow ring: coverage simulations, soaks, fuzzing
 	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin tcpdump g++ xapian-config=libxapian-dev

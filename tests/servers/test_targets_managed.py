@@ -62,10 +62,10 @@ def running(pid: int) -> bool:
         return False
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
+def until(condition: Callable[[], bool], what: str | Callable[[], object]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
-        assert time.monotonic() < deadline, what
+        assert time.monotonic() < deadline, what if isinstance(what, str) else what()
         time.sleep(0.01)
 
 
@@ -205,17 +205,67 @@ def test_kill_9_is_seen_although_a_forked_child_holds_the_pipe() -> None:
         assert_gone(told["pids"])
 
 
+KILLED_AT_EVERY_STEP = """
+import os, signal, sys
+from hindmost.targets import ManagedServer, TargetSpec
+from hindmost.targets import launch, probe, warden
+spec = TargetSpec.model_validate_json(sys.argv[1])
+STEPS = ("os.remove", "os.mkdir", "os.chmod", "os.chown", "os.rename", "subprocess.Popen", "socket.connect")
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+at, last = 0, None
+
+def count(event, arguments):
+    if event in STEPS or event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES:
+        count.seen += 1
+        if count.seen == count.killed_at:
+            os.write(1, f"{os.getpid()} {event}\\n".encode())
+            os.kill(os.getpid(), signal.SIGKILL)
+
+while last != 0:  # a start that comes to its end without being killed
+    at += 1
+    child = os.fork()
+    if child == 0:
+        count.seen, count.killed_at = 0, at
+        sys.addaudithook(count)
+        with ManagedServer(spec):
+            os._exit(0)  # as sudden, a step later
+    last = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(child, "ready" if last == 0 else "", flush=True)
+"""
+
+
+def left_of(controllers: Iterable[int], folder: Path) -> list[str]:
+    """Files in `folder`, and processes that were started for one of `controllers`, or in `folder`."""
+    pids, found = set(map(str, controllers)), []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            arguments = entry.read_bytes().decode(errors="replace").split("\0")
+            guards = any(one.endswith("guard.py") for one in arguments) and pids & set(arguments)
+            if guards or any(str(folder) in argument for argument in arguments):
+                found.append(" ".join(arguments))
+    return found + [str(path) for path in folder.iterdir()]
+
+
+def test_kill_9_before_any_step_of_a_start_leaves_nothing(tmp_path: Path) -> None:
+    """Files written, processes started, connections made: each is a moment to die."""
+    text = python_target(STUBBORN).model_dump_json(exclude_none=True, exclude_defaults=True)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_AT_EVERY_STEP, text],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        check=True,
+        timeout=120,
+    )
+    steps = [line.split(" ", 1) for line in done.stdout.splitlines()]
+    kinds = {step for _, step in steps if step}
+    assert {"subprocess.Popen", "socket.connect", "open", "ready"} <= kinds, done.stdout
+    controllers = [int(pid) for pid, _ in steps]
+    until(lambda: not left_of(controllers, tmp_path), lambda: (left_of(controllers, tmp_path), done.stdout))
+
+
 @pytest.mark.parametrize("moment_s", [0.0, 0.02, 0.04, 0.06, 0.08, 0.12])
 def test_kill_9_in_the_middle_of_a_start_leaves_nothing(moment_s: float, tmp_path: Path) -> None:
-    def left() -> list[str]:
-        found = []
-        for entry in Path("/proc").glob("[0-9]*/cmdline"):
-            with contextlib.suppress(OSError):
-                arguments = entry.read_bytes().decode(errors="replace").split("\0")
-                if str(child.pid) in arguments or any(str(tmp_path) in argument for argument in arguments):
-                    found.append(" ".join(arguments))
-        return found + [str(path) for path in tmp_path.iterdir()]
-
     text = python_target(STUBBORN).model_dump_json(exclude_none=True, exclude_defaults=True)
     script = CONTROLLER.replace("with ManagedServer", "print(flush=True)\nwith ManagedServer")
     child = subprocess.Popen(
@@ -230,7 +280,7 @@ def test_kill_9_in_the_middle_of_a_start_leaves_nothing(moment_s: float, tmp_pat
         time.sleep(moment_s)
         child.kill()
         child.wait()
-    until(lambda: not left(), "something is left behind")
+    until(lambda: not left_of([child.pid], tmp_path), lambda: left_of([child.pid], tmp_path))
 
 
 def test_ctrl_c_reaches_hindmost_only_and_leaves_nothing() -> None:
@@ -296,7 +346,7 @@ def test_a_server_that_dies_is_noticed_with_its_status() -> None:
 def test_a_server_that_crashes_at_its_start_is_shown_with_its_last_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     spec = python_target("import sys; print('no config, no service'); sys.exit(3)")
     server = ManagedServer(spec)
     began = time.monotonic()

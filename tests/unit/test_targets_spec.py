@@ -215,7 +215,7 @@ def test_preparing_fills_in_placeholders_and_files(tmp_path: Path) -> None:
 def test_the_folder_lies_where_the_servers_user_can_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert Path(choose_folder(preset("synth")).path).parent == tmp_path
     if os.geteuid() == 0:
         tmp_path.chmod(0o700)

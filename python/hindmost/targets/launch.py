@@ -6,12 +6,12 @@ import os
 import secrets
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hindmost.errors import TargetError, UsageError
+from hindmost.targets import temporary
 from hindmost.targets.cpus import format_cpus, parse_cpus
 from hindmost.targets.placeholders import render
 from hindmost.targets.procfs import join_address
@@ -56,15 +56,14 @@ def choose_folder(spec: TargetSpec) -> Folder:
         If the user cannot be switched to, or there is no place for the folder.
     """
     who = account(spec)
-    for base in dict.fromkeys([tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"]):
-        path = Path(base)
+    for path in temporary.candidates():
         # The server's user must get through every folder above.
         reachable = who is None or all(_passable(folder) for folder in (path, *path.parents))
-        if reachable and path.is_dir() and os.access(path, os.W_OK | os.X_OK):
+        if reachable:
             name = path / f"hindmost-{spec.protocol}-{secrets.token_hex(4)}"
             return Folder(str(name), who.uid if who else None, who.gid if who else None)
     raise TargetError(
-        f"no temporary folder can be made for {spec.name} in {tempfile.gettempdir()}, nor in /tmp",
+        f"no temporary folder can be made for {spec.name} in {temporary.folder()}",
         hint="set TMPDIR to a folder that everybody may enter",
     )
 

@@ -8,7 +8,6 @@ import os
 import shlex
 import signal
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -101,8 +100,8 @@ class Command(Idle):
 def run(command: str, *held: int) -> tuple[int | None, str]:
     """Run one in the shell, in a session of its own; its status (None: killed after a minute), its words.
 
-    Words go to a file: a pipe would be held open by whatever the command left in the background. It ends with
-    us, so that it does not write after an undo; what it has started by then still holds `held` (descriptors).
+    Words go to a file in memory: a pipe would be held open by whatever the command left in the background. It ends
+    with us, so that it does not write after an undo; what it has started by then still holds `held` (descriptors).
     """
     here = os.getpid()
 
@@ -111,7 +110,7 @@ def run(command: str, *held: int) -> tuple[int | None, str]:
         if os.getppid() != here:
             os._exit(1)
 
-    with tempfile.TemporaryFile() as words:
+    with os.fdopen(os.memfd_create("words"), "w+b") as words:
         process = subprocess.Popen(
             ["/bin/sh", "-c", command],
             stdin=subprocess.DEVNULL,

@@ -11,7 +11,6 @@ import shlex
 import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from typing import Any
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.knobs import noise
 from hindmost.knobs.knob import Idle, refuse_level
-from hindmost.targets import Managed, ManagedServer, TargetSpec
+from hindmost.targets import Managed, ManagedServer, TargetSpec, temporary
 from hindmost.targets.cpus import format_cpus, parse_cpus
 from hindmost.targets.launch import check_cpus
 from hindmost.targets.warden import Folder, Request, Warden
@@ -78,7 +77,7 @@ class Interference(Idle):
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        folder = Path(tempfile.gettempdir()) / f"hindmost-interference-{secrets.token_hex(4)}"
+        folder = temporary.folder() / f"hindmost-interference-{secrets.token_hex(4)}"
         argv = self._argv()
         warden = Warden(Folder(str(folder)))
         try:
