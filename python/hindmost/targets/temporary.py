@@ -1,7 +1,7 @@
 """Folders for temporary files, chosen without writing.
 
-``tempfile.gettempdir`` tries each candidate by a file of its own, which stays where a ``kill -9`` comes before it
-is removed.
+``tempfile.gettempdir`` tries each candidate by a file of its own, which stays where a ``kill -9`` comes
+before it is removed.
 """
 
 from __future__ import annotations

@@ -100,8 +100,9 @@ class Command(Idle):
 def run(command: str, *held: int) -> tuple[int | None, str]:
     """Run one in the shell, in a session of its own; its status (None: killed after a minute), its words.
 
-    Words go to a file in memory: a pipe would be held open by whatever the command left in the background. It ends
-    with us, so that it does not write after an undo; what it has started by then still holds `held` (descriptors).
+    Words go to a file in memory: a pipe would be held open by whatever the command left in the background. It
+    ends with us, so that it does not write after an undo; what it has started by then still holds `held`
+    (descriptors).
     """
     here = os.getpid()
 
