@@ -24,19 +24,21 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.models import load_clone
+from hindmost.store import Study
 from hindmost.store.verification import VerifiedPoint
 from hindmost.studies.verification import (
-    LUCK,
+    DRAWS,
     MARGINS,
     WHO,
     Point,
     compared,
-    lateness,
+    cost_ratios,
     read_logged,
     sound_pairs,
     stored,
+    unsound_pairs,
 )
-from hindmost.studies.verification.costs import Lateness
+from hindmost.studies.verification.costs import CostRatios
 
 LOADS = (0.2, 0.5, 0.7)
 TRIES = 4
@@ -173,8 +175,9 @@ def joined(home: Path) -> Iterator[VerifiedPoint]:
     studies = sorted(home.glob("pairs-*/verification.json"), key=lambda path: int(path.parent.name[6:]))
     for load in LOADS:
         runs: dict[str, list[Any]] = {who: [] for who in WHO}
-        luck: dict[int, Mapping[str, float]] = {}
-        late: Lateness = {}
+        drawn: dict[int, Mapping[str, float]] = {}
+        costs: CostRatios = {}
+        unsound: dict[int, str] = {}
         points = []
         for study in studies:
             found = json.loads(study.read_text())["points"]
@@ -184,16 +187,18 @@ def joined(home: Path) -> Iterator[VerifiedPoint]:
             results = {who: json.loads((part / who / "result.json").read_text()) for who in WHO}
             for who in WHO:
                 runs[who] += [run | {"run": before + run["run"]} for run in results[who]["runs"]]
-            drawn = stored(part / "clone" / LUCK)
             told = read_logged(logs_of(home, int(study.parent.name[6:]), ""))
             clone = load_clone(study.parent / "clone.json")
-            owed = lateness(clone, own["rate_per_s"], *sound_pairs(results), told)
-            luck |= {before + number: found for number, found in drawn.items()}
-            late |= {before + number: found for number, found in owed.items()}
+            bad = unsound_pairs({who: Study.open(part / who) for who in WHO})
+            by_cost = cost_ratios(clone, own["rate_per_s"], *sound_pairs(results, bad), told)
+            unsound |= {before + number: why for number, why in bad.items()}
+            by_draws = stored(part / "clone" / DRAWS)
+            drawn |= {before + number: found for number, found in by_draws.items()}
+            costs |= {before + number: found for number, found in by_cost.items()}
         if points:
             rate = sum(one["rate_per_s"] for one in points) / len(points)
             results = {who: {"runs": of} for who, of in runs.items()}
-            yield compared(Point(load, rate), results, mean_prediction(points), luck, late)
+            yield compared(Point(load, rate), results, mean_prediction(points), unsound, drawn, costs)
 
 
 def mean_prediction(points: Sequence[VerifiedPoint]) -> Any:  # noqa: ANN401 (part of a Prediction)

@@ -12,7 +12,7 @@ from hindmost.models import Clone
 from hindmost.models.parameters import applied
 from hindmost.models.simulation import Design, run_points
 from hindmost.stats import equivalence
-from hindmost.studies.verification.costs import COST, lateness, longer_by
+from hindmost.studies.verification.costs import COST, cost_ratios, longer_by
 from hindmost.studies.verification.logged import Logged
 
 PAIRS, REPEATS = 6, 40
@@ -65,7 +65,7 @@ def test_intervals_are_narrower_and_hold_the_truth_as_often_as_they_say(share):
             ours.append(run(SPOKEN, rate, random.integers(1, 2**31))["mean"])
             costs["original"][pair], costs["again"][pair] = map(record, speeds)
             costs["clone"][pair] = record(1.0)
-        late = lateness(SPOKEN, rate, costs, range(PAIRS), logged)
+        late = cost_ratios(SPOKEN, rate, costs, range(PAIRS), logged)
         owed = [np.sqrt(late[n]["original"]["mean"] * late[n]["again"]["mean"]) for n in range(PAIRS)]
         raw.append(equivalence(ours, theirs, 0.05))
         fair.append(equivalence(ours, [us / by for us, by in zip(theirs, owed, strict=True)], 0.05))
@@ -82,7 +82,7 @@ def test_a_cost_is_told_and_a_law_of_another_shape_stays_different():
     law = {"kind": "lognormal", "mean_us": SPOKEN.mean_busy_us, "sigma_log": 1.4}
     other = Clone.of(SPOKEN.document | {"service": [{"law": law, "weight": 1.0}]})
     costs = {who: {1: record(1.1)} for who in ("original", "again")} | {"clone": {1: record(1.0)}}
-    late = lateness(SPOKEN, rate, costs, [1], Logged((rate,), (BESIDE_US,), SPOKEN.mean_busy_us))
+    late = cost_ratios(SPOKEN, rate, costs, [1], Logged((rate,), (BESIDE_US,), SPOKEN.mean_busy_us))
     expected = (1.1 * SPOKEN.mean_busy_us + BESIDE_US) / (SPOKEN.mean_busy_us + BESIDE_US)
     assert late[1]["original"][COST] == pytest.approx(expected)
     dear = run(drifted(other, 1.1), rate, 3)["mean"] / late[1]["original"]["mean"]
@@ -98,7 +98,7 @@ def test_a_cost_that_the_clone_could_not_bear_or_that_nobody_knows_leaves_the_pa
         "again": {1: fine, 2: fine, 3: fine},
         "clone": {1: fine, 2: fine, 3: fine},
     }
-    assert sorted(lateness(SPOKEN, rate, costs, [1, 2, 3], logged)) == [1]
+    assert sorted(cost_ratios(SPOKEN, rate, costs, [1, 2, 3], logged)) == [1]
     assert longer_by(SPOKEN, rate, [3.0]) == [None]
 
 

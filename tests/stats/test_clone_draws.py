@@ -1,8 +1,8 @@
-"""A clone's run less its luck: the ratio's interval is narrower, and holds the truth as often as it says.
+"""A clone's run less what its draws do: the ratio's interval is narrower, and holds the truth as often as it says.
 
 The truth is simulated: "runs" of an original and of a clone are the simulator's, of two documents whose ratio is
 known, with arrivals of their own for each pair. The clone that runs wakes up and is interrupted, which the one that
-luck is computed with does not know of, so that the control is as imperfect as it is in practice.
+control variate is computed with does not know of, so that the control is as imperfect as it is in practice.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 from hindmost.models import Clone
 from hindmost.models.simulation import Design, run_points
 from hindmost.stats import equivalence
-from hindmost.studies.verification.draws import luck
+from hindmost.studies.verification.draws import draw_ratios
 
 PAIRS = 6
 REQUESTS = 4_000
@@ -48,18 +48,18 @@ def test_intervals_are_narrower_and_hold_the_truth_as_often_as_they_say(share):
     random = np.random.default_rng(11)
     raw, steady = {name: [] for name in FIGURES}, {name: [] for name in FIGURES}
     for _ in range(REPEATS):
-        clones, originals, lucks = [], [], []
+        clones, originals, drawn = [], [], []
         for _ in range(PAIRS):
             arrivals = arrivals_of(random, share)
             seeds = random.integers(1, 2**31, 3)
             clone, first, again = runs(LIVE, arrivals, seeds)
             clones.append(clone)
             originals.append({name: float(np.sqrt(first[name] * again[name])) for name in FIGURES})
-            lucks.append(luck(SPOKEN, list(arrivals), REQUESTS, int(seeds[0])))
+            drawn.append(draw_ratios(SPOKEN, list(arrivals), REQUESTS, int(seeds[0])))
         for name in FIGURES:
             theirs = [one[name] for one in originals]
             ours = [one[name] for one in clones]
-            fair = [one / found[name] for one, found in zip(ours, lucks, strict=True)]
+            fair = [one / found[name] for one, found in zip(ours, drawn, strict=True)]
             raw[name].append(equivalence(ours, theirs, 0.05))
             steady[name].append(equivalence(fair, theirs, 0.05))
     for name in FIGURES:
@@ -78,6 +78,6 @@ def test_a_clone_that_is_slower_stays_slower():
         arrivals = arrivals_of(random, 0.6)
         seeds = random.integers(1, 2**31, 3)
         (clone,), (first, again) = runs(slower, arrivals, seeds[:1]), runs(SPOKEN, arrivals, seeds[1:])
-        found = luck(slower, list(arrivals), REQUESTS, int(seeds[0]))["mean"]
+        found = draw_ratios(slower, list(arrivals), REQUESTS, int(seeds[0]))["mean"]
         ratios.append(clone["mean"] / found / np.sqrt(first["mean"] * again["mean"]))
     assert equivalence(ratios, [1.0] * PAIRS, 0.05).outcome == "different"

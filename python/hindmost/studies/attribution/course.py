@@ -17,8 +17,11 @@ from typing import Protocol
 
 from hindmost.design import Cell, Trial, schedule
 from hindmost.errors import HindmostError, HostUnfit, TargetError
+from hindmost.run.soundness import Remaking
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint, folder_of
 from hindmost.studies.attribution.trials import CONFIRMATION, Trials
+from hindmost.studies.pairs import Step as PairStep
+from hindmost.studies.pairs import interleave
 
 CONTROL = "control"
 """Folder of the control's runs: the same cell may be one of the design's, whose runs are kept apart."""
@@ -126,14 +129,19 @@ class Course:
 
     def confirm(self, load: LoadPoint, before: Cell, after: Cell) -> None:
         """Make fresh runs of two settings at a load, in pairs of random order."""
-        pairs = self.plan.file.confirm.runs
-        for pair in range(1, pairs + 1):
-            sides = list(zip(SIDES, (before, after), strict=True))
-            random.Random(f"{self.plan.file.seed} {load.folder} pair {pair}").shuffle(sides)
-            for place, (side, cell) in enumerate(sides):
-                number = 2 * (pair - 1) + place + 1
-                why = self.trials.make(load, f"{CONFIRMATION}/{side}/{folder_of(cell)}", cell, pair)
-                self.told(Step(f"confirming, pair {pair} of {pairs}", load, cell, number, 2 * pairs, why))
+        cells = dict(zip(SIDES, (before, after), strict=True))
+        remaking = Remaking(self.plan.file.confirm.runs)
+
+        def told(step: PairStep) -> None:
+            what = f"confirming, pair {step.round} of {max(step.round, remaking.asked)}"
+            self.told(Step(what, load, cells[step.side], step.done, step.of, step.why))
+
+        sides = {side: self.trials.side(load, _folder(side, cell), cell) for side, cell in cells.items()}
+        interleave(sides, f"{self.plan.file.seed} {load.folder} pair", remaking, told)
+
+
+def _folder(side: str, cell: Cell) -> str:
+    return f"{CONFIRMATION}/{side}/{folder_of(cell)}"
 
 
 def _unfit(what: str, error: HindmostError) -> HostUnfit:

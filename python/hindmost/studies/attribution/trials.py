@@ -22,6 +22,7 @@ from hindmost.store import Study
 from hindmost.studies.attribution.cells import AGAIN, Readings, run_number
 from hindmost.studies.attribution.ledger import GIVEN_UP, Entry, Ledger
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint
+from hindmost.studies.pairs import GivenUp
 from hindmost.studies.part import open_part
 from hindmost.targets import Managed, ManagedServer
 
@@ -89,22 +90,28 @@ class Trials:
             If nothing can be stored.
         """
         part = self.part(load, name, cell)
-        attempt = 0
-        while True:
-            number = run_number(block, attempt)
-            if all(run.number != number for run in part.runs()):
-                why = self._run(part, load, name, cell, number)
-                if why is not None:
-                    return why
+        stored = {run.number for run in part.runs()}
+        attempt, why = 0, None
+        while (number := run_number(block, attempt)) in stored or self._again(attempt):
+            if number not in stored and (failure := self.run_once(load, name, cell, number)) is not None:
+                return failure
             why = self.readings.run(part, number).unsound
             if why is None:
                 return None
             attempt += 1
-            if not self.remaking.again(self.ledger.remade(AGAIN), attempt):
-                return f"not sound, made {attempt} times: {why}"
+        return f"not sound, made {attempt} times: {why}"
 
-    def _run(self, part: Study, load: LoadPoint, name: str, cell: Cell, number: int) -> str | None:
-        where = f"{load.folder}/{name}"
+    def _again(self, attempts: int) -> bool:
+        """Whether a run may be made that was made so often before."""
+        return not attempts or self.remaking.again(self.ledger.remade(AGAIN), attempts)
+
+    def side(self, load: LoadPoint, name: str, cell: Cell) -> CellSide:
+        """A cell at a load, to be compared in pairs."""
+        return CellSide(self, load, name, cell)
+
+    def run_once(self, load: LoadPoint, name: str, cell: Cell, number: int) -> str | None:
+        """Make run `number` of a cell; returns why there is none, if there is none."""
+        part, where = self.part(load, name, cell), f"{load.folder}/{name}"
         failures = self.ledger.failures(load.folder, name)
         if len(failures) >= GIVEN_UP:
             return failures[-1]
@@ -121,6 +128,10 @@ class Trials:
         entry = Entry(load.folder, name, number, time.monotonic() - begun, why)
         self.ledger.add(entry, self.plan.levels(cell))
         return why
+
+    def given_up(self, load: LoadPoint, name: str) -> bool:
+        """Whether a cell failed so often at a load that it is not tried there again."""
+        return len(self.ledger.failures(load.folder, name)) >= GIVEN_UP
 
     def rehearse(self, cell: Cell) -> None:
         """Put a cell in force and start the server once, without load.
@@ -177,3 +188,37 @@ class Trials:
         seed = self.plan.measure.seed + (FRESH if name.startswith(CONFIRMATION) else 0)
         changes = {"rate_per_s": load.rate_per_s, "server_cpus": self._server_cpus(target), "seed": seed}
         return self.plan.measure.model_copy(update=changes)
+
+
+class CellSide:
+    """One cell at one load: a `hindmost.studies.pairs.Side`, whose rounds are the blocks of its runs."""
+
+    def __init__(self, trials: Trials, load: LoadPoint, name: str, cell: Cell) -> None:
+        self._trials = trials
+        self._where = (load, name, cell)
+        self._failures: dict[int, str] = {}
+
+    def has(self, number: int) -> bool:
+        """Whether there is a run of this block."""
+        return bool(self._numbers(number))
+
+    def make(self, number: int) -> None:
+        """Make it; a failure is written down."""
+        load, name, cell = self._where
+        why = self._trials.run_once(load, name, cell, number)
+        if why is not None:
+            if self._trials.given_up(load, name):
+                raise GivenUp(why)
+            self._failures[number] = why
+
+    def unsound(self, number: int) -> str | None:
+        """Why no run of this block counts; studies before 0.3 made one again within its block."""
+        part = self._trials.part(*self._where)
+        whys = [self._trials.readings.run(part, one).unsound for one in self._numbers(number)]
+        if not whys:
+            return self._failures.get(number, "there is no such run")
+        return None if None in whys else whys[-1]
+
+    def _numbers(self, block: int) -> list[int]:
+        runs = self._trials.part(*self._where).runs()
+        return [run.number for run in runs if run.number % AGAIN == block]

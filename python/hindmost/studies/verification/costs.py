@@ -1,4 +1,4 @@
-"""What a pair of runs owes to the CPU time that requests happened to cost: a second control variate [1]_.
+"""How much the CPU time that requests happened to cost moves their latency: a second control variate [1]_.
 
 A request of an original takes 5 to 10 % more or less CPU time from one minute to the next, by whoever
 shares the host; and those that a run drew are longer or shorter than others. A clone takes the time that
@@ -8,7 +8,7 @@ pairs scatter by a tenth and more.
 What requests cost is known of every run: the kernel's CPU time of the server over its requests. It is
 known, too, of the studies in which the logs were made that the clone is fitted to. The simulator serves the
 clone once as it is, and once with all times longer by what a request cost in the run over what it cost when
-it was logged; the ratio of the two is what the run owes to the cost. Taken off, what is left compares law,
+it was logged; the ratio of the two is the control variate. Taken off, what is left compares law,
 queue, wake-ups and interruptions: the clone and its original *as it was logged*. How much the cost has
 changed is a figure of its own.
 
@@ -30,7 +30,7 @@ DESIGN = Design(requests=400_000, quantiles=(0.95, 0.99), sections=1)
 
 COST = "cost"
 
-Lateness = dict[int, dict[str, dict[str, float]]]
+CostRatios = dict[int, dict[str, dict[str, float]]]
 """Pair, then series, then figure of the latency: how much longer the costs of that run made it; and `COST`:
 what a request cost over what it cost when it was logged."""
 
@@ -56,8 +56,8 @@ def longer_by(clone: Clone, rate_per_s: float, factors: Sequence[float]) -> list
     Examples
     --------
     >>> from hindmost.models import load_clone
-    >>> told = longer_by(load_clone("xapian"), 1.0, [1.0, 1.1, 1e6])
-    >>> round(told[0]["mean"], 6), round(told[1]["mean"], 2), told[2]
+    >>> grown = longer_by(load_clone("xapian"), 1.0, [1.0, 1.1, 1e6])
+    >>> round(grown[0]["mean"], 6), round(grown[1]["mean"], 2), grown[2]
     (1.0, 1.1, None)
     """
 
@@ -68,33 +68,34 @@ def longer_by(clone: Clone, rate_per_s: float, factors: Sequence[float]) -> list
         return {"load": {"rate_per_s": rate_per_s}, "set": new}
 
     found = [one.prediction for one in run_points(clone, [point(one) for one in (1.0, *factors)], DESIGN)]
-    own, *told = (
+    own, *others = (
         {name: one["value"] for name, one in of["latency_us"].items()} if of["state"] == "done" else None
         for of in found
     )
     return [
-        None if own is None or one is None else {name: one[name] / own[name] for name in one} for one in told
+        None if own is None or one is None else {name: one[name] / own[name] for name in one}
+        for one in others
     ]
 
 
-def lateness(
+def cost_ratios(
     clone: Clone,
     rate_per_s: float,
     runs: Mapping[str, Mapping[int, Mapping[str, Any]]],
     pairs: Sequence[int],
     logged: Logged,
-) -> Lateness:
-    """What every run of the original owes to its cost, for the pairs in which that is known of both."""
+) -> CostRatios:
+    """How much longer its cost made each run of the original, for pairs in which that is known of both."""
     others = [who for who in runs if who != "clone"]
     costs = {(pair, who): cost_us(runs[who][pair]) for pair in pairs for who in others}
     known = {which: cost / logged.at(clone, rate_per_s) for which, cost in costs.items() if cost is not None}
-    told = dict(zip(known, longer_by(clone, rate_per_s, list(known.values())), strict=True))
-    found: Lateness = {}
+    ratios = dict(zip(known, longer_by(clone, rate_per_s, list(known.values())), strict=True))
+    found: CostRatios = {}
     for pair in pairs:
         by = {
-            who: ratios | {COST: known[pair, who]}
+            who: one | {COST: known[pair, who]}
             for who in others
-            if (ratios := told.get((pair, who))) is not None
+            if (one := ratios.get((pair, who))) is not None
         }
         if len(by) == len(others):
             found[pair] = by

@@ -1,9 +1,9 @@
-"""What a run of a clone owes to its own draws, and to nothing else: a control variate [1]_.
+"""How much the draws of a clone's run move its latency, and nothing else does: a control variate [1]_.
 
 Two runs of one clone differ by 5 to 8 % in the mean, mostly because they draw other service times. Which ones
 a run drew is known, from its seed, and when its requests arrived, from its own log: the simulator serves both
 again, and the same arrivals with the draws of other seeds. The ratio of the two, whose logarithm is 0 in the
-mean, tells how lucky the run was; without it, runs scatter less and are as right as before. It cannot make a
+mean, is the control variate; divided by it, runs scatter less and are as right as before. It cannot make a
 clone closer to its original: whatever the simulator gets wrong is in both, and the original is left as it is.
 
 .. [1] A. M. Law, Simulation Modeling and Analysis, section 11.4 (control variates).
@@ -21,7 +21,8 @@ from hindmost.models import Clone
 from hindmost.models.fit.reading.table import open_table
 from hindmost.models.simulation import Design, run_points
 
-LUCK = "draws.json"
+DRAWS = "draws.json"
+"""What was found of each pair, in the folder of the clone's series."""
 
 OTHERS = 16
 """Seeds beside the run's own: their scatter adds a sixteenth to the variance of a run."""
@@ -30,7 +31,7 @@ FAR = 7_919
 """From one of these seeds to the next, so that no run meets the draws of another."""
 
 
-def luck(clone: Clone, arrivals_us: Sequence[float], counted: int, seed: int) -> dict[str, float]:
+def draw_ratios(clone: Clone, arrivals_us: Sequence[float], counted: int, seed: int) -> dict[str, float]:
     """By how much the draws of one seed make the latencies longer than those of others.
 
     Parameters
@@ -54,7 +55,7 @@ def luck(clone: Clone, arrivals_us: Sequence[float], counted: int, seed: int) ->
     >>> from hindmost.models import load_clone
     >>> import numpy as np
     >>> arrivals = np.cumsum(np.random.default_rng(1).exponential(2000.0, 3_000))
-    >>> sorted(luck(load_clone("xapian"), list(arrivals), 2_500, 7))
+    >>> sorted(draw_ratios(load_clone("xapian"), list(arrivals), 2_500, 7))
     ['mean', 'p95', 'p99']
     """
     first = arrivals_us[0]
@@ -76,14 +77,14 @@ def luck(clone: Clone, arrivals_us: Sequence[float], counted: int, seed: int) ->
     }
 
 
-def luck_of_log(clone: Clone, log: Path, counted: int, seed: int) -> dict[str, float]:
-    """As `luck`, of the log that the clone's server wrote; nothing if it is not whole."""
+def draw_ratios_of_log(clone: Clone, log: Path, counted: int, seed: int) -> dict[str, float]:
+    """As `draw_ratios`, of the log that the clone's server wrote; nothing if it is not whole."""
     if not log.exists():
         return {}
     (arrivals,) = open_table(log).whole(["arrival_ns"])
     if arrivals.size < counted:
         return {}
-    return luck(clone, ((arrivals - arrivals[0]) / 1e3).tolist(), counted, seed)
+    return draw_ratios(clone, ((arrivals - arrivals[0]) / 1e3).tolist(), counted, seed)
 
 
 def stored(file: Path) -> dict[int, dict[str, float]]:

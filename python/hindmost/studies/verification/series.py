@@ -1,0 +1,133 @@
+"""One series of a verification: the runs of the original, of the clone, or of the original again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from hindmost.models import Clone
+from hindmost.plan import MeasurePlan
+from hindmost.run.figures import Totals, run_figures
+from hindmost.run.making import make_run
+from hindmost.run.readings import plan_of
+from hindmost.run.soundness import soundness
+from hindmost.store import RunRecord, Study
+from hindmost.studies.measure.procedure import Observer
+from hindmost.studies.verification.draws import DRAWS, draw_ratios_of_log, stored
+from hindmost.targets import Attached, Managed
+
+AGAIN = 1_000_003
+"""Added to the seed of the original that runs again: other requests of the same kind."""
+
+
+class Series:
+    """A `hindmost.studies.pairs.Side`.
+
+    Parameters
+    ----------
+    study : Study
+        Takes the runs; the number of a run is that of its pair.
+    who : str
+        ``original``, ``clone`` or ``again``.
+    plan : MeasurePlan
+        With the rate of its load.
+    target : Attached or Managed
+        The server.
+    clone : Clone
+        What the server behind ``clone`` runs.
+    observer : Observer
+        Told where a run stands.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        who: str,
+        plan: MeasurePlan,
+        target: Attached | Managed,
+        clone: Clone,
+        observer: Observer,
+    ) -> None:
+        self.study = study
+        self.who = who
+        self.plan = plan
+        self.target = target
+        self.clone = clone
+        self.observer = observer
+
+    def has(self, number: int) -> bool:
+        """Whether the run of this pair is stored."""
+        return _run(self.study, number) is not None
+
+    def make(self, number: int) -> None:
+        """Make it, with draws of its own; of a clone, keep what its draws did."""
+        seed = self.plan.run_seed(number) + (AGAIN if self.who == "again" else 0)
+        target, log = seeded(self.target, seed), self.study.folder / "truth.csv"
+        if self.who == "clone":
+            target = with_log(target, log.absolute())
+        with self.study.lock():
+            make_run(self.study, number, self.plan, target, look=self.observer.moment)
+        if self.who == "clone" and self.clone.threads == 1:
+            found = self.by_draws() | {
+                number: draw_ratios_of_log(self.clone, log, self._counted(number), seed)
+            }
+            self.study.write(DRAWS, json.dumps(found))
+        log.unlink(missing_ok=True)
+
+    def unsound(self, number: int) -> str | None:
+        """Why the run of this pair does not count."""
+        return unsound(self.study, number)
+
+    def by_draws(self) -> dict[int, dict[str, float]]:
+        """Of each pair, how much longer its draws made the latencies."""
+        return stored(self.study.folder / DRAWS)
+
+    def _counted(self, number: int) -> int:
+        run = _run(self.study, number)
+        assert run is not None
+        results = [json.loads(file.read_text()) for file in sorted(run.folder.glob("instance-*.json"))]
+        return sum(one["counts"]["due"] for one in results)
+
+
+def unsound(study: Study, number: int) -> str | None:
+    """Why the run of a pair does not count; None of a sound one."""
+    return _judged(study.folder, number)
+
+
+@cache
+def _judged(folder: Path, number: int) -> str | None:
+    """A stored run never changes, and to read one takes a tenth of a second."""
+    study = Study.open(folder)
+    run = _run(study, number)
+    assert run is not None
+    plan = plan_of(study)
+    found = soundness(run_figures(run, plan, Totals()), plan)
+    return None if found.sound else found.why
+
+
+def unsound_pairs(series: Mapping[str, Study]) -> dict[int, str]:
+    """Of the pairs that all series have, those that do not count, and why."""
+    numbers = set.intersection(*({run.number for run in study.runs()} for study in series.values()))
+    whys = {n: [why for study in series.values() if (why := unsound(study, n))] for n in sorted(numbers)}
+    return {n: why[0] for n, why in whys.items() if why}
+
+
+def _run(study: Study, number: int) -> RunRecord | None:
+    return next((run for run in study.runs() if run.number == number), None)
+
+
+def seeded(target: Attached | Managed, seed: int) -> Attached | Managed:
+    """The same server with other requests or service times, if it takes a seed."""
+    if not isinstance(target, Managed) or "seed" not in target.spec.options:
+        return target
+    return replace(target, spec=target.spec.with_options({"seed": seed}))
+
+
+def with_log(target: Attached | Managed, log: Path) -> Attached | Managed:
+    """The same server, which writes the truth about each request, if it can."""
+    if not isinstance(target, Managed) or "log" not in target.spec.options:
+        return target
+    return replace(target, spec=target.spec.with_options({"log": str(log)}))
