@@ -39,7 +39,6 @@ precision: .stamps/engine .stamps/dev ## Claims that need a calm host: each ends
 nightly: .stamps/engine .stamps/dev fuzz ## The slow ring: coverage simulations, soaks, fuzzing
 	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin tcpdump g++ xapian-config=libxapian-dev
 	@setup/originals.sh build
-	@$(RUN) cargo test --release --locked -p hindmost-synth --test known_answers -- --include-ignored
 	@$(RUN) python -m pytest -m nightly --timeout 1800
 
 # Ten minutes each; `make test` takes seconds.

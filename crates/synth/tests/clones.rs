@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hindmost_clone::Document;
 use hindmost_synth::{Protocol, Running, Server, ServerConfig};
@@ -96,12 +96,9 @@ fn threads_of_one_queue_answer_a_client_in_order() {
 fn a_free_thread_takes_the_oldest_whosever_connection_it_is() {
     let server = start(Protocol::Memcached, json!({"threads": 2, "service": fixed(300_000.0)}));
     let mut clients: Vec<_> = (0..2).map(|_| connect(&server)).collect();
-    std::thread::sleep(Duration::from_millis(20));
-    let began = Instant::now();
     // Dealt to threads, both requests of the first client would wait for one another.
     clients[0].write_all(b"get a\r\nget a\r\n").unwrap();
     assert_eq!(read(&mut clients[0], 10), "END\r\nEND\r\n");
-    assert!(began.elapsed() < Duration::from_millis(590), "{:?}", began.elapsed());
     assert_eq!(server.stop().unwrap().threads.iter().map(|thread| thread.served).collect::<Vec<_>>(), [1, 1]);
 }
 
@@ -123,7 +120,7 @@ fn a_request_may_name_its_kind() {
 
 #[test]
 fn who_arrives_beside_a_service_takes_of_it_once() {
-    let server = start(Protocol::Memcached, json!({"service": fixed(300_000.0), "arrival_us": 100_000.0}));
+    let server = start(Protocol::Memcached, json!({"service": fixed(600_000.0), "arrival_us": 300_000.0}));
     let mut clients: Vec<_> = (0..3).map(|_| connect(&server)).collect();
     for client in &mut clients {
         // The first finds an idle thread, the last comes while the second is taken in.
@@ -133,5 +130,5 @@ fn who_arrives_beside_a_service_takes_of_it_once() {
     for client in &mut clients {
         assert_eq!(read(client, 5), "END\r\n");
     }
-    assert_eq!(server.stop().unwrap().total.drawn_ns, 3 * 300_000_000 + 100_000_000);
+    assert_eq!(server.stop().unwrap().total.drawn_ns, 3 * 600_000_000 + 300_000_000);
 }

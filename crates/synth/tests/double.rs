@@ -1,9 +1,12 @@
 //! The server and the simulator are doubles: of the same document, seed and arrivals they make the same latencies, request
 //! by request.
 //!
-//! A host takes CPUs away, and who waits behind a request that was stopped is late as well. But whenever both stand empty
-//! they begin anew, alike. So the requests between two such moments are compared if each of them had, once it began, the
-//! CPU for as long as it should, and none began later than a thread was free.
+//! A host takes CPUs away, and who waits behind a request that was stopped is late as well. What such a host cannot do is
+//! seen in every test run: it draws no other service, and makes no reply come sooner. That replies come no later needs
+//! real time: those tests are ignored here and run by the ring of precision (`tests/precision/test_embedded_server.py`), which
+//! looks whether the host was calm. Whenever both doubles stand empty they begin anew, alike; so the requests between two
+//! such moments are compared if each of them had, once it began, the CPU for as long as it should, and none began later
+//! than a thread was free.
 
 mod common;
 
@@ -24,10 +27,10 @@ static ALONE: Mutex<()> = Mutex::new(());
 const CLOSE_NS: f64 = 25_000.0;
 /// So much less CPU than it should have had, or so late a begin, are a disturbance.
 const DISTURBED_NS: f64 = 25_000.0;
-/// With a smaller share of the requests left alone by the host, nothing is said ...
+/// On a calm host at least this share of the requests is left alone.
 const LEFT_ALONE: f64 = 0.3;
-/// ... provided that the threads saw pauses of the host, so long for each request: a quiet host makes 2,000 to 5,000.
-const PAUSED_NS: f64 = 10_000.0;
+/// Readings of the clock, where a reply must not come sooner.
+const READ_NS: f64 = 5_000.0;
 
 fn simulated(document: &Document, rate_per_s: f64, seed: u64) -> Vec<Row> {
     let design = Design {
@@ -48,8 +51,8 @@ fn simulated(document: &Document, rate_per_s: f64, seed: u64) -> Vec<Row> {
     rows
 }
 
-/// The requests of one round that can be compared, in the order of arrival; and how long the host paused.
-fn round(name: &str, document: &Document, rate_per_s: f64, seed: u64) -> (Vec<(Line, Row)>, u64) {
+/// One round of both doubles, in the order of arrival and by the clock of the simulator; and how long the host paused.
+fn aligned(name: &str, document: &Document, rate_per_s: f64, seed: u64) -> (Vec<(Line, Row)>, u64) {
     let inside = Inside { arrivals: Arrivals::Poisson { rate_per_s }, requests: REQUESTS };
     // Threads that poll are not late for want of a wake-up.
     let config = ServerConfig { seed, idle: Idle::Spin, ..ServerConfig::default() };
@@ -62,10 +65,19 @@ fn round(name: &str, document: &Document, rate_per_s: f64, seed: u64) -> (Vec<(L
         line.start -= origin;
         line.end -= origin;
     }
+    let pairs: Vec<_> = lines.into_iter().zip(rows).collect();
+    for (line, row) in &pairs {
+        assert!((line.arrival - row.arrival_ns).abs() < 4.0, "{name}: {line:?} {row:?}");
+    }
+    (pairs, account.gaps.total_ns)
+}
+
+/// The requests of one round that can be compared; and how long the host paused.
+fn round(name: &str, document: &Document, rate_per_s: f64, seed: u64) -> (Vec<(Line, Row)>, u64) {
+    let (pairs, paused_ns) = aligned(name, document, rate_per_s, seed);
     let mut free_at = vec![0.0; document.threads as usize];
     let (mut left_alone, mut cycle, mut calm, mut empty_at) = (Vec::new(), Vec::new(), true, 0.0_f64);
-    for (line, row) in lines.into_iter().zip(rows) {
-        assert!((line.arrival - row.arrival_ns).abs() < 4.0, "{name}: {line:?} {row:?}");
+    for (line, row) in pairs {
         if line.arrival >= empty_at {
             left_alone.extend(std::mem::take(&mut cycle).into_iter().filter(|_| calm));
             calm = true;
@@ -82,7 +94,7 @@ fn round(name: &str, document: &Document, rate_per_s: f64, seed: u64) -> (Vec<(L
         empty_at = empty_at.max(line.end).max(row.finish_ns);
         cycle.push((line, row));
     }
-    (left_alone, account.gaps.total_ns)
+    (left_alone, paused_ns)
 }
 
 fn quantiles(mut times: Vec<f64>) -> [f64; 2] {
@@ -95,12 +107,56 @@ fn mean(times: impl Iterator<Item = f64>) -> f64 {
     all.iter().sum::<f64>() / all.len() as f64
 }
 
-#[expect(clippy::print_stderr, reason = "the figures are the point")]
-fn check(name: &str, load: f64, changes: serde_json::Value) {
+#[derive(Clone)]
+struct Case {
+    name: String,
+    load: f64,
+    changes: serde_json::Value,
+}
+
+fn case(name: impl Into<String>, load: f64, changes: serde_json::Value) -> Case {
+    Case { name: name.into(), load, changes }
+}
+
+impl Case {
+    fn rate_per_s(&self, document: &Document) -> f64 {
+        let program = Program::new(document).unwrap();
+        self.load * capacity_per_s(&program, 1, &AtomicBool::new(false)).unwrap()
+    }
+}
+
+/// What holds whatever the host does.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// Draws depend on the request alone: not on which thread serves it, nor on how many others are there.
+    drawn_alike: bool,
+    /// First come first served, and no state but who is free: a delay can only delay others.
+    delays_only: bool,
+}
+
+fn check_bounds(case: &Case, bounds: Bounds) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let document = document(changes);
-    let program = Program::new(&document).unwrap();
-    let rate_per_s = load * capacity_per_s(&program, 1, &AtomicBool::new(false)).unwrap();
+    let (name, document) = (&case.name, document(case.changes.clone()));
+    let (pairs, _) = aligned(name, &document, case.rate_per_s(&document), 1);
+    for (line, row) in &pairs {
+        assert!(
+            line.end - line.start > line.drawn + line.waited - READ_NS,
+            "{name}: served too short: {line:?}"
+        );
+        assert!(!bounds.drawn_alike || (line.drawn - row.demand_ns).abs() < 2.0, "{name}: {line:?} {row:?}");
+        assert!(
+            !bounds.delays_only || line.end > row.finish_ns - READ_NS,
+            "{name}: too soon: {line:?} {row:?}"
+        );
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the figures are the point")]
+fn check(case: &Case) {
+    let name = &case.name;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let document = document(case.changes.clone());
+    let rate_per_s = case.rate_per_s(&document);
     let (mut pairs, mut paused_ns) = (Vec::new(), 0);
     for seed in 1..=ROUNDS {
         let (left_alone, paused) = round(name, &document, rate_per_s, seed);
@@ -109,12 +165,12 @@ fn check(name: &str, load: f64, changes: serde_json::Value) {
     }
     let share = pairs.len() as f64 / (ROUNDS * REQUESTS) as f64;
     let paused_ns = paused_ns as f64 / (ROUNDS * REQUESTS) as f64;
-    if share < LEFT_ALONE && paused_ns > PAUSED_NS {
-        let share = 100.0 * share;
-        return hindmost_skips::skipped(&format!(
-            "{name}: inconclusive, the host left {share:.0} % of the requests alone"
-        ));
-    }
+    assert!(
+        share >= LEFT_ALONE,
+        "{name}: {:.0} % left alone, {:.1} us of pauses a request",
+        100.0 * share,
+        paused_ns / 1e3
+    );
     let found = quantiles(pairs.iter().map(|(line, _)| line.end - line.arrival).collect());
     let expected = quantiles(pairs.iter().map(|(_, row)| row.finish_ns - row.arrival_ns).collect());
     let apart = |(line, row): &(Line, Row)| line.end - line.arrival - (row.finish_ns - row.arrival_ns);
@@ -142,7 +198,6 @@ fn check(name: &str, load: f64, changes: serde_json::Value) {
         paused_ns / 1e3,
     );
     eprintln!("{told}");
-    assert!(share >= LEFT_ALONE, "{told}");
     assert!(close > 0.85 && (met < 60 || close_at_locks > 0.7), "{told}");
     assert!(
         found.iter().zip(&expected).all(|(found, expected)| (found / expected - 1.0).abs() < 0.05),
@@ -161,87 +216,166 @@ fn lock(name: &str, us: f64, changes: serde_json::Value) -> serde_json::Value {
     lock
 }
 
-#[test]
-fn one_thread_serves_what_the_simulator_says() {
-    check("plain", 0.6, json!({}));
-    check("order", 0.6, json!({"order": {"autocorrelation": 0.5}}));
+fn one_thread() -> Vec<Case> {
     let chance = json!({"name": "irq", "scope": "request", "length": {"kind": "uniform", "low_us": 10.0, "high_us": 90.0},
         "when": {"kind": "chance", "probability": 0.1}});
-    check("chance", 0.6, json!({"disturbances": [chance]}));
-    check("lock", 0.6, json!({"locks": [lock("send", 20.0, json!({"at": "after"}))]}));
+    vec![
+        case("plain", 0.6, json!({})),
+        case("order", 0.6, json!({"order": {"autocorrelation": 0.5}})),
+        case("chance", 0.6, json!({"disturbances": [chance]})),
+        case("lock", 0.6, json!({"locks": [lock("send", 20.0, json!({"at": "after"}))]})),
+    ]
 }
 
-#[test]
-fn two_threads_serve_what_the_simulator_says() {
-    check("shared", 0.4, json!({"threads": 2}));
-    check("per thread", 0.4, json!({"threads": 2, "queue": "per_thread"}));
+fn two_threads() -> Vec<Case> {
+    vec![
+        case("shared", 0.4, json!({"threads": 2})),
+        case("per thread", 0.4, json!({"threads": 2, "queue": "per_thread"})),
+    ]
 }
 
-#[test]
-fn threads_wait_for_locks_as_the_simulator_says() {
+fn contended() -> Vec<Case> {
     let contended = |name: &str, lock: serde_json::Value| {
-        check(name, 0.45, json!({"threads": 2, "service": exponential(100.0), "locks": [lock]}));
+        case(name, 0.45, json!({"threads": 2, "service": exponential(100.0), "locks": [lock]}))
     };
-    contended("spinning", lock("all", 100.0, json!({})));
-    contended("after", lock("all", 100.0, json!({"at": "after"})));
     let sleeping =
         |release: &str, spin_us: f64| json!({"spin_us": spin_us, "wake_us": 150.0, "release": release});
-    contended("barging, sleeping", lock("all", 100.0, sleeping("barging", 0.0)));
-    contended("barging, hybrid", lock("all", 100.0, sleeping("barging", 40.0)));
-    contended("handed over, hybrid", lock("all", 100.0, sleeping("handoff", 40.0)));
     let noise = json!([{"name": "irq", "scope": "request", "while_holding": "all",
         "length": {"kind": "deterministic", "us": 200.0}, "when": {"kind": "chance", "probability": 0.2}}]);
-    check(
-        "interrupted",
-        0.45,
-        json!({"threads": 2, "service": exponential(100.0), "locks": [lock("all", 60.0, json!({}))],
-               "disturbances": noise}),
-    );
+    vec![
+        contended("spinning", lock("all", 100.0, json!({}))),
+        contended("after", lock("all", 100.0, json!({"at": "after"}))),
+        contended("barging, sleeping", lock("all", 100.0, sleeping("barging", 0.0))),
+        contended("barging, hybrid", lock("all", 100.0, sleeping("barging", 40.0))),
+        contended("handed over, hybrid", lock("all", 100.0, sleeping("handoff", 40.0))),
+        case(
+            "interrupted",
+            0.45,
+            json!({"threads": 2, "service": exponential(100.0), "locks": [lock("all", 60.0, json!({}))],
+                   "disturbances": noise}),
+        ),
+    ]
 }
 
-#[test]
-fn threads_meet_at_an_array_of_locks_as_the_simulator_says() {
+fn array() -> Vec<Case> {
     let buckets = lock("bucket", 150.0, json!({"instances": 3, "first": 0.7, "share": 0.8}));
     let send = lock("send", 30.0, json!({"at": "after"}));
-    check("array", 0.5, json!({"threads": 2, "service": exponential(80.0), "locks": [buckets, send]}));
+    let changes = json!({"threads": 2, "service": exponential(80.0), "locks": [buckets, send]});
+    vec![case("array", 0.5, changes)]
 }
 
-#[test]
-fn threads_slow_down_with_the_load_as_the_simulator_says() {
-    check("load", 0.4, json!({"threads": 2, "load": {"time": 0.5, "busy": 0.3, "over_us": 300.0}}));
-    check("spread", 0.5, json!({"load": {"spread": 0.6, "over_us": 300.0}}));
+fn slowed_by_load() -> Vec<Case> {
+    vec![
+        case("load", 0.4, json!({"threads": 2, "load": {"time": 0.5, "busy": 0.3, "over_us": 300.0}})),
+        case("spread", 0.5, json!({"load": {"spread": 0.6, "over_us": 300.0}})),
+    ]
 }
 
-#[test]
-fn threads_stand_still_when_the_simulator_says() {
+fn standing_still() -> Vec<Case> {
     let stop = |scope: &str| {
         json!({"name": "gc", "scope": scope, "length": {"kind": "deterministic", "us": 700.0},
                "when": {"kind": "periodic", "every_us": 6_000.0, "first_us": 2_000.0}})
     };
-    check("pauses", 0.5, json!({"disturbances": [stop("server")]}));
-    for scope in ["server", "thread"] {
+    let mut cases = vec![case("pauses", 0.5, json!({"disturbances": [stop("server")]}))];
+    cases.extend(["server", "thread"].map(|scope| {
         let locks = [lock("all", 100.0, json!({}))];
-        check(
-            &format!("pauses of a {scope}"),
-            0.5,
-            json!({"threads": 2, "service": exponential(100.0), "locks": locks, "disturbances": [stop(scope)]}),
-        );
-    }
+        let changes =
+            json!({"threads": 2, "service": exponential(100.0), "locks": locks, "disturbances": [stop(scope)]});
+        case(format!("pauses of a {scope}"), 0.5, changes)
+    }));
+    cases
 }
 
-#[test]
-fn threads_are_interrupted_at_random_when_the_simulator_says() {
+fn interrupted_at_random() -> Vec<Case> {
     let stop = |scope: &str| {
         json!([{"name": "irq", "scope": scope, "length": {"kind": "uniform", "low_us": 50.0, "high_us": 150.0},
                 "when": {"kind": "poisson", "per_second": 2_500.0}}])
     };
     // A request of 300 us meets one with a chance of one half: what is lost or found of its work is seen.
     let service = json!([{"law": {"kind": "uniform", "low_us": 200.0, "high_us": 400.0}}]);
-    for scope in ["server", "thread"] {
-        check(
-            &format!("interruptions of a {scope}"),
-            0.4,
-            json!({"service": service, "disturbances": stop(scope)}),
-        );
+    ["server", "thread"]
+        .map(|scope| {
+            let changes = json!({"service": service, "disturbances": stop(scope)});
+            case(format!("interruptions of a {scope}"), 0.4, changes)
+        })
+        .into()
+}
+
+#[test]
+fn services_are_those_drawn_and_no_reply_comes_sooner_however_busy_the_host() {
+    let plain = Bounds { drawn_alike: true, delays_only: true };
+    let meeting = Bounds { delays_only: false, ..plain };
+    let of_the_moment = Bounds { drawn_alike: false, delays_only: false };
+    let [shared, per_thread] = two_threads().try_into().ok().unwrap();
+    let [pauses, pauses_at_locks @ ..] = &standing_still()[..] else { unreachable!() };
+    for (cases, bounds) in [
+        (&one_thread()[..], plain),
+        (&[shared, pauses.clone()], plain),
+        (&interrupted_at_random(), plain),
+        (&contended(), meeting),
+        (&array(), meeting),
+        (pauses_at_locks, meeting),
+        (&slowed_by_load(), of_the_moment),
+        (&[per_thread], of_the_moment),
+    ] {
+        for case in cases {
+            check_bounds(case, bounds);
+        }
+    }
+}
+
+#[test]
+#[ignore = "precision"]
+fn one_thread_serves_what_the_simulator_says() {
+    for case in &one_thread() {
+        check(case);
+    }
+}
+
+#[test]
+#[ignore = "precision"]
+fn two_threads_serve_what_the_simulator_says() {
+    for case in &two_threads() {
+        check(case);
+    }
+}
+
+#[test]
+#[ignore = "precision"]
+fn threads_wait_for_locks_as_the_simulator_says() {
+    for case in &contended() {
+        check(case);
+    }
+}
+
+#[test]
+#[ignore = "precision"]
+fn threads_meet_at_an_array_of_locks_as_the_simulator_says() {
+    for case in &array() {
+        check(case);
+    }
+}
+
+#[test]
+#[ignore = "precision"]
+fn threads_slow_down_with_the_load_as_the_simulator_says() {
+    for case in &slowed_by_load() {
+        check(case);
+    }
+}
+
+#[test]
+#[ignore = "precision"]
+fn threads_stand_still_when_the_simulator_says() {
+    for case in &standing_still() {
+        check(case);
+    }
+}
+
+#[test]
+#[ignore = "precision"]
+fn threads_are_interrupted_at_random_when_the_simulator_says() {
+    for case in &interrupted_at_random() {
+        check(case);
     }
 }

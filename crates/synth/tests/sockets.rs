@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use hindmost_synth::{Idle, Running, Server, ServerConfig, ServiceTime, SynthError};
+use hindmost_synth::{Idle, Running, Server, ServerConfig, ServiceTime, SynthError, Tally};
 
 fn start(service: ServiceTime) -> Running {
     Server::spawn(&ServerConfig { service, ..ServerConfig::default() }).unwrap()
@@ -94,15 +94,15 @@ fn pipelined_requests_are_all_answered_in_order() {
 
 #[test]
 fn connections_are_served_in_order_of_arrival() {
-    let server = start(ServiceTime::Deterministic { mean_us: 20_000.0 });
+    let server = start(ServiceTime::Deterministic { mean_us: 60_000.0 });
     let (mut one, mut two) = (connect(server.local_address()), connect(server.local_address()));
     // Both connections are known to the server once they have been answered.
     ask(&mut one, b"set k 1 0 1\r\nx\r\n");
     ask(&mut two, b"");
     one.write_all(b"get k\r\nget k\r\nget k\r\n").unwrap();
-    std::thread::sleep(Duration::from_millis(1));
+    std::thread::sleep(Duration::from_millis(15));
     two.write_all(b"set k 2 0 1\r\nx\r\n").unwrap();
-    std::thread::sleep(Duration::from_millis(1));
+    std::thread::sleep(Duration::from_millis(15));
     let replies = ask(&mut one, b"get k\r\nget k\r\n");
     let flags: Vec<_> = replies.lines().filter(|line| line.starts_with("VALUE")).collect();
     assert_eq!(flags, ["VALUE k 1 1", "VALUE k 1 1", "VALUE k 1 1", "VALUE k 2 1", "VALUE k 2 1"]);
@@ -111,7 +111,7 @@ fn connections_are_served_in_order_of_arrival() {
 
 #[test]
 fn a_question_about_the_server_does_not_overtake_nor_wait_for_others() {
-    let server = start(ServiceTime::Deterministic { mean_us: 100_000.0 });
+    let server = start(ServiceTime::Deterministic { mean_us: 300_000.0 });
     let (mut one, mut two) = (connect(server.local_address()), connect(server.local_address()));
     ask(&mut one, b"");
     ask(&mut two, b"");
@@ -124,36 +124,44 @@ fn a_question_about_the_server_does_not_overtake_nor_wait_for_others() {
     assert!(replies.starts_with("END\r\nEND\r\nEND\r\nVERSION"), "{replies}");
 }
 
+const REQUESTS: u64 = 200;
+const DRAWN_NS: u64 = 500_000;
+const ROUNDS: usize = 15;
+
+/// Requests one behind the other: the server's account, and the time of the whole in nanoseconds.
+fn back_to_back() -> (Tally, u64) {
+    let server = start(ServiceTime::Deterministic { mean_us: DRAWN_NS as f64 / 1e3 });
+    let mut client = connect(server.local_address());
+    let began = Instant::now();
+    ask(&mut client, "get k\r\n".repeat(REQUESTS as usize).as_bytes());
+    let wall_ns = began.elapsed().as_nanos() as u64;
+    (server.stop().unwrap().total, wall_ns)
+}
+
 #[test]
-#[expect(clippy::print_stderr, reason = "each attempt tells its figures")]
+fn no_service_is_shorter_than_drawn() {
+    let (total, wall_ns) = back_to_back();
+    assert_eq!((total.served, total.drawn_ns), (REQUESTS, REQUESTS * DRAWN_NS));
+    // A reply is begun a little early, by what writing takes: 20 us at most.
+    assert!(total.achieved_ns >= REQUESTS * (DRAWN_NS - 20_000), "{} ns achieved", total.achieved_ns);
+    assert!(wall_ns >= total.drawn_ns - 20_000, "{wall_ns} ns for {} ns of service", total.drawn_ns);
+}
+
+#[test]
+#[ignore = "precision"]
+#[expect(clippy::print_stderr, reason = "the figures are the point")]
 fn deterministic_service_times_are_kept() {
-    let drawn_ns = 500_000;
-    let requests: u32 = 200;
-    for attempt in 0..5 {
-        let server = start(ServiceTime::Deterministic { mean_us: 500.0 });
-        let mut client = connect(server.local_address());
-        let began = Instant::now();
-        ask(&mut client, "get k\r\n".repeat(requests as usize).as_bytes());
-        let wall_ns = began.elapsed().as_nanos() as u64;
-        let total = server.stop().unwrap().total;
-        assert_eq!(total.served, u64::from(requests));
-        assert_eq!(total.drawn_ns, u64::from(requests) * drawn_ns);
-        // A reply is begun a little early, by what writing takes: 20 us at most.
-        let least_ns = u64::from(requests) * (drawn_ns - 20_000);
-        assert!(total.achieved_ns >= least_ns, "{} ns achieved", total.achieved_ns);
-        assert!(wall_ns >= total.drawn_ns - 20_000, "{wall_ns} ns for {} ns of service", total.drawn_ns);
-        let mean_wait = (f64::from(requests) - 1.0) / 2.0 * drawn_ns as f64;
-        let achieved = total.mean_achieved_ns() / drawn_ns as f64;
+    let mean_wait = (REQUESTS as f64 - 1.0) / 2.0 * DRAWN_NS as f64;
+    // A tenth of a second each: a pause of any host spoils one or two of them.
+    let kept = (0..ROUNDS).filter(|_| {
+        let (total, wall_ns) = back_to_back();
+        let achieved = total.mean_achieved_ns() / DRAWN_NS as f64;
         let waited = total.mean_queued_ns() / mean_wait;
         let rate = wall_ns as f64 / total.drawn_ns as f64;
-        if (0.99..1.01).contains(&achieved) && (0.98..1.02).contains(&waited) && rate < 1.02 {
-            return;
-        }
-        eprintln!(
-            "attempt {attempt}: service {achieved:.4}, wait {waited:.4}, wall {rate:.4} of what was asked"
-        );
-    }
-    hindmost_skips::skipped("inconclusive: the host is too noisy to say whether service times are kept");
+        eprintln!("service {achieved:.4}, wait {waited:.4}, wall {rate:.4} of what was asked");
+        (0.99..1.01).contains(&achieved) && (0.98..1.02).contains(&waited) && rate < 1.02
+    });
+    assert!(kept.count() > ROUNDS / 2);
 }
 
 #[test]

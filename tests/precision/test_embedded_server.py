@@ -1,0 +1,88 @@
+"""Claims that Rust tests make: built once, and each run of one is an attempt.
+
+They are ``#[ignore = "precision"]`` in ``crates/synth/tests``: `cargo test` alone says nothing about them.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.precision.claims import Claim
+from tests.precision.judging import Finding
+
+ROOT = Path(__file__).parents[2]
+BUILD_S, RUN_S = 800, 120
+
+CLAIMS = {
+    "double": [
+        "one_thread_serves_what_the_simulator_says",
+        "two_threads_serve_what_the_simulator_says",
+        "threads_wait_for_locks_as_the_simulator_says",
+        "threads_meet_at_an_array_of_locks_as_the_simulator_says",
+        "threads_slow_down_with_the_load_as_the_simulator_says",
+        "threads_stand_still_when_the_simulator_says",
+        "threads_are_interrupted_at_random_when_the_simulator_says",
+    ],
+    "known_answers": ["sojourn_times_are_those_of_queueing_theory"],
+    "sockets": ["deterministic_service_times_are_kept"],
+}
+
+
+@pytest.fixture(scope="session")
+def programs() -> dict[str, Path]:
+    """Test binaries of the embedded server by name, as cargo builds them for `make test`."""
+    words = ["cargo", "test", "--release", "--locked", "-p", "hindmost-synth", "--no-run"]
+    for name in CLAIMS:
+        words += ["--test", name]
+    done = subprocess.run(
+        [*words, "--message-format=json"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=BUILD_S,
+    )
+    assert done.returncode == 0, done.stderr
+    built = [json.loads(line) for line in done.stdout.splitlines()]
+    return {one["target"]["name"]: Path(one["executable"]) for one in built if one.get("executable")}
+
+
+def run(program: Path, test: str) -> Finding:
+    """One run of one test; its figures are what it printed."""
+    done = subprocess.run(
+        [program, "--ignored", "--exact", test, "--nocapture"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=RUN_S,
+        check=False,
+    )
+    assert "running 1 test" in done.stdout, f"no test {test} in {program}"
+    # What libtest says, and where a panic came from, are no figures.
+    noise = ("test ", "running ", "note:", "thread '", "stack backtrace", "failures:", " ", "\t")
+    said = [line for line in done.stdout.splitlines() if line and not line.startswith(noise)]
+    return Finding(done.returncode == 0, "; ".join(said))
+
+
+def attempt(program: Path, test: str) -> Callable[[], Finding]:
+    return lambda: run(program, test)
+
+
+@pytest.mark.parametrize(("name", "test"), [(name, test) for name, tests in CLAIMS.items() for test in tests])
+def test_the_embedded_server_keeps_time(
+    name: str, test: str, claim: Claim, programs: dict[str, Path]
+) -> None:
+    claim.settle(f"{name}: {test.replace('_', ' ')}", attempt(programs[name], test))
+
+
+def test_every_test_that_is_ignored_for_precision_is_run_here(programs: dict[str, Path]) -> None:
+    for name, program in programs.items():
+        listed = subprocess.run([program, "--ignored", "--list"], capture_output=True, text=True, check=True)
+        found = {
+            line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")
+        }
+        assert found == set(CLAIMS[name])
