@@ -2,10 +2,11 @@
 
 The message says what happened, with numbers, and why it matters; ``hint`` is a command or a change that
 helps.
-Exit codes are those of DESIGN section 6.
 """
 
 from __future__ import annotations
+
+from hindmost.exits import Exit
 
 
 class HindmostError(Exception):
@@ -21,7 +22,7 @@ class HindmostError(Exception):
         Overrides the class's own exit code.
     """
 
-    exit_code: int = 1
+    exit_code: int = Exit.ERROR
 
     def __init__(self, message: str, *, hint: str | None = None, exit_code: int | None = None) -> None:
         super().__init__(message)
@@ -34,7 +35,7 @@ class HindmostError(Exception):
 class UsageError(HindmostError):
     """What was asked for cannot be meant: a bad flag, plan, workload or target file (exit 2)."""
 
-    exit_code = 2
+    exit_code = Exit.USAGE
 
 
 class TargetError(HindmostError):
@@ -54,28 +55,28 @@ class StudyError(HindmostError):
 class ThresholdCrossed(HindmostError):
     """A ``--require`` threshold does not hold (exit 3)."""
 
-    exit_code = 3
+    exit_code = Exit.CROSSED
 
 
 class Inconclusive(HindmostError):
     """The machine or the sample cannot carry the claim (exit 4)."""
 
-    exit_code = 4
+    exit_code = Exit.INCONCLUSIVE
 
 
 class HostUnfit(HindmostError):
     """The host cannot do what was asked (exit 5)."""
 
-    exit_code = 5
+    exit_code = Exit.UNFIT
 
 
 class InvalidMeasurement(HindmostError):
     """The instrument distorted the result (exit 6)."""
 
-    exit_code = 6
+    exit_code = Exit.INVALID
 
 
 class Interrupted(HindmostError):
     """A person pressed Ctrl-C, or a signal asked us to end (exit 130)."""
 
-    exit_code = 130
+    exit_code = Exit.INTERRUPTED

@@ -134,7 +134,7 @@ def test_an_interrupted_search_goes_on_where_it_stopped(tmp_path):
         household.assert_empty()
     finally:
         household.close()
-    stopped.assert_one_clear_error(130, "finished step(s) are kept", f"hindmost measure --resume {out}")
+    stopped.assert_one_clear_error(130, "finished run(s) are kept", f"hindmost measure --resume {out}")
     kept = {path: path.stat().st_mtime_ns for path in out.glob("steps/*/runs/*/run.json")}
     assert kept
     half = json.loads(hindmost("report", out, "--json").out)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hindmost.cli.attribution import apply, resolve
+from hindmost.cli.attribution import resolve
+from hindmost.studies.attribution import apply
 
 STUDY = """
 name = "apply"

@@ -13,9 +13,9 @@ import jsonschema
 import pytest
 from conftest import HOST, Diary, tiny_plan
 
-from hindmost.cli.find_rate import render
 from hindmost.errors import InstanceError, StudyError, TargetError, UsageError
 from hindmost.plan import parse_objective
+from hindmost.report.search.terminal import render_search
 from hindmost.store import Study
 from hindmost.store.schema import schemas
 from hindmost.studies.part import open_part
@@ -30,6 +30,7 @@ from hindmost.studies.search import (
     rates,
     stored,
 )
+from hindmost.studies.search.asked import refuse_contradictions
 from hindmost.studies.search.judge import Outcome
 from hindmost.studies.search.rates import AT_MOST, CONFIRMATIONS, MOST_SPOILED, next_rate
 from hindmost.targets import parse_target
@@ -336,7 +337,8 @@ def test_a_step_goes_on_in_its_folder_with_new_bounds_of_runs(tmp_path):
     folder = one.study.folder / "steps" / "500"
     (folder / "runs").mkdir(parents=True)  # killed before its manifest was written
     first = open_part(one.study, folder, one.plan)
-    assert "search" not in first.manifest, "a step is an ordinary study"
+    assert first.manifest["kind"] == "measure", "a step is an ordinary study"
+    assert "search" not in first.manifest
     second = open_part(one.study, folder, one.plan.model_copy(update={"runs": (3, 30)}))
     assert second.manifest["plan"]["runs"] == [3, 30]
     assert Study.open(folder).manifest["plan"]["runs"] == [3, 30]
@@ -351,7 +353,7 @@ def test_a_holding_step_with_few_requests_beyond_the_quantile_says_so(tmp_path):
 
 def test_the_table_stands_by_rate_and_wraps():
     steps = (made_up(1e4, "holds"), made_up(2e4, "undecided", 500.0), made_up(1.41e4, "unmet", 900.0))
-    text = render(Found.of(OBJECTIVE, steps, finished=False), 60)
+    text = render_search(Found.of(OBJECTIVE, steps, finished=False).document(), 60)
     head, _, table = text.partition("\n\n")
     assert head.startswith("the search is not finished; so far: p99<500us holds")
     assert "10,000 requests/s: 400 us [391 us, 409 us] over 3 runs" in " ".join(head.split())
@@ -362,8 +364,6 @@ def test_the_table_stands_by_rate_and_wraps():
 
 @pytest.mark.parametrize("option", ["closed", "require", "precision"])
 def test_contradictions_are_refused(option):
-    from hindmost.cli.find_rate import refuse_contradictions
-
     asked = {"closed": False, "require": (), "precision": None, "verify_wire": False}
     refuse_contradictions(asked)
     with pytest.raises(UsageError, match=f"--{option}"):

@@ -6,7 +6,6 @@ import jsonschema
 import numpy as np
 import pytest
 
-from hindmost.cli.synth.verify import _alike, _points
 from hindmost.errors import UsageError
 from hindmost.models import load_clone
 from hindmost.models.simulation import Design, simulate
@@ -14,7 +13,17 @@ from hindmost.plan import MeasurePlan
 from hindmost.report import render_verification, render_verification_page
 from hindmost.store import Study
 from hindmost.store.schema import schemas
-from hindmost.studies.verification import MARGINS, WHO, Point, comparison, seeded, verdict_of
+from hindmost.studies.verification import (
+    MARGINS,
+    WHO,
+    Asked,
+    Point,
+    comparison,
+    points_of,
+    refuse_unlike,
+    seeded,
+    verdict_of,
+)
 from hindmost.targets import parse_target
 
 POINT = Point(0.5, 400.0)
@@ -184,23 +193,24 @@ def test_requests_differ_from_pair_to_pair_where_a_server_takes_a_seed():
 
 def test_loads_are_shares_of_the_capacity():
     clone = load_clone("masstree")
-    points = _points("70%,20%", clone)
+    points = points_of("70%,20%", clone)
     assert [point.load for point in points] == pytest.approx([0.2, 0.7])
     assert [point.rate_per_s / clone.capacity_per_s for point in points] == pytest.approx([0.2, 0.7])
     with pytest.raises(UsageError, match="not between"):
-        _points("20%,120%", clone)
+        points_of("20%,120%", clone)
 
 
 def test_runs_of_another_clone_or_plan_are_not_mixed(tmp_path):
     clone, plan = load_clone("masstree"), MeasurePlan(target="memcached", rate_per_s=1000.0)
     stored = {"plan": plan.model_dump(mode="json"), "host": {}, "verification": {"clone": clone.document}}
     study = Study(tmp_path, stored)
-    _alike(study, clone, plan.model_copy(update={"runs": (9, 9)}), "wall")
+    asked = Asked(clone, "wall", [POINT])
+    refuse_unlike(study, asked, plan.model_copy(update={"runs": (9, 9)}))
     with pytest.raises(UsageError, match="another clone"):
-        _alike(study, load_clone("silo"), plan, "wall")
+        refuse_unlike(study, Asked(load_clone("silo"), "wall", [POINT]), plan)
     with pytest.raises(UsageError, match=r"duration_s .*, and 9\.0"):
-        _alike(study, clone, plan.model_copy(update={"duration_s": 9.0}), "wall")
+        refuse_unlike(study, asked, plan.model_copy(update={"duration_s": 9.0}))
     with pytest.raises(UsageError, match="--occupy wall, not cpu"):
-        _alike(study, clone, plan, "cpu")
-    with pytest.raises(UsageError, match="of no verification"):
-        _alike(Study(tmp_path, {"plan": {}, "host": {}}), clone, plan, "wall")
+        refuse_unlike(study, Asked(clone, "cpu", [POINT]), plan)
+    with pytest.raises(UsageError, match="of kind measure, not verification"):
+        refuse_unlike(Study(tmp_path, {"plan": {}, "host": {}}), asked, plan)

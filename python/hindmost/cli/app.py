@@ -15,11 +15,7 @@ from hindmost.cli.group import GROUPS, group_app
 from hindmost.cli.help import PlainHelp
 from hindmost.cli.usage import explained
 from hindmost.errors import HindmostError, Interrupted
-
-EXITS = """\
-Exit codes: 0 done; 1 error; 2 usage; 3 a --require limit is crossed;
-4 inconclusive; 5 host unfit; 6 invalid measurement; 130 interrupted.
-"""
+from hindmost.exits import EPILOGUE, Exit
 
 app = cyclopts.App(
     name="hindmost",
@@ -28,7 +24,7 @@ app = cyclopts.App(
     version=__version__,
     help_format="plaintext",
     help_formatter=PlainHelp(),
-    help_epilogue=EXITS,
+    help_epilogue=EPILOGUE,
     suppress_keyboard_interrupt=False,
 )
 VERBS = {
@@ -66,11 +62,11 @@ for place, (verb, purpose) in enumerate(VERBS.items()):
         f"hindmost.cli.{verb}:{verb}",
         help=purpose,
         usage=f"hindmost {verb} {USAGE[verb]}",
-        help_epilogue=EXAMPLES.get(verb, "") + EXITS,
+        help_epilogue=EXAMPLES.get(verb, "") + EPILOGUE,
         sort_key=place,
     )
 for place, verb in enumerate(GROUPS, start=len(VERBS)):
-    app.command(group_app(verb, EXITS, place))
+    app.command(group_app(verb, EPILOGUE, place))
 NEXT = {"": [*VERBS, *GROUPS], **{verb: list(group.SUBVERBS) for verb, group in GROUPS.items()}}
 """What may follow nothing, and each verb that has sub-verbs."""
 
@@ -101,7 +97,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         return _tell(error)
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return Exit.ERROR
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
@@ -109,9 +105,11 @@ def _terminated(number: int, frame: FrameType | None) -> None:
 
 
 def _tell(error: HindmostError) -> int:
-    if error.exit_code == Interrupted.exit_code:  # it is put away; impatience must not spoil the exit code
+    if error.exit_code == Exit.INTERRUPTED:  # it is put away; impatience must not spoil the exit code
         for number in (signal.SIGINT, *ENDS):
             signal.signal(number, signal.SIG_IGN)
+    for note in getattr(error, "__notes__", ()):
+        print(note, file=sys.stderr)
     print(f"error: {error.message}", file=sys.stderr)
     if error.hint:
         print(f"hint: {error.hint}", file=sys.stderr)

@@ -132,6 +132,15 @@ def plan_asked_for(asked: Mapping[str, Any]) -> MeasurePlan:
     return plan.model_copy(update={"workload": checked["workload"]})
 
 
+def plan_of_search(asked: Mapping[str, Any], objective_text: str) -> MeasurePlan:
+    """The plan of a search's steps; `asked` as for `plan_asked_for`."""
+    from hindmost.studies.search.asked import RUNS, refuse_contradictions, searchable
+
+    refuse_contradictions(asked)
+    plan = plan_asked_for({**asked, "runs": asked["runs"] or RUNS})
+    return searchable(plan, objective_text, asked["rate"])
+
+
 def plan_with(target: str, **changes: object) -> MeasurePlan:
     """The plan of ``hindmost measure TARGET`` with some options given, by their Python names.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,13 +19,11 @@ from hindmost.cli.options import (
     switch,
     whole,
 )
-from hindmost.errors import HindmostError, Interrupted, UsageError
+from hindmost.errors import UsageError
 
 if TYPE_CHECKING:
-    from hindmost.cli.progress import Progress
-    from hindmost.plan import MeasurePlan, Threshold
+    from hindmost.plan import MeasurePlan
     from hindmost.store import Study
-    from hindmost.targets import Attached, Managed
 
 TARGET_HELP = (
     "A running server (memcached://HOST:PORT, redis://HOST:PORT, http://HOST:PORT/PATH), a preset that is"
@@ -150,10 +147,14 @@ def measure(
     can be believed.
     """
     asked = locals().copy()
-    from hindmost.cli.asked import nothing_else, plan_asked_for
-    from hindmost.cli.find_rate import enough_runs, plan_of_search
-    from hindmost.cli.find_rate import find_rate as search_for_rate
-    from hindmost.plan import parse_percent, parse_runs, parse_threshold
+    from hindmost.cli.asked import nothing_else, plan_asked_for, plan_of_search
+    from hindmost.cli.outcome import tell
+    from hindmost.cli.progress import Talk
+    from hindmost.cli.require import exit_code
+    from hindmost.plan import parse_objective, parse_percent, parse_runs, parse_threshold
+    from hindmost.studies.begin import begin
+    from hindmost.studies.kind import carry_out, name_of
+    from hindmost.studies.search.asked import enough_runs, refuse_contradictions
 
     thresholds = [parse_threshold(text) for text in require]
     changes: dict[str, Any] = {}
@@ -161,6 +162,7 @@ def measure(
         changes["runs"] = parse_runs(runs)
     if precision is not None:
         changes["precision"] = parse_percent(precision)
+    study, kind, more = None, "measure", {}
     if resume is not None:
         if target is not None or out is not None:
             raise UsageError(
@@ -169,8 +171,10 @@ def measure(
             )
         nothing_else(asked, inspect.signature(measure), resume)
         study, plan = _reopen(resume, changes)
-        if (search := study.manifest.get("search")) is not None:
-            find_rate = _objective_of(search, study, asked)
+        kind = name_of(study.manifest)
+        if kind == "search":
+            refuse_contradictions(asked)
+            enough_runs(plan)
     else:
         if target is None:
             raise UsageError(
@@ -178,93 +182,28 @@ def measure(
             )
         if find_rate is not None:
             plan = plan_of_search(asked | changes, find_rate)
+            kind, more = "search", {"search": {"objective": parse_objective(find_rate).text}}
         else:
             plan = plan_asked_for(asked | changes)
-        study = None
-    if find_rate is not None:
-        enough_runs(plan)
-        return search_for_rate(plan, study, out, find_rate, as_json=json_, quiet=quiet)
     for threshold in thresholds:
         if threshold.level is not None and threshold.level not in plan.quantiles:
             raise UsageError(
                 f"--require {threshold.text!r} names a percentile that is not measured",
                 hint=f"--quantiles {','.join(name[1:] for name in plan.labels)},{threshold.name[1:]}",
             )
-    return _measure(plan, study, out, thresholds, as_json=json_, quiet=quiet)
+    study = begin(plan, study, out, kind, **more)
+    shown = carry_out(study, Talk(quiet=quiet))
+    code = tell(shown, as_json=json_, quiet=quiet)
+    return exit_code(shown.document, thresholds, study.folder) if kind == "measure" else code
 
 
 def _reopen(folder: Path, changes: dict[str, Any]) -> tuple[Study, MeasurePlan]:
     from hindmost.run.readings import plan_of
     from hindmost.store import Study
+    from hindmost.studies.kind import refuse_another
 
     study = Study.open(folder)
+    refuse_another(study, "measure", "search")
     plan = plan_of(study).model_copy(update=changes)
     study.manifest["plan"] = plan.model_dump(mode="json")
     return study, plan
-
-
-def _objective_of(search: Any, study: Study, asked: dict[str, Any]) -> str:  # noqa: ANN401 (read from a file)
-    """The objective of a search that goes on."""
-    from hindmost.cli.find_rate import refuse_contradictions
-    from hindmost.errors import StudyError
-
-    refuse_contradictions(asked)
-    objective = search.get("objective") if isinstance(search, dict) else None
-    if not isinstance(objective, str):
-        path = study.folder / "manifest.json"
-        raise StudyError(f"{path} holds a search without objective", hint=f"head -c 2000 {path}")
-    return objective
-
-
-def _measure(
-    plan: MeasurePlan,
-    study: Study | None,
-    out: Path | None,
-    thresholds: list[Threshold],
-    *,
-    as_json: bool,
-    quiet: bool,
-) -> int:
-    from hindmost.cli.begin import begin
-    from hindmost.cli.progress import Progress
-    from hindmost.cli.report import publish
-    from hindmost.cli.require import exit_code
-    from hindmost.studies.measure import Procedure
-
-    study, target = begin(plan, study, out)
-    progress = Progress(plan, quiet=quiet)
-    progress.say(
-        f"{plan.target}: {plan.clients} client(s), {plan.connections} connections,"
-        f" {'flat out' if plan.rate_per_s is None else f'{plan.rate_per_s:g} requests/s'},"
-        f" {plan.runs[0]}..{plan.runs[1]} runs of {plan.duration_s:g} s; study {study.folder}"
-    )
-    _tell_without_capture(plan, progress, target)
-    try:
-        with study.lock():
-            Procedure(study, plan, target, progress).run()
-            result = publish(study, as_json=as_json, quiet=quiet)
-    except (KeyboardInterrupt, Interrupted) as stop:
-        kept = len(study.runs())
-        raise Interrupted(
-            f"{str(stop) or 'interrupted'}; {kept} finished run(s) are kept in {study.folder}",
-            hint=f"hindmost measure --resume {study.folder}",
-        ) from None
-    except HindmostError as error:
-        if study.runs():
-            print(
-                f"{len(study.runs())} finished run(s) are kept: hindmost measure --resume {study.folder}",
-                file=sys.stderr,
-            )
-        raise error
-    return exit_code(result, thresholds, study.folder)
-
-
-def _tell_without_capture(plan: MeasurePlan, progress: Progress, target: Attached | Managed) -> None:
-    """Say before the first run that there will be no proof, and why; the measurement goes on."""
-    if not plan.verify_wire:
-        return
-    from hindmost.capture import capture_fault, interface_of
-
-    address = "127.0.0.1:0" if target.managed else target.address
-    if fault := capture_fault(interface_of(address)):
-        progress.say(f"going on without --verify-wire: {fault.message}\n  hint: {fault.hint}")

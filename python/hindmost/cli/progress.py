@@ -8,20 +8,56 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
+from hindmost.design.cost import duration_text
 from hindmost.fleet import Moment
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
 from hindmost.run.figures import RunFigures
 from hindmost.stats import Decision
 
+if TYPE_CHECKING:
+    from hindmost.studies.attribution import AttributionPlan, Step
+
+CLEAR = "\r\x1b[2K"
+"""Begin the terminal's line anew."""
+STORED_S = 0.2
+"""A trial over so soon was stored before."""
+RECENT = 50
+"""Trials that what remains is reckoned from."""
 _PHASES = {
     "start": "starting the server, connecting, storing keys",
     "warm-up": "warming up",
     "measure": "measuring",
     "collect": "collecting",
 }
+
+
+class Talk:
+    """Tells a person how far a study is, of whatever kind it is."""
+
+    def __init__(self, *, quiet: bool, out: TextIO = sys.stderr) -> None:
+        self._quiet = quiet
+        self._out = out
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        if not self._quiet:
+            self.warn(text)
+
+    def warn(self, text: str) -> None:
+        """One that must be read, even by who wants no progress."""
+        clear = CLEAR if self._out.isatty() else ""
+        print(f"{clear}{text}", file=self._out, flush=True)
+
+    def runs(self, plan: MeasurePlan) -> Progress:
+        """Whoever watches runs of a plan."""
+        return Progress(plan, quiet=self._quiet, out=self._out)
+
+    def trials(self, plan: AttributionPlan) -> TrialProgress:
+        """Whoever watches trials of cells."""
+        return TrialProgress(plan, quiet=self._quiet, out=self._out)
 
 
 class Progress:
@@ -84,11 +120,49 @@ class Progress:
         if self._live:
             head = f"run {self._number} of {self._least}..{self._most}: "
             left = f"; {self._remaining()}" if self._decision else ""
-            print(f"\r\x1b[2K{head}{text}{left}", end="", file=self._out, flush=True)
+            print(f"{CLEAR}{head}{text}{left}", end="", file=self._out, flush=True)
 
     def _clear(self) -> None:
         if self._live:
-            print("\r\x1b[2K", end="", file=self._out)
+            print(CLEAR, end="", file=self._out)
+
+
+class TrialProgress:
+    """Tells how far a study of factors is: a line that renews itself on a terminal, one a block elsewhere."""
+
+    def __init__(self, plan: AttributionPlan, *, quiet: bool, out: TextIO) -> None:
+        self._plan = plan
+        self._quiet = quiet
+        self._out = out
+        self._live = out.isatty() and not quiet
+        self._last = time.monotonic()
+        self._laps: list[float] = []
+        self._what = ""
+
+    def __call__(self, step: Step) -> None:
+        """One trial is over."""
+        now = time.monotonic()
+        seconds, self._last = now - self._last, now
+        setting = ", ".join(f"{name} = {level}" for name, level in self._plan.levels(step.cell).items())
+        if step.why is not None:
+            self._say(f"{step.what}, {step.load.name}, {setting}: no run: {step.why}")
+        elif seconds < STORED_S:
+            return
+        self._laps.append(seconds)
+        line = f"{step.what}, {step.done} of {step.of}, {self._left(step)} left"
+        if self._live:
+            print(f"{CLEAR}{line}: {step.load.name}, {setting}"[:200], end="", file=self._out, flush=True)
+        elif step.what != self._what:
+            self._say(line)
+        self._what = step.what
+
+    def _say(self, text: str) -> None:
+        if not self._quiet:
+            print(f"{CLEAR if self._live else ''}{text}", file=self._out, flush=True)
+
+    def _left(self, step: Step) -> str:
+        late = self._laps[-RECENT:]
+        return duration_text(max(1.0, (step.of - step.done) * sum(late) / len(late)))
 
 
 def _span(seconds: float) -> str:

@@ -7,20 +7,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hindmost.exits import Exit
 from hindmost.plan import Threshold
-
-EXITS = {"valid": 0, "inconclusive": 4, "invalid": 6}
-CROSSED = 3
+from hindmost.studies.measure.kind import EXITS
 
 
-def exit_code(result: Mapping[str, Any], thresholds: Sequence[Threshold], study: Path) -> int:
+def exit_code(result: Mapping[str, Any], thresholds: Sequence[Threshold], study: Path) -> Exit:
     """Exit code of a measurement; says on standard error which threshold decided it.
 
     An invalid measurement decides nothing. A threshold is crossed when the whole interval lies at or above
     it (a single run has no interval: its value decides), and undecided when the interval reaches it.
     """
     code = EXITS[result["verdict"]]
-    if code == EXITS["invalid"]:
+    if code == Exit.INVALID:
         return code
     undecided = False
     for threshold in thresholds:
@@ -28,7 +27,7 @@ def exit_code(result: Mapping[str, Any], thresholds: Sequence[Threshold], study:
         low, high = (one[end] if one[end] is not None else one["value"] for end in ("low", "high"))
         if low is None or low >= threshold.limit_us:
             _say(f"error: --require {threshold.text!r} does not hold: {_found(threshold, one)}")
-            return CROSSED
+            return Exit.CROSSED
         if high is None or high >= threshold.limit_us:
             _say(f"error: --require {threshold.text!r} is undecided: {_found(threshold, one)}")
             undecided = True
@@ -38,7 +37,7 @@ def exit_code(result: Mapping[str, Any], thresholds: Sequence[Threshold], study:
             "hint: more runs narrow the interval:"
             f" hindmost measure --resume {study} --runs {2 * runs}..{max(30, 4 * runs)}"
         )
-        return EXITS["inconclusive"]
+        return Exit.INCONCLUSIVE
     return code
 
 

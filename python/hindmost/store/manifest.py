@@ -41,27 +41,41 @@ class Objective(TypedDict):
     objective: str
 
 
+class LoggedCost(TypedDict):
+    """What a request of the original cost when it was logged, in CPU time, beside services by rate."""
+
+    rates_per_s: list[float]
+    beside_us: list[float]
+    service_us: float
+
+
 class Verified(TypedDict):
-    """The clone document that a verification is of."""
+    """The clone document that a verification is of, and the shares of its capacity that it is loaded with."""
 
     clone: dict[str, Any]
     occupy: NotRequired[Literal["wall", "cpu"]]
+    loads: NotRequired[list[Share]]
+    logged: NotRequired[LoggedCost | None]
 
 
 class Manifest(TypedDict):
     """What a study was asked to do, on which host, with which versions.
 
-    ``search`` and ``verification`` where it is one.
+    ``search``, ``verification`` or ``attribution`` (the study file, and what each factor sets) where it is
+    one.
     """
 
     schema: Literal["hindmost.study/1"]
     created: str
     version: str
     python: str
+    kind: NotRequired[Literal["measure", "search", "attribution", "verification"]]
     plan: Plan
     host: Host
     search: NotRequired[Objective]
     verification: NotRequired[Verified]
+    attribution: NotRequired[dict[str, Any]]
+    sets: NotRequired[list[tuple[str, str]]]
 
 
 class SocketQueues(TypedDict):

@@ -11,7 +11,8 @@
 Every file and every run folder is written under a hidden name, synced, and renamed: it is whole or absent,
 whatever happens in between. ``runs`` are numbered without gaps, and a resumed study goes on after the last.
 
-History of the format: ``hindmost.study/1`` (0.1.0), the first.
+History of the format: ``hindmost.study/1`` (0.1.0), the first. Manifests without ``kind`` are older; they
+say it by ``search``, ``verification`` or ``attribution``.
 """
 
 from __future__ import annotations
@@ -175,6 +176,11 @@ class Study:
         """Write a file of the study, whole or not at all."""
         with _telling(self.folder):
             return _write(self.folder / name, text)
+
+    def write_page(self, text: str, elsewhere: Path | None = None) -> Path:
+        """Write the study's page, ``report.html`` in its folder or a file `elsewhere`."""
+        with _telling(self.folder):
+            return _write(elsewhere or self.folder / "report.html", text)
 
 
 def _never_measured(folder: Path) -> bool:

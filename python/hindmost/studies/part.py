@@ -9,8 +9,8 @@ from pathlib import Path
 from hindmost.plan import MeasurePlan
 from hindmost.store import Study
 
-PURPOSES = ("search", "verification", "attribution", "sets")
-"""What a manifest says of the whole and not of its parts."""
+INHERITED = ("created", "version", "python", "host")
+"""What a manifest says of the whole and of each of its parts."""
 
 
 def open_part(whole: Study, folder: Path, plan: MeasurePlan) -> Study:
@@ -21,8 +21,8 @@ def open_part(whole: Study, folder: Path, plan: MeasurePlan) -> Study:
     StudyError
         If it cannot be read or written.
     """
-    manifest = {key: value for key, value in whole.manifest.items() if key not in PURPOSES}
-    manifest["plan"] = plan.model_dump(mode="json")
+    manifest = {key: whole.manifest[key] for key in INHERITED if key in whole.manifest}
+    manifest |= {"kind": "measure", "plan": plan.model_dump(mode="json")}
     if not (folder / "manifest.json").exists():
         shutil.rmtree(folder, ignore_errors=True)  # killed before its manifest stood: nothing is in it
         return Study.create(folder, manifest)

@@ -9,16 +9,17 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Final, cast
 
 from hindmost.errors import StudyError
 from hindmost.plan.units import format_us
 from hindmost.stats import Belief, Span
 from hindmost.stats.runs.bisection import DOUBTFUL, SHARPEST
 from hindmost.store import Study, now_utc
+from hindmost.store.search import Search, SearchStep
 from hindmost.studies.search.judge import Outcome
 
-SCHEMA = "hindmost.search/1"
+SCHEMA: Final = "hindmost.search/1"
 FILE = "search.json"
 LOWEST, HIGHEST = 10.0, 5e6
 """Rates beyond which a search gives up: below, a run of seconds has too few requests; above, no server."""
@@ -153,7 +154,7 @@ class Found:
             ends = f"between {low} and {high}"
         return f"the highest rate that holds lies {ends} with {100.0 * CONFIDENCE:g} % confidence"
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Search:
         """As JSON: ``hindmost.search/1``."""
         return {
             "schema": SCHEMA,
@@ -166,7 +167,7 @@ class Found:
             "low_per_s": self.span.low if self.span.low > 0.0 else None,
             "high_per_s": self.span.high if math.isfinite(self.span.high) else None,
             "confidence": CONFIDENCE,
-            "steps": [asdict(step) for step in self.steps],
+            "steps": [cast(SearchStep, asdict(step)) for step in self.steps],
         }
 
 

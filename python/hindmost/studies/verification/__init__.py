@@ -1,5 +1,7 @@
 """Verification: a clone against its original, in pairs of runs."""
 
+from hindmost.studies.verification.answer import answer
+from hindmost.studies.verification.asked import Asked, opened, points_of, refuse_unlike
 from hindmost.studies.verification.comparison import (
     MARGINS,
     WHO,
@@ -18,12 +20,17 @@ __all__ = [
     "DRAWS",
     "MARGINS",
     "WHO",
+    "Asked",
     "Logged",
     "Point",
     "Verification",
+    "answer",
     "compared",
     "cost_ratios",
+    "opened",
+    "points_of",
     "read_logged",
+    "refuse_unlike",
     "seeded",
     "sound_pairs",
     "stored",

@@ -15,7 +15,6 @@ from hindmost.run.making import make_run
 from hindmost.run.readings import plan_of
 from hindmost.run.soundness import soundness
 from hindmost.store import RunRecord, Study
-from hindmost.studies.measure.procedure import Observer
 from hindmost.studies.verification.draws import DRAWS, draw_ratios_of_log, stored
 from hindmost.targets import Attached, Managed
 
@@ -38,8 +37,6 @@ class Series:
         The server.
     clone : Clone
         What the server behind ``clone`` runs.
-    observer : Observer
-        Told where a run stands.
     """
 
     def __init__(
@@ -49,14 +46,12 @@ class Series:
         plan: MeasurePlan,
         target: Attached | Managed,
         clone: Clone,
-        observer: Observer,
     ) -> None:
         self.study = study
         self.who = who
         self.plan = plan
         self.target = target
         self.clone = clone
-        self.observer = observer
 
     def has(self, number: int) -> bool:
         """Whether the run of this pair is stored."""
@@ -69,7 +64,7 @@ class Series:
         if self.who == "clone":
             target = with_log(target, log.absolute())
         with self.study.lock():
-            make_run(self.study, number, self.plan, target, look=self.observer.moment)
+            make_run(self.study, number, self.plan, target)
         if self.who == "clone" and self.clone.threads == 1:
             found = self.by_draws() | {
                 number: draw_ratios_of_log(self.clone, log, self._counted(number), seed)

@@ -22,10 +22,8 @@ LOOKS, PAUSE_S = 3, 1.0
 breath of the program that ran before."""
 
 
-def begin(
-    plan: MeasurePlan, study: Study | None, out: Path | None, **more: object
-) -> tuple[Study, Attached | Managed]:
-    """Do all that comes before the first run; returns the study and its target.
+def begin(plan: MeasurePlan, study: Study | None, out: Path | None, kind: str, **more: object) -> Study:
+    """Do all that comes before the first run; returns the study.
 
     Parameters
     ----------
@@ -35,8 +33,10 @@ def begin(
         One to go on with, whose manifest is written anew.
     out : Path or None
         Folder of a new one.
+    kind : str
+        Of what kind a new one is.
     more : object
-        Goes into a new manifest.
+        What its manifest says beside the plan.
 
     Raises
     ------
@@ -56,11 +56,11 @@ def begin(
     if not target.managed:
         _greet(target)
     if study is None:
-        study = _new_study(plan, target, out, **more)
+        study = _new_study(plan, target, out, kind=kind, **more)
     else:
         study.write("manifest.json", json.dumps(study.manifest, indent=1))
     _step_aside(plan)
-    return study, target
+    return study
 
 
 def _greet(target: Attached) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 from hindmost import _engine
 from hindmost.knobs import kind_of
 from hindmost.knobs.journal import FOLDER, told
-from hindmost.studies.attribution import AttributionPlan, recommended
+from hindmost.studies.attribution.confirm import recommended
+from hindmost.studies.attribution.plan import AttributionPlan
 
 
 def set_knob(knob: str, level: str) -> None:

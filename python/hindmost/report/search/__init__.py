@@ -1,0 +1,1 @@
+"""A search for the highest rate under an objective."""

@@ -1,0 +1,166 @@
+"""From a study file that was checked, or a study's manifest, to a plan with its design."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hindmost.design import Factor, choose
+from hindmost.design.offer import offer, runs_within
+from hindmost.errors import HindmostError, HostUnfit, StudyError, UsageError
+from hindmost.knobs import Knob, kind_of, knob_of
+from hindmost.knobs.journal import FOLDER
+from hindmost.plan import MeasurePlan, parse_duration, parse_percent, parse_rate, parse_runs
+from hindmost.plan.factorial import FactorTable, StudyFile, read_study
+from hindmost.run.readings import plan_of
+from hindmost.store import Study
+from hindmost.studies.attribution.plan import AttributionPlan, load_points, refuse_clashes
+from hindmost.targets import Managed, parse_target
+
+BLOCKS = (10, 20)
+"""Ten before the first look: with fewer, intervals are too short when runs come in two kinds."""
+RESTART_S = 0.8
+"""What a run takes beside warm-up and measurement: knobs, starting a server, calibrating, writing files."""
+
+
+def planned(file: StudyFile, measure: MeasurePlan) -> AttributionPlan:
+    """The plan of a study whose runs can be made on this host: its server is known, every level checked.
+
+    Raises
+    ------
+    UsageError
+        If the target runs already, or factors or design cannot be meant.
+    HostUnfit
+        If a factor cannot be set here.
+    """
+    target = parse_target(file.target)
+    if not isinstance(target, Managed):
+        raise UsageError(
+            f"{file.target} runs already, and every run needs a server that is started anew with its setting",
+            hint="a preset, or a target file with the commands that start and stop it (by ssh, if elsewhere)",
+        )
+    knobs = tuple(_knob(one, target) for one in file.factor)
+    refuse_clashes([one.name for one in file.factor], knobs)
+    sets = tuple((knob.name.split()[0], ", ".join(sorted(knob.sets))) for knob in knobs)
+    return _designed(file, measure, target, knobs, sets)
+
+
+def to_run(study: Study) -> AttributionPlan:
+    """The plan of a study that goes on, or begins."""
+    return planned(read_study(file_of(study), str(study.folder)), plan_of(study))
+
+
+def to_read(study: Study) -> AttributionPlan:
+    """The plan of a stored study, of the study alone, on any machine: it has no server and no knobs.
+
+    Raises
+    ------
+    StudyError
+        If its manifest is not whole.
+    """
+    file = read_study(file_of(study), str(study.folder))
+    found = study.manifest.get("sets")
+    if not isinstance(found, list) or len(found) != len(file.factor):
+        path = study.folder / "manifest.json"
+        raise StudyError(f"{path} does not say what each factor sets", hint=f"head -c 2000 {path}")
+    sets = tuple((str(kind), str(what)) for kind, what in found)
+    return _designed(file, plan_of(study), None, (), sets)
+
+
+def file_of(study: Study) -> dict[str, Any]:
+    """The study file that a study was begun with."""
+    file = study.manifest.get("attribution")
+    if not isinstance(file, dict):
+        path = study.folder / "manifest.json"
+        raise StudyError(f"{path} holds no study file", hint=f"head -c 2000 {path}")
+    return file
+
+
+def _designed(
+    file: StudyFile,
+    measure: MeasurePlan,
+    target: Managed | None,
+    knobs: tuple[Knob, ...],
+    sets: tuple[tuple[str, str], ...],
+) -> AttributionPlan:
+    """The plan with its design, which follows from the file and the length of a run."""
+    factors = tuple(Factor(one.name, tuple(one.levels)) for one in file.factor)
+    design = choose(
+        factors,
+        kind=file.design.kind,
+        resolution=file.design.resolution,
+        forbidden=file.design.forbidden,
+    )
+    blocks = parse_runs(file.design.blocks) if file.design.blocks is not None else BLOCKS
+    if blocks[0] < 2:
+        raise UsageError(
+            f"design.blocks = {file.design.blocks!r}: one run of each cell does not say how runs scatter",
+            hint='blocks = "10..20"',
+        )
+    plan = AttributionPlan(
+        file=file,
+        measure=measure,
+        target=target,
+        loads=load_points(file, [parse_rate(load.rate) for load in file.load]),
+        knobs=knobs,
+        sets=sets,
+        design=design,
+        blocks=blocks,
+        control=design.control,
+        delta=parse_percent(file.delta, "delta"),
+    )
+    return _within(_controlled(plan), file.design.budget)
+
+
+def _controlled(plan: AttributionPlan) -> AttributionPlan:
+    return replace(plan, control=plan.cell(plan.file.design.control)) if plan.file.design.control else plan
+
+
+def _within(plan: AttributionPlan, budget: str | None) -> AttributionPlan:
+    """The richest design and the blocks that a budget pays for, its confirmation included.
+
+    Raises
+    ------
+    UsageError
+        If it does not pay for any; names the least that would.
+    """
+    if budget is None:
+        return plan
+    allowed = parse_duration(budget, "budget")
+    confirm = 0 if plan.file.confirm.skip else 2 * plan.file.confirm.runs * len(plan.loads)
+    left = allowed - confirm * (plan.run_s + RESTART_S)
+    design = plan.file.design
+    try:
+        found = offer(
+            plan.design.factors,
+            runs_within(max(left, 1e-9), plan.run_s, RESTART_S),
+            kind=design.kind,
+            resolution=design.resolution,
+            forbidden=design.forbidden,
+            loads=len(plan.loads),
+            blocks=None if design.blocks is None else plan.blocks[0],
+        )
+    except UsageError as error:
+        raise UsageError(
+            f"--budget {budget}: {error.message}; a run takes {plan.run_s + RESTART_S:.1f} s, and the"
+            f" confirmation {confirm} runs",
+            hint=f"{error.hint}; or confirm.runs",
+        ) from None
+    return replace(plan, design=found.design, blocks=(found.blocks, found.blocks))
+
+
+def _knob(table: FactorTable, target: Managed) -> Knob:
+    """What a factor sets, every level checked."""
+    where = f"factor {table.name!r}"
+    kind = kind_of(table.what, where)
+    try:
+        knob = knob_of(kind, table.what, target, FOLDER)
+        for level in table.levels:
+            knob.check(level)
+    except HindmostError as error:
+        hint = error.hint
+        if isinstance(error, HostUnfit):
+            left = f"leave it out: hindmost attribute STUDY.toml --without '{table.name}'"
+            hint = f"{left}; {hint}" if hint else left
+        raise type(error)(f"{where}: {error.message}", hint=hint) from None
+    return knob

@@ -1,0 +1,93 @@
+"""The kind ``attribution``: trials of a design's cells at every load, and what they say of the factors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import StudyError
+from hindmost.exits import Exit
+from hindmost.knobs import recover
+from hindmost.knobs.journal import FOLDER
+from hindmost.store import Study
+from hindmost.studies.attribution.answer import FILE, answer
+from hindmost.studies.attribution.apply import applied
+from hindmost.studies.attribution.confirm import recommended
+from hindmost.studies.attribution.course import Course
+from hindmost.studies.attribution.designed import to_read, to_run
+from hindmost.studies.attribution.enough import enough
+from hindmost.studies.attribution.trials import Trials
+from hindmost.studies.kind import Kind, Shown
+from hindmost.studies.talk import Talk
+
+EXITS = {"answered": Exit.DONE, "open": Exit.INCONCLUSIVE}
+"""What a verdict says to scripts; any other is that the runs tell nothing."""
+
+
+def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) -> dict[str, Any]:
+    """Make all runs that are not there yet: rehearsal, blocks, confirmation; returns the answer.
+
+    Parameters
+    ----------
+    confirm : bool
+        Make fresh runs of the recommended setting.
+    apply : bool
+        Leave the host in it, if it was confirmed.
+
+    Raises
+    ------
+    HostUnfit
+        A level cannot be had here; nothing was measured.
+    TargetError, StudyError
+        The server does not start at all; a run cannot be stored.
+    """
+    trials = Trials(study, to_run(study))
+    plan = trials.plan
+    for one in recover(FOLDER):
+        failed = f": could not be put back: {one['failure']}" if one["failure"] else ""
+        talk.say(f"left by a study that was killed: {one['name']} is {one['value']} again{failed}")
+    course = Course(trials, talk.trials(plan), lambda made: enough(trials, made))
+    talk.say("rehearsal: every level once")
+    course.rehearse()
+    blocks = course.blocks()
+    talk.say(f"{blocks} blocks are there; the answer is worked out")
+    result = answer(trials)
+    after = recommended(plan, result)
+    if confirm and not plan.file.confirm.skip and after is not None and after != plan.control:
+        for load in plan.loads:
+            course.confirm(load, plan.control, after)
+        result = answer(trials)
+    if apply:
+        result["applied"] = applied(plan, result, talk.say)
+    return result
+
+
+def read(study: Study) -> dict[str, Any]:
+    """The answer of a stored study, from its runs."""
+    result = answer(Trials(study, to_read(study)))
+    if not any(cell["runs"] + cell["invalid"] for load in result["loads"] for cell in load["cells"]):
+        raise StudyError(f"{study.folder} holds no finished run", hint=again(study))
+    return result
+
+
+def publish(study: Study, result: dict[str, Any], page: Path | None = None) -> Shown:
+    """Write ``attribution.json`` and the page."""
+    from hindmost.report import render_attribution, render_attribution_page
+
+    study.write(FILE, json.dumps(result, allow_nan=False))
+    where = study.write_page(render_attribution_page(result), page)
+    return Shown(
+        result,
+        lambda: render_attribution(result),
+        EXITS.get(result["verdict"], Exit.INVALID),
+        (f"page: {where}", f"study: {study.folder}"),
+    )
+
+
+def again(study: Study) -> str:
+    """The command that goes on."""
+    return f"hindmost attribute {study.folder}"
+
+
+KIND = Kind("attribution", run, read, publish, again)

@@ -1,0 +1,189 @@
+"""Kinds of studies: how each is carried out, answered from its folder, and shown.
+
+The manifest says of what kind a study is. A kind is one file ``studies/NAME/kind.py`` with a `Kind`, and one
+row in `KINDS`. What holds for all of them is here, once: the lock, Ctrl-C, what is kept, the way to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
+from hindmost.exits import Exit
+from hindmost.store import Study
+from hindmost.studies.talk import Talk
+
+Answer = TypeVar("Answer")
+
+KINDS = {
+    "measure": "hindmost.studies.measure.kind",
+    "search": "hindmost.studies.search.kind",
+    "attribution": "hindmost.studies.attribution.kind",
+    "verification": "hindmost.studies.verification.kind",
+}
+"""The registry: name to the module whose `KIND` it is, loaded when such a study is met."""
+DEEPEST = 4
+"""Folders between a study and its deepest part: ``LOAD/confirmation/SIDE/CELL``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An answer that was written into its study, and what to tell of it.
+
+    Attributes
+    ----------
+    document : mapping
+        The answer as JSON.
+    table : callable
+        Writes it for the terminal.
+    exit : Exit
+        What it says to scripts.
+    notes : tuple of str
+        Where things lie and what could be done next; talk, not data.
+    """
+
+    document: Mapping[str, Any]
+    table: Callable[[], str]
+    exit: Exit
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[Answer]):
+    """One kind of study.
+
+    Attributes
+    ----------
+    run : callable
+        ``run(study, talk, **options)``: make all runs that are not there yet, and answer. The study is
+        locked, and its manifest says all that decides its runs.
+    answer : callable
+        ``answer(study)``: the same answer from the folder alone, on any machine, years later.
+    publish : callable
+        ``publish(study, answer, page=None)``: write files and page.
+    again : callable
+        ``again(study)``: the command that goes on with it.
+    """
+
+    name: str
+    run: Callable[..., Answer]
+    answer: Callable[[Study], Answer]
+    publish: Callable[[Study, Answer, Path | None], Shown]
+    again: Callable[[Study], str]
+
+
+def kind_of(study: Study) -> Kind[Any]:
+    """The kind of a study.
+
+    Raises
+    ------
+    StudyError
+        If this version knows none of that name.
+    """
+    name = name_of(study.manifest)
+    if name not in KINDS:
+        raise StudyError(
+            f"{study.folder} is a study of kind {name!r}; this version knows {', '.join(KINDS)}",
+            hint="read it with the version of Hindmost that wrote it",
+        )
+    kind: Kind[Any] = import_module(KINDS[name]).KIND
+    return kind
+
+
+def name_of(manifest: Mapping[str, Any]) -> str:
+    """The name of a study's kind; older manifests say it by what else they hold."""
+    if "kind" in manifest:
+        return str(manifest["kind"])
+    return next((name for name in KINDS if name in manifest), "measure")
+
+
+def refuse_another(study: Study, *names: str) -> None:
+    """Refuse to go on with a study of another kind, or with a part; the error says what goes on with it.
+
+    Raises
+    ------
+    UsageError
+        If it is of none of the kinds `names`, or lies within a study: a part does not know its server's
+        setting.
+    """
+    if (whole := _whole_of(study)) is not None:
+        raise UsageError(
+            f"{study.folder} is a part of {whole.folder}, a study of kind {name_of(whole.manifest)}",
+            hint=f"to go on with the whole: {kind_of(whole).again(whole)}",
+        )
+    kind = kind_of(study)
+    if kind.name not in names:
+        raise UsageError(
+            f"{study.folder} is a study of kind {kind.name}, not {' or '.join(names)}",
+            hint=f"to go on with it: {kind.again(study)}",
+        )
+
+
+def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: object) -> Shown:
+    """Make all runs of a study that are not there yet; answer and publish it.
+
+    Parameters
+    ----------
+    study : Study
+        A new one, or one to go on with.
+    talk : Talk
+        Told how far it is.
+    page : Path, optional
+        Where the page goes, if not into the study's folder.
+    options
+        Of the kind's `run`.
+
+    Raises
+    ------
+    HindmostError
+        What ended it; finished runs are kept, and the error says how to go on.
+    """
+    kind = kind_of(study)
+    try:
+        with study.lock():
+            return kind.publish(study, kind.run(study, talk, **options), page)
+    except (KeyboardInterrupt, Interrupted) as stop:
+        raise Interrupted(
+            f"{str(stop) or 'interrupted'}; {_kept(study)} are kept in {study.folder}", hint=kind.again(study)
+        ) from None
+    except HindmostError as error:
+        if _finished(study):
+            error.add_note(f"{_kept(study)} are kept: {kind.again(study)}")
+        raise
+
+
+def reported(study: Study) -> Shown:
+    """Answer and publish a stored study again; nothing is measured.
+
+    Raises
+    ------
+    StudyError
+        If it has no finished run, or cannot be read.
+    """
+    kind = kind_of(study)
+    return kind.publish(study, kind.answer(study), None)
+
+
+def _finished(study: Study) -> int:
+    """Runs that are there, those of its parts included."""
+    return sum(1 for _ in study.folder.glob("**/runs/[0-9]*"))
+
+
+def _kept(study: Study) -> str:
+    return f"{_finished(study)} finished run(s)"
+
+
+def _whole_of(part: Study) -> Study | None:
+    """The study that a study is a part of, found by where it lies; None if it is whole."""
+    for folder in list(part.folder.resolve().parents)[:DEEPEST]:
+        try:
+            whole = Study.open(folder)
+        except StudyError:
+            continue
+        if name_of(whole.manifest) != "measure":  # which has no parts
+            return whole
+    return None

@@ -1,0 +1,75 @@
+"""The kind ``measure``: runs of one configuration until the answer is certain enough."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import StudyError
+from hindmost.exits import Exit
+from hindmost.plan import MeasurePlan
+from hindmost.run.readings import plan_of
+from hindmost.store import Study
+from hindmost.studies.kind import Kind, Shown
+from hindmost.studies.measure.answer import answer
+from hindmost.studies.measure.procedure import Procedure
+from hindmost.studies.talk import Talk
+from hindmost.targets import Attached, Managed, parse_target
+
+EXITS = {"valid": Exit.DONE, "inconclusive": Exit.INCONCLUSIVE, "invalid": Exit.INVALID}
+"""What a verdict says to scripts."""
+
+
+def run(study: Study, talk: Talk) -> dict[str, Any]:
+    """Make the runs that are missing; returns the answer."""
+    plan = plan_of(study)
+    target = parse_target(plan.target)
+    talk.say(
+        f"{plan.target}: {plan.clients} client(s), {plan.connections} connections,"
+        f" {'flat out' if plan.rate_per_s is None else f'{plan.rate_per_s:g} requests/s'},"
+        f" {plan.runs[0]}..{plan.runs[1]} runs of {plan.duration_s:g} s; study {study.folder}"
+    )
+    _say_without_capture(plan, talk, target)
+    Procedure(study, plan, target, talk.runs(plan)).run()
+    return answer(study)
+
+
+def read(study: Study) -> dict[str, Any]:
+    """The answer of a stored study, from its runs."""
+    if not study.runs():
+        raise StudyError(f"{study.folder} holds no finished run", hint=again(study))
+    return answer(study)
+
+
+def publish(study: Study, result: dict[str, Any], page: Path | None = None) -> Shown:
+    """Write ``result.json`` and the page."""
+    from hindmost.report import render_page, render_terminal
+
+    study.write("result.json", json.dumps(result, allow_nan=False))
+    where = study.write_page(render_page(result), page)
+    return Shown(
+        result,
+        lambda: render_terminal(result),
+        EXITS[result["verdict"]],
+        (f"page: {where}", f"study: {study.folder}"),
+    )
+
+
+def again(study: Study) -> str:
+    """The command that goes on."""
+    return f"hindmost measure --resume {study.folder}"
+
+
+def _say_without_capture(plan: MeasurePlan, talk: Talk, target: Attached | Managed) -> None:
+    """Say before the first run that there will be no proof, and why; the measurement goes on."""
+    if not plan.verify_wire:
+        return
+    from hindmost.capture import capture_fault, interface_of
+
+    address = "127.0.0.1:0" if target.managed else target.address
+    if fault := capture_fault(interface_of(address)):
+        talk.say(f"going on without --verify-wire: {fault.message}\n  hint: {fault.hint}")
+
+
+KIND = Kind("measure", run, read, publish, again)

@@ -1,0 +1,86 @@
+"""The kind ``search``: the highest rate that still meets an objective."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from hindmost.errors import StudyError
+from hindmost.exits import Exit
+from hindmost.plan import Objective, parse_objective
+from hindmost.run.readings import plan_of
+from hindmost.store import Study
+from hindmost.studies.kind import Kind, Shown
+from hindmost.studies.search.asked import RUNS
+from hindmost.studies.search.found import Found, Step, at, brief, counted, figures, stored
+from hindmost.studies.search.rates import RATIO, RateSearch
+from hindmost.studies.talk import Talk
+from hindmost.targets import parse_target
+
+
+def run(study: Study, talk: Talk) -> Found:
+    """Make the steps that are missing; returns what was found."""
+    from hindmost.report.search.terminal import IN_WORDS
+
+    plan, objective = plan_of(study), objective_of(study)
+    talk.say(
+        f"{plan.target}: the highest rate with {objective.text}, from {plan.rate_per_s:,.10g} requests/s;"
+        f" {plan.clients} client(s), {plan.connections} connections, {plan.runs[0]}..{plan.runs[1]} runs of"
+        f" {plan.duration_s:g} s a step; study {study.folder}"
+    )
+
+    def told(step: Step) -> None:
+        found = f"{objective.leading.name} {figures(step)} over {counted(step)} runs"
+        told_why = step.outcome in ("unmet", "spoiled")
+        talk.say(f"{at(step)}: {IN_WORDS[step.outcome]}: {brief(step) if told_why else found}")
+
+    return RateSearch(study, plan, parse_target(plan.target), objective, talk.runs, told).run()
+
+
+def objective_of(study: Study) -> Objective:
+    """What a search holds rates against.
+
+    Raises
+    ------
+    StudyError
+        If the manifest does not say it.
+    """
+    search = study.manifest.get("search")
+    text = search.get("objective") if isinstance(search, dict) else None
+    if not isinstance(text, str):
+        path = study.folder / "manifest.json"
+        raise StudyError(f"{path} holds a search without objective", hint=f"head -c 2000 {path}")
+    return parse_objective(text)
+
+
+def publish(study: Study, found: Found, page: Path | None = None) -> Shown:
+    """Nothing is left to write: a search stores its answer after each step, and each step has a page."""
+    from hindmost.report.search.terminal import render_search
+
+    document = found.document()
+    code = Exit.DONE if found.holds is not None else Exit.INCONCLUSIVE
+    return Shown(document, lambda: render_search(document), code, tuple(_notes(study, found)))
+
+
+def _notes(study: Study, found: Found) -> list[str]:
+    notes = []
+    shown = found.holds or found.fails
+    if shown is not None and shown.runs:
+        notes.append(f"page of a step: hindmost report {study.folder / shown.study}")
+    if not found.finished:
+        notes.append(f"go on: {again(study)}")
+    elif found.holds is not None and RATIO < found.span.ratio < math.inf:
+        more = 2 * study.manifest["plan"]["runs"][1]
+        notes.append(
+            "runs differ too much for a narrower span; with more of them:"
+            f" {again(study)} --runs {RUNS[0]}..{more}"
+        )
+    return [*notes, f"study: {study.folder}"]
+
+
+def again(study: Study) -> str:
+    """The command that goes on."""
+    return f"hindmost measure --resume {study.folder}"
+
+
+KIND = Kind("search", run, stored, publish, again)

@@ -1,0 +1,58 @@
+"""Whoever is told how far a study is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from hindmost.fleet import Moment
+from hindmost.plan import MeasurePlan
+from hindmost.run.figures import RunFigures
+from hindmost.stats import Decision
+
+if TYPE_CHECKING:
+    from hindmost.studies.attribution.course import Told
+    from hindmost.studies.attribution.plan import AttributionPlan
+    from hindmost.studies.measure.procedure import Observer
+
+
+class Talk(Protocol):
+    """Tells a person how far a study is."""
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+
+    def warn(self, text: str) -> None:
+        """One that must be read, even by who wants no progress."""
+
+    def runs(self, plan: MeasurePlan) -> Observer:
+        """Whoever watches runs of a plan."""
+
+    def trials(self, plan: AttributionPlan) -> Told:
+        """Whoever watches trials of cells."""
+
+
+class Silent:
+    """Tells nobody anything."""
+
+    def say(self, text: str) -> None:
+        """Nothing."""
+
+    def warn(self, text: str) -> None:
+        """Nothing."""
+
+    def runs(self, plan: MeasurePlan) -> Silent:
+        """Nobody watches."""
+        return self
+
+    def trials(self, plan: AttributionPlan) -> Told:
+        """Nobody watches."""
+        return lambda _: None
+
+    def run_begins(self, number: int, least: int, most: int) -> None:
+        """A run begins."""
+
+    def moment(self, moment: Moment) -> None:
+        """Where it stands."""
+
+    def run_ended(self, figures: RunFigures, decision: Decision) -> None:
+        """A run is stored."""

@@ -1,0 +1,141 @@
+"""What a verification is asked to do: at which loads, how many pairs; its study, new or to go on with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from hindmost.errors import UsageError
+from hindmost.models import Clone
+from hindmost.plan import MeasurePlan, parse_percent
+from hindmost.store import Study
+from hindmost.studies.begin import begin
+from hindmost.studies.kind import refuse_another
+from hindmost.studies.verification.comparison import Point
+from hindmost.studies.verification.logged import Logged
+
+Occupy = Literal["wall", "cpu"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a verification compares.
+
+    Attributes
+    ----------
+    clone : Clone
+        What the server behind ``clone`` runs.
+    occupy : str
+        Whether its services take time or CPU time.
+    points : sequence of Point
+        Loads.
+    logged : Logged or None
+        What a request of the original cost when the logs were made that the clone is fitted to.
+    """
+
+    clone: Clone
+    occupy: Occupy
+    points: Sequence[Point]
+    logged: Logged | None = None
+
+    def manifest(self) -> dict[str, Any]:
+        """As a study's manifest keeps it."""
+        return {
+            "clone": self.clone.document,
+            "occupy": self.occupy,
+            "loads": [point.load for point in self.points],
+            "logged": None if self.logged is None else asdict(self.logged),
+        }
+
+    @classmethod
+    def of(cls, study: Study) -> Asked:
+        """Read it from a study; an older one tells its loads by its folders."""
+        found = study.manifest["verification"]
+        clone = Clone.of(found["clone"], str(study.folder / "manifest.json"))
+        loads = found.get("loads") or [float(one.parent.parent.name) for one in _series(study)]
+        logged = found.get("logged")
+        return cls(
+            clone,
+            found.get("occupy", "wall"),
+            [Point(load, clone.rate_at(load) or 0.0) for load in sorted(loads)],
+            None if logged is None else Logged(**{key: _frozen(value) for key, value in logged.items()}),
+        )
+
+
+def _series(study: Study) -> list[Path]:
+    return sorted(study.folder.glob("[0-9]*/original/manifest.json"))
+
+
+def _frozen(value: Any) -> Any:  # noqa: ANN401 (a number, or a list of them)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def points_of(loads: str, clone: Clone) -> list[Point]:
+    """Read ``--loads``, shares of a clone's capacity.
+
+    Raises
+    ------
+    UsageError
+        If it has no capacity, or a share is not below it.
+    """
+    if clone.capacity_per_s is None:
+        raise UsageError(
+            f"nothing takes time in {clone.name}, so it has no capacity of which --loads could be shares",
+            hint="hindmost measure synth",
+        )
+    shares = [parse_percent(text.strip()) for text in loads.split(",")]
+    for share in shares:
+        if not 0.0 < share < 1.0:
+            raise UsageError(
+                f"--loads {loads!r}: {share:.4g} is not between 0 % and 100 %", hint="--loads 20%,50%"
+            )
+    return [Point(share, clone.rate_at(share) or 0.0) for share in sorted(set(shares))]
+
+
+def opened(asked: Asked, plan: MeasurePlan, out: Path | None) -> Study:
+    """The study of a verification: a new one, or the one in `out`, to go on with.
+
+    Raises
+    ------
+    UsageError
+        If what is there was made in another way.
+    """
+    study = Study.open(out) if out is not None and (out / "manifest.json").exists() else None
+    if study is not None:
+        refuse_unlike(study, asked, plan)
+        study.manifest |= {"plan": plan.model_dump(mode="json"), "verification": asked.manifest()}
+    study = begin(plan, study, out, "verification", verification=asked.manifest())
+    study.write("clone.json", asked.clone.text)
+    return study
+
+
+def refuse_unlike(study: Study, asked: Asked, plan: MeasurePlan) -> None:
+    """Refuse to mix runs that are not alike: only loads and the number of pairs may change.
+
+    Raises
+    ------
+    UsageError
+        Names what differs.
+    """
+    refuse_another(study, "verification")
+    verified = study.manifest["verification"]
+    if verified.get("clone") != asked.clone.document:
+        raise UsageError(
+            f"{study.folder} verified another clone: pairs of two clones would be mixed",
+            hint="choose another --out",
+        )
+    if verified.get("occupy", "wall") != asked.occupy:
+        raise UsageError(
+            f"{study.folder} was made with --occupy {verified.get('occupy', 'wall')}, not {asked.occupy}",
+            hint="choose another --out, or the same --occupy",
+        )
+    before, now = study.manifest["plan"], plan.model_dump(mode="json")
+    if changed := [name for name in now if name != "runs" and before.get(name) != now[name]]:
+        name = changed[0]
+        raise UsageError(
+            f"{study.folder} was made with {name} {before.get(name)}, and {now[name]} is asked for now:"
+            " runs would not be alike",
+            hint="choose another --out, or the same options; --loads and --pairs may change",
+        )

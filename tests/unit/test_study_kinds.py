@@ -1,0 +1,220 @@
+"""Kinds of studies: what each is told by, what goes on with it, and that every one is answered from its folder."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import HOST, tiny_plan
+
+from hindmost.cli import main
+from hindmost.errors import Interrupted, StudyError, TargetError, UsageError
+from hindmost.models import load_clone
+from hindmost.store import Study
+from hindmost.studies import kind as kinds
+from hindmost.studies.kind import KINDS, Kind, Shown, carry_out, kind_of, name_of, refuse_another
+from hindmost.studies.search.kind import objective_of
+from hindmost.studies.talk import Silent
+from hindmost.studies.verification import Asked, Point
+
+CLONE = """
+schema = "hindmost.clone/1"
+name = "short-tails"
+[[service]]
+law = { kind = "uniform", low_us = 80, high_us = 120 }
+"""
+
+
+@pytest.fixture(scope="session")
+def made_verification(tmp_path_factory):
+    """A real verification: two pairs of tiny runs of a clone and itself, at one load."""
+    folder = tmp_path_factory.mktemp("verified")
+    document = folder / "clone.toml"
+    document.write_text(CLONE)
+    clone = load_clone(document)
+    plan = tiny_plan().model_copy(update={"target": f"synth?clone={document}", "clients": 1})
+    asked = Asked(clone, "wall", [Point(0.2, clone.rate_at(0.2))])
+    manifest = {"plan": plan.model_dump(mode="json"), "host": HOST, "kind": "verification"}
+    study = Study.create(folder / "study", {**manifest, "verification": asked.manifest()})
+    study.write("clone.json", clone.text)
+    return study.folder, carry_out(study, Silent())
+
+
+@pytest.fixture
+def verification(made_verification, tmp_path):
+    shutil.copytree(made_verification[0], tmp_path / "verification")
+    return Study.open(tmp_path / "verification")
+
+
+def told(capsys, *words):
+    """Exit code, standard output and error of a command."""
+    code = main([*map(str, words)])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_the_table_is_there_under_its_name(name):
+    kind = kind_of(Study(Path("folder"), {"kind": name}))
+    assert isinstance(kind, Kind)
+    assert kind.name == name
+    assert "folder" in kind.again(Study(Path("folder"), {}))
+
+
+@pytest.mark.parametrize(
+    ("manifest", "name"),
+    [
+        ({}, "measure"),
+        ({"search": {"objective": "p99<1ms"}}, "search"),
+        ({"attribution": {}, "sets": []}, "attribution"),
+        ({"verification": {"clone": {}}}, "verification"),
+        ({"kind": "measure", "search": {}}, "measure"),
+        ({"kind": "trial"}, "trial"),
+    ],
+)
+def test_a_manifest_without_a_kind_says_it_by_what_else_it_holds(manifest, name):
+    assert name_of(manifest) == name
+
+
+def test_a_kind_of_a_later_version_is_refused_by_name():
+    with pytest.raises(StudyError, match="of kind 'trial'; this version knows measure, search"):
+        kind_of(Study(Path("folder"), {"kind": "trial"}))
+
+
+@pytest.mark.parametrize(
+    ("manifest", "again"),
+    [
+        ({"kind": "attribution"}, "hindmost attribute folder"),
+        ({"verification": {}}, "hindmost synth verify folder"),
+    ],
+)
+def test_resuming_a_study_of_another_kind_is_refused_with_the_right_command(manifest, again):
+    with pytest.raises(UsageError) as caught:
+        refuse_another(Study(Path("folder"), manifest), "measure", "search")
+    assert str(caught.value.hint).endswith(again)
+
+
+def test_a_search_without_objective_is_told():
+    with pytest.raises(StudyError, match="a search without objective"):
+        objective_of(Study(Path("folder"), {"search": {}}))
+
+
+def refused(study, capsys, *words):
+    before = (study.folder / "manifest.json").read_text()
+    code, out, err = told(capsys, *words)
+    assert (code, out) == (2, ""), err
+    assert (study.folder / "manifest.json").read_text() == before
+    return err
+
+
+def test_no_plain_runs_are_made_inside_a_verification(verification, capsys):
+    runs = sorted(verification.folder.glob("**/run.json"))
+    for words in (["measure", "--resume"], ["measure", "--runs", "9", "--resume"], ["attribute"]):
+        err = refused(verification, capsys, *words, verification.folder)
+        assert f"hint: to go on with it: hindmost synth verify {verification.folder}" in err
+    assert sorted(verification.folder.glob("**/run.json")) == runs
+
+
+def test_a_part_of_a_study_is_not_gone_on_with_alone(verification, capsys):
+    for who in ("original", "clone"):
+        part = verification.folder / "0.2" / who
+        err = refused(Study.open(part), capsys, "measure", "--resume", part, "--runs", "9")
+        assert "is a part of" in err
+        assert f"hindmost synth verify {verification.folder}" in err
+
+
+def test_a_verification_is_reported_from_its_folder_alone(made_verification, verification, capsys):
+    (verification.folder / "verification.json").unlink()
+    (verification.folder / "verification.html").unlink()
+    code, out, err = told(capsys, "report", verification.folder, "--json")
+    assert code == 0, err
+    first, again = dict(made_verification[1].document), json.loads(out)
+    assert {**first, "created": "", "study": ""} == {**again, "created": "", "study": ""}
+    assert json.loads((verification.folder / "verification.json").read_text()) == again
+    assert (verification.folder / "verification.html").stat().st_size > 10_000
+    assert f"page: {verification.folder}/verification.html" in err
+
+
+def test_a_verification_of_the_first_version_is_reported_too(verification, capsys):
+    manifest = {key: value for key, value in verification.manifest.items() if key != "kind"}
+    manifest["verification"] = {"clone": manifest["verification"]["clone"]}
+    verification.write("manifest.json", json.dumps(manifest))
+    code, out, err = told(capsys, "report", verification.folder, "--json")
+    assert code == 0, err
+    assert [point["load"] for point in json.loads(out)["points"]] == [0.2]
+
+
+@pytest.mark.parametrize("who", ["original", "clone", "again"])
+def test_a_series_of_a_verification_is_reported_by_itself(verification, who, capsys):
+    code, out, err = told(capsys, "report", verification.folder / "0.2" / who, "--json")
+    assert code == 0, err
+    assert json.loads(out)["schema"] == "hindmost.measure/1"
+
+
+def test_a_verification_without_a_whole_pair_says_how_to_make_one(verification, capsys):
+    shutil.rmtree(verification.folder / "0.2" / "again" / "runs")
+    code, out, err = told(capsys, "report", verification.folder)
+    assert (code, out) == (1, "")
+    assert "holds no finished pair" in err
+    assert f"hint: hindmost synth verify {verification.folder}" in err
+
+
+def test_a_verification_goes_on_from_its_folder_and_makes_only_what_is_missing(verification, capsys):
+    shutil.rmtree(verification.folder / "0.2" / "again" / "runs" / "0002")
+    times = {path: path.stat().st_mtime_ns for path in verification.folder.glob("**/run.json")}
+    kept = kind_of(verification)
+    code, out, err = told(capsys, *kept.again(verification).split()[1:], "--json", "--quiet")
+    assert code in (0, 3, 4), err
+    assert (verification.folder / "0.2/again/runs/0002/run.json").exists()
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    assert json.loads(out)["points"][0]["load"] == 0.2
+
+
+@pytest.fixture
+def made_up(monkeypatch, study):
+    """A kind whose `run` does what a test says, and the tiny study as one of it."""
+
+    def become(run):
+        made = Kind("made-up", run, lambda study: {}, publish, lambda study: f"hindmost go-on {study.folder}")
+        monkeypatch.setattr(kinds, "kind_of", lambda study: made)
+        return study
+
+    def publish(study, answer, page):
+        return Shown(answer, str, kinds.Exit.DONE, ())
+
+    return become
+
+
+def test_an_interrupted_study_of_any_kind_says_what_is_kept_and_how_to_go_on(made_up):
+    def run(study, talk):
+        raise KeyboardInterrupt
+
+    study = made_up(run)
+    with pytest.raises(
+        Interrupted, match=re.escape(f"2 finished run(s) are kept in {study.folder}")
+    ) as caught:
+        carry_out(study, Silent())
+    assert caught.value.hint == f"hindmost go-on {study.folder}"
+
+
+def test_a_study_that_fails_keeps_its_error_and_says_how_to_go_on(made_up):
+    def run(study, talk):
+        raise TargetError("the server died", hint="look")
+
+    study = made_up(run)
+    with pytest.raises(TargetError, match="the server died") as caught:
+        carry_out(study, Silent())
+    assert caught.value.hint == "look"
+    assert caught.value.__notes__ == [f"2 finished run(s) are kept: hindmost go-on {study.folder}"]
+
+
+def test_a_study_is_locked_while_it_is_carried_out(made_up):
+    def run(study, talk):
+        with pytest.raises(StudyError, match="another hindmost is at work"), Study.open(study.folder).lock():
+            pass
+        return {}
+
+    carry_out(made_up(run), Silent())
