@@ -68,7 +68,7 @@ def knobs_page() -> str:
 _KNOBS = """\
 # Knobs
 
-Generated from `python/hindmost/knobs/registry.py` and `crates/host/src/knobs/catalogue` by
+Generated from `python/hindmost/knobs/registry.py` and `crates/knobs/src/catalogue` by
 `docs/generate.py`;
 do not edit. How to use them: [set knobs](../guides/set-knobs.md).
 

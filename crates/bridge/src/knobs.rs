@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use hindmost_host::knobs::{KnobError, Knobs, Owner};
 use hindmost_host::Tree;
+use hindmost_knobs::{KnobError, Knobs, Owner};
 use pyo3::prelude::*;
 
 use crate::fault::raise;

@@ -1,7 +1,7 @@
 //! The shape of the documents that Rust writes, for Python's types and for `schemas/`.
 
 use hindmost_host::doctor::Diagnosis;
-use hindmost_host::knobs::{Knob, Restored};
+use hindmost_knobs::{Knob, Restored};
 use hindmost_load::engine::InstanceResult;
 use hindmost_synth::{Account, Certificate};
 use pyo3::prelude::*;

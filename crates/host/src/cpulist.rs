@@ -5,7 +5,7 @@ const MOST_CPUS: u32 = 1 << 16;
 
 /// The numbers of a list, ascending and each once; `None` where the text is not such a list.
 /// Empty text is the empty set.
-pub(crate) fn parse(text: &str) -> Option<Vec<u32>> {
+pub fn parse(text: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

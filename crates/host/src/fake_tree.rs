@@ -1,15 +1,16 @@
-//! A folder of small files that stands for a host's `/proc` and `/sys` in tests.
-
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Tree;
 
-/// Removed with all its files when dropped.
+/// A folder of small files that stands for a host's `/proc` and `/sys` in tests; removed when dropped.
 pub struct FakeTree(PathBuf);
 
 impl FakeTree {
     /// A tree of these files: path and content.
+    ///
+    /// # Panics
+    /// Where the folder of temporary files cannot be written.
     pub fn new(files: &[(&str, &str)]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -23,6 +24,9 @@ impl FakeTree {
     }
 
     /// Adds or replaces one file.
+    ///
+    /// # Panics
+    /// Where it cannot be written.
     pub fn write(&self, path: &str, content: &[u8]) {
         let path = self.0.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -34,6 +38,7 @@ impl FakeTree {
         &self.0
     }
 
+    /// What reads it.
     pub fn tree(&self) -> Tree {
         Tree::new(&self.0)
     }

@@ -78,7 +78,7 @@ const LOOPBACK: &str = "772";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     #[test]
     fn loopback_stamps_in_software_only() {

@@ -102,7 +102,7 @@ fn siblings(tree: &Tree, id: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     /// Two sockets of two cores of two threads, numbered as Linux does: 0-3 first threads, 4-7 second.
     fn two_sockets() -> FakeTree {

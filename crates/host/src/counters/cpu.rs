@@ -126,7 +126,7 @@ impl CpuTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     const BEFORE: &str = "cpu  30 0 30 300 0 0 0 10 0 0\n\
                           cpu0 10 0 10 100 0 0 0 0 0 0\n\

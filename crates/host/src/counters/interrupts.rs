@@ -115,7 +115,7 @@ impl Interrupts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     const HARD: &str = "           CPU0       CPU2       \n\
         \x20 24:          1          5  IO-APIC   5-edge      ACPI:Ged\n\

@@ -12,7 +12,7 @@ pub fn peak_memory(tree: &Tree) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     #[test]
     fn the_peak_is_told_in_bytes_or_not_at_all() {

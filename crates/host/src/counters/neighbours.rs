@@ -175,7 +175,7 @@ fn bound(tree: &Tree, one: &Neighbour, cpus: &[u32]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     /// One thread's files: its CPU, time on it, turns.
     fn thread(fake: &FakeTree, pid: u32, tid: u32, name: &str, cpu: u32, ran: (u64, u64)) {

@@ -100,7 +100,7 @@ impl ProcessCpu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     fn stat(pid: u32, command: &str, parent: u32, user: u64, system: u64) -> String {
         format!("{pid} ({command}) S {parent} 1 1 0 -1 0 0 0 0 0 {user} {system} 900 900 20 0 4 0 777 1 2\n")

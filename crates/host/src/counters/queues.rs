@@ -78,7 +78,7 @@ impl Socket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     const TABLE: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n\
         \x20  0: 0100007F:2BCB 00000000:0000 0A 00000000:00000003 00:00000000 00000000     0\n\

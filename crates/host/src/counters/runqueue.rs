@@ -55,7 +55,7 @@ fn parse(line: &str) -> Option<RunQueue> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     #[test]
     fn turns_are_those_of_the_cpus_asked_about() {

@@ -76,7 +76,7 @@ fn column(text: &str, prefix: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     #[test]
     fn columns_are_found_by_name_not_by_place() {

@@ -31,7 +31,7 @@ impl Throttling {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     #[test]
     fn stops_between_two_readings_are_counted_where_there_is_a_quota() {

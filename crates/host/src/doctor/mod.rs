@@ -157,7 +157,7 @@ fn judge(evidence: Evidence) -> Diagnosis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     /// Asserts mark and value of the finding that `check` makes of these facts.
     pub(super) fn check_facts(check: Check, facts: HostFacts, mark: Mark, value: &str) -> Finding {

@@ -66,7 +66,7 @@ fn name(tree: &Tree, clocks: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     #[test]
     fn a_hypervisor_is_told_by_flag_and_named_by_what_it_offers() {

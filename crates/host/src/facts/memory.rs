@@ -30,7 +30,7 @@ fn chosen(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     #[test]
     fn memory_is_told_in_bytes() {

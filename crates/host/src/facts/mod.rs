@@ -194,7 +194,7 @@ fn pressure_avg10(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     #[test]
     fn a_host_without_any_file_has_facts_all_the_same() {

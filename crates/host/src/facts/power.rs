@@ -71,7 +71,7 @@ fn deepest_idle(tree: &Tree) -> Option<IdleState> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     fn facts(files: &[(&str, &str)]) -> HostFacts {
         HostFacts::read(&FakeTree::new(files).tree())

@@ -77,7 +77,7 @@ pub(super) fn status(tree: &Tree, key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     #[test]
     fn privileges_are_the_effective_ones() {

@@ -87,7 +87,7 @@ fn folders(controllers: &str, path: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use crate::FakeTree;
 
     fn check(files: &[(&str, &str)], expected: Option<f64>) {
         let quota = CpuQuota::read(&FakeTree::new(files).tree());

@@ -23,9 +23,9 @@ from hindmost.targets.guard import PR_SET_PDEATHSIG, prctl
 
 LEVEL, FOUND = "{level}", "{found}"
 RUNNING = "commands.lock"
-"""Beside the journal: held while a command writes (crates/host/src/knobs/journal.rs)."""
+"""Beside the journal: held while a command writes (crates/knobs/src/journal.rs)."""
 PATIENCE_S = 60.0
-"""The same as the journal's undo grants (crates/host/src/knobs/undo.rs)."""
+"""The same as the journal's undo grants (crates/knobs/src/undo.rs)."""
 
 
 @dataclass(frozen=True)

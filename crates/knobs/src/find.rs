@@ -1,12 +1,12 @@
 //! Which files of this host a knob has.
 
-use crate::Tree;
+use hindmost_host::Tree;
 
 /// Files, each with the device that it is of.
-pub(super) type Files = Vec<(Option<String>, String)>;
+pub(crate) type Files = Vec<(Option<String>, String)>;
 
 /// The files of a pattern that are there: the device that `@` stands for, and the path.
-pub(super) fn files(tree: &Tree, pattern: &str) -> Files {
+pub(crate) fn files(tree: &Tree, pattern: &str) -> Files {
     let mut found = vec![(None, String::new())];
     for part in pattern.split('/') {
         let mut next = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn files(tree: &Tree, pattern: &str) -> Files {
 }
 
 /// The interrupts of each network interface: those of its device, or of the bus device that a virtio one is behind.
-pub(super) fn interrupts(tree: &Tree, _: &str) -> Files {
+pub(crate) fn interrupts(tree: &Tree, _: &str) -> Files {
     let mut found = Vec::new();
     for interface in tree.names("sys/class/net") {
         let device = format!("sys/class/net/{interface}/device");
@@ -53,8 +53,8 @@ pub(super) fn interrupts(tree: &Tree, _: &str) -> Files {
 
 /// What `all`, `node` and `one` stand for: the processors that are online, node after node in turn; those of the
 /// device's node; the first of those. `None` for other words.
-pub(super) fn processors(tree: &Tree, file: &str, device: Option<&str>, word: &str) -> Option<Vec<u32>> {
-    let list = |path: &str| crate::cpulist::parse(&tree.word(path)?);
+pub(crate) fn processors(tree: &Tree, file: &str, device: Option<&str>, word: &str) -> Option<Vec<u32>> {
+    let list = |path: &str| hindmost_host::cpulist::parse(&tree.word(path)?);
     let all = || {
         let nodes = tree.numbered("sys/devices/system/node", "node");
         let of = |node| list(&format!("sys/devices/system/node/node{node}/cpulist")).unwrap_or_default();
@@ -85,7 +85,7 @@ pub(super) fn processors(tree: &Tree, file: &str, device: Option<&str>, word: &s
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake_tree::FakeTree;
+    use hindmost_host::FakeTree;
 
     #[test]
     fn interrupts_of_an_interface_are_those_of_its_device() {

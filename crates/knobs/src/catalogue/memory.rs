@@ -1,7 +1,7 @@
 //! Memory and disks.
 
 use super::{row, Known, KERNEL};
-use crate::knobs::format::Format;
+use crate::format::Format;
 
 pub(super) const ROWS: &[Known] = &[
     row(

@@ -6,27 +6,27 @@ mod network;
 mod power;
 mod tcp;
 
-use super::find::{files, Files};
-use super::format::Format;
-use crate::Tree;
+use crate::find::{files, Files};
+use crate::format::Format;
+use hindmost_host::Tree;
 
 /// One row: where a knob lies, and how it is spelled.
-pub(super) struct Known {
+pub(crate) struct Known {
     /// What it is called.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// What it does.
-    pub(super) about: &'static str,
+    pub(crate) about: &'static str,
     /// Its files: `*` stands for any name or number, all of which take the same value; `@` for a device, each of which
     /// is a knob of its own.
-    pub(super) pattern: &'static str,
+    pub(crate) pattern: &'static str,
     /// How its value is spelled.
-    pub(super) format: Format,
+    pub(crate) format: Format,
     /// Which files those are.
-    pub(super) find: fn(&Tree, &str) -> Files,
+    pub(crate) find: fn(&Tree, &str) -> Files,
     /// A file beside it that lists the choices.
-    pub(super) choices: Option<&'static str>,
+    pub(crate) choices: Option<&'static str>,
     /// What a host lacks that has no such file.
-    pub(super) absent: &'static str,
+    pub(crate) absent: &'static str,
 }
 
 const fn row(
@@ -44,6 +44,6 @@ const KERNEL: &str = "this kernel was built without it";
 const CATALOGUE: [&[Known]; 5] = [memory::ROWS, power::ROWS, kernel::ROWS, network::ROWS, tcp::ROWS];
 
 /// All rows.
-pub(super) fn all() -> impl Iterator<Item = &'static Known> {
+pub(crate) fn all() -> impl Iterator<Item = &'static Known> {
     CATALOGUE.into_iter().flatten()
 }

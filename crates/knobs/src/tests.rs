@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::fake_tree::FakeTree;
+use hindmost_host::FakeTree;
 
 struct Host {
     fake: FakeTree,

@@ -18,34 +18,34 @@ use hindmost_sys::file;
 use hindmost_sys::process::effective_user;
 use serde::{Deserialize, Serialize};
 
-use super::{KnobError, Owner};
-use crate::Tree;
+use crate::{KnobError, Owner};
+use hindmost_host::Tree;
 
 const SCHEMA: &str = "hindmost.journal/1";
 
 /// One thing that was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// The knob.
-    pub(super) knob: String,
+    pub(crate) knob: String,
     /// Where, or how it is undone.
     #[serde(flatten)]
-    pub(super) place: Place,
+    pub(crate) place: Place,
     /// What was there.
-    pub(super) found: String,
+    pub(crate) found: String,
     /// What was set.
-    pub(super) set: String,
+    pub(crate) set: String,
     /// Who puts it back; absent: a person, by a restore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) owner: Option<Owner>,
+    pub(crate) owner: Option<Owner>,
     /// The boot in which it was changed.
-    pub(super) boot: String,
+    pub(crate) boot: String,
 }
 
 /// What an entry is of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// A file, relative to the tree.
     File(String),
     /// A command for the shell that undoes it.
@@ -56,7 +56,7 @@ pub(super) enum Place {
 
 impl Entry {
     /// Whether nobody is left who would put it back.
-    pub(super) fn abandoned(&self, boot: &str) -> bool {
+    pub(crate) fn abandoned(&self, boot: &str) -> bool {
         self.owner.is_some_and(|owner| self.boot != boot || !owner.alive())
     }
 }
@@ -69,17 +69,17 @@ struct Line {
 }
 
 /// The journal of one host.
-pub(super) struct Journal {
+pub(crate) struct Journal {
     folder: PathBuf,
     /// This boot: what is below /proc and /sys does not outlive it.
-    pub(super) boot: String,
+    pub(crate) boot: String,
 }
 
 /// Held while something is changed, so that two programs do not find each other's settings.
-pub(super) struct Held(#[allow(dead_code, reason = "the lock goes with the file")] File);
+pub(crate) struct Held(#[allow(dead_code, reason = "the lock goes with the file")] File);
 
 impl Journal {
-    pub(super) fn new(tree: &Tree, folder: &Path) -> Self {
+    pub(crate) fn new(tree: &Tree, folder: &Path) -> Self {
         let boot = tree.text("proc/sys/kernel/random/boot_id").unwrap_or_default();
         Self { folder: folder.to_owned(), boot }
     }
@@ -97,7 +97,7 @@ impl Journal {
     }
 
     /// Waits until nobody else changes settings.
-    pub(super) fn lock(&self) -> Result<Held, KnobError> {
+    pub(crate) fn lock(&self) -> Result<Held, KnobError> {
         fs::create_dir_all(&self.folder).map_err(self.failed("made"))?;
         let path = self.folder.join("knobs.lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
@@ -108,12 +108,12 @@ impl Journal {
 
     /// Whether commands that set something still run: whoever runs one shares a lock of this file with it, and with
     /// all that it starts.
-    pub(super) fn commands_run(&self) -> bool {
+    pub(crate) fn commands_run(&self) -> bool {
         File::open(self.folder.join("commands.lock")).is_ok_and(|file| !file::is_unlocked(&file))
     }
 
     /// Commands of the journal are run only where nobody but us, or root, can have written them.
-    pub(super) fn trusted(&self) -> Result<(), KnobError> {
+    pub(crate) fn trusted(&self) -> Result<(), KnobError> {
         for path in [self.folder.clone(), self.path()] {
             let facts = fs::metadata(path).map_err(self.failed("read"))?;
             let stranger = facts.uid() != effective_user() && facts.uid() != 0;
@@ -127,7 +127,7 @@ impl Journal {
     }
 
     /// What was changed since this host started, and what commands changed before; the first change first.
-    pub(super) fn entries(&self) -> Result<Vec<Entry>, KnobError> {
+    pub(crate) fn entries(&self) -> Result<Vec<Entry>, KnobError> {
         let text = match fs::read_to_string(self.path()) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -144,7 +144,7 @@ impl Journal {
 
     /// Adds entries for places that have none yet by the same owner, and returns those: of each place, only what an
     /// owner found first counts.
-    pub(super) fn add(&self, entries: Vec<Entry>) -> Result<Vec<Entry>, KnobError> {
+    pub(crate) fn add(&self, entries: Vec<Entry>) -> Result<Vec<Entry>, KnobError> {
         let mut all = self.entries()?;
         let known = all.len();
         for entry in entries {
@@ -160,7 +160,7 @@ impl Journal {
     }
 
     /// Strikes entries out.
-    pub(super) fn strike(&self, entries: &[Entry]) -> Result<(), KnobError> {
+    pub(crate) fn strike(&self, entries: &[Entry]) -> Result<(), KnobError> {
         let mut all = self.entries()?;
         let before = all.len();
         all.retain(|entry| !entries.contains(entry));

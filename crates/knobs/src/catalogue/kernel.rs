@@ -1,7 +1,7 @@
 //! Scheduling, timers, interrupts, and what the kernel does on its own.
 
 use super::{row, Known, KERNEL};
-use crate::knobs::format::Format;
+use crate::format::Format;
 
 pub(super) const ROWS: &[Known] = &[
     row(

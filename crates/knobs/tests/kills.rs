@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hindmost_host::knobs::Knobs;
 use hindmost_host::Tree;
+use hindmost_knobs::Knobs;
 
 /// Names the folder in which this test, called by itself, sets knobs until it is killed.
 const VICTIM: &str = "HINDMOST_KNOBS_VICTIM";

@@ -1,8 +1,8 @@
 //! TCP and buffers of sockets.
 
 use super::{row, Known, KERNEL};
-use crate::knobs::find::files;
-use crate::knobs::format::Format;
+use crate::find::files;
+use crate::format::Format;
 
 pub(super) const ROWS: &[Known] = &[
     row(

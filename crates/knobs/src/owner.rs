@@ -26,7 +26,7 @@ impl Owner {
     }
 
     /// Whether it still runs.
-    pub(super) fn alive(self) -> bool {
+    pub(crate) fn alive(self) -> bool {
         Self::of(self.pid) == Some(self)
     }
 }

@@ -1,8 +1,8 @@
 //! Frequencies and idle states.
 
 use super::{row, Known, KERNEL};
-use crate::knobs::find::files;
-use crate::knobs::format::Format;
+use crate::find::files;
+use crate::format::Format;
 
 const CPUFREQ: &str = "no frequency scaling here, as in most virtual machines";
 const PSTATE: &str = "no intel_pstate driver";

@@ -8,9 +8,23 @@ use std::time::{Duration, Instant};
 
 use hindmost_sys::file::set_nonblocking;
 use hindmost_sys::process::kill_group;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::journal::{Entry, Place};
-use super::{FilesOf, KnobError, Knobs, Owner, Restored};
+use crate::journal::{Entry, Place};
+use crate::list::KnobFiles;
+use crate::{write, KnobError, Knobs, Owner};
+
+/// One thing that was put back, or could not be.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+pub struct Restored {
+    /// The knob.
+    pub name: String,
+    /// What it is again.
+    pub value: String,
+    /// Why it is not.
+    pub failure: Option<String>,
+}
 
 /// How long a command may take; others wait for the journal's lock meanwhile.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(60);
@@ -114,7 +128,7 @@ impl Knobs {
     }
 
     /// Under the lock: whoever held it before may have put something back.
-    pub(super) fn put_back_all(
+    pub(crate) fn put_back_all(
         &self,
         whose: impl Fn(&Entry, &str) -> bool,
     ) -> Result<Vec<Restored>, KnobError> {
@@ -130,7 +144,7 @@ impl Knobs {
     }
 
     /// What is so already is not written: some files refuse even that.
-    pub(super) fn set_back(&self, place: &FilesOf, file: &str, found: &str) -> Result<(), KnobError> {
+    pub(crate) fn set_back(&self, place: &KnobFiles, file: &str, found: &str) -> Result<(), KnobError> {
         if self.verify(place, file, found).is_ok() {
             return Ok(());
         }
@@ -149,7 +163,7 @@ impl Knobs {
             // Whatever an interface was set to went with it.
             Place::File(file) if self.interface_is_gone(file) => Ok(()),
             Place::File(file) => {
-                let place = self.place(&entry.knob)?;
+                let place = self.files_of(&entry.knob)?;
                 self.set_back(&place, file, &entry.found)
             }
             Place::Undo(command) => {
@@ -167,7 +181,7 @@ impl Knobs {
             Place::Folder(folder) => {
                 let deadline = Instant::now() + FOLDER_PATIENCE;
                 loop {
-                    match self.tree.remove_folder(folder) {
+                    match write::remove_folder(&self.tree, folder) {
                         Ok(()) => return Ok(()),
                         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
                         Err(_) if Instant::now() < deadline => sleep(PAUSE),

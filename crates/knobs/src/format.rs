@@ -1,10 +1,10 @@
 //! How the kernel spells values, and how people do.
 
-use crate::cpulist;
+use hindmost_host::cpulist;
 
 /// The spelling of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(crate) enum Format {
     /// One word or number, as it is.
     Plain,
     /// All choices, the chosen one in brackets: `always [madvise] never`.
@@ -21,7 +21,7 @@ pub(super) enum Format {
 
 impl Format {
     /// What a file's text means.
-    pub(super) fn read(self, text: &str) -> String {
+    pub(crate) fn read(self, text: &str) -> String {
         let flag = |on: &str, off: &str| match text {
             _ if text == on => "on".to_owned(),
             _ if text == off => "off".to_owned(),
@@ -37,7 +37,7 @@ impl Format {
     }
 
     /// What is written into the file for a value.
-    pub(super) fn written(self, value: &str) -> String {
+    pub(crate) fn written(self, value: &str) -> String {
         let on = match self {
             Self::Flag => "1",
             Self::Inverted => "0",
@@ -51,7 +51,7 @@ impl Format {
     }
 
     /// Whether two values are the same setting.
-    pub(super) fn same(self, a: &str, b: &str) -> bool {
+    pub(crate) fn same(self, a: &str, b: &str) -> bool {
         match self {
             Self::Mask => mask(a).is_some() && mask(a) == mask(b),
             Self::Cpus => cpulist::parse(a).is_some() && cpulist::parse(a) == cpulist::parse(b),
@@ -62,7 +62,7 @@ impl Format {
 }
 
 /// Processors as a format has them; `None` where it has none.
-pub(super) fn processors(format: Format, cpus: &[u32]) -> Option<String> {
+pub(crate) fn processors(format: Format, cpus: &[u32]) -> Option<String> {
     match format {
         Format::Cpus => Some(cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
         Format::Mask => {
@@ -82,7 +82,7 @@ pub(super) fn processors(format: Format, cpus: &[u32]) -> Option<String> {
 }
 
 /// Whether a text is a set of processors as a format has it; formats of something else take any text.
-pub(super) fn is_set(format: Format, text: &str) -> bool {
+pub(crate) fn is_set(format: Format, text: &str) -> bool {
     match format {
         Format::Cpus => cpulist::parse(text).is_some_and(|cpus| !cpus.is_empty()),
         Format::Mask => mask(text).is_some(),
@@ -95,7 +95,7 @@ fn chosen(text: &str) -> Option<&str> {
 }
 
 /// All words of a file that shows its choices.
-pub(super) fn choices(text: &str) -> Vec<String> {
+pub(crate) fn choices(text: &str) -> Vec<String> {
     text.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect()
 }
 

@@ -1,8 +1,8 @@
 //! Network interfaces: interrupts, queues, polling, coalescing, offloads.
 
 use super::{row, Known, KERNEL};
-use crate::knobs::find::interrupts;
-use crate::knobs::format::Format;
+use crate::find::interrupts;
+use crate::format::Format;
 
 const NETWORK: &str = "no network interface, or a kernel without it";
 const COALESCE: &str = "no interface whose driver tells its interrupt coalescing (ethtool -c)";

@@ -1,0 +1,141 @@
+//! Which knobs this host has, and what they are set to.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::catalogue::{self, Known};
+use crate::format::{self, Format};
+use crate::journal::Entry;
+use crate::{write, KnobError, Knobs};
+
+/// A knob as it stands.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+pub struct Knob {
+    /// What it is called: `thp`, `rps@eth0`.
+    pub name: String,
+    /// What it does, in a few words.
+    pub about: &'static str,
+    /// What it is set to; absent where it cannot be set here. Several values where its files differ.
+    pub value: Option<String>,
+    /// What it may be set to, where that is known.
+    pub choices: Vec<String>,
+    /// Why it cannot be set here.
+    pub missing: Option<String>,
+    /// What was found before Hindmost changed it.
+    pub found: Option<String>,
+    /// Its files, relative to the root.
+    pub files: Vec<String>,
+}
+
+/// The files of a knob on this host.
+pub(crate) struct KnobFiles {
+    pub(crate) name: String,
+    /// What it is one of several of: an interface, an interrupt.
+    pub(crate) device: Option<String>,
+    pub(crate) known: &'static Known,
+    pub(crate) files: Vec<String>,
+}
+
+impl Knobs {
+    /// Every knob that is known, those that cannot be set here with the reason.
+    ///
+    /// # Errors
+    /// [`KnobError::Journal`] where the journal cannot be read.
+    pub fn list(&self) -> Result<Vec<Knob>, KnobError> {
+        let entries = self.journal.entries()?;
+        Ok(catalogue::all().flat_map(|known| self.state(known, &entries)).collect())
+    }
+
+    /// One knob.
+    ///
+    /// # Errors
+    /// [`KnobError::Unknown`] where there is none of that name.
+    pub fn get(&self, name: &str) -> Result<Knob, KnobError> {
+        self.list()?.into_iter().find(|knob| knob.name == name).ok_or_else(|| KnobError::Unknown {
+            name: name.to_owned(),
+            names: self
+                .list()
+                .map_or_else(|_| Vec::new(), |all| all.into_iter().map(|knob| knob.name).collect()),
+        })
+    }
+
+    /// The files of one knob.
+    pub(crate) fn files_of(&self, name: &str) -> Result<KnobFiles, KnobError> {
+        let places = catalogue::all().flat_map(|known| self.places(known));
+        places
+            .into_iter()
+            .find(|place| place.name == name)
+            .ok_or_else(|| KnobError::Missing { name: name.to_owned(), why: "its files are gone".to_owned() })
+    }
+
+    /// The knobs that a pattern stands for here: one, or one a device.
+    fn places(&self, known: &'static Known) -> Vec<KnobFiles> {
+        let mut places: Vec<KnobFiles> = Vec::new();
+        for (device, file) in (known.find)(&self.tree, known.pattern) {
+            let of = |device: &String| format!("{}@{device}", known.name);
+            let name = device.as_ref().map_or_else(|| known.name.to_owned(), of);
+            match places.iter_mut().find(|place| place.name == name) {
+                Some(place) => place.files.push(file),
+                None => places.push(KnobFiles { name, device, known, files: vec![file] }),
+            }
+        }
+        places
+    }
+
+    fn state(&self, known: &'static Known, entries: &[Entry]) -> Vec<Knob> {
+        let places = self.places(known);
+        if places.is_empty() {
+            let missing = Some(format!("there is no {}: {}", known.pattern, known.absent));
+            let name = known.name.to_owned();
+            return vec![Knob {
+                name,
+                about: known.about,
+                value: None,
+                choices: Vec::new(),
+                missing,
+                found: None,
+                files: Vec::new(),
+            }];
+        }
+        places
+            .into_iter()
+            .map(|place| {
+                let mut values: Vec<String> = place.files.iter().map(|file| self.read(known, file)).collect();
+                values.sort();
+                values.dedup();
+                Knob {
+                    about: known.about,
+                    value: Some(values.join(", ")),
+                    choices: self.choices(known, &place.files[0]),
+                    missing: write::refusal(&self.tree, &place.files[0]),
+                    found: entries
+                        .iter()
+                        .find(|entry| entry.knob == place.name)
+                        .map(|entry| entry.found.clone()),
+                    name: place.name,
+                    files: place.files,
+                }
+            })
+            .collect()
+    }
+
+    fn choices(&self, known: &Known, file: &str) -> Vec<String> {
+        match known.format {
+            Format::Chosen => format::choices(&self.tree.text(file).unwrap_or_default()),
+            Format::Flag | Format::Inverted => vec!["off".to_owned(), "on".to_owned()],
+            Format::Plain | Format::Mask | Format::Cpus => {
+                let beside = known.choices.map(|name| match file.rsplit_once('/') {
+                    Some((folder, _)) => format!("{folder}/{name}"),
+                    None => name.to_owned(),
+                });
+                let text = beside.and_then(|path| self.tree.text(&path)).unwrap_or_default();
+                text.split_whitespace().map(str::to_owned).collect()
+            }
+        }
+    }
+
+    /// What one file of a knob is set to.
+    pub(crate) fn read(&self, known: &Known, file: &str) -> String {
+        known.format.read(&self.tree.text(file).unwrap_or_default())
+    }
+}

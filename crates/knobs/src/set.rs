@@ -1,0 +1,126 @@
+//! A setting: journalled, written, read again.
+
+use crate::catalogue::Known;
+use crate::format::{self, Format};
+use crate::journal::{Entry, Place};
+use crate::list::KnobFiles;
+use crate::{find, write, Knob, KnobError, Knobs, Owner};
+
+impl Knobs {
+    /// Sets a knob, after what was found is in the journal; nothing is left half set. An `owner` puts it back by
+    /// [`Knobs::undo`]; without one it stays until [`Knobs::restore`].
+    ///
+    /// # Errors
+    /// [`KnobError`]: no such knob, not to be had here, not a value of it, held by another process, refused by the
+    /// kernel, or not what it reads afterwards.
+    pub fn set(&self, name: &str, value: &str, owner: Option<Owner>) -> Result<Knob, KnobError> {
+        self.check(name, value)?;
+        let _held = self.journal.lock()?;
+        // What dead owners left must not be taken for what was found.
+        self.put_back_all(Entry::abandoned)?;
+        let place = self.files_of(name)?;
+        let values = self.values_for(&place, value);
+        let before: Vec<String> = place.files.iter().map(|file| self.read(place.known, file)).collect();
+        let entries = place.files.iter().zip(&before).map(|(file, found)| Entry {
+            knob: name.to_owned(),
+            place: Place::File(file.clone()),
+            found: found.clone(),
+            set: value.to_owned(),
+            owner,
+            boot: self.journal.boot.clone(),
+        });
+        let entries: Vec<Entry> = entries.collect();
+        self.refuse_held(&entries)?;
+        let added = self.journal.add(entries)?;
+        match self.write_all(&place, &values) {
+            Ok(()) => self.get(name),
+            Err(failure) => {
+                // What was there a moment ago comes back; what was journalled earlier stays journalled, and so does
+                // what does not come back.
+                let mut back = added;
+                for (file, found) in place.files.iter().zip(&before) {
+                    if self.set_back(&place, file, found).is_err() {
+                        back.retain(|entry| entry.place != Place::File(file.clone()));
+                    }
+                }
+                self.journal.strike(&back)?;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Whether a knob could be set to a value, without writing anything.
+    ///
+    /// # Errors
+    /// [`KnobError`]: no such knob, not to be had here, not a value of it.
+    pub fn check(&self, name: &str, value: &str) -> Result<(), KnobError> {
+        let state = self.get(name)?;
+        if let Some(why) = state.missing {
+            return Err(KnobError::Missing { name: name.to_owned(), why });
+        }
+        if !state.choices.is_empty() && !state.choices.iter().any(|choice| choice == value) {
+            let (name, value) = (name.to_owned(), value.to_owned());
+            return Err(KnobError::Value { name, value, choices: state.choices });
+        }
+        let place = self.files_of(name)?;
+        if !self.values_for(&place, value).iter().all(|value| format::is_set(place.known.format, value)) {
+            let written =
+                if place.known.format == Format::Mask { "a mask such as 3" } else { "a list such as 0-3" };
+            let choices = ["all", "node", "one", written].map(str::to_owned).to_vec();
+            return Err(KnobError::Value { name: name.to_owned(), value: value.to_owned(), choices });
+        }
+        Ok(())
+    }
+
+    /// A value as it is written into each file: `all`, `node` and `one` are processors of the device's. Interrupts are
+    /// dealt out, one processor after the other: of several in a mask, most machines use one.
+    fn values_for(&self, place: &KnobFiles, value: &str) -> Vec<String> {
+        let (format, files) = (place.known.format, place.files.len());
+        let as_is = || vec![value.to_owned(); files];
+        let Some(cpus) = find::processors(&self.tree, &place.files[0], place.device.as_deref(), value) else {
+            return as_is();
+        };
+        let spelled = |at: usize| match cpus.get(at % cpus.len().max(1)) {
+            Some(cpu) if format == Format::Cpus && files > 1 => format::processors(format, &[*cpu]),
+            _ => format::processors(format, &cpus),
+        };
+        (0..files).map(spelled).collect::<Option<_>>().unwrap_or_else(as_is)
+    }
+
+    /// Refuses to change what another process will put back.
+    pub(crate) fn refuse_held(&self, wanted: &[Entry]) -> Result<(), KnobError> {
+        let all = self.journal.entries()?;
+        let other = all.iter().find_map(|entry| {
+            let asked = wanted.iter().find(|asked| asked.place == entry.place)?;
+            entry.owner.filter(|owner| asked.owner != Some(*owner)).map(|owner| (entry, owner))
+        });
+        other.map_or(Ok(()), |(entry, owner)| {
+            Err(KnobError::Held { name: entry.knob.clone(), pid: owner.pid, alive: owner.alive() })
+        })
+    }
+
+    fn write_all(&self, place: &KnobFiles, values: &[String]) -> Result<(), KnobError> {
+        for (file, value) in place.files.iter().zip(values) {
+            self.write(place.known, file, value)?;
+        }
+        place.files.iter().zip(values).try_for_each(|(file, value)| self.verify(place, file, value))
+    }
+
+    pub(crate) fn write(&self, known: &Known, file: &str, value: &str) -> Result<(), KnobError> {
+        let text = known.format.written(value);
+        write::file(&self.tree, file, &text).map_err(|source| KnobError::Refused {
+            file: file.to_owned(),
+            value: value.to_owned(),
+            said: source.to_string(),
+        })
+    }
+
+    pub(crate) fn verify(&self, place: &KnobFiles, file: &str, value: &str) -> Result<(), KnobError> {
+        let found = self.read(place.known, file);
+        if place.known.format.same(&found, value) {
+            return Ok(());
+        }
+        let (name, file, asked) = (place.name.clone(), file.to_owned(), value.to_owned());
+        Err(KnobError::Differs { name, file, asked, found })
+    }
+}
