@@ -1,12 +1,13 @@
-//! Many designs of one document, on all cores. What a point gives depends on the point alone, not on who runs it.
+//! Many designs of one document, on all cores. What a point gives depends on the point alone, not on the thread that
+//! runs it or on how many there are.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
-use std::thread;
+use std::sync::OnceLock;
 
 use hindmost_clone::{CloneError, Document, Program};
+use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -91,9 +92,6 @@ impl Batch {
 ///
 /// # Errors
 /// The first point's that makes no sense; or [`SimulateError::Interrupted`].
-///
-/// # Panics
-/// If a worker panicked, which is a bug.
 pub fn run_batch(
     document: &Value,
     batch: &Batch,
@@ -104,30 +102,21 @@ pub fn run_batch(
     for point in &batch.points {
         batch.design(point).check()?;
     }
-    let answers: Vec<Mutex<Option<Result<Answer, SimulateError>>>> =
-        batch.points.iter().map(|_| Mutex::new(None)).collect();
-    let next = AtomicUsize::new(0);
-    let work = || loop {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        let Some(point) = batch.points.get(number) else { return };
-        if stop.load(Ordering::Relaxed) {
-            return;
-        }
-        let answer = variants[variant_of[number]].answer(&batch.design(point), stop);
-        *answers[number].lock().expect("nobody panics with it") = Some(answer);
-        done.fetch_add(1, Ordering::Relaxed);
-    };
-    let cores = thread::available_parallelism().map_or(1, usize::from).min(batch.points.len());
-    thread::scope(|scope| {
-        for _ in 1..cores {
-            scope.spawn(work);
-        }
-        work();
-    });
-    answers
-        .into_iter()
-        .map(|answer| answer.into_inner().ok().flatten().unwrap_or(Err(SimulateError::Interrupted)))
-        .collect()
+    let answers: Vec<Result<Answer, SimulateError>> = (&batch.points, &variant_of)
+        .into_par_iter()
+        // A point is work enough for a task of its own, and some take much longer than others.
+        .with_max_len(1)
+        .map(|(point, &variant)| {
+            if stop.load(Ordering::Relaxed) {
+                return Err(SimulateError::Interrupted);
+            }
+            let answer = variants[variant].answer(&batch.design(point), stop);
+            done.fetch_add(1, Ordering::Relaxed);
+            answer
+        })
+        .collect();
+    // Not by rayon, which would give whichever error came first in time.
+    answers.into_iter().collect()
 }
 
 /// One way to change the document: points that differ in their load alone share it.
