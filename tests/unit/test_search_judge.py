@@ -133,7 +133,7 @@ def test_the_rule_stops_the_procedure_when_the_step_is_judged_and_shows_its_inte
     decision = rule.decide({})
     assert (decision.stop, decision.reached, decision.next_look) == (True, True, None)
     shown = rule.interval()
-    assert shown["low_us"] < shown["value_us"] < shown["high_us"] < 60.0
+    assert shown["low"] < shown["value"] < shown["high"] < 60.0
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -12,6 +11,7 @@ from hindmost import _engine
 from hindmost.errors import Interrupted, UsageError
 from hindmost.models.document import Clone
 from hindmost.stats.series.sectioning import section_interval
+from hindmost.store.estimates import bounds
 from hindmost.store.predictions import Interval, Prediction
 
 SCHEMA = "hindmost.simulation/1"
@@ -184,5 +184,4 @@ def _outcome(answer: dict[str, Any]) -> Outcome:
 def interval(value: float, sections: Sequence[float]) -> Interval:
     """Make the record of an estimate."""
     found = section_interval(value, sections)
-    ends = [None if math.isnan(end) else end for end in (found.low, found.high)]
-    return {"value": value, "low": ends[0], "high": ends[1]}
+    return {"value": value, **bounds(found.low, found.high)}

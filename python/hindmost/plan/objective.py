@@ -10,7 +10,10 @@ from hindmost.errors import UsageError
 from hindmost.plan.units import format_us, parse_percent, parse_threshold
 
 Share = Literal["errors", "unanswered"]
-SHARES: dict[str, tuple[str, ...]] = {"errors": ("errors",), "unanswered": ("timeouts", "unsent")}
+SHARES: dict[str, tuple[Literal["errors", "timeouts", "unsent"], ...]] = {
+    "errors": ("errors",),
+    "unanswered": ("timeouts", "unsent"),
+}
 """Shares of the requests that were due, and the counts they are made of."""
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from hindmost.plan import MeasurePlan
 from hindmost.run import instrument, limits
 from hindmost.run.figures import RunFigures
 from hindmost.run.verdict import Reason
+from hindmost.store import measure as documents
 
 Limit = float | Callable[[float], float] | None
 """A number, or a function of the share of requests that lie beyond the highest quantile asked for."""
@@ -154,7 +155,7 @@ ROWS = (
 )
 
 
-def account(plan: MeasurePlan, runs: Sequence[RunFigures], reasons: Sequence[Reason]) -> dict[str, Any]:
+def account(plan: MeasurePlan, runs: Sequence[RunFigures], reasons: Sequence[Reason]) -> documents.Instrument:
     """The figures with their limits and marks, and who and what ran on the clients' processors.
 
     Parameters
@@ -187,7 +188,9 @@ def account(plan: MeasurePlan, runs: Sequence[RunFigures], reasons: Sequence[Rea
     }
 
 
-def _figure(row: Row, runs: Sequence[RunFigures], beyond: float, levels: Mapping[str, str]) -> dict[str, Any]:
+def _figure(
+    row: Row, runs: Sequence[RunFigures], beyond: float, levels: Mapping[str, str]
+) -> documents.Figure:
     known = [value for run in runs if (value := row.figure(run)) is not None]
     value = (max(known) if row.worst else sum(known) / len(known)) if known else None
     mind, grave = (limit(beyond) if callable(limit) else limit for limit in (row.mind, row.grave))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from hindmost.plan import MeasurePlan
 from hindmost.run.readings import InstanceReading
 from hindmost.stats.series.arrivals import anderson_darling, dispersion, kolmogorov
+from hindmost.store.estimates import UNKNOWN, Value, written
+from hindmost.store.measure import Arrivals
 
 
-def arrivals_of(one: InstanceReading, plan: MeasurePlan) -> dict[str, Any] | None:
+def arrivals_of(one: InstanceReading, plan: MeasurePlan) -> Arrivals | None:
     """Hold the gaps between one instance's sends against the law asked for.
 
     Each worker sends its own thinned part of the whole process, so its gaps are compared with the law of
@@ -29,22 +30,27 @@ def arrivals_of(one: InstanceReading, plan: MeasurePlan) -> dict[str, Any] | Non
     if plan.loop == "closed" or plan.rate_per_s is None or one.gaps.count == 0:
         return None
     mean_ns = 1e9 * plan.clients * plan.threads / plan.rate_per_s
-    found: dict[str, Any] = {"gaps": one.gaps.count, "distance": None, "low": None, "high": None}
-    found["anderson_darling"] = None
+    distance: Value = UNKNOWN
+    squared: float | None = None
     if plan.arrivals == "exponential":
         low, high, counts = (np.frombuffer(part, dtype=np.uint64) for part in one.gaps.bins())
         bins = (low.astype(np.float64), high.astype(np.float64), counts.astype(np.float64))
-        distance = kolmogorov(bins, mean_ns)
-        found |= {"distance": distance.value, "low": distance.low, "high": distance.high}
-        raw = one.result["raw_gaps_ns"]
-        found["anderson_darling"] = anderson_darling(raw, mean_ns) if raw else None
+        distance = written(kolmogorov(bins, mean_ns))
+        raw = one.result.get("raw_gaps_ns")
+        squared = anderson_darling(raw, mean_ns) if raw else None
     workers = [thread["dispersion"] for thread in one.result["threads"]]
     spans = [[worker[i] for worker in workers] for i in range(len(workers[0]))]
     names = [f"{parts[0]['span_ns'] / 1e6:g}ms" for parts in spans]
-    found["dispersion"] = {name: dispersion(parts) for name, parts in zip(names, spans, strict=True)}
-    # The variance of a sample variance over n spans is 2/(n - 1) of its square, about.
-    found["dispersion_error"] = {
-        name: math.sqrt(2.0 / max(1, sum(part["spans"] for part in parts) - 1))
-        for name, parts in zip(names, spans, strict=True)
+    return {
+        "gaps": one.gaps.count,
+        "distance": distance["value"],
+        "low": distance["low"],
+        "high": distance["high"],
+        "anderson_darling": squared,
+        "dispersion": {name: dispersion(parts) for name, parts in zip(names, spans, strict=True)},
+        # The variance of a sample variance over n spans is 2/(n - 1) of its square, about.
+        "dispersion_error": {
+            name: math.sqrt(2.0 / max(1, sum(part["spans"] for part in parts) - 1))
+            for name, parts in zip(names, spans, strict=True)
+        },
     }
-    return found

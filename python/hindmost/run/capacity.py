@@ -18,6 +18,9 @@ from hindmost.plan.units import format_us
 from hindmost.run import instrument, limits
 from hindmost.run.figures import RunFigures
 from hindmost.stats import Estimate, mean_interval
+from hindmost.store import measure as documents
+from hindmost.store.engine import InstanceResult
+from hindmost.store.estimates import bounds
 
 Culprit = Literal["server", "client", "connections", "silence"]
 
@@ -69,16 +72,14 @@ class Saturation:
             text += f" [{max(0.0, self.answered.low):,.0f}, {self.answered.high:,.0f}]"
         return f"{text} requests a second"
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> documents.Saturation:
         """As it stands in ``result.json``."""
-        known = self.answered.known
         return {
             "by": self.by,
             "asked_per_s": self.asked_per_s,
             "answered_per_s": {
                 "value": self.answered.value,
-                "low": max(0.0, self.answered.low) if known else None,
-                "high": self.answered.high if known else None,
+                **bounds(self.answered.low, self.answered.high, least=0.0),
                 "runs": self.answered.n,
             },
             "text": self.text,
@@ -120,7 +121,7 @@ def saturation(plan: MeasurePlan, target: Mapping[str, Any], runs: Sequence[RunF
     share = None
     if used:  # its time is read when the last replies are in, so it may exceed what there was
         share = min(1.0, sum(used) / len(used) / max(1, len(target.get("cpus") or [0])))
-    shares = [t["shares"] for run in runs for t in instrument.threads(run) if t.get("shares")]
+    shares = [found for run in runs for t in instrument.threads(run) if (found := t.get("shares"))]
     silent = sum(one["silent"] for one in shares)
     by: Culprit = "server"
     if answered.value <= 0.0:
@@ -146,11 +147,11 @@ def replies_per_s(run: RunFigures, plan: MeasurePlan) -> float:
     return sum(_replies_per_s(one.result, plan.duration_s) for one in run.instances)
 
 
-def _replies_per_s(result: Mapping[str, Any], measure_s: float) -> float:
+def _replies_per_s(result: InstanceResult, measure_s: float) -> float:
     begins = (result["warmup_s"] + result["calibration"]["seconds"]) * 1e9
     ends = begins + measure_s * 1e9
     rate = 0.0
-    for worker in result["series"]:
+    for worker in result.get("series", []):
         before = 0
         inside = replies = 0
         for window in worker:

@@ -29,8 +29,11 @@ from hindmost.run.readings import (
 from hindmost.stats import RunInterval, run_interval, run_value, sections_allowed, within_variance
 from hindmost.stats.runs.aggregate import Aggregate
 from hindmost.store import RunRecord
+from hindmost.store.engine import Counts as InstanceCounts
+from hindmost.store.engine import InstanceResult
+from hindmost.store.measure import Arrivals
+from hindmost.store.types import Counts
 
-COUNTS = ("due", "done", "misses", "errors", "timeouts", "unsent")
 Values = dict[str, float]
 SECTIONS = 10
 """The engine keeps so many sections of the measurement apart (`SECTIONS` in crates/load)."""
@@ -43,10 +46,10 @@ class InstanceFigures:
     ``alone``: what this instance in this run can say of its latency quantiles by itself, in microseconds.
     """
 
-    result: dict[str, Any]
+    result: InstanceResult
     values: dict[What, Values]
     latency: Histogram
-    arrivals: dict[str, Any] | None = None
+    arrivals: Arrivals | None = None
     alone: dict[str, RunInterval] = field(default_factory=dict)
 
     @property
@@ -83,8 +86,8 @@ class RunFigures:
     values: dict[What, Values]
     kind_values: dict[str, Values]
     within: dict[str, float | None]
-    counts: dict[str, int]
-    kind_counts: dict[str, dict[str, int]]
+    counts: Counts
+    kind_counts: dict[str, Counts]
     instances: list[InstanceFigures]
     latency: Histogram
 
@@ -145,9 +148,20 @@ def _pick(one: InstanceReading, what: What, kind: str | None) -> Histogram:
     return one.whole(what) if kind is None else one.by_kind.get((what, kind), Histogram())
 
 
-def _counts(instances: Sequence[InstanceReading], kind: str | None) -> dict[str, int]:
-    parts = [one.result["counts"] if kind is None else one.result["kinds"][kind] for one in instances]
-    return {name: sum(part[name] for part in parts) for name in COUNTS}
+def _counts(instances: Sequence[InstanceReading], kind: str | None) -> Counts:
+    return summed([one.result["counts"] if kind is None else one.result["kinds"][kind] for one in instances])
+
+
+def summed(parts: Sequence[Counts] | Sequence[InstanceCounts]) -> Counts:
+    """The account of several instances, kinds or runs together."""
+    return {
+        "due": sum(part["due"] for part in parts),
+        "done": sum(part["done"] for part in parts),
+        "misses": sum(part["misses"] for part in parts),
+        "errors": sum(part["errors"] for part in parts),
+        "timeouts": sum(part["timeouts"] for part in parts),
+        "unsent": sum(part["unsent"] for part in parts),
+    }
 
 
 def _instance(one: InstanceReading, plan: MeasurePlan) -> InstanceFigures:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 from hindmost.run.figures import RunFigures
+from hindmost.store import engine
+from hindmost.store.engine import HostSpan, SocketReport, TcpCounters, ThreadReport
 
 Figure = Callable[[RunFigures], float | None]
 
@@ -21,17 +23,17 @@ def over(runs: Sequence[RunFigures], figure: Figure) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def threads(run: RunFigures) -> list[dict[str, Any]]:
+def threads(run: RunFigures) -> list[ThreadReport]:
     """What the workers of a run's instances report of themselves."""
     return [thread for one in run.instances for thread in one.result["threads"]]
 
 
-def _sockets(run: RunFigures) -> list[dict[str, Any]]:
+def _sockets(run: RunFigures) -> list[SocketReport]:
     return [thread["sockets"] for thread in threads(run) if "sockets" in thread]
 
 
-def _hosts(run: RunFigures) -> list[dict[str, Any]]:
-    return [one.result["host"] for one in run.instances if one.result.get("host")]
+def _hosts(run: RunFigures) -> list[HostSpan]:
+    return [host for one in run.instances if (host := one.result.get("host"))]
 
 
 def _worst(values: Iterable[float | None]) -> float | None:
@@ -57,9 +59,9 @@ def waiting(run: RunFigures) -> float | None:
 def wait_us(run: RunFigures) -> float | None:
     """Mean length of these waits."""
     return _worst(
-        thread["span"]["schedule"]["run_delay_ns"] / 1e3 / turns
+        schedule["run_delay_ns"] / 1e3 / turns
         for thread in threads(run)
-        if thread["span"].get("schedule")
+        if (schedule := thread["span"].get("schedule"))
         and (turns := thread["span"]["involuntary_switches"] + thread["span"]["voluntary_switches"])
     )
 
@@ -98,7 +100,7 @@ def interrupts_per_s(run: RunFigures) -> float | None:
     )
 
 
-def late(run: RunFigures, stage: str) -> float | None:
+def late(run: RunFigures, stage: Literal["writing", "reading", "waiting"]) -> float | None:
     """Share of requests that left more than 5 us late because of one stage of the worker's loop.
 
     Parameters
@@ -152,7 +154,7 @@ def drops_before(run: RunFigures) -> int:
     return max((tcp["listen_drops"] for tcp in before), default=0)
 
 
-def _namespaces(run: RunFigures) -> list[dict[str, int]]:
+def _namespaces(run: RunFigures) -> list[TcpCounters]:
     """TCP counters: each instance's namespace, and the server's where it is another."""
     seen = [one.result.get("tcp") for one in run.instances]
     return [tcp for tcp in (*seen, run.record.get("server_tcp")) if tcp]
@@ -181,9 +183,11 @@ def zero_windows(run: RunFigures) -> int:
 def peer_full(run: RunFigures) -> float | None:
     """Share of the time in which a connection could not send because the server's buffer was full."""
     return _worst(
-        thread["sockets"]["peer_full_us"] * 1e3 / thread["sockets"]["looked_at"] / wall
+        sockets["peer_full_us"] * 1e3 / sockets["looked_at"] / wall
         for thread in threads(run)
-        if thread.get("sockets", {}).get("looked_at") and (wall := thread["span"].get("wall_ns"))
+        if (sockets := thread.get("sockets"))
+        and sockets["looked_at"]
+        and (wall := thread["span"].get("wall_ns"))
     )
 
 
@@ -216,7 +220,7 @@ class Neighbour:
 def neighbours(runs: Sequence[RunFigures]) -> list[Neighbour]:
     """All that ran on the clients' processors, by name, those that took most first."""
     wall_s = sum(host["wall_ns"] for run in runs for host in _hosts(run)) / 1e9
-    rows: dict[str, list[dict[str, Any]]] = {}
+    rows: dict[str, list[engine.Neighbour]] = {}
     for run in runs:
         for host in _hosts(run):
             for one in host["neighbours"]["named"]:
@@ -236,11 +240,11 @@ def neighbours(runs: Sequence[RunFigures]) -> list[Neighbour]:
     return sorted(found, key=lambda one: (one.share, one.turns_per_s), reverse=True)
 
 
-def _name(one: dict[str, Any]) -> str:
+def _name(one: engine.Neighbour) -> str:
     """A thread as people know it; what a kernel worker does at the moment is left out."""
     if one["kernel"]:
-        return str(one["name"].partition("-")[0]) if one["name"].startswith("kworker") else str(one["name"])
-    return str(one["process"] if one["process"] == one["name"] else f"{one['process']}/{one['name']}")
+        return one["name"].partition("-")[0] if one["name"].startswith("kworker") else one["name"]
+    return one["process"] if one["process"] == one["name"] else f"{one['process']}/{one['name']}"
 
 
 def interrupt_sources(runs: Sequence[RunFigures]) -> list[tuple[str, float]]:

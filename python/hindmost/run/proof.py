@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ from hindmost.plan import MeasurePlan
 from hindmost.run import limits
 from hindmost.stats import Agreement, agreement, constancy, mean_interval
 from hindmost.store import RunRecord
+from hindmost.store.estimates import bounds
+from hindmost.store.measure import Capture, Compared, Curve, Differences, Margin
 
 LEVELS = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 """Treadmill's Figures 5 and 6 go up to p99; the goal here is p99.9."""
@@ -27,13 +29,13 @@ _POINTS = 160
 Microseconds = npt.NDArray[np.float64]
 
 
-def proof_of(runs: Sequence[RunRecord], plan: MeasurePlan) -> dict[str, Any] | None:
+def proof_of(runs: Sequence[RunRecord], plan: MeasurePlan) -> Capture | None:
     """What the captures of a study's runs say; None where none was asked for.
 
     Returns
     -------
-    dict
-        `hindmost.store.measure.Capture`.
+    Capture or None
+        Null where a figure is not known.
 
     Raises
     ------
@@ -61,7 +63,11 @@ def proof_of(runs: Sequence[RunRecord], plan: MeasurePlan) -> dict[str, Any] | N
         "hint": faults[0]["hint"] if faults else None,
         "wire": _compared("wire", read),
         "service": _compared("service", read),
-        "curves": {name: _curve([one[name] for one in read]) for name in ("capture", "wire", "service")},
+        "curves": {
+            "capture": _curve([one["capture"] for one in read]),
+            "wire": _curve([one["wire"] for one in read]),
+            "service": _curve([one["service"] for one in read]),
+        },
     }
 
 
@@ -89,7 +95,7 @@ def _read(run: RunRecord) -> dict[str, Microseconds]:
     }
 
 
-def _compared(what: str, read: Sequence[dict[str, Microseconds]]) -> dict[str, Any] | None:
+def _compared(what: str, read: Sequence[dict[str, Microseconds]]) -> Compared | None:
     pairs = [
         (one[what][there], one["capture"][there]) for one in read if (there := ~np.isnan(one[what])).any()
     ]
@@ -97,13 +103,14 @@ def _compared(what: str, read: Sequence[dict[str, Microseconds]]) -> dict[str, A
         return None
     each = [agreement(ours, theirs, LEVELS) for ours, theirs in pairs]
     pooled = agreement(np.concatenate([p[0] for p in pairs]), np.concatenate([p[1] for p in pairs]), LEVELS)
-    gap = {name: one for name in LEVELS if (one := _over_runs([run.gap for run in each], name))}
+    told = [name for name in LEVELS if any(name in run.gap for run in each)]
+    gap = {name: _over_runs([run.gap for run in each], name) for name in told}
     goal_us, upto = GOALS[what]
     judged = {name: one["value"] for name, one in gap.items() if LEVELS[name] <= LEVELS[upto]}
     return {
         "requests": pooled.count,
-        "ours_us": {name: _over_runs([run.ours for run in each], name) for name in gap},
-        "capture_us": {name: _over_runs([run.theirs for run in each], name) for name in gap},
+        "ours_us": {name: _over_runs([run.ours for run in each], name, least=0.0) for name in gap},
+        "capture_us": {name: _over_runs([run.theirs for run in each], name, least=0.0) for name in gap},
         "gap_us": gap,
         "request_us": {name: _spread(pooled, name) for name in gap},
         "constancy_us": constancy(judged) if len(judged) > 1 else None,
@@ -112,20 +119,21 @@ def _compared(what: str, read: Sequence[dict[str, Microseconds]]) -> dict[str, A
     }
 
 
-def _over_runs(values: Sequence[dict[str, float]], name: str) -> dict[str, Any] | None:
-    known = [one[name] for one in values if name in one]
-    if not known:
-        return None
-    estimate = mean_interval(known)
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "runs": estimate.n}
+def _over_runs(values: Sequence[dict[str, float]], name: str, *, least: float = -math.inf) -> Margin:
+    estimate = mean_interval([one[name] for one in values if name in one])
+    return {
+        "value": estimate.value,
+        **bounds(estimate.low, estimate.high, least=least),
+        "runs": estimate.n,
+    }
 
 
-def _spread(pooled: Agreement, name: str) -> dict[str, float]:
+def _spread(pooled: Agreement, name: str) -> Differences:
     near = pooled.near[name]
     return {"value": near.median, "low": near.low, "high": near.high}
 
 
-def _curve(parts: Sequence[Microseconds]) -> dict[str, list[float]]:
+def _curve(parts: Sequence[Microseconds]) -> Curve:
     """The quantile function of all runs' requests, evenly spaced on the tail-friendly scale."""
     values = np.concatenate([part[~np.isnan(part)] for part in parts]) if parts else np.empty(0)
     if values.size == 0:

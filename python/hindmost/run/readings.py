@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal, cast
 
 from pydantic import ValidationError
 
@@ -16,6 +16,7 @@ from hindmost._engine import Histogram
 from hindmost.errors import StudyError
 from hindmost.plan import MeasurePlan
 from hindmost.store import RunRecord, Study
+from hindmost.store.engine import InstanceResult
 
 What = Literal["latency", "service", "slip", "ideal_slip", "wire", "overhead"]
 INSTANCE_SCHEMA = "hindmost.instance/1"
@@ -44,7 +45,7 @@ def microseconds(histogram: Histogram, level: float | None) -> float:
 class InstanceReading:
     """One instance of one run."""
 
-    result: dict[str, Any]
+    result: InstanceResult
     latency_sections: dict[str, list[Histogram]] = field(default_factory=dict)
     by_kind: dict[tuple[What, str], Histogram] = field(default_factory=dict)
     outstanding: Histogram = field(default_factory=Histogram)
@@ -110,12 +111,12 @@ def read_instances(run: RunRecord) -> list[InstanceReading]:
                 f"run {run.number} of the study cannot be read: {why}",
                 hint=f"move {run.folder} away and report again",
             ) from None
-        instances.append(_instance(result, intervals))
+        instances.append(_instance(cast(InstanceResult, result), intervals))
     return instances
 
 
 def _instance(
-    result: dict[str, Any], intervals: list[tuple[str | None, float, float, Histogram]]
+    result: InstanceResult, intervals: list[tuple[str | None, float, float, Histogram]]
 ) -> InstanceReading:
     reading = InstanceReading(result)
     for tag, _, _, histogram in intervals:

@@ -13,9 +13,8 @@ History of the format: ``hindmost.attribution/1`` (0.1.0) first version.
 
 from typing import Any, Literal, TypedDict
 
-from hindmost.store.types import Count, Label, Microseconds, Reason, Share
-
-SCHEMA_NAME = "hindmost.attribution/1"
+from hindmost.store.estimates import Value
+from hindmost.store.types import Count, Label, Reason, Share
 
 Words = Literal["raises", "lowers", "negligible", "undecided"]
 Levels = dict[str, str]
@@ -53,14 +52,6 @@ class Design(TypedDict):
     forbidden: list[Levels]
     control: Levels
     seed: Count
-
-
-class Value(TypedDict):
-    """A figure in microseconds and its interval."""
-
-    value: Microseconds
-    low: Microseconds
-    high: Microseconds
 
 
 class Effect(TypedDict):
@@ -258,12 +249,11 @@ class Confirmation(TypedDict):
     text: str
 
 
-class Attribution(TypedDict):
-    """Which factors make the tail what it is, and what to set.
+class Evidence(TypedDict):
+    """All but the words.
 
-    ``plan``: the study file as it was resolved. ``delta``: the smallest share that matters. ``headline`` and
-    ``findings``: the answer in words, the most important first. ``scale``: effects multiply, or add up.
-    ``adjustment``: how p-values were adjusted for all terms, quantiles and loads.
+    ``plan``: the study file as it was resolved. ``delta``: the smallest share that matters. ``scale``:
+    effects multiply, or add up. ``adjustment``: of p-values, for all terms, quantiles and loads together.
     """
 
     schema: Literal["hindmost.attribution/1"]
@@ -272,10 +262,6 @@ class Attribution(TypedDict):
     study: str
     name: str
     target: str
-    verdict: Literal["answered", "open", "invalid"]
-    headline: str
-    findings: list[str]
-    reasons: list[Reason]
     confidence: Share
     delta: Share
     scale: Literal["ratio", "us"]
@@ -289,3 +275,16 @@ class Attribution(TypedDict):
     seconds_total: float
     host: dict[str, Any]
     plan: dict[str, Any]
+
+
+class Answer(TypedDict):
+    """The answer in words: ``findings`` the most important first."""
+
+    verdict: Literal["answered", "open", "invalid"]
+    headline: str
+    findings: list[str]
+    reasons: list[Reason]
+
+
+class Attribution(Evidence, Answer):
+    """Which factors make the tail what it is, and what to set."""

@@ -7,8 +7,6 @@ from typing import Literal, TypedDict
 
 from hindmost.store.types import Count, Microseconds, Share
 
-SCHEMA_NAME = "hindmost.search/1"
-
 
 class SearchStep(TypedDict):
     """One rate that was tried; ``study`` is its folder within the search's.

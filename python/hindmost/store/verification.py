@@ -5,8 +5,9 @@ History of the format: ``hindmost.verification/1`` (0.1.0) first version.
 
 from typing import Literal, TypedDict
 
+from hindmost.store.estimates import Value
 from hindmost.store.predictions import Interval
-from hindmost.store.types import Count, Microseconds, Share
+from hindmost.store.types import Count, Share
 
 Outcome = Literal["equivalent", "different", "open"]
 
@@ -23,14 +24,6 @@ class Ratio(TypedDict):
     margin: float
     pairs: Count
     outcome: Outcome
-
-
-class Value(TypedDict):
-    """Mean over runs in microseconds and its 95 % interval; null is infinitely late, or not known."""
-
-    value: Microseconds
-    low: Microseconds
-    high: Microseconds
 
 
 class Figure(TypedDict):

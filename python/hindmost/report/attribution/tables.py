@@ -20,8 +20,8 @@ if TYPE_CHECKING:
         Load,
         Prediction,
         QuantileAnswer,
-        Value,
     )
+    from hindmost.store.estimates import Value
 
 _UNKNOWN: "Value" = {"value": None, "low": None, "high": None}
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from hindmost.run.verdict import accidents, capacity, client, sample, server, setting, stamps, witness
-from hindmost.run.verdict.reason import Evidence, Level, Reason, Verdict
+from hindmost.run.verdict.reason import Evidence, Level, Reason
+from hindmost.store.types import Verdict
 
 __all__ = ["CHECKS", "Evidence", "Level", "Reason", "Verdict", "headline", "judge", "of_label", "overall"]
 

@@ -8,6 +8,7 @@ from hindmost.run import limits
 from hindmost.run.capacity import answered_share, saturation
 from hindmost.run.verdict.reason import Evidence, Reason
 from hindmost.stats.tables import chi_square_tail
+from hindmost.store.engine import Shares
 
 
 def rate(e: Evidence) -> Iterator[Reason]:
@@ -57,8 +58,8 @@ def shares(e: Evidence) -> Iterator[Reason]:
         )
 
 
-def _chance(shares: dict[str, float]) -> float | None:
+def _chance(shares: Shares) -> float | None:
     """Probability of shares as uneven as these."""
     if shares["chi_square"] is None or shares["connections"] < 2:
         return None
-    return chi_square_tail(shares["chi_square"], int(shares["connections"]) - 1)
+    return chi_square_tail(shares["chi_square"], shares["connections"] - 1)

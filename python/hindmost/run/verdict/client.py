@@ -107,7 +107,7 @@ def arrivals(e: Evidence) -> Iterator[Reason]:
     asked = 1.0 if e.plan.arrivals == "exponential" else 0.0
     off = {}
     for name in seen[0]["dispersion"]:
-        found = [one["dispersion"][name] for one in seen if one["dispersion"][name] is not None]
+        found = [value for one in seen if (value := one["dispersion"][name]) is not None]
         # Runs are independent: the error of their mean shrinks with their number. Equal gaps have no chance.
         error = asked * mean([one["dispersion_error"][name] for one in seen]) / math.sqrt(len(seen))
         if found and abs(mean(found) - asked) > limits.DISPERSION + 3.0 * error:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from hindmost.plan import MeasurePlan
 from hindmost.run.figures import RunFigures
 from hindmost.stats import Decision, Ownership
+from hindmost.store import types as documents
 
 Level = Literal["invalid", "inconclusive", "mind"]
-Verdict = Literal["valid", "invalid", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Reason:
     hint: str | None = None
     labels: tuple[str, ...] = ()
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> documents.Reason:
         """As it stands in ``result.json``."""
         return {"code": self.code, "level": self.level, "text": self.text, "hint": self.hint}
 

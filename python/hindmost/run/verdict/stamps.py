@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from hindmost.plan.units import format_us
 from hindmost.run.verdict.reason import Evidence, Reason
@@ -13,9 +12,7 @@ def stamps(e: Evidence) -> Iterator[Reason]:
     """Wire latency was asked for and is not to be had, or a clock was set while it was taken."""
     if e.plan.stamp_every == 0:
         return
-    seen: list[dict[str, Any]] = [
-        found for run in e.runs for one in run.instances if (found := one.result.get("stamps"))
-    ]
+    seen = [found for run in e.runs for one in run.instances if (found := one.result.get("stamps"))]
     reasons = [(found["source"], found["reason"]) for found in seen if found["reason"]]
     why = next((one["text"] for source, one in reasons if source is None or one["code"] == "none_came"), None)
     if why is not None:

@@ -9,8 +9,9 @@ of counts over several spans, which sees clumps that gaps alone do not (load-tes
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -94,7 +95,15 @@ def anderson_darling(gaps: npt.ArrayLike, mean: float) -> float:
     return float(-n - (weights * (log_below - x[::-1])).sum() / n)
 
 
-def dispersion(parts: Sequence[Mapping[str, int]]) -> float | None:
+class Spans(TypedDict):
+    """Requests in spans of one length, as a worker counts them."""
+
+    spans: int
+    requests: int
+    squares: int
+
+
+def dispersion(parts: Sequence[Spans]) -> float | None:
     """Index of dispersion of counts: variance over mean of requests per span.
 
     Parameters

@@ -1,7 +1,6 @@
 """The document that ``hindmost measure`` writes as ``result.json``: see `document`."""
 
 from hindmost.store.measure.document import (
-    SCHEMA_NAME,
     Clients,
     Hysteresis,
     Kind,
@@ -25,7 +24,6 @@ from hindmost.store.measure.proof import Capture, Compared, Curves, Differences,
 from hindmost.store.measure.runs import Alone, Arrivals, Instance, Look, Outstanding, Run, Series, Stopping
 
 __all__ = [
-    "SCHEMA_NAME",
     "Alone",
     "Arrivals",
     "Capture",

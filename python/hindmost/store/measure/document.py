@@ -26,8 +26,6 @@ from hindmost.store.measure.proof import Capture
 from hindmost.store.measure.runs import Outstanding, Run, Series, Stopping
 from hindmost.store.types import Count, Counts, Label, Level, Microseconds, Reason, Share, Target, Verdict
 
-SCHEMA_NAME = "hindmost.measure/1"
-
 
 class Kind(TypedDict):
     """One kind of request, such as ``get``."""

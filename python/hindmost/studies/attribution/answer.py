@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from hindmost import __version__
 from hindmost.design import Cell
@@ -12,6 +11,7 @@ from hindmost.design.factors import term_text
 from hindmost.stats import mean_interval
 from hindmost.store import attribution as documents
 from hindmost.store import now_utc
+from hindmost.store.estimates import finite, number, written
 from hindmost.studies.attribution import effects, model, words
 from hindmost.studies.attribution.cells import CellRuns
 from hindmost.studies.attribution.confirm import confirmations
@@ -19,12 +19,11 @@ from hindmost.studies.attribution.course import CONTROL
 from hindmost.studies.attribution.drift import drift_of
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint, folder_of
 from hindmost.studies.attribution.trials import Trials
-from hindmost.studies.measure.answer import finite
 
 FILE = "attribution.json"
 
 
-def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str, Any]:
+def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> documents.Attribution:
     """Everything that a study's runs say of its factors.
 
     Parameters
@@ -36,7 +35,7 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str
 
     Returns
     -------
-    dict
+    Attribution
         A document ``hindmost.attribution/1``.
     """
     plan = trials.plan
@@ -54,8 +53,8 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str
         _load(plan, load, runs[load.name], controls[load.name], {q: told[load.name, q] for q in plan.labels})
         for load in plan.loads
     ]
-    document: dict[str, Any] = {
-        "schema": documents.SCHEMA_NAME,
+    evidence: documents.Evidence = {
+        "schema": "hindmost.attribution/1",
         "version": __version__,
         "created": now_utc(),
         "study": trials.study.folder.resolve().name,
@@ -75,9 +74,9 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> dict[str
         "host": trials.study.manifest["host"],
         "plan": plan.file.model_dump(mode="json") | {"measure": plan.measure.model_dump(mode="json")},
     }
-    document["confirmations"] = confirmations(trials, document)
-    document |= words.of(plan, document)
-    return {key: finite(value) for key, value in document.items()}
+    evidence["confirmations"] = confirmations(trials, evidence)
+    document: documents.Attribution = {**evidence, **words.of(plan, evidence)}
+    return finite(document)
 
 
 def runs_of(trials: Trials, load: LoadPoint) -> dict[Cell, CellRuns]:
@@ -95,7 +94,7 @@ def _read(trials: Trials, load: LoadPoint, name: str, cell: Cell) -> CellRuns:
     return trials.readings.cell(trials.stored(load, name), cell, trials.ledger, where)
 
 
-def _factors(plan: AttributionPlan) -> list[dict[str, Any]]:
+def _factors(plan: AttributionPlan) -> list[documents.Factor]:
     return [
         {
             "name": factor.name,
@@ -116,7 +115,7 @@ def blocks_of(runs: Mapping[str, Mapping[Cell, CellRuns]]) -> int:
 
 def _design(
     plan: AttributionPlan, runs: Mapping[str, Mapping[Cell, CellRuns]], blocks: int
-) -> dict[str, Any]:
+) -> documents.Design:
     design = plan.design
     return {
         "kind": design.kind,
@@ -142,8 +141,8 @@ def _load(
     load: LoadPoint,
     runs: Mapping[Cell, CellRuns],
     control: CellRuns,
-    quantiles: Mapping[str, dict[str, Any]],
-) -> dict[str, Any]:
+    quantiles: Mapping[str, documents.QuantileAnswer],
+) -> documents.Load:
     busy = [run.busy for one in runs.values() for run in one.runs if run.busy is not None]
     cpus = max(1, len(plan.measure.server_cpus))
     return {
@@ -156,24 +155,16 @@ def _load(
     }
 
 
-def _cell(plan: AttributionPlan, one: CellRuns) -> dict[str, Any]:
+def _cell(plan: AttributionPlan, one: CellRuns) -> documents.Cell:
     labels = (*plan.labels, "mean")
     return {
         "levels": plan.levels(one.cell),
         "runs": len(one.runs),
         "invalid": one.invalid,
         "blocks": one.blocks,
-        "values": {label: one.column(label) for label in labels},
-        "latency_us": {label: value_of(one.column(label)) for label in labels if one.runs},
+        "values": {label: list(map(number, one.column(label))) for label in labels},
+        "latency_us": {
+            label: written(mean_interval(one.column(label)), least=0.0) for label in labels if one.runs
+        },
         "failure": one.failure or (one.why_invalid if not one.runs else None),
-    }
-
-
-def value_of(values: Sequence[float]) -> dict[str, float | None]:
-    """Mean over runs with its interval, as documents have it."""
-    one = mean_interval(values)
-    return {
-        "value": one.value,
-        "low": max(0.0, one.low) if one.known else None,
-        "high": one.high if one.known else None,
     }

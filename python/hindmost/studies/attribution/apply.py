@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from hindmost import _engine
 from hindmost.knobs import kind_of
 from hindmost.knobs.journal import FOLDER, told
+from hindmost.store.attribution import Attribution
 from hindmost.studies.attribution.confirm import recommended
 from hindmost.studies.attribution.plan import AttributionPlan
 
@@ -17,9 +17,7 @@ def set_knob(knob: str, level: str) -> None:
     told(lambda: _engine.set_knob(knob, level, str(FOLDER)))
 
 
-def applied(
-    plan: AttributionPlan, result: dict[str, Any], say: Callable[[str], None]
-) -> dict[str, str] | None:
+def applied(plan: AttributionPlan, result: Attribution, say: Callable[[str], None]) -> dict[str, str] | None:
     """Set the host's knobs as recommended, until ``hindmost knobs restore``; None if nothing was set.
 
     Only a confirmed setting is applied. Factors that belong to the server (its options, where its threads

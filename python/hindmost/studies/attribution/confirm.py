@@ -7,14 +7,17 @@ winner's curse): only fresh ones count.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from hindmost.design import Cell
 from hindmost.plan import parse_quantiles
 from hindmost.plan.units import label
 from hindmost.stats import Confirmation, Ratio, confirmed, mean_interval
+from hindmost.store import attribution as documents
+from hindmost.store.attribution import Evidence
+from hindmost.store.estimates import bounds, number, written
 from hindmost.studies.attribution.cells import CellRuns
 from hindmost.studies.attribution.course import SIDES
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint, folder_of
@@ -30,7 +33,7 @@ def wanted(plan: AttributionPlan) -> str:
     return plan.labels[-1] if asked is None else label(parse_quantiles(asked)[0])
 
 
-def recommended(plan: AttributionPlan, document: Mapping[str, Any]) -> Cell | None:
+def recommended(plan: AttributionPlan, document: Evidence) -> Cell | None:
     """The setting to use: the least figure, over several loads the least product of figures.
 
     Of settings that differ by less than what matters, the one that changes least of the control is taken.
@@ -64,7 +67,7 @@ def _changes(plan: AttributionPlan, cell: Cell) -> int:
     return sum(a != b for a, b in zip(cell, plan.control, strict=True))
 
 
-def confirmations(trials: Trials, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def confirmations(trials: Trials, document: Evidence) -> list[documents.Confirmation]:
     """What the fresh runs of the recommended setting and of the control say, load by load."""
     plan = trials.plan
     after = recommended(plan, document)
@@ -77,7 +80,9 @@ def confirmations(trials: Trials, document: Mapping[str, Any]) -> list[dict[str,
     ]
 
 
-def _at(trials: Trials, load: LoadPoint, answer: Mapping[str, Any], after: Cell) -> dict[str, Any] | None:
+def _at(
+    trials: Trials, load: LoadPoint, answer: documents.Load, after: Cell
+) -> documents.Confirmation | None:
     plan = trials.plan
     cells = dict(zip(SIDES, (plan.control, after), strict=True))
     sides: dict[str, CellRuns] = {}
@@ -106,9 +111,10 @@ def _at(trials: Trials, load: LoadPoint, answer: Mapping[str, Any], after: Cell)
     return {
         "load": load.name,
         "quantile": name,
-        **{side: _side(plan, cells[side], columns[side]) for side in SIDES},
-        "ratio": {n: asdict(ratios[n]) for n in finite},
-        "variance_ratio": {n: asdict(one.variances) for n, one in finite.items() if one.variances},
+        "before": _side(plan, cells["before"], columns["before"]),
+        "after": _side(plan, cells["after"], columns["after"]),
+        "ratio": {n: _written(ratios[n]) for n in finite},
+        "variance_ratio": {n: _written(one.variances) for n, one in finite.items() if one.variances},
         "variance_p": {n: one.spread_p for n, one in finite.items()},
         "predicted": _promised(plan, answer, cells),
         "outcome": outcome,
@@ -133,33 +139,31 @@ def _ratio(plan: AttributionPlan, columns: Mapping[str, Any], name: str, one: Co
     return Ratio(math.exp(logs.value), math.exp(logs.low), math.exp(logs.high))
 
 
-def _outcome(by: Ratio) -> str:
+def _outcome(by: Ratio) -> Literal["confirmed", "refuted", "undecided"]:
     if by.high < 1.0:
         return "confirmed"
     return "refuted" if by.low > 1.0 else "undecided"
 
 
-def _side(plan: AttributionPlan, cell: Cell, columns: Mapping[str, list[float]]) -> dict[str, Any]:
-    estimates = {name: mean_interval(values) for name, values in columns.items()}
+def _side(plan: AttributionPlan, cell: Cell, columns: Mapping[str, list[float]]) -> documents.Side:
     return {
         "levels": plan.levels(cell),
         "runs": len(next(iter(columns.values()))),
-        "latency_us": {
-            name: {"value": e.value, "low": max(0.0, e.low), "high": e.high} for name, e in estimates.items()
-        },
-        "values": dict(columns),
-        "between_runs_sd_us": {name: _sd(values) for name, values in columns.items()},
+        "latency_us": {name: written(mean_interval(values), least=0.0) for name, values in columns.items()},
+        "values": {name: list(map(number, values)) for name, values in columns.items()},
+        "between_runs_sd_us": {name: statistics.stdev(values) for name, values in columns.items()},
     }
 
 
-def _sd(values: Sequence[float]) -> float:
-    mean = sum(values) / len(values)
-    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+def _written(one: Ratio) -> documents.Ratio:
+    return {"value": one.value, **bounds(one.low, one.high)}
 
 
-def _promised(plan: AttributionPlan, answer: Mapping[str, Any], cells: Mapping[str, Cell]) -> dict[str, Any]:
+def _promised(
+    plan: AttributionPlan, answer: documents.Load, cells: Mapping[str, Cell]
+) -> dict[str, documents.Ratio]:
     """The ratio that the model says, without an interval: it is of the same runs that chose the setting."""
-    out = {}
+    out: dict[str, documents.Ratio] = {}
     for name in plan.labels:
         values = {plan.cell(one["levels"]): one["value"] for one in answer["quantiles"][name]["predicted"]}
         if cells["before"] in values and cells["after"] in values and values[cells["before"]] > 0.0:

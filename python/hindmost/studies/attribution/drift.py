@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from hindmost.stats import order_effect
+from hindmost.store.attribution import Drift
+from hindmost.store.estimates import number
 from hindmost.studies.attribution.cells import CellRuns
 
 
-def drift_of(control: CellRuns, label: str) -> dict[str, Any] | None:
+def drift_of(control: CellRuns, label: str) -> Drift | None:
     """The control's change a block, as a share of its mean; None with fewer runs than can show one."""
     values = control.column(label)
     finite = [value for value in values if math.isfinite(value)]
@@ -18,7 +19,7 @@ def drift_of(control: CellRuns, label: str) -> dict[str, Any] | None:
         return None
     return {
         "quantile": label,
-        "values": values,
+        "values": list(map(number, values)),
         "share_per_block": trend.slope * len(finite) / sum(finite),
         "drifting": trend.drifting,
         "p": trend.p_value,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import get_args
 
 from hindmost.stats import (
     Effect,
@@ -17,6 +17,7 @@ from hindmost.stats import (
     pseudo_r2,
 )
 from hindmost.stats.factors.coding import Coding
+from hindmost.store import attribution as documents
 from hindmost.studies.attribution.cells import RunValues
 from hindmost.studies.attribution.family import Adjustment, Key, adjusted, exchanged
 from hindmost.studies.attribution.model import Found
@@ -25,15 +26,13 @@ from hindmost.studies.attribution.pooled import pooled
 from hindmost.studies.attribution.scale import Scale
 from hindmost.studies.attribution.settings import predicted, ranked, reversals
 
-Document = dict[str, Any]
-
 
 def adjusted_together(
     plan: AttributionPlan, found: Mapping[Key, Found]
-) -> tuple[Adjustment, dict[Key, Document]]:
+) -> tuple[Adjustment, dict[Key, documents.QuantileAnswer]]:
     """The answer for each load and quantile; p-values are adjusted over all of them, and how."""
-    out: dict[Key, Document] = {}
-    tables: dict[str, dict[Key, list[Document]]] = {}
+    out: dict[Key, documents.QuantileAnswer] = {}
+    tables: dict[str, dict[Key, list[documents.Effect]]] = {}
     fits = {key: one.fit for key, one in found.items() if one.fit is not None}
     permuted = exchanged(fits)
     how: Adjustment = "holm"
@@ -66,18 +65,24 @@ def adjusted_together(
 
 def _effects(
     plan: AttributionPlan, effects: list[Effect], ps: list[float], permuted: list[float], scale: Scale
-) -> list[Document]:
+) -> list[documents.Effect]:
     smallest = scale.smallest(plan.delta)
-    written = []
+    written: list[documents.Effect] = []
     exchanges = [None, *permuted] if permuted else [None] * len(effects)
     for effect, p, exchange in zip(effects, [math.nan, *ps] if effects else [], exchanges, strict=True):
         runs = more_runs(effect, smallest, effect.runs) if effect.term else 0
+        us, share = (scale.us, scale.share) if effect.term else (scale.figure, scale.figure_share)
         written.append(
             {
                 "term": effect.name if effect.term else "(Intercept)",
                 "factors": list(effect.term),
                 "levels": _levels(plan, effect),
-                **_sizes(effect, scale),
+                "value": us(effect.value),
+                "low": us(effect.low),
+                "high": us(effect.high),
+                "share": share(effect.value),
+                "share_low": share(effect.low),
+                "share_high": share(effect.high),
                 "error": effect.error,
                 "p": effect.p,
                 "adjusted": p if effect.term else effect.p,
@@ -89,29 +94,19 @@ def _effects(
     return written
 
 
-def _sizes(effect: Effect, scale: Scale) -> Document:
-    """Value and interval in microseconds, and as shares of the intercept."""
-    ends = {"": effect.value, "_low": effect.low, "_high": effect.high}
-    us = scale.us if effect.term else scale.figure
-    base = scale.base_us
-    return {end[1:] or "value": us(v) for end, v in ends.items()} | {
-        f"share{end}": scale.share(v) if effect.term else us(v) / base for end, v in ends.items()
-    }
-
-
 def _levels(plan: AttributionPlan, effect: Effect) -> list[str]:
     levels = {factor.name: factor.levels for factor in plan.design.factors}
     return [levels[name][at] for name, at in zip(effect.term, effect.column.levels, strict=True)]
 
 
-def _explained(found: Found, label: str) -> Document | None:
+def _explained(found: Found, label: str) -> documents.Explained | None:
     """Shares of the variance of what runs report; the pseudo-R^2 is the paper's, on the same values."""
     if found.fit is None:
         return None
     within = {cell: [_within(run, label, found.ratio) for run in of] for cell, of in found.runs.items()}
     known = all(one is not None for of in within.values() for one in of)
     parts = explained(found.fit, within if known else None)
-    if parts.cells is None:
+    if parts.cells is None or parts.runs is None or parts.model is None:
         return None
     fitted = {one.cell: one.value for one in found.fit.predicted()}
     values = [run.values[label] for of in found.runs.values() for run in of]

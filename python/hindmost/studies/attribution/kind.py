@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from hindmost.errors import StudyError
 from hindmost.exits import Exit
 from hindmost.knobs import recover
 from hindmost.knobs.journal import FOLDER
 from hindmost.store import Study
+from hindmost.store.attribution import Attribution
 from hindmost.studies.attribution.answer import FILE, answer
 from hindmost.studies.attribution.apply import applied
 from hindmost.studies.attribution.confirm import recommended
@@ -25,7 +25,7 @@ EXITS = {"answered": Exit.DONE, "open": Exit.INCONCLUSIVE}
 """What a verdict says to scripts; any other is that the runs tell nothing."""
 
 
-def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) -> dict[str, Any]:
+def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) -> Attribution:
     """Make all runs that are not there yet: rehearsal, blocks, confirmation; returns the answer.
 
     Parameters
@@ -63,7 +63,7 @@ def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) 
     return result
 
 
-def read(study: Study) -> dict[str, Any]:
+def read(study: Study) -> Attribution:
     """The answer of a stored study, from its runs."""
     result = answer(Trials(study, to_read(study)))
     if not any(cell["runs"] + cell["invalid"] for load in result["loads"] for cell in load["cells"]):
@@ -71,7 +71,7 @@ def read(study: Study) -> dict[str, Any]:
     return result
 
 
-def publish(study: Study, result: dict[str, Any], page: Path | None = None) -> Shown:
+def publish(study: Study, result: Attribution, page: Path | None = None) -> Shown:
     """Write ``attribution.json`` and the page."""
     from hindmost.report import render_attribution, render_attribution_page
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from statistics import median
-from typing import Any
 
 from hindmost.design import Cell
 from hindmost.plan import parse_quantiles
 from hindmost.stats import Factorial, Requests, fit_pooled
+from hindmost.store import attribution as documents
 from hindmost.studies.attribution.cells import RunValues
 
 
 def pooled(
     runs: Mapping[Cell, list[RunValues]], model: Factorial, label: str, confidence: float
-) -> dict[str, Any] | None:
+) -> documents.Pooled | None:
     """Effects with errors that know of runs, and naive ones for contrast; None where there is too little."""
     of_cell = {cell: [run.bins for run in of if run.bins is not None] for cell, of in runs.items()}
     if not of_cell or any(len(of) < 2 for of in of_cell.values()):

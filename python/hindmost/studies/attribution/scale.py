@@ -38,6 +38,10 @@ class Scale:
         """A cell's value in microseconds."""
         return _expm1(value) + 1.0 if self.ratio else value
 
+    def figure_share(self, value: float) -> float:
+        """A cell's value as a share of the intercept."""
+        return self.figure(value) / self.base_us
+
     def smallest(self, delta: float) -> float:
         """A share of the intercept in the unit of the fit."""
         return math.log1p(delta) if self.ratio else delta * abs(self.base_us)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hindmost.design import Cell
 from hindmost.design.factors import is_forbidden
 from hindmost.stats import best, crossings
+from hindmost.store import attribution as documents
+from hindmost.store.estimates import Value, bounds, number
 from hindmost.studies.attribution.model import Found
 from hindmost.studies.attribution.plan import AttributionPlan
 from hindmost.studies.attribution.scale import Scale
-
-Document = dict[str, Any]
 
 
 def _allowed(plan: AttributionPlan, cell: Cell) -> bool:
     return not is_forbidden(cell, plan.design.factors, plan.design.forbidden)
 
 
-def predicted(plan: AttributionPlan, found: Found) -> list[Document]:
+def predicted(plan: AttributionPlan, found: Found) -> list[documents.Prediction]:
     """Every cell that the model speaks of, with its interval."""
     if found.fit is None:
         return []
@@ -42,13 +40,13 @@ def _told(found: Found, cell: Cell) -> bool:
     return cell in found.runs or not any(set(term) <= high for term in found.fit.lost)
 
 
-def reversals(plan: AttributionPlan, found: Found) -> list[Document]:
+def reversals(plan: AttributionPlan, found: Found) -> list[documents.Reversal]:
     """Factors that raise at one level of another and lower at the other, where both signs are sure."""
     if found.fit is None:
         return []
     levels = {factor.name: factor.levels for factor in plan.design.factors}
     scale = found.scale("average")
-    out = []
+    out: list[documents.Reversal] = []
     for one in crossings(found.fit):
         if not one.shown:
             continue
@@ -61,10 +59,7 @@ def reversals(plan: AttributionPlan, found: Found) -> list[Document]:
                 "factor": one.factor,
                 "by": one.by,
                 "at": list(at),
-                "effects_us": [
-                    {"value": scale.us(e.value), "low": scale.us(e.low), "high": scale.us(e.high)}
-                    for e in one.effects
-                ],
+                "effects_us": [_written(scale, e.value, e.low, e.high) for e in one.effects],
                 "text": f"{one.factor} = {level} lowers it by {-scale.share(down.value):.0%} while"
                 f" {one.by} is {low}, and raises it by {scale.share(up.value):.0%} while {one.by} is {high}",
             }
@@ -72,7 +67,7 @@ def reversals(plan: AttributionPlan, found: Found) -> list[Document]:
     return out
 
 
-def ranked(plan: AttributionPlan, found: Found) -> list[Document]:
+def ranked(plan: AttributionPlan, found: Found) -> list[documents.Candidate]:
     """Cells beside the best of the others (Hsu), the least figure first."""
     if found.fit is None:
         return []
@@ -80,12 +75,20 @@ def ranked(plan: AttributionPlan, found: Found) -> list[Document]:
     if len(among) < 2:
         return []
     plain = Scale(found.ratio, 1.0)
-    rows = []
+    rows: list[documents.Candidate] = []
     for one in best(found.fit, among, found.confidence):
         other = Scale(found.ratio, plain.figure(one.value - one.behind))
-        behind = {"value": other.us(one.behind), "low": other.us(one.low), "high": other.us(one.high)}
-        levels = plan.levels(one.cell)
         rows.append(
-            {"levels": levels, "value": plain.figure(one.value), "behind_us": behind, "tied": one.tied}
+            {
+                "levels": plan.levels(one.cell),
+                "value": plain.figure(one.value),
+                "behind_us": _written(other, one.behind, one.low, one.high),
+                "tied": one.tied,
+            }
         )
     return rows
+
+
+def _written(scale: Scale, value: float, low: float, high: float) -> Value:
+    """A difference in the unit of the fit, with its interval, in microseconds."""
+    return {"value": number(scale.us(value)), **bounds(scale.us(low), scale.us(high))}

@@ -3,41 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from typing import Literal
 
 from hindmost.plan.units import format_us
+from hindmost.store.attribution import Answer, Effect, Evidence
+from hindmost.store.types import Reason
 from hindmost.studies.attribution.confirm import recommended, wanted
 from hindmost.studies.attribution.plan import AttributionPlan
 
-Document = Mapping[str, Any]
 FEW_RUNS = 5
 """With fewer runs a cell, runs of two kinds (30 % slow ones) are covered by 82 % instead of 95 %."""
 MANY_INVALID = 0.2
 _VERBS = {"raises": "raises", "lowers": "lowers"}
 
 
-def of(plan: AttributionPlan, document: Document) -> dict[str, Any]:
+def of(plan: AttributionPlan, document: Evidence) -> Answer:
     """``verdict``, ``headline``, ``findings`` and ``reasons`` of a document that holds all else."""
     reasons = [*_cells(document), *_sample(document), *_drift(document), *_undecided(plan, document)]
     findings = [*_setting(plan, document), *_effects(plan, document), *_reversals(plan, document)]
     answered = any(load["quantiles"][wanted(plan)]["average"] for load in document["loads"])
     if not answered:
-        verdict = "invalid"
         why = next((one["text"] for one in reasons), "no cell has two sound runs")
-        headline = f"no answer: {why}"
-    else:
-        undecided = any(reason["code"] == "undecided" for reason in reasons)
-        verdict = "open" if undecided else "answered"
-        headline = findings[0] if findings else _nothing(plan)
-    return {"verdict": verdict, "headline": headline, "findings": findings, "reasons": reasons}
+        return {
+            "verdict": "invalid",
+            "headline": f"no answer: {why}",
+            "findings": findings,
+            "reasons": reasons,
+        }
+    undecided = any(reason["code"] == "undecided" for reason in reasons)
+    return {
+        "verdict": "open" if undecided else "answered",
+        "headline": findings[0] if findings else _nothing(plan),
+        "findings": findings,
+        "reasons": reasons,
+    }
 
 
 def _nothing(plan: AttributionPlan) -> str:
     return f"none of the factors was seen to change {wanted(plan)} by {plan.delta:.0%} or more"
 
 
-def _setting(plan: AttributionPlan, document: Document) -> list[str]:
+def _setting(plan: AttributionPlan, document: Evidence) -> list[str]:
     """The setting to use, as far as it was confirmed."""
     after = recommended(plan, document)
     if after is None:
@@ -53,7 +59,7 @@ def _setting(plan: AttributionPlan, document: Document) -> list[str]:
     return [f"set {change} for the lowest {wanted(plan)}: {said}"]
 
 
-def _effects(plan: AttributionPlan, document: Document) -> list[str]:
+def _effects(plan: AttributionPlan, document: Evidence) -> list[str]:
     """Average effects that were shown, the largest share first."""
     name = wanted(plan)
     shown = [
@@ -73,12 +79,12 @@ def _effects(plan: AttributionPlan, document: Document) -> list[str]:
     return lines
 
 
-def _subject(effect: Document) -> str:
+def _subject(effect: Effect) -> str:
     parts = [f"{name} = {level}" for name, level in zip(effect["factors"], effect["levels"], strict=True)]
     return parts[0] if len(parts) == 1 else " with ".join(parts) + ", beyond what each does,"
 
 
-def _reversals(plan: AttributionPlan, document: Document) -> list[str]:
+def _reversals(plan: AttributionPlan, document: Evidence) -> list[str]:
     name = wanted(plan)
     return [
         f"at {load['name']} load, {name}: {one['text']}"
@@ -87,11 +93,13 @@ def _reversals(plan: AttributionPlan, document: Document) -> list[str]:
     ]
 
 
-def _reason(code: str, level: str, text: str, hint: str | None) -> dict[str, Any]:
+def _reason(
+    code: str, level: Literal["invalid", "inconclusive", "mind"], text: str, hint: str | None
+) -> Reason:
     return {"code": code, "level": level, "text": text, "hint": hint}
 
 
-def _cells(document: Document) -> list[dict[str, Any]]:
+def _cells(document: Evidence) -> list[Reason]:
     """Cells that have no answer, and why; runs that the instrument distorted."""
     out = []
     for load in document["loads"]:
@@ -120,7 +128,7 @@ def _cells(document: Document) -> list[dict[str, Any]]:
     return out
 
 
-def _sample(document: Document) -> list[dict[str, Any]]:
+def _sample(document: Evidence) -> list[Reason]:
     least = min(
         (cell["runs"] for load in document["loads"] for cell in load["cells"] if not cell["failure"]),
         default=0,
@@ -138,7 +146,7 @@ def _sample(document: Document) -> list[dict[str, Any]]:
     return []
 
 
-def _drift(document: Document) -> list[dict[str, Any]]:
+def _drift(document: Evidence) -> list[Reason]:
     out = []
     for load in document["loads"]:
         one = load["drift"]
@@ -156,7 +164,7 @@ def _drift(document: Document) -> list[dict[str, Any]]:
     return out
 
 
-def _undecided(plan: AttributionPlan, document: Document) -> list[dict[str, Any]]:
+def _undecided(plan: AttributionPlan, document: Evidence) -> list[Reason]:
     """Main effects that more runs would decide."""
     name = wanted(plan)
     out = []

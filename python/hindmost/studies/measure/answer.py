@@ -4,32 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from hindmost import __version__
+from hindmost._engine import Histogram
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us, label
 from hindmost.run import verdict
 from hindmost.run.account import account
 from hindmost.run.capacity import saturation
-from hindmost.run.figures import RunFigures, Totals, Values, run_figures
+from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, run_figures, summed
 from hindmost.run.proof import proof_of
-from hindmost.run.readings import IDEAL, STAMPED, WHATS, What, microseconds, plan_of
+from hindmost.run.readings import IDEAL, WHATS, What, microseconds, plan_of
 from hindmost.run.verdict.alone import NOBODY, reasons_of_run
 from hindmost.stats import (
     Decision,
     Estimate,
     Ownership,
     PrecisionRule,
-    RunInterval,
     mean_interval,
     owners,
     variance_components,
 )
 from hindmost.store import Study, now_utc
-from hindmost.store.measure import SCHEMA_NAME
+from hindmost.store import measure as documents
+from hindmost.store.estimates import finite, number, numbers, written
+from hindmost.store.manifest import Plan
+from hindmost.store.types import Target
 from hindmost.studies.measure import pictures
 
 OWNED = 0.99
@@ -43,7 +46,7 @@ def rule_of(plan: MeasurePlan) -> PrecisionRule:
     return PrecisionRule(plan.precision, least, most, first_look=first, quantiles=plan.labels)
 
 
-def answer(study: Study) -> dict[str, Any]:
+def answer(study: Study) -> documents.Measure:
     """Everything that a study's runs say; reads the runs anew, so any study can be answered years later.
 
     Parameters
@@ -53,7 +56,7 @@ def answer(study: Study) -> dict[str, Any]:
 
     Returns
     -------
-    dict
+    Measure
         A document ``hindmost.measure/1``; latencies in microseconds, null where infinite.
     """
     plan = plan_of(study)
@@ -73,8 +76,8 @@ def answer(study: Study) -> dict[str, Any]:
     outcome = verdict.overall(reasons)
     full = saturation(plan, target, runs)
     estimates = {what: _estimates([run.values[what] for run in runs], reasons) for what in WHATS}
-    document: dict[str, Any] = {
-        "schema": SCHEMA_NAME,
+    document: documents.Measure = {
+        "schema": "hindmost.measure/1",
         "version": __version__,
         "created": now_utc(),
         "verdict": outcome,
@@ -83,33 +86,40 @@ def answer(study: Study) -> dict[str, Any]:
         "study": study.folder.resolve().name,
         "seconds_total": sum(run.record["seconds"] for run in runs),
         "target": target,
-        "plan": plan.model_dump(mode="json"),
+        "plan": cast(Plan, plan.model_dump(mode="json")),
         "latency_us": estimates["latency"],
         "service_us": estimates["service"],
         "slip_us": estimates["slip"],
-        **{f"{what}_us": _stamped(what, runs, reasons) for what in (IDEAL, *STAMPED)},
-        **({"capture": proof} if proof is not None else {}),
-        "merged_us": {label(q): microseconds(totals.whole["latency"], q) for q in plan.quantiles},
+        "ideal_slip_us": _stamped(IDEAL, runs, reasons),
+        "wire_us": _stamped("wire", runs, reasons),
+        "overhead_us": _stamped("overhead", runs, reasons),
+        "merged_us": {label(q): number(microseconds(totals.whole["latency"], q)) for q in plan.quantiles},
         "by_kind": _by_kind(runs, reasons),
         "throughput": _throughput(plan, runs),
         "saturation": None if full is None else full.document(),
-        "counts": _sum_counts([run.counts for run in runs]),
+        "counts": summed([run.counts for run in runs]),
         "runs": [_run(plan, run, target) for run in runs],
         "variance": _variance(runs, plan),
         "hysteresis": _hysteresis(runs, plan, target),
         "clients": _clients(runs, plan, threshold, owner, totals),
         "stopping": _stopping(rule, decision, latencies, plan),
-        "distributions": {what: pictures.curve(totals.whole[what]) for what in WHATS},
+        "distributions": {
+            "latency": pictures.curve(totals.whole["latency"]),
+            "service": pictures.curve(totals.whole["service"]),
+            "slip": pictures.curve(totals.whole["slip"]),
+        },
         "per_run_curves": [{"run": run.number, **pictures.curve(run.latency, 120)} for run in runs],
         "instrument": account(plan, runs, reasons),
         "outstanding": pictures.outstanding(totals.outstanding, plan),
         "series": [pictures.series(run) for run in runs],
         "host": host,
     }
-    return {key: finite(value) for key, value in document.items()}
+    if proof is not None:
+        document["capture"] = proof
+    return finite(document)
 
 
-def _estimates(values: Sequence[Values], reasons: Sequence[verdict.Reason]) -> dict[str, Any]:
+def _estimates(values: Sequence[Values], reasons: Sequence[verdict.Reason]) -> documents.Estimates:
     return {
         name: _estimate(mean_interval(column), column, verdict.of_label(reasons, name))
         for name in values[0]
@@ -117,11 +127,9 @@ def _estimates(values: Sequence[Values], reasons: Sequence[verdict.Reason]) -> d
     }
 
 
-def _estimate(estimate: Estimate, values: Sequence[float], outcome: verdict.Verdict) -> dict[str, Any]:
+def _estimate(estimate: Estimate, values: Sequence[float], outcome: verdict.Verdict) -> documents.Estimate:
     return {
-        "value": estimate.value,
-        "low": max(0.0, estimate.low) if estimate.known else estimate.low,  # no time is negative
-        "high": estimate.high,
+        **written(estimate, least=0.0),
         "runs": estimate.n,
         "censored_runs": sum(math.isinf(v) for v in values),
         "verdict": outcome,
@@ -130,48 +138,44 @@ def _estimate(estimate: Estimate, values: Sequence[float], outcome: verdict.Verd
 
 def _stamped(
     what: What, runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason]
-) -> dict[str, Any] | None:
+) -> documents.Estimates | None:
     """Estimates of what a run may lack (kernel stamps, the write calls' own slip); None where one does."""
     if not all(what in run.values for run in runs):
         return None
     return _estimates([run.values[what] for run in runs], reasons)
 
 
-def _figures(latency: Mapping[str, Any], plan: MeasurePlan) -> str:
+def _figures(latency: documents.Estimates, plan: MeasurePlan) -> str:
     """The figures that can be believed, in words."""
     good = [name for name in plan.labels if latency[name]["verdict"] == "valid"]
     parts = []
     for name in good:
         one = latency[name]
-        if math.isfinite(one["value"]):
-            low, high = format_us(one["low"]), format_us(one["high"])
-            parts.append(f"{name} {format_us(one['value'])} [{low}, {high}]")
-        else:
+        if one["value"] is None:
             parts.append(f"{name} infinitely late")
+        else:
+            ends = ", ".join(format_us(math.nan if end is None else end) for end in (one["low"], one["high"]))
+            parts.append(f"{name} {format_us(one['value'])} [{ends}]")
     return f"{', '.join(parts)} over {latency[good[0]]['runs']} runs" if parts else ""
 
 
-def _by_kind(runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason]) -> dict[str, Any]:
+def _by_kind(runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason]) -> dict[str, documents.Kind]:
     kinds = [kind for kind in runs[0].kind_values if all(kind in run.kind_values for run in runs)]
     return {
         kind: {
             "latency_us": _estimates([run.kind_values[kind] for run in runs], reasons),
-            "counts": _sum_counts([run.kind_counts[kind] for run in runs]),
+            "counts": summed([run.kind_counts[kind] for run in runs]),
         }
         for kind in kinds
     }
 
 
-def _sum_counts(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    return {name: sum(one[name] for one in counts) for name in counts[0]}
-
-
-def _throughput(plan: MeasurePlan, runs: Sequence[RunFigures]) -> dict[str, float | None]:
+def _throughput(plan: MeasurePlan, runs: Sequence[RunFigures]) -> documents.Throughput:
     done = sum(run.counts["done"] for run in runs)
     return {"asked": plan.rate_per_s, "achieved": done / (plan.duration_s * len(runs))}
 
 
-def _run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> dict[str, Any]:
+def _run(plan: MeasurePlan, run: RunFigures, target: Target) -> documents.Run:
     reasons = reasons_of_run(plan, run, target)
     return {
         "run": run.number,
@@ -180,47 +184,45 @@ def _run(plan: MeasurePlan, run: RunFigures, target: Mapping[str, Any]) -> dict[
         "seconds": run.record["seconds"],
         "verdict": verdict.overall(reasons),
         "reasons": [reason.document() for reason in reasons],
-        "latency_us": run.values["latency"],
-        "service_us": run.values["service"],
-        "slip_us": run.values["slip"],
+        "latency_us": numbers(run.values["latency"]),
+        "service_us": numbers(run.values["service"]),
+        "slip_us": numbers(run.values["slip"]),
         "throughput": _throughput(plan, [run]),
         "counts": run.counts,
         "server_cpu_share": run.record.get("server_cpu_share"),
-        "instances": [
-            {
-                "index": one.result["index"],
-                "cpus": [t["cpu"] for t in one.result["threads"] if t["cpu"] is not None],
-                "latency_us": one.values["latency"],
-                "service_us": one.values["service"],
-                "slip_us": one.values["slip"],
-                "alone_us": {name: _alone(one) for name, one in one.alone.items()},
-                "counts": {name: one.result["counts"][name] for name in run.counts},
-                "arrivals": one.arrivals,
-                "stamps": one.result.get("stamps"),
-                "busy_share": one.busy_share,
-                "cpu_share": one.cpu_share,
-                "run_delay_share": one.run_delay_share,
-                "involuntary_switches": one.involuntary_switches,
-                "warmup_s": one.result["warmup_s"],
-                "steady": one.result["warmup_ended"] == "steady" if plan.warmup == "auto" else None,
-            }
-            for one in run.instances
-        ],
+        "instances": [_instance(plan, one) for one in run.instances],
     }
 
 
-def _alone(one: RunInterval) -> dict[str, Any]:
+def _instance(plan: MeasurePlan, one: InstanceFigures) -> documents.Instance:
     return {
-        "value": one.estimate.value,
-        "low": one.estimate.low,
-        "high": one.estimate.high,
-        "too_short": one.too_short,
-        "need": one.need,
+        "index": one.result["index"],
+        "cpus": [thread["cpu"] for thread in one.result["threads"] if thread["cpu"] is not None],
+        "latency_us": numbers(one.values["latency"]),
+        "service_us": numbers(one.values["service"]),
+        "slip_us": numbers(one.values["slip"]),
+        "alone_us": {
+            name: {
+                **written(alone.estimate, least=0.0),
+                "too_short": alone.too_short,
+                "need": alone.need,
+            }
+            for name, alone in one.alone.items()
+        },
+        "counts": summed([one.result["counts"]]),
+        "arrivals": one.arrivals,
+        "stamps": one.result.get("stamps"),
+        "busy_share": one.busy_share,
+        "cpu_share": one.cpu_share,
+        "run_delay_share": one.run_delay_share,
+        "involuntary_switches": one.involuntary_switches,
+        "warmup_s": one.result["warmup_s"],
+        "steady": one.result["warmup_ended"] == "steady" if plan.warmup == "auto" else None,
     }
 
 
-def _variance(runs: Sequence[RunFigures], plan: MeasurePlan) -> dict[str, Any]:
-    table = {}
+def _variance(runs: Sequence[RunFigures], plan: MeasurePlan) -> dict[str, documents.Variance]:
+    table: dict[str, documents.Variance] = {}
     for name in (*plan.labels, "mean"):
         parts = variance_components(
             [run.values["latency"][name] for run in runs], [run.within[name] for run in runs]
@@ -233,7 +235,7 @@ def _variance(runs: Sequence[RunFigures], plan: MeasurePlan) -> dict[str, Any]:
     return table
 
 
-def _hysteresis(runs: Sequence[RunFigures], plan: MeasurePlan, target: Mapping[str, Any]) -> dict[str, Any]:
+def _hysteresis(runs: Sequence[RunFigures], plan: MeasurePlan, target: Target) -> documents.Hysteresis:
     if not target["managed"]:
         return {
             "visible": None,
@@ -267,10 +269,10 @@ def _owner(runs: Sequence[RunFigures], threshold_ns: float | None) -> Ownership:
     return owners(above, total)
 
 
-def _above(latency: Any, threshold_ns: float | None) -> int:  # noqa: ANN401 (a Histogram)
+def _above(latency: Histogram, threshold_ns: float | None) -> int:
     if threshold_ns is None or math.isinf(threshold_ns):
-        return int(latency.censored)
-    return int(latency.count_above(int(threshold_ns)))
+        return latency.censored
+    return latency.count_above(int(threshold_ns))
 
 
 def _clients(
@@ -279,7 +281,7 @@ def _clients(
     threshold_ns: float | None,
     owner: Ownership,
     totals: Totals,
-) -> dict[str, Any]:
+) -> documents.Clients:
     return {
         "instances": plan.clients,
         "pacing": plan.pacing,
@@ -293,7 +295,7 @@ def _clients(
 
 def _stopping(
     rule: PrecisionRule, decision: Decision, latencies: Mapping[str, Sequence[float]], plan: MeasurePlan
-) -> dict[str, Any]:
+) -> documents.Stopping:
     return {
         "rule": f"{rule.text}. {rule.claims[0].upper()}{rule.claims[1:]}.",
         "precision": plan.precision,
@@ -301,18 +303,7 @@ def _stopping(
         "quantile": decision.widest,
         "runs": decision.runs,
         "path": {
-            name: [{"runs": e.n, "value": e.value, "low": e.low, "high": e.high} for e in rule.path(values)]
+            name: [{"runs": look.n, **written(look, least=0.0)} for look in rule.path(values)]
             for name, values in latencies.items()
         },
     }
-
-
-def finite(document: Any) -> Any:  # noqa: ANN401 (any JSON document)
-    """JSON knows no infinity: what is infinite or unknown becomes null."""
-    if isinstance(document, dict):
-        return {key: finite(value) for key, value in document.items()}
-    if isinstance(document, list | tuple):
-        return [finite(value) for value in document]
-    if isinstance(document, float) and not math.isfinite(document):
-        return None
-    return document

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from hindmost.errors import StudyError
 from hindmost.exits import Exit
 from hindmost.plan import MeasurePlan
 from hindmost.run.readings import plan_of
 from hindmost.store import Study
+from hindmost.store.measure import Measure
 from hindmost.studies.kind import Kind, Shown
 from hindmost.studies.measure.answer import answer
 from hindmost.studies.measure.procedure import Procedure
@@ -21,7 +21,7 @@ EXITS = {"valid": Exit.DONE, "inconclusive": Exit.INCONCLUSIVE, "invalid": Exit.
 """What a verdict says to scripts."""
 
 
-def run(study: Study, talk: Talk) -> dict[str, Any]:
+def run(study: Study, talk: Talk) -> Measure:
     """Make the runs that are missing; returns the answer."""
     plan = plan_of(study)
     target = parse_target(plan.target)
@@ -35,14 +35,14 @@ def run(study: Study, talk: Talk) -> dict[str, Any]:
     return answer(study)
 
 
-def read(study: Study) -> dict[str, Any]:
+def read(study: Study) -> Measure:
     """The answer of a stored study, from its runs."""
     if not study.runs():
         raise StudyError(f"{study.folder} holds no finished run", hint=again(study))
     return answer(study)
 
 
-def publish(study: Study, result: dict[str, Any], page: Path | None = None) -> Shown:
+def publish(study: Study, result: Measure, page: Path | None = None) -> Shown:
     """Write ``result.json`` and the page."""
     from hindmost.report import render_page, render_terminal
 

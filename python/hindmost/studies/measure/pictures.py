@@ -11,12 +11,13 @@ import numpy as np
 from hindmost._engine import Histogram
 from hindmost.plan import MeasurePlan
 from hindmost.run.figures import RunFigures, Totals
+from hindmost.store import measure as documents
 
 SHARE_LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999)
 MOST_WINDOWS = 240
 
 
-def curve(histogram: Histogram, points: int = 400) -> dict[str, list[float | None]]:
+def curve(histogram: Histogram, points: int = 400) -> documents.Curve:
     """The quantile function, evenly spaced on the tail-friendly scale -log10(1 - q)."""
     n = histogram.count
     if n == 0:
@@ -28,7 +29,7 @@ def curve(histogram: Histogram, points: int = 400) -> dict[str, list[float | Non
     return {"q": [q for q, _ in kept], "us": [v for _, v in kept]}
 
 
-def outstanding(histogram: Histogram, plan: MeasurePlan) -> dict[str, Any] | None:
+def outstanding(histogram: Histogram, plan: MeasurePlan) -> documents.Outstanding | None:
     """How many requests each arrival found outstanding (the paper's Figure 1), within its own worker.
 
     ``connections`` is how many that worker has: what a closed loop cannot go beyond.
@@ -49,10 +50,10 @@ def outstanding(histogram: Histogram, plan: MeasurePlan) -> dict[str, Any] | Non
     }
 
 
-def series(run: RunFigures) -> dict[str, Any]:
+def series(run: RunFigures) -> documents.Series:
     """One run over time, over all workers; quantiles are means weighted by replies."""
     result = run.instances[0].result
-    workers = [worker for one in run.instances for worker in one.result["series"]]
+    workers = [worker for one in run.instances for worker in one.result.get("series", [])]
     length = min((len(worker) for worker in workers), default=0)
     step = max(1, math.ceil(length / MOST_WINDOWS))
     t_s: list[float] = []
@@ -66,9 +67,8 @@ def series(run: RunFigures) -> dict[str, Any]:
         count = sum(cell["count"] for cell in cells)
         t_s.append(round(end, 3))
         rate.append(round(count / (end - before), 1) if end > before else None)
-        for column, name in ((p50, "p50_ns"), (p99, "p99_ns")):
-            total = sum(cell["count"] * cell[name] for cell in cells)
-            column.append(round(total / count / 1e3, 2) if count else None)
+        p50.append(_weighted([(cell["count"], cell["p50_ns"]) for cell in cells]))
+        p99.append(_weighted([(cell["count"], cell["p99_ns"]) for cell in cells]))
         before = end
     return {
         "run": run.number,
@@ -80,7 +80,13 @@ def series(run: RunFigures) -> dict[str, Any]:
     }
 
 
-def shares_by_quantile(runs: Sequence[RunFigures], totals: Totals) -> list[dict[str, Any]]:
+def _weighted(parts: Sequence[tuple[int, int]]) -> float | None:
+    """Mean of nanoseconds, each with the number of its replies, in microseconds; None without any."""
+    count = sum(n for n, _ in parts)
+    return round(sum(n * ns for n, ns in parts) / count / 1e3, 2) if count else None
+
+
+def shares_by_quantile(runs: Sequence[RunFigures], totals: Totals) -> list[documents.SharesAt]:
     """Who contributes the requests between neighbouring quantiles of the merged distribution (Figure 2)."""
     instances = len(runs[0].instances)
     merged = [Histogram() for _ in range(instances)]
@@ -98,7 +104,7 @@ def shares_by_quantile(runs: Sequence[RunFigures], totals: Totals) -> list[dict[
         return np.array([one.count_above(int(edge)) for one in merged], dtype=float)
 
     counts = [above(level) for level in SHARE_LEVELS] + [np.zeros(instances)]
-    rows = []
+    rows: list[documents.SharesAt] = []
     for i, level in enumerate(SHARE_LEVELS):
         inside = counts[i] - counts[i + 1]
         if inside.sum() > 0:

@@ -16,6 +16,7 @@ from hindmost.plan.units import format_us
 from hindmost.stats import Belief, Span
 from hindmost.stats.runs.bisection import DOUBTFUL, SHARPEST
 from hindmost.store import Study, now_utc
+from hindmost.store.estimates import number
 from hindmost.store.search import Search, SearchStep
 from hindmost.studies.search.judge import Outcome
 
@@ -157,7 +158,7 @@ class Found:
     def document(self) -> Search:
         """As JSON: ``hindmost.search/1``."""
         return {
-            "schema": SCHEMA,
+            "schema": "hindmost.search/1",
             "created": now_utc(),
             "objective": self.objective,
             "finished": self.finished,
@@ -165,7 +166,7 @@ class Found:
             "rate_per_s": None if self.holds is None else self.holds.rate_per_s,
             "not_at_per_s": None if self.fails is None else self.fails.rate_per_s,
             "low_per_s": self.span.low if self.span.low > 0.0 else None,
-            "high_per_s": self.span.high if math.isfinite(self.span.high) else None,
+            "high_per_s": number(self.span.high),
             "confidence": CONFIDENCE,
             "steps": [cast(SearchStep, asdict(step)) for step in self.steps],
         }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from hindmost.run.figures import RunFigures
 from hindmost.run.soundness import SOUND, Kind, Remaking, Soundness, soundness
 from hindmost.stats import Decision, ObjectiveRule, mean_interval
 from hindmost.stats.runs.objective import FIRST_LOOK
+from hindmost.store.estimates import Value, written
 
 Outcome = Literal["holds", "fails", "undecided", "unmet", "spoiled"]
 
@@ -205,12 +206,9 @@ class StepRule:
             half_width=width,
         )
 
-    def interval(self) -> dict[str, Any]:
+    def interval(self) -> Value:
         """Value and interval of the leading term over the runs that count; None is infinitely late."""
         name = self.objective.leading.name
         sound = [one.values[name] for one in self.made if one.kind == "sound"]
         column = sound if len(sound) >= FIRST_LOOK else [one.values[name] for one in self.made]
-        span = mean_interval(column)
-        low = 0.0 if span.low < 0.0 else span.low
-        ends = {"value_us": span.value, "low_us": low, "high_us": span.high}
-        return {key: value if math.isfinite(value) else None for key, value in ends.items()}
+        return written(mean_interval(column), least=0.0)

@@ -165,10 +165,13 @@ class RateSearch:
                 f"the step in {folder} ended undecided by its own rule",
                 hint=f"hindmost measure --resume {self.study.folder}",
             )
+        figure = rule.interval()
         return Step(
             rate_per_s=rate,
             outcome=found.outcome,
-            **rule.interval(),
+            value_us=figure["value"],
+            low_us=figure["low"],
+            high_us=figure["high"],
             runs=len(rule.made),
             achieved_per_s=achieved,
             why=found.why + (self._thin(rate) if found.outcome == "holds" else ""),

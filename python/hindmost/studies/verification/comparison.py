@@ -11,8 +11,9 @@ from typing import Any
 
 from hindmost.stats import Equivalence, equivalence, mean_interval
 from hindmost.stats.runs.equivalence import RANKED
+from hindmost.store.estimates import UNKNOWN, Value, bounds, written
 from hindmost.store.predictions import Prediction
-from hindmost.store.verification import Figure, Outcome, Ratio, Value, VerifiedPoint
+from hindmost.store.verification import Figure, Outcome, Ratio, VerifiedPoint
 from hindmost.studies.verification.costs import COST, CostRatios
 
 WHO = ("original", "clone", "again")
@@ -89,7 +90,7 @@ def compared(
             b = [us / both(costs, n, name) for us, n in zip(b, sound, strict=True)]
         if not a or not all(map(math.isfinite, a + b)):
             return None
-        return _written(equivalence(a, b, MARGINS[name]))
+        return _ratio(equivalence(a, b, MARGINS[name]))
 
     def both(costs: CostRatios, n: int, name: str) -> float:
         return math.sqrt(costs[n]["original"][name] * costs[n]["again"][name])
@@ -97,18 +98,13 @@ def compared(
     def cost() -> Ratio | None:
         if known is None:
             return None
-        return _written(equivalence([both(known, n, COST) for n in sound], [1.0] * len(sound), COST_MARGIN))
+        return _ratio(equivalence([both(known, n, COST) for n in sound], [1.0] * len(sound), COST_MARGIN))
 
     def value(who: str, name: str) -> Value:
         values = column(who, name)
         if not values or not all(map(math.isfinite, values)):
-            return {"value": None, "low": None, "high": None}
-        one = mean_interval(values)
-        return {
-            "value": one.value,
-            "low": one.low if one.known else None,
-            "high": one.high if one.known else None,
-        }
+            return UNKNOWN
+        return written(mean_interval(values), least=0.0)
 
     figures: dict[str, Figure] = {
         name: {
@@ -153,11 +149,10 @@ def _most_common(whys: Sequence[str]) -> str | None:
     return whys[kinds.index(Counter(kinds).most_common(1)[0][0])]
 
 
-def _written(one: Equivalence) -> Ratio:
+def _ratio(one: Equivalence) -> Ratio:
     return {
         "ratio": one.ratio,
-        "low": None if math.isnan(one.low) else one.low,
-        "high": None if math.isnan(one.high) else one.high,
+        **bounds(one.low, one.high),
         "margin": one.margin,
         "pairs": one.pairs,
         "outcome": one.outcome if one.pairs >= LEAST_PAIRS else "open",
