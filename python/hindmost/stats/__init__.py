@@ -10,9 +10,12 @@ from hindmost.stats.factors.families import false_discovery, holm, holm_families
 from hindmost.stats.factors.permutation import Suspect, coefficient_ps, randomisation_p, screened
 from hindmost.stats.factors.resampling import joint_draws
 from hindmost.stats.requests.agreement import Agreement, Spread, agreement, constancy
+from hindmost.stats.requests.calm import NEVER, Calm, CalmQuantile, Refused, calm_latency
+from hindmost.stats.requests.dependence import Dependence, Onsets, theft_dependence
 from hindmost.stats.requests.pooled import PooledCell, PooledEffect, PooledFit, fit_pooled
 from hindmost.stats.requests.quantile_regression import QuantileRegression
 from hindmost.stats.requests.samples import Requests
+from hindmost.stats.requests.thefts import Service, Thefts
 from hindmost.stats.runs.aggregate import Aggregate, run_value
 from hindmost.stats.runs.bisection import Belief, Span
 from hindmost.stats.runs.confirmation import Confirmation, Ratio, brown_forsythe, confirmed
@@ -34,14 +37,18 @@ from hindmost.stats.series.sectioning import paired_ratio, section_interval
 from hindmost.stats.series.within_run import RunInterval, run_interval
 
 __all__ = [
+    "NEVER",
     "Aggregate",
     "Agreement",
     "Behind",
     "Belief",
+    "Calm",
+    "CalmQuantile",
     "Column",
     "Confirmation",
     "Crossing",
     "Decision",
+    "Dependence",
     "Effect",
     "Equivalence",
     "Estimate",
@@ -49,6 +56,7 @@ __all__ = [
     "Factorial",
     "Modality",
     "ObjectiveRule",
+    "Onsets",
     "OrderEffect",
     "Ownership",
     "PooledCell",
@@ -58,17 +66,21 @@ __all__ = [
     "Prediction",
     "QuantileRegression",
     "Ratio",
+    "Refused",
     "Requests",
     "RunFit",
     "RunInterval",
+    "Service",
     "Span",
     "Spread",
     "Suspect",
+    "Thefts",
     "VarianceComponents",
     "Verdict",
     "agreement",
     "best",
     "brown_forsythe",
+    "calm_latency",
     "coefficient_ps",
     "confirmed",
     "constancy",
@@ -100,6 +112,7 @@ __all__ = [
     "simultaneous",
     "smallest_n_for_median",
     "step_down",
+    "theft_dependence",
     "unseen_mode_share",
     "variance_components",
     "within_variance",

@@ -89,8 +89,8 @@ LEAST_SECTIONS = 5
 """Fewer tell nothing about dispersion. The tables above hold for 10."""
 
 _WIDER = 5.0
-_LEAST_SHARE_OF_D = 0.3
-_STRETCH = 8.0
+LEAST_SHARE_OF_D = 0.3
+STRETCH = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def run_interval(
     if value is None:
         raise ValueError(f"the run holds {n} requests but has no p{100 * level:.6g}")
     rare = min(level, 1.0 - level)
-    thresholds = [value, quantile_at(_wider(level))]
+    thresholds = [value, quantile_at(wider(level))]
     known = [_dispersion(above(x), spans) for x in thresholds if x is not None and math.isfinite(x)]
     name = f"p{100 * level:.6g}"
     if not known:
@@ -173,8 +173,8 @@ def run_interval(
     dispersion = max(1.0, *known)
     effective = rare * n / dispersion
     t = t_quantile(len(counts) - 1, 0.5 + confidence / 2.0)
-    near = t * math.sqrt(max(known[0], _LEAST_SHARE_OF_D * dispersion) * rare * (1.0 - rare) / n)
-    far = near * (1.0 + _STRETCH / effective)
+    near = t * math.sqrt(max(known[0], LEAST_SHARE_OF_D * dispersion) * rare * (1.0 - rare) / n)
+    far = near * (1.0 + STRETCH / effective)
     worth = f"its {rare * n:.0f} requests beyond are worth {_rough(effective)} independent ones"
     if effective < MIN_EFFECTIVE or far >= rare:
         # Twice the limit: there 95 of 100 runs pass it, at the limit itself every other one.
@@ -204,7 +204,7 @@ def _or(x: float | None, otherwise: float) -> float:
     return otherwise if x is None else x
 
 
-def _wider(level: float) -> float:
+def wider(level: float) -> float:
     """The level with five times as many requests beyond it, the median at most."""
     return max(0.5, 1.0 - _WIDER * (1.0 - level)) if level >= 0.5 else min(0.5, _WIDER * level)
 

@@ -1,0 +1,166 @@
+"""Do thefts follow the server's own work? Then they are none of others, and no calm latency is to be had.
+
+A quota on the server's cgroup, a hypervisor's credit scheduler and thermal limits take the processor
+*because* the server used it. Their onsets come while it is busy; those of a neighbour come whenever they
+come.
+
+Each calm spell ends with a theft, at some age. Under independence any spell that reached that age might as
+well have been the one to end: so the server's state at the onset is ranked among its states, at the same age,
+in other spells that were still calm then (Cox's partial likelihood, with ranks; given each such set the rank
+is uniform, so mean and variance are exact). Two states are looked at: requests in flight just before, and the
+share of the last 10 ms with any in flight. False refusals: 1 % together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hindmost.stats.requests.thefts import Nanos, Service, Thefts, calm_again
+from hindmost.stats.tables import Floats, upper_tail
+
+FALSE_ALARM = 0.01
+WINDOW_NS = 10_000_000
+OTHERS = 20
+"""Spells that each onset is compared with: more add little to the power, and cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Onsets:
+    """The server's state at onsets of thefts, and at the same age of other calm spells, for one run.
+
+    Attributes
+    ----------
+    flying : ndarray, shape (onsets, 1 + OTHERS)
+        Requests in flight just before: first at the onset, then in the others; NaN where there are fewer.
+    busy : ndarray, same shape
+        Share of the last 10 ms, or of the spell if shorter, with any in flight.
+    """
+
+    flying: Floats
+    busy: Floats
+
+    @classmethod
+    def of(cls, due: Nanos, done: Nanos, thefts: Thefts, service: Service, *, seed: int = 1) -> Onsets:
+        """Read the state off due and done times in ns; a uniform sample of requests has less power."""
+        nothing = cls(np.empty((0, 1 + OTHERS)), np.empty((0, 1 + OTHERS)))
+        if len(thefts) < 3:
+            return nothing
+        start = thefts.on[0] + calm_again(thefts, service, 1.0)[:-1]
+        length = thefts.on[1:] - start
+        calm = length > 0.0
+        start, length = start[calm], length[calm]
+        order = np.argsort(length)
+        start, length = start[order], length[order]
+        # Only spells at least as long are at risk; the longest has nobody to be compared with.
+        at_risk = np.arange(length.size)[::-1]
+        keep = np.flatnonzero(at_risk >= 1)
+        random = np.random.default_rng(seed)
+        # Spread over the spells at risk, none twice; where they are fewer, all of them.
+        some = np.minimum(at_risk[keep], OTHERS)[:, None]
+        place = np.arange(OTHERS)[None, :]
+        others = (
+            keep[:, None]
+            + 1
+            + ((random.random((keep.size, 1)) + place) * at_risk[keep, None] / some).astype(np.int64)
+        )
+        spell = np.column_stack([keep, np.where(place < some, others, keep[:, None])])
+        age = length[keep, None]
+        at = start[spell] + age
+        state = _State(due, done)
+        window = np.minimum(age, WINDOW_NS)
+        unknown = np.where(np.column_stack([np.ones_like(some), place < some]), 0.0, math.nan)
+        busy = (state.busy_until(at) - state.busy_until(at - window)) / window
+        return cls(state.flying(at) + unknown, busy + unknown)
+
+
+class _State:
+    """How many requests are in flight at any time, and how long any have been."""
+
+    def __init__(self, due: Nanos, done: Nanos) -> None:
+        self._zero = int(due.min()) if due.size else 0
+        self._due = np.sort(due - self._zero).astype(np.float64)
+        self._done = np.sort(done - self._zero).astype(np.float64)
+        ends = np.maximum.accumulate((done - self._zero)[np.argsort(due, kind="stable")]).astype(np.float64)
+        fresh = np.ones(ends.size, dtype=bool)
+        fresh[1:] = self._due[1:] > ends[:-1]
+        self._begin = self._due[fresh]
+        self._end = ends[np.append(fresh[1:], True)[: ends.size]]
+        self._before = np.concatenate([[0.0], np.cumsum(self._end - self._begin)])
+
+    def flying(self, at: Floats) -> Floats:
+        at = at - self._zero
+        due, done = (np.searchsorted(times, at, side="left") for times in (self._due, self._done))
+        return np.asarray(due - done, dtype=np.float64)
+
+    def busy_until(self, at: Floats) -> Floats:
+        at = at - self._zero
+        k = np.searchsorted(self._begin, at, side="right")
+        last = np.maximum(k - 1, 0)
+        inside = np.where(k > 0, np.minimum(at, self._end[last]) - self._begin[last], 0.0)
+        return np.asarray(self._before[last] + inside, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """What onsets of thefts have to do with the server's work.
+
+    ``p``: of independence, for both states together. ``times``: how many times as much was in flight, or as
+    long was any, at onsets as at other calm times: the state with the smaller p. ``onsets``: how many were
+    compared.
+    """
+
+    depends: bool
+    p: float
+    times: float
+    onsets: int
+    text: str
+
+
+def theft_dependence(runs: Iterable[Onsets]) -> Dependence:
+    """Test whether thefts begin as the server works, over all runs together.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(1)
+    >>> alike = Onsets(random.poisson(1.0, (40, 21)).astype(float), random.random((40, 21)))
+    >>> theft_dependence([alike]).depends
+    False
+    >>> alike.flying[:, 0] += 2.0
+    >>> theft_dependence([alike]).text
+    "thefts follow the server's own work: 2.9 times as many requests were in flight at 40 onsets as at others"
+    """
+    tables = list(runs)
+    flying = np.vstack([table.flying for table in tables]) if tables else np.empty((0, 1 + OTHERS))
+    busy = np.vstack([table.busy for table in tables]) if tables else flying
+    found = [_rank_test(flying), _rank_test(busy)]
+    p, which = min((p, i) for i, (p, _) in enumerate(found))
+    p = min(1.0, 2.0 * p)
+    times, n = found[which][1], len(flying)
+    if p > FALSE_ALARM:
+        text = f"no sign that thefts follow the server's work, in {n} onsets (p = {p:.2g})"
+        return Dependence(False, p, times, n, text)
+    what = "as many requests were in flight" if which == 0 else "as much of the last 10 ms was busy"
+    follow = "follow" if times > 1.0 else "avoid"
+    text = f"thefts {follow} the server's own work: {times:.2g} times {what} at {n} onsets as at others"
+    return Dependence(True, p, times, n, text)
+
+
+def _rank_test(table: Floats) -> tuple[float, float]:
+    """Two-sided p of the first column's ranks within rows, and its mean over that of the others."""
+    if not len(table):
+        return 1.0, math.nan
+    first, others = table[:, :1], table[:, 1:]
+    # Mid-ranks, centred: how many others are below, less how many are above.
+    score = np.nansum(np.sign(first - others), axis=1)
+    every = np.stack([np.nansum(np.sign(table[:, [i]] - table), axis=1) for i in range(table.shape[1])])
+    # A place that is unknown has score 0 and does not count.
+    variance = float(((every**2).sum(axis=0) / (~np.isnan(table)).sum(axis=1)).sum())
+    mean = float(np.nanmean(others))
+    times = float(first.mean()) / mean if mean > 0.0 else math.inf
+    if variance == 0.0:
+        return 1.0, times
+    return 2.0 * float(upper_tail(np.array(abs(score.sum()) / math.sqrt(variance)))), times

@@ -1,0 +1,156 @@
+r"""Thefts: spans in which others had the processor, and the calm time between them.
+
+A theft leaves a backlog that outlasts it. How much of it is left is known without looking at any latency: the
+*virtual backlog*, in seconds of work, rises by rho a second while the processor is gone and falls by 1 - rho
+while it is there::
+
+    theft   ____####________##______________________________
+    backlog ____/\______   /\
+            ___/   \____\_/  \______________________________
+    calm    ~~~                  | relax |~~~~~~~~~~~~~~~~~~
+
+A rule by the last theft alone fails where thefts crowd: at 70 % load and 15 % theft it left p99 27 times too
+high. After a drain the queue is empty-ish, not typical, so some relaxation times are waited, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hindmost.stats.tables import Floats
+
+Nanos = npt.NDArray[np.int64]
+
+CAREFUL = 1.1
+"""The backlog is reckoned with so many times the utilisation: an error of 10 % in it must not end a wait
+early."""
+
+MOST_RHO = 0.98
+
+
+@dataclass(frozen=True, slots=True)
+class Thefts:
+    """When others had a processor of the server or the client.
+
+    Parameters
+    ----------
+    on, off : ndarray of int64, shape (k,)
+        Begin and end of each in ns, in order, apart from each other. Use `of` for raw ones.
+    seen_ns : float
+        Length of the smallest theft that would have been seen. The bias of smaller ones stays in calm
+        figures.
+
+    Examples
+    --------
+    >>> thefts = Thefts.of([5_000, 100, 5_500], [6_000, 300, 7_000], granularity_ns=50)
+    >>> thefts.on.tolist(), thefts.off.tolist(), thefts.taken(0, 10_000)
+    ([50, 4950], [350, 7050], 0.24)
+    """
+
+    on: Nanos
+    off: Nanos
+    seen_ns: float = 0.0
+
+    @classmethod
+    def of(
+        cls, on: npt.ArrayLike, off: npt.ArrayLike, *, granularity_ns: int = 0, seen_ns: float = 0.0
+    ) -> Thefts:
+        """Put thefts of all processors in order: padded by how coarsely times are known, overlaps joined.
+
+        Raises
+        ------
+        ValueError
+            If shapes differ or a theft ends before it begins.
+        """
+        begin, end = np.asarray(on, dtype=np.int64).ravel(), np.asarray(off, dtype=np.int64).ravel()
+        if begin.shape != end.shape or (end < begin).any() or granularity_ns < 0:
+            raise ValueError("each theft needs a begin and an end, the end not before the begin")
+        order = np.argsort(begin, kind="stable")
+        begin, end = begin[order] - granularity_ns, np.maximum.accumulate(end[order] + granularity_ns)
+        first = np.ones(begin.size, dtype=bool)
+        first[1:] = begin[1:] > end[:-1]
+        last = np.append(first[1:], True)[: begin.size]
+        return cls(begin[first], end[last], max(seen_ns, float(granularity_ns)))
+
+    def __len__(self) -> int:
+        return int(self.on.size)
+
+    def taken(self, begin: int, end: int) -> float:
+        """Share of [begin, end) that was stolen."""
+        lengths = np.clip(self.off, begin, end) - np.clip(self.on, begin, end)
+        return float(lengths.sum() / (end - begin)) if end > begin else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """How busy the server is in calm time, and with what: a generous guess will do.
+
+    Parameters
+    ----------
+    utilisation : float
+        Busy share of its calm time, all servers together, in [0, 1).
+    mean_ns : float
+        Mean service time.
+    scv : float
+        Squared coefficient of variation of service times: 1 exponential; too large only counts fewer
+        requests.
+    servers : int
+        Threads or processes that serve side by side.
+
+    Raises
+    ------
+    ValueError
+        If a figure cannot be.
+    """
+
+    utilisation: float
+    mean_ns: float
+    scv: float = 4.0
+    servers: int = 1
+
+    def __post_init__(self) -> None:
+        if not (
+            0.0 <= self.utilisation < 1.0 and self.mean_ns > 0.0 and self.scv >= 0.0 and self.servers >= 1
+        ):
+            raise ValueError(
+                f"no such server: utilisation {self.utilisation:g}, service {self.mean_ns:g} ns,"
+                f" squared variation {self.scv:g}, {self.servers} servers"
+            )
+
+    @property
+    def relaxation_ns(self) -> float:
+        """Time in which a queue forgets how it began: S (1 + c^2) / (servers (1 - rho)^2), or S (1 + c^2)."""
+        queue = 1.0 / (self.servers * (1.0 - self.utilisation) ** 2)
+        return self.mean_ns * (1.0 + self.scv) * max(1.0, queue)
+
+
+def calm_again(thefts: Thefts, service: Service, relaxations: float) -> Floats:
+    """When the server is as if each theft had not been, in ns after the first theft's begin; never decreases.
+
+    After the virtual backlog has drained `relaxations` times the relaxation time and a third of the standard
+    deviation of the drain are waited: in a long theft more may have arrived than its length says. (Without
+    that deviation p99.9 was 1 to 5 % too high at 30 % load, 15 % stolen in 3 ms; with it at most 1 %.)
+
+    Examples
+    --------
+    >>> thefts = Thefts.of([0, 2_000], [1_000, 2_100])
+    >>> calm_again(thefts, Service(0.5, 10.0), 0.0).round().tolist()  # 550 ns of work drain in 1,222
+    [2222.0, 2444.0]
+    """
+    rho = min(MOST_RHO, CAREFUL * service.utilisation)
+    rise = rho * (thefts.off - thefts.on)
+    fall = np.zeros(len(thefts))
+    fall[1:] = (1.0 - rho) * (thefts.on[1:] - thefts.off[:-1])
+    # Lindley's recursion v = max(0, v - fall) + rise, as a running minimum.
+    before = np.concatenate([[0.0], np.cumsum(rise)[:-1]]) - np.cumsum(fall)
+    least = np.minimum.accumulate(before)
+    off = (thefts.off - thefts.on[:1]).astype(np.float64)
+    drained = off + (before - least + rise) / (1.0 - rho)
+    # The work that came since the backlog was last zero has the variance of a compound Poisson sum.
+    since = np.maximum.accumulate(np.where(before <= least, thefts.on - thefts.on[:1], 0))
+    work = rho * service.mean_ns * (1.0 + service.scv) / service.servers * (drained - since)
+    wait = relaxations * (service.relaxation_ns + np.sqrt(work) / (1.0 - rho) / 3.0)
+    return np.maximum.accumulate(drained + wait)
