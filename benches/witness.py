@@ -22,7 +22,7 @@ from driving import Host, drive, noise_floor, two_cpus
 from hindmost import _engine
 from hindmost._engine import Histogram
 from hindmost.capture import Witness, capture_fault
-from hindmost.fleet import LocalFleet, Moment
+from hindmost.fleet import HERE, Moment, jobs_of, run_instances
 from hindmost.plan import MeasurePlan
 from hindmost.run.proof import LEVELS
 from hindmost.stats import agreement
@@ -73,9 +73,9 @@ def measured(host: Host, spec: TargetSpec, rate: float, *, captured: bool, every
                 over.append(True)
                 witness.over()
 
-        fleet = LocalFleet(plan.client_cpus)
+        jobs = jobs_of([json.dumps(asked)], plan.client_cpus, HERE.hosts)
         before = witness.measuring if witness is not None else lambda _: None
-        (result,) = fleet.run([json.dumps(asked)], place, (seconds, 30.0), watch, before)
+        (result,) = run_instances(HERE, jobs, place, (seconds, 30.0), watch, before)
         wholes: dict[str, Histogram] = {}
         for tag, _, _, histogram in _engine.read_hlog(str(place / "instance-0.hlog")):
             wholes.setdefault((tag or "").partition("/")[0], Histogram()).merge(histogram)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from hindmost.errors import InstanceError
-from hindmost.fleet import LocalFleet, Moment, instance, local
+from hindmost.fleet import Job, LocalFleet, Moment, Place, instance, phases, run_instances
 
 GOOD = """
 say ready; hear
@@ -37,8 +37,8 @@ def fleet(tmp_path, monkeypatch):
         )
         agent.chmod(agent.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setattr(instance, "sys", SimpleNamespace(executable=str(agent)))
-        plans = [json.dumps({"index": index}) for index in range(len(scripts))]
-        return LocalFleet([()] * len(scripts)).run(plans, tmp_path, (0.1, 5.0), watch)
+        jobs = [Job(json.dumps({"index": index})) for index in range(len(scripts))]
+        return run_instances(LocalFleet(), jobs, tmp_path, (0.1, 5.0), watch)
 
     return run
 
@@ -118,7 +118,7 @@ def test_one_that_fails_is_told_and_ends_the_others(fleet, tmp_path, script, mes
 
 
 def test_one_that_is_stuck_is_named_with_its_phase_and_killed(fleet, tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "PREPARE_S", 0.3)
+    monkeypatch.setattr(phases, "PREPARE_S", 0.3)
     monkeypatch.setattr(instance, "_PATIENCE_S", 0.2)
     with pytest.raises(InstanceError, match="instance 1 is stuck in phase `start`"):
         fleet(GOOD, "trap '' TERM; while :; do sleep 0.05; done")
@@ -139,9 +139,9 @@ def test_whoever_interrupts_leaves_no_instance(fleet, tmp_path, failure):
 def test_an_instance_runs_only_where_it_was_put(fleet, tmp_path):
     cpu = max(os.sched_getaffinity(0))
     wanted = GOOD + f"grep Cpus_allowed_list /proc/self/status > {tmp_path}/where"
-    place = LocalFleet([(cpu,)])
+    job = Job('{"index": 0}', Place(cpus=(cpu,)))
     fleet(GOOD)  # makes the script
     script = tmp_path / "agent"
     script.write_text(script.read_text().replace(GOOD, wanted))
-    place.run(['{"index": 0}'], tmp_path, (0.1, 5.0))
+    run_instances(LocalFleet(), [job], tmp_path, (0.1, 5.0))
     assert (tmp_path / "where").read_text().split()[1] == str(cpu)

@@ -1,7 +1,24 @@
-"""Where load instances run: this machine, one process each."""
+"""Where load instances run: which places and processors, which processes, in which phase."""
 
 from hindmost.fleet.cpus import Allotment, allot
-from hindmost.fleet.local import LocalFleet, Moment
+from hindmost.fleet.fleet import LOCAL, Fleet, Heard, Job, Place, Team, jobs_of
+from hindmost.fleet.local import HERE, LocalFleet
+from hindmost.fleet.phases import Moment, run_instances
 from hindmost.fleet.room import make_room
 
-__all__ = ["Allotment", "LocalFleet", "Moment", "allot", "make_room"]
+__all__ = [
+    "HERE",
+    "LOCAL",
+    "Allotment",
+    "Fleet",
+    "Heard",
+    "Job",
+    "LocalFleet",
+    "Moment",
+    "Place",
+    "Team",
+    "allot",
+    "jobs_of",
+    "make_room",
+    "run_instances",
+]

@@ -32,14 +32,13 @@ class Instance:
 
     def __init__(self, index: int, plan: str, place: Path, cpus: Sequence[int]) -> None:
         self.index = index
-        self.failure: tuple[str, str] | None = None
         self._heard = b""
         self._errors = place / f"instance-{index}.err"
-        path = place / f"plan-{index}.json"
-        path.write_text(plan, encoding="utf-8")
+        self._plan = place / f"plan-{index}.json"
+        self._plan.write_text(plan, encoding="utf-8")
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "hindmost.agent", "instance", str(path), str(place)],
+                [sys.executable, "-m", "hindmost.agent", "instance", str(self._plan), str(place)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -75,14 +74,13 @@ class Instance:
         for line in lines:
             with contextlib.suppress(ValueError):
                 events.append(json.loads(line))
-        for event in events:
-            if event.get("event") == "failed":
-                self.failure = (event["code"], event["message"])
         if not got:
-            events.append({"event": "ended"})
+            status = self._exit_status()
+            ended = {"who": f"pid {self.pid}", "status": status, "words": self._last_words()}
+            events.append({"event": "ended", **ended})
         return events
 
-    def exit_status(self) -> int:
+    def _exit_status(self) -> int:
         """Wait for its end; 0 is a good one."""
         try:
             return self._process.wait(_PATIENCE_S)
@@ -90,12 +88,17 @@ class Instance:
             self.stop()
             return self._process.wait()
 
-    def last_words(self) -> str:
+    def _last_words(self) -> str:
         """What it wrote to standard error."""
         try:
             return self._errors.read_text(errors="replace").strip()[-2000:]
         except OSError:
             return ""
+
+    def sweep(self) -> None:
+        """Remove what only it and we needed."""
+        self._plan.unlink(missing_ok=True)
+        self._errors.unlink(missing_ok=True)
 
     def stop(self) -> None:
         """End it: its input closes, which it takes as an order; a deaf one is killed."""

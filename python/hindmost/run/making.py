@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from hindmost.errors import InstanceError
-from hindmost.fleet import LocalFleet, Moment
+from hindmost.fleet import HERE, Fleet, Moment, jobs_of, run_instances
 from hindmost.plan import MeasurePlan
 from hindmost.run.companions import Scene, accompanied
 from hindmost.run.serving import Beside, nothing_beside, serving
@@ -25,6 +25,7 @@ def make_run(
     *,
     look: Callable[[Moment], None] = lambda _: None,
     beside: Beside = nothing_beside,
+    fleet: Fleet = HERE,
 ) -> None:
     """Make run `number` of a study.
 
@@ -39,9 +40,11 @@ def make_run(
     target : Attached or Managed
         What `plan.target` means.
     look : callable, optional
-        Told where the run stands, as by `hindmost.fleet.LocalFleet.run`.
+        Told where the run stands, as by `hindmost.fleet.run_instances`.
     beside : callable, optional
         What is in force while a server that was started here runs.
+    fleet : Fleet, optional
+        Where the instances run; default: this machine.
 
     Raises
     ------
@@ -61,6 +64,7 @@ def make_run(
                 plan.engine_plan(number, index, target.protocol, server.address)
                 for index in range(plan.clients)
             ]
+            jobs = jobs_of(plans, plan.client_cpus, fleet.hosts)
             scene = Scene(plan, folder, server.address, server.pid, measure_s)
             with accompanied(scene) as companions:
 
@@ -70,9 +74,8 @@ def make_run(
                     look(now)
 
                 try:
-                    LocalFleet(plan.client_cpus).run(
-                        plans, folder, (measure_s, plan.timeout_s + SPARE_S), moment, companions.measuring
-                    )
+                    patience = (measure_s, plan.timeout_s + SPARE_S)
+                    run_instances(fleet, jobs, folder, patience, moment, companions.measuring)
                 except InstanceError as error:
                     raise server.explained(error, number) from None
                 record |= companions.record()

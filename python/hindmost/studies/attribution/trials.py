@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from hindmost.design import Cell
 from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
-from hindmost.fleet import Moment
+from hindmost.fleet import HERE, Fleet, Moment
 from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
 from hindmost.run.serving import Beside
@@ -43,6 +43,8 @@ class Trials:
         What to do.
     look : callable, optional
         Told where a run stands.
+    fleet : Fleet, optional
+        Where the load instances run; default: this machine.
 
     Attributes
     ----------
@@ -51,13 +53,18 @@ class Trials:
     """
 
     def __init__(
-        self, study: Study, plan: AttributionPlan, look: Callable[[Moment], None] = lambda _: None
+        self,
+        study: Study,
+        plan: AttributionPlan,
+        look: Callable[[Moment], None] = lambda _: None,
+        fleet: Fleet = HERE,
     ) -> None:
         self.study = study
         self.plan = plan
         self.readings = Readings()
         self.ledger = Ledger(study.folder)
         self.look = look
+        self.fleet = fleet
         runs = plan.blocks[1] * (len(plan.design.cells) + 1) * len(plan.loads)
         self.remaking = Remaking(runs)
         self._parts: dict[str, Study] = {}
@@ -120,7 +127,7 @@ class Trials:
         try:
             with part.lock(), self._in_force(cell) as (target, beside):
                 plan = self._measure_plan(load, target, name)
-                make_run(part, number, plan, target, look=self.look, beside=beside)
+                make_run(part, number, plan, target, look=self.look, beside=beside, fleet=self.fleet)
         except (Interrupted, StudyError, UsageError):
             raise
         except HindmostError as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from hindmost.fleet import Moment
+from hindmost.fleet import HERE, Fleet, Moment
 from hindmost.plan import MeasurePlan
 from hindmost.run.capacity import fell_short
 from hindmost.run.figures import RunFigures, Totals, run_figures
@@ -55,6 +55,8 @@ class Procedure:
         Decides when the runs are enough; default: the plan's precision.
     saw : callable, optional
         Told of the figures of every run, those made earlier included, before the rule is asked.
+    fleet : Fleet, optional
+        Where the load instances run; default: this machine.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Procedure:
         observer: Observer,
         rule: Rule | None = None,
         saw: Callable[[RunFigures], None] = lambda _: None,
+        fleet: Fleet = HERE,
     ) -> None:
         self.rule = rule or rule_of(plan)
         self.saw = saw
@@ -72,6 +75,7 @@ class Procedure:
         self.plan = plan
         self.target = target
         self.observer = observer
+        self.fleet = fleet
 
     def run(self) -> Decision:
         """Make runs until the plan's rule says that it is enough; finished ones are never made again.
@@ -106,7 +110,7 @@ class Procedure:
         while not decision.stop:
             number += 1
             self.observer.run_begins(number, *self.plan.runs)
-            make_run(self.study, number, self.plan, self.target, look=self.observer.moment)
+            make_run(self.study, number, self.plan, self.target, look=self.observer.moment, fleet=self.fleet)
             figures = run_figures(self.study.runs()[-1], self.plan, Totals())
             decision = look(figures)
             self.observer.run_ended(figures, decision)

@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hindmost.errors import InstanceError, StudyError, TargetError
+from hindmost.fleet import HERE, Fleet
 from hindmost.plan import MeasurePlan, Objective
 from hindmost.run.limits import SAMPLES_INCONCLUSIVE
 from hindmost.store import Study
@@ -80,6 +81,8 @@ class RateSearch:
         Makes the observer of a step from its plan.
     told : callable, optional
         Told of each step when it is done.
+    fleet : Fleet, optional
+        Where the load instances run; default: this machine.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class RateSearch:
         objective: Objective,
         observer: Callable[[MeasurePlan], Observer],
         told: Callable[[Step], None] = lambda _: None,
+        fleet: Fleet = HERE,
     ) -> None:
         self.study = study
         self.plan = plan
@@ -97,6 +101,7 @@ class RateSearch:
         self.objective = objective
         self.observer = observer
         self.told = told
+        self.fleet = fleet
         self.steps: list[Step] = []
 
     def run(self) -> Found:
@@ -131,7 +136,7 @@ class RateSearch:
         rule = StepRule(self.objective, plan)
         with study.lock():
             try:
-                Procedure(study, plan, self.target, self.observer(plan), rule, rule.saw).run()
+                Procedure(study, plan, self.target, self.observer(plan), rule, rule.saw, self.fleet).run()
             except (InstanceError, TargetError) as error:
                 return self._died(rate, error, study)
             result = answer(study)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from hindmost.fleet import HERE, Fleet
 from hindmost.plan import MeasurePlan
 from hindmost.run.soundness import Remaking
 from hindmost.store import Study
@@ -49,6 +50,8 @@ class Verification:
         The server behind ``original`` and behind ``clone``.
     told : callable, optional
         Told of each load when its pairs are done.
+    fleet : Fleet, optional
+        Where the load instances run; default: this machine.
     """
 
     def __init__(
@@ -58,12 +61,14 @@ class Verification:
         asked: Asked,
         targets: Mapping[str, Managed],
         told: Callable[[VerifiedPoint], None] = lambda _: None,
+        fleet: Fleet = HERE,
     ) -> None:
         self.study = study
         self.plan = plan
         self.asked = asked
         self.targets = {**targets, "again": targets["original"]}
         self.told = told
+        self.fleet = fleet
 
     def run(self) -> Document:
         """Make all runs that are not there yet; returns the answer.
@@ -88,4 +93,4 @@ class Verification:
     def _series(self, point: Point, who: str, plan: MeasurePlan) -> Series:
         named = plan.model_copy(update={"target": self.targets[who].name})
         study = open_part(self.study, self.study.folder / point.folder / who, named)
-        return Series(study, who, plan, self.targets[who], self.asked.clone)
+        return Series(study, who, plan, self.targets[who], self.asked.clone, self.fleet)

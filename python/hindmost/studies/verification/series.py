@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from hindmost.fleet import HERE, Fleet
 from hindmost.models import Clone
 from hindmost.plan import MeasurePlan
 from hindmost.run.figures import Totals, run_figures
@@ -37,6 +38,8 @@ class Series:
         The server.
     clone : Clone
         What the server behind ``clone`` runs.
+    fleet : Fleet, optional
+        Where the load instances run; default: this machine.
     """
 
     def __init__(
@@ -46,12 +49,14 @@ class Series:
         plan: MeasurePlan,
         target: Attached | Managed,
         clone: Clone,
+        fleet: Fleet = HERE,
     ) -> None:
         self.study = study
         self.who = who
         self.plan = plan
         self.target = target
         self.clone = clone
+        self.fleet = fleet
 
     def has(self, number: int) -> bool:
         """Whether the run of this pair is stored."""
@@ -64,7 +69,7 @@ class Series:
         if self.who == "clone":
             target = with_log(target, log.absolute())
         with self.study.lock():
-            make_run(self.study, number, self.plan, target)
+            make_run(self.study, number, self.plan, target, fleet=self.fleet)
         if self.who == "clone" and self.clone.threads == 1:
             found = self.by_draws() | {
                 number: draw_ratios_of_log(self.clone, log, self._counted(number), seed)

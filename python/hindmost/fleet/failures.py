@@ -1,0 +1,58 @@
+"""Why an instance failed, in words, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hindmost.errors import InstanceError
+from hindmost.plan.protocols import PROTOCOLS
+
+HINTS = {
+    "connect": "is the server running and reachable from here? try: hindmost doctor",
+    "full": "does the server take so many? (memcached -c, redis maxclients, nginx worker_connections, its"
+    " open files, its listen queue: sysctl net.core.somaxconn); or fewer --connections",
+    "open_files": "sudo prlimit --pid $$ --nofile=65536, then again; or fewer --connections",
+    "ports": "ss -s shows who has them (a closed connection keeps its port for a minute);"
+    " sudo sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
+    "server_gone": "see server.log in the study's folder, and the server's own log",
+    "garbage": "is this port the protocol that TARGET names? "
+    + " or ".join(", ".join(f"{name}://" for name in PROTOCOLS).rsplit(", ", 1)),
+    "closing": "let the server keep connections open (nginx: keepalive_requests, worker_connections)",
+    "preload": "does the server have room for all keys (else fewer keys or smaller values in --workload),"
+    " and is it the protocol that TARGET names?",
+    "no_uring": "--io epoll; who forbids it: sysctl kernel.io_uring_disabled, a container's seccomp profile",
+    "pin": "hindmost doctor lists the CPUs that this process may use; see --client-cpus",
+    "write": "df -h and ls -ld on the study's folder",
+    "panicked": "this is a bug of Hindmost: please report it with the study's manifest.json",
+}
+"""By the engine's code of a failure (`crates/load`)."""
+
+
+def failure(index: int, failed: tuple[str, str] | None, ended: dict[str, Any]) -> InstanceError:
+    """Of an instance that ended badly.
+
+    Parameters
+    ----------
+    index : int
+        Which.
+    failed : (str, str) or None
+        Code and message that it said itself.
+    ended : dict
+        The event of its end.
+    """
+    if failed:
+        code, message = failed
+        error = InstanceError(message, hint=HINTS.get(code, "hindmost doctor shows this host's limits"))
+        error.code = code
+        return error
+    status, words = ended["status"], ended["words"]
+    how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
+    return InstanceError(
+        f"load instance {index} ({ended['who']}) {how}" + (f":\n{words}" if words else ""),
+        hint="who ended it? if memory was short: dmesg | tail" if status < 0 else HINTS["panicked"],
+    )
+
+
+def unreadable(index: int, error: Exception) -> InstanceError:
+    """Its result is not there or not whole."""
+    return InstanceError(f"the result of instance {index} cannot be read: {error}", hint=HINTS["write"])

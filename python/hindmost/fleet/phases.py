@@ -1,0 +1,176 @@
+"""One run of a fleet: instances started together, warm together, measuring together, ended together.
+
+::
+
+    we         start ─────────────── go ──────────────────── measure ──────────────── collect
+    instance         connect, load ▸ ready   warm up ▸ warm          calibrate, measure ▸ done
+
+No instance measures before all are warm, and all measure over the same time: orders name a moment of our
+clock, told to each in that of its own host.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from hindmost import _engine
+from hindmost.errors import InstanceError
+from hindmost.fleet.failures import failure, unreadable
+from hindmost.fleet.fleet import Fleet, Heard, Job, Team
+
+PREPARE_S = 120.0
+"""Longest time for connecting and storing the keys."""
+_WARMING_S = 86_400.0
+"""The warm-up has its own bound, in the plan."""
+
+Phase = Literal["start", "warm-up", "measure", "collect"]
+_AWAITED: dict[Phase, str] = {"start": "ready", "warm-up": "warm", "measure": "done", "collect": "ended"}
+"""The word that ends each phase, once every instance has said it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Where a run stands: its phase, seconds since its load began, requests answered so far."""
+
+    phase: Phase
+    elapsed_s: float
+    replies: int
+
+
+def run_instances(
+    fleet: Fleet,
+    jobs: Sequence[Job],
+    folder: Path,
+    phases_s: tuple[float, float],
+    look: Callable[[Moment], None] = lambda _: None,
+    before_measuring: Callable[[Sequence[int]], None] = lambda _: None,
+) -> list[dict[str, Any]]:
+    """Run one instance a job, to the end.
+
+    Parameters
+    ----------
+    fleet : Fleet
+        Where.
+    jobs : sequence of Job
+        What.
+    folder : Path
+        For the instances' files.
+    phases_s : (float, float)
+        Seconds from the order to measure until the load ends, and the patience beyond that.
+    look : callable, optional
+        Told where the run stands: about once a second until the measurement begins, then once, and
+        once more when it is over. In between nothing here wakes up: it could disturb a client.
+    before_measuring : callable, optional
+        Called when all are warm, before the measurement is ordered; the load goes on meanwhile. Given the
+        ports of the connections that the plans want witnessed (`MeasurePlan.witnessed`).
+
+    Returns
+    -------
+    list of dict
+        The instances' results (``hindmost.instance/1``).
+
+    Raises
+    ------
+    InstanceError
+        If one failed; then all are stopped.
+    """
+    with fleet.start(jobs, folder) as team:
+        _Course(team, len(jobs), phases_s, look, before_measuring).follow()
+        team.fetch()
+    return [_result(index, folder) for index in range(len(jobs))]
+
+
+class _Course:
+    """What was said so far, and what follows from it."""
+
+    def __init__(
+        self,
+        team: Team,
+        everyone: int,
+        phases_s: tuple[float, float],
+        look: Callable[[Moment], None],
+        before_measuring: Callable[[Sequence[int]], None],
+    ) -> None:
+        self._team = team
+        self._everyone = everyone
+        self._phases_s = phases_s
+        self._look = look
+        self._before_measuring = before_measuring
+        self._said: dict[str, set[int]] = {word: set() for word in _AWAITED.values()}
+        self._replies: dict[int, int] = {}
+        self._failed: dict[int, tuple[str, str]] = {}
+        self._ports: list[int] = []
+        self._phase: Phase = "start"
+        self._begun = time.monotonic()
+        self._deadline = self._begun + PREPARE_S
+
+    def follow(self) -> None:
+        """Until all have ended."""
+        while not self._all("ended"):
+            left_s = self._deadline - time.monotonic()
+            if left_s < 0.0:
+                raise self._stuck()
+            for heard in self._team.hear(left_s):
+                self._take(heard)
+            self._go_on()
+
+    def _take(self, heard: Heard) -> None:
+        index, event = heard.index, heard.event
+        name = event["event"]
+        self._said.setdefault(name, set()).add(index)
+        self._ports += event.get("ports", ())
+        self._replies[index] = event.get("replies", self._replies.get(index, 0))
+        if name == "failed":
+            self._failed[index] = (event["code"], event["message"])
+        if name == "ended" and (index in self._failed or event["status"] != 0):
+            raise failure(index, self._failed.get(index), event)
+
+    def _go_on(self) -> None:
+        if self._phase == "start" and self._all("ready"):
+            self._phase, self._begun = "warm-up", time.monotonic()
+            self._deadline = self._begun + _WARMING_S
+            self._order("go", "start_ns")
+        elif self._phase == "warm-up" and self._all("warm"):
+            self._before_measuring(self._ports)
+            self._phase = "measure"
+            self._deadline = time.monotonic() + sum(self._phases_s)
+            # First, as whoever looks now may run on a client's processor.
+            self._tell()
+            self._order("measure", "from_ns")
+            return
+        elif self._phase == "measure" and self._all("done"):
+            self._phase = "collect"
+        self._tell()
+
+    def _all(self, word: str) -> bool:
+        return len(self._said[word]) == self._everyone
+
+    def _tell(self) -> None:
+        elapsed_s = time.monotonic() - self._begun
+        self._look(Moment(self._phase, elapsed_s, sum(self._replies.values())))
+
+    def _order(self, command: str, moment: str) -> None:
+        at_ns = _engine.monotonic_ns() + self._team.ahead_ns
+        for index, offset_ns in enumerate(self._team.offsets_ns):
+            self._team.order(index, {command: {moment: at_ns + offset_ns}})
+
+    def _stuck(self) -> InstanceError:
+        late = min(set(range(self._everyone)) - self._said[_AWAITED[self._phase]])
+        seconds = time.monotonic() - self._begun
+        return InstanceError(
+            f"instance {late} is stuck in phase `{self._phase}` after {seconds:.0f} s",
+            hint="hindmost doctor shows whether this host is overloaded",
+        )
+
+
+def _result(index: int, folder: Path) -> dict[str, Any]:
+    try:
+        result: dict[str, Any] = json.loads((folder / f"instance-{index}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise unreadable(index, error) from None
+    return result
