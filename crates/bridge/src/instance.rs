@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hindmost_load::engine::{self, Alone, Link, Needs};
+use hindmost_load::engine::{self, Controller, Needs, Unattended};
 use hindmost_plan::Plan;
 use pyo3::prelude::*;
 
@@ -15,8 +15,8 @@ use crate::pipe::Pipe;
 pub fn run_instance(py: Python<'_>, plan: &str, place: PathBuf, controlled: bool) -> PyResult<String> {
     py.detach(|| {
         let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
-        let mut link: Box<dyn Link> =
-            if controlled { Box::new(Pipe::default()) } else { Box::new(Alone::default()) };
+        let mut link: Box<dyn Controller> =
+            if controlled { Box::new(Pipe::default()) } else { Box::new(Unattended::default()) };
         let result = engine::run(&plan, &place, link.as_mut()).map_err(load_error)?;
         serde_json::to_string(&result).map_err(|e| raise("write", &e.to_string()))
     })

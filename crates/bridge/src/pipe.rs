@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use hindmost_clock::Nanos;
-use hindmost_load::engine::{Command, Event, Link};
+use hindmost_load::engine::{Command, Controller, Event};
 use hindmost_load::LoadError;
 use hindmost_sys::{file, poll};
 
@@ -15,8 +15,8 @@ pub struct Pipe {
     heard: Vec<u8>,
 }
 
-impl Link for Pipe {
-    fn tell(&mut self, event: &Event) -> Result<(), LoadError> {
+impl Controller for Pipe {
+    fn report(&mut self, event: &Event) -> Result<(), LoadError> {
         let mut line = serde_json::to_vec(event).map_err(|_| LoadError::Aborted)?;
         line.push(b'\n');
         let mut out = io::stdout().lock();
@@ -24,7 +24,7 @@ impl Link for Pipe {
         out.write_all(&line).and_then(|()| out.flush()).map_err(|_| LoadError::Aborted)
     }
 
-    fn hear(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
+    fn next_command(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
         if !self.heard.contains(&b'\n') && !self.read(patience)? {
             return Ok(None);
         }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{plan, run_with, synth, Managed, Ran};
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
-use hindmost_load::engine::{Alone, Command, Event, Link};
+use hindmost_load::engine::{Command, Controller, Event, Unattended};
 use hindmost_load::LoadError;
 use serde_json::{json, Value};
 
@@ -82,15 +82,15 @@ unsafe impl GlobalAlloc for Counting {
 
 /// Knows when the measurement is, because it orders it.
 #[derive(Default)]
-struct Watching(Alone);
+struct Watching(Unattended);
 
-impl Link for Watching {
-    fn tell(&mut self, event: &Event) -> Result<(), LoadError> {
-        self.0.tell(event)
+impl Controller for Watching {
+    fn report(&mut self, event: &Event) -> Result<(), LoadError> {
+        self.0.report(event)
     }
 
-    fn hear(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
-        let heard = self.0.hear(patience)?;
+    fn next_command(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
+        let heard = self.0.next_command(patience)?;
         if let Some(Command::Measure { from_ns }) = heard {
             let measure = from_ns + Nanos::from_secs_f64(CALIBRATION_S).0;
             FROM.store(measure, Ordering::Relaxed);

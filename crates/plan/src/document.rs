@@ -1,5 +1,6 @@
 //! The plan's shape. Times are seconds, rates are requests a second, sizes are bytes.
 
+use hindmost_clock::Rate;
 use hindmost_wire::Protocol;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -108,6 +109,22 @@ pub enum Load {
         #[serde(default)]
         arrivals: Arrivals,
     },
+}
+
+impl Load {
+    /// Requests a second of all instances together; `None` flat out.
+    pub fn rate(&self) -> Option<Rate> {
+        match *self {
+            Self::Open { rate_per_s, .. } => Rate::per_second(rate_per_s),
+            Self::Closed { rate_per_s, .. } => rate_per_s.and_then(Rate::per_second),
+        }
+    }
+
+    /// The law of the due times.
+    pub const fn arrivals(&self) -> Arrivals {
+        let (Self::Open { arrivals, .. } | Self::Closed { arrivals, .. }) = self;
+        *arrivals
+    }
 }
 
 /// The law of the gaps between due times.

@@ -1,10 +1,15 @@
-//! What workers and coordinator tell each other: atomics only, one writer each.
+//! What workers and coordinator share: atomics only, one writer each.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hindmost_clock::Nanos;
+use hindmost_plan::{Plan, Warmup};
 
 use crate::record::Series;
+
+/// Windows of latency over time: at least this long, and at most so many.
+const WINDOW: Nanos = Nanos::from_millis(100);
+const WINDOWS: u64 = 4_000;
 
 /// The moments of a run, on `CLOCK_MONOTONIC`; [`Nanos::MAX`] while not yet known.
 ///
@@ -24,7 +29,19 @@ pub struct Timeline {
     pub end: Nanos,
 }
 
-/// The coordinator's word to its workers.
+impl Timeline {
+    /// Before anything is known.
+    pub(crate) const UNKNOWN: Self =
+        Self { start: Nanos::MAX, calibrate: Nanos::MAX, measure: Nanos::MAX, end: Nanos::MAX };
+
+    /// Whether a request due at `due` belongs to the calibration.
+    #[inline]
+    pub(crate) fn calibrates(&self, due: Nanos) -> bool {
+        due >= self.calibrate && due < self.measure
+    }
+}
+
+/// What the coordinator sets and its workers read.
 #[derive(Debug)]
 pub struct Control {
     start: AtomicU64,
@@ -87,7 +104,7 @@ impl Control {
     }
 }
 
-/// A worker's word to the coordinator.
+/// What a worker sets and the coordinator reads.
 #[derive(Debug)]
 pub struct Progress {
     /// Requests sent since the start.
@@ -103,4 +120,18 @@ impl Progress {
     pub fn new(windows: usize) -> Self {
         Self { sent: AtomicU64::new(0), replies: AtomicU64::new(0), series: Series::new(windows) }
     }
+}
+
+/// Length and number of the windows of latency over time.
+pub fn windows(plan: &Plan) -> (Nanos, usize) {
+    let warmup = match plan.phases.warmup {
+        Warmup::Fixed { seconds } => seconds,
+        Warmup::Auto { max_s, .. } => max_s,
+    };
+    // Other instances may be slower to get warm, hence the half more.
+    let all = Nanos::from_secs_f64(
+        (warmup * 1.5 + 2.0) + plan.phases.calibration_s + plan.phases.measure_s + plan.timeout_s,
+    );
+    let window = WINDOW.max(Nanos(all.0 / WINDOWS));
+    (window, (all.0 / window.0) as usize + 1)
 }

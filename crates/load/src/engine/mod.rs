@@ -1,48 +1,30 @@
 //! The one loop: when a request is due, send it; when a reply is there, stamp it.
 //!
 //! ```text
-//! instance ── coordinator (ten looks a second, none in the measurement): phases, steadiness, files
-//!    ├── worker 0 ── pinned ── its connections, its arrivals, its records: loop { send due; take replies }
-//!    └── worker 1 ── ...      nothing shared but a few atomics, nothing locked, nothing allocated
+//! coordinator/  an instance from plan to files; ten looks a second before the measurement, none in it
+//!    │ control: the phases, progress; a few atomics with one writer each
+//! hot_path/     a worker thread each: loop { send what is due; take replies }; nothing shared, locked or allocated
+//!    │
+//! state/        what a worker keeps: schedule, connections, stamps, tally
+//! report/       what all workers kept, as files
 //! ```
 
-mod account;
-mod again;
-mod bell;
-mod connect;
-mod connection;
 mod control;
-mod instance;
-mod link;
-mod needs;
-mod open_files;
-mod output;
-mod pace;
-mod phases;
-mod preload;
-mod receive;
-mod result;
-mod run;
-mod send;
-mod shares;
-mod sockets;
-mod stages;
-mod stamp_report;
-mod stamping;
-mod summary;
-mod thread;
-mod worker;
+mod coordinator;
+mod hot_path;
+mod report;
+mod state;
 
 #[cfg(any(test, fuzzing))]
 #[cfg_attr(not(test), allow(dead_code, missing_docs, unreachable_pub))]
 pub(crate) mod tests;
 
-pub use account::HostSpan;
 pub use control::Timeline;
-pub use instance::run;
-pub use link::{Alone, Command, Event, Link};
-pub use needs::Needs;
-pub use result::{InstanceResult, ThreadReport};
-pub use shares::Shares;
-pub use sockets::SocketReport;
-pub use stamp_report::{StampReason, StampReport};
+pub use coordinator::controller::{Command, Controller, Event, Unattended};
+pub use coordinator::instance::run;
+pub use coordinator::needs::Needs;
+pub use report::host::HostSpan;
+pub use report::result::{InstanceResult, ThreadReport};
+pub use report::shares::Shares;
+pub use report::stamps::{StampReason, StampReport};
+pub use state::sockets::SocketReport;

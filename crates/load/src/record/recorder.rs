@@ -202,7 +202,7 @@ impl Recorder {
 
     /// A request found `others` of this worker outstanding when it came.
     #[inline]
-    pub fn met(&mut self, due_ns: u64, others: u64) {
+    pub fn found_outstanding(&mut self, due_ns: u64, others: u64) {
         if self.measured(due_ns) {
             self.outstanding.record(others);
         }

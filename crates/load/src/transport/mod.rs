@@ -1,7 +1,11 @@
-//! *Bytes*: a worker's connections. [`Tcp`] is the real one; tests drive the engine through a
+//! *Bytes*: a worker's connections. [`Tcp`] and [`Uring`] are the real ones; tests drive the engine through a
 //! scripted fake with the same trait.
+//!
+//! A transport moves bytes and nothing else. One whose way the kernel stamps implements [`Stamped`] in full; any
+//! other has `impl Stamped for Mine {}`, which says that there are no stamps.
 
 mod poller;
+mod stamped;
 mod stamps;
 mod tcp;
 mod uring;
@@ -11,6 +15,7 @@ use std::os::fd::RawFd;
 
 use hindmost_clock::Nanos;
 
+pub use stamped::Stamped;
 pub use stamps::{Segment, Sent, Source, Stamp, Stamper};
 pub use tcp::Tcp;
 pub use uring::Uring;
@@ -24,7 +29,7 @@ pub struct Ready {
     pub readable: bool,
     /// Bytes can be written again, or a connection attempt has ended.
     pub writable: bool,
-    /// A transmit stamp may have come, see [`Transport::sent`].
+    /// A transmit stamp may have come, see [`Stamped::sent`].
     pub stamped: bool,
 }
 
@@ -52,26 +57,6 @@ pub trait Transport {
 
     /// Reads what is there; `WouldBlock` when nothing is, `Ok(0)` at the end of the stream.
     fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize>;
-
-    /// Who stamps, if anybody.
-    fn stamps(&self) -> &Stamper;
-
-    /// As [`Transport::write`], and asks for the moment at which the last byte leaves; returns the name of its
-    /// stamp, too.
-    fn write_stamped(&mut self, slot: u32, bytes: &[u8]) -> io::Result<(usize, u32)>;
-
-    /// The next transmit stamp that has come.
-    fn sent(&mut self, slot: u32) -> Option<Sent>;
-
-    /// As [`Transport::read`], and when the last of the bytes came in.
-    fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)>;
-
-    /// As [`Transport::read_stamped`], but the bytes stay until they are taken.
-    fn peek_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)>;
-
-    /// Takes so many of the bytes peeked at, and says when the last of them came in; `more` says whether
-    /// others were peeked at behind them.
-    fn take(&mut self, slot: u32, bytes: usize, more: bool) -> Segment;
 
     /// Asks to be told when `slot` can be written again, or not any more.
     fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()>;

@@ -9,7 +9,7 @@ use hindmost_sys::socket::start_connecting;
 
 use super::poller::Poller;
 use super::stamps::{self, Segment, Sent, Stamp, Stamper};
-use super::{Ready, Transport};
+use super::{Ready, Stamped, Transport};
 
 /// While nothing is expected, one look in so many is taken: enough to notice a server that hangs up,
 /// and no system call stands between a due time and its request.
@@ -92,6 +92,33 @@ impl Transport for Tcp {
         self.line(slot)?.stream.read(into)
     }
 
+    fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()> {
+        self.poller.change(self.fd(slot)?, slot, on)
+    }
+
+    fn descriptor(&self, slot: u32) -> Option<RawFd> {
+        self.fd(slot).ok()
+    }
+
+    fn close(&mut self, slot: u32) {
+        // Closing the descriptor takes it out of the epoll set (epoll(7), Q6).
+        self.lines[slot as usize] = None;
+    }
+
+    #[inline]
+    fn wait(&mut self, timeout: Nanos, expected: bool, ready: &mut Vec<Ready>) -> io::Result<()> {
+        if timeout == Nanos::ZERO && !expected && self.skipped < SKIPS {
+            self.skipped += 1;
+            ready.clear();
+            std::hint::spin_loop();
+            return Ok(());
+        }
+        self.skipped = 0;
+        self.poller.wait(timeout, ready)
+    }
+}
+
+impl Stamped for Tcp {
     fn stamps(&self) -> &Stamper {
         &self.stamper
     }
@@ -118,30 +145,5 @@ impl Transport for Tcp {
 
     fn take(&mut self, slot: u32, bytes: usize, more: bool) -> Segment {
         self.fd(slot).map(|fd| stamps::take(fd, bytes, more)).unwrap_or_default()
-    }
-
-    fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()> {
-        self.poller.change(self.fd(slot)?, slot, on)
-    }
-
-    fn descriptor(&self, slot: u32) -> Option<RawFd> {
-        self.fd(slot).ok()
-    }
-
-    fn close(&mut self, slot: u32) {
-        // Closing the descriptor takes it out of the epoll set (epoll(7), Q6).
-        self.lines[slot as usize] = None;
-    }
-
-    #[inline]
-    fn wait(&mut self, timeout: Nanos, expected: bool, ready: &mut Vec<Ready>) -> io::Result<()> {
-        if timeout == Nanos::ZERO && !expected && self.skipped < SKIPS {
-            self.skipped += 1;
-            ready.clear();
-            std::hint::spin_loop();
-            return Ok(());
-        }
-        self.skipped = 0;
-        self.poller.wait(timeout, ready)
     }
 }

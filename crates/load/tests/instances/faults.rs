@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::common::{plan, run, synth, Managed};
 use hindmost_clock::Nanos;
-use hindmost_load::engine::{Alone, Command, Event, Link};
+use hindmost_load::engine::{Command, Controller, Event, Unattended};
 use hindmost_load::LoadError;
 use serde_json::json;
 
@@ -127,7 +127,7 @@ fn a_place_that_cannot_be_written_is_told_before_the_load() {
     let server = synth();
     let plan = plan("memcached", &server.local_address().to_string(), &json!({}));
     let absent = std::env::temp_dir().join("hindmost-no-such-folder/deeper");
-    let error = hindmost_load::engine::run(&plan, &absent, &mut Alone::default()).unwrap_err();
+    let error = hindmost_load::engine::run(&plan, &absent, &mut Unattended::default()).unwrap_err();
     assert!(matches!(error, LoadError::Write { .. }), "{error}");
     assert_eq!(server.report().total.served, 0);
 }
@@ -135,21 +135,21 @@ fn a_place_that_cannot_be_written_is_told_before_the_load() {
 /// Says stop at the first progress, as a controller does on Ctrl-C.
 #[derive(Default)]
 struct Impatient {
-    alone: Alone,
+    alone: Unattended,
     told: bool,
 }
 
-impl Link for Impatient {
-    fn tell(&mut self, event: &Event) -> Result<(), LoadError> {
+impl Controller for Impatient {
+    fn report(&mut self, event: &Event) -> Result<(), LoadError> {
         self.told |= matches!(event, Event::Progress { .. });
-        self.alone.tell(event)
+        self.alone.report(event)
     }
 
-    fn hear(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
+    fn next_command(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
         if self.told {
             return Ok(Some(Command::Stop));
         }
-        self.alone.hear(patience)
+        self.alone.next_command(patience)
     }
 }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use hindmost_clock::{Clock, FakeClock, Nanos};
 
 use super::MS;
-use crate::transport::{Ready, Segment, Sent, Source, Stamp, Stamper, Transport};
+use crate::transport::{Ready, Segment, Sent, Source, Stamp, Stamped, Stamper, Transport};
 
 /// What the server does with one request.
 pub struct Answer {
@@ -305,6 +305,33 @@ impl Transport for Fake {
         self.read_stamped(slot, into).map(|(n, _)| n)
     }
 
+    fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()> {
+        self.lines[slot as usize].watched = on;
+        Ok(())
+    }
+
+    fn close(&mut self, slot: u32) {
+        self.lines[slot as usize] = Line::default();
+    }
+
+    fn wait(&mut self, timeout: Nanos, _expected: bool, ready: &mut Vec<Ready>) -> io::Result<()> {
+        ready.clear();
+        let from = self.now();
+        self.clock.advance(self.tick);
+        let held_up = self.stall.take_if(|(from, _)| *from <= self.clock.now().0);
+        self.clock.advance(Nanos(held_up.map_or(0, |(_, span)| span)));
+        self.collect(ready);
+        if ready.is_empty() && timeout > Nanos::ZERO {
+            let woken = self.next_event().clamp(self.now(), self.now() + timeout.0);
+            self.clock.set(Nanos(woken));
+            self.collect(ready);
+        }
+        self.step(from);
+        Ok(())
+    }
+}
+
+impl Stamped for Fake {
     fn stamps(&self) -> &Stamper {
         &self.stamper
     }
@@ -344,30 +371,5 @@ impl Transport for Fake {
     fn take(&mut self, slot: u32, bytes: usize, _more: bool) -> Segment {
         let at = self.drain(slot, bytes);
         Segment { stamp: self.stamp(at), shared: false }
-    }
-
-    fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()> {
-        self.lines[slot as usize].watched = on;
-        Ok(())
-    }
-
-    fn close(&mut self, slot: u32) {
-        self.lines[slot as usize] = Line::default();
-    }
-
-    fn wait(&mut self, timeout: Nanos, _expected: bool, ready: &mut Vec<Ready>) -> io::Result<()> {
-        ready.clear();
-        let from = self.now();
-        self.clock.advance(self.tick);
-        let held_up = self.stall.take_if(|(from, _)| *from <= self.clock.now().0);
-        self.clock.advance(Nanos(held_up.map_or(0, |(_, span)| span)));
-        self.collect(ready);
-        if ready.is_empty() && timeout > Nanos::ZERO {
-            let woken = self.next_event().clamp(self.now(), self.now() + timeout.0);
-            self.clock.set(Nanos(woken));
-            self.collect(ready);
-        }
-        self.step(from);
-        Ok(())
     }
 }

@@ -70,7 +70,7 @@ fn what_was_asked_again_has_no_stamps_and_none_are_missing() {
         assert!(once.iter().all(|row| (row.wire_in_ns - row.wire_out_ns) / MS == 2), "{once:?}");
         let stamps = run.recorder.stamps;
         assert_eq!((stamps.asked, stamps.came), (once.len() as u64, once.len() as u64), "{source:?}");
-        assert_eq!(run.stamping.card_failed, None, "{source:?}");
+        assert_eq!(run.stamps.card_failed, None, "{source:?}");
     }
 }
 

@@ -10,6 +10,8 @@ pub mod fake;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod plain;
+#[cfg(test)]
 mod scripts;
 #[cfg(test)]
 mod stamps;
@@ -18,18 +20,19 @@ mod wire;
 
 use std::sync::Arc;
 
-use hindmost_clock::{Clock, Nanos};
+use hindmost_clock::{Clock, FakeClock, Nanos};
 use hindmost_histogram::UniformSample;
 use hindmost_plan::{Plan, Workload};
 use serde_json::{json, Value};
 
 use super::control::{Control, Progress};
-use super::instance::arrivals_of;
-use super::stamping::Stamping;
-use super::worker::{Parts, Worker};
+use super::coordinator::instance::arrivals_of;
+use super::hot_path::{Parts, Worker};
+use super::state::stamping::StampSummary;
 use crate::protocol::Protocol;
 use crate::random::{stream, Purpose};
 use crate::record::{Counts, Recorder, Row};
+use crate::transport::Stamped;
 use crate::workload::Requests;
 use crate::LoadError;
 use fake::Fake;
@@ -76,7 +79,7 @@ pub struct Driven {
     pub ended: Nanos,
     pub reconnects: u64,
     pub resent: u64,
-    pub stamping: Stamping,
+    pub stamps: StampSummary,
 }
 
 /// Runs one worker of `plan` against `fake`.
@@ -84,38 +87,50 @@ pub fn drive(plan: &Plan, fake: Fake) -> Driven {
     hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, drive_codec(plan, fake))
 }
 
-fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
-    let clock = fake.clock.clone();
+/// A worker of `plan` over `transport`, whose phases are fixed.
+pub fn worker<P: Protocol, T: Stamped>(
+    plan: &Plan,
+    transport: T,
+    clock: FakeClock,
+) -> Worker<P, T, FakeClock> {
     let control = Arc::new(Control::default());
     control.begin(Nanos(START));
     control.fix(Nanos(11 * MS), Nanos(MEASURE), Nanos(END));
     let random = |purpose| stream(plan.seed, 0, 0, purpose);
-    let recorder = Recorder::new(plan.workload.mix().kinds.len(), plan.keep, random(Purpose::Sampling));
-    let mut worker = Worker::new(
-        plan,
-        Parts {
-            index: 0,
-            codec: P::new(plan),
-            transport: fake,
-            clock: clock.clone(),
-            arrivals: arrivals_of(plan, 0),
-            requests: Requests::new(&plan.workload, random(Purpose::Contents)),
-            routing: random(Purpose::Routing),
-            recorder,
-            connections: plan.connections,
-            control,
-            progress: Arc::new(Progress::new(100)),
-            window: Nanos::from_millis(10),
-        },
-    );
-    let address = "127.0.0.1:1".parse().unwrap();
-    let stored = |worker: &mut Worker<P, Fake, _>| match &plan.workload {
-        Workload::KeyValue(mix) if plan.preload => worker.store_all(mix),
-        _ => Ok(()),
+    let parts = Parts {
+        index: 0,
+        codec: P::new(plan),
+        transport,
+        clock,
+        arrivals: arrivals_of(plan, 0),
+        requests: Requests::new(&plan.workload, random(Purpose::Contents)),
+        routing: random(Purpose::Routing),
+        recorder: Recorder::new(plan.workload.mix().kinds.len(), plan.keep, random(Purpose::Sampling)),
+        connections: plan.connections,
+        control,
+        progress: Arc::new(Progress::new(100)),
+        window: Nanos::from_millis(10),
     };
-    let outcome =
-        worker.connect_all(address).and_then(|()| stored(&mut worker)).and_then(|()| worker.run()).map(drop);
-    let stamping = worker.stamping();
+    Worker::new(plan, parts)
+}
+
+/// Connects, stores the keys, and runs the load.
+pub fn run_through<P: Protocol, T: Stamped>(
+    worker: &mut Worker<P, T, FakeClock>,
+    plan: &Plan,
+) -> Result<(), LoadError> {
+    worker.connect_all(plan, "127.0.0.1:1".parse().unwrap())?;
+    if let (true, Workload::KeyValue(mix)) = (plan.preload, &plan.workload) {
+        worker.store_all(mix)?;
+    }
+    worker.run().map(drop)
+}
+
+fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
+    let clock = fake.clock.clone();
+    let mut worker = worker::<P, Fake>(plan, fake, clock.clone());
+    let outcome = run_through(&mut worker, plan);
+    let stamps = worker.stamp_summary();
     let mut counts = Counts::default();
     for kind in &worker.recorder.kinds {
         counts.add(&kind.counts);
@@ -131,9 +146,9 @@ fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
         recorder: worker.recorder,
         fake: worker.transport,
         ended: clock.now(),
-        reconnects: worker.closings,
-        resent: worker.resent,
-        stamping,
+        reconnects: worker.tally.closings,
+        resent: worker.tally.resent,
+        stamps,
     }
 }
 

@@ -43,7 +43,7 @@ fn wire_latency_is_what_happens_between_the_stamps() {
         assert_eq!(row.card_wire_ns, 0);
     }
     assert_eq!(run.recorder.kinds[0].stamped.overhead.count(), 100);
-    assert_eq!(run.stamping.source, Some(Source::Software));
+    assert_eq!(run.stamps.source, Some(Source::Software));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn one_request_in_so_many_is_chosen_and_the_others_are_as_they_were() {
     assert_eq!(run.recorder.stamps.came, known);
     let without = measured(1000, Fake::new(4, 100_000), 4, &json!({"stamp_every": 0}));
     assert_eq!(run.fake.wire, without.fake.wire);
-    assert_eq!(without.stamping.source, None);
+    assert_eq!(without.stamps.source, None);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_card_that_tells_late_is_waited_for() {
         let by_card = run.rows.iter().filter(|row| row.card_wire_ns == 100_000).count();
         assert_eq!(by_card == 200, came, "{tells}: {by_card}");
         let source = if came { Source::Hardware } else { Source::Software };
-        assert_eq!((run.stamping.source, run.stamping.card_failed.is_some()), (Some(source), !came));
+        assert_eq!((run.stamps.source, run.stamps.card_failed.is_some()), (Some(source), !came));
         assert_eq!(run.recorder.stamps.came, 200, "by the card or, as it fails, by the kernel");
         assert!(run.rows.iter().all(|row| wire(row) == Some(100_000)), "our columns stay the kernel's");
         assert!(run.ended.0 < END + (2 + span) * MS, "nothing waits for stamps at the end");
@@ -126,7 +126,7 @@ fn a_time_of_day_that_is_set_costs_what_straddles_it_and_no_more() {
         let hidden = (-100_000..0).contains(&by);
         let lost = u64::from(!hidden);
         assert_eq!((stamps.asked, stamps.came, stamps.implausible), (100, 100 - lost, lost), "{by}");
-        let time = run.stamping.time_of_day;
+        let time = run.stamps.time_of_day;
         assert_eq!((time.steps, time.largest_ns), (1, by.unsigned_abs()), "{by}");
         for row in &run.rows {
             let straddles = row.sent_ns < at && row.done_ns > at;
@@ -147,12 +147,12 @@ fn a_small_step_is_told_at_the_end_at_the_latest() {
     // Too small to be seen against the rounds of the loop.
     fake.steps = vec![(MEASURE + 50 * MS + 500_000, -2_500)];
     let run = measured(1000, fake, 2, &Value::Null);
-    assert_eq!(run.stamping.time_of_day.steps, 1);
+    assert_eq!(run.stamps.time_of_day.steps, 1);
     assert_eq!(run.recorder.stamps.came, 100, "no request straddles it");
     let mut early = stamped(2, 100_000, Source::Software);
     early.steps = vec![(5 * MS, 9_000_000)];
     let run = measured(1000, early, 2, &Value::Null);
-    assert_eq!((run.stamping.time_of_day.steps, run.recorder.stamps.came), (0, 100), "in the warm-up");
+    assert_eq!((run.stamps.time_of_day.steps, run.recorder.stamps.came), (0, 100), "in the warm-up");
 }
 
 #[test]

@@ -23,6 +23,7 @@
 
 mod messages;
 
+use std::borrow::Cow;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -108,10 +109,14 @@ pub enum Source {
 pub struct Stamper {
     source: Option<Source>,
     nic: Option<Nic>,
-    refused: Option<String>,
+    refused: Option<Cow<'static, str>>,
 }
 
 impl Stamper {
+    /// Of a transport that has no stamps.
+    pub const NONE: &'static Self =
+        &Self { source: None, nic: None, refused: Some(Cow::Borrowed("this transport has no stamps")) };
+
     /// Stamps for connections to `address`, as far as they are `wanted`; by the card that leads there where
     /// it is set to.
     pub fn new(address: SocketAddr, wanted: bool) -> Self {
@@ -153,7 +158,7 @@ impl Stamper {
             self.source = Some(Source::Software);
         }
         if self.source.is_none() {
-            self.refused = Some(format!("setsockopt(SO_TIMESTAMPING) failed: {first}"));
+            self.refused = Some(format!("setsockopt(SO_TIMESTAMPING) failed: {first}").into());
         }
     }
 
@@ -164,7 +169,7 @@ impl Stamper {
             Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
                 let n = messages::write(fd, bytes)?;
                 self.source = None;
-                self.refused = Some(format!("sendmsg with a request for a stamp failed: {e}"));
+                self.refused = Some(format!("sendmsg with a request for a stamp failed: {e}").into());
                 Ok(n)
             }
             other => other,

@@ -30,7 +30,7 @@ use self::buffers::Buffers;
 use self::completions::{CONNECT, GETEVENTS};
 use self::line::{Chunk, Line, NO_CHUNK};
 use super::stamps::{self, Segment, Sent, Stamp, Stamper};
-use super::{Ready, Transport};
+use super::{Ready, Stamped, Transport};
 
 /// Entries that can wait to be submitted.
 const ENTRIES: u32 = 256;
@@ -137,88 +137,8 @@ impl Transport for Uring {
         Ok(())
     }
 
-    fn stamps(&self) -> &Stamper {
-        &self.stamper
-    }
-
-    fn write_stamped(&mut self, slot: u32, bytes: &[u8]) -> io::Result<(usize, u32)> {
-        let line = &mut self.lines[slot as usize];
-        if line.sending > 0 {
-            return Err(ErrorKind::WouldBlock.into());
-        }
-        let Some(socket) = &line.socket else { return Err(ErrorKind::NotConnected.into()) };
-        let n = self.stamper.write(socket.as_raw_fd(), bytes).inspect_err(|e| {
-            if !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) {
-                line.failed = e.raw_os_error();
-            }
-        })?;
-        line.written = line.written.wrapping_add(n as u32);
-        Ok((n, line.written.wrapping_sub(1)))
-    }
-
-    fn sent(&mut self, slot: u32) -> Option<Sent> {
-        stamps::next_sent(self.descriptor(slot)?)
-    }
-
     fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize> {
         self.read_stamped(slot, into).map(|(n, _)| n)
-    }
-
-    fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
-        let got = self.peek_stamped(slot, into)?;
-        if got.0 > 0 {
-            self.take(slot, got.0, false);
-        }
-        Ok(got)
-    }
-
-    fn peek_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
-        if self.lines[slot as usize].failed.is_some() {
-            self.take_what_came(slot)?;
-        }
-        let line = &self.lines[slot as usize];
-        let (mut got, mut stamp, mut at) = (0, Stamp::default(), line.first);
-        while got < into.len() && at != NO_CHUNK {
-            let Chunk { piece, next } = self.chunks[usize::from(at)];
-            let n = (piece.length as usize).min(into.len() - got);
-            let from = piece.start as usize;
-            into[got..got + n].copy_from_slice(&self.buffers.bytes(at, from + n)[from..]);
-            got += n;
-            (stamp, at) = (piece.stamp, next);
-        }
-        match line.ended.or(line.failed) {
-            _ if got > 0 => Ok((got, stamp)),
-            None => Err(ErrorKind::WouldBlock.into()),
-            Some(0) => Ok((0, stamp)),
-            Some(error) => Err(io::Error::from_raw_os_error(error)),
-        }
-    }
-
-    fn take(&mut self, slot: u32, mut bytes: usize, _more: bool) -> Segment {
-        let mut segment = Segment::default();
-        while bytes > 0 {
-            let line = &mut self.lines[slot as usize];
-            let id = line.first;
-            if id == NO_CHUNK {
-                break;
-            }
-            let piece = &mut self.chunks[usize::from(id)].piece;
-            let n = (piece.length as usize).min(bytes);
-            bytes -= n;
-            piece.start += n as u32;
-            piece.length -= n as u32;
-            segment =
-                Segment { stamp: piece.stamp, shared: piece.length > 0 && piece.stamp != Stamp::default() };
-            if piece.length == 0 {
-                line.pop(&self.chunks);
-                self.buffers.give_back(id);
-            }
-        }
-        let line = &self.lines[slot as usize];
-        if line.first != NO_CHUNK || line.ended.is_some() || line.failed.is_some() {
-            self.tell(slot);
-        }
-        segment
     }
 
     fn local_port(&self, slot: u32) -> u16 {
@@ -286,5 +206,87 @@ impl Transport for Uring {
             }
         }
         Ok(())
+    }
+}
+
+impl Stamped for Uring {
+    fn stamps(&self) -> &Stamper {
+        &self.stamper
+    }
+
+    fn write_stamped(&mut self, slot: u32, bytes: &[u8]) -> io::Result<(usize, u32)> {
+        let line = &mut self.lines[slot as usize];
+        if line.sending > 0 {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let Some(socket) = &line.socket else { return Err(ErrorKind::NotConnected.into()) };
+        let n = self.stamper.write(socket.as_raw_fd(), bytes).inspect_err(|e| {
+            if !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) {
+                line.failed = e.raw_os_error();
+            }
+        })?;
+        line.written = line.written.wrapping_add(n as u32);
+        Ok((n, line.written.wrapping_sub(1)))
+    }
+
+    fn sent(&mut self, slot: u32) -> Option<Sent> {
+        stamps::next_sent(self.descriptor(slot)?)
+    }
+
+    fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
+        let got = self.peek_stamped(slot, into)?;
+        if got.0 > 0 {
+            self.take(slot, got.0, false);
+        }
+        Ok(got)
+    }
+
+    fn peek_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
+        if self.lines[slot as usize].failed.is_some() {
+            self.take_what_came(slot)?;
+        }
+        let line = &self.lines[slot as usize];
+        let (mut got, mut stamp, mut at) = (0, Stamp::default(), line.first);
+        while got < into.len() && at != NO_CHUNK {
+            let Chunk { piece, next } = self.chunks[usize::from(at)];
+            let n = (piece.length as usize).min(into.len() - got);
+            let from = piece.start as usize;
+            into[got..got + n].copy_from_slice(&self.buffers.bytes(at, from + n)[from..]);
+            got += n;
+            (stamp, at) = (piece.stamp, next);
+        }
+        match line.ended.or(line.failed) {
+            _ if got > 0 => Ok((got, stamp)),
+            None => Err(ErrorKind::WouldBlock.into()),
+            Some(0) => Ok((0, stamp)),
+            Some(error) => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    fn take(&mut self, slot: u32, mut bytes: usize, _more: bool) -> Segment {
+        let mut segment = Segment::default();
+        while bytes > 0 {
+            let line = &mut self.lines[slot as usize];
+            let id = line.first;
+            if id == NO_CHUNK {
+                break;
+            }
+            let piece = &mut self.chunks[usize::from(id)].piece;
+            let n = (piece.length as usize).min(bytes);
+            bytes -= n;
+            piece.start += n as u32;
+            piece.length -= n as u32;
+            segment =
+                Segment { stamp: piece.stamp, shared: piece.length > 0 && piece.stamp != Stamp::default() };
+            if piece.length == 0 {
+                line.pop(&self.chunks);
+                self.buffers.give_back(id);
+            }
+        }
+        let line = &self.lines[slot as usize];
+        if line.first != NO_CHUNK || line.ended.is_some() || line.failed.is_some() {
+            self.tell(slot);
+        }
+        segment
     }
 }

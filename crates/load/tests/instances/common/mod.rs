@@ -6,7 +6,7 @@ mod servers;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hindmost_load::engine::{self, Alone, Link};
+use hindmost_load::engine::{self, Controller, Unattended};
 use hindmost_load::LoadError;
 use hindmost_plan::Plan;
 use serde_json::{json, Value};
@@ -101,11 +101,11 @@ impl Ran {
 }
 
 pub fn run(plan: &Plan) -> Result<Ran, LoadError> {
-    run_with(plan, &mut Alone::default())
+    run_with(plan, &mut Unattended::default())
 }
 
 /// Runs an instance and holds its account and its files against each other.
-pub fn run_with(plan: &Plan, link: &mut dyn Link) -> Result<Ran, LoadError> {
+pub fn run_with(plan: &Plan, link: &mut dyn Controller) -> Result<Ran, LoadError> {
     let folder = Folder::new();
     let result = engine::run(plan, folder.path(), link)?;
     assert!(result.counts.closes(), "{:?}", result.counts);

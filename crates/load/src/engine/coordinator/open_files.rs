@@ -5,9 +5,6 @@ use hindmost_sys::limits::OpenFiles;
 use super::needs::Needs;
 use crate::LoadError;
 
-/// Beside connections: result files, epoll, what the interpreter holds open. 30 were counted.
-pub const SPARE: u64 = 64;
-
 /// Raises this process's soft limit to its hard one where `needs` asks for it.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::stamping::Stamping;
+use crate::engine::state::stamping::StampSummary;
 use crate::record::StampCounts;
 use crate::transport::Source;
 
@@ -43,7 +43,7 @@ pub struct StampReason {
 
 impl StampReport {
     /// What all workers of an instance have to say together.
-    pub(super) fn of(every: u32, counts: StampCounts, workers: &[Stamping]) -> Self {
+    pub fn of(every: u32, counts: StampCounts, workers: &[StampSummary]) -> Self {
         let first = workers.first();
         let source = first.and_then(|one| one.source).filter(|_| every > 0);
         let alike = workers.iter().all(|one| one.source == source);
@@ -66,7 +66,7 @@ const fn name(source: Source) -> &'static str {
     }
 }
 
-fn reason(every: u32, alike: bool, counts: &StampCounts, workers: &[Stamping]) -> Option<StampReason> {
+fn reason(every: u32, alike: bool, counts: &StampCounts, workers: &[StampSummary]) -> Option<StampReason> {
     let because = |code, text: String| Some(StampReason { code, text });
     if every == 0 {
         return because("off", "stamps were not asked for".to_owned());
@@ -98,8 +98,8 @@ fn reason(every: u32, alike: bool, counts: &StampCounts, workers: &[Stamping]) -
 mod tests {
     use super::*;
 
-    fn worker(source: Option<Source>) -> Stamping {
-        Stamping { source, ..Stamping::default() }
+    fn worker(source: Option<Source>) -> StampSummary {
+        StampSummary { source, ..StampSummary::default() }
     }
 
     fn counts(asked: u64, came: u64) -> StampCounts {
@@ -110,8 +110,8 @@ mod tests {
     fn what_is_missing_has_a_reason() {
         let software = worker(Some(Source::Software));
         let hardware = worker(Some(Source::Hardware));
-        let refused = Stamping { refused: Some("setsockopt failed".to_owned()), ..worker(None) };
-        let failed = Stamping { card_failed: Some((40, 3)), ..software.clone() };
+        let refused = StampSummary { refused: Some("setsockopt failed".to_owned()), ..worker(None) };
+        let failed = StampSummary { card_failed: Some((40, 3)), ..software.clone() };
         for (every, counts, workers, source, code) in [
             (16, counts(100, 99), vec![software.clone()], Some("software"), None),
             (16, counts(100, 99), vec![hardware.clone(), hardware.clone()], Some("hardware"), None),

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The counters of the host at one moment.
-pub(super) struct HostReading {
+pub struct HostReading {
     at_ns: u64,
     cpus: CpuTimes,
     tcp: Option<TcpCounters>,
@@ -43,7 +43,7 @@ pub struct HostSpan {
 }
 
 /// What the coordinator saw of the host.
-pub(super) struct Watched {
+pub struct HostSeen {
     pub steal_share: Option<f64>,
     pub tcp: Option<TcpCounters>,
     pub tcp_before: Option<TcpCounters>,
@@ -66,7 +66,7 @@ impl HostReading {
     }
 
     /// What happened after `self`, until now, on `cpus`: the reader first, for the same reason.
-    pub fn until_now(&self, tree: &Tree, cpus: Vec<u32>, begun: Option<TcpCounters>) -> Watched {
+    pub fn until_now(&self, tree: &Tree, cpus: Vec<u32>, begun: Option<TcpCounters>) -> HostSeen {
         let reader = ThreadCounters::read_self();
         let now = Self::take(tree);
         let span = HostSpan {
@@ -80,7 +80,7 @@ impl HostReading {
         };
         let steal_share = now.cpus.since(&self.cpus).of(&span.cpus).steal_share();
         let between = |now: Option<TcpCounters>, then: Option<TcpCounters>| Some(now?.since(&then?));
-        Watched {
+        HostSeen {
             steal_share,
             tcp: between(now.tcp, self.tcp),
             tcp_before: between(self.tcp, begun),

@@ -4,56 +4,49 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::mpsc::{self, Sender};
 use std::sync::Arc;
-use std::thread::{Scope, ScopedJoinHandle};
+use std::thread::Scope;
 use std::time::Duration;
 
-use hindmost_clock::{Clock, MonotonicClock, Nanos, Rate};
+use hindmost_clock::{MonotonicClock, Nanos};
 use hindmost_host::counters::TcpCounters;
 use hindmost_host::Tree;
-use hindmost_plan::{Io, Load, Plan, Warmup, Workload};
+use hindmost_plan::{Io, Plan, Workload};
 
-use super::bell::{Bell, Rope};
-use super::control::{Control, Progress};
-use super::link::{Command, Event, Link};
+use super::controller::{Command, Controller, Event};
+use super::exit_notifier::{ExitGuard, ExitNotifier};
 use super::needs::Needs;
 use super::open_files;
-use super::output::Outputs;
-use super::phases::follow;
-use super::result::InstanceResult;
-use super::run::Spent;
-use super::shares::Shares;
-use super::sockets::SocketReport;
-use super::stages::LateByStage;
-use super::stamping::Stamping;
-use super::summary::summarise;
+use super::phases::{follow, Handle};
 use super::thread;
-use super::worker::{Parts, Worker};
 use crate::arrivals::{self, Arrivals, FlatOut, Part};
+use crate::engine::control::{windows, Control, Progress};
+use crate::engine::hot_path::{Parts, Worker};
+use crate::engine::report::finished::Finished;
+use crate::engine::report::output::Outputs;
+use crate::engine::report::result::InstanceResult;
+use crate::engine::report::summary::summarise;
 use crate::protocol::Protocol;
 use crate::random::{stream, Purpose};
 use crate::record::Recorder;
-use crate::transport::{Tcp, Transport, Uring};
+use crate::transport::{Stamped, Tcp, Uring};
 use crate::workload::Requests;
 use crate::LoadError;
 
 /// How often workers that are about to end are looked at.
 const BREATH: Nanos = Nanos::from_millis(5);
-/// Windows of latency over time: at least this long, and at most so many.
-const WINDOW: Nanos = Nanos::from_millis(100);
-const WINDOWS: u64 = 4_000;
 
 /// Runs one instance of `plan`, leaves its files in the folder `place`, and returns its result.
 ///
 /// # Errors
 /// [`LoadError`]; no thread and no connection is left behind.
-pub fn run(plan: &Plan, place: &Path, link: &mut dyn Link) -> Result<InstanceResult, LoadError> {
+pub fn run(plan: &Plan, place: &Path, controller: &mut dyn Controller) -> Result<InstanceResult, LoadError> {
     let address = resolve(&plan.target.address)?;
     open_files::make_room(&Needs::of(plan))?;
     let outputs = Outputs::create(place, plan.instance.index)?;
     hindmost_wire::with_protocol!(
         plan.target.protocol,
         crate::protocol,
-        run_with(plan, address, outputs, link)
+        run_with(plan, address, outputs, controller)
     )
 }
 
@@ -63,32 +56,17 @@ fn resolve(address: &str) -> Result<SocketAddr, LoadError> {
     all.next().ok_or_else(|| unresolvable(std::io::ErrorKind::NotFound.into()))
 }
 
-/// What a worker hands over at the end.
-pub(super) struct Finished {
-    pub recorder: Recorder,
-    pub spent: Spent,
-    pub first_error: String,
-    pub reconnects: u64,
-    pub resent: u64,
-    pub shares: Shares,
-    pub late: LateByStage,
-    pub sockets: SocketReport,
-    pub stamping: Stamping,
-}
-
-pub(super) type Handle<'scope> = ScopedJoinHandle<'scope, Result<Finished, LoadError>>;
-
 fn run_with<P: Protocol>(
     plan: &Plan,
     address: SocketAddr,
     outputs: Outputs,
-    link: &mut dyn Link,
+    controller: &mut dyn Controller,
 ) -> Result<InstanceResult, LoadError> {
     let control = Arc::new(Control::default());
     let (window, capacity) = windows(plan);
     let tree = Tree::new("/");
     let tcp_at_first = TcpCounters::read(&tree);
-    let mut bell = Bell::new().map_err(LoadError::system("socketpair failed"))?;
+    let mut exits = ExitNotifier::new().map_err(LoadError::system("socketpair failed"))?;
     let progress: Vec<Arc<Progress>> =
         plan.threads.iter().map(|_| Arc::new(Progress::new(capacity))).collect();
 
@@ -98,9 +76,9 @@ fn run_with<P: Protocol>(
         for (index, progress) in progress.iter().enumerate() {
             let (control, progress, ready) = (control.clone(), progress.clone(), ready.clone());
             let stop = control.clone();
-            let rope = bell.rope().map_err(LoadError::system("dup failed"));
-            let worker = rope.and_then(|rope| {
-                start(scope, index, rope, move || {
+            let guard = exits.guard().map_err(LoadError::system("dup failed"));
+            let worker = guard.and_then(|guard| {
+                start(scope, index, guard, move || {
                     work::<P>(plan, address, index, &control, progress, window, &ready)
                 })
             });
@@ -108,11 +86,11 @@ fn run_with<P: Protocol>(
             handles.push(worker.inspect_err(|_| stop.abort())?);
         }
         drop(ready);
-        let followed = follow(plan, &control, &progress, &handles, &all_ready, &mut bell, link);
+        let followed = follow(plan, &control, &progress, &handles, &all_ready, &mut exits, controller);
         if followed.is_err() {
             control.abort();
         }
-        let finished = join(handles, &control, link);
+        let finished = join(handles, &control, controller);
         // What a worker says tells more than that the coordinator was left alone.
         match (followed, finished) {
             (Err(e), Ok(_) | Err(LoadError::Aborted)) | (_, Err(e)) => Err(e),
@@ -123,37 +101,24 @@ fn run_with<P: Protocol>(
     let timeline = control.timeline();
     let series = progress.iter().map(|p| p.series.snapshot()).collect();
     let cpus = plan.threads.iter().filter_map(|thread| thread.cpu).collect();
-    let watched = followed.before.until_now(&tree, cpus, tcp_at_first);
-    let (result, recorder) = summarise(plan, &followed, watched, finished, series);
+    let seen = followed.before.until_now(&tree, cpus, tcp_at_first);
+    let bound = Needs::of(plan).memory_bytes;
+    let (result, recorder) = summarise(plan, &followed, seen, finished, series, bound);
     outputs.write(&result, recorder, plan.workload.mix().kinds, timeline, followed.started)?;
-    link.tell(&Event::Done)?;
+    controller.report(&Event::Done)?;
     Ok(result)
-}
-
-/// Length and number of the windows of latency over time.
-pub(super) fn windows(plan: &Plan) -> (Nanos, usize) {
-    let warmup = match plan.phases.warmup {
-        Warmup::Fixed { seconds } => seconds,
-        Warmup::Auto { max_s, .. } => max_s,
-    };
-    // Other instances may be slower to get warm, hence the half more.
-    let all = Nanos::from_secs_f64(
-        (warmup * 1.5 + 2.0) + plan.phases.calibration_s + plan.phases.measure_s + plan.timeout_s,
-    );
-    let window = WINDOW.max(Nanos(all.0 / WINDOWS));
-    (window, (all.0 / window.0) as usize + 1)
 }
 
 fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     index: usize,
-    rope: Rope,
+    guard: ExitGuard,
     work: impl FnOnce() -> Result<Finished, LoadError> + Send + 'scope,
 ) -> Result<Handle<'scope>, LoadError> {
     std::thread::Builder::new()
         .name(format!("worker-{index}"))
         .spawn_scoped(scope, move || {
-            let _rope = rope;
+            let _guard = guard;
             work()
         })
         .map_err(LoadError::system("a worker thread cannot be started"))
@@ -200,7 +165,7 @@ fn work<P: Protocol>(
     }
 }
 
-fn drive<P: Protocol, T: Transport>(
+fn drive<P: Protocol, T: Stamped>(
     plan: &Plan,
     address: SocketAddr,
     parts: Parts<P, T, MonotonicClock>,
@@ -208,7 +173,7 @@ fn drive<P: Protocol, T: Transport>(
 ) -> Result<Finished, LoadError> {
     let (index, control) = (parts.index, parts.control.clone());
     let mut worker = Worker::new(plan, parts);
-    worker.connect_all(address)?;
+    worker.connect_all(plan, address)?;
     if let (0, true, Workload::KeyValue(mix)) = (index, plan.preload, &plan.workload) {
         worker.store_all(mix)?;
     }
@@ -220,45 +185,16 @@ fn drive<P: Protocol, T: Transport>(
         }
         std::thread::sleep(Duration::from_micros(500));
     }
-    let spent = worker.run()?;
-    Ok(worker.finish(spent))
+    let span = worker.run()?;
+    Ok(worker.finish(span))
 }
 
-impl<P: Protocol, T: crate::transport::Transport, C: Clock> Worker<P, T, C> {
-    fn finish(mut self, spent: Spent) -> Finished {
-        let stamping = self.stamping();
-        let sockets = self.end_sockets();
-        let shares = Shares::of(&self.connections);
-        let (first_error, late) = (self.first_error, self.stages.late);
-        let (reconnects, resent) = (self.closings, self.resent);
-        Finished {
-            recorder: self.recorder,
-            spent,
-            first_error,
-            reconnects,
-            resent,
-            shares,
-            late,
-            sockets,
-            stamping,
-        }
-    }
-}
-
-pub(super) fn asked(plan: &Plan) -> Option<Rate> {
-    match plan.load {
-        Load::Open { rate_per_s, .. } => Rate::per_second(rate_per_s),
-        Load::Closed { rate_per_s, .. } => rate_per_s.and_then(Rate::per_second),
-    }
-}
-
-pub(super) fn arrivals_of(plan: &Plan, thread: u32) -> Box<dyn Arrivals> {
-    let (Load::Open { arrivals: law, .. } | Load::Closed { arrivals: law, .. }) = plan.load;
+pub fn arrivals_of(plan: &Plan, thread: u32) -> Box<dyn Arrivals> {
     let threads = plan.threads.len() as u32;
     let part = Part { index: plan.instance.index * threads + thread, of: plan.instance.of * threads };
-    match asked(plan) {
+    match plan.load.rate() {
         Some(rate) => arrivals::thinned(
-            law,
+            plan.load.arrivals(),
             rate,
             part,
             stream(plan.seed, plan.instance.index, thread, Purpose::Arrivals),
@@ -267,9 +203,12 @@ pub(super) fn arrivals_of(plan: &Plan, thread: u32) -> Box<dyn Arrivals> {
     }
 }
 
-/// Waits for all workers; the first real failure counts, and stops the others, as does the word from
-/// outside.
-fn join(handles: Vec<Handle>, control: &Control, link: &mut dyn Link) -> Result<Vec<Finished>, LoadError> {
+/// Waits for all workers; the first real failure counts, and stops the others, as does the controller.
+fn join(
+    handles: Vec<Handle>,
+    control: &Control,
+    controller: &mut dyn Controller,
+) -> Result<Vec<Finished>, LoadError> {
     let mut finished: Vec<Option<Finished>> = handles.iter().map(|_| None).collect();
     let mut failure: Option<LoadError> = None;
     let mut left: Vec<(usize, Handle)> = handles.into_iter().enumerate().collect();
@@ -278,7 +217,7 @@ fn join(handles: Vec<Handle>, control: &Control, link: &mut dyn Link) -> Result<
         let Some(at) = left.iter().position(|(_, handle)| handle.is_finished()) else {
             if control.aborted() {
                 std::thread::sleep(Duration::from_nanos(BREATH.0));
-            } else if matches!(link.hear(BREATH), Ok(Some(Command::Stop)) | Err(_)) {
+            } else if matches!(controller.next_command(BREATH), Ok(Some(Command::Stop)) | Err(_)) {
                 control.abort();
             }
             continue;

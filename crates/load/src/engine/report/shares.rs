@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::connection::{Connection, State};
+use crate::engine::state::connection::{Connection, State};
 
 /// How a worker's requests of the measurement fell on its connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize)]
@@ -26,15 +26,16 @@ impl Shares {
     /// Of a worker's connections, when its load is over.
     #[must_use]
     pub fn of(connections: &[Connection]) -> Self {
-        let carried = || connections.iter().map(|one| u64::from(one.carried));
-        let (total, count) = (carried().sum::<u64>(), connections.len() as u64);
+        let measured = || connections.iter().map(|one| u64::from(one.measured));
+        let (total, count) = (measured().sum::<u64>(), connections.len() as u64);
         let fair = total as f64 / count.max(1) as f64;
-        let silent = |one: &&Connection| one.state == State::Open && one.asked > 0 && one.answered == 0;
+        let silent =
+            |one: &&Connection| one.state == State::Open && one.request_bytes > 0 && one.answered == 0;
         Self {
             connections: count,
-            least: carried().min().unwrap_or(0),
-            most: carried().max().unwrap_or(0),
-            chi_square: (total > 0).then(|| carried().map(|n| (n as f64 - fair).powi(2) / fair).sum()),
+            least: measured().min().unwrap_or(0),
+            most: measured().max().unwrap_or(0),
+            chi_square: (total > 0).then(|| measured().map(|n| (n as f64 - fair).powi(2) / fair).sum()),
             silent: connections.iter().filter(silent).count() as u64,
         }
     }
@@ -48,10 +49,10 @@ mod tests {
     fn carrying(counts: &[u32]) -> Vec<Connection> {
         counts
             .iter()
-            .map(|&carried| {
+            .map(|&n| {
                 let mut one = Connection::new::<Memcached>(1, 100, 0);
                 one.state = State::Open;
-                (one.carried, one.asked, one.answered) = (carried, u64::from(carried), u64::from(carried));
+                (one.measured, one.request_bytes, one.answered) = (n, u64::from(n), u64::from(n));
                 one
             })
             .collect()

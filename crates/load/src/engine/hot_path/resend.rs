@@ -11,16 +11,16 @@ use hindmost_clock::{Clock, Nanos};
 
 use super::worker::Worker;
 use crate::protocol::Protocol;
-use crate::transport::Transport;
+use crate::transport::Stamped;
 use crate::workload::Request;
 use crate::LoadError;
 
-impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// The server closes `slot` after the reply that was just taken.
     #[cold]
     pub(super) fn part(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
-        for pending in &mut self.connections[slot as usize].pending {
-            pending.again = true;
+        for pending in &mut self.connections[slot].pending {
+            pending.resent = true;
         }
         self.disconnect(slot, now, "the server closes the connection after this reply")
     }
@@ -28,23 +28,21 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
     /// Sends what was left unanswered when `slot` was closed; it is connected anew.
     #[cold]
     pub(super) fn send_again(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
-        let connection = &mut self.connections[slot as usize];
+        let connection = &mut self.connections[slot];
         let mut fitting = 0;
-        for pending in &connection.pending {
+        while let Some(&pending) = connection.pending.get(fitting) {
             if connection.out.len() + self.largest_request > connection.out.capacity() {
                 break;
             }
             // Servers announce this in HTTP, whose requests here are GETs: safe to repeat, without a value.
             let request = Request { kind: pending.kind, item: pending.item, value_bytes: 0 };
-            let before = connection.out.len();
-            self.codec.write(request, &mut connection.out);
-            connection.asked += (connection.out.len() - before) as u64;
+            connection.ask(&self.codec, request);
             fitting += 1;
         }
-        self.resent += fitting as u64;
+        self.tally.resent += fitting as u64;
         // More than a buffer holds were not waiting but for a server that had stopped.
-        while self.connections[slot as usize].pending.len() > fitting {
-            let Some(pending) = self.connections[slot as usize].pending.pop_back() else { break };
+        while self.connections[slot].pending.len() > fitting {
+            let Some(pending) = self.connections[slot].pending.pop_back() else { break };
             self.drop_lost(slot, pending);
         }
         self.flush(slot, now)?;

@@ -1,4 +1,4 @@
-//! How an instance talks with whoever started it. The engine only knows the trait.
+//! Whoever starts an instance and tells it when to begin and to measure. The engine only knows the trait.
 
 use std::os::fd::BorrowedFd;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::stop::Ended;
 use crate::LoadError;
 
-/// What an instance says.
+/// What an instance reports.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -39,7 +39,7 @@ pub enum Event {
     Done,
 }
 
-/// What an instance is told.
+/// What an instance is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
@@ -57,34 +57,34 @@ pub enum Command {
     Stop,
 }
 
-/// The way to whoever started the instance.
-pub trait Link {
-    /// Says something.
-    fn tell(&mut self, event: &Event) -> Result<(), LoadError>;
+/// Whoever started the instance.
+pub trait Controller {
+    /// Sends a report.
+    fn report(&mut self, event: &Event) -> Result<(), LoadError>;
 
-    /// Listens for at most `patience`.
+    /// Waits for a command, at most for `patience`.
     ///
     /// # Errors
-    /// [`LoadError::Aborted`] when the other side is gone: an instance never outlives its owner.
-    fn hear(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError>;
+    /// [`LoadError::Aborted`] when the controller is gone: an instance never outlives its owner.
+    fn next_command(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError>;
 
-    /// What becomes readable when there is something to hear; `None` where one has to look.
+    /// What becomes readable when there is a command; `None` where one has to look.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 }
 
-/// No one else: the instance decides for itself.
+/// Nobody: the instance begins at once, and measures when it is warm.
 #[derive(Debug, Default)]
-pub struct Alone {
+pub struct Unattended {
     answer: Option<Command>,
 }
 
 /// Time for every worker to see what is coming.
 pub const AHEAD: Nanos = Nanos::from_millis(20);
 
-impl Link for Alone {
-    fn tell(&mut self, event: &Event) -> Result<(), LoadError> {
+impl Controller for Unattended {
+    fn report(&mut self, event: &Event) -> Result<(), LoadError> {
         let soon = (MonotonicClock.now() + AHEAD).0;
         match event {
             Event::Ready { .. } => self.answer = Some(Command::Go { start_ns: soon }),
@@ -94,7 +94,7 @@ impl Link for Alone {
         Ok(())
     }
 
-    fn hear(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
+    fn next_command(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
         if self.answer.is_none() {
             std::thread::sleep(std::time::Duration::from_nanos(patience.0));
         }

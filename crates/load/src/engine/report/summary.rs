@@ -1,39 +1,48 @@
 //! What all workers of an instance kept, as one result.
 
 use std::collections::BTreeMap;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use hindmost_histogram::{Histogram, UniformSample};
 use hindmost_host::counters::peak_memory;
 use hindmost_host::Tree;
 use hindmost_plan::Plan;
 
-use super::account::Watched;
-use super::instance::{asked, Finished};
-use super::needs::Needs;
-use super::phases::Followed;
+use super::finished::Finished;
+use super::host::{HostReading, HostSeen};
 use super::result::{Calibration, InstanceResult, Memory, ThreadReport, SCHEMA};
-use super::stamp_report::StampReport;
+use super::stamps::StampReport;
 use crate::record::{Counts, Recorder, Window};
+use crate::stop::Ended;
+
+/// What the coordinator learned of the phases.
+pub struct Followed {
+    pub started: SystemTime,
+    pub warmup_s: f64,
+    pub warmup_ended: Ended,
+    /// The host as it was before the measurement.
+    pub before: HostReading,
+}
 
 /// The result, and the one recorder that holds what all threads kept.
-pub(super) fn summarise(
+pub fn summarise(
     plan: &Plan,
     followed: &Followed,
-    watched: Watched,
+    seen: HostSeen,
     finished: Vec<Finished>,
     series: Vec<Vec<Window>>,
+    bound_bytes: u64,
 ) -> (InstanceResult, Recorder) {
     let mut threads = Vec::new();
     let mut whole: Option<Recorder> = None;
     let mut first_error = None;
     let (mut reconnects, mut resent) = (0, 0);
-    let mut stamping = Vec::new();
+    let mut stamps = Vec::new();
     for (thread, one) in plan.threads.iter().zip(finished) {
-        let span = one.spent.span;
+        let span = one.span;
         threads.push(ThreadReport {
             cpu: thread.cpu,
-            busy_share: if span.wall_ns > 0 { one.spent.busy_ns as f64 / span.wall_ns as f64 } else { 0.0 },
+            busy_share: if span.wall_ns > 0 { one.busy_ns as f64 / span.wall_ns as f64 } else { 0.0 },
             cpu_share: span.busy_share(),
             run_delay_share: span.run_delay_share(),
             dispersion: one.recorder.gaps.dispersion().to_vec(),
@@ -44,7 +53,7 @@ pub(super) fn summarise(
         });
         reconnects += one.reconnects;
         resent += one.resent;
-        stamping.push(one.stamping);
+        stamps.push(one.stamps);
         if first_error.is_none() && !one.first_error.is_empty() {
             first_error = Some(one.first_error);
         }
@@ -73,7 +82,7 @@ pub(super) fn summarise(
         warmup_ended: followed.warmup_ended,
         calibration: calibration(plan, &recorder),
         measure_s,
-        asked_per_s: asked(plan).map(|rate| rate.get() / share),
+        asked_per_s: plan.load.rate().map(|rate| rate.get() / share),
         due_per_s: counts.due as f64 / measure_s,
         achieved_per_s: counts.done as f64 / measure_s,
         counts,
@@ -82,15 +91,12 @@ pub(super) fn summarise(
         reconnects,
         resent,
         threads,
-        steal_share: watched.steal_share,
-        memory: Memory {
-            peak_bytes: peak_memory(&Tree::new("/")),
-            bound_bytes: Needs::of(plan).memory_bytes,
-        },
-        stamps: StampReport::of(plan.stamp_every, recorder.stamps, &stamping),
-        tcp: watched.tcp,
-        tcp_before: watched.tcp_before,
-        host: watched.host,
+        steal_share: seen.steal_share,
+        memory: Memory { peak_bytes: peak_memory(&Tree::new("/")), bound_bytes },
+        stamps: StampReport::of(plan.stamp_every, recorder.stamps, &stamps),
+        tcp: seen.tcp,
+        tcp_before: seen.tcp_before,
+        host: seen.host,
         raw_gaps_ns: std::mem::replace(&mut recorder.gaps.raw, UniformSample::new(0)).into_vec(),
         series,
     };

@@ -19,8 +19,8 @@ use parquet::{
     schema::parser::parse_message_type,
 };
 
-use super::control::Timeline;
 use super::result::InstanceResult;
+use crate::engine::control::Timeline;
 use crate::record::{KindRecord, Recorder, Row, SECTIONS};
 use crate::LoadError;
 

@@ -3,14 +3,9 @@
 
 use std::os::fd::RawFd;
 
-use hindmost_clock::Clock;
 use hindmost_host::counters::{SocketCounters, SocketSpan};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use super::worker::Worker;
-use crate::protocol::Protocol;
-use crate::transport::Transport;
 
 /// So many connections of a worker are looked at, two system calls each: 0.3 ms at most, in a calibration
 /// whose requests are not recorded. What one connection loses, its fellows on the same path lose, too.
@@ -32,7 +27,8 @@ impl Sockets {
         Self { before: Vec::with_capacity((slots as usize).min(LOOKED_AT)), ..Self::default() }
     }
 
-    fn begin(&mut self, fds: impl Iterator<Item = Option<RawFd>>) {
+    /// Takes the first look; allocates nothing.
+    pub fn begin(&mut self, fds: impl Iterator<Item = Option<RawFd>>) {
         self.blocked = 0;
         self.largest_read = 0;
         self.before.clear();
@@ -40,7 +36,8 @@ impl Sockets {
         self.before.extend(fds.take(self.before.capacity()).map(counters));
     }
 
-    fn end(&self, fds: impl Iterator<Item = Option<RawFd>>) -> SocketReport {
+    /// Takes the last look.
+    pub fn end(&self, fds: impl Iterator<Item = Option<RawFd>>) -> SocketReport {
         let mut span = SocketSpan::default();
         for (before, fd) in self.before.iter().zip(fds) {
             if let Some(after) = fd.and_then(SocketCounters::read) {
@@ -61,18 +58,4 @@ pub struct SocketReport {
     pub blocked_writes: u64,
     /// Most bytes that had piled up in a receive buffer when it was read.
     pub largest_read_bytes: u64,
-}
-
-impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
-    /// Takes the first look; allocates nothing.
-    pub(super) fn begin_sockets(&mut self) {
-        let slots = 0..self.connections.len() as u32;
-        self.sockets.begin(slots.map(|slot| self.transport.descriptor(slot)));
-    }
-
-    /// Takes the last look.
-    pub(super) fn end_sockets(&self) -> SocketReport {
-        let slots = 0..self.connections.len() as u32;
-        self.sockets.end(slots.map(|slot| self.transport.descriptor(slot)))
-    }
 }

@@ -8,11 +8,11 @@ use hindmost_host::counters::{TcpCounters, ThreadSpan};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::account::HostSpan;
+use super::host::HostSpan;
 use super::shares::Shares;
-use super::sockets::SocketReport;
-use super::stages::LateByStage;
-use super::stamp_report::StampReport;
+use super::stamps::StampReport;
+use crate::engine::state::sockets::SocketReport;
+use crate::engine::state::stages::LateByStage;
 use crate::record::{Counts, Dispersion, Window};
 use crate::schema::came_later;
 use crate::stop::Ended;
@@ -88,7 +88,7 @@ pub struct InstanceResult {
 pub struct Memory {
     /// The most it held, up to the writing of its files.
     pub peak_bytes: Option<u64>,
-    /// The most it can come to hold, whatever the server does ([`super::Needs`]).
+    /// The most it can come to hold, whatever the server does ([`crate::engine::Needs`]).
     pub bound_bytes: u64,
 }
 

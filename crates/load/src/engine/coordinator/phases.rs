@@ -10,31 +10,25 @@ use hindmost_clock::{Clock, MonotonicClock, Nanos};
 use hindmost_host::Tree;
 use hindmost_plan::Plan;
 
-use super::account::HostReading;
-use super::bell::Bell;
-use super::control::{Control, Progress};
-use super::instance::Handle;
-use super::link::{Command, Event, Link};
+use super::controller::{Command, Controller, Event};
+use super::exit_notifier::ExitNotifier;
+use crate::engine::control::{Control, Progress};
+use crate::engine::report::finished::Finished;
+use crate::engine::report::host::HostReading;
+use crate::engine::report::summary::Followed;
 use crate::stop::{self, Ended, Stop};
 use crate::LoadError;
 
 /// How often the coordinator looks up before the measurement.
 const LOOK: Nanos = Nanos::from_millis(100);
-/// How often progress is told before the measurement.
-const TELL: Nanos = Nanos::from_millis(1_000);
-/// The longest sleep during the measurement where nobody outside can wake us. Otherwise we sleep it all
-/// through, and nothing is told: on a small host whoever listens shares a processor with a worker, and a
-/// word costs it a tenth of a millisecond.
+/// How often progress is reported before the measurement.
+const REPORT: Nanos = Nanos::from_millis(1_000);
+/// The longest sleep during the measurement where the controller cannot wake us. Otherwise we sleep it all
+/// through, and report nothing: on a small host the controller shares a processor with a worker, and reading one
+/// report costs it a tenth of a millisecond.
 const SILENCE: Nanos = Nanos::from_millis(1_000);
 
-/// What the coordinator learned on the way.
-pub(super) struct Followed {
-    pub started: SystemTime,
-    pub warmup_s: f64,
-    pub warmup_ended: Ended,
-    /// The host as it was before the measurement.
-    pub before: HostReading,
-}
+pub type Handle<'scope> = ScopedJoinHandle<'scope, Result<Finished, LoadError>>;
 
 /// Brings the workers through the phases.
 pub(super) fn follow(
@@ -43,34 +37,34 @@ pub(super) fn follow(
     progress: &[Arc<Progress>],
     handles: &[Handle],
     all_ready: &Receiver<Vec<u16>>,
-    bell: &mut Bell,
-    link: &mut dyn Link,
+    exits: &mut ExitNotifier,
+    controller: &mut dyn Controller,
 ) -> Result<Followed, LoadError> {
-    let ports = await_workers(handles, all_ready, link)?;
-    link.tell(&Event::Ready { ports })?;
-    let start = await_go(link)?;
+    let ports = await_workers(handles, all_ready, controller)?;
+    controller.report(&Event::Ready { ports })?;
+    let start = await_go(controller)?;
     control.begin(start);
     let clock = MonotonicClock;
     let started = SystemTime::now() + Duration::from_nanos(start.saturating_sub(clock.now()).0);
 
     let read_host = || HostReading::take(&Tree::new("/"));
-    let mut warmth = Warmth::new(plan, progress);
+    let mut steadiness = Steadiness::new(plan, progress);
     let mut before = None;
-    let mut told = start;
+    let mut reported = start;
     loop {
         let end = control.timeline().end;
         let silent = end != Nanos::MAX;
         let left = end.saturating_sub(clock.now());
-        let mut rung = false;
-        let heard = match link.descriptor() {
+        let mut ended = false;
+        let command = match controller.descriptor() {
             Some(fd) if silent => {
                 // The last replies come after the end, and we would be in their way.
-                rung = bell.sleep(fd, left + Nanos::from_secs_f64(plan.timeout_s));
-                link.hear(Nanos::ZERO)?
+                ended = exits.wait(fd, left + Nanos::from_secs_f64(plan.timeout_s));
+                controller.next_command(Nanos::ZERO)?
             }
-            _ => link.hear(if silent { left.min(SILENCE) } else { LOOK })?,
+            _ => controller.next_command(if silent { left.min(SILENCE) } else { LOOK })?,
         };
-        match heard {
+        match command {
             Some(Command::Measure { from_ns }) => {
                 let calibrate = Nanos(from_ns);
                 let measure = calibrate + Nanos::from_secs_f64(plan.phases.calibration_s);
@@ -83,19 +77,19 @@ pub(super) fn follow(
         }
         let now = clock.now();
         let elapsed = now.saturating_sub(start);
-        if let Some(ended) = warmth.look(elapsed, progress) {
-            link.tell(&Event::Warm { ended, after_s: elapsed.as_secs_f64() })?;
+        if let Some(ended) = steadiness.look(elapsed, progress) {
+            controller.report(&Event::Warm { ended, after_s: elapsed.as_secs_f64() })?;
         }
-        if !silent && now.saturating_sub(told) >= TELL {
-            told = now;
-            link.tell(&how_far(elapsed, progress))?;
+        if !silent && now.saturating_sub(reported) >= REPORT {
+            reported = now;
+            controller.report(&how_far(elapsed, progress))?;
         }
         let timeline = control.timeline();
-        if now >= timeline.end || rung || handles.iter().any(ScopedJoinHandle::is_finished) {
+        if now >= timeline.end || ended || handles.iter().any(ScopedJoinHandle::is_finished) {
             return Ok(Followed {
                 started,
                 warmup_s: timeline.calibrate.saturating_sub(start).as_secs_f64(),
-                warmup_ended: warmth.ended.unwrap_or(Ended::Elapsed),
+                warmup_ended: steadiness.ended.unwrap_or(Ended::Elapsed),
                 before: before.unwrap_or_else(read_host),
             });
         }
@@ -106,7 +100,7 @@ pub(super) fn follow(
 fn await_workers(
     handles: &[Handle],
     all_ready: &Receiver<Vec<u16>>,
-    link: &mut dyn Link,
+    controller: &mut dyn Controller,
 ) -> Result<Vec<u16>, LoadError> {
     let mut waiting = handles.len();
     let mut ports = Vec::new();
@@ -117,13 +111,13 @@ fn await_workers(
                 ports.extend(mine);
             }
             Err(RecvTimeoutError::Timeout) => {
-                if link.hear(Nanos::ZERO)? == Some(Command::Stop) {
+                if controller.next_command(Nanos::ZERO)? == Some(Command::Stop) {
                     return Err(LoadError::Aborted);
                 }
             }
             Err(RecvTimeoutError::Disconnected) => return Err(LoadError::Aborted),
         }
-        // What it died of is told when it is joined.
+        // What it died of is known when it is joined.
         if handles.iter().any(ScopedJoinHandle::is_finished) {
             return Err(LoadError::Aborted);
         }
@@ -131,9 +125,9 @@ fn await_workers(
     Ok(ports)
 }
 
-fn await_go(link: &mut dyn Link) -> Result<Nanos, LoadError> {
+fn await_go(controller: &mut dyn Controller) -> Result<Nanos, LoadError> {
     loop {
-        match link.hear(LOOK)? {
+        match controller.next_command(LOOK)? {
             Some(Command::Go { start_ns }) => return Ok(Nanos(start_ns)),
             Some(Command::Stop) => return Err(LoadError::Aborted),
             Some(Command::Measure { .. }) | None => {}
@@ -151,13 +145,13 @@ fn how_far(elapsed: Nanos, progress: &[Arc<Progress>]) -> Event {
 }
 
 /// Whether the warm-up is over: when every worker's latencies say so.
-struct Warmth {
+struct Steadiness {
     rules: Vec<Box<dyn Stop>>,
     ends: Vec<Option<Ended>>,
     ended: Option<Ended>,
 }
 
-impl Warmth {
+impl Steadiness {
     fn new(plan: &Plan, progress: &[Arc<Progress>]) -> Self {
         let rules = progress.iter().map(|_| stop::warmup(&plan.phases.warmup)).collect();
         Self { rules, ends: vec![None; progress.len()], ended: None }

@@ -1,70 +1,23 @@
 //! What an instance needs of its host: known from its plan, and never more while it runs.
 
-use hindmost_plan::{Load, Plan, Workload};
+use hindmost_plan::Plan;
 use serde::Serialize;
 
-use super::connection::Pending;
-use super::instance::windows;
-use super::open_files::SPARE;
-use super::stamping::{room, Chosen};
-use super::worker::READ_BYTES;
+use crate::engine::control::windows;
+use crate::engine::hot_path::READ_BYTES;
+use crate::engine::state::buffers::Buffers;
+use crate::engine::state::request::Pending;
+use crate::engine::state::stamp_queue::StampedRequest;
 use crate::protocol::Protocol;
 use crate::record::{Recorder, Row, Window};
 
-/// Memory for bytes waiting to be written, of an instance, over all its connections; more only where
-/// the largest request asks for it.
-const OUT_BYTES: usize = 64 << 20;
-/// The most of it that one connection gets.
-const OUT_OF_ONE: usize = 1 << 20;
+/// Open files beside connections: result files, epoll, what the interpreter holds open. 30 were counted.
+const SPARE: u64 = 64;
 /// An interpreter with the engine in it, its threads' stacks: 12 MB measured with one thread.
 const PROCESS_BYTES: u64 = 24 << 20;
 /// Copies of the rows that exist while they are written as Parquet: the rows, their columns, the encoded
 /// pages.
 const COPIES: u64 = 4;
-
-/// Buffers of one connection. They are allocated before the load and do not grow: what is due beyond
-/// them is `unsent`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Buffers {
-    /// Requests that wait for a reply.
-    pub requests: usize,
-    /// Bytes that wait for room in the kernel.
-    pub out_bytes: usize,
-    /// Requests that wait for a stamp.
-    pub chosen: usize,
-}
-
-impl Buffers {
-    /// For each connection of `plan`, on a worker that has `slots` of them.
-    pub fn of(plan: &Plan, slots: u32) -> Self {
-        // Four times a connection's fair share, because the choice of connections is random.
-        let fair = max_outstanding(plan, slots).div_ceil(slots.max(1)) * 4;
-        let closed = matches!(plan.load, Load::Closed { .. });
-        let least = 2 * largest_request(plan);
-        Self {
-            requests: if closed { 1 } else { fair.max(64) as usize },
-            out_bytes: (OUT_BYTES / plan.connections as usize).min(OUT_OF_ONE).max(least),
-            chosen: if plan.stamp_every == 0 { 0 } else { room(slots) },
-        }
-    }
-}
-
-/// Requests in flight that a worker with `slots` connections keeps track of.
-pub fn max_outstanding(plan: &Plan, slots: u32) -> u32 {
-    (plan.max_outstanding / plan.threads.len() as u32).max(slots)
-}
-
-/// The most bytes a request of this plan can have.
-pub fn largest_request(plan: &Plan) -> usize {
-    match &plan.workload {
-        Workload::KeyValue(mix) => {
-            (mix.key_bytes.largest() + if mix.get_ratio < 1.0 { mix.value_bytes.largest() } else { 0 })
-                as usize
-                + 128
-        }
-        Workload::Http(mix) => mix.paths.iter().map(String::len).max().unwrap_or(1) + 512,
-    }
-}
 
 /// What an instance needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -92,7 +45,7 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
     let connections = u64::from(plan.connections);
     let buffers = Buffers::of(plan, (connections / threads).max(1) as u32);
     let connection_bytes = buffers.requests * size_of::<Pending>()
-        + buffers.chosen * size_of::<Chosen>()
+        + buffers.stamped * size_of::<StampedRequest>()
         + buffers.out_bytes
         + P::MAX_HEAD
         + 512;
@@ -137,15 +90,6 @@ mod tests {
             let needs = Needs::of(&plan(10_000, threads, &usual));
             assert!((5_000..12_000).contains(&needs.connection_bytes), "{needs:?}");
             assert_eq!(needs.files, 10_000 + threads as u64 + SPARE);
-        }
-    }
-
-    #[test]
-    fn the_bytes_that_wait_are_bounded_over_all_connections() {
-        let usual = json!({"kind": "key-value"});
-        for connections in [1, 16, 64, 1_000, 10_000] {
-            let buffers = Buffers::of(&plan(connections, 1, &usual), connections);
-            assert!(connections as usize * buffers.out_bytes <= OUT_BYTES.max(OUT_OF_ONE), "{buffers:?}");
         }
     }
 

@@ -5,10 +5,10 @@ use std::io::{self, ErrorKind};
 use hindmost_clock::{Clock, Nanos};
 use hindmost_plan::KeyValue;
 
-use super::worker::Worker;
+use crate::engine::hot_path::Worker;
 use crate::protocol::{Protocol, Reader};
 use crate::random::{mix, unit};
-use crate::transport::Transport;
+use crate::transport::Stamped;
 use crate::workload::{Kind, Request, SizeLaw};
 use crate::LoadError;
 
@@ -18,7 +18,7 @@ const PATIENCE: Nanos = Nanos::from_millis(5_000);
 const AT_ONCE: u32 = 128;
 const BYTES_AT_ONCE: usize = 1 << 20;
 
-impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// Stores every key of `mix_of` over the first connection, some at a time.
     pub fn store_all(&mut self, mix_of: &KeyValue) -> Result<(), LoadError> {
         let sizes = SizeLaw::new(&mix_of.value_bytes);
@@ -60,7 +60,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
                 match self.transport.write(0, &bytes[written..]) {
                     Ok(n) => {
                         written += n;
-                        self.connections[0].asked += n as u64;
+                        self.connections[0].request_bytes += n as u64;
                     }
                     Err(e) if blocked(&e) => {}
                     Err(e) => return Err(failed(e.to_string())),
@@ -69,7 +69,7 @@ impl<P: Protocol, T: Transport, C: Clock> Worker<P, T, C> {
             match self.transport.read(0, &mut self.scratch) {
                 Ok(0) => return Err(failed("the server closed the connection".to_owned())),
                 Ok(n) => {
-                    self.connections[0].heard += n as u64;
+                    self.connections[0].reply_bytes += n as u64;
                     answered += self.stored(&mut reader, &self.scratch[..n], &failed)?;
                 }
                 Err(e) if blocked(&e) => self

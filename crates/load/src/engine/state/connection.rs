@@ -2,45 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::stamping::Chosen;
+use super::request::Pending;
+use super::stamp_queue::StampQueue;
 use crate::protocol::{Protocol, Reader};
-use crate::record::Status;
-use crate::workload::Kind;
-
-/// A request that waits for its reply.
-#[derive(Clone, Copy, Debug)]
-pub struct Pending {
-    pub due_ns: u64,
-    /// 0 until its write call.
-    pub sent_ns: u64,
-    /// Bytes of the connection up to its end.
-    pub end: u64,
-    pub kind: Kind,
-    /// The kernel is to stamp its way.
-    pub chosen: bool,
-    /// The server announced that it closed the connection on which this was sent at `sent_ns`, so it is sent again
-    /// on another.
-    pub again: bool,
-    /// What was asked for.
-    pub item: u32,
-}
-
-/// How a request ended.
-#[derive(Clone, Copy, Debug)]
-pub struct Ending {
-    /// 0 where no answer came.
-    pub done_ns: u64,
-    pub status: Status,
-    /// Bytes of the connection's replies up to the end of its own; 0 where there is none.
-    pub reply_end: u64,
-}
-
-impl Ending {
-    /// Without an answer.
-    pub const fn unanswered(status: Status) -> Self {
-        Self { done_ns: 0, status, reply_end: 0 }
-    }
-}
+use crate::workload::Request;
 
 /// Where a connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,15 +34,15 @@ pub struct Connection {
     pub reader: Reader,
     /// Requests answered so far.
     pub answered: u64,
-    /// Bytes of all requests so far, and of all replies; the client's port.
-    pub asked: u64,
-    pub heard: u64,
+    /// Bytes of all requests so far, and of all replies.
+    pub request_bytes: u64,
+    pub reply_bytes: u64,
+    /// The client's.
     pub port: u16,
     /// Requests of the measurement put on it, whatever became of them; outlives a lost connection.
-    pub carried: u32,
-    /// The chosen requests among `pending`, and answered ones whose stamp has not come. Never grows beyond its
-    /// first capacity.
-    pub chosen: VecDeque<Chosen>,
+    pub measured: u32,
+    /// The stamped requests among `pending`, and answered ones whose stamp has not come.
+    pub stamps: StampQueue,
 }
 
 /// Memory touched beforehand of each connection, so that the first requests take no page faults: a
@@ -86,11 +51,9 @@ const TOUCHED_BYTES: (usize, usize) = (4 * 1024, 64 * 1024);
 const TOUCHED_REQUESTS: usize = 1024;
 
 impl Connection {
-    pub fn new<P: Protocol>(requests: usize, out_bytes: usize, chosen: usize) -> Self {
+    pub fn new<P: Protocol>(requests: usize, out_bytes: usize, stamped: usize) -> Self {
         let mut pending = VecDeque::with_capacity(requests);
-        let nothing =
-            Pending { due_ns: 0, sent_ns: 0, end: 0, kind: Kind::GET, chosen: false, again: false, item: 0 };
-        pending.resize(requests.min(TOUCHED_REQUESTS), nothing);
+        pending.resize(requests.min(TOUCHED_REQUESTS), Pending::BLANK);
         let mut out = Vec::with_capacity(out_bytes);
         out.resize((out_bytes / 4).clamp(TOUCHED_BYTES.0, TOUCHED_BYTES.1).min(out_bytes), 1);
         let mut connection = Self {
@@ -102,15 +65,44 @@ impl Connection {
             blocked: false,
             reader: Reader::new::<P>(),
             answered: 0,
-            asked: 0,
-            heard: 0,
+            request_bytes: 0,
+            reply_bytes: 0,
             port: 0,
-            carried: 0,
-            chosen: VecDeque::with_capacity(chosen),
+            measured: 0,
+            stamps: StampQueue::with_capacity(stamped),
         };
         connection.pending.clear();
         connection.reset(State::Down);
         connection
+    }
+
+    /// Appends a request of `codec` to what is to be written; returns where its bytes end.
+    #[inline]
+    pub fn ask<P: Protocol>(&mut self, codec: &P, request: Request) -> u64 {
+        let before = self.out.len();
+        codec.write(request, &mut self.out);
+        self.request_bytes += (self.out.len() - before) as u64;
+        self.request_bytes
+    }
+
+    /// Takes the oldest request, which is answered; returns its number over the connection's life, too.
+    #[inline]
+    pub fn answer(&mut self) -> Option<(Pending, u64)> {
+        let pending = self.pending.pop_front()?;
+        if self.pending.is_empty() {
+            // Back to the start of the ring: its first lines stay in the cache, where a ring that
+            // goes round and round would pull all its memory through it.
+            self.pending.clear();
+        }
+        let serial = self.answered;
+        self.answered += 1;
+        Some((pending, serial))
+    }
+
+    /// The number of the next request over the connection's life.
+    #[inline]
+    pub fn next_serial(&self) -> u64 {
+        self.answered + self.pending.len() as u64
     }
 
     /// Whether one more request of at most `bytes` can be taken without allocating.
@@ -133,11 +125,6 @@ impl Connection {
         self.out.len() + bytes <= self.out.capacity()
     }
 
-    /// Whether a request is answered whose transmit stamp has not come.
-    pub fn waits_for_stamp(&self) -> bool {
-        self.chosen.front().is_some_and(Chosen::is_answered)
-    }
-
     /// Forgets everything but the capacity, what it carried, and what is to be sent again.
     pub fn reset(&mut self, state: State) {
         self.state = state;
@@ -147,10 +134,10 @@ impl Connection {
         self.blocked = false;
         self.reader.reset();
         self.answered = 0;
-        self.asked = 0;
-        self.heard = 0;
+        self.request_bytes = 0;
+        self.reply_bytes = 0;
         self.port = 0;
-        self.chosen.clear();
+        self.stamps.clear();
     }
 }
 
@@ -174,9 +161,7 @@ mod tests {
     fn a_connection_that_tracks_all_it_can_has_no_room() {
         let mut connection = Connection::new::<Memcached>(1, 100, 0);
         assert!(connection.make_room(1));
-        let pending =
-            Pending { due_ns: 1, sent_ns: 0, end: 1, kind: Kind::GET, chosen: false, again: false, item: 0 };
-        connection.pending.push_back(pending);
+        connection.pending.push_back(Pending::BLANK);
         assert!(!connection.make_room(1));
     }
 }

@@ -1,0 +1,73 @@
+//! Before the load: all connections are opened.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+
+use hindmost_clock::{Clock, Nanos};
+use hindmost_plan::Plan;
+
+use crate::engine::hot_path::Worker;
+use crate::engine::state::connection::State;
+use crate::protocol::Protocol;
+use crate::transport::Stamped;
+use crate::LoadError;
+
+/// A server that takes no connection for this long is not one that can be measured.
+const PATIENCE: Nanos = Nanos::from_millis(5_000);
+/// Attempts to connect under way at once, over all workers and instances: fewer than the backlog of nearly every
+/// server (128 in many a language's library, nginx 511, memcached 1024), since a full one drops attempts for a whole
+/// second.
+const AT_ONCE: usize = 64;
+
+impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+    /// Opens all connections to `address`.
+    pub fn connect_all(&mut self, plan: &Plan, address: SocketAddr) -> Result<(), LoadError> {
+        let at_once = (AT_ONCE / (plan.threads.len() * plan.instance.of as usize)).max(1);
+        let slots = self.connections.all().len();
+        let mut until = self.clock.now() + PATIENCE;
+        let mut started = 0;
+        while !self.connections.all_open() {
+            while started < slots && started - self.connections.open() < at_once {
+                let slot = started as u32;
+                self.transport.connect(slot).map_err(|e| self.not_connected(address, slot, e))?;
+                self.connections[slot].reset(State::Connecting);
+                started += 1;
+            }
+            let now = self.clock.now();
+            if now >= until {
+                let waiting = self.connections.all().iter().position(|c| c.state != State::Open).unwrap_or(0);
+                return Err(self.not_connected(address, waiting as u32, ErrorKind::TimedOut.into()));
+            }
+            if self.control.aborted() {
+                return Err(LoadError::Aborted);
+            }
+            self.transport
+                .wait(until.saturating_sub(now).min(Nanos::from_millis(50)), true, &mut self.ready)
+                .map_err(LoadError::system("epoll_wait failed"))?;
+            for at in 0..self.ready.len() {
+                let one = self.ready[at];
+                if self.connections[one.slot].state == State::Connecting {
+                    self.finish_connecting(one).map_err(|e| self.not_connected(address, one.slot, e))?;
+                    until = self.clock.now() + PATIENCE;
+                } else if one.readable {
+                    // Nothing was asked: it hangs up, or says first that it is full (redis).
+                    self.connections.hung_up();
+                    return Err(self.not_connected(address, one.slot, ErrorKind::ConnectionReset.into()));
+                }
+            }
+        }
+        self.connections.sort_usable();
+        Ok(())
+    }
+
+    /// Why not all connections could be opened: our limits, the server's, or it is not there at all.
+    #[cold]
+    fn not_connected(&self, address: SocketAddr, slot: u32, source: io::Error) -> LoadError {
+        let (open, of) = (self.connections.open(), self.connections.all().len());
+        match source.kind() {
+            ErrorKind::AddrNotAvailable if open > 0 => LoadError::Ports { address, open, of },
+            _ if open > 0 => LoadError::Full { address, open, of, source },
+            _ => LoadError::Connect { address, slot, of: of as u32, source },
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! An instance: starts the workers, brings them through the phases, ends them. It sleeps while they measure.
+
+mod connect;
+pub mod controller;
+mod exit_notifier;
+pub mod instance;
+pub mod needs;
+mod open_files;
+mod phases;
+mod preload;
+mod thread;

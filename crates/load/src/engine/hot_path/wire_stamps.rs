@@ -1,0 +1,141 @@
+//! Requests whose way the kernel stamps: from the choice of one to its end, when both stamps are there.
+
+use hindmost_clock::Clock;
+
+use super::event_loop::LOST_AFTER;
+use super::worker::Worker;
+use crate::engine::state::request::{Ending, Pending};
+use crate::engine::state::stamp_queue::Answer;
+use crate::engine::state::stamping::{Arrived, StampSummary};
+use crate::protocol::Protocol;
+use crate::transport::{Segment, Source, Stamp, Stamped};
+
+impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+    /// Whether the next request, on `slot`, is one of those that the kernel stamps.
+    #[inline]
+    pub(super) fn is_stamped(&mut self, slot: u32) -> bool {
+        if !self.stamping.is_turn_of(slot) || self.transport.stamps().source().is_none() {
+            return false;
+        }
+        if self.connections[slot].stamps.waits() {
+            self.take_sent(slot);
+            self.end_told(slot);
+        }
+        let connection = &mut self.connections[slot];
+        let serial = connection.next_serial();
+        connection.stamps.push(serial);
+        true
+    }
+
+    /// Takes the transmit stamps of `slot` that are there; says whether there was any.
+    pub(super) fn take_sent(&mut self, slot: u32) -> bool {
+        let source = self.source();
+        let mut any = false;
+        while let Some(sent) = self.transport.sent(slot) {
+            any = true;
+            let stamps = &mut self.connections[slot].stamps;
+            stamps.sent(sent);
+            if stamps.all_stamped(source) {
+                break;
+            }
+        }
+        if any {
+            self.end_told(slot);
+        }
+        any
+    }
+
+    /// What is to be read of `slot`: `None` where no stamped request waits for its reply, else whether
+    /// replies to others may come behind its own.
+    #[inline]
+    pub(super) fn awaits_stamp(&self, slot: u32) -> Option<bool> {
+        let connection = &self.connections[slot];
+        let first = connection.stamps.first_unanswered()?;
+        Some(first + 1 < connection.next_serial())
+    }
+
+    /// A stamped request of `slot`, the oldest one, has its reply, whose bytes end with `last`.
+    pub(super) fn end_answered(
+        &mut self,
+        slot: u32,
+        serial: u64,
+        pending: Pending,
+        ending: Ending,
+        last: Segment,
+    ) {
+        let Some(out) = self.connections[slot].stamps.out_of(serial) else {
+            return self.end_stamped(slot, pending, ending, Stamp::default(), Segment::default());
+        };
+        let source = self.source();
+        if !out.has(source) {
+            self.take_sent(slot);
+        }
+        let stamps = &mut self.connections[slot].stamps;
+        let Some(out) = stamps.out_of(serial) else { return };
+        if source == Source::Hardware && !out.has(source) {
+            return stamps.answered(serial, Answer { pending, ending, last });
+        }
+        stamps.remove(serial);
+        self.end_stamped(slot, pending, ending, out, last);
+    }
+
+    /// Ends the answered requests of `slot` whose wire-out is known, or will never be.
+    fn end_told(&mut self, slot: u32) {
+        loop {
+            let clock = &self.clock;
+            let lost = |answer: &Answer| clock.now().0.saturating_sub(answer.ending.done_ns) > LOST_AFTER.0;
+            let is_enough = |answer: &Answer, out: Stamp| out.has(Source::Hardware) || lost(answer);
+            let answered = self.connections[slot].stamps.pop_answered(is_enough);
+            let Some((answer, out)) = answered else { return };
+            self.end_stamped(slot, answer.pending, answer.ending, out, answer.last);
+        }
+    }
+
+    /// Ends all that still waits for a stamp on `slot`: the connection or the load is at its end.
+    #[cold]
+    pub(super) fn end_waiting(&mut self, slot: u32) {
+        self.take_sent(slot);
+        while let Some((answer, out)) = self.connections[slot].stamps.pop_or_drop() {
+            self.end_stamped(slot, answer.pending, answer.ending, out, answer.last);
+        }
+    }
+
+    fn end_stamped(&mut self, slot: u32, pending: Pending, ending: Ending, out: Stamp, last: Segment) {
+        let mut row = self.row(slot, pending, ending);
+        let measured = row.due_ns >= self.schedule.timeline.measure.0;
+        let (stamper, clock) = (self.transport.stamps(), &self.clock);
+        let wire = self.stamping.wire(&mut row, (out, last), measured, stamper, || clock.realtime_ahead());
+        self.recorder.ended_stamped(row, wire, stamper.source().is_some());
+    }
+
+    #[inline]
+    fn source(&self) -> Source {
+        self.stamping.source(self.transport.stamps())
+    }
+
+    /// Where the bytes of a reply end behind which `left` bytes of the read lie.
+    pub(super) fn arrived_with(&mut self, slot: u32, left: usize) -> Segment {
+        let Arrived { last, untaken } = self.stamping.arrived;
+        if untaken > left {
+            self.stamping.arrived.untaken = left;
+            return self.transport.take(slot, untaken - left, left > 0).no_later_than(last);
+        }
+        // The stamp of a read is that of its last bytes.
+        Segment { stamp: if left == 0 { last } else { Stamp::default() }, shared: false }
+    }
+
+    /// Takes what was peeked at and belongs to replies that are not stamped.
+    #[inline]
+    pub(super) fn take_rest(&mut self, slot: u32) {
+        if self.stamping.arrived.untaken > 0 {
+            self.transport.take(slot, self.stamping.arrived.untaken, false);
+            self.stamping.arrived.untaken = 0;
+        }
+    }
+
+    /// What there is to say of stamps at the end.
+    pub fn stamp_summary(&mut self) -> StampSummary {
+        self.stamping.time_of_day.look(self.clock.realtime_ahead());
+        self.stamping.summary(self.transport.stamps())
+    }
+}

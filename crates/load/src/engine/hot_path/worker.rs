@@ -1,0 +1,171 @@
+//! A worker: one thread, its schedule, its connections, its records. The loop is in `event_loop.rs`.
+
+use std::sync::Arc;
+
+use hindmost_clock::{Clock, Nanos};
+use hindmost_plan::{Pacing, Plan};
+
+use crate::arrivals::Arrivals;
+use crate::engine::control::{Control, Progress};
+use crate::engine::state::buffers::{largest_request, Buffers};
+use crate::engine::state::connection::Connection;
+use crate::engine::state::connections::Connections;
+use crate::engine::state::request::{Ending, Pending};
+use crate::engine::state::schedule::Schedule;
+use crate::engine::state::sockets::Sockets;
+use crate::engine::state::stages::{Ideal, Stages};
+use crate::engine::state::stamping::Stamping;
+use crate::engine::state::tally::Tally;
+use crate::engine::state::time_of_day::TimeOfDay;
+use crate::protocol::Protocol;
+use crate::record::{Place, Recorder, Row, Wire};
+use crate::transport::{Ready, Stamped};
+use crate::workload::Requests;
+use crate::Random;
+
+/// One read takes at most this much: many small replies, or a piece of a large one.
+pub const READ_BYTES: usize = 256 * 1024;
+/// Connections that may be ready at once; the vector never grows.
+const READY: usize = 64;
+
+/// What a worker is made with.
+pub struct Parts<P, T, C> {
+    pub index: u16,
+    pub codec: P,
+    pub transport: T,
+    pub clock: C,
+    pub arrivals: Box<dyn Arrivals>,
+    pub requests: Requests,
+    pub routing: Random,
+    pub recorder: Recorder,
+    pub connections: u32,
+    pub control: Arc<Control>,
+    pub progress: Arc<Progress>,
+    pub window: Nanos,
+}
+
+impl<P, T, C> Parts<P, T, C> {
+    /// The same over another transport.
+    pub fn over<U>(self, transport: U) -> Parts<P, U, C> {
+        Parts {
+            transport,
+            index: self.index,
+            codec: self.codec,
+            clock: self.clock,
+            arrivals: self.arrivals,
+            requests: self.requests,
+            routing: self.routing,
+            recorder: self.recorder,
+            connections: self.connections,
+            control: self.control,
+            progress: self.progress,
+            window: self.window,
+        }
+    }
+}
+
+/// Joins what each knows of its own part: when (schedule), where (connections), bytes (transport), messages (codec),
+/// and what is kept of it (recorder, tally).
+pub struct Worker<P, T, C> {
+    pub index: u16,
+    pub codec: P,
+    pub transport: T,
+    pub clock: C,
+    pub control: Arc<Control>,
+    pub progress: Arc<Progress>,
+    pub pacing: Pacing,
+    pub schedule: Schedule,
+    pub connections: Connections,
+    pub stamping: Stamping,
+    pub recorder: Recorder,
+    pub tally: Tally,
+    pub sockets: Sockets,
+    pub stages: Stages,
+    pub ideal: Ideal,
+    /// Where reads go.
+    pub scratch: Vec<u8>,
+    /// Where the transport tells what is ready.
+    pub ready: Vec<Ready>,
+    pub largest_request: usize,
+}
+
+impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+    pub fn new(plan: &Plan, parts: Parts<P, T, C>) -> Self {
+        let slots = parts.connections;
+        let buffers = Buffers::of(plan, slots);
+        let one = |_| Connection::new::<P>(buffers.requests, buffers.out_bytes, buffers.stamped);
+        let (index, workers) = (u32::from(parts.index), plan.threads.len() as u32);
+        let witnessed = plan.witnessed.map_or(u32::MAX, |n| n / workers + u32::from(index < n % workers));
+        let mut recorder = parts.recorder;
+        recorder.sample_connections(witnessed);
+        let time_of_day = TimeOfDay::new(parts.clock.realtime_ahead());
+        Self {
+            index: parts.index,
+            codec: parts.codec,
+            transport: parts.transport,
+            clock: parts.clock,
+            control: parts.control,
+            progress: parts.progress,
+            pacing: plan.pacing,
+            schedule: Schedule::new(plan, slots, parts.arrivals, parts.requests),
+            connections: Connections::new((0..slots).map(one).collect(), parts.routing),
+            stamping: Stamping::new(plan.stamp_every, witnessed, time_of_day),
+            recorder,
+            tally: Tally::new(parts.window),
+            sockets: Sockets::new(slots),
+            stages: Stages::default(),
+            ideal: Ideal::default(),
+            scratch: touched(READ_BYTES),
+            ready: Vec::with_capacity(READY),
+            largest_request: largest_request(plan),
+        }
+    }
+
+    /// Records how a request ended of which no stamp is known.
+    #[inline]
+    pub(super) fn end(&mut self, slot: u32, pending: Pending, ending: Ending) {
+        let row = self.row(slot, pending, ending);
+        if pending.stamped {
+            let wire = if pending.resent { Wire::Twice } else { Wire::WithoutOut };
+            self.recorder.ended_stamped(row, wire, self.transport.stamps().source().is_some());
+        } else {
+            self.recorder.ended(row);
+        }
+    }
+
+    #[inline]
+    pub(super) fn row(&self, slot: u32, pending: Pending, ending: Ending) -> Row {
+        let Ending { done_ns, status, reply_end } = ending;
+        // One that was sent again has two places.
+        let place = if pending.resent {
+            Place::default()
+        } else {
+            Place { port: self.connections[slot].port, request_end: pending.end, reply_end }
+        };
+        Row {
+            due_ns: pending.due_ns,
+            sent_ns: pending.sent_ns,
+            wire_out_ns: 0,
+            wire_in_ns: 0,
+            card_wire_ns: 0,
+            done_ns,
+            place,
+            kind: pending.kind,
+            status,
+            connection: slot,
+            thread: self.index,
+        }
+    }
+
+    /// The ports of the connections whose requests are witnessed, where these are not all.
+    pub fn witnessed_ports(&self) -> Vec<u16> {
+        let witnessed = self.stamping.witnessed;
+        let mine = if witnessed == u32::MAX { 0 } else { witnessed as usize };
+        self.connections.all().iter().take(mine).map(|connection| connection.port).collect()
+    }
+}
+
+/// Bytes whose pages are there already, which zeroes from the allocator are not.
+fn touched(length: usize) -> Vec<u8> {
+    vec![1; length]
+}

@@ -1,0 +1,46 @@
+//! What a worker hands over at the end.
+
+use hindmost_clock::Clock;
+use hindmost_host::counters::ThreadSpan;
+
+use super::shares::Shares;
+use crate::engine::hot_path::Worker;
+use crate::engine::state::sockets::SocketReport;
+use crate::engine::state::stages::LateByStage;
+use crate::engine::state::stamping::StampSummary;
+use crate::protocol::Protocol;
+use crate::record::Recorder;
+use crate::transport::Stamped;
+
+pub struct Finished {
+    pub recorder: Recorder,
+    /// How the thread spent its time from the start of the calibration to the last reply.
+    pub span: ThreadSpan,
+    /// Of it, in rounds that sent or received something, sleep not counted.
+    pub busy_ns: u64,
+    pub first_error: String,
+    pub reconnects: u64,
+    pub resent: u64,
+    pub shares: Shares,
+    pub late: LateByStage,
+    pub sockets: SocketReport,
+    pub stamps: StampSummary,
+}
+
+impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+    /// Takes the worker apart; `span` is what its run returned.
+    pub fn finish(mut self, span: ThreadSpan) -> Finished {
+        Finished {
+            stamps: self.stamp_summary(),
+            sockets: self.sockets.end(self.connections.slots().map(|slot| self.transport.descriptor(slot))),
+            shares: Shares::of(self.connections.all()),
+            recorder: self.recorder,
+            span,
+            busy_ns: self.tally.busy_ns,
+            first_error: self.tally.first_error,
+            reconnects: self.tally.closings,
+            resent: self.tally.resent,
+            late: self.stages.late,
+        }
+    }
+}

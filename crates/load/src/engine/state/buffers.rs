@@ -1,0 +1,71 @@
+//! How large a connection's buffers are: known from the plan, and never more while it runs.
+
+use hindmost_plan::{Load, Plan, Workload};
+
+use super::stamp_queue::room;
+
+/// Memory for bytes waiting to be written, of an instance, over all its connections; more only where
+/// the largest request asks for it.
+const OUT_BYTES: usize = 64 << 20;
+/// The most of it that one connection gets.
+const OUT_OF_ONE: usize = 1 << 20;
+
+/// Buffers of one connection. They are allocated before the load and do not grow: what is due beyond
+/// them is `unsent`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffers {
+    /// Requests that wait for a reply.
+    pub requests: usize,
+    /// Bytes that wait for room in the kernel.
+    pub out_bytes: usize,
+    /// Requests that wait for a stamp.
+    pub stamped: usize,
+}
+
+impl Buffers {
+    /// For each connection of `plan`, on a worker that has `slots` of them.
+    pub fn of(plan: &Plan, slots: u32) -> Self {
+        // Four times a connection's fair share, because the choice of connections is random.
+        let fair = max_outstanding(plan, slots).div_ceil(slots.max(1)) * 4;
+        let closed = matches!(plan.load, Load::Closed { .. });
+        let least = 2 * largest_request(plan);
+        Self {
+            requests: if closed { 1 } else { fair.max(64) as usize },
+            out_bytes: (OUT_BYTES / plan.connections as usize).min(OUT_OF_ONE).max(least),
+            stamped: if plan.stamp_every == 0 { 0 } else { room(slots) },
+        }
+    }
+}
+
+/// Requests in flight that a worker with `slots` connections keeps track of.
+pub fn max_outstanding(plan: &Plan, slots: u32) -> u32 {
+    (plan.max_outstanding / plan.threads.len() as u32).max(slots)
+}
+
+/// The most bytes a request of this plan can have.
+pub fn largest_request(plan: &Plan) -> usize {
+    match &plan.workload {
+        Workload::KeyValue(mix) => {
+            (mix.key_bytes.largest() + if mix.get_ratio < 1.0 { mix.value_bytes.largest() } else { 0 })
+                as usize
+                + 128
+        }
+        Workload::Http(mix) => mix.paths.iter().map(String::len).max().unwrap_or(1) + 512,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::engine::tests::{every_ms, plan};
+
+    #[test]
+    fn the_bytes_that_wait_are_bounded_over_all_connections() {
+        for connections in [1, 16, 64, 1_000, 10_000] {
+            let buffers = Buffers::of(&plan(connections, &every_ms(), &Value::Null), connections);
+            assert!(connections as usize * buffers.out_bytes <= OUT_BYTES.max(OUT_OF_ONE), "{buffers:?}");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! A worker's connections: which can carry a request, which have one to write, which are to be made again.
+
+use std::io;
+use std::ops::{Index, IndexMut};
+
+use hindmost_clock::Nanos;
+
+use super::connection::{Connection, State};
+use crate::workload::Requests;
+use crate::Random;
+
+/// A connection that could not be made again is tried this much later.
+const RETRY: Nanos = Nanos::from_millis(20);
+/// No connection for so long during the load: the server is gone.
+const GONE: Nanos = Nanos::from_millis(250);
+
+pub struct Connections {
+    all: Vec<Connection>,
+    /// Slots that can carry requests; in the closed loop, those that are free.
+    usable: Vec<u32>,
+    /// Slots that were given bytes in this round and wait for their write call.
+    pub unwritten: Vec<u32>,
+    /// Slots to be connected again.
+    pub down: Vec<u32>,
+    /// When they are.
+    pub retry_at: Nanos,
+    /// How many connections are open.
+    open: usize,
+    /// Since when none is.
+    none_since: Option<Nanos>,
+    /// The last attempt to connect failed.
+    refused: bool,
+    pub last_failure: String,
+    routing: Random,
+}
+
+impl Connections {
+    /// Those of a worker, none of which is open yet.
+    pub fn new(all: Vec<Connection>, routing: Random) -> Self {
+        let slots = || Vec::with_capacity(all.len());
+        Self {
+            usable: slots(),
+            unwritten: slots(),
+            down: slots(),
+            retry_at: Nanos::MAX,
+            open: 0,
+            none_since: None,
+            refused: false,
+            last_failure: String::with_capacity(256),
+            routing,
+            all,
+        }
+    }
+
+    pub fn slots(&self) -> std::ops::Range<u32> {
+        0..self.all.len() as u32
+    }
+
+    pub fn open(&self) -> usize {
+        self.open
+    }
+
+    pub fn is_open(&self, slot: u32) -> bool {
+        self[slot].state == State::Open
+    }
+
+    pub fn all_open(&self) -> bool {
+        self.open == self.all.len()
+    }
+
+    /// By slot.
+    pub fn all(&self) -> &[Connection] {
+        &self.all
+    }
+
+    /// Whether any slot can carry a request.
+    #[inline]
+    pub fn any_usable(&self) -> bool {
+        !self.usable.is_empty()
+    }
+
+    /// A usable slot for the next request, by chance.
+    #[inline]
+    pub fn pick(&mut self) -> Option<u32> {
+        if self.usable.is_empty() {
+            return None;
+        }
+        let at = Requests::pick(&mut self.routing, self.usable.len() as u32);
+        Some(self.usable[at as usize])
+    }
+
+    /// Takes a free slot, which is not usable until it is released.
+    #[inline]
+    pub fn take_free(&mut self) -> Option<u32> {
+        self.usable.pop()
+    }
+
+    #[inline]
+    pub fn release(&mut self, slot: u32) {
+        self.usable.push(slot);
+    }
+
+    /// Puts the usable slots in order. The order in which the kernel was ready is chance; which connection carries a
+    /// request must follow from the seed alone.
+    pub fn sort_usable(&mut self) {
+        self.usable.sort_unstable();
+    }
+
+    /// One more request of `slot` waits for its write call.
+    #[inline]
+    pub fn add_unwritten(&mut self, slot: u32) {
+        let connection = &mut self.all[slot as usize];
+        if connection.fresh == 0 {
+            self.unwritten.push(slot);
+        }
+        connection.fresh += 1;
+    }
+
+    /// An attempt to connect has succeeded.
+    pub fn opened(&mut self, slot: u32, port: u16) {
+        let connection = &mut self[slot];
+        connection.state = State::Open;
+        connection.port = port;
+        self.usable.push(slot);
+        self.open += 1;
+        self.none_since = None;
+        self.refused = false;
+    }
+
+    /// An attempt to connect has failed, and is to be made again.
+    pub fn refused(&mut self, slot: u32, error: &io::Error, now: Nanos) {
+        self.refused = true;
+        self.last_failure = error.to_string();
+        self[slot].reset(State::Down);
+        self.retry_at = self.retry_at.min(now + RETRY);
+    }
+
+    /// A connection hung up before the load, where it is not made again.
+    pub fn hung_up(&mut self) {
+        self.open -= 1;
+    }
+
+    /// An open connection is closed, to be made again in the next round: this one may still hold an event of the old
+    /// connection under the same slot.
+    pub fn closed(&mut self, slot: u32, now: Nanos, reason: &str) {
+        reason.clone_into(&mut self.last_failure);
+        if let Some(at) = self.usable.iter().position(|&other| other == slot) {
+            self.usable.swap_remove(at);
+        }
+        self.open -= 1;
+        self[slot].reset(State::Down);
+        self.down.push(slot);
+        self.retry_at = now;
+    }
+
+    /// Since when there has been no connection, if that is too long.
+    pub fn gone_since(&mut self, now: Nanos) -> Option<Nanos> {
+        if self.open > 0 {
+            self.none_since = None;
+            return None;
+        }
+        let since = *self.none_since.get_or_insert(now);
+        (now.saturating_sub(since) >= GONE).then_some(since)
+    }
+
+    /// At the end of the load: since when a server has refused every connection. It has died, even if so late that
+    /// [`Connections::gone_since`] has nothing to say.
+    pub fn refused_since(&self) -> Option<Nanos> {
+        self.none_since.filter(|_| self.open == 0 && self.refused)
+    }
+}
+
+impl Index<u32> for Connections {
+    type Output = Connection;
+
+    #[inline]
+    fn index(&self, slot: u32) -> &Connection {
+        &self.all[slot as usize]
+    }
+}
+
+impl IndexMut<u32> for Connections {
+    #[inline]
+    fn index_mut(&mut self, slot: u32) -> &mut Connection {
+        &mut self.all[slot as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Memcached;
+    use crate::random::{stream, Purpose};
+
+    fn connections(open: u32) -> Connections {
+        let all = (0..open).map(|_| Connection::new::<Memcached>(1, 100, 0)).collect();
+        let mut connections = Connections::new(all, stream(1, 0, 0, Purpose::Routing));
+        for slot in 0..open {
+            connections.opened(slot, 4_000);
+        }
+        connections
+    }
+
+    fn refusal() -> io::Error {
+        io::ErrorKind::ConnectionRefused.into()
+    }
+
+    #[test]
+    fn only_open_connections_are_picked() {
+        let mut connections = connections(3);
+        connections.closed(1, Nanos(5), "reset");
+        let mut picked: Vec<u32> = (0..100).filter_map(|_| connections.pick()).collect();
+        picked.sort_unstable();
+        picked.dedup();
+        assert_eq!(picked, [0, 2]);
+        assert_eq!(
+            (connections.open(), connections.retry_at, &connections.down[..]),
+            (2, Nanos(5), &[1][..])
+        );
+    }
+
+    #[test]
+    fn a_slot_that_is_taken_carries_nothing_until_it_is_released() {
+        let mut connections = connections(1);
+        assert_eq!(connections.take_free(), Some(0));
+        assert_eq!((connections.take_free(), connections.pick()), (None, None));
+        connections.release(0);
+        assert_eq!(connections.pick(), Some(0));
+    }
+
+    #[test]
+    fn a_connection_waits_once_for_its_write_call_whatever_it_carries() {
+        let mut connections = connections(2);
+        for slot in [1, 0, 1] {
+            connections.add_unwritten(slot);
+        }
+        assert_eq!((&connections.unwritten[..], connections[1].fresh), (&[1, 0][..], 2));
+    }
+
+    #[test]
+    fn a_server_is_gone_when_no_connection_has_been_open_for_a_quarter_of_a_second() {
+        let mut connections = connections(2);
+        connections.closed(0, Nanos(100), "reset");
+        assert_eq!(connections.gone_since(Nanos(100)), None, "one is left");
+        connections.closed(1, Nanos(200), "reset");
+        assert_eq!(connections.gone_since(Nanos(200)), None);
+        assert_eq!(connections.gone_since(Nanos(199) + GONE), None);
+        assert_eq!(connections.gone_since(Nanos(200) + GONE), Some(Nanos(200)));
+        connections.opened(1, 4_000);
+        assert_eq!(connections.gone_since(Nanos(300) + GONE), None, "it is back");
+    }
+
+    #[test]
+    fn a_server_that_refuses_at_the_end_has_died() {
+        let mut connections = connections(1);
+        connections.closed(0, Nanos(100), "reset");
+        assert_eq!(connections.gone_since(Nanos(100)), None);
+        assert_eq!(connections.refused_since(), None, "nobody has tried again");
+        connections.refused(0, &refusal(), Nanos(110));
+        assert_eq!((connections.refused_since(), connections.retry_at), (Some(Nanos(100)), Nanos(100)));
+        assert!(connections.last_failure.contains("refused"), "{}", connections.last_failure);
+    }
+}

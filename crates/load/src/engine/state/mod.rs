@@ -1,0 +1,13 @@
+//! What a worker keeps: structs that can be tried by themselves. They touch no socket and read no clock.
+
+pub mod buffers;
+pub mod connection;
+pub mod connections;
+pub mod request;
+pub mod schedule;
+pub mod sockets;
+pub mod stages;
+pub mod stamp_queue;
+pub mod stamping;
+pub mod tally;
+pub mod time_of_day;

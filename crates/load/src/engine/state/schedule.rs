@@ -1,0 +1,177 @@
+//! When the next request is due, and how many are outstanding.
+
+use hindmost_clock::Nanos;
+use hindmost_plan::{Load, Plan};
+
+use super::buffers::max_outstanding;
+use crate::arrivals::Arrivals;
+use crate::engine::control::Timeline;
+use crate::workload::{Kind, Request, Requests};
+
+pub struct Schedule {
+    arrivals: Box<dyn Arrivals>,
+    requests: Requests,
+    /// At most one request outstanding a connection.
+    pub closed: bool,
+    pub timeout: Nanos,
+    /// What is due beyond so many outstanding requests is not sent.
+    max_outstanding: u64,
+    pub timeline: Timeline,
+    /// The request that is due next, and when.
+    pub next: Request,
+    pub next_due: Nanos,
+    pub outstanding: u64,
+}
+
+impl Schedule {
+    /// That of a worker with `slots` connections; nothing is due before it begins.
+    pub fn new(plan: &Plan, slots: u32, arrivals: Box<dyn Arrivals>, requests: Requests) -> Self {
+        Self {
+            arrivals,
+            requests,
+            closed: matches!(plan.load, Load::Closed { .. }),
+            timeout: Nanos::from_secs_f64(plan.timeout_s),
+            max_outstanding: u64::from(max_outstanding(plan, slots)),
+            timeline: Timeline::UNKNOWN,
+            next: Request { kind: Kind::GET, item: 0, value_bytes: 0 },
+            next_due: Nanos::MAX,
+            outstanding: 0,
+        }
+    }
+
+    /// The load starts at `start`: draws the first request.
+    pub fn begin(&mut self, start: Nanos) {
+        self.timeline.start = start;
+        self.draw();
+    }
+
+    /// Draws the next request and its due time.
+    #[inline]
+    pub fn draw(&mut self) {
+        self.next = self.requests.draw();
+        self.next_due = self.timeline.start.saturating_add(self.arrivals.next_due());
+    }
+
+    /// Takes over what is known of the phases; says whether that brought a measurement.
+    pub fn follow(&mut self, timeline: Timeline) -> bool {
+        let fixed = timeline.measure != self.timeline.measure;
+        self.timeline = timeline;
+        fixed
+    }
+
+    /// Whether a request of the load is due at `now`.
+    #[inline]
+    pub fn is_due(&self, now: Nanos) -> bool {
+        self.next_due <= now && self.next_due < self.timeline.end
+    }
+
+    /// Whether everything due has been sent. In the closed loop a request that has waited for its connection is due
+    /// only now.
+    #[inline]
+    pub fn is_over(&self, now: Nanos) -> bool {
+        let due = if self.closed { self.next_due.max(now) } else { self.next_due };
+        due >= self.timeline.end
+    }
+
+    /// Whether no more requests can be kept track of.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.outstanding >= self.max_outstanding
+    }
+
+    /// Whether the load ended a timeout ago: what is still due cannot be sent in time.
+    pub fn is_too_late(&self, now: Nanos) -> bool {
+        now >= self.timeline.end.saturating_add(self.timeout)
+    }
+
+    /// Until when replies are waited for, seen from `now`, after the last request.
+    pub fn last_reply_by(&self, now: Nanos) -> Nanos {
+        now.max(self.timeline.end).saturating_add(self.timeout)
+    }
+
+    /// Nothing is due any more.
+    pub fn end(&mut self) {
+        self.next_due = Nanos::MAX;
+    }
+
+    /// Seconds since the load started.
+    pub fn elapsed_s(&self, now: Nanos) -> f64 {
+        now.saturating_sub(self.timeline.start).as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hindmost_plan::Workload;
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::tests::{every_ms, plan};
+    use crate::random::{stream, Purpose};
+
+    struct EveryTen(u64);
+
+    impl Arrivals for EveryTen {
+        fn next_due(&mut self) -> Nanos {
+            self.0 += 10;
+            Nanos(self.0)
+        }
+    }
+
+    fn schedule(load: &serde_json::Value) -> Schedule {
+        let plan = plan(2, load, &json!({"timeout_s": 0.001, "max_outstanding": 3}));
+        let requests = Requests::new(&Workload::default(), stream(1, 0, 0, Purpose::Contents));
+        let mut schedule = Schedule::new(&plan, 2, Box::new(EveryTen(0)), requests);
+        schedule.begin(Nanos(1_000));
+        let known = Timeline {
+            calibrate: Nanos(1_020),
+            measure: Nanos(1_030),
+            end: Nanos(1_045),
+            ..schedule.timeline
+        };
+        assert!(schedule.follow(known), "the measurement is new");
+        assert!(!schedule.follow(known), "and then it is not");
+        schedule
+    }
+
+    #[test]
+    fn due_times_count_from_the_start_and_end_with_the_load() {
+        let mut schedule = schedule(&every_ms());
+        let mut due = Vec::new();
+        while schedule.is_due(Nanos::MAX) {
+            due.push(schedule.next_due.0);
+            schedule.draw();
+        }
+        assert_eq!(due, [1_010, 1_020, 1_030, 1_040]);
+        assert!(schedule.is_over(Nanos(1_000)));
+    }
+
+    #[test]
+    fn a_closed_loop_is_over_when_its_time_is() {
+        let closed = schedule(&json!({"loop": "closed"}));
+        assert!(!closed.is_over(Nanos(1_044)) && closed.is_over(Nanos(1_045)));
+        let open = schedule(&every_ms());
+        assert!(!open.is_over(Nanos(9_999)), "a request due at 1010 has not been sent");
+    }
+
+    #[test]
+    fn what_cannot_be_kept_track_of_is_not_sent() {
+        let mut schedule = schedule(&every_ms());
+        for outstanding in 0..3 {
+            schedule.outstanding = outstanding;
+            assert!(!schedule.is_full());
+        }
+        schedule.outstanding = 3;
+        assert!(schedule.is_full());
+    }
+
+    #[test]
+    fn replies_are_waited_for_a_timeout_after_the_end_or_after_the_last_request() {
+        let schedule = schedule(&every_ms());
+        assert_eq!(schedule.last_reply_by(Nanos(1_000)), Nanos(1_045 + 1_000_000));
+        assert_eq!(schedule.last_reply_by(Nanos(2_000)), Nanos(2_000 + 1_000_000));
+        assert!(
+            !schedule.is_too_late(Nanos(1_044 + 1_000_000)) && schedule.is_too_late(Nanos(1_045 + 1_000_000))
+        );
+    }
+}

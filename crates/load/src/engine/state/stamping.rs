@@ -1,0 +1,261 @@
+//! Which requests the kernel stamps, and what stamps say of one.
+
+use hindmost_host::Nic;
+
+use super::time_of_day::TimeOfDay;
+use crate::record::{Row, Wire};
+use crate::transport::{Segment, Source, Stamp, Stamper};
+
+/// Stamps and the worker's own clock readings come in order, but for the error of their distance.
+const SLACK_NS: u64 = 1_000;
+
+/// How a card did before the measurement.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trial {
+    /// Requests that were to be stamped.
+    asked: u64,
+    /// Those whose wire latency it told.
+    came: u64,
+    over: bool,
+}
+
+/// A read of bytes that end with stamped replies.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrived {
+    /// When the last of its bytes came in.
+    pub last: Stamp,
+    /// How many of its bytes, at its end, were only peeked at.
+    pub untaken: usize,
+}
+
+/// What a worker has to say of its stamps.
+#[derive(Clone, Debug, Default)]
+pub struct StampSummary {
+    /// By whom wire latency is; `None` where nobody stamps.
+    pub source: Option<Source>,
+    /// The interface that leads to the server.
+    pub nic: Option<Nic>,
+    /// Why nobody stamps although it was wanted.
+    pub refused: Option<String>,
+    /// Requests that the card was to stamp before the measurement, and those that it did stamp, where these
+    /// were too few.
+    pub card_failed: Option<(u64, u64)>,
+    /// Whether the time of day was set.
+    pub time_of_day: TimeOfDay,
+}
+
+/// A worker's rule which requests are stamped, and its judgement of those who stamp.
+pub struct Stamping {
+    /// Of so many requests one is stamped by the kernel; 0 for none.
+    every: u32,
+    turn: u32,
+    /// Only requests of the first so many connections are sampled and stamped; `u32::MAX` for all.
+    pub witnessed: u32,
+    /// By whom wire latency is, at best.
+    best: Source,
+    trial: Trial,
+    pub time_of_day: TimeOfDay,
+    /// The read that is being looked at.
+    pub arrived: Arrived,
+}
+
+impl Stamping {
+    pub fn new(every: u32, witnessed: u32, time_of_day: TimeOfDay) -> Self {
+        Self {
+            every,
+            turn: 0,
+            witnessed,
+            best: Source::Hardware,
+            trial: Trial::default(),
+            time_of_day,
+            arrived: Arrived::default(),
+        }
+    }
+
+    /// Whether the next request, on `slot`, is one of those that the kernel stamps: every so many, of connections
+    /// that are witnessed.
+    #[inline]
+    pub fn is_turn_of(&mut self, slot: u32) -> bool {
+        if self.every == 0 || slot >= self.witnessed {
+            return false;
+        }
+        self.turn += 1;
+        if self.turn < self.every {
+            return false;
+        }
+        self.turn = 0;
+        true
+    }
+
+    /// The best source at work.
+    #[inline]
+    pub fn source(&self, stamper: &Stamper) -> Source {
+        stamper.source().map_or(Source::Software, |source| source.min(self.best))
+    }
+
+    /// Fills in the stamps of an answered request, which is `measured` or came before; returns its wire latency.
+    /// `ahead`: how far the time of day is ahead, measured again.
+    pub fn wire(
+        &mut self,
+        row: &mut Row,
+        (out, last): (Stamp, Segment),
+        measured: bool,
+        stamper: &Stamper,
+        ahead: impl FnOnce() -> i64,
+    ) -> Wire {
+        let (card, kernel) = (by_card(row, out, last), self.by_kernel(row, out, last, ahead));
+        self.judge_card(card, measured, stamper);
+        if self.source(stamper) == Source::Hardware {
+            card
+        } else {
+            kernel
+        }
+    }
+
+    /// A card that did not stamp half of what it was to stamp before the measurement is not relied on.
+    fn judge_card(&mut self, card: Wire, measured: bool, stamper: &Stamper) {
+        if !measured {
+            self.trial.asked += 1;
+            self.trial.came += u64::from(matches!(card, Wire::Known { .. }));
+        } else if !self.trial.over {
+            self.trial.over = true;
+            if self.source(stamper) == Source::Hardware && 2 * self.trial.came < self.trial.asked {
+                self.best = Source::Software;
+            }
+        }
+    }
+
+    /// Wire latency by the kernel, and its stamps on our clock. Stamps that cannot be those of this request
+    /// are left out: the time of day was set between them.
+    fn by_kernel(&mut self, row: &mut Row, out: Stamp, last: Segment, ahead: impl FnOnce() -> i64) -> Wire {
+        let (out, back) = (out.software_ns, last.stamp.software_ns);
+        let wire = match (out, back) {
+            (0, _) => return Wire::WithoutOut,
+            (_, 0) => return Wire::WithoutIn,
+            _ => between(out, back, row.done_ns.saturating_sub(row.sent_ns)),
+        };
+        let mut place = self.on_our_clock(row, out, back);
+        if place.is_none() {
+            self.time_of_day.look(ahead());
+            place = self.on_our_clock(row, out, back);
+        }
+        let Some(((wire_out_ns, wire_in_ns), ns)) = place.zip(wire) else { return Wire::Implausible };
+        (row.wire_out_ns, row.wire_in_ns) = (wire_out_ns, wire_in_ns);
+        Wire::Known { ns, shared: last.shared }
+    }
+
+    /// The software stamps on our clock, if they lie between sent and done.
+    fn on_our_clock(&self, row: &Row, out: u64, back: u64) -> Option<(u64, u64)> {
+        let (out, back) = (self.time_of_day.ours(out), self.time_of_day.ours(back));
+        (out + SLACK_NS >= row.sent_ns && back <= row.done_ns + SLACK_NS).then_some((out, back))
+    }
+
+    /// What there is to say of stamps at the end.
+    pub fn summary(&self, stamper: &Stamper) -> StampSummary {
+        let failed = self.best == Source::Software;
+        StampSummary {
+            source: stamper.source().map(|_| self.source(stamper)),
+            nic: stamper.nic().cloned(),
+            refused: stamper.refused().map(str::to_owned),
+            card_failed: failed.then_some((self.trial.asked, self.trial.came)),
+            time_of_day: self.time_of_day,
+        }
+    }
+}
+
+/// Wire latency by the card.
+fn by_card(row: &mut Row, out: Stamp, last: Segment) -> Wire {
+    let back = last.stamp.hardware_ns;
+    let wire = match (out.hardware_ns, back) {
+        (0, _) => return Wire::WithoutOut,
+        (_, 0) => return Wire::WithoutIn,
+        (out, back) => between(out, back, row.done_ns.saturating_sub(row.sent_ns)),
+    };
+    row.card_wire_ns = wire.unwrap_or(0);
+    wire.map_or(Wire::Implausible, |ns| Wire::Known { ns, shared: last.shared })
+}
+
+/// The time from `out` to `back`, if it can be that of a request that took `service_ns`.
+fn between(out: u64, back: u64, service_ns: u64) -> Option<u64> {
+    back.checked_sub(out).filter(|&wire| wire <= service_ns + SLACK_NS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Place, Status};
+    use crate::workload::Kind;
+
+    fn row() -> Row {
+        Row {
+            due_ns: 1_000,
+            sent_ns: 1_000,
+            wire_out_ns: 0,
+            wire_in_ns: 0,
+            card_wire_ns: 0,
+            done_ns: 90_000,
+            place: Place::default(),
+            kind: Kind::GET,
+            status: Status::Hit,
+            connection: 0,
+            thread: 0,
+        }
+    }
+
+    fn both(software_ns: u64, hardware_ns: u64) -> Stamp {
+        Stamp { software_ns, hardware_ns }
+    }
+
+    fn stamping() -> Stamping {
+        Stamping::new(3, 2, TimeOfDay::new(0))
+    }
+
+    #[test]
+    fn one_request_in_so_many_of_witnessed_connections_is_stamped() {
+        let mut stamping = stamping();
+        let turns: Vec<bool> = [0, 1, 5, 0, 1, 1, 1].map(|slot| stamping.is_turn_of(slot)).to_vec();
+        assert_eq!(turns, [false, false, false, true, false, false, true]);
+        assert!(!Stamping::new(0, u32::MAX, TimeOfDay::new(0)).is_turn_of(0));
+    }
+
+    #[test]
+    fn a_card_that_stamped_less_than_half_before_the_measurement_is_not_relied_on() {
+        let stamper = Stamper::by(Source::Hardware);
+        for (came, source) in [(1, Source::Software), (2, Source::Hardware)] {
+            let mut stamping = stamping();
+            for n in 0..4 {
+                let card = if n < came { 20_000 } else { 0 };
+                let stamps = (both(5_000, card), Segment { stamp: both(45_000, card * 3), shared: false });
+                stamping.wire(&mut row(), stamps, false, &stamper, || 0);
+            }
+            let stamps = (both(5_000, 20_000), Segment { stamp: both(45_000, 70_000), shared: false });
+            let wire = stamping.wire(&mut row(), stamps, true, &stamper, || 0);
+            let ns = if source == Source::Hardware { 50_000 } else { 40_000 };
+            assert_eq!(wire, Wire::Known { ns, shared: false }, "{came}");
+            assert_eq!(stamping.summary(&stamper).source, Some(source));
+            assert_eq!(stamping.summary(&stamper).card_failed.is_some(), source == Source::Software);
+        }
+    }
+
+    #[test]
+    fn a_stamp_outside_of_the_request_makes_us_look_at_the_time_of_day_again() {
+        let (mut stamping, mut row) = (stamping(), row());
+        let stamps = (both(3_000_005_000, 0), Segment { stamp: both(3_000_045_000, 0), shared: true });
+        let wire = stamping.wire(&mut row, stamps, true, &Stamper::by(Source::Software), || 3_000_000_000);
+        assert_eq!(wire, Wire::Known { ns: 40_000, shared: true });
+        assert_eq!((row.wire_out_ns, row.wire_in_ns, stamping.time_of_day.steps), (5_000, 45_000, 1));
+    }
+
+    #[test]
+    fn what_a_clock_that_was_set_makes_of_a_request_is_no_latency() {
+        for (out, back, service, wire) in [
+            (100, 150, 60, Some(50)),
+            (100, 100, 60, Some(0)),
+            (100, 99, 60, None),
+            (100, 100 + 60 + SLACK_NS, 60, Some(60 + SLACK_NS)),
+            (100, 101 + 60 + SLACK_NS, 60, None),
+        ] {
+            assert_eq!(between(out, back, service), wire);
+        }
+    }
+}

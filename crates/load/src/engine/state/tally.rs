@@ -1,0 +1,134 @@
+//! What a worker counts, whatever phase it is in.
+
+use std::sync::atomic::Ordering;
+
+use hindmost_clock::Nanos;
+
+use crate::engine::control::Progress;
+use crate::record::WindowRecorder;
+
+/// A server that closes more than one connection for every so many replies cannot be measured over
+/// kept-alive connections ...
+const REPLIES_PER_CLOSING: u64 = 10;
+/// ... once every connection was closed so often, so that a single mishap, which may close them all,
+/// is not judged.
+const CLOSINGS_EACH: u64 = 4;
+/// The start of an error that is kept.
+const ERROR_BYTES: usize = 120;
+
+pub struct Tally {
+    pub sent: u64,
+    pub replies: u64,
+    /// Connections closed by the server.
+    pub closings: u64,
+    /// Requests lost with their connections.
+    pub lost: u64,
+    pub resent: u64,
+    /// Time in rounds that sent or received something.
+    pub busy_ns: u64,
+    /// The first line of the first error that the server answered with.
+    pub first_error: String,
+    windows: WindowRecorder,
+    window: Nanos,
+    window_ends: Nanos,
+}
+
+impl Tally {
+    /// With latency over time in windows of that length.
+    pub fn new(window: Nanos) -> Self {
+        Self {
+            sent: 0,
+            replies: 0,
+            closings: 0,
+            lost: 0,
+            resent: 0,
+            busy_ns: 0,
+            first_error: String::with_capacity(256),
+            windows: WindowRecorder::default(),
+            window,
+            window_ends: Nanos::MAX,
+        }
+    }
+
+    /// The first window begins at `start`.
+    pub fn begin(&mut self, start: Nanos) {
+        self.window_ends = start.saturating_add(self.window);
+    }
+
+    #[inline]
+    pub fn replied(&mut self, latency_ns: u64) {
+        self.replies += 1;
+        self.windows.record(latency_ns);
+    }
+
+    /// Whether the server closes its connections, of which there are so many, again and again.
+    pub fn closes_too_often(&self, connections: usize) -> bool {
+        self.closings > CLOSINGS_EACH * connections as u64
+            && self.closings * REPLIES_PER_CLOSING > self.replies
+    }
+
+    /// Keeps the first line of the first error.
+    #[cold]
+    pub fn note_error(&mut self, head: &[u8]) {
+        if self.first_error.is_empty() {
+            let line = head.split(|&b| b == b'\r' || b == b'\n').next().unwrap_or(head);
+            self.first_error.push_str(&String::from_utf8_lossy(&line[..line.len().min(ERROR_BYTES)]));
+        }
+    }
+
+    /// Whether a window is over.
+    #[inline]
+    pub fn window_is_over(&self, now: Nanos) -> bool {
+        now >= self.window_ends
+    }
+
+    /// Shows the coordinator the windows that are over at `now`, of a load that started at `start`.
+    pub fn publish(&mut self, now: Nanos, start: Nanos, progress: &Progress) {
+        while self.window_is_over(now) {
+            let at = self.window_ends.saturating_sub(start);
+            progress.series.push(self.windows.close(at.0));
+            self.window_ends += self.window;
+        }
+        progress.sent.store(self.sent, Ordering::Relaxed);
+        progress.replies.store(self.replies, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_line_of_the_first_error_is_kept() {
+        let mut tally = Tally::new(Nanos(10));
+        tally.note_error(b"SERVER_ERROR busy\r\nand more");
+        tally.note_error(b"ERROR\r\n");
+        assert_eq!(tally.first_error, "SERVER_ERROR busy");
+        let mut long = Tally::new(Nanos(10));
+        long.note_error(&[b'x'; 500]);
+        assert_eq!(long.first_error.len(), ERROR_BYTES);
+    }
+
+    #[test]
+    fn one_mishap_is_no_habit_of_closing() {
+        for (closings, replies, habit) in
+            [(4, 0, false), (8, 0, false), (9, 0, true), (9, 89, true), (9, 90, false)]
+        {
+            let tally = Tally { replies, closings, ..Tally::new(Nanos(10)) };
+            assert_eq!(tally.closes_too_often(2), habit, "{closings} {replies}");
+        }
+    }
+
+    #[test]
+    fn every_window_that_is_over_is_shown_also_the_empty_ones() {
+        let (mut tally, progress) = (Tally::new(Nanos(10)), Progress::new(10));
+        tally.begin(Nanos(100));
+        tally.sent = 3;
+        tally.replied(7);
+        assert!(!tally.window_is_over(Nanos(109)));
+        tally.publish(Nanos(135), Nanos(100), &progress);
+        let shown: Vec<u64> = progress.series.snapshot().iter().map(|window| window.count).collect();
+        assert_eq!(shown, [1, 0, 0]);
+        assert_eq!((progress.sent.load(Ordering::Relaxed), progress.replies.load(Ordering::Relaxed)), (3, 1));
+    }
+}
