@@ -53,3 +53,19 @@ def chi_square_tail(statistic: float, degrees: int) -> float:
     from scipy.special import chdtrc
 
     return float(chdtrc(degrees, statistic))
+
+
+def binomial_bounds(k: int, n: int, confidence: float) -> tuple[float, float]:
+    """Clopper and Pearson's interval for a share of which k in n were seen.
+
+    Examples
+    --------
+    >>> [round(end, 4) for end in binomial_bounds(3, 12, 0.95)]
+    [0.0549, 0.5719]
+
+    """
+    from scipy.special import betaincinv
+
+    tail = (1.0 - confidence) / 2.0
+    low = float(betaincinv(k, n - k + 1, tail)) if k else 0.0
+    return low, float(betaincinv(k + 1, n - k, 1.0 - tail)) if k < n else 1.0

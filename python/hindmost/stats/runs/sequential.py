@@ -34,9 +34,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from hindmost.stats.estimate import Estimate
-from hindmost.stats.runs.intervals import mean_interval
+from hindmost.stats.runs.intervals import mean_interval, median_interval
 from hindmost.stats.runs.modality import unseen_mode_share
 
 FIRST_LOOK = 10
@@ -83,6 +84,9 @@ class PrecisionRule:
         `claims` says what it cannot claim.
     quantiles
         Names of the quantiles that must be precise; None means all that are given to `decide`.
+    about
+        What must be known so well: the mean over runs, or their median, which holds its level where some runs
+        are off, too (`typical`).
 
     Raises
     ------
@@ -109,6 +113,7 @@ class PrecisionRule:
     confidence: float = 0.95
     first_look: int | None = None
     quantiles: tuple[str, ...] | None = None
+    about: Literal["mean", "median"] = "mean"
 
     def __post_init__(self) -> None:
         if not (self.precision > 0.0 and math.isfinite(self.precision)):
@@ -134,7 +139,7 @@ class PrecisionRule:
     @property
     def text(self) -> str:
         """The rule in one sentence, for reports."""
-        level = f"half-width of the {100 * self.confidence:.4g} % interval of the mean over runs"
+        level = f"half-width of the {100 * self.confidence:.4g} % interval of the {self.about} over runs"
         accepted = f"{100 * self.precision:.3g} % of the value"
         if self.first == self.max_runs:
             return f"{self.max_runs} runs, fixed in advance; {level} compared with {accepted}"
@@ -149,6 +154,8 @@ class PrecisionRule:
         """What this design can, and cannot, claim."""
         if self.first < 2:
             return "one run: no interval, and nothing is known about how runs differ"
+        if self.about == "median":
+            return "0.95 intervals of the median over runs cover .95 and more for every law of run values"
         share = f"{unseen_mode_share(self.first):.0%}"
         unseen = f"a state that fewer than {share} of runs fall into may not have been seen"
         if self.first >= FIRST_LOOK:
@@ -160,7 +167,12 @@ class PrecisionRule:
 
     def path(self, values: Sequence[float]) -> tuple[Estimate, ...]:
         """The running estimate after each run: n entries for n values (the first has no interval)."""
-        return tuple(mean_interval(values[:n], self.confidence) for n in range(1, len(values) + 1))
+        return tuple(self.interval(values[:n]) for n in range(1, len(values) + 1))
+
+    def interval(self, values: Sequence[float]) -> Estimate:
+        """The interval that must become narrow."""
+        how = mean_interval if self.about == "mean" else median_interval
+        return how(values, self.confidence)
 
     def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
         """Look at all runs made so far; call it after any run, looks that were not due are not taken.
@@ -186,9 +198,9 @@ class PrecisionRule:
         runs = len(next(iter(asked.values())))
         if runs == 0:
             return Decision(False, False, "no run yet", self.first, 0, next(iter(asked)), math.inf)
-        hopeful = {q: v for q, v in asked.items() if not math.isinf(max(v))}
+        hopeful = {q: v for q, v in asked.items() if self.about == "median" or not math.isinf(max(v))}
         next_look = self.next_look(lambda n: self._narrow(hopeful, n), runs)
-        widths = {q: mean_interval(v, self.confidence).relative_half_width for q, v in asked.items()}
+        widths = {q: self.interval(v).relative_half_width for q, v in asked.items()}
         widest = max(widths, key=lambda q: widths[q])
         reached = widths[widest] <= self.precision
         reason = self._reason(widest, widths[widest], runs, next_look, late=len(asked) - len(hopeful))
@@ -206,10 +218,7 @@ class PrecisionRule:
         return {q: values[q] for q in names}
 
     def _narrow(self, values: Mapping[str, Sequence[float]], n: int) -> bool:
-        return all(
-            mean_interval(v[:n], self.confidence).relative_half_width <= self.precision
-            for v in values.values()
-        )
+        return all(self.interval(v[:n]).relative_half_width <= self.precision for v in values.values())
 
     def next_look(self, narrow: Callable[[int], bool], runs: int) -> int | None:
         """Replay every look that was due within `runs`, asking `narrow` at each; None means stop.

@@ -1,0 +1,212 @@
+"""The typical run, and the share of runs that are off: what stands beside, or instead of, the mean over runs.
+
+On shared machines a few runs are many times slower. The mean over runs then has no honest interval: ten runs
+miss a state of 5 % of runs altogether in 60 of 100 studies, and what was not seen widens nothing. No interval
+made of the data mends that. The median over runs with its sign interval holds its level for every law, and
+the share of runs that are off has an exact binomial interval; the two together say what the mean hides.
+
+Simulated (4,000 studies, nominal 95 %): runs lognormal with sd 5 %, some of them slower by a factor; coverage
+of the true mean by `mean_interval`, of the true median by `median_interval`, each also under the stopping
+rule (precision 5 %, 10 to 30 runs: all studies / those that "reached" it), and the runs made.
+
+=============  ===========  ===========  ======================  ======================
+law of runs    mean         median       mean, stopped           median, stopped
+               10 / 30 runs 10 / 30 runs all / reached (runs)    all / reached (runs)
+=============  ===========  ===========  ======================  ======================
+no run off     .966 / .950  .984 / .955  .960 / .960 (11.9)      .983 / .983 (14.5)
+1 % x 2        .933 / .869  .984 / .955  .934 / .926 (13.9)      .982 / .981 (14.8)
+1 % x 5        .521 / .277  .984 / .955  .422 / .349 (13.9)      .982 / .981 (14.8)
+1 % x 20       .102 / .265  .984 / .955  .113 / .000 (13.9)      .982 / .981 (14.8)
+5 % x 2        .585 / .777  .982 / .955  .542 / .158 (20.1)      .981 / .981 (15.8)
+5 % x 5        .411 / .778  .982 / .955  .457 / .000 (20.1)      .981 / .981 (15.8)
+5 % x 20       .410 / .778  .982 / .955  .457 / .000 (20.1)      .981 / .981 (15.8)
+10 % x 2       .674 / .950  .981 / .957  .715 / .000 (24.8)      .979 / .979 (17.5)
+10 % x 5       .664 / .951  .981 / .957  .715 / .000 (24.8)      .979 / .979 (17.5)
+10 % x 20      .664 / .952  .981 / .957  .716 / .000 (24.8)      .979 / .979 (17.5)
+=============  ===========  ===========  ======================  ======================
+
+So the **median is the better default**: it holds in every world, stopped or not, and "precise enough" is true
+when it is said. Its price on tame runs: 14.5 runs instead of 11.9 for 5 %, a fifth to a third wider at as
+many runs. It answers another question: what a run is like, not what all runs cost together. Who needs the
+latter (capacity, service levels summed over runs) quotes the mean *with* the sentence of `claims`.
+
+Tried: Hodges and Lehmann's estimate with the signed ranks' interval on logarithms. As narrow as t on tame
+runs, .94 to .96 in all these worlds; but it is the median of nothing where runs fall into two states, and at
+10 runs with two off its interval reaches to the off ones.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from hindmost.stats.estimate import Estimate
+from hindmost.stats.runs.intervals import checked, mean_interval, median_interval
+from hindmost.stats.runs.modality import unseen_mode_share
+from hindmost.stats.tables import RunValues, binomial_bounds, t_quantile
+
+FAR = 6.0
+"""Scaled median deviations of the logarithms beyond which a run is off: below 1 % of normal runs from 10 runs
+on."""
+
+LEAST_FACTOR = 1.25
+"""A run within this factor of the median is never off, however alike the others are."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunsOff:
+    """Runs that are unlike the others.
+
+    ``places``: which, from 0. ``share``: of runs, with Clopper and Pearson's interval. ``fence``: the values
+    within which a run is like the others.
+    """
+
+    places: tuple[int, ...]
+    share: Estimate
+    fence: tuple[float, float]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Typical:
+    """Median and mean over runs beside each other, and which to quote.
+
+    ``quote``: "mean" only where no run is off; the median otherwise. ``why``: in a sentence. ``claims``: what
+    the mean is about.
+    """
+
+    median: Estimate
+    mean: Estimate
+    off: RunsOff
+    quote: Literal["median", "mean"]
+    why: str
+    claims: str
+
+
+def typical(values: RunValues, confidence: float = 0.95) -> Typical:
+    """Say what a typical run is, how many are off, and what the mean over runs can claim.
+
+    Parameters
+    ----------
+    values
+        One value a run, positive, any unit; infinite where the run was infinitely late.
+    confidence
+        Of each interval.
+
+    Examples
+    --------
+    >>> found = typical([46, 51, 49, 47, 366, 50, 48, 739, 47, 1038, 46, 51])
+    >>> print(found.median, found.off.places, found.quote)
+    49.5 [47, 366] (95 %, n=12) (4, 7, 9) median
+    >>> print(found.off.text)
+    3 of 12 runs are off (25 % [5.5 %, 57 %]): more than 1.7 times the median, 49.5
+    """
+    median = median_interval(values, confidence)
+    mean = positive_mean_interval(values, confidence)
+    off = runs_off(values, confidence)
+    claims = mean_claims(len(values), confidence)
+    if off.places:
+        why = f"the median: {off.text}; the mean is about both kinds of run together"
+        return Typical(median, mean, off, "median", why, claims)
+    return Typical(median, mean, off, "mean", "the mean: no run is off", claims)
+
+
+def runs_off(values: RunValues, confidence: float = 0.95) -> RunsOff:
+    """Which runs are off, and what share of all runs to come that may be.
+
+    Examples
+    --------
+    >>> runs_off([30.1, 31.0, 30.4, 33.9, 30.6, 30.2, 30.5, 30.0, 30.8, 30.3]).text
+    'none of 10 runs is off; up to 26 % of runs may be'
+    """
+    x = checked(values)
+    if x.min() <= 0.0:
+        raise ValueError(f"run values must be positive, got {x.min():g}")
+    n = x.size
+    y = np.log(x)
+    middle = float(np.median(y)) if np.isfinite(np.median(x)) else math.inf
+    if math.isinf(middle):
+        fence = (0.0, math.inf)
+    else:
+        # The median deviation of few runs is too small, by about 1 + 2 / n (Croux and Rousseeuw 1992).
+        scale = 1.4826 * float(np.median(np.abs(y - middle))) * (1.0 + 2.0 / n)
+        reach = max(FAR * scale, math.log(LEAST_FACTOR))
+        fence = (math.exp(middle - reach), math.exp(middle + reach))
+    places = tuple(int(i) for i in np.flatnonzero((x < fence[0]) | (x > fence[1])))
+    k = len(places)
+    low, high = binomial_bounds(k, n, confidence)
+    if not k:
+        high = unseen_mode_share(n, confidence)
+    share = Estimate(k / n, low, high, n, confidence)
+    if not k:
+        return RunsOff(
+            places, share, fence, f"none of {n} runs is off; up to {100 * high:.2g} % of runs may be"
+        )
+    beyond = f"more than {fence[1] / math.exp(middle):.2g} times the median, {math.exp(middle):.4g}"
+    if all(x[i] < fence[0] for i in places):
+        beyond = f"less than {fence[0] / math.exp(middle):.2g} times the median, {math.exp(middle):.4g}"
+    ends = f"{100 * k / n:.2g} % [{100 * low:.2g} %, {100 * high:.2g} %]"
+    return RunsOff(places, share, fence, f"{k} of {n} runs are off ({ends}): {beyond}")
+
+
+def mean_claims(runs: int, confidence: float = 0.95, rare: float = 0.05) -> str:
+    """What an interval of the mean over so many runs is about.
+
+    Examples
+    --------
+    >>> mean_claims(10)
+    'the mean over runs of states that at least 26 % of runs fall into; to see one of 5 % takes 59 runs'
+    >>> mean_claims(90)
+    'the mean over runs of states that at least 3.3 % of runs fall into'
+    """
+    seen = unseen_mode_share(runs, confidence)
+    said = f"the mean over runs of states that at least {100 * seen:.2g} % of runs fall into"
+    if seen <= rare:
+        return said
+    return f"{said}; to see one of {100 * rare:.2g} % takes {runs_to_see(rare, confidence)} runs"
+
+
+def runs_to_see(share: float, confidence: float = 0.95) -> int:
+    """Runs among which a state of this share shows up at least once with this probability.
+
+    >>> runs_to_see(0.05), runs_to_see(0.01)
+    (59, 299)
+    """
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"a share of runs lies in (0, 1), got {share}")
+    return math.ceil(math.log(1.0 - confidence) / math.log1p(-share))
+
+
+def positive_mean_interval(values: RunValues, confidence: float = 0.95) -> Estimate:
+    """Interval of the mean of positive run values; its low end is on the scale of ratios, hence above 0.
+
+    ``mean * exp(-t * se / mean)`` is Student's low end for runs that are alike (.960 against .966 at ten
+    lognormal runs with sd 5 %) and no worse than it by more than .02 where runs are off. The high end is that
+    of `mean_interval`.
+
+    Examples
+    --------
+    >>> wild = [46, 51, 49, 47, 366, 50, 48, 739, 47, 1038, 46]
+    >>> print(mean_interval(wild))
+    229.7 [-2.553, 1170] (95 %, n=11)
+    >>> print(positive_mean_interval(wild))
+    229.7 [83.58, 1170] (95 %, n=11)
+    """
+    plain = mean_interval(values, confidence)
+    if not plain.known:
+        return plain
+    x = checked(values)
+    if x.min() <= 0.0:
+        raise ValueError(f"run values must be positive, got {x.min():g}")
+    if not plain.finite:
+        finite = x[np.isfinite(x)]
+        if not finite.size:
+            return plain
+        x = np.minimum(x, finite.max())
+    mean, sd = float(x.mean()), float(x.std(ddof=1))
+    half = t_quantile(x.size - 1, 0.5 + confidence / 2.0) * sd / math.sqrt(x.size)
+    low = min(mean * math.exp(-half / mean), plain.value)
+    return Estimate(plain.value, low, plain.high, plain.n, confidence)
