@@ -75,13 +75,13 @@ def test_alias_sets_part_the_interactions(count: int, resolution: int) -> None:
 @given(factor_lists, st.integers(0, 6), st.integers(0, 2**62), st.integers(0, 3))
 def test_each_block_has_each_cell_once(factors, blocks: int, seed: int, controls: int) -> None:
     design = choose(factors)
-    trials = schedule(design, blocks, seed, controls=controls)
-    assert len(trials) == blocks * (len(design.cells) + controls)
+    planned = schedule(design, blocks, seed, controls=controls)
+    assert len(planned) == blocks * (len(design.cells) + controls)
     for block in range(blocks):
-        mine = [trial for trial in trials if trial.block == block]
+        mine = [run for run in planned if run.block == block]
         assert Counter(t.cell for t in mine if not t.is_control) == Counter(design.cells)
         assert [t.position for t in mine] == list(range(len(mine)))
-    assert trials == sorted(trials, key=lambda trial: (trial.block, trial.position))
+    assert planned == sorted(planned, key=lambda run: (run.block, run.position))
 
 
 @settings(max_examples=25, deadline=None)

@@ -23,10 +23,10 @@ def study(design: Design, blocks: int, random: np.random.Generator, value) -> tu
     shift = random.normal(1.0, 0.05, blocks)
     runs: dict = {}
     labels: dict = {}
-    for trial in schedule(design, blocks, seed=1, controls=0):
-        y = value(trial.cell) * shift[trial.block] * random.normal(1.0, 0.05)
-        runs.setdefault(trial.cell, []).append(y)
-        labels.setdefault(trial.cell, []).append(trial.block)
+    for run in schedule(design, blocks, seed=1, controls=0):
+        y = value(run.cell) * shift[run.block] * random.normal(1.0, 0.05)
+        runs.setdefault(run.cell, []).append(y)
+        labels.setdefault(run.cell, []).append(run.block)
     return runs, labels
 
 

@@ -241,11 +241,11 @@ def test_forbidden_cells_are_left_out_and_the_lost_interactions_named() -> None:
 
 def test_every_run_of_a_block_is_made_once_and_control_is_marked() -> None:
     design = full(two_level(3))
-    trials = schedule(design, 4, seed=5)
-    assert len(trials) == 4 * 9
+    planned = schedule(design, 4, seed=5)
+    assert len(planned) == 4 * 9
     for block in range(4):
-        mine = [trial for trial in trials if trial.block == block]
-        assert [trial.position for trial in mine] == list(range(9))
+        mine = [run for run in planned if run.block == block]
+        assert [run.position for run in mine] == list(range(9))
         assert Counter(t.cell for t in mine if not t.is_control) == Counter(design.cells)
         assert [t.cell for t in mine if t.is_control] == [(0, 0, 0)]
 
@@ -258,17 +258,17 @@ def test_more_blocks_do_not_change_the_ones_before() -> None:
 
 
 def test_order_of_a_block_is_the_one_that_studies_on_disk_were_begun_with() -> None:
-    order = [trial.cell for trial in schedule(full(two_level(2)), 2, seed=1, controls=0)]
+    order = [run.cell for run in schedule(full(two_level(2)), 2, seed=1, controls=0)]
     assert order == [(0, 1), (1, 0), (0, 0), (1, 1), (1, 1), (1, 0), (0, 0), (0, 1)]
 
 
 def test_control_can_stand_first_or_last_or_be_absent() -> None:
     design = full(two_level(2))
     for where, place in (("first", 0), ("last", 4)):
-        trials = schedule(design, 5, 1, (1, 1), control_at=where)
-        assert {trial.position for trial in trials if trial.is_control} == {place}
-        assert {trial.cell for trial in trials if trial.is_control} == {(1, 1)}
-    assert not any(trial.is_control for trial in schedule(design, 5, 1, controls=0))
+        planned = schedule(design, 5, 1, (1, 1), control_at=where)
+        assert {run.position for run in planned if run.is_control} == {place}
+        assert {run.cell for run in planned if run.is_control} == {(1, 1)}
+    assert not any(run.is_control for run in schedule(design, 5, 1, controls=0))
 
 
 def test_control_is_not_a_forbidden_cell() -> None:
@@ -281,8 +281,8 @@ def test_control_is_not_a_forbidden_cell() -> None:
 def test_every_order_of_a_block_is_as_likely() -> None:
     """720 blocks of 3! orders: chi-square of 5 degrees stays below 20.5 in all but one of 1,000 seeds."""
     design = full([Factor("n", ("1", "2", "3"))])
-    trials = schedule(design, 720, seed=11, controls=0)
-    orders = Counter(tuple(t.cell for t in trials[3 * b : 3 * b + 3]) for b in range(720))
+    planned = schedule(design, 720, seed=11, controls=0)
+    orders = Counter(tuple(t.cell for t in planned[3 * b : 3 * b + 3]) for b in range(720))
     assert len(orders) == 6
     assert sum((count - 120) ** 2 / 120 for count in orders.values()) < 20.5
 

@@ -3,7 +3,7 @@
 import pytest
 from evidence import evidence, host, instance, neighbour, reasons, sockets, tcp, ten, thread
 
-from hindmost.run.account import ROWS, account
+from hindmost.run.self_diagnosis import ROWS, self_diagnosis
 from hindmost.run.verdict import judge
 
 
@@ -35,7 +35,7 @@ def connected(**changes):
 
 
 def account_of(found):
-    return account(found.plan, found.runs, judge(found))
+    return self_diagnosis(found.plan, found.runs, judge(found))
 
 
 def figures(found):

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 CLEAR = "\r\x1b[2K"
 """Begin the terminal's line anew."""
 STORED_S = 0.2
-"""A trial over so soon was stored before."""
+"""A run over so soon was stored before."""
 RECENT = 50
-"""Trials that what remains is reckoned from."""
+"""Runs that what remains is reckoned from."""
 _PHASES = {
     "start": "starting the server, connecting, storing keys",
     "warm-up": "warming up",
@@ -55,9 +55,9 @@ class Talk:
         """Whoever watches runs of a plan."""
         return Progress(plan, quiet=self._quiet, out=self._out)
 
-    def trials(self, plan: AttributionPlan) -> TrialProgress:
-        """Whoever watches trials of cells."""
-        return TrialProgress(plan, quiet=self._quiet, out=self._out)
+    def cells(self, plan: AttributionPlan) -> CellProgress:
+        """Whoever watches runs of cells."""
+        return CellProgress(plan, quiet=self._quiet, out=self._out)
 
 
 class Progress:
@@ -127,7 +127,7 @@ class Progress:
             print(CLEAR, end="", file=self._out)
 
 
-class TrialProgress:
+class CellProgress:
     """Tells how far a study of factors is: a line that renews itself on a terminal, one a block elsewhere."""
 
     def __init__(self, plan: AttributionPlan, *, quiet: bool, out: TextIO) -> None:
@@ -140,7 +140,7 @@ class TrialProgress:
         self._what = ""
 
     def __call__(self, step: Step) -> None:
-        """One trial is over."""
+        """One run is over."""
         now = time.monotonic()
         seconds, self._last = now - self._last, now
         setting = ", ".join(f"{name} = {level}" for name, level in self._plan.levels(step.cell).items())

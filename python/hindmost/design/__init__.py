@@ -9,7 +9,7 @@ from hindmost.design.full import full
 from hindmost.design.offer import Offer, offer, runs_within
 from hindmost.design.precision import Precision, precision
 from hindmost.design.random_settings import random_settings
-from hindmost.design.schedule import Trial, schedule
+from hindmost.design.schedule import ScheduledRun, schedule
 from hindmost.design.screening import screening
 from hindmost.design.sequential import Sequential, Stop
 from hindmost.design.subset import subset
@@ -22,10 +22,10 @@ __all__ = [
     "Factor",
     "Offer",
     "Precision",
+    "ScheduledRun",
     "Sequential",
     "Stop",
     "Term",
-    "Trial",
     "choose",
     "cost",
     "fraction",

@@ -15,7 +15,7 @@ ControlAt = Literal["random", "first", "last"]
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ScheduledRun:
     """One run to be made. ``block`` and ``position`` within it count from 0."""
 
     block: int
@@ -33,7 +33,7 @@ def schedule(
     controls: int = 1,
     control_at: ControlAt = "random",
     first_block: int = 0,
-) -> list[Trial]:
+) -> list[ScheduledRun]:
     """One run of each cell a block, in random order, with control runs among them.
 
     Blocks keep what drifts over a study (heat, memory, neighbours) out of the comparison of cells; free
@@ -62,7 +62,7 @@ def schedule(
     --------
     >>> from hindmost.design import Factor, full
     >>> design = full([Factor("thp", ("madvise", "always"))])
-    >>> [(trial.cell, trial.is_control) for trial in schedule(design, 1, seed=3)]
+    >>> [(run.cell, run.is_control) for run in schedule(design, 1, seed=3)]
     [((1,), False), ((0,), True), ((0,), False)]
     >>> schedule(design, 3, seed=3)[:3] == schedule(design, 1, seed=3)
     True
@@ -71,7 +71,7 @@ def schedule(
         raise UsageError(f"blocks and controls cannot be negative, got {blocks} and {controls}")
     control = design.control if control is None else control
     _check_control(design, control)
-    trials: list[Trial] = []
+    scheduled: list[ScheduledRun] = []
     for block in range(first_block, first_block + blocks):
         cells = _shuffled([(cell, False, 0) for cell in design.cells], seed, block)
         extra = [(control, True, i) for i in range(controls)]
@@ -79,8 +79,10 @@ def schedule(
             order = _shuffled([*cells, *extra], seed, block)
         else:
             order = [*extra, *cells] if control_at == "first" else [*cells, *extra]
-        trials += [Trial(block, place, cell, is_control) for place, (cell, is_control, _) in enumerate(order)]
-    return trials
+        scheduled += [
+            ScheduledRun(block, place, cell, is_control) for place, (cell, is_control, _) in enumerate(order)
+        ]
+    return scheduled
 
 
 def _shuffled(runs: list[tuple[Cell, bool, int]], seed: int, block: int) -> list[tuple[Cell, bool, int]]:

@@ -79,18 +79,18 @@ def answer(
     UsageError
         The parameter is unknown or not a number, or its range makes no sense.
     """
-    trial = _Trial(clone, question, load, setting or {}, design or Design(requests=100_000))
+    search = _Search(clone, question, load, setting or {}, design or Design(requests=100_000))
     low, high = _range(clone, question, setting or {})
-    trial.look(_grid(low, high, points=GRID, whole=question.whole, linear=question.by == "rate"))
+    search.look(_grid(low, high, points=GRID, whole=question.whole, linear=question.by == "rate"))
     for sure in (False, True):
-        while (bracket := trial.bracket(sure=sure)) and _wide(bracket, whole=question.whole):
+        while (bracket := search.bracket(sure=sure)) and _wide(bracket, whole=question.whole):
             finer = _grid(*bracket, points=FINER, whole=question.whole, linear=question.by == "rate")
-            if not trial.look(finer):
+            if not search.look(finer):
                 break
-    return trial.found()
+    return search.found()
 
 
-class _Trial:
+class _Search:
     def __init__(
         self,
         clone: Clone,

@@ -27,8 +27,8 @@ class Talk(Protocol):
     def runs(self, plan: MeasurePlan) -> Observer:
         """Whoever watches runs of a plan."""
 
-    def trials(self, plan: AttributionPlan) -> Told:
-        """Whoever watches trials of cells."""
+    def cells(self, plan: AttributionPlan) -> Told:
+        """Whoever watches runs of cells."""
 
 
 class Silent:
@@ -44,7 +44,7 @@ class Silent:
         """Nobody watches."""
         return self
 
-    def trials(self, plan: AttributionPlan) -> Told:
+    def cells(self, plan: AttributionPlan) -> Told:
         """Nobody watches."""
         return lambda _: None
 

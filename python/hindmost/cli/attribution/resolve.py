@@ -1,4 +1,4 @@
-"""From a study file, or a study's folder, to a plan that was checked, and to the study's trials."""
+"""From a study file, or a study's folder, to a plan that was checked, and to what makes the study's runs."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ BRIEFLY = {
     "peer_full": "server's buffer full",
     "receive_fill": "own buffer up to",
 }
-"""Figures of the instrument's account where there is little room."""
+"""Figures of the instrument's self-diagnosis where there is little room."""
 
 
 class Cell(NamedTuple):
@@ -146,7 +146,7 @@ def stamps_text(doc: Measure) -> str:
 
 
 def figure(one: Figure) -> str:
-    """Write one figure of the instrument's account, or one of its limits."""
+    """Write one figure of the instrument's self-diagnosis, or one of its limits."""
     return amount(one["value"], one["unit"])
 
 
@@ -170,7 +170,7 @@ def beside(doc: Measure, most: int = 3) -> str:
 
 
 def instrument_text(doc: Measure) -> str:
-    """Write the instrument's account in one paragraph: what it saw of itself, marked where it is too much."""
+    """Write the self-diagnosis in one paragraph: what was seen of the instrument, marked where too much."""
     parts = [
         f"{'' if one['mark'] == 'fine' else FINDING_MARKS.get(one['mark'], '!') + ' '}"
         f"{BRIEFLY.get(one['id'], one['title'])} {figure(one)}"

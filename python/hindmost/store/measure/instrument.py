@@ -42,7 +42,7 @@ class InterruptSource(TypedDict):
 
 
 class Instrument(TypedDict):
-    """The instrument's own account."""
+    """The instrument's self-diagnosis."""
 
     figures: list[Figure]
     neighbours: list[Neighbour]

@@ -1,4 +1,4 @@
-"""Attribution: trials of a design's cells at every load, and what they say of the factors."""
+"""Attribution: runs of a design's cells at every load, and what they say of the factors."""
 
 from hindmost.studies.attribution.answer import FILE, answer
 from hindmost.studies.attribution.confirm import recommended
@@ -10,14 +10,14 @@ from hindmost.studies.attribution.plan import (
     refuse_clashes,
     same_study,
 )
-from hindmost.studies.attribution.trials import Trials
+from hindmost.studies.attribution.runner import Runner
 
 __all__ = [
     "FILE",
     "AttributionPlan",
     "Course",
+    "Runner",
     "Step",
-    "Trials",
     "answer",
     "enough",
     "load_points",

@@ -18,17 +18,17 @@ from hindmost.studies.attribution.confirm import confirmations
 from hindmost.studies.attribution.course import CONTROL
 from hindmost.studies.attribution.drift import drift_of
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint, folder_of
-from hindmost.studies.attribution.trials import Trials
+from hindmost.studies.attribution.runner import Runner
 
 FILE = "attribution.json"
 
 
-def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> documents.Attribution:
+def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> documents.Attribution:
     """Everything that a study's runs say of its factors.
 
     Parameters
     ----------
-    trials : Trials
+    runner : Runner
         Knows where the runs lie.
     applied : mapping, optional
         The levels that the host was left in.
@@ -38,9 +38,9 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> document
     Attribution
         A document ``hindmost.attribution/1``.
     """
-    plan = trials.plan
-    runs = {load.name: runs_of(trials, load) for load in plan.loads}
-    controls = {load.name: control_of(trials, load) for load in plan.loads}
+    plan = runner.plan
+    runs = {load.name: runs_of(runner, load) for load in plan.loads}
+    controls = {load.name: control_of(runner, load) for load in plan.loads}
     blocks = blocks_of(runs)
     confidence = plan.confidence(blocks)
     found = {
@@ -57,7 +57,7 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> document
         "schema": "hindmost.attribution/1",
         "version": __version__,
         "created": now_utc(),
-        "study": trials.study.folder.resolve().name,
+        "study": runner.study.folder.resolve().name,
         "name": plan.file.name,
         "target": plan.file.target,
         "confidence": confidence,
@@ -70,28 +70,28 @@ def answer(trials: Trials, applied: Mapping[str, str] | None = None) -> document
         "loads": loads,
         "confirmations": [],
         "applied": None if applied is None else dict(applied),
-        "seconds_total": sum(entry.seconds for entry in trials.ledger.entries()),
-        "host": trials.study.manifest["host"],
+        "seconds_total": sum(entry.seconds for entry in runner.attempts.entries()),
+        "host": runner.study.manifest["host"],
         "plan": plan.file.model_dump(mode="json") | {"measure": plan.measure.model_dump(mode="json")},
     }
-    evidence["confirmations"] = confirmations(trials, evidence)
+    evidence["confirmations"] = confirmations(runner, evidence)
     document: documents.Attribution = {**evidence, **words.of(plan, evidence)}
     return finite(document)
 
 
-def runs_of(trials: Trials, load: LoadPoint) -> dict[Cell, CellRuns]:
+def runs_of(runner: Runner, load: LoadPoint) -> dict[Cell, CellRuns]:
     """The runs of every cell of the design at a load; those of the control as its cell count, too."""
-    return {cell: _read(trials, load, folder_of(cell), cell) for cell in trials.plan.design.cells}
+    return {cell: _read(runner, load, folder_of(cell), cell) for cell in runner.plan.design.cells}
 
 
-def control_of(trials: Trials, load: LoadPoint) -> CellRuns:
+def control_of(runner: Runner, load: LoadPoint) -> CellRuns:
     """The control's runs at a load."""
-    return _read(trials, load, CONTROL, trials.plan.control)
+    return _read(runner, load, CONTROL, runner.plan.control)
 
 
-def _read(trials: Trials, load: LoadPoint, name: str, cell: Cell) -> CellRuns:
+def _read(runner: Runner, load: LoadPoint, name: str, cell: Cell) -> CellRuns:
     where = (load.folder, name)
-    return trials.readings.cell(trials.stored(load, name), cell, trials.ledger, where)
+    return runner.readings.cell(runner.stored(load, name), cell, runner.attempts, where)
 
 
 def _factors(plan: AttributionPlan) -> list[documents.Factor]:

@@ -19,7 +19,7 @@ from hindmost.run.figures import Totals, run_figures
 from hindmost.run.readings import plan_of
 from hindmost.run.soundness import soundness
 from hindmost.store import Study
-from hindmost.studies.attribution.ledger import GIVEN_UP, Ledger
+from hindmost.studies.attribution.attempts import GIVEN_UP, Attempts
 
 Bins = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 AGAIN = 10_000
@@ -87,7 +87,7 @@ class Readings:
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], RunValues] = {}
 
-    def cell(self, part: Study | None, cell: Cell, ledger: Ledger, where: tuple[str, str]) -> CellRuns:
+    def cell(self, part: Study | None, cell: Cell, attempts: Attempts, where: tuple[str, str]) -> CellRuns:
         """What a cell's study holds, if there is one; ``where``: its load's folder and its own."""
         found = CellRuns(cell)
         runs = [] if part is None else [self.run(part, run.number) for run in part.runs()]
@@ -97,7 +97,7 @@ class Readings:
         found.invalid = len(unsound)
         found.why_invalid = Counter(unsound).most_common(1)[0][0] if unsound else None
         found.failure = next((run.overloaded for run in found.runs if run.overloaded), None)
-        failures = ledger.failures(*where)
+        failures = attempts.failures(*where)
         if failures and (len(failures) >= GIVEN_UP or not found.runs):
             found.failure = failures[-1]
         return found

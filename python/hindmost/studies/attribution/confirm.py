@@ -21,7 +21,7 @@ from hindmost.store.estimates import bounds, number, written
 from hindmost.studies.attribution.cells import CellRuns
 from hindmost.studies.attribution.course import SIDES
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint, folder_of
-from hindmost.studies.attribution.trials import CONFIRMATION, Trials
+from hindmost.studies.attribution.runner import CONFIRMATION, Runner
 
 LEAST = 4
 """Below, a ratio's interval says nothing."""
@@ -67,30 +67,30 @@ def _changes(plan: AttributionPlan, cell: Cell) -> int:
     return sum(a != b for a, b in zip(cell, plan.control, strict=True))
 
 
-def confirmations(trials: Trials, document: Evidence) -> list[documents.Confirmation]:
+def confirmations(runner: Runner, document: Evidence) -> list[documents.Confirmation]:
     """What the fresh runs of the recommended setting and of the control say, load by load."""
-    plan = trials.plan
+    plan = runner.plan
     after = recommended(plan, document)
     if after is None or after == plan.control:
         return []
     return [
         one
         for place, load in enumerate(plan.loads)
-        if (one := _at(trials, load, document["loads"][place], after)) is not None
+        if (one := _at(runner, load, document["loads"][place], after)) is not None
     ]
 
 
 def _at(
-    trials: Trials, load: LoadPoint, answer: documents.Load, after: Cell
+    runner: Runner, load: LoadPoint, answer: documents.Load, after: Cell
 ) -> documents.Confirmation | None:
-    plan = trials.plan
+    plan = runner.plan
     cells = dict(zip(SIDES, (plan.control, after), strict=True))
     sides: dict[str, CellRuns] = {}
     for side, cell in cells.items():
         name = f"{CONFIRMATION}/{side}/{folder_of(cell)}"
-        if (part := trials.stored(load, name)) is None:
+        if (part := runner.stored(load, name)) is None:
             return None
-        sides[side] = trials.readings.cell(part, cell, trials.ledger, (load.folder, name))
+        sides[side] = runner.readings.cell(part, cell, runner.attempts, (load.folder, name))
     pairs = sorted(set(sides["before"].blocks) & set(sides["after"].blocks))
     if len(pairs) < LEAST or any(one.failure for one in sides.values()):
         return None

@@ -1,4 +1,4 @@
-"""The course of a study of factors: a rehearsal, blocks of trials until enough is known, a confirmation.
+"""The course of a study of factors: a rehearsal, blocks of runs until enough is known, a confirmation.
 
 ::
 
@@ -15,11 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hindmost.design import Cell, Trial, schedule
+from hindmost.design import Cell, ScheduledRun, schedule
 from hindmost.errors import HindmostError, HostUnfit, TargetError
 from hindmost.run.soundness import Remaking
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint, folder_of
-from hindmost.studies.attribution.trials import CONFIRMATION, Trials
+from hindmost.studies.attribution.runner import CONFIRMATION, Runner
 from hindmost.studies.pairs import Step as PairStep
 from hindmost.studies.pairs import interleave
 
@@ -30,7 +30,7 @@ SIDES = ("before", "after")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where a study stands: ``done`` of ``of`` trials; ``why`` the last one failed, if it did."""
+    """Where a study stands: ``done`` of ``of`` runs; ``why`` the last one failed, if it did."""
 
     what: str
     load: LoadPoint
@@ -44,15 +44,15 @@ class Told(Protocol):
     """Whoever wants to see how far it is."""
 
     def __call__(self, step: Step) -> None:
-        """One trial is over."""
+        """One run is over."""
 
 
 class Course:
-    """Makes the trials of a study; what is stored is not made again.
+    """Makes the runs of a study; what is stored is not made again.
 
     Parameters
     ----------
-    trials : Trials
+    runner : Runner
         Makes each.
     told : callable
         Told of each when it is over.
@@ -60,9 +60,9 @@ class Course:
         Asked after each block from the least number on, with their number; says whether they are enough.
     """
 
-    def __init__(self, trials: Trials, told: Told, enough: Callable[[int], bool] = lambda _: False) -> None:
-        self.plan: AttributionPlan = trials.plan
-        self.trials = trials
+    def __init__(self, runner: Runner, told: Told, enough: Callable[[int], bool] = lambda _: False) -> None:
+        self.plan: AttributionPlan = runner.plan
+        self.runner = runner
         self.told = told
         self.enough = enough
 
@@ -78,7 +78,7 @@ class Course:
         """
         names = [factor.name for factor in self.plan.design.factors]
         try:
-            self.trials.rehearse(self.plan.control)
+            self.runner.rehearse(self.plan.control)
         except TargetError:
             raise
         except HindmostError as error:
@@ -89,7 +89,7 @@ class Course:
                     continue
                 cell = (*self.plan.control[:place], level, *self.plan.control[place + 1 :])
                 try:
-                    self.trials.rehearse(cell)
+                    self.runner.rehearse(cell)
                 except TargetError:
                     continue  # some cell may still start; if none does, they are reported as such
                 except HindmostError as error:
@@ -104,7 +104,7 @@ class Course:
             block = self._block(number)
             of = most * len(block)
             for load, name, cell in block:
-                why = self.trials.make(load, name, cell, number)
+                why = self.runner.make(load, name, cell, number)
                 done += 1
                 self.told(Step(f"block {number} of {span}", load, cell, done, of, why))
             made = number
@@ -113,17 +113,17 @@ class Course:
         return made
 
     def _block(self, number: int) -> list[tuple[LoadPoint, str, Cell]]:
-        """One block: trials in random order, and at each all loads in random order."""
+        """One block: cells in random order, and at each all loads in random order."""
         order = random.Random(f"{self.plan.file.seed} loads of block {number}")
         found = []
-        for trial in self._trials(number):
+        for run in self._scheduled(number):
             loads = list(self.plan.loads)
             order.shuffle(loads)
-            name = CONTROL if trial.is_control else folder_of(trial.cell)
-            found += [(load, name, trial.cell) for load in loads]
+            name = CONTROL if run.is_control else folder_of(run.cell)
+            found += [(load, name, run.cell) for load in loads]
         return found
 
-    def _trials(self, number: int) -> list[Trial]:
+    def _scheduled(self, number: int) -> list[ScheduledRun]:
         plan = self.plan
         return schedule(plan.design, 1, plan.file.seed, plan.control, first_block=number - 1)
 
@@ -136,7 +136,7 @@ class Course:
             what = f"confirming, pair {step.round} of {max(step.round, remaking.asked)}"
             self.told(Step(what, load, cells[step.side], step.done, step.of, step.why))
 
-        sides = {side: self.trials.side(load, _folder(side, cell), cell) for side, cell in cells.items()}
+        sides = {side: self.runner.side(load, _folder(side, cell), cell) for side, cell in cells.items()}
         interleave(sides, f"{self.plan.file.seed} {load.folder} pair", remaking, told)
 
 

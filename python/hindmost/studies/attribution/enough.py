@@ -5,20 +5,20 @@ from __future__ import annotations
 from hindmost.studies.attribution.answer import control_of, runs_of
 from hindmost.studies.attribution.effects import undecided
 from hindmost.studies.attribution.model import Found, analyse
-from hindmost.studies.attribution.trials import Trials
+from hindmost.studies.attribution.runner import Runner
 
 
-def enough(trials: Trials, made: int) -> bool:
+def enough(runner: Runner, made: int) -> bool:
     """Look after `made` blocks, if a look is due then (`hindmost.design.Sequential`).
 
     Of interest are average main effects and interactions of two factors, at every load and quantile.
     """
-    plan = trials.plan
+    plan = runner.plan
     if made not in plan.looks.looks or made >= plan.blocks[1]:
         return False
     found: dict[tuple[str, str], Found] = {}
     for load in plan.loads:
-        runs, control = runs_of(trials, load), control_of(trials, load)
+        runs, control = runs_of(runner, load), control_of(runner, load)
         for label in plan.labels:
             found[load.name, label] = analyse(plan, runs, control, label, plan.confidence(made))
     left = {

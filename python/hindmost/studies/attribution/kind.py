@@ -1,4 +1,4 @@
-"""The kind ``attribution``: trials of a design's cells at every load, and what they say of the factors."""
+"""The kind ``attribution``: runs of a design's cells at every load, and what they say of the factors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hindmost.studies.attribution.confirm import recommended
 from hindmost.studies.attribution.course import Course
 from hindmost.studies.attribution.designed import to_read, to_run
 from hindmost.studies.attribution.enough import enough
-from hindmost.studies.attribution.trials import Trials
+from hindmost.studies.attribution.runner import Runner
 from hindmost.studies.kind import Kind, Shown
 from hindmost.studies.talk import Talk
 
@@ -42,22 +42,22 @@ def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) 
     TargetError, StudyError
         The server does not start at all; a run cannot be stored.
     """
-    trials = Trials(study, to_run(study))
-    plan = trials.plan
+    runner = Runner(study, to_run(study))
+    plan = runner.plan
     for one in recover(FOLDER):
         failed = f": could not be put back: {one['failure']}" if one["failure"] else ""
         talk.say(f"left by a study that was killed: {one['name']} is {one['value']} again{failed}")
-    course = Course(trials, talk.trials(plan), lambda made: enough(trials, made))
+    course = Course(runner, talk.cells(plan), lambda made: enough(runner, made))
     talk.say("rehearsal: every level once")
     course.rehearse()
     blocks = course.blocks()
     talk.say(f"{blocks} blocks are there; the answer is worked out")
-    result = answer(trials)
+    result = answer(runner)
     after = recommended(plan, result)
     if confirm and not plan.file.confirm.skip and after is not None and after != plan.control:
         for load in plan.loads:
             course.confirm(load, plan.control, after)
-        result = answer(trials)
+        result = answer(runner)
     if apply:
         result["applied"] = applied(plan, result, talk.say)
     return result
@@ -65,7 +65,7 @@ def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) 
 
 def read(study: Study) -> Attribution:
     """The answer of a stored study, from its runs."""
-    result = answer(Trials(study, to_read(study)))
+    result = answer(Runner(study, to_read(study)))
     if not any(cell["runs"] + cell["invalid"] for load in result["loads"] for cell in load["cells"]):
         raise StudyError(f"{study.folder} holds no finished run", hint=again(study))
     return result

@@ -13,11 +13,11 @@ from hindmost._engine import Histogram
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us, label
 from hindmost.run import verdict
-from hindmost.run.account import account
 from hindmost.run.capacity import saturation
 from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, run_figures, summed
 from hindmost.run.proof import proof_of
 from hindmost.run.readings import IDEAL, WHATS, What, microseconds, plan_of
+from hindmost.run.self_diagnosis import self_diagnosis
 from hindmost.run.verdict.alone import NOBODY, reasons_of_run
 from hindmost.stats import (
     Decision,
@@ -109,7 +109,7 @@ def answer(study: Study) -> documents.Measure:
             "slip": pictures.curve(totals.whole["slip"]),
         },
         "per_run_curves": [{"run": run.number, **pictures.curve(run.latency, 120)} for run in runs],
-        "instrument": account(plan, runs, reasons),
+        "instrument": self_diagnosis(plan, runs, reasons),
         "outstanding": pictures.outstanding(totals.outstanding, plan),
         "series": [pictures.series(run) for run in runs],
         "host": host,

@@ -1,7 +1,7 @@
-"""The ledger of a study of factors: every trial, in the order in which it was made, with how it ended.
+"""Every attempt at a run of a study of factors, in the order in which it was made, with how it ended.
 
 One JSON object a line in ``ledger.jsonl``, appended and synced; the last line may be torn by a power cut and
-is then left out. Runs themselves are found by their folders; the ledger says what was tried in vain.
+is then left out. Runs themselves are found by their folders; these lines say what was tried in vain.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ cell's, which is then given up at that load."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One trial. ``why``: the failure in words, None where there is a run."""
+class Attempt:
+    """One attempt. ``why``: the failure in words, None where there is a run."""
 
     load: str
     cell: str
@@ -32,14 +32,14 @@ class Entry:
     why: str | None
 
 
-class Ledger:
-    """The ledger in a study's folder."""
+class Attempts:
+    """The attempts in a study's folder."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
 
-    def add(self, entry: Entry, levels: Mapping[str, str]) -> None:
-        """Write one trial down."""
+    def add(self, entry: Attempt, levels: Mapping[str, str]) -> None:
+        """Write one down."""
         line: dict[str, Any] = {
             "at": now_utc(),
             "load": entry.load,
@@ -54,8 +54,8 @@ class Ledger:
             file.flush()
             os.fsync(file.fileno())
 
-    def entries(self) -> list[Entry]:
-        """All trials so far."""
+    def entries(self) -> list[Attempt]:
+        """All so far."""
         try:
             lines = self.path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
@@ -64,13 +64,13 @@ class Ledger:
         for line in lines:
             try:
                 one = json.loads(line)
-                found.append(Entry(one["load"], one["cell"], one["block"], one["seconds"], one["why"]))
-            except (ValueError, KeyError, TypeError):  # torn by a crash: that trial is made again
+                found.append(Attempt(one["load"], one["cell"], one["block"], one["seconds"], one["why"]))
+            except (ValueError, KeyError, TypeError):  # torn by a crash: that run is made again
                 continue
         return found
 
     def failures(self, load: str, cell: str) -> list[str]:
-        """Why trials of a cell failed."""
+        """Why attempts at a cell failed."""
         return [one.why for one in self.entries() if (one.load, one.cell) == (load, cell) and one.why]
 
     def remade(self, least: int) -> int:

@@ -1,6 +1,6 @@
-"""One trial: knobs in force, a fresh server, one run; everything put back.
+"""Makes one run of a cell: knobs in force, a fresh server, a run; everything put back.
 
-A trial that fails (a level that does not stay as it was written, a server that will not start with it) is
+A run that fails (a level that does not stay as it was written, a server that will not start with it) is
 written down and the study goes on; a cell that failed twice at a load is not tried there again.
 """
 
@@ -19,8 +19,8 @@ from hindmost.run.making import make_run
 from hindmost.run.serving import Beside
 from hindmost.run.soundness import Remaking
 from hindmost.store import Study
+from hindmost.studies.attribution.attempts import GIVEN_UP, Attempt, Attempts
 from hindmost.studies.attribution.cells import AGAIN, Readings, run_number
-from hindmost.studies.attribution.ledger import GIVEN_UP, Entry, Ledger
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint
 from hindmost.studies.pairs import GivenUp
 from hindmost.studies.part import open_part
@@ -32,7 +32,7 @@ CONFIRMATION = "confirmation"
 """Where a confirmation's runs lie within their load's folder."""
 
 
-class Trials:
+class Runner:
     """Makes the runs of a study of factors.
 
     Parameters
@@ -62,7 +62,7 @@ class Trials:
         self.study = study
         self.plan = plan
         self.readings = Readings()
-        self.ledger = Ledger(study.folder)
+        self.attempts = Attempts(study.folder)
         self.look = look
         self.fleet = fleet
         runs = plan.blocks[1] * (len(plan.design.cells) + 1) * len(plan.loads)
@@ -110,7 +110,7 @@ class Trials:
 
     def _again(self, attempts: int) -> bool:
         """Whether a run may be made that was made so often before."""
-        return not attempts or self.remaking.again(self.ledger.remade(AGAIN), attempts)
+        return not attempts or self.remaking.again(self.attempts.remade(AGAIN), attempts)
 
     def side(self, load: LoadPoint, name: str, cell: Cell) -> CellSide:
         """A cell at a load, to be compared in pairs."""
@@ -119,7 +119,7 @@ class Trials:
     def run_once(self, load: LoadPoint, name: str, cell: Cell, number: int) -> str | None:
         """Make run `number` of a cell; returns why there is none, if there is none."""
         part, where = self.part(load, name, cell), f"{load.folder}/{name}"
-        failures = self.ledger.failures(load.folder, name)
+        failures = self.attempts.failures(load.folder, name)
         if len(failures) >= GIVEN_UP:
             return failures[-1]
         begun = time.monotonic()
@@ -132,13 +132,13 @@ class Trials:
             raise
         except HindmostError as error:
             why = f"{where}: {error.message}"
-        entry = Entry(load.folder, name, number, time.monotonic() - begun, why)
-        self.ledger.add(entry, self.plan.levels(cell))
+        entry = Attempt(load.folder, name, number, time.monotonic() - begun, why)
+        self.attempts.add(entry, self.plan.levels(cell))
         return why
 
     def given_up(self, load: LoadPoint, name: str) -> bool:
         """Whether a cell failed so often at a load that it is not tried there again."""
-        return len(self.ledger.failures(load.folder, name)) >= GIVEN_UP
+        return len(self.attempts.failures(load.folder, name)) >= GIVEN_UP
 
     def rehearse(self, cell: Cell) -> None:
         """Put a cell in force and start the server once, without load.
@@ -146,7 +146,7 @@ class Trials:
         Raises
         ------
         HindmostError
-            What would fail in a trial.
+            What would fail in a run.
         """
         with (
             self._in_force(cell) as (target, beside),
@@ -200,8 +200,8 @@ class Trials:
 class CellSide:
     """One cell at one load: a `hindmost.studies.pairs.Side`, whose rounds are the blocks of its runs."""
 
-    def __init__(self, trials: Trials, load: LoadPoint, name: str, cell: Cell) -> None:
-        self._trials = trials
+    def __init__(self, runner: Runner, load: LoadPoint, name: str, cell: Cell) -> None:
+        self._runner = runner
         self._where = (load, name, cell)
         self._failures: dict[int, str] = {}
 
@@ -212,20 +212,20 @@ class CellSide:
     def make(self, number: int) -> None:
         """Make it; a failure is written down."""
         load, name, cell = self._where
-        why = self._trials.run_once(load, name, cell, number)
+        why = self._runner.run_once(load, name, cell, number)
         if why is not None:
-            if self._trials.given_up(load, name):
+            if self._runner.given_up(load, name):
                 raise GivenUp(why)
             self._failures[number] = why
 
     def unsound(self, number: int) -> str | None:
         """Why no run of this block counts; studies before 0.3 made one again within its block."""
-        part = self._trials.part(*self._where)
-        whys = [self._trials.readings.run(part, one).unsound for one in self._numbers(number)]
+        part = self._runner.part(*self._where)
+        whys = [self._runner.readings.run(part, one).unsound for one in self._numbers(number)]
         if not whys:
             return self._failures.get(number, "there is no such run")
         return None if None in whys else whys[-1]
 
     def _numbers(self, block: int) -> list[int]:
-        runs = self._trials.part(*self._where).runs()
+        runs = self._runner.part(*self._where).runs()
         return [run.number for run in runs if run.number % AGAIN == block]

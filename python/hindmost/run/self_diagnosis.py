@@ -1,4 +1,4 @@
-"""The instrument's own account: what it looked at of itself, beside the limits that it judges by."""
+"""The instrument's self-diagnosis: what it looked at of itself, beside the limits that it judges by."""
 
 from __future__ import annotations
 
@@ -155,7 +155,9 @@ ROWS = (
 )
 
 
-def account(plan: MeasurePlan, runs: Sequence[RunFigures], reasons: Sequence[Reason]) -> documents.Instrument:
+def self_diagnosis(
+    plan: MeasurePlan, runs: Sequence[RunFigures], reasons: Sequence[Reason]
+) -> documents.Instrument:
     """The figures with their limits and marks, and who and what ran on the clients' processors.
 
     Parameters
