@@ -12,7 +12,6 @@ from typing import Any
 
 import jsonschema
 import numpy as np
-import pytest
 from measuring import Household, hindmost, measure, need_two_processors, start
 
 from hindmost.store.schema import schemas
@@ -23,8 +22,6 @@ name = "small"
 [[service]]
 law = { kind = "lognormal", median_us = 150.0, sigma_log = 0.4 }
 """
-CLOSE_US = 30.0
-"""A request whose way took longer or shorter by this than the usual one was disturbed on it."""
 
 
 def serve(*words: object) -> tuple[Any, str]:
@@ -51,50 +48,53 @@ def ended_quietly(child: Any) -> bool:
     return bool(child.returncode == 0)
 
 
-def test_a_clients_latency_is_the_servers_own_and_a_constant(tmp_path: Path) -> None:
+EARLY_US = 20.0
+"""A reply is begun so much early at most, since writing it takes time, too."""
+
+
+def ways(place: Path) -> np.ndarray:
+    """What each request took beside waiting and service as drawn, by the server's own log; microseconds.
+
+    The end of a service is not asked for: a server that loses its processor after the reply stamps it late.
+    """
     server_cpu, client_cpu = need_two_processors()
-    (tmp_path / "small.toml").write_text(SMALL)
-    log = tmp_path / "truth.csv"
+    place.mkdir()
+    (place / "small.toml").write_text(SMALL)
+    log = place / "truth.csv"
     child, address = serve(
-        tmp_path / "small.toml", "--cpus", server_cpu, "--idle", "spin", "--log", log, "--json"
+        place / "small.toml", "--cpus", server_cpu, "--idle", "spin", "--log", log, "--json"
     )
-    answer = measure(
-        f"memcached://{address}",
-        tmp_path / "study",
+    words = (
         "--runs",
-        "1",
+        1,
         "--rate",
-        "1500",
+        1500,
         "--duration",
         "2s",
-        "--warmup",
-        "0.5s",
         "--client-cpus",
         client_cpu,
         "--samples",
-        "20000",
+        20_000,
     )
+    # One connection: replies come in the order of the requests, however late the client reads.
+    words += ("--connections", 1)
+    answer = measure(f"memcached://{address}", place / "study", *words)
     told = ended(child)
     assert answer.code in (0, 4, 6), answer.err
     assert told["schema"] == "hindmost.serve/1"
-    seen = answer.study.samples().sort("done_ns")
+    seen = answer.study.samples().drop_nulls("done_ns")
     with log.open() as lines:
         truth = list(csv.DictReader(lines))
     assert len(truth) == told["account"]["total"]["served"]
-    truth = truth[-len(seen) :]  # one queue: served in the order in which replies come
-    own = np.array([int(row["end_ns"]) - int(row["arrival_ns"]) for row in truth]) / 1e3
-    service = (seen["done_ns"] - seen["sent_ns"]).to_numpy() / 1e3
-    way = service - own
-    usual = float(np.median(way))
-    close = float(np.mean(np.abs(way - usual) < CLOSE_US))
-    line = (
-        f"the way takes {usual:.1f} us; {close:.1%} of {len(way)} requests are within {CLOSE_US:g} us of it"
-    )
-    print(line)
-    assert usual > 0.0, line
-    if close < 0.9:
-        gaps = told["account"]["gaps"]
-        pytest.skip(f"inconclusive, the host is too noisy: {line}; {gaps['over_5us']} pauses in services")
+    truth = truth[-len(seen) :]
+    own = np.array([int(row["start_ns"]) - int(row["arrival_ns"]) + int(row["drawn_ns"]) for row in truth])
+    return np.asarray(((seen["done_ns"] - seen["sent_ns"]).to_numpy() - own) / 1e3)
+
+
+def test_no_client_sees_a_reply_sooner_than_the_server_made_it(tmp_path: Path) -> None:
+    way = ways(tmp_path / "one")
+    assert len(way) > 2_000
+    assert (way > -EARLY_US).all(), f"{way.min():.1f} us at least, of {len(way)}"
 
 
 def test_integrated_it_needs_no_client(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""``hindmost synth verify`` against real servers: a slower clone is told from it, it is not told from itself."""
+"""``hindmost synth verify`` against real servers: whole whatever the host does, resumed, refused, killed.
+
+That a slower clone is told from its original, which takes a calm host, is settled by ``tests/precision``.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,17 @@ from measuring import finish, need, need_two_processors, start, wait_for
 from hindmost.store.schema import schemas
 
 FEW = ("--loads", "30%", "--duration", "0.8s", "--warmup", "0.1s", "--quiet")
-SHORT = (*FEW, "--pairs", "5")
+SHORT = (*FEW, "--pairs", "3")
 SERVICE_US = 300.0
+VERDICTS = {"equivalent": 0, "different": 3, "open": 4}
+LEAST = 0.8
+"""No service takes less than this share of the mean; a busy host can only add to it."""
 
 
 def clone(folder, factor=1.0):
     """A document of a server with short tails, so that few requests are enough."""
     path = folder / f"clone-{factor:g}.toml"
-    low, high = (spread * factor * SERVICE_US for spread in (0.8, 1.2))
+    low, high = (spread * factor * SERVICE_US for spread in (LEAST, 1.2))
     path.write_text(
         'schema = "hindmost.clone/1"\nname = "short-tails"\n[[service]]\n'
         f'law = {{ kind = "uniform", low_us = {low}, high_us = {high} }}\n'
@@ -62,41 +68,29 @@ def logged(truth):
     return words
 
 
-def test_one_that_is_twice_as_slow_is_shown_to_be_and_the_original_is_not_told_from_itself(truth):
-    code, slower, said = verified(truth.parent, clone(truth.parent, 2.0), truth)
-    jsonschema.Draft202012Validator(schemas()["verification"]).validate(slower)
-    (point,) = slower["points"]
+@pytest.fixture(scope="module")
+def slower(truth):
+    """A study of a clone that is twice as slow as its original."""
+    return verified(truth.parent, clone(truth.parent, 2.0), truth)
+
+
+def test_a_verification_is_whole_and_its_clone_takes_no_less_than_it_should(truth, slower):
+    code, document, said = slower
+    jsonschema.Draft202012Validator(schemas()["verification"]).validate(document)
+    assert VERDICTS[document["verdict"]] == code, said
+    (point,) = document["points"]
     assert point["rate_per_s"] == pytest.approx(0.3e6 / (2.0 * SERVICE_US), rel=1e-3)
+    assert point["pairs"] + point["left_out"] >= 3
     assert (truth.parent / "study-clone-2" / "verification.html").stat().st_size > 10_000
-    if point["left_out"]:
-        pytest.skip(f"the host disturbed {point['left_out']} pairs: {point['why']}")
-    floor = point["figures"]["mean"]["floor"]
-    if not 0.7 < floor["ratio"] < 1.4:
-        pytest.skip(f"the host made the original {floor['ratio']:.2f} times as slow as itself")
-    assert point["figures"]["mean"]["clone"]["ratio"] > 1.3
-    assert (code, slower["verdict"]) == (3, "different"), said
-    assert floor["outcome"] != "different"
+    if point["pairs"]:
+        mean = point["figures"]["mean"]
+        assert mean["clone_us"]["value"] > 2.0 * LEAST * SERVICE_US
+        assert mean["original_us"]["value"] > LEAST * SERVICE_US
 
 
-def test_what_a_request_cost_when_it_was_logged_is_told_beside_the_ratio(truth, logged):
-    """The original of this verification takes 1.5 times as long as the one that was logged: a host that slowed down."""
-    slowed = served(clone(truth.parent, 1.5))
-    folder = truth.parent / "study-logged"
-    answer = finish(
-        start("synth", "verify", truth, slowed, *SHORT, *logged, "--json", "--out", folder), folder
-    )
-    assert answer.out, answer.err
-    (point,) = json.loads(answer.out)["points"]
-    if point["left_out"]:
-        pytest.skip(f"the host disturbed {point['left_out']} pairs: {point['why']}")
-    assert 1.2 < point["cost"]["ratio"] < 1.8, point["cost"]
-    for name in ("mean", "p95"):
-        raw, fair = (point["figures"][name][side]["ratio"] for side in ("clone", "as_logged"))
-        assert raw < 0.85
-        assert 0.8 < fair < 1.25, (raw, fair)
-    nothing = finish(
-        start("synth", "verify", truth, slowed, *SHORT, "--logged", truth.parent, "--out", folder), folder
-    )
+def test_a_log_without_an_answer_is_refused(truth, tmp_path):
+    words = ("--logged", truth.parent, "--out", tmp_path / "study")
+    nothing = finish(start("synth", "verify", truth, served(truth), *SHORT, *words), tmp_path)
     assert nothing.code == 1
     assert "has no whole answer" in nothing.err
 
@@ -105,22 +99,20 @@ def test_what_a_request_cost_when_it_was_logged_is_told_beside_the_ratio(truth, 
 def test_an_original_whose_protocol_no_clone_speaks_is_compared_all_the_same(truth):
     study = truth.parent / "study-redis"
     words = (*FEW, "--pairs", "2", "--json", "--out", study)
-    answer = finish(start("synth", "verify", truth, need("redis").name, *words), study)
+    answer = finish(start("synth", "verify", truth, need("redis").name, *words), study, 300.0)
     document = json.loads(answer.out)
     assert "clones do not speak redis" in answer.err
     (point,) = document["points"]
-    if not point["pairs"]:
-        pytest.skip(f"the host disturbed {point['left_out']} pairs: {point['why']}")
-    assert (answer.code, document["verdict"]) == (4, "open"), "two pairs decide nothing"
-    mean = point["figures"]["mean"]
-    assert mean["original_us"]["value"] < SERVICE_US < mean["clone_us"]["value"]
+    assert (answer.code, document["verdict"]) == (4, "open"), "two pairs decide nothing, none less"
+    assert point["pairs"] + point["left_out"] >= 2
+    if point["pairs"]:
+        assert point["figures"]["mean"]["clone_us"]["value"] > LEAST * SERVICE_US
 
 
-def test_it_goes_on_where_it_stopped_and_refuses_other_runs(truth):
+def test_it_goes_on_where_it_stopped_and_refuses_other_runs(truth, slower):
     study = truth.parent / "study-clone-2"
     runs = sorted(study.glob("0.3/*/runs/0*/run.json"))
-    if not runs:
-        pytest.skip("the test that makes the runs was not run")
+    assert runs
     times = [run.stat().st_mtime_ns for run in runs]
     before = json.loads((study / "verification.json").read_text())
     _, again, _ = verified(truth.parent, clone(truth.parent, 2.0), truth)
@@ -136,7 +128,7 @@ def test_kill_9_leaves_no_process_and_no_lock(truth, logged, household):
     study = truth.parent / "study-killed"
     words = (*SHORT, *logged, "--json", "--out", study)
     child = start("synth", "verify", truth, served(truth), *words)
-    wait_for(lambda: [*study.glob("0.3/*/runs/0*/run.json")], "a finished run")
+    wait_for(lambda: [*study.glob("0.3/*/runs/0*/run.json")], "a finished run", 150.0)
     child.kill()
     assert finish(child, study).code == -signal.SIGKILL
     household.assert_empty()
@@ -144,5 +136,4 @@ def test_kill_9_leaves_no_process_and_no_lock(truth, logged, household):
     assert answer.code in (0, 3, 4, 6), answer.err
     document = json.loads(answer.out)
     assert document["schema"] == "hindmost.verification/1"
-    assert all(point["cost"] for point in document["points"] if point["figures"])
     household.assert_empty()

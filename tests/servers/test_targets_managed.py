@@ -36,7 +36,7 @@ from hindmost.targets.spec import Stop
 EXAMPLES = Path(__file__).parents[2] / "examples" / "targets"
 PROGRAMS = {"memcached": "memcached", "redis": "redis-server", "nginx": "nginx", "apache": "apache2"}
 VERSIONS = {"memcached": "1.", "redis": "", "nginx": "nginx/", "apache": "Apache/"}
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 def need(name: str) -> TargetSpec:

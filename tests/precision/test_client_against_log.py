@@ -1,0 +1,31 @@
+"""What a client claims is what the server knows, but for a constant way between them."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+from test_serve_clone import ways
+
+from tests.precision.claims import Claim
+from tests.precision.judging import Finding
+
+CLOSE_US = 30.0
+"""A request whose way took longer or shorter by this than the usual one was disturbed on it."""
+SHARE = 0.9
+LONGEST_US = 150.0
+"""Of the usual way: two system calls and a wake-up on either side take 20 to 60."""
+
+
+def test_a_clients_latency_is_the_servers_own_and_a_constant(claim: Claim, tmp_path: Path) -> None:
+    tries = itertools.count()
+
+    def attempt() -> Finding:
+        way = ways(tmp_path / str(next(tries)))
+        usual = float(np.median(way))
+        close = float(np.mean(np.abs(way - usual) < CLOSE_US))
+        figure = f"the way takes {usual:.1f} us; {close:.1%} of {len(way)} are within {CLOSE_US:g} us of it"
+        return Finding(close >= SHARE and 0.0 < usual < LONGEST_US, figure)
+
+    claim.settle("a client's latency is the server's own and a constant", attempt)

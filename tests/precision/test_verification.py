@@ -1,0 +1,93 @@
+"""``hindmost synth verify``: a slower clone is told from its original, which is not told from itself; and what a request
+cost when it was logged stands beside the ratio."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from measuring import finish, need_two_processors, start
+from test_synth_verify import FEW, clone, served
+
+from tests.precision.claims import Claim
+from tests.precision.judging import Finding
+
+SHORT = (*FEW, "--pairs", "5")
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    need_two_processors()
+    path: Path = clone(tmp_path_factory.mktemp("verify"))
+    return path
+
+
+def verify(study: Path, *words: object) -> dict[str, Any]:
+    """The document of one verification, whatever its verdict; a pair that was left out is a miss."""
+    answer = finish(start("synth", "verify", *words, *SHORT, "--json", "--out", study), study, 180.0)
+    assert answer.out, answer.err
+    document: dict[str, Any] = json.loads(answer.out)
+    (point,) = document["points"]
+    assert not point["left_out"], point["why"]
+    return document
+
+
+def test_a_clone_that_is_twice_as_slow_is_told_and_the_original_is_not_told_from_itself(
+    truth: Path, claim: Claim
+) -> None:
+    tries = itertools.count()
+
+    def attempt() -> Finding:
+        slow = clone(truth.parent, 2.0)
+        document = verify(truth.parent / f"study-{next(tries)}", slow, served(truth))
+        (point,) = document["points"]
+        mean = point["figures"]["mean"]
+        ratio, floor = mean["clone"]["ratio"], mean["floor"]
+        held = document["verdict"] == "different" and 1.6 < ratio < 2.4 and floor["outcome"] != "different"
+        figure = f"{document['verdict']}: mean {ratio:.3f} times, of the original beside itself {floor['ratio']:.3f}"
+        return Finding(held, figure)
+
+    claim.settle("a clone twice as slow is told from its original, which is not told from itself", attempt)
+
+
+def test_what_a_request_cost_when_it_was_logged_is_told_beside_the_ratio(truth: Path, claim: Claim) -> None:
+    """The original of this verification takes 1.5 times as long as the one that was logged: a host that slowed down."""
+    tries = itertools.count()
+
+    def attempt() -> Finding:
+        place = truth.parent / f"logged-{next(tries)}"
+        place.mkdir()
+        words: list[object] = []
+        for rate in (500, 2_000):
+            target, study = f"{served(truth)}&log={place}/log-{rate}.csv", place / f"at-{rate}"
+            asked = (
+                "--rate",
+                rate,
+                "--runs",
+                1,
+                "--duration",
+                "1s",
+                "--warmup",
+                "0.1s",
+                "--seed",
+                5,
+                "--quiet",
+            )
+            told = finish(start("measure", target, *asked, "--out", study), study)
+            assert (study / "result.json").exists(), told.err
+            words += ["--logged", study]
+        slowed = served(clone(truth.parent, 1.5))
+        (point,) = verify(place / "study", truth, slowed, *words)["points"]
+        cost = point["cost"]["ratio"]
+        ratios = {
+            name: tuple(point["figures"][name][side]["ratio"] for side in ("clone", "as_logged"))
+            for name in ("mean", "p95")
+        }
+        held = 1.3 < cost < 1.7 and all(raw < 0.85 and 0.8 < fair < 1.25 for raw, fair in ratios.values())
+        figure = ", ".join(f"{name} {raw:.2f}, as logged {fair:.2f}" for name, (raw, fair) in ratios.items())
+        return Finding(held, f"cost {cost:.2f} times; {figure}")
+
+    claim.settle("what a request cost when it was logged makes up for a slower host", attempt)
