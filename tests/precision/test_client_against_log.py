@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 
 import numpy as np
-from test_serve_clone import ways
+from clones import ways
 
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding

@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import re
 import signal
 import socket
 from pathlib import Path
 from typing import Any
 
 import jsonschema
-import numpy as np
-from measuring import Household, hindmost, measure, need_two_processors, start
+from clones import SMALL, serve, ways
+from measuring import Household, hindmost
 
 from hindmost.store.schema import schemas
 
-SMALL = """
-schema = "hindmost.clone/1"
-name = "small"
-[[service]]
-law = { kind = "lognormal", median_us = 150.0, sigma_log = 0.4 }
-"""
-
-
-def serve(*words: object) -> tuple[Any, str]:
-    """A server that is ready, and its address."""
-    child = start("synth", "serve", *words)
-    for line in child.stderr:
-        if found := re.search(r" at (\S+);", line):
-            return child, found[1]
-    raise AssertionError("it ended before it served")
-
-
-def ended(child: Any) -> dict[str, Any]:
-    """Its last words after Ctrl-C."""
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=30)
-    assert child.returncode == 0, err
-    return dict(json.loads(out))
+EARLY_US = 20.0
+"""A reply is begun so much early at most, since writing it takes time, too."""
 
 
 def ended_quietly(child: Any) -> bool:
@@ -46,49 +23,6 @@ def ended_quietly(child: Any) -> bool:
     child.send_signal(signal.SIGINT)
     child.communicate(timeout=30)
     return bool(child.returncode == 0)
-
-
-EARLY_US = 20.0
-"""A reply is begun so much early at most, since writing it takes time, too."""
-
-
-def ways(place: Path) -> np.ndarray:
-    """What each request took beside waiting and service as drawn, by the server's own log; microseconds.
-
-    The end of a service is not asked for: a server that loses its processor after the reply stamps it late.
-    """
-    server_cpu, client_cpu = need_two_processors()
-    place.mkdir()
-    (place / "small.toml").write_text(SMALL)
-    log = place / "truth.csv"
-    child, address = serve(
-        place / "small.toml", "--cpus", server_cpu, "--idle", "spin", "--log", log, "--json"
-    )
-    words = (
-        "--runs",
-        1,
-        "--rate",
-        1500,
-        "--duration",
-        "2s",
-        "--client-cpus",
-        client_cpu,
-        "--samples",
-        20_000,
-    )
-    # One connection: replies come in the order of the requests, however late the client reads.
-    words += ("--connections", 1)
-    answer = measure(f"memcached://{address}", place / "study", *words)
-    told = ended(child)
-    assert answer.code in (0, 4, 6), answer.err
-    assert told["schema"] == "hindmost.serve/1"
-    seen = answer.study.samples().drop_nulls("done_ns")
-    with log.open() as lines:
-        truth = list(csv.DictReader(lines))
-    assert len(truth) == told["account"]["total"]["served"]
-    truth = truth[-len(seen) :]
-    own = np.array([int(row["start_ns"]) - int(row["arrival_ns"]) + int(row["drawn_ns"]) for row in truth])
-    return np.asarray(((seen["done_ns"] - seen["sent_ns"]).to_numpy() - own) / 1e3)
 
 
 def test_no_client_sees_a_reply_sooner_than_the_server_made_it(tmp_path: Path) -> None:

@@ -10,36 +10,17 @@ import signal
 
 import jsonschema
 import pytest
+from clones import FEW, LEAST, SERVICE_US, clone, served
 from measuring import finish, need, need_two_processors, start, wait_for
 
 from hindmost.store.schema import schemas
 
-FEW = ("--loads", "30%", "--duration", "0.8s", "--warmup", "0.1s", "--quiet")
 SHORT = (*FEW, "--pairs", "3")
-SERVICE_US = 300.0
 VERDICTS = {"equivalent": 0, "different": 3, "open": 4}
-LEAST = 0.8
-"""No service takes less than this share of the mean; a busy host can only add to it."""
-
-
-def clone(folder, factor=1.0):
-    """A document of a server with short tails, so that few requests are enough."""
-    path = folder / f"clone-{factor:g}.toml"
-    low, high = (spread * factor * SERVICE_US for spread in (LEAST, 1.2))
-    path.write_text(
-        'schema = "hindmost.clone/1"\nname = "short-tails"\n[[service]]\n'
-        f'law = {{ kind = "uniform", low_us = {low}, high_us = {high} }}\n'
-    )
-    return path
 
 
 def verify(study, double, target):
     return finish(start("synth", "verify", double, target, *SHORT, "--json", "--out", study), study)
-
-
-def served(document):
-    """The original: a server that does as a document says."""
-    return f"synth?clone={document}&protocol=http"
 
 
 def verified(folder, double, original):

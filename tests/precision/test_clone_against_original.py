@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clones import FEW, clone, served
 from measuring import finish, need_two_processors, start
-from test_synth_verify import FEW, clone, served
 
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding
