@@ -5,9 +5,10 @@ import math
 import pytest
 
 from hindmost.report.common import numbers
-from hindmost.report.common.curves import grid, on_grid, thinned
 from hindmost.report.common.svg import linear_ticks, log_domain, log_ticks, tail
-from hindmost.report.measure.view import glued, hint_parts, span
+from hindmost.report.common.writing import glued, hint_parts
+from hindmost.report.measure.curves import grid, on_grid, thinned
+from hindmost.report.measure.view import span
 
 
 def plain(text: str) -> str:

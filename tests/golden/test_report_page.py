@@ -14,8 +14,9 @@ from sample_results import HOSTILE, SAMPLES, valid
 import hindmost.report
 from hindmost.report import render_page, render_terminal
 from hindmost.report.common import numbers
-from hindmost.report.common.document import complete
+from hindmost.report.common.document import clean
 from hindmost.report.measure.data import chart_data
+from hindmost.store.measure import Measure
 
 
 def embedded(html: str) -> dict:
@@ -92,26 +93,36 @@ def test_labels_from_the_document_stay_inside_the_embedded_json():
     assert "</script><script>alert(1)//" in embedded(html)["runs"]["labels"]
 
 
-def holes(document: dict) -> list[dict]:
-    """The document with each key of its top taken away, emptied, or set to null."""
-    out = []
-    for key, value in document.items():
-        for other in ("missing", None, type(value)() if isinstance(value, (dict, list)) else None):
-            changed = dict(document)
-            if other == "missing":
-                del changed[key]
-            else:
-                changed[key] = other
-            out.append(changed)
-    return out
+NEWER = ("ideal_slip_us", "overhead_us", "capture", "saturation", "instrument")
+NEWER_OF_AN_INSTANCE = ("alone_us", "arrivals", "stamps", "cpu_share")
 
 
-def test_any_part_may_be_missing():
-    for document in holes(valid(runs=2)):
-        assert "<h1>" in render_page(document, scripts=False)
-        assert render_terminal(document, width=100, color=False)
-    assert "no latency was recorded" in render_terminal({}, color=False)
-    assert "No latency was recorded" in render_page({})
+def of_an_early_build() -> dict:
+    """A document as the first build wrote it: without what its type marks as not required."""
+    document = valid(runs=2)
+    for key in NEWER:
+        document.pop(key, None)
+    for one in (one for run in document["runs"] for one in run["instances"]):
+        for key in NEWER_OF_AN_INSTANCE:
+            one.pop(key, None)
+    return document
+
+
+def test_a_document_of_an_early_build_is_shown():
+    document = of_an_early_build()
+    assert set(NEWER) == {name for name in Measure.__optional_keys__ if name not in document}
+    assert "instrument" not in render_terminal(document, width=100, color=False)
+    html = render_page(document, scripts=False)
+    assert 'id="instrument"' not in html
+    assert "<h1>" in html
+
+
+def test_a_measurement_without_one_reply_is_shown():
+    nothing = {"latency_us": {}, "service_us": {}, "slip_us": {}, "merged_us": {}, "by_kind": {}, "runs": []}
+    gone = {"variance": {}, "distributions": {}, "per_run_curves": [], "outstanding": None, "series": []}
+    document = valid(runs=2) | nothing | gone
+    assert "no latency was recorded" in render_terminal(document, color=False)
+    assert "No latency was recorded" in render_page(document)
 
 
 def numbers_in(value, path=()):
@@ -136,7 +147,7 @@ def replaced(document, path, new):
 
 def test_every_measured_figure_may_be_null_or_infinite():
     document = valid(runs=2, windows=5)
-    del document["plan"], document["host"]
+    document["plan"], document["host"] = {}, {"facts": {}, "findings": []}
     for curve in [*document["distributions"].values(), *document["per_run_curves"]]:
         curve["q"], curve["us"] = curve["q"][::20], curve["us"][::20]
     paths = [p for p in numbers_in(document) if ("", *p)[-2] not in ("q", "t_s") and p[0] != "by_kind"]
@@ -146,7 +157,7 @@ def test_every_measured_figure_may_be_null_or_infinite():
             continue
         for new in (None, math.inf, math.nan, 0.0):
             changed = replaced(document, path, new)
-            json.dumps(chart_data(complete(changed)), allow_nan=False)
+            json.dumps(chart_data(clean(changed)), allow_nan=False)
             assert render_terminal(changed, width=100, color=False)
     for group in ("latency_us", "slip_us"):
         for value in (None, math.inf, 0.0):

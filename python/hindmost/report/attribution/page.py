@@ -17,7 +17,6 @@ from hindmost.report.attribution.tables import (
 )
 from hindmost.report.common.document import clean
 from hindmost.report.common.sheet import drawing, render
-from hindmost.report.measure import view
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -57,7 +56,6 @@ def render_attribution_page(document: "Mapping[str, Any] | Attribution") -> str:
         mark=mark,
         colour=colour,
         words=words,
-        view=view,
         labels=labels,
         factors=[one["name"] for one in doc["factors"]],
         design=design_text(doc),

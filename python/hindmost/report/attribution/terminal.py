@@ -17,7 +17,7 @@ from hindmost.report.attribution.tables import (
 )
 from hindmost.report.common import numbers
 from hindmost.report.common.document import clean
-from hindmost.report.measure.view import glued
+from hindmost.report.common.writing import glued
 from hindmost.report.simulation.terminal import aligned
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hindmost.report.common import numbers
-from hindmost.report.measure import view
+from hindmost.report.common import numbers, writing
 
 if TYPE_CHECKING:
     import jinja2
@@ -19,10 +18,15 @@ _WIDE, _NARROW = 860, 360
 
 
 def render(template: str, **context: object) -> str:
-    """Fill a template of this room; the style, `numbers` and our version are at hand in each."""
+    """Fill a template of this room; the style, `numbers`, `writing` and our version are at hand in each."""
     from hindmost import __version__
 
-    shared = {"style": asset("templates/page.css"), "numbers": numbers, "version": __version__}
+    shared = {
+        "style": asset("templates/page.css"),
+        "numbers": numbers,
+        "writing": writing,
+        "version": __version__,
+    }
     return _environment().get_template(template).render(shared | context)
 
 
@@ -53,5 +57,5 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
     )
-    environment.filters["glued"] = view.glued
+    environment.filters["glued"] = writing.glued
     return environment

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from hindmost.report.common import numbers
-from hindmost.report.common.charts import tail_ticks, time_ticks
+from hindmost.report.common.axes import tail_ticks, time_ticks
 from hindmost.report.common.svg import Plot, linear_domain, linear_ticks, log10, log_domain, tail
 
 SUPPORTED = 10

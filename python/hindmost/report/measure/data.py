@@ -5,11 +5,21 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from hindmost.report.common.charts import run_domain, tail_ticks
-from hindmost.report.common.curves import drawable, flattening, grid, infinite_from, on_grid, rounded, thinned
-from hindmost.report.common.document import finite, labels, run_value
+from hindmost.report.common.axes import tail_ticks
+from hindmost.report.common.document import finite
 from hindmost.report.common.numbers import about_level, tick
 from hindmost.report.common.svg import linear_ticks, tail
+from hindmost.report.measure.charts import run_domain
+from hindmost.report.measure.curves import (
+    drawable,
+    flattening,
+    grid,
+    infinite_from,
+    on_grid,
+    rounded,
+    thinned,
+)
+from hindmost.report.measure.values import labels, run_value
 from hindmost.store.measure import Measure
 
 _WINDOWS = 3600

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from hindmost.report.common import charts, numbers
-from hindmost.report.common.curves import drawable, flattening, on_grid
-from hindmost.report.common.document import complete, labels, run_value
+from hindmost.report.common import numbers
+from hindmost.report.common.document import clean
 from hindmost.report.common.sheet import asset, drawing, render
-from hindmost.report.measure import data, view
+from hindmost.report.measure import charts, data, instrument, proof, tables, view
+from hindmost.report.measure.curves import drawable, flattening, on_grid
+from hindmost.report.measure.values import labels, run_value
 from hindmost.store.measure import Measure
 
 _POLICY = (
@@ -23,25 +24,24 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
     Parameters
     ----------
     result
-        Document ``hindmost.measure/1``; what it lacks is left out or said to be missing.
+        Document ``hindmost.measure/1``, also one of an earlier build.
     scripts
         Whether charts answer to the pointer (uPlot, inside the file); without, the same charts stand still.
 
     """
     from markupsafe import Markup
 
-    doc = complete(result)
-
+    doc = cast(Measure, clean(result))
     return render(
         "page.html",
         doc=doc,
         scripts=scripts,
         policy=_POLICY.format(scripts="'unsafe-inline'" if scripts else "'none'"),
-        table=view.quantile_table(doc),
+        table=tables.quantile_table(doc),
         kinds=kind_tables(doc),
-        wire=view.wire_table(doc),
-        proofs=view.proofs(doc),
-        proof_text=view.proof_text(doc),
+        wire=tables.wire_table(doc),
+        proofs=proof.proofs(doc),
+        proof_text=proof.proof_text(doc),
         slip_apart=flattening(doc["distributions"].get("latency"), doc["distributions"].get("slip")),
         labels=labels(*(run["latency_us"] for run in doc["runs"])),
         told=data.told(doc),
@@ -63,6 +63,8 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         uplot_licence=asset("vendor/uPlot.LICENSE") if scripts else "",
         data=Markup(data.embedded(doc)) if scripts else "",
         view=view,
+        instrument=instrument,
+        self_diagnosis=instrument.self_diagnosis(doc),
         run_value=run_value,
         alone=view.alone,
     )
@@ -88,12 +90,12 @@ def readings(doc: Measure) -> list[tuple[str, list[str]]]:
     ]
 
 
-def kind_tables(doc: Measure) -> view.Table | None:
+def kind_tables(doc: Measure) -> tables.Table | None:
     """Latency of each kind of request, side by side."""
     kinds = doc["by_kind"]
     if not kinds:
         return None
-    return view.estimate_table({kind: one["latency_us"] for kind, one in kinds.items()})
+    return tables.estimate_table({kind: one["latency_us"] for kind, one in kinds.items()})
 
 
 def instance_rows(doc: Measure) -> list[dict[str, str]]:

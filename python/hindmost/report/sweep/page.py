@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hindmost.report.common import numbers
-from hindmost.report.common.charts import time_ticks
+from hindmost.report.common.axes import time_ticks
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot, linear_domain, linear_ticks, log10, log_domain
 from hindmost.report.sweep.terminal import figures, label, told, written

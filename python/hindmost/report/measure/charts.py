@@ -1,6 +1,6 @@
 """The charts of the page as static SVG: what prints, and what is seen where no script runs.
 
-Each function takes a complete document and a width in pixels (text does not shrink with the screen, so the
+Each function takes a document and a width in pixels (text does not shrink with the screen, so the
 page holds a wide and a narrow drawing) and gives the chart, or ``None`` where there is nothing to draw.
 """
 
@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 
 from hindmost.report.common import numbers
-from hindmost.report.common.curves import Values, drawable, flattening, grid, infinite_from, on_grid, thinned
-from hindmost.report.common.document import finite, run_value
+from hindmost.report.common.axes import tail_ticks, time_ticks
+from hindmost.report.common.document import finite
 from hindmost.report.common.svg import (
     Plot,
     Scale,
@@ -17,22 +17,11 @@ from hindmost.report.common.svg import (
     linear_ticks,
     log10,
     log_domain,
-    log_ticks,
     tail,
 )
+from hindmost.report.measure.curves import Values, drawable, flattening, grid, infinite_from, on_grid, thinned
+from hindmost.report.measure.values import run_value
 from hindmost.store.measure import Curve, Look, Measure, Series
-
-TAIL_LEVELS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
-
-
-def tail_ticks(end: float) -> list[tuple[float, str]]:
-    """Levels to mark on an axis that ends at level ``end``."""
-    return [(q, numbers.level_label(q)) for q in TAIL_LEVELS if q <= end + 1e-12]
-
-
-def time_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Marks of a logarithmic axis of microseconds."""
-    return [(t, numbers.tick(t)) for t in log_ticks(low, high)]
 
 
 def _curve_points(x: Scale, y: Scale, levels: Sequence[float], values: Values) -> list[tuple[float, float]]:

@@ -1,0 +1,76 @@
+"""How keys, values, moments and hints of any document are written for people."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hindmost.report.common import numbers
+
+VERDICT_MARKS = {"valid": "✓", "invalid": "✕", "inconclusive": "?"}
+FINDING_MARKS = {"fine": "✓", "mind": "!", "unfit": "✕"}
+
+
+def moment(iso: str) -> str:
+    """Write an ISO 8601 moment for people."""
+    found = re.match(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?$", iso)
+    return f"{found[1]} {found[2]} {'UTC' if found[3] == 'Z' else found[3] or ''}".strip() if found else iso
+
+
+def hint_parts(hint: str | None) -> list[tuple[bool, str]]:
+    """Split a hint into prose and commands: what stands between backticks is a command.
+
+    Without backticks, a hint that begins with a program is a command as a whole.
+    """
+    if not hint:
+        return []
+    if "`" in hint:
+        return [(i % 2 == 1, part) for i, part in enumerate(hint.split("`")) if part]
+    program = re.match(r"(hindmost|sudo|taskset|make|cpupower|systemctl|sysctl|echo|apt-get)\s", hint)
+    return [(bool(program), hint)]
+
+
+def pairs(mapping: Mapping[str, Any], missing: str = "not known") -> list[tuple[str, str]]:
+    """Write the keys and values of a mapping for reading; ``missing`` stands for null."""
+    return [(named(key), missing if value is None else written(key, value)) for key, value in mapping.items()]
+
+
+def named(key: str) -> str:
+    """Name a key for reading: without the unit, which stands at the value."""
+    return re.sub(r"_(per_s|s|us|ns|bytes|share)$", "", key).replace("_", " ")
+
+
+def written(key: str, value: object) -> str:
+    """Write one value of the plan or of the host; the ending of its key names its unit."""
+    if value is None:
+        return "not known"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        if key.endswith("_bytes"):
+            return numbers.bytes_(value)
+        if key.endswith("_per_s"):
+            return numbers.rate(value)
+        if key.endswith("_us"):
+            return numbers.latency(value)
+        if key.endswith("_ns"):
+            return numbers.latency(value / 1000)
+        if key.endswith("_s"):
+            return numbers.seconds(value)
+        if key.endswith("_share") or key == "precision":
+            return numbers.percent(value)
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    if key == "runs" and isinstance(value, list) and len(value) == 2:
+        return f"{value[0]} to {value[1]}" if value[0] != value[1] else str(value[0])
+    if key == "quantiles" and isinstance(value, list):
+        return ", ".join(f"p{numbers.level_label(q)}" if isinstance(q, float) else str(q) for q in value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{named(name)} {written(name, item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def glued(text: str) -> str:
+    """Keep a number and its unit, or the groups of its digits, on one line."""
+    return re.sub(r"(?<=\d) (?=(?:µs|ms|s|%)(?!\w)|\d{3}(?!\d))", numbers.THIN, text)

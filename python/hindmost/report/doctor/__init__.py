@@ -1,0 +1,1 @@
+"""How a host is shown: what on it distorts a measurement."""

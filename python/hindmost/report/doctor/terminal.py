@@ -1,0 +1,42 @@
+"""What ``hindmost doctor`` found, for the terminal."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hindmost.report.common.console import console_of, hinted, printed, text_of
+from hindmost.report.common.document import plain
+from hindmost.report.common.writing import FINDING_MARKS, written
+
+_MARK_STYLES = {"fine": "green", "mind": "yellow", "unfit": "bold red"}
+
+
+def render_findings(
+    findings: Sequence[Mapping[str, Any]], *, width: int | None = None, color: bool | None = None
+) -> str:
+    """Write what ``hindmost doctor`` found: a line each, worst first, with why and a hint where it matters.
+
+    Parameters
+    ----------
+    findings
+        Dicts with ``id``, ``title``, ``value``, ``mark`` (fine, mind, unfit), ``why``, ``hint``.
+    width, color
+        As for :func:`render_terminal`.
+
+    """
+    from rich.text import Text
+
+    console = console_of(width, color)
+    order = {"unfit": 0, "mind": 1, "fine": 2}
+    rows = sorted(findings, key=lambda f: order.get(str(f.get("mark")), 1))
+    room = max((len(plain(str(f.get("title", "")))) for f in rows), default=0)
+    for finding in rows:
+        mark = str(finding.get("mark", "mind"))
+        line = Text(f"{FINDING_MARKS.get(mark, '!')} {mark:<6}", style=_MARK_STYLES.get(mark, "yellow"))
+        line.append(f"{plain(str(finding.get('title', ''))):<{min(room, 28)}}  ", style="default not bold")
+        line.append(plain(written("", finding.get("value"))), style="bold" if mark != "fine" else "default")
+        printed(console, line, indent=8)
+        if mark != "fine":
+            hinted(console, finding.get("why"), finding.get("hint"), indent=8)
+    counts = [f"{sum(1 for f in rows if f.get('mark') == mark)} {mark}" for mark in ("unfit", "mind", "fine")]
+    console.print(Text(", ".join(counts)), style="dim")
+    return text_of(console)

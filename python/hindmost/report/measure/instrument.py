@@ -1,0 +1,92 @@
+"""The instrument's self-diagnosis, written out."""
+
+from hindmost.report.common import numbers
+from hindmost.report.common.writing import FINDING_MARKS
+from hindmost.store.measure import Figure, Instrument, Measure
+
+NOTHING: Instrument = {"figures": [], "neighbours": [], "interrupts": []}
+LINES: dict[str, tuple[str, dict[str, str]]] = {
+    "CPU": (
+        "",
+        {
+            "working": "{} sending and receiving",
+            "on_cpu": "{} on CPU",
+            "waiting": "{} in the run queue",
+            "stolen": "{} stolen by the hypervisor",
+            "throttled": "{} of its quota's periods throttled",
+            "switches": "preempted {}",
+            "interrupts": "interrupted {}",
+        },
+    ),
+    "late": (
+        "sent more than 5 µs late: ",
+        {
+            "late_writing": "{} behind other sends",
+            "late_reading": "{} behind replies",
+            "late_waiting": "{} off CPU or asleep",
+            "own_slip": "slip p99 {} above that of its write calls alone",
+        },
+    ),
+    "network": (
+        "",
+        {
+            "retransmitted": "retransmissions {} of requests",
+            "dropped": "{} connections dropped",
+            "blocked": "{} of writes blocked",
+            "peer_full": "the server's receive buffer full {} of the time",
+            "receive_fill": "its own receive buffer at most {} full",
+        },
+    ),
+}
+"""The self-diagnosis in few lines: the key of each, what all of it is about, the figures by their id."""
+TOLD_WHEN_ZERO = ("waiting", "stolen", "retransmitted")
+
+
+def self_diagnosis(doc: Measure) -> Instrument:
+    """What the instrument watched of itself; empty in documents of builds that kept none."""
+    return doc.get("instrument", NOTHING)
+
+
+def figure(one: Figure) -> str:
+    """Write one figure of the self-diagnosis, or one of its limits."""
+    return amount(one["value"], one["unit"])
+
+
+def amount(value: float | None, unit: str) -> str:
+    """Write a share, a rate, a count or a time."""
+    if unit == "us":
+        return numbers.latency(value)
+    if unit == "share":
+        return numbers.percent(value)
+    return numbers.rate(value) if unit == "per_s" else numbers.count(value)
+
+
+def lines(doc: Measure) -> list[tuple[str, str]]:
+    """Write the self-diagnosis, a line by cause; figures that are too high are marked."""
+    found = self_diagnosis(doc)
+    told = {
+        one["id"]: one
+        for one in found["figures"]
+        if one["value"] is not None and (one["value"] or one["id"] in TOLD_WHEN_ZERO)
+    }
+    rows = []
+    for key, (about, words) in LINES.items():
+        parts = [_marked(told[name], text) for name, text in words.items() if name in told]
+        if parts:
+            rows.append((key, about + ", ".join(parts)))
+    if found["neighbours"]:
+        rows.append(("beside it", neighbours(found)))
+    return rows
+
+
+def _marked(one: Figure, text: str) -> str:
+    mark = "" if one["mark"] == "fine" else f"{FINDING_MARKS.get(one['mark'], '!')} "
+    return mark + text.format(figure(one))
+
+
+def neighbours(found: Instrument, most: int = 3) -> str:
+    """Name who ran on the clients' processors, those that took most first, by share of a processor."""
+    return ", ".join(
+        f"{one['name']} {'' if one['bound'] else 'up to '}{numbers.percent(one['share'])}"
+        for one in found["neighbours"][:most]
+    )
