@@ -17,6 +17,7 @@ from hindmost.stats.requests.quantile_regression import QuantileRegression
 from hindmost.stats.requests.samples import Requests
 from hindmost.stats.requests.thefts import Service, Thefts
 from hindmost.stats.runs.aggregate import Aggregate, run_value
+from hindmost.stats.runs.before_after import Comparison, compare_runs
 from hindmost.stats.runs.bisection import Belief, Span
 from hindmost.stats.runs.confirmation import Confirmation, Ratio, brown_forsythe, confirmed
 from hindmost.stats.runs.equivalence import Equivalence, equivalence
@@ -54,6 +55,7 @@ __all__ = [
     "Calm",
     "CalmQuantile",
     "Column",
+    "Comparison",
     "Confirmation",
     "Crossing",
     "Decision",
@@ -93,6 +95,7 @@ __all__ = [
     "brown_forsythe",
     "calm_latency",
     "coefficient_ps",
+    "compare_runs",
     "confirmed",
     "constancy",
     "crossings",

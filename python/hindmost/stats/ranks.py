@@ -1,0 +1,74 @@
+"""Exact intervals from ranks: shifts that Wilcoxon's two tests do not reject (Hodges and Lehmann 1963)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from hindmost.stats.tables import Floats
+
+_RANK_SLACK = 1e-12
+
+
+def signed_rank_interval(x: Floats, confidence: float) -> tuple[float, float, float]:
+    """Centre of symmetry of independent values: estimate and interval, from the means of all pairs.
+
+    The level is at least `confidence` for every symmetric law, the values' laws may differ; NaN ends with too
+    few values for it (fewer than 6 for 95 %).
+
+    Examples
+    --------
+    >>> signed_rank_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 9.0]), 0.95)
+    (3.5, 1.0, 9.0)
+    """
+    i, j = np.triu_indices(x.size)
+    return _between(np.sort((x[i] + x[j]) / 2.0), _signed_rank_cut(x.size, (1.0 - confidence) / 2.0))
+
+
+def rank_sum_interval(x: Floats, y: Floats, confidence: float) -> tuple[float, float, float]:
+    """How far y is shifted from x: estimate and interval, from all differences.
+
+    The level is at least `confidence` for laws of one shape; NaN ends with too few values for it.
+
+    Examples
+    --------
+    >>> rank_sum_interval(np.array([1.0, 2.0, 3.0, 4.0]), np.array([11.0, 12.5, 13.0, 15.0]), 0.95)
+    (10.25, 7.0, 14.0)
+    """
+    differences = np.sort((y[:, None] - x[None, :]).ravel())
+    return _between(differences, _rank_sum_cut(x.size, y.size, (1.0 - confidence) / 2.0))
+
+
+def _between(ordered: Floats, cut: int) -> tuple[float, float, float]:
+    middle = float(np.median(ordered))
+    if cut == 0:
+        return middle, float("nan"), float("nan")
+    return middle, float(ordered[cut - 1]), float(ordered[ordered.size - cut])
+
+
+@cache
+def _signed_rank_cut(n: int, tail: float) -> int:
+    """How many of the smallest pair means lie outside of the interval, and the first inside."""
+    ways = np.ones(1)
+    for rank in range(1, n + 1):
+        more = np.zeros(ways.size + rank)
+        more[: ways.size] += ways / 2.0
+        more[rank:] += ways / 2.0
+        ways = more
+    return int((np.cumsum(ways) <= tail + _RANK_SLACK).sum())
+
+
+@cache
+def _rank_sum_cut(m: int, n: int, tail: float) -> int:
+    """The same for differences: how many of m and n values in order give each number of inversions."""
+    # ways[k][u]: orders of k of the x among the y so far with u inversions.
+    ways = np.zeros((m + 1, m * n + 1))
+    ways[:, 0] = 1.0
+    for _ in range(n):
+        for k in range(1, m + 1):
+            shifted = np.zeros(m * n + 1)
+            shifted[k:] = ways[k, : m * n + 1 - k]
+            ways[k] = ways[k - 1] + shifted
+    orders = ways[m] / ways[m].sum()
+    return int((np.cumsum(orders) <= tail + _RANK_SLACK).sum())
