@@ -4,6 +4,7 @@ from hindmost.stats.estimate import Estimate
 from hindmost.stats.factors.best import Behind, best
 from hindmost.stats.factors.coding import Column, Factorial
 from hindmost.stats.factors.crossings import Crossing, crossings
+from hindmost.stats.factors.differences import Difference, low_level_difference
 from hindmost.stats.factors.effects import Effect, Prediction, RunFit, fit_runs
 from hindmost.stats.factors.explained import Explained, explained, pseudo_r2
 from hindmost.stats.factors.families import false_discovery, holm, holm_families, simultaneous, step_down
@@ -60,6 +61,7 @@ __all__ = [
     "Crossing",
     "Decision",
     "Dependence",
+    "Difference",
     "Effect",
     "Equivalence",
     "Estimate",
@@ -108,6 +110,7 @@ __all__ = [
     "holm",
     "holm_families",
     "joint_draws",
+    "low_level_difference",
     "mean_claims",
     "mean_interval",
     "median_interval",

@@ -1,0 +1,127 @@
+"""What a factor adds, in the unit of the values, where it is at its low level.
+
+On the scale of logarithms an effect is a ratio; a ratio times the mean over *all* cells is no difference: a
+switch that lifts 165 us to 468 us is then told as +514. The difference belongs to a base: ``base * (ratio -
+1)``, with the base the geometric mean of cells where the factor is low, others held or averaged. Its interval
+is drawn from the joint law of both logarithms, so that it excludes 0 exactly where the interval of the ratio
+excludes 1, up to the draws.
+
+Coverage of nominal 95 %, 600 studies of 2^2 cells, difference of the true geometric means (+300 us on 165
+us):
+
+=====================  ============  ============  ============
+scatter of runs        3 a cell      5             10
+=====================  ============  ============  ============
+sd 2 %                 .982          .970          .948
+sd 10 %                .982          .968          .948
+sd 30 %                .982          .970          .950
+=====================  ============  ============  ============
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hindmost.stats.factors.effects import RunFit
+from hindmost.stats.tables import Floats
+
+_DRAWS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a level adds to the low one, in the unit of the values.
+
+    ``base``: the value at the low level. ``runs``: of the cell with the fewest that it is told from.
+    """
+
+    factor: str
+    value: float
+    low: float
+    high: float
+    base: float
+    runs: int
+
+
+def low_level_difference(
+    fit: RunFit,
+    factor: str,
+    at: Mapping[str, int] | None = None,
+    level: int = 1,
+    *,
+    confidence: float = 0.95,
+    seed: int = 1,
+) -> Difference:
+    """Difference between a level of a factor and its low one, from a fit of logarithms.
+
+    Parameters
+    ----------
+    fit
+        With ``scale="log"``.
+    factor, level
+        Which factor, and which level of it against its first.
+    at
+        Levels at which others are held; those not named are averaged over (geometrically).
+    confidence, seed
+        Of the interval, and of its draws.
+
+    Raises
+    ------
+    ValueError
+        If the fit is not of logarithms, or there is nothing to compare.
+
+    Examples
+    --------
+    >>> from hindmost.stats import Factorial, fit_runs
+    >>> runs = {(0,): [163.0, 166, 165, 167, 164], (1,): [465.0, 470, 468, 466, 471]}
+    >>> found = low_level_difference(fit_runs(runs, Factorial(["slow"]), scale="log"), "slow")
+    >>> f"{found.value:.0f} [{found.low:.0f}, {found.high:.0f}] on {found.base:.0f}"
+    '303 [299, 307] on 165'
+    """
+    if fit.scale != "log":
+        raise ValueError("a fit in the unit of the values has its differences already; fit with scale='log'")
+    low, high = _rows(fit, factor, at or {}, level)
+    change = high - low
+    value, error, degrees = fit.estimate(np.stack([low, change]))
+    # Runs of the low cells are in both: what their errors have in common.
+    parts = fit.own.errors(np.stack([low, change, high]), fit.table.cell_of)[0]
+    common = (parts[2] ** 2 - parts[0] ** 2 - parts[1] ** 2) / 2.0
+    size = parts[0] * parts[1]
+    correlation = float(np.clip(common / size, -1.0, 1.0)) if size > 0.0 else 0.0
+    random = np.random.default_rng(seed)
+    first, second = random.standard_normal((2, _DRAWS))
+    both = correlation * first + math.sqrt(1.0 - correlation**2) * second
+    stretch = [_stretch(random, float(d)) for d in degrees]
+    base = np.exp(value[0] + error[0] * first * stretch[0])
+    drawn = base * np.expm1(value[1] + error[1] * both * stretch[1])
+    ends = np.quantile(drawn, [0.5 - confidence / 2.0, 0.5 + confidence / 2.0])
+    told = float(math.exp(value[0]) * math.expm1(value[1]))
+    used = int(fit.table.counts[(np.abs(low) + np.abs(high)) > 1e-12].min())
+    return Difference(factor, told, min(told, ends[0]), max(told, ends[1]), float(math.exp(value[0])), used)
+
+
+def _stretch(random: np.random.Generator, degrees: float) -> Floats:
+    """What makes normal draws Student's; runs that never differ have no degrees of freedom, and no error."""
+    if not math.isfinite(degrees) or degrees <= 0.0:
+        return np.ones(_DRAWS)
+    return np.asarray(np.sqrt(degrees / random.chisquare(degrees, _DRAWS)), dtype=np.float64)
+
+
+def _rows(fit: RunFit, factor: str, at: Mapping[str, int], level: int) -> tuple[Floats, Floats]:
+    """The low cells and those at `level`, each as weights of the cells that were run."""
+    grid = fit.spoken_of
+    cells = np.array(grid)
+    factors = fit.design.factors
+    held = np.ones(len(cells), dtype=bool)
+    for name, one in at.items():
+        held &= cells[:, factors.index(name)] == one
+    place = factors.index(factor)
+    low, high = (held & (cells[:, place] == one) for one in (0, level))
+    if not (low.any() and high.any()):
+        raise ValueError(f"nothing to compare: {factor} at level {level} with {dict(at)}")
+    rows = fit.rows(grid)
+    return low @ rows / low.sum(), high @ rows / high.sum()
