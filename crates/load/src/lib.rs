@@ -4,7 +4,6 @@
 //! [`transport`] (bytes), [`protocol`] (messages). [`workload`] says what is asked for, [`record`]
 //! what is kept, and [`engine`] is the one loop that brings them together.
 
-pub mod arrivals;
 pub mod engine;
 mod error;
 pub mod protocol;
@@ -21,5 +20,6 @@ pub mod fuzzing {
 }
 
 pub use error::LoadError;
+pub use hindmost_arrivals as arrivals;
 use hindmost_random as random;
 pub use hindmost_random::Random;

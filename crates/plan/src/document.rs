@@ -1,5 +1,6 @@
 //! The plan's shape. Times are seconds, rates are requests a second, sizes are bytes.
 
+use hindmost_arrivals::Law;
 use hindmost_clock::Rate;
 use hindmost_wire::Protocol;
 use schemars::JsonSchema;
@@ -97,7 +98,7 @@ pub enum Load {
         rate_per_s: f64,
         /// The law of the gaps between due times.
         #[serde(default)]
-        arrivals: Arrivals,
+        arrivals: Law,
     },
     /// Each connection has at most one request outstanding: what many load testers do, here to
     /// show its bias (Treadmill II-A, Figure 1). A request is due when its connection is free.
@@ -107,7 +108,7 @@ pub enum Load {
         rate_per_s: Option<f64>,
         /// The law of the gaps where a rate is asked for.
         #[serde(default)]
-        arrivals: Arrivals,
+        arrivals: Law,
     },
 }
 
@@ -121,21 +122,10 @@ impl Load {
     }
 
     /// The law of the due times.
-    pub const fn arrivals(&self) -> Arrivals {
+    pub const fn arrivals(&self) -> Law {
         let (Self::Open { arrivals, .. } | Self::Closed { arrivals, .. }) = self;
         *arrivals
     }
-}
-
-/// The law of the gaps between due times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Arrivals {
-    /// Exponential gaps: a Poisson process.
-    #[default]
-    Exponential,
-    /// Equal gaps.
-    Deterministic,
 }
 
 /// A worker thread.

@@ -10,7 +10,7 @@ mod document;
 mod workload;
 
 pub use check::PlanError;
-pub use document::{Arrivals, Io, Keep, Load, Pacing, Phases, Plan, Share, Target, Thread, Warmup};
+pub use document::{Io, Keep, Load, Pacing, Phases, Plan, Share, Target, Thread, Warmup};
 pub use hindmost_wire::{Mix, Protocol};
 pub use workload::{Http, KeyValue, Popularity, Size, Workload};
 

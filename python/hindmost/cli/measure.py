@@ -20,6 +20,7 @@ from hindmost.cli.options import (
     whole,
 )
 from hindmost.errors import UsageError
+from hindmost.laws import USUAL, ArrivalLaw
 
 if TYPE_CHECKING:
     from hindmost.plan import MeasurePlan
@@ -55,9 +56,7 @@ def measure(
             LOAD, "FILE", "JSON file with mix, sizes and popularity. [default: 90 % get, 200-byte values]"
         ),
     ] = None,
-    arrivals: Annotated[
-        Literal["exponential", "deterministic"], option(LOAD, "LAW", "Law of the gaps between requests.")
-    ] = "exponential",
+    arrivals: Annotated[ArrivalLaw, option(LOAD, "LAW", "Law of the gaps between requests.")] = USUAL,
     closed: Annotated[
         bool, switch(LOAD, "Closed loop, to see its bias; without --rate as fast as it goes.")
     ] = False,

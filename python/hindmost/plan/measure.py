@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hindmost import _engine
 from hindmost.errors import UsageError
+from hindmost.laws import USUAL, ArrivalLaw
 from hindmost.plan.protocols import ENTRIES
 from hindmost.plan.units import label
 
@@ -38,7 +39,7 @@ class MeasurePlan(BaseModel):
     target: str
     loop: Literal["open", "closed"] = "open"
     rate_per_s: float | None = 10_000.0
-    arrivals: Literal["exponential", "deterministic"] = "exponential"
+    arrivals: ArrivalLaw = USUAL
     clients: int = 1
     threads: int = Field(default=1, description="worker threads of each instance")
     connections: int = Field(default=16, description="of all instances together")

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from hindmost.laws import LAWS
 from hindmost.plan import MeasurePlan
 from hindmost.run.readings import InstanceReading
 from hindmost.stats.series.arrivals import anderson_darling, dispersion, kolmogorov
@@ -22,7 +23,7 @@ def arrivals_of(one: InstanceReading, plan: MeasurePlan) -> Arrivals | None:
     Returns
     -------
     dict or None
-        ``distance`` (Kolmogorov's, with ``low`` and ``high``; exponential arrivals only),
+        ``distance`` (Kolmogorov's, with ``low`` and ``high``; of laws whose gaps have a distribution),
         ``anderson_darling`` of a thinned sample, ``dispersion`` by span (``"1ms"``, ...) and
         ``dispersion_error``, the standard error that chance alone gives it, and the number of ``gaps``.
         None for a closed loop, which asks for no arrivals, and where nothing was sent.
@@ -32,12 +33,13 @@ def arrivals_of(one: InstanceReading, plan: MeasurePlan) -> Arrivals | None:
     mean_ns = 1e9 * plan.clients * plan.threads / plan.rate_per_s
     distance: Value = UNKNOWN
     squared: float | None = None
-    if plan.arrivals == "exponential":
+    law = LAWS[plan.arrivals]
+    if law.gaps:
         low, high, counts = (np.frombuffer(part, dtype=np.uint64) for part in one.gaps.bins())
         bins = (low.astype(np.float64), high.astype(np.float64), counts.astype(np.float64))
-        distance = written(kolmogorov(bins, mean_ns))
+        distance = written(kolmogorov(bins, mean_ns, law))
         raw = one.result.get("raw_gaps_ns")
-        squared = anderson_darling(raw, mean_ns) if raw else None
+        squared = anderson_darling(raw, mean_ns, law) if raw else None
     workers = [thread["dispersion"] for thread in one.result["threads"]]
     spans = [[worker[i] for worker in workers] for i in range(len(workers[0]))]
     names = [f"{parts[0]['span_ns'] / 1e6:g}ms" for parts in spans]

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hindmost.laws import LAWS
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
 from hindmost.run import instrument, limits
@@ -101,7 +102,7 @@ def fell_short(plan: MeasurePlan, runs: Sequence[RunFigures]) -> bool:
     if share is None or plan.rate_per_s is None:
         return False
     asked = plan.rate_per_s * plan.duration_s * len(runs)
-    chance = 4.0 / math.sqrt(asked) if plan.arrivals == "exponential" else 0.0
+    chance = 4.0 * math.sqrt(LAWS[plan.arrivals].dispersion / asked)
     return 1.0 - share > max(limits.RATE_SHORTFALL, chance)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from functools import partial
 
+from hindmost.laws import LAWS
 from hindmost.plan.units import format_us
 from hindmost.run import instrument, limits
 from hindmost.run.figures import RunFigures
@@ -104,7 +105,7 @@ def arrivals(e: Evidence) -> Iterator[Reason]:
     busy = max(one.busy_share for run in e.runs for one in run.instances)
     known = [one["distance"] for one in seen if one["distance"] is not None]
     distance = mean(known) if known else 0.0
-    asked = 1.0 if e.plan.arrivals == "exponential" else 0.0
+    asked = LAWS[e.plan.arrivals].dispersion
     off = {}
     for name in seen[0]["dispersion"]:
         found = [value for one in seen if (value := one["dispersion"][name]) is not None]

@@ -9,9 +9,9 @@ of counts over several spans, which sees clumps that gaps alone do not (load-tes
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Protocol, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,20 @@ class Distance:
     n: int
 
 
-def kolmogorov(bins: Bins, mean: float, confidence: float = 0.95) -> Distance:
-    """Largest difference between the gaps' distribution and the exponential law of that mean.
+class GapLaw(Protocol):
+    """The law of gaps, in units of the mean gap: `hindmost.laws.Law` is one."""
+
+    def below(self, x: Iterable[float]) -> Sequence[float]:
+        """Shares of gaps below `x`."""
+        ...
+
+    def log_above(self, x: Iterable[float]) -> Sequence[float]:
+        """Logarithms of the shares of gaps above `x`."""
+        ...
+
+
+def kolmogorov(bins: Bins, mean: float, law: GapLaw, confidence: float = 0.95) -> Distance:
+    """Largest difference between the gaps' distribution and a law of that mean.
 
     Parameters
     ----------
@@ -41,6 +53,8 @@ def kolmogorov(bins: Bins, mean: float, confidence: float = 0.95) -> Distance:
         Lower edges, upper edges (inclusive) and counts, each of shape ``(bins,)``, edges in nanoseconds.
     mean
         Mean gap asked for, nanoseconds.
+    law
+        What the gaps should follow.
     confidence
         Level of the interval.
 
@@ -53,7 +67,8 @@ def kolmogorov(bins: Bins, mean: float, confidence: float = 0.95) -> Distance:
     --------
     >>> edges = -np.log1p(-np.arange(1000) / 1000) * 1e4  # a thousand equally likely bins
     >>> bins = (edges, np.append(edges[1:], 1e6), np.full(1000, 50.0))
-    >>> kolmogorov(bins, 1e4).value < 1e-3
+    >>> from hindmost.laws import LAWS
+    >>> kolmogorov(bins, 1e4, LAWS["exponential"]).value < 1e-3
     True
     """
     low, high, counts = bins
@@ -64,15 +79,15 @@ def kolmogorov(bins: Bins, mean: float, confidence: float = 0.95) -> Distance:
     upto = np.cumsum(counts) / n
     # The distribution is known at the edges of bins only; inside, it lies between them.
     distance = max(
-        float(np.abs(below - -np.expm1(-low / mean)).max()),
-        float(np.abs(upto - -np.expm1(-(high + 1.0) / mean))[:-1].max(initial=0.0)),
+        float(np.abs(below - np.array(law.below(low / mean))).max()),
+        float(np.abs(upto - np.array(law.below((high + 1.0) / mean)))[:-1].max(initial=0.0)),
     )
     margin = math.sqrt(math.log(2.0 / (1.0 - confidence)) / (2.0 * n))
     return Distance(distance, max(0.0, distance - margin), min(1.0, distance + margin), n)
 
 
-def anderson_darling(gaps: npt.ArrayLike, mean: float) -> float:
-    """Anderson and Darling's statistic of raw gaps against the exponential law of that mean.
+def anderson_darling(gaps: npt.ArrayLike, mean: float, law: GapLaw) -> float:
+    """Anderson and Darling's statistic of raw gaps against a law of that mean.
 
     Compare it with `ANDERSON_DARLING_1`. Meant for some thousand gaps out of many, far enough apart to be
     independent.
@@ -80,19 +95,21 @@ def anderson_darling(gaps: npt.ArrayLike, mean: float) -> float:
     Examples
     --------
     >>> rng = np.random.default_rng(1)
-    >>> anderson_darling(rng.exponential(50.0, 4096), 50.0) < ANDERSON_DARLING_1
+    >>> from hindmost.laws import LAWS
+    >>> anderson_darling(rng.exponential(50.0, 4096), 50.0, LAWS["exponential"]) < ANDERSON_DARLING_1
     True
-    >>> anderson_darling(np.full(4096, 50.0), 50.0) > 100
+    >>> anderson_darling(np.full(4096, 50.0), 50.0, LAWS["exponential"]) > 100
     True
     """
     x = np.sort(np.asarray(gaps, dtype=np.float64)) / mean
     n = x.size
     if n == 0:
         raise ValueError("no gaps to compare")
-    # log F = log(1 - exp(-x)); log(1 - F) = -x. A gap of 0 is taken for the smallest positive one.
-    log_below = np.log(-np.expm1(-np.maximum(x, 1e-12)))
+    # A gap of 0 is taken for the smallest positive one.
+    log_below = np.log(law.below(np.maximum(x, 1e-12)))
+    log_above = np.array(law.log_above(x))
     weights = 2.0 * np.arange(1, n + 1) - 1.0
-    return float(-n - (weights * (log_below - x[::-1])).sum() / n)
+    return float(-n - (weights * (log_below + log_above[::-1])).sum() / n)
 
 
 class Spans(TypedDict):

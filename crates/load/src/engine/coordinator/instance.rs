@@ -18,7 +18,7 @@ use super::needs::Needs;
 use super::open_files;
 use super::phases::{follow, Handle};
 use super::thread;
-use crate::arrivals::{self, Arrivals, FlatOut, Part};
+use crate::arrivals::{Arrivals, FlatOut, Part};
 use crate::engine::control::{windows, Control, Progress};
 use crate::engine::hot_path::{Parts, Worker};
 use crate::engine::report::finished::Finished;
@@ -192,13 +192,9 @@ fn drive<P: Protocol, T: Stamped>(
 pub fn arrivals_of(plan: &Plan, thread: u32) -> Box<dyn Arrivals> {
     let threads = plan.threads.len() as u32;
     let part = Part { index: plan.instance.index * threads + thread, of: plan.instance.of * threads };
+    let random = stream(plan.seed, plan.instance.index, thread, Purpose::Arrivals);
     match plan.load.rate() {
-        Some(rate) => arrivals::thinned(
-            plan.load.arrivals(),
-            rate,
-            part,
-            stream(plan.seed, plan.instance.index, thread, Purpose::Arrivals),
-        ),
+        Some(rate) => (plan.load.arrivals().entry().part)(rate, part, random),
         None => Box::new(FlatOut),
     }
 }

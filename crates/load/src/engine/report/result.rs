@@ -88,7 +88,7 @@ pub struct InstanceResult {
 pub struct Memory {
     /// The most it held, up to the writing of its files.
     pub peak_bytes: Option<u64>,
-    /// The most it can come to hold, whatever the server does ([`crate::engine::Needs`]).
+    /// The most it can come to hold, whatever the server does.
     pub bound_bytes: u64,
 }
 

@@ -1,10 +1,14 @@
 use hindmost_clock::{Nanos, Rate};
 
-use super::{Arrivals, Part};
+use crate::{Arrivals, Entry, Part};
+
+/// Parts take turns. What a part's gaps are compared with would be one number, which no clock reading is.
+pub const LAW: Entry =
+    Entry { part: |rate, part, _| Box::new(Deterministic::new(rate, part)), dispersion: 0.0, gaps: None };
 
 /// Equal gaps; the parts interleave, so that all workers together keep the gap of the whole.
 #[derive(Debug)]
-pub struct Deterministic {
+struct Deterministic {
     gap_ns: f64,
     next: u64,
     step: u64,
@@ -12,7 +16,7 @@ pub struct Deterministic {
 
 impl Deterministic {
     /// `part` of the process with `rate` over all parts.
-    pub fn new(rate: Rate, part: Part) -> Self {
+    fn new(rate: Rate, part: Part) -> Self {
         Self { gap_ns: rate.mean_gap_ns(), next: u64::from(part.index) + 1, step: u64::from(part.of.max(1)) }
     }
 }

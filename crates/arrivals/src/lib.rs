@@ -1,5 +1,4 @@
-//! *When*: the arrival processes. A new one is one file here, one arm in [`thinned`] and one variant
-//! of `plan::Arrivals`.
+//! *When*: the laws of arrivals. A law is one file here, which says everything about it, and one line in [`laws`].
 //!
 //! All workers of all instances together make the process that was asked for; each runs its own
 //! thinned part of it, with no word between them:
@@ -11,13 +10,11 @@
 
 mod deterministic;
 mod exponential;
+mod law;
 
-use hindmost_clock::{Nanos, Rate};
+use hindmost_clock::Nanos;
 
-pub use deterministic::Deterministic;
-pub use exponential::Exponential;
-
-use crate::random::Random;
+pub use law::{Entry, Gaps, Law};
 
 /// A sequence of due times, as offsets from the start of the load.
 pub trait Arrivals: Send {
@@ -32,14 +29,6 @@ pub struct Part {
     pub index: u32,
     /// All workers of all instances.
     pub of: u32,
-}
-
-/// The worker's part of the arrival process `law` with `rate` over all workers.
-pub fn thinned(law: hindmost_plan::Arrivals, rate: Rate, part: Part, random: Random) -> Box<dyn Arrivals> {
-    match law {
-        hindmost_plan::Arrivals::Exponential => Box::new(Exponential::new(rate.share(part.of), random)),
-        hindmost_plan::Arrivals::Deterministic => Box::new(Deterministic::new(rate, part)),
-    }
 }
 
 /// Always due at once: the closed loop flat out.
