@@ -103,8 +103,8 @@ def _compared(what: str, read: Sequence[dict[str, Microseconds]]) -> Compared | 
         return None
     each = [agreement(ours, theirs, LEVELS) for ours, theirs in pairs]
     pooled = agreement(np.concatenate([p[0] for p in pairs]), np.concatenate([p[1] for p in pairs]), LEVELS)
-    told = [name for name in LEVELS if any(name in run.gap for run in each)]
-    gap = {name: _over_runs([run.gap for run in each], name) for name in told}
+    known = [name for name in LEVELS if any(name in run.gap for run in each)]
+    gap = {name: _over_runs([run.gap for run in each], name) for name in known}
     goal_us, upto = GOALS[what]
     judged = {name: one["value"] for name, one in gap.items() if LEVELS[name] <= LEVELS[upto]}
     return {

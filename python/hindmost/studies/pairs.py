@@ -81,7 +81,7 @@ def interleave(
     sides: Mapping[str, Side],
     seed: str,
     remaking: Remaking,
-    told: Callable[[Step], None] = lambda _: None,
+    on_step: Callable[[Step], None] = lambda _: None,
 ) -> Rounds:
     """Make rounds until enough are sound, or as many were made as may be.
 
@@ -93,8 +93,8 @@ def interleave(
         Decides the orders; what it is made of must not change between a study's start and its end.
     remaking : Remaking
         Of rounds.
-    told : callable, optional
-        Told when a side's turn is over, stored runs included.
+    on_step : callable, optional
+        Called when a side's turn is over, stored runs included.
     """
     rounds = Rounds()
     done = 0
@@ -110,7 +110,7 @@ def interleave(
             why = side.unsound(number)
             done += 1
             of = len(sides) * (remaking.asked + len(rounds.unsound))
-            told(Step(name, number, done, max(of, done), why))
+            on_step(Step(name, number, done, max(of, done), why))
             whys += [why] if why is not None else []
         if whys:
             rounds.unsound[number] = whys[0]

@@ -10,7 +10,7 @@ from hindmost.run.figures import RunFigures
 from hindmost.stats import Decision
 
 if TYPE_CHECKING:
-    from hindmost.studies.attribution.course import Told
+    from hindmost.studies.attribution.course import OnStep
     from hindmost.studies.attribution.plan import AttributionPlan
     from hindmost.studies.measure.procedure import Observer
 
@@ -27,7 +27,7 @@ class Talk(Protocol):
     def runs(self, plan: MeasurePlan) -> Observer:
         """Whoever watches runs of a plan."""
 
-    def cells(self, plan: AttributionPlan) -> Told:
+    def cells(self, plan: AttributionPlan) -> OnStep:
         """Whoever watches runs of cells."""
 
 
@@ -44,7 +44,7 @@ class Silent:
         """Nobody watches."""
         return self
 
-    def cells(self, plan: AttributionPlan) -> Told:
+    def cells(self, plan: AttributionPlan) -> OnStep:
         """Nobody watches."""
         return lambda _: None
 

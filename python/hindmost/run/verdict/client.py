@@ -116,9 +116,9 @@ def arrivals(e: Evidence) -> Iterator[Reason]:
     if distance <= limits.ARRIVALS_MIND and not off:
         return
     cause, hint = _cause_of_lateness(e, busy)
-    told = [f"dispersion of counts over {name} is {value:.3g}, not {asked:g}" for name, value in off.items()]
+    parts = [f"dispersion of counts over {name} is {value:.3g}, not {asked:g}" for name, value in off.items()]
     if known:
-        told.insert(
+        parts.insert(
             0,
             f"Kolmogorov distance of their gaps {distance:.3f} ({limits.ARRIVALS_MIND} is worth a word,"
             f" {limits.ARRIVALS_INVALID} invalid)",
@@ -126,7 +126,7 @@ def arrivals(e: Evidence) -> Iterator[Reason]:
     yield Reason(
         "arrivals",
         "invalid" if distance > limits.ARRIVALS_INVALID else "mind",
-        f"requests did not leave quite as ordered: {'; '.join(told)}; {cause}",
+        f"requests did not leave quite as ordered: {'; '.join(parts)}; {cause}",
         hint,
     )
 

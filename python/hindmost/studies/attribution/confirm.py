@@ -49,17 +49,17 @@ def recommended(plan: AttributionPlan, document: Evidence) -> Cell | None:
         for one in ranking:
             cell = plan.cell(one["levels"])
             logs[cell] = logs.get(cell, 0.0) + math.log(max(one["value"], 1e-3))
-    told = [
+    common = [
         cell
         for cell in logs
         if all(
             any(plan.cell(one["levels"]) == cell for one in load["quantiles"][name]["best"]) for load in loads
         )
     ]
-    if not told:
+    if not common:
         return None
-    enough = min(logs[cell] for cell in told) + len(loads) * math.log1p(plan.delta)
-    near = [cell for cell in told if logs[cell] <= enough]
+    enough = min(logs[cell] for cell in common) + len(loads) * math.log1p(plan.delta)
+    near = [cell for cell in common if logs[cell] <= enough]
     return min(near, key=lambda cell: (_changes(plan, cell), logs[cell], cell))
 
 

@@ -40,7 +40,7 @@ class Step:
     why: str | None
 
 
-class Told(Protocol):
+class OnStep(Protocol):
     """Whoever wants to see how far it is."""
 
     def __call__(self, step: Step) -> None:
@@ -54,16 +54,18 @@ class Course:
     ----------
     runner : Runner
         Makes each.
-    told : callable
-        Told of each when it is over.
+    on_step : callable
+        Called with each run when it is over.
     enough : callable
         Asked after each block from the least number on, with their number; says whether they are enough.
     """
 
-    def __init__(self, runner: Runner, told: Told, enough: Callable[[int], bool] = lambda _: False) -> None:
+    def __init__(
+        self, runner: Runner, on_step: OnStep, enough: Callable[[int], bool] = lambda _: False
+    ) -> None:
         self.plan: AttributionPlan = runner.plan
         self.runner = runner
-        self.told = told
+        self.on_step = on_step
         self.enough = enough
 
     def rehearse(self) -> None:
@@ -106,7 +108,7 @@ class Course:
             for load, name, cell in block:
                 why = self.runner.make(load, name, cell, number)
                 done += 1
-                self.told(Step(f"block {number} of {span}", load, cell, done, of, why))
+                self.on_step(Step(f"block {number} of {span}", load, cell, done, of, why))
             made = number
             if made >= least and self.enough(made):
                 break
@@ -132,12 +134,12 @@ class Course:
         cells = dict(zip(SIDES, (before, after), strict=True))
         remaking = Remaking(self.plan.file.confirm.runs)
 
-        def told(step: PairStep) -> None:
+        def passed_on(step: PairStep) -> None:
             what = f"confirming, pair {step.round} of {max(step.round, remaking.asked)}"
-            self.told(Step(what, load, cells[step.side], step.done, step.of, step.why))
+            self.on_step(Step(what, load, cells[step.side], step.done, step.of, step.why))
 
         sides = {side: self.runner.side(load, _folder(side, cell), cell) for side, cell in cells.items()}
-        interleave(sides, f"{self.plan.file.seed} {load.folder} pair", remaking, told)
+        interleave(sides, f"{self.plan.file.seed} {load.folder} pair", remaking, passed_on)
 
 
 def _folder(side: str, cell: Cell) -> str:

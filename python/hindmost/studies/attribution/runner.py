@@ -106,7 +106,7 @@ class Runner:
             if why is None:
                 return None
             attempt += 1
-        return f"not sound, made {attempt} times: {why}"
+        return f"not sound, made {_times(attempt)}: {why}"
 
     def _again(self, attempts: int) -> bool:
         """Whether a run may be made that was made so often before."""
@@ -195,6 +195,10 @@ class Runner:
         seed = self.plan.measure.seed + (FRESH if name.startswith(CONFIRMATION) else 0)
         changes = {"rate_per_s": load.rate_per_s, "server_cpus": self._server_cpus(target), "seed": seed}
         return self.plan.measure.model_copy(update=changes)
+
+
+def _times(attempts: int) -> str:
+    return "once" if attempts == 1 else f"{attempts} times"
 
 
 class CellSide:

@@ -142,9 +142,9 @@ def _decided(made: Sequence[StepRun], objective: Objective, runs: tuple[int, int
             return Judgement("fails", why, len(made), error_of(term, column))
     if not all(answers.values()):
         return None
-    told = " and ".join(f"{term.name} lies below {term.write(term.limit)}" for term in objective.terms)
+    terms = " and ".join(f"{term.name} lies below {term.write(term.limit)}" for term in objective.terms)
     error = max(error_of(term, [one.values[term.name] for one in made]) for term in objective.terms)
-    return Judgement("holds", f"the interval of {told}", len(made), error)
+    return Judgement("holds", f"the interval of {terms}", len(made), error)
 
 
 def _undecided(sound: Sequence[StepRun], objective: Objective) -> Judgement:

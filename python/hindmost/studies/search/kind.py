@@ -29,12 +29,12 @@ def run(study: Study, talk: Talk) -> Found:
         f" {plan.duration_s:g} s a step; study {study.folder}"
     )
 
-    def told(step: Step) -> None:
+    def on_step(step: Step) -> None:
         found = f"{objective.leading.name} {figures(step)} over {counted(step)} runs"
         told_why = step.outcome in ("unmet", "spoiled")
         talk.say(f"{at(step)}: {IN_WORDS[step.outcome]}: {brief(step) if told_why else found}")
 
-    return RateSearch(study, plan, parse_target(plan.target), objective, talk.runs, told).run()
+    return RateSearch(study, plan, parse_target(plan.target), objective, talk.runs, on_step).run()
 
 
 def objective_of(study: Study) -> Objective:

@@ -79,8 +79,8 @@ class RateSearch:
         Limits on the mean, on quantiles that are among the plan's, or on shares of requests.
     observer : callable
         Makes the observer of a step from its plan.
-    told : callable, optional
-        Told of each step when it is done.
+    on_step : callable, optional
+        Called with each step when it is done.
     fleet : Fleet, optional
         Where the load instances run; default: this machine.
     """
@@ -92,7 +92,7 @@ class RateSearch:
         target: Attached | Managed,
         objective: Objective,
         observer: Callable[[MeasurePlan], Observer],
-        told: Callable[[Step], None] = lambda _: None,
+        on_step: Callable[[Step], None] = lambda _: None,
         fleet: Fleet = HERE,
     ) -> None:
         self.study = study
@@ -100,7 +100,7 @@ class RateSearch:
         self.target = target
         self.objective = objective
         self.observer = observer
-        self.told = told
+        self.on_step = on_step
         self.fleet = fleet
         self.steps: list[Step] = []
 
@@ -123,7 +123,7 @@ class RateSearch:
             rate = next_rate(self.steps, self.plan.runs[1])
             found = Found.of(self.objective.text, self.steps, finished=rate is None)
             self.study.write(FILE, json.dumps(found.document(), allow_nan=False))
-            self.told(self.steps[-1])
+            self.on_step(self.steps[-1])
         return found
 
     def _try(self, rate: float) -> Step:

@@ -45,14 +45,14 @@ def run(study: Study, talk: Talk) -> Document:
             " reading and writing takes a little more or less time"
         )
 
-    def told(found: VerifiedPoint) -> None:
+    def on_load(found: VerifiedPoint) -> None:
         ratios = ", ".join(
             f"{name} {one['clone']['ratio']:.3f}" if one["clone"] else f"{name} not known"
             for name, one in found["figures"].items()
         )
         talk.say(f"{found['load']:.0%} of capacity: clone / original {ratios}")
 
-    return Verification(study, plan, asked, servers, told).run()
+    return Verification(study, plan, asked, servers, on_load).run()
 
 
 def _servers(study: Study, asked: Asked, original: str) -> dict[str, Managed]:

@@ -48,8 +48,8 @@ class Verification:
         The clone, and the loads.
     targets : mapping
         The server behind ``original`` and behind ``clone``.
-    told : callable, optional
-        Told of each load when its pairs are done.
+    on_load : callable, optional
+        Called with each load when its pairs are done.
     fleet : Fleet, optional
         Where the load instances run; default: this machine.
     """
@@ -60,14 +60,14 @@ class Verification:
         plan: MeasurePlan,
         asked: Asked,
         targets: Mapping[str, Managed],
-        told: Callable[[VerifiedPoint], None] = lambda _: None,
+        on_load: Callable[[VerifiedPoint], None] = lambda _: None,
         fleet: Fleet = HERE,
     ) -> None:
         self.study = study
         self.plan = plan
         self.asked = asked
         self.targets = {**targets, "again": targets["original"]}
-        self.told = told
+        self.on_load = on_load
         self.fleet = fleet
 
     def run(self) -> Document:
@@ -87,7 +87,7 @@ class Verification:
             series = {who: self._series(point, who, plan) for who in WHO}
             interleave(series, f"{self.plan.seed} {point.folder}", Remaking(self.plan.runs[0]))
             found.append(verified(self.study, self.asked, point, predicted))
-            self.told(found[-1])
+            self.on_load(found[-1])
         return document_of(self.study, self.asked, predicted, found)
 
     def _series(self, point: Point, who: str, plan: MeasurePlan) -> Series:
