@@ -3,7 +3,7 @@
 use hindmost_host::doctor::Diagnosis;
 use hindmost_knobs::{Knob, Restored};
 use hindmost_load::engine::InstanceResult;
-use hindmost_synth::{Account, Certificate};
+use hindmost_synth::{Certificate, ServerSummary};
 use pyo3::prelude::*;
 use schemars::generate::SchemaSettings;
 
@@ -18,7 +18,7 @@ pub fn written_schemas() -> PyResult<String> {
     generator.subschema_for::<Diagnosis>();
     generator.subschema_for::<Knob>();
     generator.subschema_for::<Restored>();
-    generator.subschema_for::<Account>();
+    generator.subschema_for::<ServerSummary>();
     generator.subschema_for::<Certificate>();
     let all = serde_json::json!({ "$defs": generator.take_definitions(true) });
     serde_json::to_string(&all).map_err(|error| raise("schema", &error.to_string()))

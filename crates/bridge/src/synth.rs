@@ -1,6 +1,6 @@
 //! The embedded server.
 
-use hindmost_synth::{Account, Certificate, Inside, Server, ServerConfig, SynthError};
+use hindmost_synth::{Certificate, InProcess, Server, ServerConfig, ServerSummary, SynthError};
 use hindmost_sys::signal::stop_flag;
 use pyo3::prelude::*;
 
@@ -10,12 +10,12 @@ fn unreadable(error: serde_json::Error) -> PyErr {
     raise("config", &error.to_string())
 }
 
-fn told(account: Result<Account, SynthError>) -> PyResult<String> {
-    let account = account.map_err(|e| raise("synth", &e.to_string()))?;
-    serde_json::to_string(&account).map_err(|e| raise("synth", &e.to_string()))
+fn to_json(summary: Result<ServerSummary, SynthError>) -> PyResult<String> {
+    let summary = summary.map_err(|e| raise("synth", &e.to_string()))?;
+    serde_json::to_string(&summary).map_err(|e| raise("synth", &e.to_string()))
 }
 
-/// Serves until SIGTERM or SIGINT; returns the server's own account as JSON text. `ready` is called with the address
+/// Serves until SIGTERM or SIGINT; returns the server's summary as JSON text. `ready` is called with the address
 /// before the first request is served.
 #[pyfunction]
 #[pyo3(signature = (config, ready = None))]
@@ -28,7 +28,7 @@ pub fn serve_synth(py: Python<'_>, config: &str, ready: Option<Py<PyAny>>) -> Py
     if let Some(ready) = ready {
         ready.call1(py, (server.local_address().to_string(),))?;
     }
-    py.detach(|| told(server.run(stop)))
+    py.detach(|| to_json(server.run(stop)))
 }
 
 /// How faithful a spin is on these CPUs (all that this process may use, where none are named), as JSON text.
@@ -40,12 +40,12 @@ pub fn certify_spin(py: Python<'_>, cpus: Option<Vec<usize>>) -> PyResult<String
     serde_json::to_string(&certificate).map_err(|e| raise("synth", &e.to_string()))
 }
 
-/// Serves requests that are made in this process, until all are served, or SIGTERM or SIGINT; returns the account.
+/// Serves requests that are made in this process, until all are served, or SIGTERM or SIGINT; returns the summary.
 #[pyfunction]
 pub fn serve_inside(py: Python<'_>, config: &str, inside: &str) -> PyResult<String> {
     py.detach(|| {
         let config: ServerConfig = serde_json::from_str(config).map_err(unreadable)?;
-        let inside: Inside = serde_json::from_str(inside).map_err(unreadable)?;
-        told(inside.run(&config, stop_flag()))
+        let inside: InProcess = serde_json::from_str(inside).map_err(unreadable)?;
+        to_json(inside.run(&config, stop_flag()))
     })
 }

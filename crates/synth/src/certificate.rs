@@ -12,7 +12,7 @@ use hindmost_sys::this_thread;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::account::{Gaps, ThreadHost};
+use crate::record::{Gaps, ThreadHost};
 use crate::server::{cpu_clock_cost, spin};
 use crate::work::now;
 use crate::SynthError;

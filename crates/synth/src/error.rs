@@ -37,7 +37,7 @@ pub enum SynthError {
         /// The system's reason.
         source: io::Error,
     },
-    /// What the document can serve cannot be told.
+    /// The capacity of the document cannot be computed.
     #[error(transparent)]
     Simulate(#[from] hindmost_simulate::SimulateError),
     /// More requests arrive than can be served.

@@ -3,19 +3,22 @@
 //! measured can be checked against queueing theory, and against the figures that the server keeps itself.
 //!
 //! ```text
-//!   sockets -> Hall (drain, frame, stamp; one FIFO) -> Worker (draw, lock, spin, reply) -> Books -> Account
-//!                         protocol (framing, answers)         work (what it costs)
+//!   sockets (read, frame, stamp) -> RequestQueue -> Worker (draw, lock, spin, reply) -> ThreadRecorder -> ServerSummary
+//!           protocol (framing, answers)                  work (what it costs)
 //! ```
 //!
-//! A hall has one thread (each connection is tied to a thread) or all of them (one shared queue). This crate never
+//! A queue has one thread (each connection is tied to a thread) or all of them (one shared queue). This crate never
 //! prints and knows nothing of who embeds it.
+//!
+//! Imports go one way: `work`, `record`, `store` < `shared` < `protocol` < `server`.
 
-mod account;
 mod certificate;
 mod config;
 mod error;
 mod protocol;
+mod record;
 mod server;
+mod shared;
 mod store;
 mod work;
 
@@ -25,8 +28,8 @@ pub mod fuzzing {
     pub use crate::protocol::converse;
 }
 
-pub use account::{Account, Gaps, LogAccount, Report, Spread, Tally, ThreadHost};
 pub use certificate::{Certificate, Rung};
 pub use config::{Idle, Occupy, Protocol, ServerConfig, ServiceTime};
 pub use error::SynthError;
-pub use server::{Arrivals, Inside, Running, Server};
+pub use record::{Gaps, LiveTotals, LogSummary, ServedTotals, ServerSummary, ThreadHost, TimeDistribution};
+pub use server::{Arrivals, InProcess, Running, Server};

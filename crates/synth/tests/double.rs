@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use common::{document, serve, Line};
 use hindmost_clone::{Document, Program, Queue};
 use hindmost_simulate::{capacity_per_s, simulate_rows, Arrivals as Simulated, Design, Load, Row};
-use hindmost_synth::{Arrivals, Idle, Inside, ServerConfig};
+use hindmost_synth::{Arrivals, Idle, InProcess, ServerConfig};
 use serde_json::json;
 
 const REQUESTS: u64 = 300;
@@ -53,7 +53,7 @@ fn simulated(document: &Document, rate_per_s: f64, seed: u64) -> Vec<Row> {
 
 /// One round of both doubles, in the order of arrival and by the clock of the simulator; and how long the host paused.
 fn aligned(name: &str, document: &Document, rate_per_s: f64, seed: u64) -> (Vec<(Line, Row)>, u64) {
-    let inside = Inside { arrivals: Arrivals::Poisson { rate_per_s }, requests: REQUESTS };
+    let inside = InProcess { arrivals: Arrivals::Poisson { rate_per_s }, requests: REQUESTS };
     // Threads that poll are not late for want of a wake-up.
     let config = ServerConfig { seed, idle: Idle::Spin, ..ServerConfig::default() };
     let (account, mut lines) = serve(name, document, inside, config);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
 use hindmost_random::Draws;
-use hindmost_synth::{Idle, Running, Server, ServerConfig, ServiceTime, Tally};
+use hindmost_synth::{Idle, Running, ServedTotals, Server, ServerConfig, ServiceTime};
 use rand::Rng;
 use rand_pcg::Pcg64;
 
@@ -113,7 +113,7 @@ fn quantiles(mut values: Vec<f64>) -> [f64; 4] {
 struct Round {
     found: Vec<f64>,
     expected: Vec<f64>,
-    total: Tally,
+    total: ServedTotals,
     undisturbed: bool,
 }
 
@@ -166,7 +166,7 @@ fn sojourn_times_are_those_of_queueing_theory() {
             let expected = quantiles(good.iter().flat_map(|round| round.expected.clone()).collect());
             let found = quantiles(good.iter().flat_map(|round| round.found.clone()).collect());
             let worst = found.iter().zip(&expected).map(|(f, e)| (f / e - 1.0).abs()).fold(0.0, f64::max);
-            let mean = |of: fn(&Tally) -> f64| {
+            let mean = |of: fn(&ServedTotals) -> f64| {
                 good.iter().map(|round| of(&round.total)).sum::<f64>() / good.len() as f64 / 1e3
             };
             eprintln!(
@@ -175,8 +175,8 @@ fn sojourn_times_are_those_of_queueing_theory() {
                 found.map(|ns| ns / 1e3),
                 expected.map(|ns| ns / 1e3),
                 worst * 100.0,
-                mean(Tally::mean_drawn_ns),
-                mean(Tally::mean_achieved_ns),
+                mean(ServedTotals::mean_drawn_ns),
+                mean(ServedTotals::mean_achieved_ns),
                 good.len(),
             );
             // The path through the kernel and back comes on top of the sojourn time.

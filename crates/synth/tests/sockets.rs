@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use hindmost_synth::{Idle, Running, Server, ServerConfig, ServiceTime, SynthError, Tally};
+use hindmost_synth::{Idle, Running, ServedTotals, Server, ServerConfig, ServiceTime, SynthError};
 
 fn start(service: ServiceTime) -> Running {
     Server::spawn(&ServerConfig { service, ..ServerConfig::default() }).unwrap()
@@ -129,7 +129,7 @@ const DRAWN_NS: u64 = 500_000;
 const ROUNDS: usize = 15;
 
 /// Requests one behind the other: the server's account, and the time of the whole in nanoseconds.
-fn back_to_back() -> (Tally, u64) {
+fn back_to_back() -> (ServedTotals, u64) {
     let server = start(ServiceTime::Deterministic { mean_us: DRAWN_NS as f64 / 1e3 });
     let mut client = connect(server.local_address());
     let began = Instant::now();
@@ -237,7 +237,7 @@ fn a_client_that_does_not_read_is_held_back_and_then_served() {
         let gets = 800;
         client.write_all("get k\r\n".repeat(gets).as_bytes()).unwrap();
         std::thread::sleep(Duration::from_millis(200));
-        assert!(server.report().total.served < 100, "{}", server.report().total.served);
+        assert!(server.totals().total.served < 100, "{}", server.totals().total.served);
         let mut other = connect(server.local_address());
         assert_eq!(ask(&mut other, b"get nope\r\n"), "END\r\n");
         let mut left = gets * (value.len() + "VALUE k 0 524288\r\n\r\nEND\r\n".len());

@@ -5,12 +5,12 @@ mod common;
 use std::sync::atomic::AtomicBool;
 
 use common::{document, serve, Line, LogFile};
-use hindmost_synth::{Arrivals, Inside, Occupy, ServerConfig, SynthError};
+use hindmost_synth::{Arrivals, InProcess, Occupy, ServerConfig, SynthError};
 use serde_json::json;
 
 const REQUESTS: u64 = 1_500;
 
-const BACK_TO_BACK: Inside = Inside { arrivals: Arrivals::BackToBack, requests: REQUESTS };
+const BACK_TO_BACK: InProcess = InProcess { arrivals: Arrivals::BackToBack, requests: REQUESTS };
 
 #[test]
 fn threads_share_a_lock_one_at_a_time() {
@@ -37,7 +37,7 @@ fn kinds_are_drawn_by_their_shares_and_told_by_name() {
     let document = document(json!({"kinds": kinds}));
     let log = LogFile::new("kinds");
     let config = ServerConfig { clone: Some(document), log: Some(log.0.clone()), ..ServerConfig::default() };
-    let inside = Inside { arrivals: Arrivals::BackToBack, requests: 2_000 };
+    let inside = InProcess { arrivals: Arrivals::BackToBack, requests: 2_000 };
     inside.run(&config, &AtomicBool::new(false)).unwrap();
     let text = std::fs::read_to_string(&log.0).unwrap();
     let (reads, writes) =
@@ -64,7 +64,7 @@ fn services_of_cpu_time_have_had_it() {
 
 #[test]
 fn the_account_says_what_the_log_says() {
-    let inside = Inside { arrivals: Arrivals::Poisson { rate_per_s: 2_500.0 }, requests: REQUESTS };
+    let inside = InProcess { arrivals: Arrivals::Poisson { rate_per_s: 2_500.0 }, requests: REQUESTS };
     let (account, lines) = serve("account", &document(json!({})), inside, ServerConfig::default());
     let mean = |of: fn(&Line) -> f64| lines.iter().map(of).sum::<f64>() / lines.len() as f64;
     let close = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-6;
@@ -84,7 +84,7 @@ fn a_log_without_room_says_how_many_it_lost() {
         service: hindmost_synth::ServiceTime::Deterministic { mean_us: 1.0 },
         ..ServerConfig::default()
     };
-    let inside = Inside { arrivals: Arrivals::BackToBack, requests: 100 };
+    let inside = InProcess { arrivals: Arrivals::BackToBack, requests: 100 };
     let account = inside.run(&config, &AtomicBool::new(false)).unwrap().log.unwrap();
     assert_eq!((account.requests, account.beyond), (10, 90));
     let nowhere = ServerConfig { log: Some("/nowhere/at/all.csv".into()), ..ServerConfig::default() };
@@ -95,7 +95,7 @@ fn a_log_without_room_says_how_many_it_lost() {
 fn a_load_above_capacity_is_refused_with_both_figures() {
     let config = ServerConfig { clone: Some(document(json!({}))), ..ServerConfig::default() };
     let run = |rate_per_s| {
-        let inside = Inside { arrivals: Arrivals::Poisson { rate_per_s }, requests: 10 };
+        let inside = InProcess { arrivals: Arrivals::Poisson { rate_per_s }, requests: 10 };
         inside.run(&config, &AtomicBool::new(false))
     };
     let message = run(6_000.0).unwrap_err().to_string();
@@ -105,7 +105,7 @@ fn a_load_above_capacity_is_refused_with_both_figures() {
     let contended = document(json!({"threads": 2, "locks": [lock],
         "service": [{"law": {"kind": "exponential", "mean_us": 100.0}}]}));
     let config = ServerConfig { clone: Some(contended), ..ServerConfig::default() };
-    let inside = Inside { arrivals: Arrivals::Poisson { rate_per_s: 9_000.0 }, requests: 10 };
+    let inside = InProcess { arrivals: Arrivals::Poisson { rate_per_s: 9_000.0 }, requests: 10 };
     let message = inside.run(&config, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(message.starts_with("rate_per_s = 9000 is above"), "{message}");
 }
@@ -114,7 +114,7 @@ fn a_load_above_capacity_is_refused_with_both_figures() {
 fn a_rate_that_makes_no_sense_is_refused() {
     let config = ServerConfig { clone: Some(document(json!({}))), ..ServerConfig::default() };
     let run = |rate_per_s| {
-        let inside = Inside { arrivals: Arrivals::Poisson { rate_per_s }, requests: 10 };
+        let inside = InProcess { arrivals: Arrivals::Poisson { rate_per_s }, requests: 10 };
         inside.run(&config, &AtomicBool::new(false))
     };
     let message = run(-1.0).unwrap_err().to_string();

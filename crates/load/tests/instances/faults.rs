@@ -129,7 +129,7 @@ fn a_place_that_cannot_be_written_is_told_before_the_load() {
     let absent = std::env::temp_dir().join("hindmost-no-such-folder/deeper");
     let error = hindmost_load::engine::run(&plan, &absent, &mut Unattended::default()).unwrap_err();
     assert!(matches!(error, LoadError::Write { .. }), "{error}");
-    assert_eq!(server.report().total.served, 0);
+    assert_eq!(server.totals().total.served, 0);
 }
 
 /// Says stop at the first progress, as a controller does on Ctrl-C.

@@ -1,4 +1,4 @@
-//! What a server is told: where it listens, what it speaks, and whose double it is.
+//! The settings of a server: where it listens, which protocol it speaks, and which clone document it runs.
 
 mod service;
 

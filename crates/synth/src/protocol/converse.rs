@@ -2,8 +2,9 @@
 
 use hindmost_clock::Nanos;
 
-use super::{Desk, Next};
-use crate::server::{Inbox, Shared};
+use super::context::{Context, Disposition};
+use super::pipeline::Pipeline;
+use crate::shared::Shared;
 use crate::{Protocol, ServerConfig};
 
 /// Feeds `chunks` through framing and answering, as one connection of a server would: what it answers, and
@@ -11,22 +12,22 @@ use crate::{Protocol, ServerConfig};
 pub fn converse<'a>(protocol: Protocol, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let config = ServerConfig { memory_mib: 4, ..ServerConfig::default() };
     let shared = Shared::new(&config, config.program().expect("the default makes sense"), Nanos::ZERO);
-    let desk = Desk { shared: &shared, ledger: shared.ledger(0) };
-    let (mut inbox, mut out, now) = (Inbox::new(protocol), Vec::new(), Nanos::from_millis(1));
+    let context = Context { shared: &shared, counters: shared.counters(0) };
+    let (mut pipeline, mut out, now) = (Pipeline::new(protocol), Vec::new(), Nanos::from_millis(1));
     for mut chunk in chunks {
         while !chunk.is_empty() {
-            let space = inbox.space().expect("everything before was served");
+            let space = pipeline.space().expect("everything before was served");
             let taken = space.len().min(chunk.len());
             space[..taken].copy_from_slice(&chunk[..taken]);
-            inbox.fill(taken);
+            pipeline.fill(taken);
             chunk = &chunk[taken..];
-            while let Some(number) = inbox.advance() {
-                let (command, frame) = inbox.request(number).expect("it was found just now");
-                if command.execute(frame, desk, now, &mut out) == Next::Close {
+            while let Some(number) = pipeline.advance() {
+                let (command, frame) = pipeline.request(number).expect("it was found just now");
+                if command.execute(frame, context, now, &mut out) == Disposition::Close {
                     out.extend_from_slice(b"<closed>");
                     return out;
                 }
-                inbox.pop();
+                pipeline.pop();
             }
         }
     }

@@ -6,9 +6,7 @@ use std::net::Shutdown;
 use hindmost_clock::Nanos;
 use mio::net::TcpStream;
 
-use super::hall::Ticket;
-use super::inbox::Inbox;
-use crate::protocol::{Desk, Next};
+use crate::protocol::{Context, Disposition, Pipeline};
 use crate::Protocol;
 
 /// Bytes of replies beyond which a client that does not read is not served.
@@ -30,25 +28,33 @@ pub(super) enum Received {
 enum Phase {
     Open,
     /// The client has said that it sends no more; what it sent may still have to be read.
-    Closing,
+    ServerRecorder,
     /// All that the client sent has been read.
     Ended,
-    /// Nothing more is to be read, whatever the client sends; what is in the outbox still goes out.
+    /// Nothing more is to be read, whatever the client sends; what is in the send buffer still goes out.
     Leaving,
     /// Hung up.
     Gone,
 }
 
+/// A request of this connection that goes back to the queue later.
+#[derive(Clone, Copy)]
+pub(super) struct Deferred {
+    pub(super) number: u64,
+    pub(super) takes_service: bool,
+    pub(super) arrival: Nanos,
+}
+
 pub(super) struct Connection {
     stream: TcpStream,
-    pub(super) inbox: Inbox,
-    outbox: Vec<u8>,
+    pub(super) pipeline: Pipeline,
+    send_buffer: Vec<u8>,
     written: usize,
     /// The kernel may hold bytes that we have not read. Events are edge-triggered: nobody reminds us.
     pub(super) readable: bool,
     phase: Phase,
-    /// Requests whose turn was passed over because the outbox was clogged.
-    pub(super) owed: Vec<Ticket>,
+    /// Requests whose turn came while the send buffer was clogged.
+    pub(super) deferred: Vec<Deferred>,
     /// Listed for writing at the end of the batch.
     pub(super) listed: bool,
 }
@@ -57,12 +63,12 @@ impl Connection {
     pub(super) fn new(stream: TcpStream, protocol: Protocol) -> Self {
         Self {
             stream,
-            inbox: Inbox::new(protocol),
-            outbox: Vec::new(),
+            pipeline: Pipeline::new(protocol),
+            send_buffer: Vec::new(),
             written: 0,
             readable: true,
             phase: Phase::Open,
-            owed: Vec::new(),
+            deferred: Vec::new(),
             listed: false,
         }
     }
@@ -72,7 +78,7 @@ impl Connection {
         if !self.readable || self.phase >= Phase::Ended || self.is_clogged() {
             return Ok(Received::Dry);
         }
-        let Some(space) = self.inbox.space() else {
+        let Some(space) = self.pipeline.space() else {
             return Ok(Received::Dry);
         };
         let room = space.len();
@@ -82,9 +88,9 @@ impl Connection {
                 Ok(Received::Dry)
             }
             Ok(count) => {
-                self.inbox.fill(count);
+                self.pipeline.fill(count);
                 // A short read has emptied the socket (epoll(7), question 9): saves one call a request.
-                self.readable = count == room || self.phase == Phase::Closing;
+                self.readable = count == room || self.phase == Phase::ServerRecorder;
                 Ok(Received::Some)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -96,53 +102,59 @@ impl Connection {
         }
     }
 
-    /// Obeys request `number`; its reply goes to `reply`, for later. The request goes on waiting, so that nothing
+    /// Executes request `number`; its reply goes to `reply`, for later. The request goes on waiting, so that nothing
     /// behind it is answered first. `None` if there is no such request (any more).
-    pub(super) fn obey(&self, number: u64, desk: Desk, now: Nanos, reply: &mut Vec<u8>) -> Option<Next> {
-        let (command, frame) = self.inbox.request(number)?;
-        Some(command.execute(frame, desk, now, reply))
+    pub(super) fn execute(
+        &self,
+        number: u64,
+        context: Context,
+        now: Nanos,
+        reply: &mut Vec<u8>,
+    ) -> Option<Disposition> {
+        let (command, frame) = self.pipeline.request(number)?;
+        Some(command.execute(frame, context, now, reply))
     }
 
-    /// Obeys request `number` and puts its reply into the outbox.
+    /// Executes request `number` and puts its reply into the send buffer.
     #[inline]
-    pub(super) fn obey_at_once(&mut self, number: u64, desk: Desk, now: Nanos) {
-        if self.inbox.is_first(number) {
-            if let Some((command, frame)) = self.inbox.request(number) {
-                let next = command.execute(frame, desk, now, &mut self.outbox);
-                self.inbox.pop();
-                self.after(next);
+    pub(super) fn execute_at_once(&mut self, number: u64, context: Context, now: Nanos) {
+        if self.pipeline.is_first(number) {
+            if let Some((command, frame)) = self.pipeline.request(number) {
+                let disposition = command.execute(frame, context, now, &mut self.send_buffer);
+                self.pipeline.pop();
+                self.after(disposition);
             }
         } else {
             let mut reply = Vec::new();
-            if let Some(next) = self.obey(number, desk, now, &mut reply) {
-                self.inbox.finish(number, reply, next);
+            if let Some(disposition) = self.execute(number, context, now, &mut reply) {
+                self.pipeline.finish(number, reply, disposition);
             }
         }
     }
 
-    /// Hands out the reply of request `number`: into the outbox, or to wait for those before it.
-    pub(super) fn reply(&mut self, number: u64, reply: &mut Vec<u8>, next: Next) {
-        if self.inbox.is_first(number) {
-            self.outbox.extend_from_slice(reply);
-            self.inbox.pop();
-            self.after(next);
+    /// Hands out the reply of request `number`: into the send buffer, or to wait for those before it.
+    pub(super) fn reply(&mut self, number: u64, reply: &mut Vec<u8>, disposition: Disposition) {
+        if self.pipeline.is_first(number) {
+            self.send_buffer.extend_from_slice(reply);
+            self.pipeline.pop();
+            self.after(disposition);
         } else {
-            self.inbox.finish(number, std::mem::take(reply), next);
+            self.pipeline.finish(number, std::mem::take(reply), disposition);
         }
     }
 
-    /// A reply has gone out: so may those that waited for it.
+    /// A reply has gone out, and so may those that waited for it.
     #[inline]
-    fn after(&mut self, mut next: Next) {
+    fn after(&mut self, mut disposition: Disposition) {
         loop {
-            if next == Next::Close {
+            if disposition == Disposition::Close {
                 self.leave();
                 return;
             }
-            match self.inbox.pop_done() {
-                Some((reply, then)) => {
-                    self.outbox.extend_from_slice(&reply);
-                    next = then;
+            match self.pipeline.pop_done() {
+                Some((reply, next)) => {
+                    self.send_buffer.extend_from_slice(&reply);
+                    disposition = next;
                 }
                 None => return,
             }
@@ -151,18 +163,18 @@ impl Connection {
 
     /// Whether so much is unsent that no more should be produced.
     pub(super) fn is_clogged(&self) -> bool {
-        self.outbox.len() - self.written > CLOGGED
+        self.send_buffer.len() - self.written > CLOGGED
     }
 
     /// The kernel has something to tell: bytes, or that no more will come.
     pub(super) fn notice(&mut self, closed: bool) {
         self.readable = true;
         if closed {
-            self.phase = self.phase.max(Phase::Closing);
+            self.phase = self.phase.max(Phase::ServerRecorder);
         }
     }
 
-    /// Goes no further than what is in the outbox.
+    /// Takes in nothing more; what is in the send buffer still goes out.
     fn leave(&mut self) {
         self.phase = Phase::Leaving;
     }
@@ -173,8 +185,8 @@ impl Connection {
 
     /// Writes as much as the kernel takes.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        while self.written < self.outbox.len() {
-            match self.stream.write(&self.outbox[self.written..]) {
+        while self.written < self.send_buffer.len() {
+            match self.stream.write(&self.send_buffer[self.written..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => self.written += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -185,26 +197,26 @@ impl Connection {
                 Err(error) => return Err(error),
             }
         }
-        self.outbox.clear();
-        self.outbox.shrink_to(KEEP);
+        self.send_buffer.clear();
+        self.send_buffer.shrink_to(KEEP);
         self.written = 0;
         Ok(())
     }
 
-    /// A client that always lags a little must not make the outbox grow for ever.
+    /// A client that always lags a little must not make the send buffer grow for ever.
     fn forget_written(&mut self) {
-        if self.written > self.outbox.len() / 2 {
-            self.outbox.drain(..self.written);
+        if self.written > self.send_buffer.len() / 2 {
+            self.send_buffer.drain(..self.written);
             self.written = 0;
         }
     }
 
     /// Whether nothing is left to do for this client.
     pub(super) fn is_finished(&self) -> bool {
-        self.outbox.is_empty()
+        self.send_buffer.is_empty()
             && match self.phase {
-                Phase::Open | Phase::Closing => false,
-                Phase::Ended => self.inbox.waiting() == 0,
+                Phase::Open | Phase::ServerRecorder => false,
+                Phase::Ended => self.pipeline.waiting() == 0,
                 Phase::Leaving | Phase::Gone => true,
             }
     }

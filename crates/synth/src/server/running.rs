@@ -1,3 +1,5 @@
+//! A server in a thread of its own.
+
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -5,8 +7,9 @@ use std::thread::{self, JoinHandle};
 
 use mio::Waker;
 
-use super::{wake, Server, Shared};
-use crate::account::{Account, Report};
+use super::pool::{wake, WorkerPool};
+use crate::record::{LiveTotals, ServerSummary};
+use crate::shared::Shared;
 use crate::SynthError;
 
 /// A server at work. It stops, and its threads are joined, when this is dropped.
@@ -15,18 +18,17 @@ pub struct Running {
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
     wakers: Vec<Arc<Waker>>,
-    thread: Option<JoinHandle<Result<Account, SynthError>>>,
+    thread: Option<JoinHandle<Result<ServerSummary, SynthError>>>,
 }
 
 impl Running {
-    pub(super) fn new(server: Server) -> Result<Self, SynthError> {
+    pub(super) fn start(address: SocketAddr, pool: WorkerPool) -> Result<Self, SynthError> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (address, shared) = (server.address, Arc::clone(&server.crew.shared));
-        let wakers = server.crew.wakers.clone();
+        let (shared, wakers) = (Arc::clone(&pool.shared), pool.wakers.clone());
         let flag = Arc::clone(&stop);
         let thread = thread::Builder::new()
             .name("synth".to_owned())
-            .spawn(move || server.run(&flag))
+            .spawn(move || pool.run(&flag))
             .map_err(SynthError::system("start a thread"))?;
         Ok(Self { address, shared, stop, wakers, thread: Some(thread) })
     }
@@ -37,19 +39,19 @@ impl Running {
     }
 
     /// The figures so far.
-    pub fn report(&self) -> Report {
-        self.shared.report()
+    pub fn totals(&self) -> LiveTotals {
+        self.shared.totals()
     }
 
     /// Stops the server and waits for its threads.
     ///
     /// # Panics
     /// Never: it has a thread until it is stopped or dropped.
-    pub fn stop(mut self) -> Result<Account, SynthError> {
+    pub fn stop(mut self) -> Result<ServerSummary, SynthError> {
         self.end().expect("it was not stopped before")
     }
 
-    fn end(&mut self) -> Option<Result<Account, SynthError>> {
+    fn end(&mut self) -> Option<Result<ServerSummary, SynthError>> {
         self.stop.store(true, Ordering::Relaxed);
         wake(&self.wakers);
         self.thread.take().map(|thread| thread.join().unwrap_or(Err(SynthError::Panicked { thread: 0 })))

@@ -10,24 +10,25 @@ use hindmost_clock::Nanos;
 use hindmost_clone::arrivals::{gap_ns, route};
 use hindmost_random::Draws;
 
-use super::hall::{Hall, Ticket};
+use super::job::Job;
+use super::queue::RequestQueue;
 use crate::work::now;
 
 /// Closer moments are waited for without sleep.
 const CLOSE: Nanos = Nanos::from_micros(200);
-/// The longest sleep: how soon a thread hears that all is over.
+/// The longest sleep: how soon a thread sees that the run is over.
 const NAP: Nanos = Nanos::from_millis(20);
 
-/// The requests of one hall.
+/// The requests of one queue.
 pub(super) struct Schedule {
     seed: u64,
     /// What moments count from.
     origin: Nanos,
     mean_gap_ns: f64,
-    /// Of all halls.
+    /// Of all queues.
     requests: u64,
     /// This one, of so many.
-    hall: (usize, usize),
+    queue: (usize, usize),
     /// When the next request is due, for a look without the lock; the end of all time once there is none.
     due: AtomicU64,
     ahead: Mutex<Ahead>,
@@ -39,25 +40,25 @@ struct Ahead {
     index: u64,
     /// When the one before it was due, ns from the origin.
     due_ns: f64,
-    found: Vec<Ticket>,
+    found: Vec<Job>,
 }
 
 impl Schedule {
-    /// `requests` that arrive at `rate_per_s` and are dealt among halls; `hall`: number of this one, and how many there
+    /// `requests` that arrive at `rate_per_s` and are dealt among queues; `queue`: number of this one, and how many there
     /// are. They are those that the simulator draws from the same seed.
     pub(super) fn new(
         seed: u64,
         origin: Nanos,
         rate_per_s: f64,
         requests: u64,
-        hall: (usize, usize),
+        queue: (usize, usize),
     ) -> Self {
         let schedule = Self {
             seed,
             origin,
             mean_gap_ns: 1e9 / rate_per_s,
             requests,
-            hall,
+            queue,
             due: AtomicU64::new(0),
             ahead: Mutex::new(Ahead { index: 0, due_ns: 0.0, found: Vec::with_capacity(1) }),
         };
@@ -66,14 +67,14 @@ impl Schedule {
         schedule
     }
 
-    /// Draws on, to the next request of this hall.
+    /// Draws on, to the next request of this queue.
     fn draw(&self, ahead: &mut Ahead) -> Nanos {
-        let (number, halls) = self.hall;
+        let (number, queues) = self.queue;
         while ahead.index < self.requests {
             let draws = Draws::of(self.seed, ahead.index);
             ahead.index += 1;
             ahead.due_ns += gap_ns(draws, self.mean_gap_ns);
-            if route(draws, halls) == number {
+            if route(draws, queues) == number {
                 return self.origin + Nanos(ahead.due_ns as u64);
             }
         }
@@ -86,20 +87,20 @@ impl Schedule {
 
     /// Puts what is due into the queue; a thread that may sleep does so for a while if nothing is due soon.
     #[inline]
-    pub(super) fn look(&self, hall: &Hall, sleeps: bool) {
+    pub(super) fn poll(&self, queue: &RequestQueue, may_sleep: bool) {
         if now() >= self.next_due() {
-            self.put(|found| hall.receive(found));
-        } else if sleeps && !hall.has_requests() {
+            self.put(|found| queue.arrive(found));
+        } else if may_sleep && queue.is_empty() {
             self.sleep();
         }
     }
 
-    /// Hands over what is due, in order; nothing if another thread is at it.
-    fn put(&self, mut receive: impl FnMut(&mut Vec<Ticket>)) {
+    /// Hands over what is due, in order; nothing if another thread does so.
+    fn put(&self, mut receive: impl FnMut(&mut Vec<Job>)) {
         let Ok(mut ahead) = self.ahead.try_lock() else { return };
         while now() >= self.next_due() {
             // It arrived when it was due, however late it is looked for.
-            ahead.found.push(Ticket { client: None, number: 0, serve: true, arrival: self.next_due() });
+            ahead.found.push(Job::made_here(self.next_due()));
             receive(&mut ahead.found);
             let next = self.draw(&mut ahead);
             self.due.store(next.0, Ordering::Release);
@@ -120,12 +121,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halls_share_the_requests_and_each_is_due_once() {
+    fn queues_share_the_requests_and_each_is_due_once() {
         let origin = now().saturating_sub(Nanos::from_millis(1_000));
-        let of = |hall| Schedule::new(3, origin, 1e6, 1_000, hall);
+        let of = |queue| Schedule::new(3, origin, 1e6, 1_000, queue);
         let all = |schedule: &Schedule| -> Vec<Nanos> {
             let mut all = Vec::new();
-            schedule.put(|found| all.extend(found.drain(..).map(|ticket| ticket.arrival)));
+            schedule.put(|found| all.extend(found.drain(..).map(|job| job.arrival)));
             all
         };
         let one = all(&of((0, 1)));

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use mio::Token;
 
-use super::hall::Client;
+use super::job::Client;
 
-/// Connections of one hall.
+/// Connections of one queue.
 #[derive(Default)]
 pub(super) struct Slots {
     slots: Vec<Slot>,

@@ -1,7 +1,6 @@
-//! The sockets of a hall: what comes in is read, cut into requests and stamped.
+//! The sockets in front of a queue: what comes in is read, cut into requests and stamped.
 
 use std::io::ErrorKind;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +10,13 @@ use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token, Waker};
 
+use super::acceptor::Acceptor;
 use super::connection::{Connection, Received};
-use super::door::Door;
-use super::hall::{Client, Hall, Ticket};
+use super::job::{Client, Job};
+use super::queue::RequestQueue;
 use super::slots::Slots;
-use super::Shared;
-use crate::protocol::Desk;
+use crate::protocol::Context;
+use crate::shared::Shared;
 use crate::work::now;
 use crate::{Protocol, SynthError};
 
@@ -31,17 +31,17 @@ const READS: usize = 16;
 pub(super) struct Sockets {
     shared: Arc<Shared>,
     protocol: Protocol,
-    /// Whose books non-services go into.
+    /// Whose counters requests without service time go into.
     thread: usize,
     poll: Poll,
     events: Events,
     slots: Slots,
-    door: Option<Door>,
+    acceptor: Option<Acceptor>,
     newcomers: Receiver<TcpStream>,
     /// Requests found in one look.
-    found: Vec<Ticket>,
-    revisit: Vec<Arc<Client>>,
-    gone: Vec<Token>,
+    found: Vec<Job>,
+    unread: Vec<Arc<Client>>,
+    closed: Vec<Token>,
 }
 
 impl Sockets {
@@ -60,27 +60,27 @@ impl Sockets {
             poll,
             events: Events::with_capacity(1024),
             slots: Slots::default(),
-            door: None,
+            acceptor: None,
             newcomers,
             found: Vec::with_capacity(1024),
-            revisit: Vec::new(),
-            gone: Vec::new(),
+            unread: Vec::new(),
+            closed: Vec::new(),
         };
         Ok((sockets, Arc::new(waker)))
     }
 
     /// Makes these the sockets that accept.
-    pub(super) fn open(&mut self, mut door: Door) -> Result<(), SynthError> {
+    pub(super) fn accept_with(&mut self, mut acceptor: Acceptor) -> Result<(), SynthError> {
         let registry = self.poll.registry();
-        let registered = registry.register(door.listener(), LISTENER, Interest::READABLE);
+        let registered = registry.register(acceptor.listener(), LISTENER, Interest::READABLE);
         registered.map_err(SynthError::system("watch the listener"))?;
-        self.door = Some(door);
+        self.acceptor = Some(acceptor);
         Ok(())
     }
 
     /// Takes in what has arrived; waits for something if it may sleep.
-    pub(super) fn look(&mut self, hall: &Hall, sleeps: bool) -> Result<(), SynthError> {
-        let patience = if sleeps { TICK } else { Duration::ZERO };
+    pub(super) fn poll(&mut self, queue: &RequestQueue, may_sleep: bool) -> Result<(), SynthError> {
+        let patience = if may_sleep { TICK } else { Duration::ZERO };
         match self.poll.poll(&mut self.events, Some(patience)) {
             Err(error) if error.kind() != ErrorKind::Interrupted => {
                 return Err(SynthError::System { doing: "wait for events", source: error });
@@ -94,38 +94,38 @@ impl Sockets {
         for event in &events {
             match event.token() {
                 LISTENER | WAKER => newcomers = true,
-                _ => self.on_event(hall, event, now),
+                _ => self.on_event(queue, event, now),
             }
         }
         self.events = events;
-        if newcomers || self.door.as_ref().is_some_and(|door| door.is_stuck() && sleeps) {
-            if let Some(door) = &mut self.door {
-                door.deal();
+        if newcomers || self.acceptor.as_ref().is_some_and(|acceptor| acceptor.is_exhausted() && may_sleep) {
+            if let Some(acceptor) = &mut self.acceptor {
+                acceptor.accept_all();
             }
             while let Ok(stream) = self.newcomers.try_recv() {
                 self.admit(stream);
             }
         }
-        if hall.has_chores() {
-            self.do_chores(hall, now);
+        if queue.has_leftovers() {
+            self.work_off_leftovers(queue, now);
         }
-        hall.receive(&mut self.found);
+        queue.arrive(&mut self.found);
         Ok(())
     }
 
-    /// Takes a new client in. One whose socket is already dead is let go.
+    /// Takes a new client in, unless its socket is dead already.
     fn admit(&mut self, mut stream: TcpStream) {
         let token = self.slots.next_token();
         let interest = Interest::READABLE | Interest::WRITABLE;
         let registry = self.poll.registry();
         if stream.set_nodelay(true).and_then(|()| registry.register(&mut stream, token, interest)).is_ok() {
             self.slots.insert(Arc::new(Client::new(token, Connection::new(stream, self.protocol))));
-            self.shared.connections.fetch_add(1, Ordering::Relaxed);
+            self.shared.connection_opened();
         }
     }
 
     /// Takes in what an event announces. `now` becomes the arrival of the requests it brought.
-    fn on_event(&mut self, hall: &Hall, event: &Event, now: Nanos) {
+    fn on_event(&mut self, queue: &RequestQueue, event: &Event, now: Nanos) {
         let Some(client) = self.slots.get(event.token()).map(Arc::clone) else {
             return;
         };
@@ -134,44 +134,50 @@ impl Sockets {
             connection.notice(event.is_read_closed());
         }
         // Writing comes first: a clogged connection is not read.
-        hall.write(&client, &mut connection);
-        self.take_in(hall, &client, &mut connection, now);
+        queue.write(&client, &mut connection);
+        self.take_in(queue, &client, &mut connection, now);
     }
 
-    /// Goes on with clients that had more to read than was good for the others, and forgets those that are gone.
-    fn do_chores(&mut self, hall: &Hall, now: Nanos) {
-        hall.take_chores(&mut self.revisit, &mut self.gone);
-        for token in self.gone.drain(..) {
+    /// Reads on where a client was left with bytes unread, and forgets connections that were closed.
+    fn work_off_leftovers(&mut self, queue: &RequestQueue, now: Nanos) {
+        queue.take_leftovers(&mut self.unread, &mut self.closed);
+        for token in self.closed.drain(..) {
             self.slots.remove(token);
         }
-        let mut revisit = std::mem::take(&mut self.revisit);
-        for client in revisit.drain(..) {
-            self.take_in(hall, &client, &mut client.lock(), now);
+        let mut unread = std::mem::take(&mut self.unread);
+        for client in unread.drain(..) {
+            self.take_in(queue, &client, &mut client.lock(), now);
         }
-        self.revisit = revisit;
+        self.unread = unread;
     }
 
     /// Reads and frames what a client sent. Requests that take service join the queue.
-    fn take_in(&mut self, hall: &Hall, client: &Arc<Client>, connection: &mut Connection, now: Nanos) {
-        let desk = Desk { shared: &self.shared, ledger: self.shared.ledger(self.thread) };
+    fn take_in(
+        &mut self,
+        queue: &RequestQueue,
+        client: &Arc<Client>,
+        connection: &mut Connection,
+        now: Nanos,
+    ) {
+        let context = Context { shared: &self.shared, counters: self.shared.counters(self.thread) };
         let mut reads = 0;
         let alive = loop {
             while !connection.is_leaving() {
-                let Some(number) = connection.inbox.advance() else {
+                let Some(number) = connection.pipeline.advance() else {
                     break;
                 };
-                let serve =
-                    connection.inbox.request(number).is_some_and(|(command, _)| command.takes_service());
+                let takes_service =
+                    connection.pipeline.request(number).is_some_and(|(command, _)| command.takes_service());
                 // The others are answered at once, unless earlier requests of this client wait for their reply.
-                if !serve && connection.inbox.is_first(number) && !connection.is_clogged() {
-                    connection.obey_at_once(number, desk, now);
+                if !takes_service && connection.pipeline.is_first(number) && !connection.is_clogged() {
+                    connection.execute_at_once(number, context, now);
                     continue;
                 }
                 let client = Some(Arc::clone(client));
-                self.found.push(Ticket { client, number, serve, arrival: now });
+                self.found.push(Job { client, number, takes_service, arrival: now });
             }
             if reads == READS {
-                hall.revisit(client);
+                queue.leave_unread(client);
                 break true;
             }
             reads += 1;
@@ -182,9 +188,9 @@ impl Sockets {
             }
         };
         if alive {
-            hall.write(client, connection);
+            queue.write(client, connection);
         } else {
-            hall.let_go(client, connection);
+            queue.close(client, connection);
         }
     }
 }

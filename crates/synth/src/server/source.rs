@@ -1,11 +1,12 @@
-//! Where the requests of a hall come from: sockets, or this process itself.
+//! Where the requests of a queue come from: sockets, or this process itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use mio::Waker;
 
-use super::hall::{Hall, Ticket};
+use super::job::Job;
+use super::queue::RequestQueue;
 use super::schedule::Schedule;
 use super::sockets::Sockets;
 use crate::work::now;
@@ -15,50 +16,49 @@ pub(super) enum Source {
     /// Clients.
     Sockets { sockets: Box<Mutex<Sockets>>, waker: Arc<Waker> },
     /// Requests that are due at moments which are known beforehand.
-    Due(Schedule),
+    Schedule(Schedule),
     /// Every free thread has its next request at once, until there were so many.
-    Always { most: u64, made: AtomicU64 },
+    BackToBack { most: u64, made: AtomicU64 },
 }
 
 impl Source {
-    /// See [`Hall::look`].
-    pub(super) fn look(&self, hall: &Hall, sleeps: bool) -> Result<(), SynthError> {
+    /// See [`super::station::Station::poll`].
+    pub(super) fn poll(&self, queue: &RequestQueue, may_sleep: bool) -> Result<(), SynthError> {
         match self {
             Self::Sockets { sockets, waker } => {
-                let sleeps = sleeps && !hall.has_requests();
+                let may_sleep = may_sleep && queue.is_empty();
                 let mut sockets = match sockets.try_lock() {
                     Ok(sockets) => sockets,
                     Err(TryLockError::Poisoned(poison)) => poison.into_inner(),
-                    // Another thread is at it, and stamps what comes.
-                    Err(TryLockError::WouldBlock) if !sleeps => return Ok(()),
+                    // Another thread polls them, and stamps what comes.
+                    Err(TryLockError::WouldBlock) if !may_sleep => return Ok(()),
                     Err(TryLockError::WouldBlock) => {
-                        if hall.has_chores() {
+                        if queue.has_leftovers() {
                             let _ = waker.wake();
                         }
-                        let sockets: MutexGuard<_> = sockets.lock().unwrap_or_else(PoisonError::into_inner);
-                        sockets
+                        sockets.lock().unwrap_or_else(PoisonError::into_inner)
                     }
                 };
-                let sleeps = sleeps && !hall.has_requests() && !hall.has_chores();
-                sockets.look(hall, sleeps)
+                let may_sleep = may_sleep && queue.is_empty() && !queue.has_leftovers();
+                sockets.poll(queue, may_sleep)
             }
-            Self::Due(schedule) => {
-                schedule.look(hall, sleeps);
+            Self::Schedule(schedule) => {
+                schedule.poll(queue, may_sleep);
                 Ok(())
             }
-            Self::Always { .. } => Ok(()),
+            Self::BackToBack { .. } => Ok(()),
         }
     }
 
     /// A request that need not have waited in the queue.
     #[inline]
-    pub(super) fn make(&self) -> Option<Ticket> {
-        let Self::Always { most, made } = self else {
+    pub(super) fn make(&self) -> Option<Job> {
+        let Self::BackToBack { most, made } = self else {
             return None;
         };
         if made.fetch_add(1, Ordering::Relaxed) >= *most {
             return None;
         }
-        Some(Ticket { client: None, number: 0, serve: true, arrival: now() })
+        Some(Job::made_here(now()))
     }
 }

@@ -1,12 +1,12 @@
-//! Letting time pass, with an eye on the sockets and one on what the host does meanwhile.
+//! Letting time pass: the sockets are polled meanwhile, and pauses that the host made are noted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hindmost_clock::Nanos;
 use hindmost_sys::this_thread;
 
-use super::hall::Hall;
-use crate::account::Gaps;
+use super::station::Station;
+use crate::record::Gaps;
 use crate::work::{now, Pauses};
 use crate::{Occupy, SynthError};
 
@@ -87,12 +87,17 @@ impl Spinner {
     }
 
     /// Lets time pass until `until`.
-    pub(super) fn wait(&mut self, until: Nanos, hall: &Hall, flags: Flags) -> Result<Nanos, SynthError> {
+    pub(super) fn wait(
+        &mut self,
+        until: Nanos,
+        station: &Station,
+        flags: Flags,
+    ) -> Result<Nanos, SynthError> {
         spin(until, &mut self.gaps, || {
             if flags.are_up() {
                 return Ok(false);
             }
-            hall.look(false)?;
+            station.poll(false)?;
             Ok(true)
         })
     }
@@ -107,7 +112,7 @@ impl Spinner {
         busy: Nanos,
         lead: Nanos,
         pauses: &mut Pauses,
-        hall: &Hall,
+        station: &Station,
         flags: Flags,
     ) -> Result<(Nanos, Nanos), SynthError> {
         let of_wall = self.occupy == Occupy::Wall || busy.saturating_sub(lead).0 < 2 * self.cpu_read.0;
@@ -115,19 +120,19 @@ impl Spinner {
         let before = if of_wall { Nanos::ZERO } else { Nanos(this_thread::cpu_time_ns()) };
         let mut arrivals = Nanos::ZERO;
         loop {
-            let taken = hall.intake().take();
+            let taken = station.queue.arrival_cost.take();
             if taken > Nanos::ZERO {
                 arrivals += taken;
                 end = pauses.through(end, taken);
             }
             spin(end.saturating_sub(early), &mut self.gaps, || {
-                hall.look(false)?;
-                Ok(!(flags.are_up() || hall.intake().is_owed()))
+                station.poll(false)?;
+                Ok(!(flags.are_up() || station.queue.arrival_cost.is_due()))
             })?;
             if flags.are_up() {
                 return Ok((end, arrivals));
             }
-            if hall.intake().is_owed() {
+            if station.queue.arrival_cost.is_due() {
                 continue;
             }
             if of_wall {
@@ -148,7 +153,7 @@ pub(crate) fn cpu_clock_cost() -> Nanos {
     let mut costs = [Nanos::ZERO; 33];
     for cost in &mut costs {
         let before = now();
-        let _ = Nanos(this_thread::cpu_time_ns());
+        let _ = this_thread::cpu_time_ns();
         *cost = now() - before;
     }
     costs.sort_unstable();

@@ -7,11 +7,12 @@ use hindmost_clock::Nanos;
 use hindmost_clone::{LockPlace, Sequence};
 use hindmost_sys::this_thread;
 
-use super::hall::{Client, Hall, Ticket};
+use super::job::{Client, Job};
 use super::spin::{Flags, Spinner, CARRY};
-use super::Shared;
-use crate::account::{Books, Closed, Served};
-use crate::protocol::{Desk, Next};
+use super::station::Station;
+use crate::protocol::{Context, Disposition};
+use crate::record::{Served, ThreadRecord, ThreadRecorder};
+use crate::shared::Shared;
 use crate::work::{now, Meanwhile, Pauses};
 use crate::{Idle, ServerConfig, SynthError};
 
@@ -23,16 +24,16 @@ const BATCH: usize = 64;
 pub(super) struct Worker {
     thread: usize,
     cpu: Option<usize>,
-    sleeps: bool,
+    may_sleep: bool,
     shared: Arc<Shared>,
-    hall: Arc<Hall>,
+    station: Arc<Station>,
     sequence: Sequence,
     pauses: Pauses,
     spinner: Spinner,
     log_requests: Option<usize>,
     reply: Vec<u8>,
     parts: Vec<Part>,
-    batch: Vec<Ticket>,
+    batch: Vec<Job>,
     unwritten: Vec<Arc<Client>>,
     /// When the last service should have ended.
     free_at: Nanos,
@@ -51,9 +52,9 @@ struct Part {
     busy: Nanos,
 }
 
-/// A request that was understood, obeyed, and is not yet answered.
-struct Task {
-    next: Next,
+/// A request that was executed, and is not yet answered.
+struct Executed {
+    disposition: Disposition,
     /// Its kind, if the request names one.
     kind: Option<u32>,
 }
@@ -66,7 +67,7 @@ struct Taken {
 
 /// A thread that waits for a lock.
 struct Waiting<'a> {
-    hall: &'a Hall,
+    station: &'a Station,
     flags: Flags<'a>,
     pauses: &'a mut Pauses,
     failure: Option<SynthError>,
@@ -78,22 +79,27 @@ impl Meanwhile for Waiting<'_> {
     }
 
     fn gives_up(&mut self) -> bool {
-        self.failure = self.hall.look(false).err();
+        self.failure = self.station.poll(false).err();
         self.failure.is_some() || self.flags.are_up()
     }
 }
 
 impl Worker {
-    pub(super) fn new(config: &ServerConfig, thread: usize, shared: &Arc<Shared>, hall: &Arc<Hall>) -> Self {
+    pub(super) fn new(
+        config: &ServerConfig,
+        thread: usize,
+        shared: &Arc<Shared>,
+        station: &Arc<Station>,
+    ) -> Self {
         Self {
             thread,
             cpu: config.cpu_of(thread),
-            sleeps: config.idle == Idle::Block,
+            may_sleep: config.idle == Idle::Block,
             sequence: shared.work.program.sequence(),
             pauses: shared.work.pauses(thread),
             spinner: Spinner::new(config.occupy),
             shared: Arc::clone(shared),
-            hall: Arc::clone(hall),
+            station: Arc::clone(station),
             log_requests: config.log.as_ref().map(|_| config.log_requests),
             reply: Vec::with_capacity(4096),
             parts: Vec::with_capacity(2 * shared.work.program.locks.len() + 1),
@@ -105,24 +111,24 @@ impl Worker {
     }
 
     /// Serves until one of the flags is set.
-    pub(super) fn run(mut self, stop: &AtomicBool, failed: &AtomicBool) -> Result<Closed, SynthError> {
+    pub(super) fn run(mut self, stop: &AtomicBool, failed: &AtomicBool) -> Result<ThreadRecord, SynthError> {
         if let Some(cpu) = self.cpu {
             let thread = self.thread;
             this_thread::pin(cpu).map_err(|source| SynthError::Pin { thread, cpu, source })?;
         }
         self.shared.work.waiters()[self.thread].introduce();
-        let mut books = Books::open(self.log_requests);
+        let mut recorder = ThreadRecorder::begin(self.log_requests);
         let flags = Flags { stop, failed };
         while !flags.are_up() {
-            self.hall.look(self.sleeps)?;
+            self.station.poll(self.may_sleep)?;
             if self.shared.work.takes_no_time {
-                self.serve_batch(&mut books);
+                self.serve_batch(&mut recorder);
             } else {
-                self.serve_one(&mut books, flags)?;
+                self.serve_one(&mut recorder, flags)?;
             }
         }
-        books.gaps.add(&self.spinner.gaps);
-        Ok(books.close())
+        recorder.gaps.add(&self.spinner.gaps);
+        Ok(recorder.end())
     }
 
     /// ```text
@@ -130,37 +136,37 @@ impl Worker {
     ///      |--wait--|--before--|--service--|--after--|-write-|--next service, if one waits ...
     ///               |-------- drawn, waited, stood still ----|
     /// ```
-    fn serve_one(&mut self, books: &mut Books, flags: Flags) -> Result<(), SynthError> {
+    fn serve_one(&mut self, recorder: &mut ThreadRecorder, flags: Flags) -> Result<(), SynthError> {
         let runs = self.pauses.after(now().max(self.free_at));
         if runs > now().saturating_add(CARRY) {
             // It stands still: who waits may be served by another thread.
-            self.spinner.wait(runs, &self.hall, flags)?;
+            self.spinner.wait(runs, &self.station, flags)?;
             return Ok(());
         }
-        let Some((ticket, index)) = self.hall.next() else {
+        let Some((job, index)) = self.station.next() else {
             return Ok(());
         };
         let begun = now();
-        let Some(task) = self.obey(&ticket, begun) else {
+        let Some(executed) = self.execute(&job, begun) else {
             return Ok(());
         };
-        if !ticket.serve {
-            self.hall.deliver(&ticket, &mut self.reply, task.next);
+        if !job.takes_service {
+            self.station.queue.deliver(&job, &mut self.reply, executed.disposition);
             return Ok(());
         }
-        let cpu = books.keeps_log().then(this_thread::cpu_time_ns);
+        let cpu = recorder.keeps_log().then(this_thread::cpu_time_ns);
         let shared = Arc::clone(&self.shared);
-        self.hall.intake().begin();
+        self.station.queue.arrival_cost.service_begins();
         let draws = shared.work.draws(index);
-        let request = shared.work.begin(&mut self.sequence, draws, task.kind);
-        let start = ticket.arrival.max(self.free_at).max(begun.saturating_sub(self.spinner.carry()));
+        let request = shared.work.begin(&mut self.sequence, draws, executed.kind);
+        let start = job.arrival.max(self.free_at).max(begun.saturating_sub(self.spinner.carry()));
         let start = self.pauses.after(start);
 
         self.parts.clear();
         let service = Nanos((request.service_ns + request.noise_ns).round() as u64);
-        self.enlist(LockPlace::Before, draws);
+        self.add_locks(LockPlace::Before, draws);
         self.parts.push(Part { lock: None, busy: service });
-        self.enlist(LockPlace::After, draws);
+        self.add_locks(LockPlace::After, draws);
 
         // The service gives this up for the writing of the reply, which comes last, after all locks.
         let lead = self.lead;
@@ -171,7 +177,7 @@ impl Worker {
             let Some(lock) = lock else {
                 end = self.pauses.through(end, busy);
                 let (over, arrivals) =
-                    self.spinner.work(end, busy, lead, &mut self.pauses, &self.hall, flags)?;
+                    self.spinner.work(end, busy, lead, &mut self.pauses, &self.station, flags)?;
                 end = over.saturating_sub(lead);
                 asked += arrivals;
                 continue;
@@ -184,50 +190,50 @@ impl Worker {
             let late = now().saturating_sub(taken.at);
             end = self.pauses.through(taken.at, busy) + late;
             let (over, arrivals) =
-                self.spinner.work(end, busy, Nanos::ZERO, &mut self.pauses, &self.hall, flags)?;
+                self.spinner.work(end, busy, Nanos::ZERO, &mut self.pauses, &self.station, flags)?;
             end = over.saturating_sub(late);
             asked += arrivals;
             let (place, instance) = lock;
             let work = &self.shared.work;
             work.lock(place, instance).release(work.waiters(), work.manner(place).release);
         }
-        self.answer(&ticket, task.next);
+        self.answer(&job, executed.disposition);
         let end = end + lead;
         let ended = now();
         self.free_at = end;
         shared.work.end();
-        self.hall.intake().end();
+        self.station.queue.arrival_cost.service_ends();
         let cpu = cpu.map(|before| Nanos(this_thread::cpu_time_ns().saturating_sub(before)));
-        let (arrival, kind) = (ticket.arrival, request.kind);
+        let (arrival, kind) = (job.arrival, request.kind);
         let served = Served { arrival, start, due: end, ended, drawn: asked, waited, cpu, kind };
-        let ledger = shared.ledger(self.thread);
-        books.enter(ledger, &served);
-        ledger.busy(ended.saturating_sub(begun));
+        let counters = shared.counters(self.thread);
+        recorder.record(counters, &served);
+        counters.busy(ended.saturating_sub(begun));
         Ok(())
     }
 
-    /// Obeys the request whose turn has come; its reply is kept for later. `None` if nobody waits for it any more.
-    fn obey(&mut self, ticket: &Ticket, now: Nanos) -> Option<Task> {
-        let Some(client) = &ticket.client else {
-            return Some(Task { next: Next::Go, kind: None });
+    /// Executes the request whose turn has come; its reply is kept for later. `None` if nobody waits for it any more.
+    fn execute(&mut self, job: &Job, now: Nanos) -> Option<Executed> {
+        let Some(client) = &job.client else {
+            return Some(Executed { disposition: Disposition::KeepOpen, kind: None });
         };
         self.reply.clear();
         let mut connection = client.lock();
-        if !self.hall.admits(ticket, client, &mut connection) {
+        if !self.station.queue.admits(job, client, &mut connection) {
             return None;
         }
-        let desk = Desk { shared: &self.shared, ledger: self.shared.ledger(self.thread) };
-        let (command, frame) = connection.inbox.request(ticket.number)?;
+        let context = Context { shared: &self.shared, counters: self.shared.counters(self.thread) };
+        let (command, frame) = connection.pipeline.request(job.number)?;
         let program = &self.shared.work.program;
         let kinds = !program.document().kinds.is_empty();
         let kind =
-            if kinds { command.subject(frame).and_then(|name| program.kind_named(name)) } else { None };
-        let next = connection.obey(ticket.number, desk, now, &mut self.reply)?;
-        Some(Task { next, kind })
+            if kinds { command.kind_name(frame).and_then(|name| program.kind_named(name)) } else { None };
+        let disposition = connection.execute(job.number, context, now, &mut self.reply)?;
+        Some(Executed { disposition, kind })
     }
 
     /// The critical sections of a request, before or after its service.
-    fn enlist(&mut self, at: LockPlace, draws: hindmost_random::Draws) {
+    fn add_locks(&mut self, at: LockPlace, draws: hindmost_random::Draws) {
         for (place, lock) in self.shared.work.program.locks.iter().enumerate() {
             if lock.at == at {
                 if let Some(hold) = lock.hold(draws) {
@@ -251,7 +257,7 @@ impl Worker {
             return Ok(Some(Taken { at: t, waited: Nanos::ZERO }));
         }
         let asked = now().max(t);
-        let mut waiting = Waiting { hall: &self.hall, flags, pauses: &mut self.pauses, failure: None };
+        let mut waiting = Waiting { station: &self.station, flags, pauses: &mut self.pauses, failure: None };
         let taken = lock.wait(self.thread, work.waiters(), work.manner(place), &mut waiting);
         if let Some(failure) = waiting.failure {
             return Err(failure);
@@ -261,12 +267,12 @@ impl Worker {
     }
 
     /// Writes the reply, and learns what that takes.
-    fn answer(&mut self, ticket: &Ticket, next: Next) {
-        if ticket.client.is_none() {
+    fn answer(&mut self, job: &Job, disposition: Disposition) {
+        if job.client.is_none() {
             return;
         }
         let writing = now();
-        self.hall.deliver(ticket, &mut self.reply, next);
+        self.station.queue.deliver(job, &mut self.reply, disposition);
         let took = now() - writing;
         if took < LONG_WRITE {
             self.lead = Nanos((7 * self.lead.0 + took.0) / 8);
@@ -274,15 +280,15 @@ impl Worker {
     }
 
     /// Serves a few requests that take no time in one go, and writes the replies of each client together.
-    fn serve_batch(&mut self, books: &mut Books) {
+    fn serve_batch(&mut self, recorder: &mut ThreadRecorder) {
         let mut batch = std::mem::take(&mut self.batch);
-        self.hall.next_few(BATCH, &mut batch);
+        self.station.next_batch(BATCH, &mut batch);
         let first = now();
         let mut begun = first;
-        for group in batch.chunk_by(Ticket::has_same_client) {
+        for group in batch.chunk_by(Job::has_same_client) {
             begun = match &group[0].client {
-                Some(client) => self.serve_group(client, group, begun, books),
-                None => group.iter().fold(begun, |begun, ticket| self.book(ticket, begun, books)),
+                Some(client) => self.serve_group(client, group, begun, recorder),
+                None => group.iter().fold(begun, |begun, job| self.record_instant(job, begun, recorder)),
             };
         }
         batch.clear();
@@ -290,10 +296,10 @@ impl Worker {
         while let Some(client) = self.unwritten.pop() {
             let mut connection = client.lock();
             connection.listed = false;
-            self.hall.write(&client, &mut connection);
+            self.station.queue.write(&client, &mut connection);
         }
         if begun > first {
-            self.shared.ledger(self.thread).busy(now().saturating_sub(first));
+            self.shared.counters(self.thread).busy(now().saturating_sub(first));
         }
     }
 
@@ -301,37 +307,37 @@ impl Worker {
     fn serve_group(
         &mut self,
         client: &Arc<Client>,
-        group: &[Ticket],
+        group: &[Job],
         mut begun: Nanos,
-        books: &mut Books,
+        recorder: &mut ThreadRecorder,
     ) -> Nanos {
         let shared = Arc::clone(&self.shared);
-        let desk = Desk { shared: &shared, ledger: shared.ledger(self.thread) };
+        let context = Context { shared: &shared, counters: shared.counters(self.thread) };
         let mut connection = client.lock();
-        let held_back = connection.inbox.is_full();
-        for ticket in group {
-            if !self.hall.admits(ticket, client, &mut connection) {
+        let held_back = connection.pipeline.is_full();
+        for job in group {
+            if !self.station.queue.admits(job, client, &mut connection) {
                 continue;
             }
-            connection.obey_at_once(ticket.number, desk, begun);
-            begun = if ticket.serve { self.book(ticket, begun, books) } else { now() };
+            connection.execute_at_once(job.number, context, begun);
+            begun = if job.takes_service { self.record_instant(job, begun, recorder) } else { now() };
         }
         if !connection.listed {
             connection.listed = true;
             self.unwritten.push(Arc::clone(client));
         }
         if connection.readable || held_back {
-            self.hall.revisit(client);
+            self.station.queue.leave_unread(client);
         }
         begun
     }
 
-    /// Puts a request that took no time into the books.
+    /// Records a request that took no time.
     #[inline]
-    fn book(&self, ticket: &Ticket, begun: Nanos, books: &mut Books) -> Nanos {
+    fn record_instant(&self, job: &Job, begun: Nanos, recorder: &mut ThreadRecorder) -> Nanos {
         let ended = now();
         let served = Served {
-            arrival: ticket.arrival,
+            arrival: job.arrival,
             start: begun,
             due: begun,
             ended,
@@ -340,7 +346,7 @@ impl Worker {
             cpu: None,
             kind: 0,
         };
-        books.enter(self.shared.ledger(self.thread), &served);
+        recorder.record(self.shared.counters(self.thread), &served);
         ended
     }
 }

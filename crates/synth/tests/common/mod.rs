@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use hindmost_clone::Document;
-use hindmost_synth::{Account, Inside, ServerConfig};
+use hindmost_synth::{InProcess, ServerConfig, ServerSummary};
 use serde_json::json;
 
 /// A log of one test, gone with it.
@@ -52,7 +52,12 @@ pub fn document(changes: serde_json::Value) -> Document {
 }
 
 /// Serves, and reads the log.
-pub fn serve(name: &str, document: &Document, inside: Inside, changes: ServerConfig) -> (Account, Vec<Line>) {
+pub fn serve(
+    name: &str,
+    document: &Document,
+    inside: InProcess,
+    changes: ServerConfig,
+) -> (ServerSummary, Vec<Line>) {
     let log = LogFile::new(name);
     let config = ServerConfig { clone: Some(document.clone()), log: Some(log.0.clone()), ..changes };
     let account = inside.run(&config, &AtomicBool::new(false)).unwrap();

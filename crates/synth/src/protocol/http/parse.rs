@@ -2,8 +2,8 @@
 
 use httparse::{Error, Status};
 
-use super::Command;
-use crate::protocol::{skip, Span};
+use super::command::Command;
+use crate::protocol::frame::{self, skip, Span};
 
 /// Longest head. nginx allows 32 KiB.
 pub(super) const MAX_HEAD: usize = 64 << 10;
@@ -17,7 +17,7 @@ const LONG_HEAD: &str = "431 Request Header Fields Too Large";
 const ENCODED: &str = "501 Not Implemented";
 const OTHER_VERSION: &str = "505 HTTP Version Not Supported";
 
-type Step = crate::protocol::Step<Command>;
+type Step = frame::Step<Command>;
 
 /// Cuts a byte stream into requests. The bytes stay with the caller; only the place is kept here.
 #[derive(Default)]
@@ -64,7 +64,7 @@ impl Parser {
 
     fn give_up(&mut self, status: &'static str, length: usize) -> Step {
         self.0 = State::Closed;
-        Step::Frame(Command::Hopeless(status), length)
+        Step::Frame(Command::Malformed(status), length)
     }
 
     fn body(&mut self, bytes: &[u8], command: Command, length: usize) -> Step {
@@ -111,7 +111,7 @@ fn understand(lines: &[u8]) -> Result<Option<(Command, usize)>, &'static str> {
     let (method, path) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
     let command = match method {
         "GET" | "HEAD" | "POST" | "PUT" => {
-            Command::Page { subject: subject(lines, path), head: method == "HEAD", close }
+            Command::Page { kind_name: kind_name(lines, path), head: method == "HEAD", close }
         }
         _ => Command::Refuse { close },
     };
@@ -119,7 +119,7 @@ fn understand(lines: &[u8]) -> Result<Option<(Command, usize)>, &'static str> {
 }
 
 /// Where the first part of `path`, which lies in `lines`, is: `/search/deep?q=1` is about `search`.
-fn subject(lines: &[u8], path: &str) -> Span {
+fn kind_name(lines: &[u8], path: &str) -> Span {
     let at = path.as_ptr() as usize - lines.as_ptr() as usize;
     let name = path.strip_prefix('/').unwrap_or(path);
     let from = at + path.len() - name.len();

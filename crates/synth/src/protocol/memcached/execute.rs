@@ -5,9 +5,9 @@ use std::io::Write;
 use hindmost_clock::Nanos;
 
 use super::parse::{Command, Words};
-use crate::account::Tally;
-use crate::protocol::{Desk, Next};
-use crate::server::Shared;
+use crate::protocol::context::{Context, Disposition};
+use crate::record::ServedTotals;
+use crate::shared::Shared;
 use crate::store::{Outcome, MAX_VALUE};
 
 /// Longest reply: seven of the largest values. Longer ones are refused, as the only thing that could
@@ -18,18 +18,24 @@ const TOO_LARGE: &str = "SERVER_ERROR object too large for cache\r\n";
 const OUT_OF_MEMORY: &str = "SERVER_ERROR out of memory storing object\r\n";
 const REPLY_TOO_LONG: &str = "SERVER_ERROR out of memory writing get response\r\n";
 
-/// Obeys `command`, whose bytes are `frame`, and appends the reply to `out`.
-pub(crate) fn execute(command: &Command, frame: &[u8], desk: Desk, now: Nanos, out: &mut Vec<u8>) -> Next {
-    let store = &desk.shared.store;
+/// Executes `command`, whose bytes are `frame`, and appends the reply to `out`.
+pub(crate) fn execute(
+    command: &Command,
+    frame: &[u8],
+    context: Context,
+    now: Nanos,
+    out: &mut Vec<u8>,
+) -> Disposition {
+    let store = &context.shared.store;
     let mut say = |quiet: bool, text: &str| {
         if !quiet {
             out.extend_from_slice(text.as_bytes());
         }
     };
     match *command {
-        Command::Get { keys, with_cas } => get(keys.of(frame), with_cas, desk, now, out),
+        Command::Get { keys, with_cas } => get(keys.of(frame), with_cas, context, now, out),
         Command::Store { mode, key, flags, exptime, data, quiet } => {
-            desk.ledger.set();
+            context.counters.set();
             let text = match store.put(mode, key.of(frame), data.of(frame), flags, exptime, now) {
                 Outcome::Stored => "STORED\r\n",
                 Outcome::Refused => "NOT_STORED\r\n",
@@ -53,24 +59,24 @@ pub(crate) fn execute(command: &Command, frame: &[u8], desk: Desk, now: Nanos, o
             say(quiet, "OK\r\n");
         }
         Command::Version => say(false, concat!("VERSION ", env!("CARGO_PKG_VERSION"), "-hindmost-synth\r\n")),
-        Command::Stats => stats(desk, now, out),
-        Command::StatsHindmost => stats_hindmost(desk, out),
+        Command::Stats => stats(context, now, out),
+        Command::StatsHindmost => stats_hindmost(context, out),
         Command::Refuse(text) => say(false, text),
         Command::Ignore => {}
-        Command::Hopeless(text) => {
+        Command::Malformed(text) => {
             say(false, text);
-            return Next::Close;
+            return Disposition::Close;
         }
-        Command::Quit => return Next::Close,
+        Command::Quit => return Disposition::Close,
     }
-    Next::Go
+    Disposition::KeepOpen
 }
 
-fn get(keys: &[u8], with_cas: bool, desk: Desk, now: Nanos, out: &mut Vec<u8>) {
+fn get(keys: &[u8], with_cas: bool, context: Context, now: Nanos, out: &mut Vec<u8>) {
     let reply_at = out.len();
     let (mut hits, mut misses) = (0, 0);
     for key in Words::of(keys).map(|word| word.of(keys)) {
-        let found = desk.shared.store.get(key, now, |item| {
+        let found = context.shared.store.get(key, now, |item| {
             out.extend_from_slice(b"VALUE ");
             out.extend_from_slice(key);
             number(out, u64::from(item.flags));
@@ -90,11 +96,11 @@ fn get(keys: &[u8], with_cas: bool, desk: Desk, now: Nanos, out: &mut Vec<u8>) {
         if out.len() - reply_at > MAX_REPLY {
             out.truncate(reply_at);
             out.extend_from_slice(REPLY_TOO_LONG.as_bytes());
-            return desk.ledger.lookup(hits, misses);
+            return context.counters.lookup(hits, misses);
         }
     }
     out.extend_from_slice(b"END\r\n");
-    desk.ledger.lookup(hits, misses);
+    context.counters.lookup(hits, misses);
 }
 
 /// Appends a space and `value`: twice as fast here as the formatting machinery.
@@ -117,20 +123,20 @@ fn stat(out: &mut Vec<u8>, name: &str, value: impl std::fmt::Display) {
     let _ = write!(out, "STAT {name} {value}\r\n");
 }
 
-fn stats(desk: Desk, now: Nanos, out: &mut Vec<u8>) {
-    let Shared { store, .. } = desk.shared;
-    let total = desk.shared.report().total;
+fn stats(context: Context, now: Nanos, out: &mut Vec<u8>) {
+    let Shared { store, .. } = context.shared;
+    let total = context.shared.totals().total;
     stat(out, "pid", std::process::id());
-    stat(out, "uptime", now.saturating_sub(desk.shared.started()).as_secs_f64() as u64);
+    stat(out, "uptime", now.saturating_sub(context.shared.started()).as_secs_f64() as u64);
     stat(out, "time", store.unix_s(now));
     stat(out, "version", concat!(env!("CARGO_PKG_VERSION"), "-hindmost-synth"));
     stat(out, "pointer_size", usize::BITS);
-    stat(out, "curr_connections", desk.shared.connections());
+    stat(out, "curr_connections", context.shared.connections());
     stat(out, "cmd_get", total.hits + total.misses);
     stat(out, "cmd_set", total.sets);
     stat(out, "get_hits", total.hits);
     stat(out, "get_misses", total.misses);
-    stat(out, "threads", desk.shared.threads());
+    stat(out, "threads", context.shared.threads());
     stat(out, "bytes", store.used());
     stat(out, "curr_items", store.len());
     stat(out, "limit_maxbytes", store.limit());
@@ -138,31 +144,31 @@ fn stats(desk: Desk, now: Nanos, out: &mut Vec<u8>) {
     out.extend_from_slice(b"END\r\n");
 }
 
-fn stats_hindmost(desk: Desk, out: &mut Vec<u8>) {
-    let report = desk.shared.report();
-    stat(out, "threads", report.threads.len());
-    tally(out, "", &report.total);
-    if report.threads.len() > 1 {
-        for (index, thread) in report.threads.iter().enumerate() {
-            tally(out, &format!("thread_{index}_"), thread);
+fn stats_hindmost(context: Context, out: &mut Vec<u8>) {
+    let totals = context.shared.totals();
+    stat(out, "threads", totals.threads.len());
+    sums(out, "", &totals.total);
+    if totals.threads.len() > 1 {
+        for (index, thread) in totals.threads.iter().enumerate() {
+            sums(out, &format!("thread_{index}_"), thread);
         }
     }
     out.extend_from_slice(b"END\r\n");
 }
 
 /// Sums, so that a client can subtract what it saw before, and means for the eye.
-fn tally(out: &mut Vec<u8>, prefix: &str, tally: &Tally) {
+fn sums(out: &mut Vec<u8>, prefix: &str, totals: &ServedTotals) {
     for (name, value) in [
-        ("served", tally.served),
-        ("busy_ns", tally.busy_ns),
-        ("drawn_ns", tally.drawn_ns),
-        ("achieved_ns", tally.achieved_ns),
-        ("waited_ns", tally.waited_ns),
-        ("queued_ns", tally.queued_ns),
-        ("worst_overrun_ns", tally.worst_overrun_ns),
-        ("mean_drawn_ns", tally.mean_drawn_ns() as u64),
-        ("mean_achieved_ns", tally.mean_achieved_ns() as u64),
-        ("mean_queued_ns", tally.mean_queued_ns() as u64),
+        ("served", totals.served),
+        ("busy_ns", totals.busy_ns),
+        ("drawn_ns", totals.drawn_ns),
+        ("achieved_ns", totals.achieved_ns),
+        ("waited_ns", totals.waited_ns),
+        ("queued_ns", totals.queued_ns),
+        ("worst_overrun_ns", totals.worst_overrun_ns),
+        ("mean_drawn_ns", totals.mean_drawn_ns() as u64),
+        ("mean_achieved_ns", totals.mean_achieved_ns() as u64),
+        ("mean_queued_ns", totals.mean_queued_ns() as u64),
     ] {
         stat(out, &format!("{prefix}{name}"), value);
     }

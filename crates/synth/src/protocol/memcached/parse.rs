@@ -1,8 +1,11 @@
 //! Framing: where does a request end, and what does it ask for?
 
-use super::MAX_LINE;
-use crate::protocol::{skip, Span};
+use crate::protocol::frame::{self, skip, Span};
 use crate::store::{Mode, MAX_KEY, MAX_VALUE};
+
+/// Longest command line. Enough for a get of 260 keys of the greatest length; a client that sends
+/// more without a line feed is told so and disconnected.
+pub(super) const MAX_LINE: usize = 64 << 10;
 
 /// One request. Places are relative to the start of its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +41,7 @@ pub(crate) enum Command {
     /// Not to be obeyed: this is the reply.
     Refuse(&'static str),
     /// As `Refuse`, and the stream cannot be followed any further.
-    Hopeless(&'static str),
+    Malformed(&'static str),
     /// To be passed over without a reply.
     Ignore,
 }
@@ -50,7 +53,7 @@ impl Command {
     }
 
     /// What it is about: its first key up to a colon, which may name a kind of request.
-    pub(crate) fn subject<'a>(&self, frame: &'a [u8]) -> Option<&'a [u8]> {
+    pub(crate) fn kind_name<'a>(&self, frame: &'a [u8]) -> Option<&'a [u8]> {
         let key = match self {
             Self::Get { keys, .. } => {
                 let keys = keys.of(frame);
@@ -63,7 +66,7 @@ impl Command {
     }
 }
 
-type Step = crate::protocol::Step<Command>;
+type Step = frame::Step<Command>;
 
 /// Cuts a byte stream into requests. The bytes stay with the caller; only the place is kept here.
 #[derive(Default)]
@@ -125,7 +128,7 @@ impl Parser {
         let Some(found) = window[scanned..].iter().position(|&byte| byte == b'\n') else {
             if window.len() == MAX_LINE {
                 self.0 = State::Closed;
-                return Step::Frame(Command::Hopeless(LONG_LINE), window.len());
+                return Step::Frame(Command::Malformed(LONG_LINE), window.len());
             }
             self.0 = State::Line { scanned: window.len() };
             return Step::More;

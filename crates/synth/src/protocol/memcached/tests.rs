@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
-use super::MAX_LINE;
+use super::parse::MAX_LINE;
 use crate::protocol::converse as talk;
-use crate::server::Inbox;
+use crate::protocol::Pipeline;
 use crate::Protocol;
 
 fn converse<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
@@ -157,19 +157,19 @@ proptest! {
 
     #[test]
     fn waiting_requests_are_bounded(stream in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'a')], 1..64)) {
-        // Nothing is served: the inbox must refuse to take more before long.
-        let mut inbox = Inbox::new(Protocol::Memcached);
+        // Nothing is served: the pipeline must refuse to take more before long.
+        let mut pipeline = Pipeline::new(Protocol::Memcached);
         let mut taken = 0;
-        while let Some(space) = inbox.space() {
+        while let Some(space) = pipeline.space() {
             for (place, byte) in space.iter_mut().zip(stream.iter().cycle()) {
                 *place = *byte;
             }
             let filled = space.len();
-            inbox.fill(filled);
+            pipeline.fill(filled);
             taken += filled;
-            while inbox.advance().is_some() {}
+            while pipeline.advance().is_some() {}
             prop_assert!(taken <= 1 << 20);
         }
-        prop_assert!(inbox.waiting() <= 16 << 10);
+        prop_assert!(pipeline.waiting() <= 16 << 10);
     }
 }

@@ -12,7 +12,7 @@ use hindmost_clock::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ledger::Served;
+use super::counters::Served;
 use crate::SynthError;
 
 /// What one thread keeps.
@@ -52,7 +52,7 @@ impl Log {
 
 /// What became of a log.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct LogAccount {
+pub struct LogSummary {
     /// The file.
     pub path: PathBuf,
     /// Requests in it.
@@ -80,7 +80,7 @@ impl LogFile {
     }
 
     /// Writes what all threads kept.
-    pub(crate) fn write(self, logs: &[Log], kinds: &[&str]) -> Result<LogAccount, SynthError> {
+    pub(crate) fn write(self, logs: &[Log], kinds: &[&str]) -> Result<LogSummary, SynthError> {
         let mut order: Vec<(u64, u32, u32)> = Vec::with_capacity(logs.iter().map(|log| log.rows.len()).sum());
         for (thread, log) in logs.iter().enumerate() {
             let places = log.rows.iter().enumerate();
@@ -104,7 +104,7 @@ impl LogFile {
         };
         write().map_err(|source: std::io::Error| SynthError::File { path: self.path.clone(), source })?;
         let beyond = logs.iter().map(|log| log.beyond).sum();
-        Ok(LogAccount { path: self.path, requests: order.len() as u64, beyond })
+        Ok(LogSummary { path: self.path, requests: order.len() as u64, beyond })
     }
 }
 

@@ -4,8 +4,8 @@ use hindmost_clock::Nanos;
 use hindmost_histogram::Histogram;
 use hindmost_host::counters::ThreadCounters;
 
+use super::counters::{RequestCounters, Served};
 use super::host::{Gaps, ThreadHost};
-use super::ledger::{Ledger, Served};
 use super::log::Log;
 
 /// Distributions of what clients cannot see.
@@ -44,24 +44,24 @@ impl Times {
     }
 }
 
-/// The books of one thread. What others may read while it goes on is in its [`Ledger`].
-pub(crate) struct Books {
+/// What one thread records. What others may read while it goes on is in its [`RequestCounters`].
+pub(crate) struct ThreadRecorder {
     times: Times,
     log: Option<Log>,
     pub(crate) gaps: Gaps,
     began: ThreadCounters,
 }
 
-/// The books once closed.
-pub(crate) struct Closed {
+/// What one thread has recorded.
+pub(crate) struct ThreadRecord {
     pub(crate) times: Times,
     pub(crate) log: Option<Log>,
     pub(crate) host: ThreadHost,
 }
 
-impl Books {
-    /// Opened by the thread itself.
-    pub(crate) fn open(log_requests: Option<usize>) -> Self {
+impl ThreadRecorder {
+    /// Begun by the thread itself.
+    pub(crate) fn begin(log_requests: Option<usize>) -> Self {
         Self {
             times: Times::new(),
             log: log_requests.map(Log::new),
@@ -76,17 +76,17 @@ impl Books {
     }
 
     #[inline]
-    pub(crate) fn enter(&mut self, ledger: &Ledger, request: &Served) {
-        ledger.serve(request);
+    pub(crate) fn record(&mut self, counters: &RequestCounters, request: &Served) {
+        counters.serve(request);
         self.times.record(request);
         if let Some(log) = &mut self.log {
             log.keep(request);
         }
     }
 
-    /// Closed by the thread itself.
-    pub(crate) fn close(self) -> Closed {
+    /// Ended by the thread itself.
+    pub(crate) fn end(self) -> ThreadRecord {
         let host = ThreadHost::of(&ThreadCounters::read_self().since(&self.began), self.gaps);
-        Closed { times: self.times, log: self.log, host }
+        ThreadRecord { times: self.times, log: self.log, host }
     }
 }

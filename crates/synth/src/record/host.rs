@@ -5,7 +5,7 @@ use hindmost_host::counters::ThreadSpan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Shorter pauses of a spin are not told from a slow reading of the clock, or an interrupt.
+/// Shorter pauses of a spin cannot be distinguished from a slow reading of the clock, or an interrupt.
 const GAP: Nanos = Nanos::from_micros(5);
 
 /// Pauses that a spinning thread met and had not asked for.
@@ -47,7 +47,7 @@ pub struct ThreadHost {
     pub voluntary_switches: u64,
     /// Times it was taken off its CPU while it wanted to run.
     pub involuntary_switches: u64,
-    /// Time that it waited for a CPU which another thread of this host had; absent where the scheduler keeps no account.
+    /// Time that it waited for a CPU which another thread of this host had; absent where the scheduler does not count it.
     pub run_delay_ns: Option<u64>,
     /// Pauses in its services.
     pub gaps: Gaps,

@@ -1,4 +1,4 @@
-//! The listener, and the halls that it deals clients to in turn.
+//! The listener: it deals new connections to the queues in turn.
 
 use std::io::ErrorKind;
 use std::sync::mpsc::Sender;
@@ -7,45 +7,48 @@ use std::sync::Arc;
 use mio::net::{TcpListener, TcpStream};
 use mio::Waker;
 
-pub(super) struct Door {
+/// The way to the sockets of one queue.
+pub(super) type Recipient = (Sender<TcpStream>, Arc<Waker>);
+
+pub(super) struct Acceptor {
     listener: TcpListener,
-    halls: Vec<(Sender<TcpStream>, Arc<Waker>)>,
+    recipients: Vec<Recipient>,
     next: usize,
     /// Accepting failed for want of descriptors or memory: no event will announce the clients that wait.
-    stuck: bool,
+    exhausted: bool,
 }
 
-impl Door {
-    pub(super) fn new(listener: TcpListener, halls: Vec<(Sender<TcpStream>, Arc<Waker>)>) -> Self {
-        Self { listener, halls, next: 0, stuck: false }
+impl Acceptor {
+    pub(super) fn new(listener: TcpListener, recipients: Vec<Recipient>) -> Self {
+        Self { listener, recipients, next: 0, exhausted: false }
     }
 
     pub(super) fn listener(&mut self) -> &mut TcpListener {
         &mut self.listener
     }
 
-    pub(super) fn is_stuck(&self) -> bool {
-        self.stuck
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.exhausted
     }
 
-    /// Lets in whoever waits.
-    pub(super) fn deal(&mut self) {
-        self.stuck = false;
+    /// Accepts whoever waits.
+    pub(super) fn accept_all(&mut self) {
+        self.exhausted = false;
         loop {
             match self.listener.accept() {
                 Ok((stream, _)) => {
-                    let (sender, waker) = &self.halls[self.next];
-                    // A hall that has ended takes its clients with it.
+                    let (sender, waker) = &self.recipients[self.next];
+                    // A thread that has ended takes its clients with it.
                     if sender.send(stream).is_ok() && self.next != 0 {
                         let _ = waker.wake();
                     }
-                    self.next = (self.next + 1) % self.halls.len();
+                    self.next = (self.next + 1) % self.recipients.len();
                 }
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return,
                     ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
                     _ => {
-                        self.stuck = true;
+                        self.exhausted = true;
                         return;
                     }
                 },

@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What one thread did, or the sum over threads. Only requests that take service time (memcached: get, set, add,
-/// replace, delete; HTTP: whatever finds a page) count as served. All times are nanoseconds, summed since the start; two tallies
-/// taken one after the other can be subtracted.
+/// replace, delete; HTTP: whatever finds a page) count as served. All times are nanoseconds, summed since the start; two of them,
+/// taken one after the other, can be subtracted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Tally {
+pub struct ServedTotals {
     /// Requests served.
     pub served: u64,
     /// Time spent working on requests, from taking one up to its reply being written.
@@ -31,7 +31,7 @@ pub struct Tally {
     pub sets: u64,
 }
 
-impl Tally {
+impl ServedTotals {
     /// Mean service time drawn, nanoseconds; 0 before the first request.
     pub fn mean_drawn_ns(&self) -> f64 {
         self.mean(self.drawn_ns)

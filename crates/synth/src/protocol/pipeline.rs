@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::protocol::{Command, Next, Parser, Step};
+use super::command::{Command, Parser};
+use super::context::Disposition;
+use super::frame::Step;
 use crate::Protocol;
 
 /// First size of a buffer: hundreds of usual requests.
@@ -20,14 +22,14 @@ struct Pending {
     at: u64,
     length: usize,
     /// Its reply, where that waits for those of requests before it.
-    done: Option<(Vec<u8>, Next)>,
+    done: Option<(Vec<u8>, Disposition)>,
 }
 
 /// ```text
 ///   bytes:  | gone | waiting requests | not yet understood | free |
 ///                  ^ served           ^ parsed             ^ filled
 /// ```
-pub(crate) struct Inbox {
+pub(crate) struct Pipeline {
     bytes: Vec<u8>,
     /// Where the first byte kept lies in the stream.
     base: u64,
@@ -40,7 +42,7 @@ pub(crate) struct Inbox {
     first: u64,
 }
 
-impl Inbox {
+impl Pipeline {
     pub(crate) fn new(protocol: Protocol) -> Self {
         Self {
             bytes: Vec::new(),
@@ -138,14 +140,14 @@ impl Inbox {
     }
 
     /// Keeps the reply of a request until those before it have theirs.
-    pub(crate) fn finish(&mut self, number: u64, reply: Vec<u8>, next: Next) {
+    pub(crate) fn finish(&mut self, number: u64, reply: Vec<u8>, disposition: Disposition) {
         if let Some(pending) = self.pending.get_mut((number - self.first) as usize) {
-            pending.done = Some((reply, next));
+            pending.done = Some((reply, disposition));
         }
     }
 
     /// The reply of the oldest request, if it is ready: the request is forgotten.
-    pub(crate) fn pop_done(&mut self) -> Option<(Vec<u8>, Next)> {
+    pub(crate) fn pop_done(&mut self) -> Option<(Vec<u8>, Disposition)> {
         let done = self.pending.front_mut()?.done.take()?;
         self.pop();
         Some(done)

@@ -1,7 +1,7 @@
 //! The server without sockets: requests are made in this process, and the same threads serve them.
 //!
 //! ```text
-//!   Schedule (what is due, known beforehand)  -->  Hall  -->  Worker
+//!   Schedule (what is due, known beforehand)  -->  RequestQueue  -->  Worker
 //! ```
 //!
 //! What is measured so has no kernel and no client in it: the document, and what this host makes of it.
@@ -12,17 +12,16 @@ use std::thread;
 use std::time::Duration;
 
 use hindmost_clock::Nanos;
-use hindmost_clone::Queue;
 use hindmost_simulate::capacity_per_s;
 use serde::{Deserialize, Serialize};
 
-use super::hall::Hall;
+use super::pool::{check_cpus, recorder, threads_a_queue, WorkerPool};
 use super::schedule::Schedule;
 use super::source::Source;
 use super::spin::Flags;
-use super::worker::Worker;
-use super::{check_cpus, closing, Crew, Shared};
-use crate::account::Account;
+use super::station::Station;
+use crate::record::ServerSummary;
+use crate::shared::Shared;
 use crate::work::now;
 use crate::{ServerConfig, SynthError};
 
@@ -43,7 +42,7 @@ pub enum Arrivals {
 /// How many requests, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Inside {
+pub struct InProcess {
     /// When they arrive.
     pub arrivals: Arrivals,
     /// So many.
@@ -52,10 +51,10 @@ pub struct Inside {
 
 /// From here to the first moment of the clock that disturbances and arrivals count from: the threads have started.
 const SETTLE: Nanos = Nanos::from_millis(20);
-/// How often it is seen whether all have been served.
-const GLANCE: Duration = Duration::from_millis(2);
+/// How often the count of served requests is read, to see whether all have been served.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-impl Inside {
+impl InProcess {
     fn validate(&self, capacity_per_s: f64) -> Result<(), SynthError> {
         let refuse = |field, value: String, wanted| Err(SynthError::Config { field, value, wanted });
         if self.requests == 0 {
@@ -72,41 +71,44 @@ impl Inside {
         }
     }
 
+    /// The requests of one queue of several.
+    fn source(&self, seed: u64, origin: Nanos, number: usize, queues: usize) -> Source {
+        match self.arrivals {
+            Arrivals::Poisson { rate_per_s } => {
+                Source::Schedule(Schedule::new(seed, origin, rate_per_s, self.requests, (number, queues)))
+            }
+            Arrivals::BackToBack => {
+                let until = |number: usize| self.requests * number as u64 / queues as u64;
+                Source::BackToBack { most: until(number + 1) - until(number), made: AtomicU64::new(0) }
+            }
+        }
+    }
+
     /// Serves all requests, or those until `stop` is set.
-    pub fn run(&self, config: &ServerConfig, stop: &AtomicBool) -> Result<Account, SynthError> {
+    pub fn run(&self, config: &ServerConfig, stop: &AtomicBool) -> Result<ServerSummary, SynthError> {
         config.validate()?;
         let program = config.program()?;
         self.validate(capacity_per_s(&program, config.seed, &AtomicBool::new(false))?)?;
         let threads = program.threads as usize;
         check_cpus(config, threads)?;
-        let closing = closing(config)?;
-        let in_each = if program.queue == Queue::Shared { threads } else { 1 };
+        let recorder = recorder(config)?;
+        let a_queue = threads_a_queue(program.queue, threads);
+        let queues = threads / a_queue;
         let origin = now() + SETTLE;
         let shared = Arc::new(Shared::new(config, program, origin));
-        let count = threads / in_each;
-        let source = |number: usize| match self.arrivals {
-            Arrivals::Poisson { rate_per_s } => {
-                let hall = (number, count);
-                Source::Due(Schedule::new(config.seed, origin, rate_per_s, self.requests, hall))
-            }
-            Arrivals::BackToBack => {
-                let most = self.requests * (number as u64 + 1) / count as u64
-                    - self.requests * number as u64 / count as u64;
-                Source::Always { most, made: AtomicU64::new(0) }
-            }
+        let station = |number: usize| {
+            let source = self.source(config.seed, origin, number, queues);
+            Arc::new(Station::new(Arc::clone(&shared), source, a_queue))
         };
-        let halls: Vec<_> = (0..count)
-            .map(|number| Arc::new(Hall::new(Arc::clone(&shared), source(number), in_each)))
-            .collect();
-        let workers = (0..threads).map(|n| Worker::new(config, n, &shared, &halls[n / in_each])).collect();
-        let crew = Crew { shared: Arc::clone(&shared), workers, wakers: Vec::new(), closing };
+        let stations: Vec<_> = (0..queues).map(station).collect();
+        let pool = WorkerPool::new(config, &shared, &stations, Vec::new(), recorder);
 
         let over = AtomicBool::new(false);
         let flags = Flags { stop, failed: &shared.failed };
         thread::scope(|scope| {
-            let serving = scope.spawn(|| crew.run(&over));
-            while !flags.are_up() && shared.report().total.served < self.requests {
-                thread::sleep(GLANCE);
+            let serving = scope.spawn(|| pool.run(&over));
+            while !flags.are_up() && shared.totals().total.served < self.requests {
+                thread::sleep(LOOK_EVERY);
             }
             over.store(true, Ordering::Relaxed);
             serving.join().unwrap_or(Err(SynthError::Panicked { thread: 0 }))

@@ -1,12 +1,12 @@
-//! The live books of one thread.
+//! The live counters of one thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hindmost_clock::Nanos;
 
-use super::Tally;
+use super::totals::ServedTotals;
 
-/// One served request, as it goes into the books.
+/// One served request, as it is recorded.
 #[derive(Clone, Copy)]
 pub(crate) struct Served {
     pub(crate) arrival: Nanos,
@@ -24,11 +24,11 @@ pub(crate) struct Served {
     pub(crate) kind: u32,
 }
 
-/// The live books of one thread: it alone writes, anyone reads. On its own cache lines, so that
+/// The live counters of one thread: it alone writes, anyone reads. On its own cache lines, so that
 /// threads do not slow each other down.
 #[derive(Default)]
 #[repr(align(128))]
-pub(crate) struct Ledger {
+pub(crate) struct RequestCounters {
     served: AtomicU64,
     busy: AtomicU64,
     drawn: AtomicU64,
@@ -41,7 +41,7 @@ pub(crate) struct Ledger {
     sets: AtomicU64,
 }
 
-impl Ledger {
+impl RequestCounters {
     pub(crate) fn serve(&self, request: &Served) {
         let achieved = request.ended.saturating_sub(request.start);
         bump(&self.served, 1);
@@ -68,9 +68,9 @@ impl Ledger {
         bump(&self.sets, 1);
     }
 
-    pub(super) fn read(&self) -> Tally {
+    pub(super) fn read(&self) -> ServedTotals {
         let get = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
-        Tally {
+        ServedTotals {
             served: get(&self.served),
             busy_ns: get(&self.busy),
             drawn_ns: get(&self.drawn),

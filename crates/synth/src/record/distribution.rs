@@ -1,4 +1,4 @@
-//! A distribution of times as the account tells it.
+//! A distribution of times in the summary.
 
 use hindmost_histogram::{Histogram, Quantile, Value};
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A distribution of times, nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct Spread {
+pub struct TimeDistribution {
     /// How many.
     pub count: u64,
     /// Mean, exact.
@@ -27,7 +27,7 @@ pub struct Spread {
     pub bins: Vec<(u64, u64)>,
 }
 
-impl Spread {
+impl TimeDistribution {
     pub(crate) fn of(times: &Histogram) -> Self {
         let at = |q: f64| {
             let value = Quantile::new(q).and_then(|quantile| times.quantile(quantile));

@@ -1,0 +1,81 @@
+//! Requests of any protocol.
+
+use hindmost_clock::Nanos;
+
+use super::context::{Context, Disposition};
+use super::frame::Step;
+use super::{http, memcached};
+use crate::Protocol;
+
+/// Cuts a byte stream into requests. The bytes stay with the caller; only the place is kept here.
+pub(crate) enum Parser {
+    Memcached(memcached::Parser),
+    Http(http::Parser),
+}
+
+impl Parser {
+    pub(crate) fn of(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Memcached => Self::Memcached(memcached::Parser::default()),
+            Protocol::Http => Self::Http(http::Parser::default()),
+        }
+    }
+
+    /// Bytes that the request at hand needs in all, where that is known.
+    pub(crate) fn need(&self) -> usize {
+        match self {
+            Self::Memcached(parser) => parser.need(),
+            Self::Http(parser) => parser.need(),
+        }
+    }
+
+    /// Looks at the bytes that follow what earlier steps have taken.
+    #[inline]
+    pub(crate) fn step(&mut self, bytes: &[u8]) -> Step<Command> {
+        match self {
+            Self::Memcached(parser) => parser.step(bytes).map(Command::Memcached),
+            Self::Http(parser) => parser.step(bytes).map(Command::Http),
+        }
+    }
+}
+
+/// One request. Places are relative to the start of its frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Memcached(memcached::Command),
+    Http(http::Command),
+}
+
+impl Command {
+    /// Whether serving this takes a service time; all else is answered at once.
+    #[inline]
+    pub(crate) fn takes_service(&self) -> bool {
+        match self {
+            Self::Memcached(command) => command.takes_service(),
+            Self::Http(command) => command.takes_service(),
+        }
+    }
+
+    /// What may name its kind: the key up to a colon, or the first part of the path.
+    pub(crate) fn kind_name<'a>(&self, frame: &'a [u8]) -> Option<&'a [u8]> {
+        match self {
+            Self::Memcached(command) => command.kind_name(frame),
+            Self::Http(command) => command.kind_name(frame),
+        }
+    }
+
+    /// Executes it, whose bytes are `frame`, and appends the reply to `out`.
+    #[inline]
+    pub(crate) fn execute(
+        &self,
+        frame: &[u8],
+        context: Context,
+        now: Nanos,
+        out: &mut Vec<u8>,
+    ) -> Disposition {
+        match self {
+            Self::Memcached(command) => memcached::execute(command, frame, context, now, out),
+            Self::Http(command) => command.execute(out),
+        }
+    }
+}
