@@ -9,6 +9,17 @@ from typing import Literal, NotRequired, TypedDict
 from hindmost.store.types import Count, Share
 
 
+class Calibration(TypedDict):
+    """The range found in the calibration, and what left it later."""
+
+    seconds: float
+    count: Count
+    low_ns: Count | None
+    high_ns: Count | None
+    above: Count
+    below: Count
+
+
 class Gaps(TypedDict):
     """Pauses that a spinning thread met and had not asked for."""
 
@@ -26,79 +37,6 @@ class ThreadHost(TypedDict):
     involuntary_switches: Count
     run_delay_ns: Count | None
     gaps: Gaps
-
-
-class Spread(TypedDict):
-    """A distribution of times, nanoseconds."""
-
-    count: Count
-    mean_ns: float
-    p50_ns: Count
-    p90_ns: Count
-    p95_ns: Count
-    p99_ns: Count
-    p999_ns: Count
-    max_ns: Count
-    bins: list[tuple[Count, Count]]
-
-
-class LogAccount(TypedDict):
-    """What became of a log."""
-
-    path: str
-    requests: Count
-    beyond: Count
-
-
-Occupy = Literal["wall", "cpu"]
-"""What a service time is a time of."""
-
-
-class Tally(TypedDict):
-    """What one thread did, or the sum over threads.
-
-    Only requests that take service time (memcached: get, set, add, replace, delete; HTTP: whatever finds a
-    page) count as served. All times are nanoseconds, summed since the start; two tallies taken one after
-    the other can be subtracted.
-    """
-
-    served: Count
-    busy_ns: Count
-    drawn_ns: Count
-    achieved_ns: Count
-    waited_ns: Count
-    queued_ns: Count
-    worst_overrun_ns: Count
-    hits: Count
-    misses: Count
-    sets: Count
-
-
-class Account(TypedDict):
-    """What a server did, all of it, once it has ended."""
-
-    total: Tally
-    threads: list[Tally]
-    occupy: Occupy
-    service: Spread
-    queueing: Spread
-    sojourn: Spread
-    lock_waits: Spread
-    host: list[ThreadHost]
-    gaps: Gaps
-    steal_share: Share | None
-    log: LogAccount | None
-
-
-class Calibration(TypedDict):
-    """The range found in the calibration, and what left it later."""
-
-    seconds: float
-    count: Count
-    low_ns: Count | None
-    high_ns: Count | None
-    above: Count
-    below: Count
 
 
 class Rung(TypedDict):
@@ -561,9 +499,71 @@ class Knob(TypedDict):
     files: list[str]
 
 
+class LogSummary(TypedDict):
+    """What became of a log."""
+
+    path: str
+    requests: Count
+    beyond: Count
+
+
+Occupy = Literal["wall", "cpu"]
+"""What a service time is a time of."""
+
+
 class Restored(TypedDict):
     """One thing that was put back, or could not be."""
 
     name: str
     value: str
     failure: str | None
+
+
+class ServedTotals(TypedDict):
+    """What one thread did, or the sum over threads.
+
+    Only requests that take service time (memcached: get, set, add, replace, delete; HTTP: whatever finds a
+    page) count as served. All times are nanoseconds, summed since the start; two of them, taken one after
+    the other, can be subtracted.
+    """
+
+    served: Count
+    busy_ns: Count
+    drawn_ns: Count
+    achieved_ns: Count
+    waited_ns: Count
+    queued_ns: Count
+    worst_overrun_ns: Count
+    hits: Count
+    misses: Count
+    sets: Count
+
+
+class TimeDistribution(TypedDict):
+    """A distribution of times, nanoseconds."""
+
+    count: Count
+    mean_ns: float
+    p50_ns: Count
+    p90_ns: Count
+    p95_ns: Count
+    p99_ns: Count
+    p999_ns: Count
+    max_ns: Count
+    bins: list[tuple[Count, Count]]
+
+
+class ServerSummary(TypedDict):
+    """What a server did, all of it, once it has ended."""
+
+    total: ServedTotals
+    threads: list[ServedTotals]
+    occupy: Occupy
+    service: TimeDistribution
+    queueing: TimeDistribution
+    sojourn: TimeDistribution
+    lock_waits: TimeDistribution
+    host: list[ThreadHost]
+    gaps: Gaps
+    steal_share: Share | None
+    log: LogSummary | None

@@ -6,7 +6,7 @@ first.
 
 from typing import Literal, TypedDict
 
-from hindmost.store.engine import Account, Certificate, Diagnosis
+from hindmost.store.engine import Certificate, Diagnosis, ServerSummary
 from hindmost.store.types import Count
 
 
@@ -33,5 +33,5 @@ class Serving(TypedDict):
     clone: str
     seed: Count
     outside_us: float
-    account: Account
+    account: ServerSummary
     certificate: Certificate
