@@ -8,104 +8,37 @@ import signal
 import time
 from pathlib import Path
 
-import jsonschema
 import pytest
+from factorials import BODY, HOLD, PATIENCE_S, attribute, read, study_file
 from measuring import finish, need_two_processors, start
 
 from hindmost.cli.attribution import resolve
 from hindmost.plan.factorial import read_study
-from hindmost.store.schema import schemas
 
-PATIENCE_S = 240.0
-"""Runs that a busy host distorts are made anew, three times at most."""
 ROOT = Path(__file__).parents[2]
 THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-HEAD = """
-name = "test"
-target = "{target}"
-quantiles = "50,95"
-
-[measure]
-connections = 4
-duration = "400ms"
-warmup = "100ms"
-
-[[load]]
-name = "low"
-rate = "500"
-"""
-BODY = """
-[[factor]]
-name = "body"
-option = "body_us"
-levels = [100, 300]
-"""
-HOLD = """
-[[factor]]
-name = "hold"
-option = "hold_us"
-levels = [200, 5]
-"""
-PLANTED = ROOT / "examples" / "attribution" / "planted-server.toml"
-
-
-def study_file(folder, *parts, target=PLANTED, design='[design]\nblocks = "3"\n', confirm="skip = true"):
-    file = folder / "study.toml"
-    file.write_text("".join([HEAD.format(target=target), *parts, design, f"[confirm]\n{confirm}\n"]))
-    return file
-
-
-def attribute(file, out, *options):
-    return finish(start("attribute", file, *options, "--json", "--out", out), out, PATIENCE_S)
-
-
-def read(answer):
-    assert answer.out, answer.err
-    document = json.loads(answer.out)
-    jsonschema.Draft202012Validator(schemas()["attribution"]).validate(document)
-    return document
-
-
-def effect(document, term, coding="average", label="p50"):
-    return next(one for one in document["loads"][0]["quantiles"][label][coding] if one["term"] == term)
 
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """A study of two switches, one that harms and one that helps, and its confirmation."""
+    """A study of one switch; what switches do is settled by ``tests/precision``."""
     need_two_processors()
     folder = tmp_path_factory.mktemp("planted")
-    file = study_file(folder, BODY, HOLD, confirm='quantile = "p50"\nruns = 5')
+    file = study_file(folder, BODY, design='[design]\nblocks = "2"\n')
     return folder / "study", attribute(file, folder / "study")
 
 
-def test_planted_switches_are_found_with_their_signs_and_sizes(planted):
+def test_every_cell_is_there_in_order_with_all_its_runs_accounted_for(planted):
     document = read(planted[1])
-    if any(cell["runs"] < 3 for cell in document["loads"][0]["cells"]):
-        pytest.skip("the host disturbed runs three times in a row")
-    assert [cell["levels"] for cell in document["loads"][0]["cells"]] == [
-        {"body": body, "hold": hold} for body in ("100", "300") for hold in ("200", "5")
-    ]
-    body, hold = effect(document, "body"), effect(document, "hold")
-    assert (body["verdict"], hold["verdict"]) == ("raises", "lowers"), (body, hold)
-    # At 500/s a queue is short, so half of the requests take 300, 105, 500 and 305 us and a way that is the same
-    # for all: body makes it sqrt(500/300 * 305/105) = 2.2 times as long, hold sqrt(105/300 * 305/500) = 0.46.
-    assert 0.7 < body["share"] < 1.5
-    assert -0.65 < hold["share"] < -0.35
-    if not document["confirmations"]:
-        pytest.skip("the host disturbed the fresh runs three times in a row")
-    (fresh,) = document["confirmations"]
-    assert fresh["after"]["levels"] == {"body": "100", "hold": "5"}
-    assert fresh["outcome"] == "confirmed"
-    assert fresh["ratio"]["p50"]["high"] < 0.7
-    assert "hold = 5" in document["headline"]
+    (load,) = document["loads"]
+    assert [cell["levels"] for cell in load["cells"]] == [{"body": "100"}, {"body": "300"}]
+    assert all(cell["runs"] + cell["invalid"] >= 2 for cell in load["cells"])
 
 
 def test_the_page_is_there_and_the_report_says_the_same_again(planted):
     folder, answer = planted
     page = (folder / "report.html").read_text()
     assert "body" in page
-    assert "hold" in page
     assert "<script src" not in page
     again = finish(start("report", folder, "--json"), folder)
     first, second = read(answer), json.loads(again.out)
@@ -124,7 +57,7 @@ def test_a_study_is_read_without_its_server_and_nothing_is_written_into_its_cell
     shutil.rmtree(moved / "1-low" / "control")
     before = {path: path.stat().st_mtime_ns for path in moved.glob("1-low/**/*")}
     again = finish(start("report", moved, "--json"), moved)
-    assert len(json.loads(again.out)["loads"][0]["cells"]) == 4, again.err
+    assert len(json.loads(again.out)["loads"][0]["cells"]) == 2, again.err
     assert {path: path.stat().st_mtime_ns for path in moved.glob("1-low/**/*")} == before
 
 

@@ -16,6 +16,7 @@ from benches.peers.redis_benchmark import REDIS_BENCHMARK
 from hindmost.capture import capture_fault
 
 
+@pytest.mark.nightly
 @pytest.mark.redis
 def test_a_peer_is_measured_and_its_traffic_is_seen_whole(tmp_path: Path) -> None:
     program = shutil.which("redis-benchmark")

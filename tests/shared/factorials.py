@@ -1,0 +1,63 @@
+"""Small studies of factors in a server with planted switches."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+from measuring import finish, start
+
+from hindmost.store.schema import schemas
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 380.0
+"""Runs that a busy host distorts are made anew, three times at most."""
+PLANTED = ROOT / "examples" / "attribution" / "planted-server.toml"
+HEAD = """
+name = "test"
+target = "{target}"
+quantiles = "50,95"
+
+[measure]
+connections = 4
+duration = "400ms"
+warmup = "100ms"
+
+[[load]]
+name = "low"
+rate = "500"
+"""
+BODY = """
+[[factor]]
+name = "body"
+option = "body_us"
+levels = [100, 300]
+"""
+HOLD = """
+[[factor]]
+name = "hold"
+option = "hold_us"
+levels = [200, 5]
+"""
+
+
+def study_file(folder, *parts, target=PLANTED, design='[design]\nblocks = "3"\n', confirm="skip = true"):
+    file = folder / "study.toml"
+    file.write_text("".join([HEAD.format(target=target), *parts, design, f"[confirm]\n{confirm}\n"]))
+    return file
+
+
+def attribute(file, out, *options):
+    return finish(start("attribute", file, *options, "--json", "--out", out), out, PATIENCE_S)
+
+
+def read(answer):
+    assert answer.out, answer.err
+    document = json.loads(answer.out)
+    jsonschema.Draft202012Validator(schemas()["attribution"]).validate(document)
+    return document
+
+
+def effect(document, term, coding="average", label="p50"):
+    return next(one for one in document["loads"][0]["quantiles"][label][coding] if one["term"] == term)
