@@ -22,6 +22,7 @@ from hindmost.stats.runs.before_after import Comparison, compare_runs
 from hindmost.stats.runs.bisection import Belief, Span
 from hindmost.stats.runs.confirmation import Confirmation, Ratio, brown_forsythe, confirmed
 from hindmost.stats.runs.equivalence import Equivalence, equivalence
+from hindmost.stats.runs.hysteresis import Hysteresis, hysteresis
 from hindmost.stats.runs.intervals import mean_interval, median_interval, smallest_n_for_median
 from hindmost.stats.runs.modality import Modality, modality, unseen_mode_share
 from hindmost.stats.runs.objective import ObjectiveRule
@@ -67,6 +68,7 @@ __all__ = [
     "Estimate",
     "Explained",
     "Factorial",
+    "Hysteresis",
     "Modality",
     "ObjectiveRule",
     "Onsets",
@@ -109,6 +111,7 @@ __all__ = [
     "fit_runs",
     "holm",
     "holm_families",
+    "hysteresis",
     "joint_draws",
     "low_level_difference",
     "mean_claims",

@@ -48,15 +48,20 @@ def _between(ordered: Floats, cut: int) -> tuple[float, float, float]:
 
 
 @cache
-def _signed_rank_cut(n: int, tail: float) -> int:
-    """How many of the smallest pair means lie outside of the interval, and the first inside."""
+def _signed_rank_ways(n: int) -> Floats:
+    """Probability of each sum of the ranks above 0."""
     ways = np.ones(1)
     for rank in range(1, n + 1):
         more = np.zeros(ways.size + rank)
         more[: ways.size] += ways / 2.0
         more[rank:] += ways / 2.0
         ways = more
-    return int((np.cumsum(ways) <= tail + _RANK_SLACK).sum())
+    return ways
+
+
+def _signed_rank_cut(n: int, tail: float) -> int:
+    """How many of the smallest pair means lie outside of the interval, and the first inside."""
+    return int((np.cumsum(_signed_rank_ways(n)) <= tail + _RANK_SLACK).sum())
 
 
 @cache
@@ -72,3 +77,17 @@ def _rank_sum_cut(m: int, n: int, tail: float) -> int:
             ways[k] = ways[k - 1] + shifted
     orders = ways[m] / ways[m].sum()
     return int((np.cumsum(orders) <= tail + _RANK_SLACK).sum())
+
+
+def signed_rank_p(x: Floats) -> float:
+    """One-sided p of independent values symmetric about 0, against larger ones.
+
+    Examples
+    --------
+    >>> signed_rank_p(np.array([0.4, 1.2, -0.1, 2.0, 0.9, 3.1]))  # rank 1 is below: 2 of 64 ways
+    0.03125
+    """
+    order = np.argsort(np.abs(x))
+    above = int((np.flatnonzero(x[order] > 0.0) + 1).sum())
+    ways = _signed_rank_ways(x.size)
+    return float(ways[above:].sum())

@@ -1,0 +1,104 @@
+"""Hysteresis is told where runs keep a state, and not where each had one stall, burst or slow noise.
+
+Seeded; false alarms nominal 1 %, bounds allow 4 standard errors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from hindmost.stats import hysteresis
+
+World = Callable[[np.random.Generator, int], np.ndarray]
+
+
+def noise(g: np.random.Generator, runs: int) -> np.ndarray:
+    return g.lognormal(3.0, 0.1, (runs, 20))
+
+
+def stall(g: np.random.Generator, runs: int) -> np.ndarray:
+    table = noise(g, runs)
+    table[np.arange(runs), g.integers(0, 20, runs)] *= g.uniform(5.0, 50.0, runs)
+    return table
+
+
+def spell(g: np.random.Generator, runs: int) -> np.ndarray:
+    table = noise(g, runs)
+    for row in table:
+        at = g.integers(0, 16)
+        row[at : at + 5] *= g.uniform(1.2, 3.0)
+    return table
+
+
+def remembers(coefficient: float) -> World:
+    def draw(g: np.random.Generator, runs: int) -> np.ndarray:
+        z = np.empty((runs, 20))
+        z[:, 0] = g.standard_normal(runs)
+        for i in range(1, 20):
+            z[:, i] = coefficient * z[:, i - 1] + math.sqrt(1.0 - coefficient**2) * g.standard_normal(runs)
+        return np.exp(3.0 + 0.1 * z)
+
+    return draw
+
+
+def states(factor: float) -> World:
+    return lambda g, runs: stall(g, runs) * np.where(g.random((runs, 1)) < 0.4, factor, 1.0)
+
+
+NOTHING = {"stall": stall, "spell": spell, "AR(.5)": remembers(0.5), "AR(.8)": remembers(0.8)}
+
+
+def told(world: World, runs: int, studies: int, seed: int = 1) -> float:
+    g = np.random.default_rng(seed)
+    return float(np.mean([hysteresis(world(g, runs)).visible is True for _ in range(studies)]))
+
+
+@pytest.mark.parametrize("world", NOTHING)
+def test_restarts_that_do_nothing_are_not_called_hysteresis(world: str) -> None:
+    assert told(NOTHING[world], 12, 60) <= 0.01 + 4.0 * math.sqrt(0.01 * 0.99 / 60)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("runs", [10, 20, 30])
+@pytest.mark.parametrize("world", NOTHING)
+def test_false_alarms_are_one_in_a_hundred(world: str, runs: int) -> None:
+    assert told(NOTHING[world], runs, 1_000) <= 0.01 + 4.0 * math.sqrt(0.01 * 0.99 / 1_000)
+
+
+def test_states_are_seen_beside_a_stall_in_each_run() -> None:
+    assert told(states(1.3), 20, 40) > 0.7
+
+
+def test_slow_drift_is_told_to_fade_rather_than_called_a_state() -> None:
+    g = np.random.default_rng(2)
+    found = [hysteresis(remembers(0.98)(g, 30)) for _ in range(30)]
+    assert np.mean([one.fades for one in found]) > 0.7
+    assert all(one.visible is None for one in found if one.fades)
+
+
+def test_attached_server_and_restless_host_are_worded_otherwise() -> None:
+    table = noise(np.random.default_rng(3), 20) * np.where(np.arange(20) % 2, 1.5, 1.0)[:, None]
+    managed = hysteresis(table)
+    assert managed.visible
+    assert managed.text.startswith("restarted, the server settles elsewhere")
+    attached, restless = hysteresis(table, restarted=False), hysteresis(table, calm=False)
+    assert (attached.visible, restless.visible) == (None, None)
+    assert "was not restarted" in attached.text
+    assert "host was not calm" in restless.text
+
+
+def test_too_few_runs_or_sections_say_nothing() -> None:
+    assert hysteresis(np.ones((5, 20))).visible is None
+    assert hysteresis(np.ones((20, 2))).visible is None
+    with pytest.raises(ValueError, match="positive quantiles"):
+        hysteresis(np.zeros((10, 10)))
+
+
+def test_infinitely_late_sections_are_the_largest() -> None:
+    table = noise(np.random.default_rng(4), 12)
+    table[0, 3] = math.inf
+    assert hysteresis(table).visible is False
