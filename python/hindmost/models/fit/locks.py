@@ -12,33 +12,20 @@ so that neither luck nor a law that misses a quantile counts.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
-from hindmost import _engine
 from hindmost.errors import UsageError
 from hindmost.models.document import Clone
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.laws import rounded
 from hindmost.models.fit.reading import Log
-
-LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
-"""Quantiles that are compared, beside the mean: below the tail, which few requests decide."""
-
-REPLAYED = 20_000
-"""Requests of a log that are replayed."""
-
-PARTS = 25
-"""Parts of a log by which the error of its figures is told."""
-
-FLOOR = 0.002
-"""What a log of one thread and one of several may differ by without anything between threads: the next
-hour."""
+from hindmost.models.fit.rerun import Rerun, busy_others
+from hindmost.models.fit.sharing import Sharing
 
 WORTH = 16.0
 """Fall of the sum of squares (in standard errors) that a parameter must bring: four standard errors, because
@@ -54,111 +41,14 @@ HOLDS = (0.05, 0.2)
 """Shares of the mean service time at which the search for a hold time begins."""
 
 MOST_STRETCH = 3.0
+
 STEP = 0.02
-ROUNDS = 12
+"""Step by which slopes are told, in shares of the mean service time and of the stretch."""
 
+EVALUATIONS = 12
+"""Most steps of a search; it ends where one lowers the sum of squares by less than `TOLERANCE` of it."""
 
-@dataclass(frozen=True)
-class Sharing:
-    """What logs of several threads say.
-
-    Parameters
-    ----------
-    hold_us : float
-        Time that a lock is held by each request; 0 where there is none.
-    stretch : float
-        `load.busy` of the document; 0 where there is none.
-    intervals : dict
-        95 % intervals, by their names in the document.
-    said : tuple of str
-        What was found, in words.
-    unknown : tuple of str
-        What could not be told.
-    """
-
-    hold_us: float = 0.0
-    stretch: float = 0.0
-    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
-    said: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-
-    def document(self, clone: dict[str, Any], mean_us: float) -> dict[str, Any]:
-        """The document with lock and stretch in it."""
-        return shared(clone, mean_us, rounded(self.hold_us), rounded(self.stretch))
-
-
-def shared(clone: dict[str, Any], mean_us: float, hold_us: float, stretch: float) -> dict[str, Any]:
-    """Document with a lock that every request holds for `hold_us`, and a stretch."""
-    document = {**clone, "load": {**clone.get("load", {}), "busy": stretch}}
-    if hold_us > 0.0:
-        factor = 1.0 - hold_us / mean_us
-        for group in [document] if document.get("service") else []:
-            document["service"] = [_shorter(component, factor) for component in group["service"]]
-        if document.get("kinds"):
-            document["kinds"] = [
-                {**kind, "service": [_shorter(component, factor) for component in kind["service"]]}
-                for kind in document["kinds"]
-            ]
-        hold = {"kind": "deterministic", "us": hold_us}
-        document["locks"] = [{"name": "shared", "at": "before", "hold": hold}]
-    return document
-
-
-def _shorter(component: dict[str, Any], factor: float) -> dict[str, Any]:
-    law = dict(component["law"])
-    for key, value in law.items():
-        if (key == "us" or key.endswith("_us")) and value is not None:
-            law[key] = value * factor
-        elif key == "points":
-            law[key] = [[p, us * factor] for p, us in value]
-    return {**component, "law": law}
-
-
-def busy_others(log: Log) -> Floats:
-    """Share of the other threads that are busy when each service begins."""
-    start, end = log.start_us, log.end_us
-    if start is None or end is None or log.threads == 1:
-        return np.zeros(log.n)
-    begun = np.arange(log.n)
-    ended = np.searchsorted(np.sort(end), start, side="right")
-    return np.asarray(np.clip(begun - ended, 0, log.threads - 1) / (log.threads - 1))
-
-
-@dataclass(frozen=True)
-class _Target:
-    """A log of several threads: arrivals, and figures over those of one thread with their errors."""
-
-    log: Log
-    figures: Floats
-    whitening: Floats
-    times_us: list[float]
-
-    @classmethod
-    def of(cls, log: Log, alone: Log) -> _Target:
-        arrival = log.arrival_us if log.arrival_us is not None else log.start_us
-        assert arrival is not None
-        figures, own = _with_error(log.wall_us)
-        base, other = _with_error(alone.wall_us)
-        times = np.sort(arrival[:REPLAYED])
-        covariance = own + other + FLOOR**2 * (1.0 + np.eye(figures.size))
-        whitening = np.linalg.inv(np.linalg.cholesky(covariance))
-        return cls(log, figures - base, whitening, [float(us) for us in times - times[0]])
-
-
-def _figures(us: Floats) -> Floats:
-    """Logarithms of the mean and the quantiles."""
-    return np.log([float(us.mean()), *np.quantile(us, LEVELS)])
-
-
-def _with_error(us: Floats) -> tuple[Floats, Floats]:
-    """Figures and their covariance, by the scatter of parts in time.
-
-    Figures go up and down together, which must not count as often as there are figures; of so few parts the
-    correlations are known roughly, and are taken by four fifths.
-    """
-    parts = np.array([_figures(part) for part in np.array_split(us, PARTS)])
-    found = np.cov(parts.T) / PARTS
-    return _figures(us), 0.8 * found + 0.2 * np.diag(np.diag(found))
+TOLERANCE = 1e-3
 
 
 def find_sharing(logs: Sequence[Log], clone: Clone, mean_us: float) -> Sharing:
@@ -196,75 +86,60 @@ def find_sharing(logs: Sequence[Log], clone: Clone, mean_us: float) -> Sharing:
                 " load the server until they do",
             )
         )
-    base = {**clone.document, "origin": None, "disturbances": []}
-    targets = [_Target.of(log, logs[0]) for log in several]
-
-    def residuals(hold_us: float, stretch: float) -> Floats:
-        document = shared(base, mean_us, hold_us, stretch)
-        alone = _served({**document, "threads": 1}, {"kind": "closed", "clients": 1, "think_us": 0.0})
-        found = []
-        for target in targets:
-            arrivals = {"kind": "trace", "times_us": target.times_us}
-            told = _served({**document, "threads": target.log.threads}, arrivals, len(target.times_us))
-            found.append(target.whitening @ (told - alone - target.figures))
-        return np.concatenate(found)
-
-    return _judged(residuals, mean_us, targets)
+    return _judged(Rerun.of(clone, mean_us, several, logs[0]))
 
 
-def _served(document: dict[str, Any], arrivals: dict[str, Any], requests: int = REPLAYED) -> Floats:
-    """Figures of the service times, from begin to end, that the simulator finds."""
-    design = {
-        "points": [{"seed": 1}],
-        "arrivals": arrivals,
-        "requests": requests,
-        "warmup": 0,
-        "sections": 1,
-        "quantiles": [0.5],
-        "backlog": True,
-    }
-    columns = dict(_engine.simulate_columns(json.dumps(document), json.dumps(design)))
-    start, finish = (np.frombuffer(columns[name]) for name in ("start_ns", "finish_ns"))
-    return _figures((finish - start) / 1e3)
+@dataclass(frozen=True)
+class _Found:
+    """Hold time and stretch that explain the logs best, their standard errors, the sum of squares left."""
+
+    at: Floats
+    spread: Floats
+    squares: float
 
 
-def _judged(residuals: Any, mean_us: float, targets: Sequence[_Target]) -> Sharing:  # noqa: ANN401 (a closure)
-    """Fit nothing, a lock, a stretch, and both; take the least that explains the logs."""
-    none = residuals(0.0, 0.0)
-    chi = {"none": float(none @ none)}
-    at: dict[str, Floats] = {}
-    spread: dict[str, Floats] = {}
+def _searched(rerun: Rerun) -> tuple[float, dict[str, _Found]]:
+    """Sum of squares with nothing shared; the best lock, the best stretch, the best of both."""
+    none = rerun.residuals(0.0, 0.0)
+    holds = [share * rerun.mean_us for share in HOLDS]
+    found: dict[str, _Found] = {}
 
-    def fit(name: str, free: tuple[int, ...], *starts: Sequence[float] | Floats) -> None:
-        for start in starts:
-            found = _least(residuals, free, np.array(start), mean_us)
-            if name not in chi or found[2] < chi[name]:
-                at[name], spread[name], chi[name] = found
+    def fit(name: str, free: list[int], *starts: tuple[float, float]) -> None:
+        tried = [_least_squares(rerun, free, start) for start in starts]
+        found[name] = min([*tried, *([found[name]] if name in found else [])], key=lambda one: one.squares)
 
-    fit("stretch", (1,), (0.0, 0.0))
+    fit("stretch", [1], (0.0, 0.0))
     # A wait grows with the square of the hold time: at 0 there is no slope to follow.
-    fit("lock", (0,), *((share * mean_us, 0.0) for share in HOLDS))
-    fit("both", (0, 1), *((share * mean_us, at["stretch"][1]) for share in HOLDS), at["lock"])
-    fit("lock", (0,), (at["both"][0], 0.0))
-    one = min(("lock", "stretch"), key=lambda name: chi[name])
-    if chi["none"] - min(chi.values()) < WORTH:
-        return Sharing(
-            said=(
-                "with several threads busy, services take as long as with one: no lock and no stretch is"
-                " to be seen",
-            )
-        )
-    name = "both" if chi[one] - chi["both"] > WORTH else one
-    other = "lock" if name == "stretch" else "stretch"
+    fit("lock", [0], *((hold, 0.0) for hold in holds))
+    stretch, lock = float(found["stretch"].at[1]), float(found["lock"].at[0])
+    fit("both", [0, 1], *((hold, stretch) for hold in holds), (lock, 0.0))
+    fit("lock", [0], (float(found["both"].at[0]), 0.0))
+    return float(none @ none), found
+
+
+def _judged(rerun: Rerun) -> Sharing:
+    """Take the least that explains the logs: nothing, a lock, a stretch, or both."""
+    nothing, found = _searched(rerun)
+    squares = {name: one.squares for name, one in found.items()}
+    if nothing - min(squares.values()) < WORTH:
+        alike = "with several threads busy, services take as long as with one"
+        return Sharing(said=(f"{alike}: no lock and no stretch is to be seen",))
+    one = min(("lock", "stretch"), key=lambda name: squares[name])
+    name = "both" if squares[one] - squares["both"] > WORTH else one
     unknown = []
-    if name != "both" and chi[other] - chi[name] < APART:
+    other = "lock" if name == "stretch" else "stretch"
+    if name != "both" and squares[other] - squares[name] < APART:
         unknown.append(
             f"whether threads wait for a lock or stretch one another: a {other} explains the logs nearly as"
-            " well as"
-            f" the {name} that was written down (logs of 2 and of 4 busy threads tell them apart)"
+            f" well as the {name} that was written down (logs of 2 and of 4 busy threads tell them apart)"
         )
-    hold, stretch = float(at[name][0]), float(at[name][1])
-    reach = 1.96 * spread[name]
+    return _said(name, found[name], rerun.figures, unknown)
+
+
+def _said(name: str, found: _Found, figures: int, unknown: list[str]) -> Sharing:
+    """What was found, with its intervals, in words and for the document."""
+    hold, stretch = map(float, found.at)
+    reach = 1.96 * found.spread
     intervals, said = {}, []
     if hold > 0:
         low, high = max(0.0, hold - reach[0]), hold + reach[0]
@@ -279,53 +154,52 @@ def _judged(residuals: Any, mean_us: float, targets: Sequence[_Target]) -> Shari
         said.append(
             f"with all other threads busy, services take {stretch:+.1%} longer [{low:+.1%}, {high:+.1%}]"
         )
-    misses = chi[name] / max(1, sum(t.figures.size for t in targets) - 2)
+    misses = found.squares / max(1, figures - 2)
     if misses > 4.0:
         unknown.append(
             f"threads: lock and stretch together leave the service times {math.sqrt(misses):.2g} standard"
-            " errors away:"
-            " something else happens between threads"
+            " errors away: something else happens between threads"
         )
     return Sharing(hold, stretch, intervals, tuple(said), tuple(unknown))
 
 
-def _least(
-    residuals: Any,  # noqa: ANN401 (a closure)
-    free: tuple[int, ...],
-    start: Floats,
-    mean_us: float,
-) -> tuple[Floats, Floats, float]:
-    """Least squares by Gauss and Newton in the free parameters; values, standard errors, sum of squares.
+def _least_squares(rerun: Rerun, free: list[int], start: tuple[float, float]) -> _Found:
+    """Least squares in the free ones of hold time and stretch.
 
-    Common random numbers make the replay smooth enough to be differentiated.
+    Common random numbers make the replay smooth enough to be differentiated, by steps that are far above the
+    grain of its quantiles.
     """
-    low, high = np.array([0.0, -0.5]), np.array([0.95 * mean_us, MOST_STRETCH])
-    step = np.array([STEP * mean_us, STEP])
-    at, now = start, residuals(*start)
-    for _ in range(ROUNDS):
-        slopes = []
-        for place in free:
-            moved = at.copy()
-            moved[place] += step[place]
-            slopes.append((residuals(*moved) - now) / step[place])
-        jacobian = np.array(slopes).T
-        wanted = np.zeros(2)
-        wanted[list(free)] = np.linalg.lstsq(jacobian, -now, rcond=None)[0]
-        better = None
-        for shorter in (1.0, 0.5, 0.2):
-            new = np.clip(at + shorter * wanted, low, high)
-            found = residuals(*new)
-            if found @ found < now @ now:
-                better = (new, found)
-                break
-        if better is None:
-            break
-        moved_by = float(np.abs((better[0] - at) / step).max())
-        at, now = better
-        if moved_by < 0.05:
-            break
+    from scipy.optimize import approx_fprime, least_squares  # type: ignore[import-untyped]
+
+    low, high = np.array([0.0, -0.5]), np.array([0.95 * rerun.mean_us, MOST_STRETCH])
+    step = np.array([STEP * rerun.mean_us, STEP])
+
+    def all_of(values: Floats) -> Floats:
+        at = np.array(start)
+        at[free] = values
+        return at
+
+    @cache  # slopes begin where a step has just ended
+    def of(*values: float) -> Floats:
+        return rerun.residuals(*all_of(np.array(values)))
+
+    def residuals(values: Floats) -> Floats:
+        return of(*map(float, values))
+
+    done = least_squares(
+        residuals,
+        np.array(start)[free],
+        jac=lambda values: approx_fprime(values, residuals, step[free]),
+        bounds=(low[free], high[free]),
+        method="dogbox",  # a hold time may end at 0 itself
+        x_scale=step[free],
+        ftol=TOLERANCE,
+        xtol=TOLERANCE,
+        gtol=None,
+        max_nfev=EVALUATIONS,
+    )
+    squares = 2.0 * float(done.cost)
+    worse = max(1.0, squares / max(1, done.fun.size - len(free)))
     spread = np.zeros(2)
-    covariance = np.linalg.pinv(jacobian.T @ jacobian)
-    worse = max(1.0, float(now @ now) / max(1, now.size - len(free)))
-    spread[list(free)] = np.sqrt(np.diag(covariance) * worse)
-    return at, spread, float(now @ now)
+    spread[free] = np.sqrt(np.diag(np.linalg.pinv(done.jac.T @ done.jac)) * worse)
+    return _Found(all_of(done.x), spread, squares)

@@ -9,18 +9,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hindmost.models.document import SCHEMA, Clone
+from hindmost.models.document import Clone
+from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.choice import Sample, choose
-from hindmost.models.fit.copula import said_autocorrelation
 from hindmost.models.fit.demand import Demand, demand
 from hindmost.models.fit.disturbance import Disturbance, find_disturbance
-from hindmost.models.fit.intervals import Intervals, intervals
+from hindmost.models.fit.draft import Draft
 from hindmost.models.fit.kinds import LEAST_OF_KIND, Part, laws_by_kind
 from hindmost.models.fit.laws import rounded
 from hindmost.models.fit.load import Load, find_load
-from hindmost.models.fit.locks import Sharing, find_sharing
+from hindmost.models.fit.locks import find_sharing
 from hindmost.models.fit.order import Order, find_order
-from hindmost.models.fit.reading import Log, joined, together
+from hindmost.models.fit.reading import Log, joined
+from hindmost.models.fit.sharing import Sharing
 from hindmost.models.fit.turnaround import Turnaround, find_turnaround, stopped_us, without_arrivals
 from hindmost.models.fit.way import find_way
 
@@ -104,106 +105,33 @@ def fit_clone(
     Inconclusive
         The log is more one of its neighbours than of the server.
     """
-    fewest = min(one.threads for one in logs)
-    alike = tuple(one for one in logs if one.threads == fewest)
-    log = joined(alike)
-    logs = (log, *sorted((one for one in logs if one.threads > fewest), key=lambda one: one.threads))
-    asked = demand(log, of)
-    beside = find_turnaround(log, asked.us if asked.of == "cpu" else None)
-    if isinstance(beside, Turnaround):
-        excess = None if asked.excess_us is None else without_arrivals(log, asked.excess_us, beside)
-        asked = replace(asked, us=asked.us + beside.between.value, excess_us=excess)
-    source = np.repeat(np.arange(len(alike)), [one.n for one in alike])
-    stops = [stopped_us(one, beside) if isinstance(beside, Turnaround) else 0.0 for one in alike]
-    load = find_load(alike, asked.us, source, log.kind, stops)
-    idle = asked.us
-    if isinstance(load, Load) and load.seen:
-        idle = asked.us / (1.0 + load.time * np.array(load.at))[source]
+    alike, logs = _by_threads(logs)
+    log = logs[0]
+    asked, beside = _demand(log, of)
+    load, idle = _without_load(alike, log, asked, beside)
     order = find_order(idle)
     base = idle if order.regimes is None else idle / order.regimes.factor
     sample = Sample.of(base)
     whole = Part("all requests", 1.0, sample, choose(sample))
     kinds, by_kind = laws_by_kind(log, base, sample)
-    found: Intervals = {}
-    body: dict[str, Any] = {}
-    if kinds:
-        body["kinds"] = [
-            {"name": part.name, "share": part.share, "service": part.choice.taken.model.document()}
-            for part in kinds
-        ]
-        for place, part in enumerate(kinds):
-            found |= intervals(part.sample, part.choice.taken.model, f"kinds[{place}].service")
-    else:
-        body["service"] = whole.choice.taken.model.document()
-        found |= intervals(sample, whole.choice.taken.model, "service")
-    unknown = [*log.unknown, *asked.said, *_unknown(logs, order)]
-    if isinstance(beside, str):
-        unknown.append(beside)
-    elif beside.arrival is not None:
-        body["arrival_us"] = rounded(beside.arrival.value)
-        found["arrival_us"] = (rounded(beside.arrival.low), rounded(beside.arrival.high))
-    if isinstance(load, str):
-        unknown.append(load)
-    elif load.seen:
-        body["load"] = {"time": rounded(load.time)}
-        found["load.time"] = (rounded(load.low), rounded(load.high))
-    else:
-        unknown.append(f"times that depend on the load: none that is more than chance; {load}")
     gaps = find_disturbance(log, asked)
-    if isinstance(gaps, Disturbance):
-        if disturbed:
-            body["disturbances"] = [gaps.document()]
-            found |= gaps.intervals("disturbances[0]")
-        else:
-            unknown.append(f"{gaps.hits:,} gaps off the CPU are left out: the clone is for the same host")
-    elif gaps:
-        unknown.append(gaps)
-    said = order.autocorrelation
-    if said and kinds:
-        unknown.append(
-            f"how the autocorrelation ({said:.2f}) goes through kinds of request: which kind comes next is"
-            " drawn independently"
-        )
-    elif said:
-        said = said_autocorrelation(whole.choice.taken.model, said)
-        reach = (order.interval[1] - order.interval[0]) / 2.0 * said / order.autocorrelation
-        found["order.autocorrelation"] = (rounded(said - reach), rounded(said + reach))
-    document = {
-        "schema": SCHEMA,
-        "name": name or Path(alike[0].source).stem,
+
+    draft = Draft([*log.unknown, *asked.said, *_unknown(logs, order)])
+    draft.laws(whole, kinds)
+    draft.turnaround(beside)
+    draft.load(load)
+    draft.disturbance(gaps, taken=disturbed)
+    said = draft.order(order, whole, kinds)
+    document = draft.document(name or Path(alike[0].source).stem, alike, logs)
+    document |= {
         "note": "" if isinstance(beside, str) else str(beside),
         "threads": threads or log.threads,
-        **body,
         "order": order.document(said),
-        "wake_us": rounded(log.wake_us),
-        "outside_us": rounded(log.outside_us),
-        "origin": {
-            "source": ", ".join(Path(one.source).name for one in (*alike, *logs[1:])),
-            "sha256": log.sha256 if len(logs) == 1 else together(one.sha256 for one in logs),
-            "samples": sum(one.n for one in logs),
-            "utilisation_at_most": min(1.0, rounded(max(one.utilisation or 0.0 for one in (*alike, *logs)))),
-            "intervals": found,
-            "unknown": unknown,
-        },
     }
     where = f"the clone of {log.source}"
-    clone = Clone.of(document, where)
-    sharing = Sharing()
-    if len(logs) > 1:
-        sharing = find_sharing(logs, clone, float(base.mean()))
-        unknown += sharing.unknown
-        found |= sharing.intervals
-        clone = Clone.of(sharing.document(document, float(base.mean())), where)
+    clone, sharing = _with_threads(document, logs, float(base.mean()), where)
     if way is not None:
-        awake = find_way(clone, way)
-        document = {**clone.document, "wake_us": rounded(awake.us)}
-        if awake.us == 0.0:
-            document["origin"]["unknown"].append(
-                f"waking up and the way: too short beside the services of {way}"
-            )
-        if not math.isnan(awake.low_us):
-            document["origin"]["intervals"]["wake_us"] = (rounded(awake.low_us), rounded(awake.high_us))
-        clone = Clone.of(document, where)
+        clone = _with_way(clone, way, where)
     return Fit(
         clone,
         log,
@@ -217,6 +145,60 @@ def fit_clone(
         load if isinstance(load, Load) else None,
         sharing.said,
     )
+
+
+def _by_threads(logs: tuple[Log, ...]) -> tuple[tuple[Log, ...], tuple[Log, ...]]:
+    """The logs with the fewest threads; and these as one, before those with more."""
+    fewest = min(one.threads for one in logs)
+    alike = tuple(one for one in logs if one.threads == fewest)
+    more = sorted((one for one in logs if one.threads > fewest), key=lambda one: one.threads)
+    return alike, (joined(alike), *more)
+
+
+def _demand(log: Log, of: Literal["auto", "cpu", "wall"]) -> tuple[Demand, Turnaround | str]:
+    """Service times, with what a request takes of its thread beside its service; or why that is not known."""
+    asked = demand(log, of)
+    beside = find_turnaround(log, asked.us if asked.of == "cpu" else None)
+    if isinstance(beside, str):
+        return asked, beside
+    excess = None if asked.excess_us is None else without_arrivals(log, asked.excess_us, beside)
+    return replace(asked, us=asked.us + beside.between.value, excess_us=excess), beside
+
+
+def _without_load(
+    alike: tuple[Log, ...], log: Log, asked: Demand, beside: Turnaround | str
+) -> tuple[Load | str, Floats]:
+    """How service times change with the load, or why that is not known; and what they would be without."""
+    source = np.repeat(np.arange(len(alike)), [one.n for one in alike])
+    stops = [stopped_us(one, beside) if isinstance(beside, Turnaround) else 0.0 for one in alike]
+    load = find_load(alike, asked.us, source, log.kind, stops)
+    if isinstance(load, str) or not load.seen:
+        return load, asked.us
+    return load, asked.us / (1.0 + load.time * np.array(load.at))[source]
+
+
+def _with_threads(
+    document: dict[str, Any], logs: tuple[Log, ...], mean_us: float, where: str
+) -> tuple[Clone, Sharing]:
+    """The clone, with what its threads share where logs of several thread counts tell."""
+    clone = Clone.of(document, where)
+    if len(logs) == 1:
+        return clone, Sharing()
+    sharing = find_sharing(logs, clone, mean_us)
+    document["origin"]["unknown"] += sharing.unknown
+    document["origin"]["intervals"] |= sharing.intervals
+    return Clone.of(sharing.document(document, mean_us), where), sharing
+
+
+def _with_way(clone: Clone, way: Path, where: str) -> Clone:
+    """The clone with what waking up and the way take, by a study at low load."""
+    awake = find_way(clone, way)
+    document = {**clone.document, "wake_us": rounded(awake.us)}
+    if awake.us == 0.0:
+        document["origin"]["unknown"].append(f"waking up and the way: too short beside the services of {way}")
+    if not math.isnan(awake.low_us):
+        document["origin"]["intervals"]["wake_us"] = (rounded(awake.low_us), rounded(awake.high_us))
+    return Clone.of(document, where)
 
 
 def _unknown(logs: tuple[Log, ...], order: Order) -> list[str]:

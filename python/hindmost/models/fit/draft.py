@@ -1,0 +1,109 @@
+"""A clone document in the making: what each step of a fit adds to it, and what the data could not tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hindmost.models.document import SCHEMA
+from hindmost.models.fit.copula import said_autocorrelation
+from hindmost.models.fit.disturbance import Disturbance
+from hindmost.models.fit.intervals import Intervals, intervals
+from hindmost.models.fit.kinds import Part
+from hindmost.models.fit.laws import rounded
+from hindmost.models.fit.load import Load
+from hindmost.models.fit.order import Order
+from hindmost.models.fit.reading import Log, together
+from hindmost.models.fit.turnaround import Turnaround
+
+
+class Draft:
+    """What is to be written down.
+
+    Parameters
+    ----------
+    unknown : list of str
+        What the logs by themselves cannot tell.
+    """
+
+    def __init__(self, unknown: list[str]) -> None:
+        self.body: dict[str, Any] = {}
+        self.found: Intervals = {}
+        self.unknown = unknown
+
+    def laws(self, whole: Part, kinds: tuple[Part, ...]) -> None:
+        """The law of each kind of request, or of all together."""
+        if not kinds:
+            self.body["service"] = whole.choice.taken.model.document()
+            self.found |= intervals(whole.sample, whole.choice.taken.model, "service")
+            return
+        self.body["kinds"] = [
+            {"name": part.name, "share": part.share, "service": part.choice.taken.model.document()}
+            for part in kinds
+        ]
+        for place, part in enumerate(kinds):
+            self.found |= intervals(part.sample, part.choice.taken.model, f"kinds[{place}].service")
+
+    def turnaround(self, beside: Turnaround | str) -> None:
+        """What an arrival takes of the thread that serves; or why that is not known."""
+        if isinstance(beside, str):
+            self.unknown.append(beside)
+        elif beside.arrival is not None:
+            self.body["arrival_us"] = rounded(beside.arrival.value)
+            self.found["arrival_us"] = (rounded(beside.arrival.low), rounded(beside.arrival.high))
+
+    def load(self, load: Load | str) -> None:
+        """How service times change with the load."""
+        if isinstance(load, str):
+            self.unknown.append(load)
+        elif load.seen:
+            self.body["load"] = {"time": rounded(load.time)}
+            self.found["load.time"] = (rounded(load.low), rounded(load.high))
+        else:
+            self.unknown.append(f"times that depend on the load: none that is more than chance; {load}")
+
+    def disturbance(self, gaps: Disturbance | str, *, taken: bool) -> None:
+        """What took the CPU away; left out for a clone that will run on the same host."""
+        if isinstance(gaps, str):
+            self.unknown += [gaps] if gaps else []
+        elif taken:
+            self.body["disturbances"] = [gaps.document()]
+            self.found |= gaps.intervals("disturbances[0]")
+        else:
+            self.unknown.append(
+                f"{gaps.hits:,} gaps off the CPU are left out: the clone is for the same host"
+            )
+
+    def order(self, order: Order, whole: Part, kinds: tuple[Part, ...]) -> float:
+        """Autocorrelation as the document says it."""
+        said = order.autocorrelation
+        if said and kinds:
+            self.unknown.append(
+                f"how the autocorrelation ({said:.2f}) goes through kinds of request: which kind comes next"
+                " is drawn independently"
+            )
+        elif said:
+            said = said_autocorrelation(whole.choice.taken.model, said)
+            reach = (order.interval[1] - order.interval[0]) / 2.0 * said / order.autocorrelation
+            self.found["order.autocorrelation"] = (rounded(said - reach), rounded(said + reach))
+        return said
+
+    def document(self, name: str, alike: tuple[Log, ...], logs: tuple[Log, ...]) -> dict[str, Any]:
+        """All of it, and where it comes from: logs `alike` in their threads are the first of `logs`."""
+        log = logs[0]
+        most = max(one.utilisation or 0.0 for one in (*alike, *logs))
+        return {
+            "schema": SCHEMA,
+            "name": name,
+            **self.body,
+            "wake_us": rounded(log.wake_us),
+            "outside_us": rounded(log.outside_us),
+            "origin": {
+                "source": ", ".join(Path(one.source).name for one in (*alike, *logs[1:])),
+                "sha256": log.sha256 if len(logs) == 1 else together(one.sha256 for one in logs),
+                "samples": sum(one.n for one in logs),
+                "utilisation_at_most": min(1.0, rounded(most)),
+                "intervals": self.found,
+                "unknown": self.unknown,
+            },
+        }

@@ -1,0 +1,134 @@
+"""Logs of several threads run again in the simulator: figures of service times, and how far they are off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hindmost import _engine
+from hindmost.models.document import Clone
+from hindmost.models.fit.bins import Floats
+from hindmost.models.fit.reading import Log
+from hindmost.models.fit.sharing import shared
+
+LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+"""Quantiles that are compared, beside the mean: below the tail, which few requests decide."""
+
+REPLAYED = 20_000
+"""Requests of a log that are replayed."""
+
+PARTS = 25
+"""Parts of a log by which the error of its figures is told."""
+
+FLOOR = 0.002
+"""What a log of one thread and one of several may differ by without anything between threads: the next
+hour."""
+
+
+def busy_others(log: Log) -> Floats:
+    """Share of the other threads that are busy when each service begins."""
+    start, end = log.start_us, log.end_us
+    if start is None or end is None or log.threads == 1:
+        return np.zeros(log.n)
+    begun = np.arange(log.n)
+    ended = np.searchsorted(np.sort(end), start, side="right")
+    return np.asarray(np.clip(begun - ended, 0, log.threads - 1) / (log.threads - 1))
+
+
+@dataclass(frozen=True)
+class Target:
+    """A log of several threads: arrivals, and figures over those of one thread with their errors."""
+
+    log: Log
+    figures: Floats
+    whitening: Floats
+    times_us: list[float]
+
+    @classmethod
+    def of(cls, log: Log, alone: Log) -> Target:
+        """A log, beside that of one thread."""
+        arrival = log.arrival_us if log.arrival_us is not None else log.start_us
+        assert arrival is not None
+        figures, own = _with_error(log.wall_us)
+        base, other = _with_error(alone.wall_us)
+        times = np.sort(arrival[:REPLAYED])
+        covariance = own + other + FLOOR**2 * (1.0 + np.eye(figures.size))
+        whitening = np.linalg.inv(np.linalg.cholesky(covariance))
+        return cls(log, figures - base, whitening, [float(us) for us in times - times[0]])
+
+
+def _figures(us: Floats) -> Floats:
+    """Logarithms of the mean and the quantiles."""
+    return np.log([float(us.mean()), *np.quantile(us, LEVELS)])
+
+
+def _with_error(us: Floats) -> tuple[Floats, Floats]:
+    """Figures and their covariance, by the scatter of parts in time.
+
+    Figures go up and down together, which must not count as often as there are figures; of so few parts the
+    correlations are known roughly, and are taken by four fifths.
+    """
+    parts = np.array([_figures(part) for part in np.array_split(us, PARTS)])
+    found = np.cov(parts.T) / PARTS
+    return _figures(us), 0.8 * found + 0.2 * np.diag(np.diag(found))
+
+
+def _served(document: dict[str, Any], arrivals: dict[str, Any], requests: int = REPLAYED) -> Floats:
+    """Figures of the service times, from begin to end, that the simulator finds."""
+    design = {
+        "points": [{"seed": 1}],
+        "arrivals": arrivals,
+        "requests": requests,
+        "warmup": 0,
+        "sections": 1,
+        "quantiles": [0.5],
+        "backlog": True,
+    }
+    columns = dict(_engine.simulate_columns(json.dumps(document), json.dumps(design)))
+    start, finish = (np.frombuffer(columns[name]) for name in ("start_ns", "finish_ns"))
+    return _figures((finish - start) / 1e3)
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """The logs' arrivals, served with the law of one thread and whatever threads share.
+
+    Parameters
+    ----------
+    clone : dict
+        The law of one thread, without disturbances.
+    mean_us : float
+        Its mean.
+    targets : sequence of Target
+        What is to be met.
+    """
+
+    clone: dict[str, Any]
+    mean_us: float
+    targets: Sequence[Target]
+
+    @classmethod
+    def of(cls, clone: Clone, mean_us: float, logs: Sequence[Log], alone: Log) -> Rerun:
+        """Run `logs` again, compared with the log of one thread."""
+        base = {**clone.document, "origin": None, "disturbances": []}
+        return cls(base, mean_us, [Target.of(log, alone) for log in logs])
+
+    @property
+    def figures(self) -> int:
+        """How many figures are compared."""
+        return sum(target.figures.size for target in self.targets)
+
+    def residuals(self, hold_us: float, stretch: float) -> Floats:
+        """How far figures lie from those of the logs, in standard errors."""
+        document = shared(self.clone, self.mean_us, hold_us, stretch)
+        alone = _served({**document, "threads": 1}, {"kind": "closed", "clients": 1, "think_us": 0.0})
+        found = []
+        for target in self.targets:
+            arrivals = {"kind": "trace", "times_us": target.times_us}
+            told = _served({**document, "threads": target.log.threads}, arrivals, len(target.times_us))
+            found.append(target.whitening @ (told - alone - target.figures))
+        return np.concatenate(found)

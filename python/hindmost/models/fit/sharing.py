@@ -1,0 +1,64 @@
+"""What is said of threads that share something: a lock, a stretch, and how they stand in a document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hindmost.models.fit.laws import rounded
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """What logs of several threads say.
+
+    Parameters
+    ----------
+    hold_us : float
+        Time that a lock is held by each request; 0 where there is none.
+    stretch : float
+        `load.busy` of the document; 0 where there is none.
+    intervals : dict
+        95 % intervals, by their names in the document.
+    said : tuple of str
+        What was found, in words.
+    unknown : tuple of str
+        What could not be told.
+    """
+
+    hold_us: float = 0.0
+    stretch: float = 0.0
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    said: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    def document(self, clone: dict[str, Any], mean_us: float) -> dict[str, Any]:
+        """The document with lock and stretch in it."""
+        return shared(clone, mean_us, rounded(self.hold_us), rounded(self.stretch))
+
+
+def shared(clone: dict[str, Any], mean_us: float, hold_us: float, stretch: float) -> dict[str, Any]:
+    """Document with a lock that every request holds for `hold_us`, and a stretch."""
+    document = {**clone, "load": {**clone.get("load", {}), "busy": stretch}}
+    if hold_us > 0.0:
+        factor = 1.0 - hold_us / mean_us
+        for group in [document] if document.get("service") else []:
+            document["service"] = [_shorter(component, factor) for component in group["service"]]
+        if document.get("kinds"):
+            document["kinds"] = [
+                {**kind, "service": [_shorter(component, factor) for component in kind["service"]]}
+                for kind in document["kinds"]
+            ]
+        hold = {"kind": "deterministic", "us": hold_us}
+        document["locks"] = [{"name": "shared", "at": "before", "hold": hold}]
+    return document
+
+
+def _shorter(component: dict[str, Any], factor: float) -> dict[str, Any]:
+    law = dict(component["law"])
+    for key, value in law.items():
+        if (key == "us" or key.endswith("_us")) and value is not None:
+            law[key] = value * factor
+        elif key == "points":
+            law[key] = [[p, us * factor] for p, us in value]
+    return {**component, "law": law}
