@@ -1,0 +1,68 @@
+"""Calm latency against the engine's simulator: disturbances of scope `server` at known moments are thefts.
+
+The same clone, arrivals and random numbers, once with the thefts and once without, is the truth; servers with several
+threads, which the recursion of `theft_worlds` does not know. Bounds: 5 standard errors of the interval within a run.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hindmost import _engine
+from hindmost.models.simulation import Design
+from hindmost.stats import Calm, Service, Thefts, calm_latency
+
+THEFT_US = 2_000.0
+
+
+def run(
+    arrivals_us: np.ndarray, threads: int, law: dict[str, Any], thefts_us: list[float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Arrivals and ends in ns."""
+    theft = {
+        "name": "theft",
+        "scope": "server",
+        "length": {"kind": "deterministic", "us": THEFT_US},
+        "when": {"kind": "once", "at_us": thefts_us},
+    }
+    clone = {
+        "schema": "hindmost.clone/1",
+        "name": "queue",
+        "threads": threads,
+        "service": [{"law": law}],
+        "disturbances": [theft] if thefts_us else [],
+    }
+    design = Design(requests=arrivals_us.size, warmup=0, arrivals=arrivals_us.tolist(), backlog=True)
+    columns = dict(_engine.simulate_columns(json.dumps(clone), design.text([{}])))
+    begin, end = (np.frombuffer(columns[name]) for name in ("arrival_ns", "finish_ns"))
+    return np.rint(begin).astype(np.int64), np.rint(end).astype(np.int64)
+
+
+@pytest.mark.parametrize(("threads", "rho"), [(1, 0.5), (4, 0.7)])
+def test_calm_quantiles_are_those_of_the_undisturbed_clone(threads: int, rho: float) -> None:
+    random = np.random.default_rng(threads)
+    mean_us, requests = 40.0, 200_000
+    arrivals = np.cumsum(random.exponential(mean_us / (rho * threads), requests))
+    # 5 % of time, apart from each other so that each has its length.
+    thefts = np.cumsum(THEFT_US + random.exponential(19.0 * THEFT_US, int(arrivals[-1] / (20.0 * THEFT_US))))
+    law = {"kind": "exponential", "mean_us": mean_us}
+    due, done = run(arrivals, threads, law, thefts.tolist())
+    _, alone = run(arrivals, threads, law, [])
+    on = np.rint(1e3 * thefts).astype(np.int64)
+    found = calm_latency(
+        due,
+        done,
+        Thefts.of(on, on + int(1e3 * THEFT_US)),
+        Service(rho, 1e3 * mean_us, 1.0, threads),
+        (0.5, 0.95, 0.99),
+    )
+    assert isinstance(found, Calm)
+    true = np.quantile(alone - due, [one.level for one in found.quantiles])
+    raw = np.quantile(done - due, [one.level for one in found.quantiles])
+    for one, expected in zip(found.quantiles, true, strict=True):
+        assert abs(one.estimate.value - expected) <= 2.5 * max(one.estimate.half_width, 0.01 * expected)
+    assert raw[2] > 4.0 * true[2]
