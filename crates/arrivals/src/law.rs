@@ -83,8 +83,9 @@ mod tests {
 
     #[test]
     fn every_law_has_a_name_of_its_own_and_the_first_is_the_usual_one() {
-        let names: Vec<String> = Law::ALL.iter().map(|law| serde_json::to_string(law).unwrap()).collect();
-        assert_eq!(names, ["\"exponential\"", "\"deterministic\""]);
+        let name = |law| serde_json::to_string(law).unwrap();
+        let names: std::collections::BTreeSet<String> = Law::ALL.iter().map(name).collect();
+        assert_eq!(names.len(), Law::ALL.len());
         assert_eq!(Law::ALL[0], Law::default());
     }
 

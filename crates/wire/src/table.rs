@@ -29,6 +29,12 @@ macro_rules! protocols {
             }
         }
 
+        /// Stand-ins for codecs.
+        #[cfg(test)]
+        mod codecs {
+            $( pub struct $name; )+
+        }
+
         /// Calls a function with the codec of a protocol, which has the protocol's name in the given module:
         /// `with_protocol!(protocol, crate::protocol, run(plan))` is `run::<crate::protocol::Redis>(plan)` for
         /// Redis.
@@ -168,12 +174,6 @@ mod tests {
             assert!(!entry.mix.kinds.is_empty() && !entry.signs.is_empty(), "{}", entry.name);
             assert!(entry.greeting.last().is_some_and(|ask| !ask.versions.is_empty()), "{}", entry.name);
         }
-    }
-
-    mod codecs {
-        pub struct Memcached;
-        pub struct Redis;
-        pub struct Http;
     }
 
     fn called<C>() -> &'static str {
