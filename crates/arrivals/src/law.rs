@@ -25,7 +25,7 @@ pub struct Gaps {
     pub log_above: fn(f64) -> f64,
 }
 
-/// Declares [`Law`]: the first line of a law's text is what users are told of it.
+/// Declares [`Law`]; a law's text stands in the plan's schema.
 macro_rules! laws {
     ($( $(#[doc = $doc:literal])+ $name:ident = $entry:expr; )+) => {
         /// The law of the gaps between due times.

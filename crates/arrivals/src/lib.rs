@@ -1,7 +1,7 @@
 //! *When*: the laws of arrivals. A law is one file here, which says everything about it, and one line in [`laws`].
 //!
 //! All workers of all instances together make the process that was asked for; each runs its own
-//! thinned part of it, with no word between them:
+//! thinned part of it, without communication:
 //!
 //! ```text
 //! exponential    independent Poisson processes of rate/n each; their sum is Poisson of `rate`

@@ -56,13 +56,13 @@ pub enum Meaning {
 pub struct Version {
     /// Its first group is the version.
     pub pattern: &'static str,
-    /// How it is told, `{}` for the group.
-    pub told: &'static str,
+    /// How we write it, `{}` for the group.
+    pub written: &'static str,
 }
 
 impl Version {
     /// The group as it stands.
     pub(crate) const fn plain(pattern: &'static str) -> Self {
-        Self { pattern, told: "{}" }
+        Self { pattern, written: "{}" }
     }
 }

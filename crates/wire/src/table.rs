@@ -104,7 +104,7 @@ protocols! { ($)
                 // Where INFO is not allowed the version stays unknown.
                 answers: &[Answer::serves("")],
                 versions: &[
-                    Version { pattern: r"(?m)^valkey_version:([^\r\n]*)", told: "valkey {}" },
+                    Version { pattern: r"(?m)^valkey_version:([^\r\n]*)", written: "valkey {}" },
                     Version::plain(r"(?m)^redis_version:([^\r\n]*)"),
                 ],
             },

@@ -34,10 +34,10 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Version(msgspec.Struct, frozen=True):
-    """Where a reply tells the server's version, and how we tell it."""
+    """Where a reply says the server's version, and how we write it."""
 
     pattern: str
-    told: str
+    written: str
 
 
 class Ask(msgspec.Struct, frozen=True):

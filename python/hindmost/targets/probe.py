@@ -107,7 +107,7 @@ def _answer(talk: _Talk, ask: Ask, path: str) -> str | None:
     whole = line + b"\r\n" + (talk.rest(line) if ask.versions else b"")
     for version in ask.versions:
         if told := re.search(version.pattern.encode(), whole, re.IGNORECASE):
-            return version.told.format(told[1].strip().decode("utf-8", "replace"))
+            return version.written.format(told[1].strip().decode("utf-8", "replace"))
     return None
 
 

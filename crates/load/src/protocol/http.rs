@@ -68,11 +68,11 @@ fn reply(bytes: &[u8]) -> Result<(u16, Parsed), NotHttp> {
     let (mut close, mut keep) = (false, response.version != Some(0));
     for header in response.headers.iter() {
         if header.name.eq_ignore_ascii_case("content-length") {
-            let told = number(header.value.trim_ascii()).ok_or(NotHttp)?;
-            if length.is_some_and(|length| length != told) {
+            let stated = number(header.value.trim_ascii()).ok_or(NotHttp)?;
+            if length.is_some_and(|length| length != stated) {
                 return Err(NotHttp);
             }
-            length = Some(told);
+            length = Some(stated);
         } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
             coding = Some(header.value);
         } else if header.name.eq_ignore_ascii_case("connection") {
@@ -80,7 +80,7 @@ fn reply(bytes: &[u8]) -> Result<(u16, Parsed), NotHttp> {
             keep |= names(header.value, b"keep-alive");
         }
     }
-    // How the length of a body is told: RFC 9112, 6.3. One that the server ends by closing has none as
+    // How the length of a body is stated: RFC 9112, 6.3. One that the server ends by closing has none as
     // far as we can tell: its request is lost.
     let bytes = |left| Rest::Bytes { left, end: b"" };
     let rest = match (code, coding, length) {

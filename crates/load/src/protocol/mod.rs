@@ -38,8 +38,8 @@ pub trait Protocol: Send {
     fn write(&self, request: Request, out: &mut Vec<u8>);
 
     /// Looks at the start of a reply to a request of `kind`. [`Reader`] shows it at most
-    /// [`Protocol::MAX_HEAD`] bytes, and once it has told what they are, it must tell the same of
-    /// any more.
+    /// [`Protocol::MAX_HEAD`] bytes, and what it makes of them must not
+    /// change when more bytes follow.
     ///
     /// # Errors
     /// [`Garbage`] when the bytes cannot be a reply.
@@ -53,7 +53,7 @@ pub enum Parsed {
     More,
     /// A reply, of which some may still be on its way.
     Reply {
-        /// How many bytes told this; more than none.
+        /// How many bytes the head has; at least one.
         head: usize,
         /// What follows them and belongs to the reply.
         rest: Rest,
@@ -197,14 +197,14 @@ mod tests {
         }
     }
 
-    /// A good reply is told whole, in two pieces cut anywhere, and byte by byte.
+    /// A good reply is recognised whole, in two pieces cut anywhere, and byte by byte.
     pub(super) fn check_reply<P: Protocol>(codec: &P, kind: Kind, reply: &[u8], outcome: Outcome) {
         let bytes: Vec<&[u8]> = reply.chunks(1).collect();
         let halves = (0..=reply.len()).map(|n| vec![&reply[..n], &reply[n..]]);
         for pieces in halves.chain([vec![reply], bytes]) {
             let (found, end) = replies(codec, kind, &pieces);
-            let [Reply { taken, outcome: told, .. }] = found[..] else { panic!("{found:?}") };
-            assert_eq!((taken, told), (reply.len(), outcome));
+            let [Reply { taken, outcome: seen, .. }] = found[..] else { panic!("{found:?}") };
+            assert_eq!((taken, seen), (reply.len(), outcome));
             assert_eq!(end, Ok(()));
         }
     }

@@ -58,7 +58,7 @@ pub trait Transport {
     /// Reads what is there; `WouldBlock` when nothing is, `Ok(0)` at the end of the stream.
     fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize>;
 
-    /// Asks to be told when `slot` can be written again, or not any more.
+    /// Asks for an event when `slot` can be written again, or takes that back.
     fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()>;
 
     /// The open socket of `slot`, where the transport has such; only to ask the kernel about it.

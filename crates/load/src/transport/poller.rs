@@ -10,7 +10,7 @@ use hindmost_clock::Nanos;
 
 use super::Ready;
 
-/// Connections told ready by one call. Bounded, so that a burst of replies cannot keep a send
+/// Connections reported ready by one call. Bounded, so that a burst of replies cannot keep a send
 /// waiting for long; level triggering brings the rest at the next call.
 const BATCH: usize = 64;
 

@@ -177,7 +177,7 @@ fn drive<P: Protocol, T: Stamped>(
     if let (0, true, Workload::KeyValue(mix)) = (index, plan.preload, &plan.workload) {
         worker.store_all(mix)?;
     }
-    // A coordinator that is gone has told us to abort.
+    // Where the coordinator is gone, it has aborted the run, which is seen below.
     let _ = ready.send(worker.witnessed_ports());
     while control.timeline().start == Nanos::MAX {
         if control.aborted() {

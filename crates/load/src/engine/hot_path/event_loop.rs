@@ -149,7 +149,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// Waits for the transmit stamps that a card has not told yet.
+    /// Waits for the transmit stamps that a card has not delivered yet.
     fn take_the_last_stamps(&mut self) -> Result<(), LoadError> {
         let until = self.clock.now() + LOST_AFTER;
         while self.connections.all().iter().any(|connection| connection.stamps.waits()) {

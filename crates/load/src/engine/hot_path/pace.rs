@@ -8,7 +8,7 @@ use hindmost_plan::Pacing;
 /// longer margin would turn rates of some ten thousand a second into pure spinning.
 const MARGIN: Nanos = Nanos::from_micros(30);
 
-/// The longest sleep: a coordinator's word must not wait longer.
+/// The longest sleep: what the coordinator sets is read once a turn of the loop.
 const LONGEST: Nanos = Nanos::from_millis(20);
 
 /// How long to wait for replies at `now`, when the next thing to do is due at `next`.

@@ -24,7 +24,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             // Lost to an earlier event of this round.
             State::Down => return Ok(self.clock.now()),
         }
-        // An error that is no stamp is told by the next read.
+        // An error that is no stamp comes back from the next read.
         let failed = ready.stamped && !self.take_sent(slot);
         if ready.writable {
             let now = self.clock.now();

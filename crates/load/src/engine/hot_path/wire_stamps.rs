@@ -19,7 +19,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         }
         if self.connections[slot].stamps.waits() {
             self.take_sent(slot);
-            self.end_told(slot);
+            self.end_complete(slot);
         }
         let connection = &mut self.connections[slot];
         let serial = connection.next_serial();
@@ -40,7 +40,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             }
         }
         if any {
-            self.end_told(slot);
+            self.end_complete(slot);
         }
         any
     }
@@ -80,7 +80,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     }
 
     /// Ends the answered requests of `slot` whose wire-out is known, or will never be.
-    fn end_told(&mut self, slot: u32) {
+    fn end_complete(&mut self, slot: u32) {
         loop {
             let clock = &self.clock;
             let lost = |answer: &Answer| clock.now().0.saturating_sub(answer.ending.done_ns) > LOST_AFTER.0;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  chosen ── written (key) ── wire-out ── wire-in, done ── ended
-//!                                    └── wire-in, done ── wire-out (a card is slow to tell) ── ended
+//!                                    └── wire-in, done ── wire-out (a card delivers late) ── ended
 //! ```
 
 use std::collections::VecDeque;

@@ -14,7 +14,7 @@ const SLACK_NS: u64 = 1_000;
 struct Trial {
     /// Requests that were to be stamped.
     asked: u64,
-    /// Those whose wire latency it told.
+    /// Those for which its stamps gave a wire latency.
     came: u64,
     over: bool,
 }

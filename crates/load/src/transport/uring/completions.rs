@@ -71,11 +71,11 @@ impl Uring {
         self.push(&entry.user_data(name))
     }
 
-    pub(super) fn tell(&mut self, slot: u32) {
+    pub(super) fn announce(&mut self, slot: u32) {
         let line = &mut self.lines[slot as usize];
-        if !line.told {
-            line.told = true;
-            self.news.push_back(slot);
+        if !line.announced {
+            line.announced = true;
+            self.announcements.push_back(slot);
         }
     }
 
@@ -91,7 +91,7 @@ impl Uring {
                 SEND => self.send_ended(slot, current, result),
                 _ if current => {
                     self.lines[slot as usize].connected = true;
-                    self.tell(slot);
+                    self.announce(slot);
                 }
                 _ => {}
             }
@@ -116,7 +116,7 @@ impl Uring {
                 } else {
                     self.lines[slot as usize].append(&mut self.chunks, id, piece);
                 }
-                self.tell(slot);
+                self.announce(slot);
             }
             (buffer, result) => {
                 if let Some(id) = buffer {
@@ -125,7 +125,7 @@ impl Uring {
                 let retry = [-libc::ENOBUFS, -libc::EAGAIN, -libc::EINTR].contains(&result);
                 if !retry {
                     self.lines[slot as usize].ended = Some(-result);
-                    self.tell(slot);
+                    self.announce(slot);
                     return;
                 }
             }
@@ -156,13 +156,13 @@ impl Uring {
         if !current {
             // A former connection's; the present one may wait for these bytes to be free.
             if line.watched {
-                self.tell(slot);
+                self.announce(slot);
             }
             return;
         }
         if result < 0 {
             line.failed = Some(-result);
-            self.tell(slot);
+            self.announce(slot);
             return;
         }
         line.at += result as usize;
@@ -170,7 +170,7 @@ impl Uring {
             // The kernel took less than all: the rest is a new entry, submitted at the next wait.
             let _ = self.queue_send(slot);
         } else if line.watched {
-            self.tell(slot);
+            self.announce(slot);
         }
     }
 

@@ -49,7 +49,7 @@ pub struct Line {
     pub at: usize,
     pub connected: bool,
     pub watched: bool,
-    pub told: bool,
+    pub announced: bool,
     /// Stream position after the last byte written.
     pub written: u32,
     /// What is received comes with control messages.
@@ -70,7 +70,7 @@ impl Default for Line {
             at: 0,
             connected: false,
             watched: false,
-            told: false,
+            announced: false,
             written: 0,
             messages: false,
         }
@@ -119,7 +119,7 @@ impl Line {
         let out = std::mem::take(&mut self.out);
         *self = Self {
             generation: (self.generation + 1) & 0xff_ffff,
-            told: self.told,
+            announced: self.announced,
             sending: self.sending,
             out,
             at: self.at,

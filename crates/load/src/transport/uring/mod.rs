@@ -34,7 +34,7 @@ use super::{Ready, Stamped, Transport};
 
 /// Entries that can wait to be submitted.
 const ENTRIES: u32 = 256;
-/// Connections told ready by one call, as with epoll.
+/// Connections reported ready by one call, as with epoll.
 const BATCH: usize = 64;
 
 /// One worker's connections over a ring of its own.
@@ -47,8 +47,8 @@ pub struct Uring {
     lines: Vec<Line>,
     /// What arrived in each buffer; buffers of one connection form a list.
     chunks: Vec<Chunk>,
-    /// Slots that have something to tell, each once.
-    news: VecDeque<u32>,
+    /// Slots with an event that has not been reported, each once.
+    announcements: VecDeque<u32>,
     /// Slots whose receive has ended and has to be armed again.
     unarmed: Vec<u32>,
     address: SocketAddr,
@@ -85,7 +85,7 @@ impl Uring {
             buffers,
             request,
             lines: (0..slots).map(|_| Line::new()).collect(),
-            news: VecDeque::with_capacity(slots as usize),
+            announcements: VecDeque::with_capacity(slots as usize),
             unarmed: Vec::with_capacity(slots as usize),
             address,
             stamper: Stamper::new(address, stamping),
@@ -153,7 +153,7 @@ impl Transport for Uring {
     fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()> {
         self.lines[slot as usize].watched = on;
         if on && self.lines[slot as usize].sending == 0 {
-            self.tell(slot);
+            self.announce(slot);
         }
         Ok(())
     }
@@ -181,7 +181,7 @@ impl Transport for Uring {
         let submission = self.ring.submission();
         let (queued, raised) = (!submission.is_empty(), submission.taskrun() || submission.cq_overflow());
         drop(submission);
-        if self.news.is_empty() {
+        if self.announcements.is_empty() {
             if timeout > Nanos::ZERO {
                 self.sleep(timeout)?;
             } else if queued || raised {
@@ -195,9 +195,9 @@ impl Transport for Uring {
             self.enter(0)?;
         }
         while ready.len() < BATCH {
-            let Some(slot) = self.news.pop_front() else { break };
+            let Some(slot) = self.announcements.pop_front() else { break };
             let line = &mut self.lines[slot as usize];
-            line.told = false;
+            line.announced = false;
             let writable = line.connected || line.watched && line.sending == 0;
             line.connected = false;
             let readable = line.first != NO_CHUNK || line.ended.is_some() || line.failed.is_some();
@@ -285,7 +285,7 @@ impl Stamped for Uring {
         }
         let line = &self.lines[slot as usize];
         if line.first != NO_CHUNK || line.ended.is_some() || line.failed.is_some() {
-            self.tell(slot);
+            self.announce(slot);
         }
         segment
     }
