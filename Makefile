@@ -18,7 +18,7 @@ $(shell rm -rf .venv .stamps)
 endif
 endif
 
-.PHONY: help demo test precision nightly fuzz originals bench lint format setup clean
+.PHONY: help demo test precision nightly fuzz originals wheel bench lint format setup clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,21 +27,18 @@ demo: .stamps/engine ## Measure a real memcached in about a minute and a half; l
 	@setup/system.sh want memcached
 	@setup/demo.sh
 
-test: .stamps/engine .stamps/dev ## All tests but the slow ring
-	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin tcpdump g++ xapian-config=libxapian-dev
-	@setup/originals.sh build
+test: .stamps/engine .stamps/dev ## All tests that need neither a calm host nor patience
+	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin tcpdump
 	@setup/test.sh
 
 precision: .stamps/engine .stamps/dev ## Claims that need a calm host: each ends held, broken or undecided
 	@setup/system.sh want memcached nginx tcpdump
 	@$(RUN) python -m pytest -m "not nightly" tests/precision
 
-nightly: .stamps/engine .stamps/dev fuzz ## The slow ring: coverage simulations, soaks, fuzzing
-	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin tcpdump g++ xapian-config=libxapian-dev
-	@setup/originals.sh build
-	@$(RUN) python -m pytest -m nightly --timeout 1800
+nightly: .stamps/engine .stamps/dev ## The slow ring: coverage simulations, soaks, originals, fuzzing
+	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin tcpdump
+	@setup/nightly.sh
 
-# Ten minutes each; `make test` takes seconds.
 FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?=
 fuzz: .stamps/system ## Fuzz every parser, FUZZ_SECONDS each (600); some: FUZZ_TARGETS='hlog plan'
@@ -51,6 +48,9 @@ fuzz: .stamps/system ## Fuzz every parser, FUZZ_SECONDS each (600); some: FUZZ_T
 originals: .stamps/system ## Build the real programs that clones must reproduce (originals/)
 	@setup/system.sh want g++ xapian-config=libxapian-dev
 	@setup/originals.sh build
+
+wheel: .stamps/runtime ## One wheel for every Python from 3.11 on, with link-time optimisation, into dist/
+	@$(RUN) maturin build --profile dist --locked --quiet --out dist
 
 bench: .stamps/engine ## Cost and precision, ours and of other load testers: half an hour of a quiet host
 	@setup/system.sh want memcached strace tcpdump
@@ -67,10 +67,12 @@ bench: .stamps/engine ## Cost and precision, ours and of other load testers: hal
 	@$(RUN) python -m benches.peers
 
 lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be said
+	@setup/system.sh lint
 	@$(RUN) ruff check .
+	@$(RUN) ruff format --check --quiet .
 	@$(RUN) mypy
 	@$(RUN) cargo fmt --check
-	@$(RUN) cargo clippy --workspace --all-targets --locked -- -D warnings
+	@$(RUN) cargo clippy --release --workspace --all-targets --locked -- -D warnings
 	@$(RUN) cargo fmt --check --manifest-path fuzz/Cargo.toml
 	@$(RUN) cargo fmt --check --manifest-path originals/Cargo.toml
 	@setup/originals.sh lint
@@ -86,7 +88,7 @@ format: .stamps/dev ## Let rustfmt and ruff set the code
 setup: .stamps/engine .stamps/dev ## Only set up: .venv with the engine and the developers' tools
 
 clean: ## Remove all that was built or made here, the demo's study too
-	rm -rf .venv .stamps .peers target demo-study .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv .stamps .peers target dist demo-study .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -rf fuzz/corpus fuzz/artifacts originals/bin
 	rm -f python/hindmost/_engine*.so
 	find python tests benches -name __pycache__ -prune -exec rm -rf {} +

@@ -34,7 +34,7 @@ else
 fi
 # With --target, build scripts and macros are built without these flags.
 RUSTFLAGS=$flags quietly "building the fuzz targets ($engine)" \
-  cargo build --profile "$profile" --target "$host" --target-dir "$place" "${features[@]}" --bins
+  cargo build --profile "$profile" --target "$host" --target-dir "$place" "${features[@]}" "${targets[@]/#/--bin=}"
 
 # A hang is a finding after 10 s; so is memory: of the process here, of Rust's allocations in src/limits.rs.
 one() {

@@ -2,6 +2,7 @@
 # What comes from the system, not from a language's own registry:
 #
 #   setup/system.sh need    a C linker, Python, Rust; without them nothing goes
+#   setup/system.sh lint    rustfmt and clippy of the Rust that is here
 #   setup/system.sh want memcached redis-server tcpdump h2load=nghttp2-client ...
 #                           servers to measure, a witness, other load testers, each with its package where that has
 #                           another name; without one the demo, the tests and the benches say what they skip
@@ -77,6 +78,25 @@ need() {
   find_python venv >/dev/null || die "no Python >= $PYTHON_LEAST with venv could be installed"
 }
 
+# Debian splits what rustup has together: cargo-web goes with rust-web-clippy and rustfmt-web, cargo-1.85 with numbers.
+lint() {
+  local rust package suffix
+  rust=$(find_rust) || die "no Rust >= $RUST_LEAST" "setup/system.sh need"
+  export PATH="$rust:$PATH"
+  if cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1; then return; fi
+  if have rustup; then
+    quietly "installing rustfmt and clippy" rustup component add rustfmt clippy
+    return
+  fi
+  package=$(dpkg -S "$(readlink -f "$rust/cargo")" 2>/dev/null | cut -d : -f 1 || true)
+  suffix=${package#cargo}
+  package="rust${suffix}-clippy rustfmt${suffix}"
+  as_root || die "rustfmt and clippy are not here" "sudo apt-get install -y $package"
+  update
+  read -ra package <<<"$package"
+  install "${package[@]}"
+}
+
 # want COMMAND[=PACKAGE]...: what is no program here is installed from the package of that name, or of its own.
 want() {
   local missing=() packages=() one
@@ -100,6 +120,7 @@ want() {
 mkdir -p "$STAMPS"
 case ${1:-} in
 need) need ;;
+lint) lint ;;
 want) shift && want "$@" ;;
-*) die "usage: setup/system.sh need | want COMMAND[=PACKAGE]..." ;;
+*) die "usage: setup/system.sh need | lint | want COMMAND[=PACKAGE]..." ;;
 esac

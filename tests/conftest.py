@@ -6,13 +6,38 @@ import os
 import signal
 from collections import defaultdict
 from pathlib import Path
+from zlib import crc32
 
+import hypothesis
 import pytest
 
 # Started in the background, as by nohup, these are ignored, and what the tests start would inherit that.
 for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _usual)
+
+
+# A loaded host makes an example slow, not wrong.
+hypothesis.settings.register_profile(
+    "any host", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any host")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the slow ring be run by slices."""
+    parser.addoption(
+        "--slice", default="0/1", metavar="K/N", help="of the tests, the K-th of N parts (0/10 to 9/10)"
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the slice. By the name alone, so that a new test moves no other one."""
+    part, parts = map(int, config.getoption("--slice").split("/"))
+    kept = [item for item in items if crc32(item.nodeid.encode()) % parts == part]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:

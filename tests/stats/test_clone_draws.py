@@ -16,7 +16,6 @@ from hindmost.studies.verification.draws import draw_ratios
 PAIRS = 6
 REQUESTS = 4_000
 WARMUP = 400
-REPEATS = 60
 FIGURES = ("mean", "p95")
 DOCUMENT = {
     "schema": "hindmost.clone/1",
@@ -43,11 +42,13 @@ def arrivals_of(random, share):
     return np.cumsum(random.exponential(SPOKEN.mean_busy_us / share, REQUESTS + WARMUP))
 
 
+# Of so many intervals of 90 %, fewer than `least` hold the truth with a chance of 0.1 % at most.
+@pytest.mark.parametrize(("repeats", "least"), [(12, 7), pytest.param(60, 46, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("share", [0.3, 0.6])
-def test_intervals_are_narrower_and_hold_the_truth_as_often_as_they_say(share):
+def test_intervals_are_narrower_and_hold_the_truth_as_often_as_they_say(share, repeats, least):
     random = np.random.default_rng(11)
     raw, steady = {name: [] for name in FIGURES}, {name: [] for name in FIGURES}
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         clones, originals, drawn = [], [], []
         for _ in range(PAIRS):
             arrivals = arrivals_of(random, share)
@@ -64,8 +65,7 @@ def test_intervals_are_narrower_and_hold_the_truth_as_often_as_they_say(share):
             steady[name].append(equivalence(fair, theirs, 0.05))
     for name in FIGURES:
         held = sum(one.low < 1.0 < one.high for one in steady[name])
-        # Of 60 intervals of 90 %, fewer than 46 hold the truth with a chance of 0.1 %.
-        assert held >= 46, (name, held)
+        assert held >= least, (name, held)
         widths = [np.median([one.high - one.low for one in found[name]]) for found in (raw, steady)]
         assert widths[1] < 0.8 * widths[0], (name, widths)
 

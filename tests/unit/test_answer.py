@@ -7,7 +7,7 @@ import shutil
 
 import jsonschema
 import pytest
-from conftest import rewrite
+from tiny_study import rewrite
 
 import hindmost
 from hindmost import Histogram, MeasurePlan

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from conftest import tiny_plan
+from tiny_study import tiny_plan
 
 from hindmost.store.schema import schemas
 from hindmost.targets import ManagedServer, parse_target

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import HOST, Diary, tiny_plan
+from tiny_study import HOST, Diary, tiny_plan
 
 from hindmost import Study
 from hindmost.errors import InstanceError

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from conftest import HOST, Diary, tiny_plan
+from tiny_study import HOST, Diary, tiny_plan
 
 from hindmost.errors import InstanceError, StudyError, TargetError, UsageError
 from hindmost.plan import parse_objective

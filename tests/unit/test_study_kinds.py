@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import HOST, tiny_plan
+from tiny_study import HOST, tiny_plan
 
 from hindmost.cli import main
 from hindmost.errors import Interrupted, StudyError, TargetError, UsageError

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# The slow ring, whole or a slice of it: setup/nightly.sh [K/N]
+#
+# A slice has every N-th piece from the K-th on, and of pytest's slow tests those that tests/conftest.py assigns to
+# it: 0/10 to 9/10 are all of it. What is fuzzed for ten minutes in the whole ring has two in a slice.
+set -uo pipefail
+. "$(dirname "$0")/lib.sh"
+cd "$ROOT" || exit 1
+slice=${1:-0/1}
+[[ $slice =~ ^([0-9]+)/([1-9][0-9]*)$ ]] || die "usage: setup/nightly.sh [K/N]"
+k=${BASH_REMATCH[1]} n=${BASH_REMATCH[2]}
+((k < n)) || die "$slice: there are the slices 0 to $((n - 1))"
+seconds=$([ "$n" = 1 ] && echo 600 || echo 120)
+seed=${HINDMOST_SEED:-$(date +%s)}
+say "slow ring: slice $slice, seed of the properties $seed; again: HINDMOST_SEED=$seed setup/nightly.sh $slice"
+
+fuzz() { setup/run setup/fuzz.sh "$seconds" "$@"; }
+originals() {
+  setup/system.sh want g++ xapian-config=libxapian-dev
+  setup/originals.sh build && setup/originals.sh test && pytest -m originals tests
+}
+pytest() { setup/run python -m pytest --timeout 1800 "$@"; }
+
+pieces=(originals)
+if [ "$n" = 1 ]; then
+  pieces+=(fuzz) # all side by side
+else
+  for target in fuzz/fuzz_targets/*.rs; do pieces+=("fuzz $(basename "$target" .rs)"); done
+fi
+
+failed=()
+setup/system.sh want g++
+for at in "${!pieces[@]}"; do
+  [ $((at % n)) = "$k" ] || continue
+  begun=$SECONDS
+  ${pieces[at]} || failed+=("${pieces[at]}")
+  say "slow ring: ${pieces[at]}: done in $((SECONDS - begun)) s"
+done
+begun=$SECONDS
+pytest --hypothesis-seed "$seed" tests/property || failed+=("properties, seed $seed")
+pytest -m "nightly and not originals" --slice "$slice" || failed+=("pytest -m nightly, slice $slice")
+say "slow ring: pytest: done in $((SECONDS - begun)) s"
+
+[ ${#failed[@]} = 0 ] || say "slow ring: failed: $(printf '%s; ' "${failed[@]}")"
+[ ${#failed[@]} = 0 ]
