@@ -3,7 +3,7 @@
 The public face. Names are loaded when first used, so that ``hindmost --help`` and load agents start fast.
 
 =====================  ======================================================================
-measuring              `parse_target`, `MeasurePlan`, `Study`, `Procedure`
+measuring              `MeasureRequest`, `MeasurePlan`, `parse_target`, `Study`, `Procedure`
 clones of servers      `load_clone`, `Clone`, `read_log`, `fit_clone`, `simulate`, `sweep`, `Vary`
 reading                `answer` (a study's ``result.json``), `render_terminal`, `render_page`
 statistics             `Histogram`, `mean_interval`, `Estimate`
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from hindmost.models.sweep import sweep
     from hindmost.plan import MeasurePlan
     from hindmost.report import render_page, render_terminal
+    from hindmost.run.request import MeasureRequest
     from hindmost.stats import Estimate, mean_interval
     from hindmost.store import Study
     from hindmost.studies.measure.answer import answer
@@ -67,6 +68,7 @@ __all__ = [
     "HindmostError",
     "Histogram",
     "MeasurePlan",
+    "MeasureRequest",
     "Procedure",
     "Study",
     "Vary",
@@ -88,6 +90,7 @@ _HOME = {
     "HindmostError": "errors",
     "Histogram": "_engine",
     "MeasurePlan": "plan",
+    "MeasureRequest": "run.request",
     "Procedure": "studies.measure.procedure",
     "Study": "store",
     "Vary": "models.parameters",

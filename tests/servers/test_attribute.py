@@ -12,8 +12,8 @@ import pytest
 from factorials import BODY, HOLD, PATIENCE_S, attribute, read, study_file
 from measuring import finish, need_two_processors, start
 
-from hindmost.cli.attribution import resolve
 from hindmost.plan.factorial import read_study
+from hindmost.studies.attribution.resolve import resolve
 
 ROOT = Path(__file__).parents[2]
 THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")

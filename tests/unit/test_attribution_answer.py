@@ -8,11 +8,11 @@ import random
 
 import pytest
 
-from hindmost.cli.attribution import resolve
 from hindmost.studies.attribution import effects, model, words
 from hindmost.studies.attribution.cells import CellRuns, RunValues
 from hindmost.studies.attribution.confirm import recommended
 from hindmost.studies.attribution.drift import drift_of
+from hindmost.studies.attribution.resolve import resolve
 
 STUDY = """
 name = "planted"

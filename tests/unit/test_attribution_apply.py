@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hindmost.cli.attribution import resolve
 from hindmost.studies.attribution import apply
+from hindmost.studies.attribution.resolve import resolve
 
 STUDY = """
 name = "apply"

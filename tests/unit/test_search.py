@@ -16,6 +16,7 @@ from tiny_study import HOST, Diary, tiny_plan
 from hindmost.errors import InstanceError, StudyError, TargetError, UsageError
 from hindmost.plan import parse_objective
 from hindmost.report.search.terminal import render_search
+from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
 from hindmost.store.schema import schemas
 from hindmost.studies.part import open_part
@@ -362,9 +363,10 @@ def test_the_table_stands_by_rate_and_wraps():
     assert shown == ["20,000", "14,100", "10,000"]
 
 
-@pytest.mark.parametrize("option", ["closed", "require", "precision"])
+@pytest.mark.parametrize("option", ["closed", "require", "precision", "verify_wire"])
 def test_contradictions_are_refused(option):
-    asked = {"closed": False, "require": (), "precision": None, "verify_wire": False}
-    refuse_contradictions(asked)
-    with pytest.raises(UsageError, match=f"--{option}"):
-        refuse_contradictions(asked | {option: "x"})
+    refuse_contradictions(MeasureRequest(target="synth"))
+    given = {"closed": True, "precision": "2%", "verify_wire": True}
+    asked = MeasureRequest(target="synth", **{name: given[name] for name in {option} & set(given)})
+    with pytest.raises(UsageError, match=f"--{option.replace('_', '-')}"):
+        refuse_contradictions(asked, ["p99<1ms"] if option == "require" else [])

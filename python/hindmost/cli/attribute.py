@@ -43,19 +43,15 @@ def attribute(
     quantile; recommends a setting, and confirms it with fresh runs beside the present one. Whatever was
     changed on this host is put back as it was found.
     """
-    from hindmost.cli.attribution import resolve, told_before
     from hindmost.cli.outcome import tell
     from hindmost.cli.progress import Talk
-    from hindmost.studies.begin import begin
+    from hindmost.studies.attribution.resolve import opened, resolve, told_before
     from hindmost.studies.kind import carry_out
 
-    plan, opened = resolve(study, out, budget=budget, without=without)
+    plan, before = resolve(study, out, budget=budget, without=without)
     print(told_before(plan), file=sys.stdout if dry_run else sys.stderr)
     if dry_run:
         return Exit.DONE
-    file = plan.file.model_dump(mode="json")
-    if opened is not None:
-        opened.manifest["attribution"] = file
-    opened = begin(plan.measure, opened, out, "attribution", attribution=file, sets=plan.sets)
-    shown = carry_out(opened, Talk(quiet=quiet), confirm=not no_confirm, apply=apply)
+    folder = opened(plan, before, out)
+    shown = carry_out(folder, Talk(quiet=quiet), confirm=not no_confirm, apply=apply)
     return tell(shown, as_json=json_, quiet=quiet)

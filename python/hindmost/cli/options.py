@@ -13,6 +13,7 @@ LOAD = Group("Load", sort_key=2)
 CLIENTS = Group("Clients", sort_key=3)
 PROCEDURE = Group("Procedure", sort_key=4)
 OUTPUT = Group("Output", sort_key=5)
+GROUPS = {group.name: group for group in (TARGET, LOAD, CLIENTS, PROCEDURE, OUTPUT)}
 
 
 def option(group: Group, metavar: str | None, help: str) -> Parameter:
@@ -25,7 +26,7 @@ def switch(group: Group, help: str, *names: str) -> Parameter:
     return Parameter(group=group, name=list(names) or None, negative="", help=help)
 
 
-def _whole(hint: Any, tokens: Sequence[Any]) -> int:  # noqa: ANN401 (cyclopts' types)
+def whole_number(hint: Any, tokens: Sequence[Any]) -> int:  # noqa: ANN401 (cyclopts' types)
     """Read a whole number; 1.5 is a mistake, not 2."""
     text = tokens[0].value
     if not re.fullmatch(r"[+-]?\d[\d_]*", text):
@@ -35,7 +36,7 @@ def _whole(hint: Any, tokens: Sequence[Any]) -> int:  # noqa: ANN401 (cyclopts' 
 
 def whole(group: Group, help: str, metavar: str = "N") -> Parameter:
     """Declare an option that takes a whole number."""
-    return Parameter(group=group, metavar=metavar, help=help, converter=_whole)
+    return Parameter(group=group, metavar=metavar, help=help, converter=whole_number)
 
 
 Json = Annotated[bool, switch(OUTPUT, "Print the result as JSON.", "--json")]

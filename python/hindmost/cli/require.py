@@ -7,9 +7,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hindmost.errors import UsageError
 from hindmost.exits import Exit
-from hindmost.plan import Threshold
+from hindmost.plan import MeasurePlan, Threshold
 from hindmost.studies.measure.kind import EXITS
+
+
+def measured(plan: MeasurePlan, thresholds: Sequence[Threshold]) -> MeasurePlan:
+    """Give the plan back, if all that is required of it will be measured."""
+    for threshold in thresholds:
+        if threshold.level is not None and threshold.level not in plan.quantiles:
+            raise UsageError(
+                f"--require {threshold.text!r} names a percentile that is not measured",
+                hint=f"--quantiles {','.join(name[1:] for name in plan.labels)},{threshold.name[1:]}",
+            )
+    return plan
 
 
 def exit_code(result: Mapping[str, Any], thresholds: Sequence[Threshold], study: Path) -> Exit:

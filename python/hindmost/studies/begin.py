@@ -8,12 +8,17 @@ import sys
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from hindmost.plan import MeasurePlan
-    from hindmost.store import Study
-    from hindmost.targets import Attached, Managed
+from hindmost import __version__, _engine
+from hindmost.errors import UsageError
+from hindmost.fleet import make_room
+from hindmost.plan import MeasurePlan
+from hindmost.run.readings import plan_of
+from hindmost.run.request import MeasureRequest
+from hindmost.store import Study, now_utc
+from hindmost.studies.kind import name_of, refuse_another
+from hindmost.targets import Attached, Managed, first_answering, parse_target
 
 SPIN_S = 0.3
 """Spin for the noise floor before a study: short, and long enough to see a host that is busy."""
@@ -22,19 +27,17 @@ LOOKS, PAUSE_S = 3, 1.0
 breath of the program that ran before."""
 
 
-def begin(plan: MeasurePlan, study: Study | None, out: Path | None, kind: str, **more: object) -> Study:
-    """Do all that comes before the first run; returns the study.
+def begin(plan: MeasurePlan, out: Path | None, kind: str, **more: object) -> Study:
+    """Do all that comes before the first run of a new study; returns it.
 
     Parameters
     ----------
     plan : MeasurePlan
         What is to be done.
-    study : Study or None
-        One to go on with, whose manifest is written anew.
     out : Path or None
-        Folder of a new one.
+        Its folder.
     kind : str
-        Of what kind a new one is.
+        Of what kind it is.
     more : object
         What its manifest says beside the plan.
 
@@ -47,34 +50,63 @@ def begin(plan: MeasurePlan, study: Study | None, out: Path | None, kind: str, *
 
     In both cases nothing is written.
     """
-    from hindmost.fleet import make_room
-    from hindmost.targets import parse_target
+    target = _ready(plan)
+    study = _new_study(plan, target, out, kind=kind, **more)
+    _step_aside(plan)
+    return study
 
+
+def go_on(study: Study, plan: MeasurePlan, **more: object) -> Study:
+    """Do all that comes before the next run of a study; its manifest then says the plan, and `more`."""
+    _ready(plan)
+    study.manifest |= {"plan": plan.model_dump(mode="json"), "kind": name_of(study.manifest), **more}
+    study.write("manifest.json", json.dumps(study.manifest, indent=1))
+    _step_aside(plan)
+    return study
+
+
+def reopened(
+    folder: Path, asked: MeasureRequest, *, find_rate: str | None, out: Path | None
+) -> tuple[Study, MeasurePlan]:
+    """A study or search to go on with, and its plan with what may change in it.
+
+    Raises
+    ------
+    UsageError
+        If anything else was asked for, or it is a study of another kind.
+    """
+    changes = asked.stopping()
+    if asked.target is not None or out is not None:
+        raise UsageError(
+            "--resume takes its target and folder from the study", hint=f"hindmost measure --resume {folder}"
+        )
+    if fixed := asked.fixed() or (["--find-rate"] if find_rate is not None else []):
+        raise UsageError(
+            f"{fixed[0]} cannot change in a study that goes on: runs would not be alike",
+            hint=f"hindmost measure --resume {folder}, or a new study with --out",
+        )
+    study = Study.open(folder)
+    refuse_another(study, "measure", "search")
+    return study, plan_of(study).model_copy(update=changes)
+
+
+def _ready(plan: MeasurePlan) -> Attached | Managed:
+    """Make room for a plan's connections, and greet a server that runs already."""
     target = parse_target(plan.target)
     takes = target.spec.options.get("connections") if target.managed else None
     make_room(plan, target.protocol, takes=takes, managed=target.managed)
     if not target.managed:
         _greet(target)
-    if study is None:
-        study = _new_study(plan, target, out, kind=kind, **more)
-    else:
-        study.write("manifest.json", json.dumps(study.manifest, indent=1))
-    _step_aside(plan)
-    return study
+    return target
 
 
 def _greet(target: Attached) -> None:
     """Make sure that a running server is there and speaks its protocol, before anything is written."""
-    from hindmost.targets import first_answering
-
     first_answering(target.addresses, target.protocol, path=target.path)
 
 
 def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, **more: object) -> Study:
     """A new study of a target, with what this host is like; `more` goes into its manifest."""
-    from hindmost import __version__
-    from hindmost.store import Study, now_utc
-
     safe = (
         "".join(c if c.isalnum() or c in "-." else "-" for c in Path(target.name).stem).strip("-.")
         or "target"
@@ -94,8 +126,6 @@ def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, 
 
 def _diagnosis() -> dict[str, Any]:
     """Facts and findings of this host; looked at again where it seems unfit."""
-    from hindmost import _engine
-
     host: dict[str, Any] = {}
     for look in range(LOOKS):
         if look:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.errors import UsageError
-
-if TYPE_CHECKING:
-    from hindmost.plan import MeasurePlan
 
 
 def verify(
@@ -63,52 +60,32 @@ def verify(
     from hindmost.cli.outcome import tell
     from hindmost.cli.progress import Talk
     from hindmost.models import load_clone
-    from hindmost.run.readings import plan_of
-    from hindmost.store import Study
-    from hindmost.studies.begin import begin
-    from hindmost.studies.kind import carry_out, refuse_another
-    from hindmost.studies.verification import Asked, opened, points_of, read_logged
+    from hindmost.studies.kind import carry_out
+    from hindmost.studies.verification import Asked, opened, points_of, read_logged, reopened, request_for
 
-    if original is None and Path(clone).is_dir():
-        study = Study.open(Path(clone))
-        refuse_another(study, "verification")
-        begin(plan_of(study), study, None, "verification")
-        return tell(carry_out(study, Talk(quiet=quiet), page), as_json=json_, quiet=quiet)
-    if original is None:
+    if original is None and not Path(clone).is_dir():
         raise UsageError(f"{clone} is a clone of what?", hint=f"hindmost synth verify {clone} ORIGINAL")
-    document = load_clone(clone)
-    if threads is not None:
-        document = document.with_changes(threads=threads)
-    if not 2 <= pairs <= 1_000:
-        raise UsageError(
-            f"--pairs {pairs} is not between 2 and 1000: one pair says nothing about how runs scatter",
-            hint="--pairs 6",
+    if original is None:
+        study = reopened(Path(clone))
+    else:
+        document = load_clone(clone)
+        if threads is not None:
+            document = document.with_changes(threads=threads)
+        if not 2 <= pairs <= 1_000:
+            raise UsageError(
+                f"--pairs {pairs} is not between 2 and 1000: one pair says nothing about how runs scatter",
+                hint="--pairs 6",
+            )
+        points = points_of(loads, document)
+        request = request_for(
+            original,
+            seed=seed,
+            connections=connections,
+            duration=duration,
+            warmup=warmup,
+            server_cpus=server_cpus,
+            runs=str(pairs),
         )
-    points = points_of(loads, document)
-    plan = _plan(
-        original,
-        seed=seed,
-        connections=connections,
-        duration=duration,
-        warmup=warmup,
-        server_cpus=server_cpus,
-        runs=str(pairs),
-    )
-    asked = Asked(document, occupy, points, read_logged(logged) if logged else None)
-    shown = carry_out(opened(asked, plan, out), Talk(quiet=quiet), page)
-    return tell(shown, as_json=json_, quiet=quiet)
-
-
-def _plan(original: str, **changes: Any) -> MeasurePlan:  # noqa: ANN401 (options of measure)
-    """The plan of the runs: what ``hindmost measure`` would do with the original."""
-    from hindmost.cli.asked import plan_with
-    from hindmost.plan import parse_runs
-    from hindmost.targets import parse_target
-
-    if not parse_target(original).managed:
-        raise UsageError(
-            f"{original} runs already, and a pair needs servers that are started anew",
-            hint="a preset, or a target file with the command that starts it",
-        )
-    asked = changes | {"rate": "1k", "samples": 0, "stamps": "off", "quantiles": "50,95,99"}
-    return plan_with(original, **asked | {"runs": parse_runs(changes["runs"])})
+        asked = Asked(document, occupy, points, read_logged(logged) if logged else None)
+        study = opened(asked, request.plan(), out)
+    return tell(carry_out(study, Talk(quiet=quiet), page), as_json=json_, quiet=quiet)

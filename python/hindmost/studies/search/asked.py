@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
 from hindmost.errors import UsageError
-from hindmost.plan import MeasurePlan, parse_objective
+from hindmost.plan import MeasurePlan, Objective, parse_objective
+from hindmost.run.request import MeasureRequest
 from hindmost.stats.runs.objective import FIRST_LOOK
 from hindmost.studies.search.found import HIGHEST, LOWEST
 
@@ -21,8 +22,8 @@ CONTRADICTIONS = {
 }
 
 
-def refuse_contradictions(asked: Mapping[str, Any]) -> None:
-    """Refuse options that mean nothing beside ``--find-rate``.
+def refuse_contradictions(asked: MeasureRequest, require: Sequence[str] = ()) -> None:
+    """Refuse what means nothing beside ``--find-rate``.
 
     Raises
     ------
@@ -30,40 +31,44 @@ def refuse_contradictions(asked: Mapping[str, Any]) -> None:
         Naming the first of them and why.
     """
     for name, why in CONTRADICTIONS.items():
-        if asked[name]:
+        if require if name == "require" else getattr(asked, name):
             option = name.replace("_", "-")
             raise UsageError(
                 f"--{option} does not go with --find-rate: {why}", hint=f"leave out --{option} or --find-rate"
             )
 
 
-def searchable(plan: MeasurePlan, objective_text: str, rate: str | None) -> MeasurePlan:
-    """The plan of a search's steps; its rate is where the search starts.
+def searching(
+    asked: MeasureRequest, objective_text: str, require: Sequence[str] = ()
+) -> tuple[MeasurePlan, Objective]:
+    """The plan of a search's steps, whose rate is where the search starts; and what is held against them.
 
     Parameters
     ----------
-    plan : MeasurePlan
-        What was asked for.
+    asked : MeasureRequest
+        How each step is made.
     objective_text : str
         Such as ``p99<500us,errors<0.1%``; its percentiles are added to those that are reported.
-    rate : str or None
-        How the rate was written.
+    require : sequence of str
+        Limits, which contradict a search.
 
     Raises
     ------
     UsageError
-        If no search can start there, or none of its steps could be decided.
+        If something of it cannot be meant, no search can start there, or none of its steps could be decided.
     """
-    levels = parse_objective(objective_text).levels
+    refuse_contradictions(asked, require)
+    objective = parse_objective(objective_text)
+    plan = replace(asked, runs=asked.runs or f"{RUNS[0]}..{RUNS[1]}").plan()
     enough_runs(plan)
     if plan.rate_per_s is None or not LOWEST <= plan.rate_per_s <= HIGHEST:
         raise UsageError(
-            f"--rate {rate} is not between {LOWEST:g} and {HIGHEST / 1e6:g}M, where --find-rate searches",
+            f"--rate {asked.rate} is not between {LOWEST:g} and {HIGHEST / 1e6:g}M,"
+            " where --find-rate searches",
             hint="--rate 10k",
         )
-    if set(levels) <= set(plan.quantiles):
-        return plan
-    return plan.model_copy(update={"quantiles": tuple(sorted({*plan.quantiles, *levels}))})
+    quantiles = tuple(sorted({*plan.quantiles, *objective.levels}))
+    return plan.model_copy(update={"quantiles": quantiles}), objective
 
 
 def enough_runs(plan: MeasurePlan) -> None:

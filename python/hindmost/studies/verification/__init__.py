@@ -1,7 +1,7 @@
 """Verification: a clone against its original, in pairs of runs."""
 
 from hindmost.studies.verification.answer import answer
-from hindmost.studies.verification.asked import Asked, opened, points_of, refuse_unlike
+from hindmost.studies.verification.asked import Asked, opened, points_of, refuse_unlike, reopened, request_for
 from hindmost.studies.verification.comparison import (
     MARGINS,
     WHO,
@@ -31,6 +31,8 @@ __all__ = [
     "points_of",
     "read_logged",
     "refuse_unlike",
+    "reopened",
+    "request_for",
     "seeded",
     "sound_pairs",
     "stored",

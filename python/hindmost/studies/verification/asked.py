@@ -10,11 +10,14 @@ from typing import Any, Literal
 from hindmost.errors import UsageError
 from hindmost.models import Clone
 from hindmost.plan import MeasurePlan, parse_percent
+from hindmost.run.readings import plan_of
+from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
-from hindmost.studies.begin import begin
+from hindmost.studies.begin import begin, go_on
 from hindmost.studies.kind import refuse_another
 from hindmost.studies.verification.comparison import Point
 from hindmost.studies.verification.logged import Logged
+from hindmost.targets import parse_target
 
 Occupy = Literal["wall", "cpu"]
 
@@ -94,6 +97,22 @@ def points_of(loads: str, clone: Clone) -> list[Point]:
     return [Point(share, clone.rate_at(share) or 0.0) for share in sorted(set(shares))]
 
 
+def request_for(original: str, **asked: Any) -> MeasureRequest:  # noqa: ANN401 (options of measure)
+    """How each run of a verification is made; its rate is that of each load.
+
+    Raises
+    ------
+    UsageError
+        If the original runs already.
+    """
+    if not parse_target(original).managed:
+        raise UsageError(
+            f"{original} runs already, and a pair needs servers that are started anew",
+            hint="a preset, or a target file with the command that starts it",
+        )
+    return MeasureRequest(target=original, rate="1k", samples=0, stamps="off", quantiles="50,95,99", **asked)
+
+
 def opened(asked: Asked, plan: MeasurePlan, out: Path | None) -> Study:
     """The study of a verification: a new one, or the one in `out`, to go on with.
 
@@ -102,13 +121,21 @@ def opened(asked: Asked, plan: MeasurePlan, out: Path | None) -> Study:
     UsageError
         If what is there was made in another way.
     """
-    study = Study.open(out) if out is not None and (out / "manifest.json").exists() else None
-    if study is not None:
+    if out is not None and (out / "manifest.json").exists():
+        study = Study.open(out)
         refuse_unlike(study, asked, plan)
-        study.manifest |= {"plan": plan.model_dump(mode="json"), "verification": asked.manifest()}
-    study = begin(plan, study, out, "verification", verification=asked.manifest())
+        study = go_on(study, plan, verification=asked.manifest())
+    else:
+        study = begin(plan, out, "verification", verification=asked.manifest())
     study.write("clone.json", asked.clone.text)
     return study
+
+
+def reopened(folder: Path) -> Study:
+    """A verification to go on with as it was begun."""
+    study = Study.open(folder)
+    refuse_another(study, "verification")
+    return go_on(study, plan_of(study))
 
 
 def refuse_unlike(study: Study, asked: Asked, plan: MeasurePlan) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hindmost.cli.asked import plan_with
 from hindmost.design import cost
 from hindmost.design.cost import duration_text
 from hindmost.design.offer import Offer
@@ -13,9 +12,12 @@ from hindmost.design.precision import DEFAULT_CV
 from hindmost.errors import UsageError
 from hindmost.plan import MeasurePlan
 from hindmost.plan.factorial import StudyFile, load_study_file, read_study
+from hindmost.run.readings import plan_of
+from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
-from hindmost.studies.attribution import AttributionPlan, same_study
 from hindmost.studies.attribution.designed import RESTART_S, file_of, planned
+from hindmost.studies.attribution.plan import AttributionPlan, same_study
+from hindmost.studies.begin import begin, go_on
 from hindmost.studies.kind import refuse_another
 
 
@@ -59,7 +61,8 @@ def resolve(
             )
     if budget is not None:  # it decides the design: whoever goes on, or reports, must find the same
         file = file.model_copy(update={"design": file.design.model_copy(update={"budget": budget})})
-    return planned(file, _measure(file)), study
+    measure = _measure(file) if study is None else plan_of(study)
+    return planned(file, measure), study
 
 
 def told_before(plan: AttributionPlan) -> str:
@@ -113,17 +116,19 @@ def _left_out(file: StudyFile, without: str | None) -> StudyFile:
 
 def _measure(file: StudyFile) -> MeasurePlan:
     """How each run is made, from the file's table of options of ``hindmost measure``."""
-    changes = dict(file.measure)
-    if "workload" in changes:
-        changes["workload"] = Path(str(changes["workload"]))
-    changes = {"warmup": "1s", "duration": "3s", "samples": 0} | changes
-    if changes["warmup"] == "auto":
+    options = {"warmup": "1s", "duration": "3s", "samples": 0, **file.measure}
+    if options["warmup"] == "auto":
         raise UsageError('measure.warmup = "auto" cannot be: all runs must be alike', hint='warmup = "2s"')
-    for name in ("server_cpus", "client_cpus", "duration", "warmup", "timeout", "stamps"):
-        if name in changes:
-            changes[name] = str(changes[name])
-    asked = {"rate": file.load[0].rate, "quantiles": file.quantiles, "seed": file.seed, **changes}
+    first = {"target": file.target, "rate": file.load[0].rate, "quantiles": file.quantiles, "seed": file.seed}
     try:
-        return plan_with(file.target, **asked)
+        return MeasureRequest.of({**first, **options}).plan()
     except UsageError as error:
         raise UsageError(f"[measure] of the study file: {error.message}", hint=error.hint) from None
+
+
+def opened(plan: AttributionPlan, study: Study | None, out: Path | None) -> Study:
+    """The study's folder, new or to go on with, after the host was looked at."""
+    file = plan.file.model_dump(mode="json")
+    if study is not None:
+        return go_on(study, plan.measure, attribution=file)
+    return begin(plan.measure, out, "attribution", attribution=file, sets=plan.sets)

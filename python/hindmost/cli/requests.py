@@ -1,0 +1,67 @@
+"""Options of a verb that are the fields of a request: one for each, with its name, type, default and help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import Parameter as Argument
+from inspect import signature
+from typing import Annotated, Any, get_type_hints
+
+from cyclopts import Parameter
+
+from hindmost.cli.options import GROUPS, whole_number
+from hindmost.run.options import Declared, declared
+
+Verb = Callable[..., int]
+
+
+def takes(request: type, before: Mapping[str, str]) -> Callable[[Verb], Verb]:
+    """Give a verb, in place of its first parameter, an option for each field of a request.
+
+    Parameters
+    ----------
+    request : type
+        A dataclass whose fields are annotated with `hindmost.run.options.Option`; the first field may be
+        given without its name.
+    before : mapping
+        Options of the verb's own that the help page shows before a field, by name of that field.
+    """
+    fields = declared(request)
+
+    def spread(verb: Verb) -> Verb:
+        _, *own = signature(verb).parameters.values()
+        hints = get_type_hints(verb, include_extras=True)
+        arguments = {one.name: one.replace(annotation=hints[one.name]) for one in own}
+        ordered: list[Argument] = []
+        for place, one in enumerate(fields.values()):
+            if (earlier := before.get(one.name)) is not None:
+                ordered.append(arguments.pop(earlier))
+            kind = Argument.POSITIONAL_OR_KEYWORD if place == 0 else Argument.KEYWORD_ONLY
+            ordered.append(Argument(one.name, kind, default=one.default, annotation=_annotated(one)))
+        ordered += arguments.values()
+
+        def called(*words: Any, **options: Any) -> int:  # noqa: ANN401 (whatever cyclopts read)
+            given = dict(zip((one.name for one in ordered), words, strict=False)) | options
+            asked = {name: given.pop(name) for name in fields if name in given}
+            return verb(request(**asked), **given)
+
+        called.__doc__ = verb.__doc__
+        called.__name__ = verb.__name__
+        called.__module__ = verb.__module__
+        called.__annotations__ = {one.name: one.annotation for one in ordered}
+        called.__signature__ = signature(verb).replace(parameters=ordered)  # type: ignore[attr-defined]
+        return called
+
+    return spread
+
+
+def _annotated(one: Declared) -> Any:  # noqa: ANN401 (a type)
+    option = one.option
+    parameter = Parameter(
+        group=GROUPS[option.group],
+        metavar=option.metavar,
+        help=option.help,
+        negative="" if one.type is bool else None,
+        converter=whole_number if one.whole else None,
+    )
+    return Annotated[one.type, parameter]

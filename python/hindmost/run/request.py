@@ -1,0 +1,282 @@
+"""What may be asked of a measurement: every option with its default, and the plan that follows on this host.
+
+The fields of `MeasureRequest` are the options of ``hindmost measure``: name, type, default and help stand
+here alone. The command line makes its options of them; study files, verifications and Python give them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from hindmost.errors import UsageError
+from hindmost.laws import USUAL, ArrivalLaw
+from hindmost.run.options import Option, declared
+
+if TYPE_CHECKING:
+    from hindmost.plan import MeasurePlan
+    from hindmost.targets import Attached, Managed
+
+DEFAULT_RATE_PER_S = 10_000.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureRequest:
+    """What is asked of ``hindmost measure``, as people write it.
+
+    Examples
+    --------
+    >>> import hindmost
+    >>> asked = hindmost.MeasureRequest(target="synth", rate="20k", runs="3..5")
+    >>> plan = asked.plan()
+    >>> plan.rate_per_s, plan.runs, plan.duration_s
+    (20000.0, (3, 5), 10.0)
+    """
+
+    target: Annotated[
+        str | None,
+        Option(
+            "Target",
+            None,
+            "A running server (memcached://HOST:PORT, redis://HOST:PORT, http://HOST:PORT/PATH), a preset"
+            " that is started and restarted (memcached, redis, nginx, apache, synth), or a target file"
+            " (TOML).",
+        ),
+    ] = None
+    server_cpus: Annotated[
+        str | None, Option("Target", "CPUS", "Processors of a server that is started here, like 0 or 0-3.")
+    ] = None
+    rate: Annotated[
+        str | None,
+        Option("Load", "RATE", "Requests a second of all clients together, like 50k. [default: 10k]"),
+    ] = None
+    workload: Annotated[
+        Path | None,
+        Option(
+            "Load", "FILE", "JSON file with mix, sizes and popularity. [default: 90 % get, 200-byte values]"
+        ),
+    ] = None
+    arrivals: Annotated[ArrivalLaw, Option("Load", "LAW", "Law of the gaps between requests.")] = USUAL
+    closed: Annotated[
+        bool, Option("Load", None, "Closed loop, to see its bias; without --rate as fast as it goes.")
+    ] = False
+    timeout: Annotated[
+        str, Option("Load", "TIME", "A request without reply for so long counts as infinitely late.")
+    ] = "2s"
+    seed: Annotated[int, Option("Load", "N", "Same seed, same requests.")] = 1
+    clients: Annotated[
+        int | None,
+        Option(
+            "Clients",
+            "N",
+            "Load instances. [default: one for each processor left for clients]",
+            least=1,
+            most=1024,
+        ),
+    ] = None
+    threads: Annotated[int, Option("Clients", "N", "Worker threads of each instance.", least=1, most=256)] = 1
+    connections: Annotated[
+        int, Option("Clients", "N", "Connections of all instances together.", least=1, most=100_000)
+    ] = 16
+    client_cpus: Annotated[
+        str | None, Option("Clients", "CPUS", "Processors of the clients. [default: all but the server's]")
+    ] = None
+    pacing: Annotated[
+        Literal["auto", "spin", "sleep"],
+        Option("Clients", "HOW", "How clients wait; auto spins where each has a processor of its own."),
+    ] = "auto"
+    io: Annotated[
+        Literal["epoll", "io_uring"],
+        Option(
+            "Clients", "HOW", "How clients ask the kernel; io_uring makes two calls a request (Linux 6.1)."
+        ),
+    ] = "epoll"
+    runs: Annotated[
+        str | None,
+        Option(
+            "Procedure",
+            "MIN..MAX",
+            "Runs at least and at most, or just 5. [default: 10..30; 3..8 with --find-rate]",
+            may_change=True,
+        ),
+    ] = None
+    precision: Annotated[
+        str | None,
+        Option(
+            "Procedure",
+            "SHARE",
+            "Stop when each percentile's interval is within this share of its value. [default: 5%]",
+            may_change=True,
+        ),
+    ] = None
+    duration: Annotated[str, Option("Procedure", "TIME", "Length of the measurement in each run.")] = "10s"
+    warmup: Annotated[str, Option("Procedure", "TIME", "Length of the warm-up, or auto: until steady.")] = (
+        "auto"
+    )
+    quantiles: Annotated[str, Option("Procedure", "LIST", "Percentiles to report.")] = "50,95,99,99.9"
+    aggregate: Annotated[
+        Literal["mean", "median"],
+        Option("Procedure", "HOW", "How the percentiles of a run's instances make the run's."),
+    ] = "mean"
+    stamps: Annotated[
+        str,
+        Option(
+            "Procedure",
+            "EVERY|off",
+            "Wire latency by the kernel's stamps of one request in so many, or none.",
+        ),
+    ] = "16"
+    verify_wire: Annotated[
+        bool,
+        Option(
+            "Procedure",
+            None,
+            "Capture packets beside each run (tcpdump) and lay our latencies beside theirs.",
+        ),
+    ] = False
+    samples: Annotated[
+        int,
+        Option("Output", "N", "Single requests kept of each run, beside the worst 1000.", most=10_000_000),
+    ] = 20_000
+
+    @classmethod
+    def of(cls, options: Mapping[str, object]) -> MeasureRequest:
+        """Read options by their names, as a file has them."""
+        read: dict[str, Any] = {name: OPTIONS[name].read(value) for name, value in options.items()}
+        return cls(**read)
+
+    def plan(self) -> MeasurePlan:
+        """Everything that was asked for, checked before anything starts, for the processors of this host.
+
+        Raises
+        ------
+        UsageError
+            If something of it cannot be meant, or the engine refuses it.
+        """
+        from hindmost.fleet import allot
+        from hindmost.plan import MeasurePlan, parse_duration, parse_quantiles, parse_rate
+        from hindmost.targets import parse_target
+
+        stopping = self.stopping()
+        for one in OPTIONS.values():
+            one.check(getattr(self, one.name))
+        if self.target is None:
+            raise UsageError(
+                "no target is named", hint="hindmost measure memcached, or hindmost measure --help"
+            )
+        target = parse_target(self.target)
+        workload = self._workload(target)
+        places = allot(
+            sorted(os.sched_getaffinity(0)),
+            clients=self.clients,
+            server=self._processors_of(target),
+            client_cpus=self._cpus("client_cpus"),
+            threads=self.threads,
+        )
+        rate = None if self.closed else DEFAULT_RATE_PER_S
+        plan = MeasurePlan(
+            target=self.target,
+            loop="closed" if self.closed else "open",
+            rate_per_s=rate if self.rate is None else parse_rate(self.rate),
+            arrivals=self.arrivals,
+            clients=len(places.clients),
+            threads=self.threads,
+            connections=max(self.connections, len(places.clients) * self.threads),
+            client_cpus=places.clients,
+            server_cpus=places.server if target.managed else (),
+            pacing=places.pacing if self.pacing == "auto" else self.pacing,
+            io=self.io,
+            duration_s=parse_duration(self.duration, "duration", 0.1),
+            warmup="auto" if self.warmup == "auto" else parse_duration(self.warmup, "warm-up"),
+            timeout_s=parse_duration(self.timeout, "timeout", 0.001),
+            quantiles=parse_quantiles(self.quantiles),
+            aggregate=self.aggregate,
+            seed=self.seed,
+            samples=self.samples,
+            stamp_every=_stamp_every(self.stamps),
+            verify_wire=self.verify_wire,
+            workload=workload,
+            **stopping,
+        )
+        if plan.pacing == "spin" and places.shared:
+            raise UsageError(
+                f"{plan.clients} clients cannot all spin on {len(set(sum(places.clients, ())))} processor(s)",
+                hint="--pacing auto, or fewer --clients",
+            )
+        # The engine's own checks; what it returns has the workload's defaults filled in.
+        checked = json.loads(plan.engine_plan(1, 0, target.protocol, "127.0.0.1:1"))
+        return plan.model_copy(update={"workload": checked["workload"]})
+
+    def stopping(self) -> dict[str, Any]:
+        """How many runs and how precise, as far as it was said: all that may change when a study goes on."""
+        from hindmost.plan import parse_percent, parse_runs
+
+        found: dict[str, Any] = {}
+        if self.runs is not None:
+            found["runs"] = parse_runs(self.runs)
+        if self.precision is not None:
+            found["precision"] = parse_percent(self.precision)
+        return found
+
+    def fixed(self) -> list[str]:
+        """Options that were given and that cannot change when a study goes on."""
+        return [
+            one.flag
+            for one in OPTIONS.values()
+            if not one.option.may_change and getattr(self, one.name) != one.default
+        ]
+
+    def _workload(self, target: Attached | Managed) -> dict[str, Any]:
+        from hindmost.plan import load_workload
+        from hindmost.plan.protocols import ENTRIES
+
+        if self.workload is not None:
+            return load_workload(self.workload)
+        return ENTRIES[target.protocol].mix.workload(target.path)
+
+    def _processors_of(self, target: Attached | Managed) -> list[int] | None:
+        """Processors of the server, as far as they are asked for or known; empty where it is elsewhere."""
+        from hindmost.targets import cpu_affinity, local_owner
+
+        asked = self._cpus("server_cpus")
+        if target.managed:
+            return list(target.spec.cpus) if asked is None and target.spec.cpus else asked
+        if asked is not None:
+            raise UsageError("--server-cpus is for servers that Hindmost starts", hint="taskset -cp CPUS PID")
+        pid = local_owner(target.address)
+        if pid is None:
+            return []
+        bound = cpu_affinity(pid)
+        at_hand = sorted(os.sched_getaffinity(0))
+        return bound if set(bound) < set(at_hand) else at_hand[: len(at_hand) // 2]
+
+    def _cpus(self, name: str) -> list[int] | None:
+        from hindmost.targets.cpus import parse_cpus
+
+        text = getattr(self, name)
+        try:
+            return None if text is None else parse_cpus(text)
+        except ValueError as error:
+            raise UsageError(
+                f"--{name.replace('_', '-')} {text!r}: {error}", hint="write it like 0-3,5"
+            ) from None
+
+
+OPTIONS = declared(MeasureRequest)
+"""The fields by name."""
+
+
+def _stamp_every(text: str) -> int:
+    """Read ``--stamps``: one request in so many, or ``off``."""
+    if text == "off":
+        return 0
+    if text.isdecimal() and 1 <= int(text) <= 1_000_000:
+        return int(text)
+    raise UsageError(
+        f"--stamps {text!r} is neither off nor a whole number from 1 to 1000000",
+        hint="--stamps 16 stamps one request in sixteen; --stamps off none",
+    )

@@ -1,0 +1,75 @@
+"""`MeasureRequest`: one place for the options of ``hindmost measure``, whoever gives them."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from hindmost.cli.measure import measure
+from hindmost.errors import UsageError
+from hindmost.plan.factorial import FOR_MEASURE
+from hindmost.run.request import OPTIONS, MeasureRequest
+
+
+def test_the_verb_has_an_option_for_each_field_with_its_default():
+    options = inspect.signature(measure).parameters
+    assert set(OPTIONS) < set(options)
+    assert {name: options[name].default for name in OPTIONS} == vars(MeasureRequest())
+
+
+def test_what_is_asked_for_in_python_is_what_the_command_line_asks_for(monkeypatch):
+    from hindmost.studies import begin, kind
+
+    plans = []
+
+    class Begun(Exception):
+        """As far as this goes."""
+
+    def begun(plan, out, name, **more):
+        plans.append(plan)
+        raise Begun
+
+    monkeypatch.setattr(begin, "begin", begun)
+    monkeypatch.setattr(kind, "carry_out", None)
+    with pytest.raises(Begun):
+        measure("synth", rate="5k", quantiles="50,99", runs="3..5", precision="2%")
+    asked = MeasureRequest(target="synth", rate="5k", quantiles="50,99", runs="3..5", precision="2%")
+    assert plans == [asked.plan()]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "no target is named"),
+        ({"target": "synth", "arrivals": "exponentail"}, "--arrivals 'exponentail' is none of exponential"),
+        ({"target": "synth", "rate": 5_000}, "--rate 5000 is int, not str"),
+        ({"target": "synth", "clients": "4"}, "--clients '4' is str, not int"),
+        ({"target": "synth", "clients": 0}, "--clients 0 is not between 1 and 1024"),
+        ({"target": "synth", "closed": 1}, "--closed 1 is int, not bool"),
+        ({"target": "synth", "seed": -1}, r"--seed -1 is not between 0 and 2\^63"),
+        ({"target": "synth", "workload": "mix.json"}, "--workload 'mix.json' is str, not Path"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_by_option_and_value(options, words):
+    with pytest.raises(UsageError, match=words) as caught:
+        MeasureRequest(**options).plan()
+    assert caught.value.hint
+
+
+def test_a_file_may_write_numbers_for_text_and_text_for_paths():
+    asked = MeasureRequest.of({"server_cpus": 0, "duration": "2s", "stamps": 8, "workload": "mix.json"})
+    assert (asked.server_cpus, asked.stamps, asked.workload) == ("0", "8", Path("mix.json"))
+
+
+def test_only_runs_and_precision_may_change_in_a_study_that_goes_on():
+    assert [name for name, one in OPTIONS.items() if one.option.may_change] == ["runs", "precision"]
+    asked = MeasureRequest(runs="3..5", precision="2%", server_cpus="0", seed=2)
+    assert asked.fixed() == ["--server-cpus", "--seed"]
+    assert asked.stopping() == {"runs": (3, 5), "precision": pytest.approx(0.02)}
+    assert MeasureRequest(seed=1).fixed() == [], "the default changes nothing"
+
+
+def test_what_a_study_file_may_give_are_options_of_measure():
+    assert set(FOR_MEASURE) < set(OPTIONS)
