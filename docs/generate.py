@@ -14,19 +14,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-VERBS = ("measure", "doctor", "report", "load")
 
 
 def cli_page() -> str:
     """Reference of the command line: what ``--help`` says, verb by verb."""
     parts = ["# Command line\n\nGenerated from `hindmost --help` by `docs/generate.py`; do not edit.\n"]
-    from hindmost.cli.group import GROUPS
+    from hindmost.cli.verbs import every
 
-    below = [f"{verb} {name}" for verb, group in GROUPS.items() for name in group.SUBVERBS]
-    for verb in ("", *VERBS, *GROUPS, *below):
-        command = " ".join(("hindmost", verb, "--help")).replace("  ", " ")
-        title = f"## hindmost {verb}".rstrip()
-        parts.append(f"{title}\n\n```console\n$ {command}\n{_said(verb.split())}\n```\n")
+    for words in ((), *every()):
+        command = " ".join(("hindmost", *words))
+        parts.append(f"## {command}\n\n```console\n$ {command} --help\n{_said(words)}\n```\n")
     return "\n".join(parts)
 
 

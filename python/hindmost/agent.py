@@ -20,6 +20,7 @@ from pathlib import Path
 
 from hindmost import _engine
 from hindmost.errors import HindmostError
+from hindmost.exits import Exit
 
 
 def main(argv: list[str]) -> int:
@@ -33,7 +34,7 @@ def main(argv: list[str]) -> int:
             work = partial(_synth, config)
         case _:
             print("usage: python -m hindmost.agent instance PLAN.json PLACE | synth CONFIG", file=sys.stderr)
-            return 2
+            return Exit.USAGE
     try:
         work()
     except _engine.EngineError as error:
@@ -41,12 +42,12 @@ def main(argv: list[str]) -> int:
         return _failed(code, message)
     except HindmostError as error:
         return _failed("usage", error.message)
-    return 0
+    return Exit.DONE
 
 
 def _failed(code: str, message: str) -> int:
     print(json.dumps({"event": "failed", "code": code, "message": message}), flush=True)
-    return 1
+    return Exit.ERROR
 
 
 def _instance(plan: str, place: str) -> None:

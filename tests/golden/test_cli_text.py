@@ -13,7 +13,7 @@ import pytest
 
 from hindmost import _engine
 from hindmost.cli import main, progress
-from hindmost.cli.group import GROUPS
+from hindmost.cli.verbs import every
 
 DATA = Path(__file__).parent / "data"
 
@@ -132,13 +132,7 @@ def say(capsys, monkeypatch, tmp_path):
     return run
 
 
-@pytest.mark.parametrize(
-    "verb",
-    [
-        *("", "measure", "doctor", "report", "load", *GROUPS),
-        *(f"{verb} {name}" for verb, group in GROUPS.items() for name in group.SUBVERBS),
-    ],
-)
+@pytest.mark.parametrize("verb", ["", *(" ".join(words) for words in every())])
 def test_help_is_what_it_was(say, verb):
     check(f"cli_help_{verb.replace(' ', '_') or 'all'}.txt", say([*verb.split(), "--help"]))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hindmost import _engine
+from hindmost.exits import EPILOGUE, Exit
 from hindmost.plan import MeasurePlan, load_workload
 from hindmost.run import limits
 
@@ -101,6 +102,14 @@ def test_limits_in_the_pages_are_those_of_the_code(page, row, numbers):
     columns = line.split("|")[2:5]  # mind, inconclusive, invalid
     found = re.findall(r"[\d.]+ %|[\d.]+ us|[\d.]*\d", "|".join(columns))
     assert found == numbers
+
+
+def test_exit_codes_in_the_reference_are_those_of_the_code():
+    page = (ROOT / "docs/reference/exit-codes.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| (\d+) \| (\w+)", page, re.MULTILINE))
+    assert {int(code) for code in rows} == {int(code) for code in Exit}
+    told = {int(code) for code in re.findall(r"(?<![\w-])(\d+) \w", EPILOGUE)}
+    assert told == {int(code) for code in Exit}, "the end of every help page says the same"
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("examples/workloads/*.json")), ids=lambda path: path.stem)

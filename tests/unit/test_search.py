@@ -194,7 +194,7 @@ def test_a_narrow_span_is_confirmed_by_a_rate_that_held_twice_at_most():
 def test_every_step_is_stored_and_read_back(tmp_path, monkeypatch):
     one = made(tmp_path, monkeypatch, up_to(12_000.0))
     heard: list[tuple[Step, bool]] = []
-    one.told = lambda step: heard.append((step, stored(one.study).finished))
+    one.on_step = lambda step: heard.append((step, stored(one.study).finished))
     found = one.run()
     assert [step for step, _ in heard] == list(found.steps)
     assert [finished for _, finished in heard] == [False] * (len(heard) - 1) + [True]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hindmost.exits import Exit
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code and raises nothing."""
@@ -13,7 +15,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         import sys
 
         print("error: interrupted before anything started\nhint: run the command again", file=sys.stderr)
-        return 130
+        return Exit.INTERRUPTED
     return run(argv)
 
 

@@ -10,66 +10,13 @@ from types import FrameType
 
 import cyclopts
 
-from hindmost import __version__
-from hindmost.cli.group import GROUPS, group_app
-from hindmost.cli.help import PlainHelp
+from hindmost.cli.parser import parser
 from hindmost.cli.usage import explained
+from hindmost.cli.verbs import following
 from hindmost.errors import HindmostError, Interrupted
-from hindmost.exits import EPILOGUE, Exit
+from hindmost.exits import Exit
 
-app = cyclopts.App(
-    name="hindmost",
-    help="A laboratory for tail latency: measures how slow the slowest requests of a server are, and how sure"
-    " that is.",
-    version=__version__,
-    help_format="plaintext",
-    help_formatter=PlainHelp(),
-    help_epilogue=EPILOGUE,
-    suppress_keyboard_interrupt=False,
-)
-VERBS = {
-    "measure": "Measure a server's tail latency, end to end.",
-    "attribute": "Find which factors cause the tail, and what to set.",
-    "doctor": "List what on this host will distort a measurement.",
-    "report": "Build the page and the table again from a study's stored runs.",
-    "load": "Run one bare load instance from an engine plan.",
-}
-USAGE = {
-    "measure": "TARGET [OPTIONS]",
-    "attribute": "STUDY.toml [OPTIONS]",
-    "doctor": "[TARGET] [OPTIONS]",
-    "report": "STUDY [OPTIONS]",
-    "load": "PLAN.json [OPTIONS]",
-}
-EXAMPLES = {
-    "measure": """\
-Examples:
-  hindmost measure memcached --rate 20k
-  hindmost measure memcached://10.0.0.7:11211 --rate 50k --clients 4 --runs 5
-  hindmost measure nginx --rate 2k --require 'p99<5ms' --json
-  hindmost measure memcached --find-rate 'p99<500us' --duration 3s
-
-""",
-    "attribute": """\
-Examples:
-  hindmost attribute examples/attribution/memcached.toml --dry-run
-  hindmost attribute examples/attribution/memcached.toml --budget 30m
-
-""",
-}
-for place, (verb, purpose) in enumerate(VERBS.items()):
-    app.command(
-        f"hindmost.cli.{verb}:{verb}",
-        help=purpose,
-        usage=f"hindmost {verb} {USAGE[verb]}",
-        help_epilogue=EXAMPLES.get(verb, "") + EPILOGUE,
-        sort_key=place,
-    )
-for place, verb in enumerate(GROUPS, start=len(VERBS)):
-    app.command(group_app(verb, EPILOGUE, place))
-NEXT = {"": [*VERBS, *GROUPS], **{verb: list(group.SUBVERBS) for verb, group in GROUPS.items()}}
-"""What may follow nothing, and each verb that has sub-verbs."""
-
+app = parser()
 
 ENDS = (signal.SIGTERM, signal.SIGHUP)
 """Asked to end from outside: like Ctrl-C, everything is put away first."""
@@ -85,12 +32,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return int(code or 0)
     except cyclopts.CycloptsError as error:
-        return _tell(
-            explained(
-                error,
-                {"": [*VERBS, *GROUPS], **{verb: list(group.SUBVERBS) for verb, group in GROUPS.items()}},
-            )
-        )
+        return _tell(explained(error, following()))
     except KeyboardInterrupt:
         return _tell(Interrupted("interrupted", hint="run the command again"))
     except HindmostError as error:

@@ -8,6 +8,7 @@ from typing import Annotated
 from hindmost import _engine
 from hindmost.cli.options import OUTPUT, TARGET, Json, option
 from hindmost.errors import UsageError
+from hindmost.exits import Exit
 
 TARGET_HELP = (
     "Of the network interfaces, judge the one that leads there: a running server (memcached://HOST:PORT,"
@@ -39,7 +40,8 @@ def doctor(
         print(json.dumps({"schema": "hindmost.doctor/1", **diagnosis}))
     else:
         print(render_findings(diagnosis["findings"]))
-    return 5 if any(finding["mark"] == "unfit" for finding in diagnosis["findings"]) else 0
+    unfit = any(finding["mark"] == "unfit" for finding in diagnosis["findings"])
+    return Exit.UNFIT if unfit else Exit.DONE
 
 
 def _server(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated
 from hindmost import _engine
 from hindmost.cli.options import OUTPUT, TARGET, option
 from hindmost.errors import InstanceError, UsageError
+from hindmost.exits import Exit
 
 
 def load(
@@ -40,4 +41,4 @@ def load(
         result.pop(bulky)
     print(json.dumps(result))
     print(f"files: {out}", file=sys.stderr)
-    return 0
+    return Exit.DONE

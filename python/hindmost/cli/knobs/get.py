@@ -8,6 +8,7 @@ from typing import Annotated
 from hindmost.cli.knobs.journal import FOLDER, Journal
 from hindmost.cli.knobs.list import described
 from hindmost.cli.options import TARGET, Json, option
+from hindmost.exits import Exit
 from hindmost.knobs.journal import knobs, known
 from hindmost.store.knobs import SCHEMA_NAME
 
@@ -22,4 +23,4 @@ def get(
     every = knobs(journal)
     knob = every[known(name, list(every))]
     print(json.dumps({"schema": SCHEMA_NAME, "knobs": [knob]}) if json_ else f"{name}  {described(knob)}")
-    return 0
+    return Exit.DONE

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from hindmost.cli.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import OUTPUT, Json, switch
+from hindmost.exits import Exit
 from hindmost.knobs.journal import knobs
 from hindmost.knobs.registry import KINDS, missing
 from hindmost.store.knobs import SCHEMA_NAME
@@ -27,7 +28,7 @@ def list_(
     every = list(knobs(journal).values())
     if json_:
         print(json.dumps({"schema": SCHEMA_NAME, "knobs": every, "kinds": kinds()}))
-        return 0
+        return Exit.DONE
     shown = [knob for knob in every if all_ or knob["missing"] is None]
     wide = max((len(knob["name"]) for knob in shown), default=0)
     for knob in shown:
@@ -40,7 +41,7 @@ def list_(
     for kind in kinds():
         lacking = f"; here: {kind['missing']}" if kind["missing"] else ""
         print(f"{kind['kind']:{wide}}  {kind['example']}  {kind['about']}{lacking}")
-    return 0
+    return Exit.DONE
 
 
 def kinds() -> list[dict[str, Any]]:

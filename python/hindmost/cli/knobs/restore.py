@@ -7,6 +7,7 @@ import json
 from hindmost import _engine
 from hindmost.cli.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import Json
+from hindmost.exits import Exit
 from hindmost.knobs.journal import told
 from hindmost.store.knobs import SCHEMA_NAME
 
@@ -25,4 +26,4 @@ def restore(*, journal: Journal = FOLDER, json_: Json = False) -> int:
     else:
         for one in done:
             print(f"{one['name']}  {one['value']}" + (f": {one['failure']}" if one["failure"] else ""))
-    return 1 if any(one["failure"] for one in done) else 0
+    return Exit.ERROR if any(one["failure"] for one in done) else Exit.DONE

@@ -9,6 +9,7 @@ from typing import Annotated
 from hindmost import _engine
 from hindmost.cli.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import TARGET, Json, option
+from hindmost.exits import Exit
 from hindmost.knobs.journal import told
 from hindmost.store.knobs import SCHEMA_NAME
 
@@ -30,4 +31,4 @@ def set_(
     else:
         print(f"{name}  {knob['value']} (found: {knob['found']})")
     print("to put everything back: hindmost knobs restore", file=sys.stderr)
-    return 0
+    return Exit.DONE

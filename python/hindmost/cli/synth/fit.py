@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.errors import UsageError
+from hindmost.exits import Exit
 
 
 def fit(
@@ -89,4 +90,4 @@ def fit(
     for place, what in ((out, "clone"), (page, "page")):
         if place is not None:
             print(f"{what}: {place}", file=sys.stderr)
-    return 0
+    return Exit.DONE

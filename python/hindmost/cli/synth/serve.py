@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.cli.synth.load import check_counts
-from hindmost.errors import HindmostError, UsageError
+from hindmost.errors import UsageError
+from hindmost.exits import Exit
+
+if TYPE_CHECKING:
+    from hindmost.models import Clone
 
 
 def serve(
@@ -50,11 +54,10 @@ def serve(
     It ends with Ctrl-C, and then prints its account: the true service and queueing times, against which what
     a client claims can be checked, and what this host took away. With --json, both are one JSON object.
     """
-    from hindmost import _engine
     from hindmost.models import load_clone
+    from hindmost.models.serving import Serving
     from hindmost.plan.units import parse_rate
-    from hindmost.report.serving.terminal import render_account, render_certificate
-    from hindmost.targets.cpus import parse_cpus
+    from hindmost.report.serving.terminal import render_account
 
     check_counts(requests, seed)
     if rate is not None and not integrated:
@@ -65,67 +68,55 @@ def serve(
     loaded = load_clone(clone)
     if threads is not None:
         loaded = loaded.with_changes(threads=threads)
-    try:
-        chosen = None if cpus is None else parse_cpus(cpus)
-    except ValueError as error:
-        raise UsageError(f"--cpus {cpus}: {error}", hint="like 0-3 or 0,2") from None
-    config: dict[str, Any] = {
-        "address": address,
-        "protocol": protocol,
-        "clone": loaded.document,
-        "cpus": chosen,
-        "idle": idle,
-        "occupy": occupy,
-        "seed": seed,
-    }
-    if log is not None:
-        config |= {"log": str(log), "log_requests": max(requests, 1_000_000) if integrated else 1_000_000}
-    outside = loaded.document["outside_us"]
-    try:
-        faith = json.loads(_engine.certify_spin(chosen))
-        if not json_ or not certificate:
-            print(render_certificate(faith, loaded.mean_busy_us), end="", file=sys.stderr)
-        if outside and not certificate:
-            print(
-                f"outside_us = {outside:g} is not served: kernel and network take their own time, and without"
-                " sockets there is none; simulate adds it",
-                file=sys.stderr,
-            )
-        if certificate:
-            if json_:
-                print(json.dumps({"schema": "hindmost.certificate/1", **faith}, allow_nan=False))
-            return 0
-        if integrated:
-            arrivals: dict[str, Any] = {"kind": "back_to_back"}
-            if rate is not None:
-                arrivals = {"kind": "poisson", "rate_per_s": parse_rate(rate)}
-            inside = {"arrivals": arrivals, "requests": requests}
-            account = json.loads(_engine.serve_inside(json.dumps(config), json.dumps(inside)))
-        else:
-            where = f"{loaded.name}, {loaded.threads} thread(s), {protocol}"
-            account = json.loads(
-                _engine.serve_synth(
-                    json.dumps(config),
-                    lambda at: print(f"{where} at {at}; Ctrl-C ends it", file=sys.stderr, flush=True),
-                )
-            )
-    except _engine.EngineError as error:
-        raise _refused(error, address) from None
+    serving = Serving(loaded, protocol, address, _processors(cpus), idle, occupy, seed, log)
+    found = serving.certificate()
+    if certificate:
+        _tell_certificate(loaded, found, as_json=json_)
+        return Exit.DONE
+    _warn(loaded, found)
+    if integrated:
+        account = serving.inside(requests, None if rate is None else parse_rate(rate))
+    else:
+        where = f"{loaded.name}, {loaded.threads} thread(s), {protocol}"
+        account = serving.over_sockets(
+            lambda at: print(f"{where} at {at}; Ctrl-C ends it", file=sys.stderr, flush=True)
+        )
     if json_:
+        outside = loaded.document["outside_us"]
         head = {"schema": "hindmost.serve/1", "clone": loaded.name, "seed": seed, "outside_us": outside}
-        print(json.dumps({**head, "account": account, "certificate": faith}, allow_nan=False))
+        print(json.dumps({**head, "account": account, "certificate": found}, allow_nan=False))
     else:
         print(render_account(account), end="")
-    return 0
+    return Exit.DONE
 
 
-def _refused(error: Exception, address: str) -> HindmostError:
-    """Say what to do about what the engine refuses."""
-    code, message = error.args
-    hints = {
-        "cannot listen": f"ss -ltnp | grep ':{address.rpartition(':')[2]} ', or --address 127.0.0.1:0",
-        "cannot pin": "lscpu --extended shows which processors there are",
-        "is above what": "hindmost synth show CLONE tells the capacity; give a lower --rate",
-    }
-    hint = next((hint for start, hint in hints.items() if start in message), "hindmost synth serve --help")
-    return HindmostError(message, hint=hint) if code == "synth" else UsageError(message, hint=hint)
+def _processors(cpus: str | None) -> list[int] | None:
+    from hindmost.targets.cpus import parse_cpus
+
+    try:
+        return None if cpus is None else parse_cpus(cpus)
+    except ValueError as error:
+        raise UsageError(f"--cpus {cpus}: {error}", hint="like 0-3 or 0,2") from None
+
+
+def _tell_certificate(clone: Clone, found: dict[str, Any], *, as_json: bool) -> None:
+    """Print only how far a spin can be trusted here."""
+    from hindmost.report.serving.terminal import render_certificate
+
+    if as_json:
+        print(json.dumps({"schema": "hindmost.certificate/1", **found}, allow_nan=False))
+    else:
+        print(render_certificate(found, clone.mean_busy_us), end="", file=sys.stderr)
+
+
+def _warn(clone: Clone, found: dict[str, Any]) -> None:
+    """Say before the first request how far it can be trusted, and what of the document is not served."""
+    from hindmost.report.serving.terminal import render_certificate
+
+    print(render_certificate(found, clone.mean_busy_us), end="", file=sys.stderr)
+    if outside := clone.document["outside_us"]:
+        print(
+            f"outside_us = {outside:g} is not served: kernel and network take their own time, and without"
+            " sockets there is none; simulate adds it",
+            file=sys.stderr,
+        )

@@ -8,6 +8,7 @@ import sys
 from typing import Annotated
 
 from hindmost.cli.options import TARGET, Json, option
+from hindmost.exits import Exit
 
 
 def show(
@@ -25,7 +26,7 @@ def show(
     loaded = load_clone(clone)
     if json_:
         print(json.dumps(dataclasses.asdict(loaded), allow_nan=False))
-        return 0
+        return Exit.DONE
     print(source_text(clone).rstrip())
     capacity = loaded.capacity_per_s
     threads = f"{loaded.threads} thread{'s' if loaded.threads > 1 else ''}"
@@ -38,4 +39,4 @@ def show(
         else f"capacity: {capacity:,.6g} requests a second; 70 % of it: {0.7 * capacity:,.6g}"
     )
     print("\n".join(facts), file=sys.stderr)
-    return 0
+    return Exit.DONE

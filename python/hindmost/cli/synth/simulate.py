@@ -8,6 +8,7 @@ from typing import Annotated
 from hindmost.cli.options import LOAD, TARGET, Json, option, whole
 from hindmost.cli.synth.load import ArrivalsOf, Backlog, Requests, Seed, check_counts
 from hindmost.errors import UsageError
+from hindmost.exits import Exit
 
 
 def simulate(
@@ -52,4 +53,4 @@ def simulate(
         print(json.dumps({**head, **found}, allow_nan=False))
     else:
         print(render_prediction(loaded.name, found), end="")
-    return 0
+    return Exit.DONE

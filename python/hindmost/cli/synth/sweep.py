@@ -11,6 +11,7 @@ from typing import Annotated
 from hindmost.cli.options import LOAD, OUTPUT, TARGET, Json, option, switch
 from hindmost.cli.synth.load import ArrivalsOf, Requests, Seed, check_counts
 from hindmost.errors import UsageError
+from hindmost.exits import Exit
 
 MOST_LOADS = 1_000
 
@@ -93,7 +94,7 @@ def sweep(
         print(render_sweep(document), end="")
     if out is not None:
         print(f"page: {out}", file=sys.stderr)
-    return 0
+    return Exit.DONE
 
 
 def _loads(rate: str | None, utilisation: str | None) -> list[dict[str, float]]:

@@ -1,0 +1,59 @@
+"""The parser, made of the table of verbs."""
+
+from __future__ import annotations
+
+import cyclopts
+
+from hindmost import __version__
+from hindmost.cli.help import PlainHelp
+from hindmost.cli.verbs import VERBS, Verb, home
+from hindmost.exits import EPILOGUE
+
+
+def parser() -> cyclopts.App:
+    """All verbs, none of them loaded."""
+    app = cyclopts.App(
+        name="hindmost",
+        help="A laboratory for tail latency: measures how slow the slowest requests of a server are, and how"
+        " sure that is.",
+        version=__version__,
+        help_format="plaintext",
+        help_formatter=PlainHelp(),
+        help_epilogue=EPILOGUE,
+        suppress_keyboard_interrupt=False,
+    )
+    _add(app, VERBS, ())
+    return app
+
+
+def _add(app: cyclopts.App, verbs: tuple[Verb, ...], above: tuple[str, ...]) -> None:
+    for place, verb in enumerate(verbs):
+        words = (*above, verb.name)
+        usage = " ".join(("hindmost", *words, verb.usage))
+        if verb.verbs:
+            below = cyclopts.App(
+                name=verb.name,
+                help=verb.purpose,
+                usage=usage,
+                help_format="plaintext",
+                help_formatter=PlainHelp(),
+                help_epilogue=EPILOGUE,
+                version_flags=[],
+                sort_key=place,
+            )
+            _add(below, verb.verbs, words)
+            app.command(below)
+        else:
+            app.command(
+                home(words),
+                name=verb.name,
+                help=verb.purpose,
+                usage=usage,
+                help_epilogue=_examples(verb) + EPILOGUE,
+                sort_key=place,
+            )
+
+
+def _examples(verb: Verb) -> str:
+    lines = "".join(f"  hindmost {example}\n" for example in verb.examples)
+    return f"Examples:\n{lines}\n" if lines else ""

@@ -1,0 +1,179 @@
+"""The table of verbs. The parser, help, the reference, golden texts and shell completion are made of it.
+
+A verb is a file ``NAME.py`` here with a function ``NAME``, and a row; one below another lies in a folder of
+that name. Files are loaded when their verb is called.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One verb.
+
+    Attributes
+    ----------
+    usage : str
+        What follows its name.
+    purpose : str
+        One line.
+    examples : tuple of str
+        Command lines, from the verb's name on.
+    verbs : tuple of Verb
+        Those below it; such a verb does nothing by itself.
+    """
+
+    name: str
+    usage: str
+    purpose: str
+    examples: tuple[str, ...] = ()
+    verbs: tuple[Verb, ...] = ()
+
+
+VERBS = (
+    Verb(
+        "measure",
+        "TARGET [OPTIONS]",
+        "Measure a server's tail latency, end to end.",
+        (
+            "measure memcached --rate 20k",
+            "measure memcached://10.0.0.7:11211 --rate 50k --clients 4 --runs 5",
+            "measure nginx --rate 2k --require 'p99<5ms' --json",
+            "measure memcached --find-rate 'p99<500us' --duration 3s",
+        ),
+    ),
+    Verb(
+        "attribute",
+        "STUDY.toml [OPTIONS]",
+        "Find which factors cause the tail, and what to set.",
+        (
+            "attribute examples/attribution/memcached.toml --dry-run",
+            "attribute examples/attribution/memcached.toml --budget 30m",
+        ),
+    ),
+    Verb("doctor", "[TARGET] [OPTIONS]", "List what on this host will distort a measurement."),
+    Verb("report", "STUDY [OPTIONS]", "Build the page and the table again from a study's stored runs."),
+    Verb("load", "PLAN.json [OPTIONS]", "Run one bare load instance from an engine plan."),
+    Verb(
+        "synth",
+        "COMMAND",
+        "Doubles of servers: fit one to measured service times, serve it, simulate it, vary it.",
+        verbs=(
+            Verb(
+                "fit",
+                "LOG... [OPTIONS]",
+                "Fit a clone to measured service times.",
+                (
+                    "synth fit server.csv --out clone.toml --page fit.html",
+                    "synth fit one.csv two.csv four.csv --out clone.toml",
+                    "synth fit times.parquet --column service_us > clone.toml",
+                ),
+            ),
+            Verb(
+                "simulate",
+                "CLONE [OPTIONS]",
+                "Predict a clone's latency by simulating its queues.",
+                (
+                    "synth simulate xapian --utilisation 70%",
+                    "synth simulate clone.toml --rate 5k --threads 4",
+                ),
+            ),
+            Verb(
+                "sweep",
+                "CLONE [OPTIONS]",
+                "Predict latency against load for many designs, or find one.",
+                (
+                    "synth sweep silo --vary threads=1,2,4 --out sweep.html",
+                    "synth sweep xapian --vary 'service[1].law.median_us=900..1800:4' --utilisation 50%,70%",
+                    "synth sweep xapian --find 'p99<10ms' --by threads --rate 2k",
+                ),
+            ),
+            Verb(
+                "show",
+                "CLONE [OPTIONS]",
+                "Print a clone document, and what follows from it.",
+                ("synth show xapian", "synth show silo > mine.toml"),
+            ),
+            Verb(
+                "serve",
+                "CLONE [OPTIONS]",
+                "Serve a clone: a real server that spends its time as the document says.",
+                (
+                    "synth serve silo --cpus 0",
+                    "synth serve xapian --protocol http --address 127.0.0.1:8080 --log truth.csv",
+                    "synth serve masstree --integrated --rate 5k --requests 100000 --json",
+                ),
+            ),
+            Verb(
+                "verify",
+                "CLONE ORIGINAL [OPTIONS]",
+                "Show whether a clone is as slow as its original, by paired runs.",
+                (
+                    "synth verify sqlite.toml originals/targets/sqlite.toml",
+                    "synth verify clone.toml memcached --loads 20%,50% --pairs 10",
+                ),
+            ),
+        ),
+    ),
+    Verb(
+        "knobs",
+        "COMMAND",
+        "What can be set on this host: list, get, set, and put back as it was found.",
+        verbs=(
+            Verb(
+                "list",
+                "[OPTIONS]",
+                "List what can be set on this host, and what it is set to.",
+                ("knobs list", "knobs list --all"),
+            ),
+            Verb("get", "NAME [OPTIONS]", "Show one knob.", ("knobs get thp",)),
+            Verb(
+                "set",
+                "NAME VALUE [OPTIONS]",
+                "Set a knob, after what was found is in the journal.",
+                ("knobs set thp never", "knobs set rps@eth0 3"),
+            ),
+            Verb("restore", "[OPTIONS]", "Put back everything that was changed.", ("knobs restore",)),
+        ),
+    ),
+    Verb(
+        "completion",
+        "SHELL",
+        "Print what completes verbs and options in a shell.",
+        (
+            "completion bash > ~/.local/share/bash-completion/completions/hindmost",
+            "completion zsh > ~/.zfunc/_hindmost",
+            "completion fish > ~/.config/fish/completions/hindmost.fish",
+        ),
+    ),
+)
+"""The registry, in the order of the help page."""
+
+
+def every(verbs: tuple[Verb, ...] = VERBS, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of every verb, those below another after it.
+
+    >>> [" ".join(words) for words in every()][-6:]
+    ['knobs', 'knobs list', 'knobs get', 'knobs set', 'knobs restore', 'completion']
+    """
+    for verb in verbs:
+        words = (*above, verb.name)
+        yield words
+        yield from every(verb.verbs, words)
+
+
+def following() -> dict[str, list[str]]:
+    """What may follow nothing, and each verb that has others below it."""
+    return {"": [verb.name for verb in VERBS]} | {
+        verb.name: [below.name for below in verb.verbs] for verb in VERBS if verb.verbs
+    }
+
+
+def home(words: tuple[str, ...]) -> str:
+    """Where the function of a verb is, as ``module:function``; a builtin's name gets an underscore."""
+    name = words[-1]
+    return f"hindmost.cli.{'.'.join(words)}:{name}{'_' if hasattr(builtins, name) else ''}"

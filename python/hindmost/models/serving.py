@@ -1,0 +1,112 @@
+"""A clone that is served for real: over sockets until it is told to end, or in the process, without them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from hindmost import _engine
+from hindmost.errors import HindmostError, UsageError
+from hindmost.models.document import Clone
+
+LOGGED = 1_000_000
+"""Requests that a log has room for; it is made before the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """How a clone is served.
+
+    Attributes
+    ----------
+    cpus : sequence of int, optional
+        Processors of its threads, in turn.
+    idle : str
+        Whether a thread without a request sleeps (``block``) or polls (``spin``).
+    occupy : str
+        Whether a service takes time (``wall``) or CPU time (``cpu``).
+    log : Path, optional
+        Takes the truth about each request.
+    """
+
+    clone: Clone
+    protocol: Literal["memcached", "http"] = "memcached"
+    address: str = "127.0.0.1:0"
+    cpus: Sequence[int] | None = None
+    idle: Literal["block", "spin"] = "block"
+    occupy: Literal["wall", "cpu"] = "wall"
+    seed: int = 1
+    log: Path | None = None
+
+    def certificate(self) -> dict[str, Any]:
+        """How far a spin can be trusted on these processors (``hindmost.certificate/1``)."""
+        with self._refusing():
+            found: dict[str, Any] = json.loads(
+                _engine.certify_spin(None if self.cpus is None else list(self.cpus))
+            )
+        return found
+
+    def over_sockets(self, listening: Callable[[str], None]) -> dict[str, Any]:
+        """Serve until Ctrl-C; returns the account.
+
+        Parameters
+        ----------
+        listening : callable
+            Told the address when it is there.
+
+        Raises
+        ------
+        UsageError
+            If the engine refuses what was asked for, such as an address that is taken.
+        """
+        with self._refusing():
+            account: dict[str, Any] = json.loads(_engine.serve_synth(self._config(LOGGED), listening))
+        return account
+
+    def inside(self, requests: int, rate_per_s: float | None = None) -> dict[str, Any]:
+        """Serve requests that are made in the process, back to back or at a rate; returns the account."""
+        arrivals: dict[str, Any] = {"kind": "back_to_back"}
+        if rate_per_s is not None:
+            arrivals = {"kind": "poisson", "rate_per_s": rate_per_s}
+        work = json.dumps({"arrivals": arrivals, "requests": requests})
+        with self._refusing():
+            account: dict[str, Any] = json.loads(
+                _engine.serve_inside(self._config(max(requests, LOGGED)), work)
+            )
+        return account
+
+    def _config(self, logged: int) -> str:
+        config: dict[str, Any] = {
+            "address": self.address,
+            "protocol": self.protocol,
+            "clone": self.clone.document,
+            "cpus": None if self.cpus is None else list(self.cpus),
+            "idle": self.idle,
+            "occupy": self.occupy,
+            "seed": self.seed,
+        }
+        if self.log is not None:
+            config |= {"log": str(self.log), "log_requests": logged}
+        return json.dumps(config)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Say what to do about what the engine refuses."""
+        try:
+            yield
+        except _engine.EngineError as error:
+            code, message = error.args
+            port = self.address.rpartition(":")[2]
+            hints = {
+                "cannot listen": f"ss -ltnp | grep ':{port} ', or --address 127.0.0.1:0",
+                "cannot pin": "lscpu --extended shows which processors there are",
+                "is above what": "hindmost synth show CLONE tells the capacity; give a lower --rate",
+            }
+            hint = next(
+                (hint for words, hint in hints.items() if words in message), "hindmost synth serve --help"
+            )
+            raise (HindmostError if code == "synth" else UsageError)(message, hint=hint) from None
