@@ -29,11 +29,11 @@ class Ratio(TypedDict):
 class Figure(TypedDict):
     """One figure of the latency at one load.
 
-    ``clone``: clone, less what it owes to its draws, over both runs of the original; ``as_logged``: the
-    same, less what the original owes to its requests' costing more or less CPU time than when they were
-    logged (null where that is not known); ``floor``: the original with other requests of the same kind over
-    itself. Null where a run was infinitely late. ``predicted_us``: the simulator's, with ``outside_us`` of
-    the document.
+    ``clone``: clone over both runs of the original, the effect of the clone's own draws taken out (a control
+    variate). ``as_logged``: the same, the cost effect of the original taken out, too: its requests cost more
+    or less CPU time than when they were logged (null where that is not known). ``floor``: the original, with
+    other requests of the same kind, over itself. Null where a run was infinitely late.
+    ``predicted_us``: the simulator's, with ``outside_us`` of the document.
     """
 
     original_us: Value

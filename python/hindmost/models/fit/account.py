@@ -5,9 +5,6 @@ History: ``hindmost.fit/1`` (0.1.0) first version.
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
-
 import numpy as np
 
 from hindmost.models.fit.bins import Floats
@@ -16,8 +13,8 @@ from hindmost.models.fit.kinds import Part
 from hindmost.models.fit.laws import Mixture, Model
 from hindmost.models.fit.procedure import Fit
 from hindmost.models.fit.replay import LOADS, STATISTICS
+from hindmost.store.fit import Curves, FitResult, Fitted, Law
 
-SCHEMA = "hindmost.fit/1"
 QUANTILES = (0.5, 0.95, 0.99, 0.999)
 BARS = 120
 """Bars of the density that is drawn."""
@@ -25,11 +22,11 @@ BARS = 120
 POINTS = 160
 
 
-def account(fit: Fit) -> dict[str, Any]:
+def account(fit: Fit) -> FitResult:
     """Everything that was found, as JSON has it."""
     asked, order, gaps = fit.demand, fit.order, fit.disturbance
     return {
-        "schema": SCHEMA,
+        "schema": "hindmost.fit/1",
         "clone": fit.clone.document,
         "mean_busy_us": fit.clone.mean_busy_us,
         "capacity_per_s": fit.clone.capacity_per_s,
@@ -69,13 +66,21 @@ def account(fit: Fit) -> dict[str, Any]:
         "beside": None if fit.beside is None else str(fit.beside),
         "load": None
         if fit.load is None
-        else {**asdict(fit.load), "at": list(fit.load.at), "seen": fit.load.seen, "said": str(fit.load)},
+        else {
+            "time": fit.load.time,
+            "low": fit.load.low,
+            "high": fit.load.high,
+            "at": list(fit.load.at),
+            "bend": fit.load.bend,
+            "seen": fit.load.seen,
+            "said": str(fit.load),
+        },
         "threads": list(fit.threads),
         "unknown": fit.unknown,
     }
 
 
-def part_account(part: Part) -> dict[str, Any]:
+def part_account(part: Part) -> Fitted:
     """One law: the candidates with their errors, and the curves to draw."""
     choice, sample = part.choice, part.sample
     return {
@@ -88,7 +93,7 @@ def part_account(part: Part) -> dict[str, Any]:
     }
 
 
-def _candidate(one: Candidate) -> dict[str, Any]:
+def _candidate(one: Candidate) -> Law:
     errors = np.abs(one.errors).mean(axis=0)
     return {
         "name": one.name,
@@ -111,7 +116,7 @@ def _quantiles(us: Floats) -> dict[str, float]:
     return {"mean": float(us.mean()), **found, "max": float(us.max())}
 
 
-def curves(sample: Sample, model: Model) -> dict[str, Any]:
+def curves(sample: Sample, model: Model) -> Curves:
     """Densities over the logarithm of the time, and shares beyond: of the samples and of the law."""
     ordered = sample.ordered
     n = ordered.size
@@ -119,19 +124,19 @@ def curves(sample: Sample, model: Model) -> dict[str, Any]:
     edges = np.linspace(low, high, BARS + 1)
     step = float(edges[1] - edges[0])
     counts = np.histogram(np.log(sample.us), edges)[0]
-    found: dict[str, Any] = {
-        "edges_us": [float(us) for us in np.exp(edges)],
-        "density": [float(c) for c in counts / (n * step)],
-    }
-    found["law"] = [float(d) for d in np.diff(model.distribution(edges)) / step]
-    if isinstance(model, Mixture) and len(model.laws) > 1:
-        found["components"] = [
-            [float(d) for d in w * np.diff(law.distribution(edges)) / step]
-            for w, law in zip(model.weights, model.laws, strict=True)
-        ]
     beyond = np.unique(np.concatenate([np.linspace(0, 0.9, 40), 1 - np.logspace(-1, -np.log10(n), POINTS)]))
     beyond = beyond[beyond < 1.0]
-    found["levels"] = [float(level) for level in beyond]
-    found["samples_us"] = [float(us) for us in np.quantile(ordered, beyond)]
-    found["law_us"] = [float(us) for us in model.quantile(beyond.clip(1e-9))]
+    found: Curves = {
+        "edges_us": np.exp(edges).tolist(),
+        "density": (counts / (n * step)).tolist(),
+        "law": (np.diff(model.distribution(edges)) / step).tolist(),
+        "levels": beyond.tolist(),
+        "samples_us": np.quantile(ordered, beyond).tolist(),
+        "law_us": model.quantile(beyond.clip(1e-9)).tolist(),
+    }
+    if isinstance(model, Mixture) and len(model.laws) > 1:
+        found["components"] = [
+            (w * np.diff(law.distribution(edges)) / step).tolist()
+            for w, law in zip(model.weights, model.laws, strict=True)
+        ]
     return found

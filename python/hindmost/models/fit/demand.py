@@ -55,7 +55,7 @@ class Demand:
     """
 
     us: Floats = field(repr=False)
-    of: str
+    of: Literal["cpu", "wall"]
     excess_us: Floats | None = field(default=None, repr=False)
     cpu_share: float | None = None
     wall_over_cpu: float | None = None

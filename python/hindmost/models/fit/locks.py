@@ -7,7 +7,7 @@ throughput. So the stretch shows in every quantile and is the same at 2 and at 4
 not. Both are found together by the queue simulator: it replays the arrivals of each log with the law of one
 thread, and hold time and stretch are moved until mean and quantiles of the service times change against those
 of one thread as they do in the logs. The same random numbers are served by one thread alone for comparison,
-so that neither luck nor a law that misses a quantile counts.
+so that neither chance nor a law that misses a quantile counts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hindmost.models.fit.sharing import Sharing
 
 WORTH = 16.0
 """Fall of the sum of squares (in standard errors) that a parameter must bring: four standard errors, because
-all logs are compared with the same one of one thread, whose luck is in all of them."""
+all logs are compared with the same one of one thread, whose errors are in all of them."""
 
 APART = 4.0
 """Fall below which a lock cannot be told from a stretch."""

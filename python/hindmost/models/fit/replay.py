@@ -1,7 +1,7 @@
 """What a law predicts: latencies of a FCFS queue with one server, Poisson arrivals and given demands.
 
 Two laws are compared with common random numbers: the same arrivals, and the same uniform numbers for the
-demands. What differs is then the law, not luck.
+demands. What differs is then the law, not chance.
 """
 
 from __future__ import annotations
