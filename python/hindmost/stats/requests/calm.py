@@ -39,6 +39,19 @@ lognormal 0.3, 15% in 3 ms       75%      1.004 (1.4)   1.002 (60)    1.005 (73)
 bimodal 0.7, 5% in 3 ms          66%      0.966 (4.2)   1.006 (5.4)   1.025 (7.3)   1.060 (7.1)
 bimodal 0.7, 5% in 0.3 ms        22%      0.977 (3.8)   0.975 (1.5)   1.009 (1.5)   1.181 (1.5)
 ===============================  =======  ============  ============  ============  ============
+
+Coverage of nominal 95 % within runs of 200,000 requests (100 runs a world, one standard error is .02);
+"-": too short for an interval. Three of the 500 runs were refused: their thefts seemed to follow the server.
+
+===============================  =====  =====  =====  =====
+service, utilisation, theft      p50    p95    p99    p99.9
+===============================  =====  =====  =====  =====
+exponential 0.3, 5% in 3 ms      .97    .97    .97    .95
+exponential 0.7, 5% in 0.3 ms    .94    .98    .96    -
+exponential 0.7, 5% in 3 ms      .95    .96    1.0    -
+lognormal 0.3, 15% in 3 ms       .97    .91    .93    .95
+bimodal 0.3, 5% in 0.3 ms        1.0    .95    .93    .95
+===============================  =====  =====  =====  =====
 """
 
 from __future__ import annotations
