@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::fault::raise;
 
-/// The diagnosis of this host as JSON text: `facts` and `findings`. `server`, an address, narrows the network
+/// The checkup of this host as JSON text: `facts` and `findings`. `server`, an address, narrows the network
 /// interfaces to the one that leads there.
 #[pyfunction]
 #[pyo3(signature = (root="/", spin_seconds=1.0, server=None))]

@@ -1,6 +1,6 @@
 //! The shape of the documents that Rust writes, for Python's types and for `schemas/`.
 
-use hindmost_host::doctor::Diagnosis;
+use hindmost_host::doctor::Checkup;
 use hindmost_knobs::{Knob, Restored};
 use hindmost_load::engine::InstanceResult;
 use hindmost_synth::{Certificate, ServerSummary};
@@ -15,7 +15,7 @@ use crate::fault::raise;
 pub fn written_schemas() -> PyResult<String> {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     generator.subschema_for::<InstanceResult>();
-    generator.subschema_for::<Diagnosis>();
+    generator.subschema_for::<Checkup>();
     generator.subschema_for::<Knob>();
     generator.subschema_for::<Restored>();
     generator.subschema_for::<ServerSummary>();

@@ -18,7 +18,7 @@ pub enum Side {
     Reply,
 }
 
-/// Connections that are told apart; packets of more are skipped, so that memory stays bounded.
+/// Connections that are followed; packets of more are skipped, so that memory stays bounded.
 const FLOWS: usize = 1 << 18;
 
 /// The packets of a capture that go to or come from one port.

@@ -67,7 +67,7 @@ impl Line {
         if segment.syn {
             let base = segment.seq.wrapping_add(1);
             if self.base != Some(base) {
-                // The port again: positions of the earlier connection can no longer be told apart.
+                // The port again: positions of the earlier connection are ambiguous now.
                 *self = Self { base: Some(base), ..Self::default() };
             }
         }

@@ -135,7 +135,7 @@ impl Program {
         Utilisation::new(self.threads, self.document.load.over_us * 1e3)
     }
 
-    /// Whether a request's service depends on the load, so that [`Program::request`] must be told it.
+    /// Whether a request's service depends on the load, so that [`Program::request`] needs to know it.
     pub fn depends_on_load(&self) -> bool {
         let load = &self.document.load;
         [load.time, load.spread, load.chance, load.busy].iter().any(|&slope| slope != 0.0)
@@ -252,7 +252,7 @@ impl Program {
 
     /// The highest rate that can be served for long, requests a second, where no thread waits for a lock and nothing
     /// depends on the load: what threads by themselves, and the busiest lock by itself, allow. What else there is,
-    /// `hindmost_simulate::capacity_per_s` finds out by a trial.
+    /// `hindmost_simulate::capacity_per_s` finds out by a pilot run.
     pub fn capacity_per_s(&self) -> f64 {
         let running = (1.0 - self.stopped_share()).max(0.0);
         let threads = self.threads_capacity_per_s(self.mean_busy_ns()) / 1e9;

@@ -87,10 +87,10 @@ fn noise_is_measured_without_binding_where_the_cpu_does_not_exist() {
 
 #[test]
 fn a_diagnosis_of_this_host_is_json() {
-    let diagnosis = doctor::examine(&host(), Duration::from_millis(20), None);
-    let json = serde_json::to_value(&diagnosis).unwrap();
+    let checkup = doctor::examine(&host(), Duration::from_millis(20), None);
+    let json = serde_json::to_value(&checkup).unwrap();
     assert!(json["findings"].as_array().unwrap().len() >= 10);
-    assert_eq!(json["noise"]["floors"][0]["cpu"], diagnosis.facts.cpus_allowed[0]);
+    assert_eq!(json["noise"]["floors"][0]["cpu"], checkup.facts.cpus_allowed[0]);
 }
 
 #[test]

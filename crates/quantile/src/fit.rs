@@ -325,7 +325,7 @@ pub(crate) fn partition(n: usize, before: impl Fn(usize) -> bool) -> usize {
 }
 
 fn rank(design: &Matrix, order: &[usize]) -> usize {
-    // As many columns, from the left, as can be told apart.
+    // As many columns, from the left, as are linearly independent.
     (1..=design.columns())
         .rev()
         .find(|&columns| {

@@ -5,14 +5,14 @@ use hindmost_random::Draws;
 
 use crate::{general, Arrivals, Design, Row, SimulateError, Sink};
 
-/// Requests of the trial that finds what waiting for locks and the dependence on load cost.
-const TRIAL: u64 = 20_000;
-const TRIAL_WARMUP: u64 = 2_000;
+/// Requests of the pilot run that finds what waiting for locks and the dependence on load cost.
+const PILOT: u64 = 20_000;
+const PILOT_WARMUP: u64 = 2_000;
 
 /// The highest rate that can be served for long, requests a second.
 ///
 /// Where threads share nothing but the queue this is exact: threads by mean demand, less the time in which they stand
-/// still. Where they contend for locks, or slow down with the load, a trial with twice as many requests in the server
+/// still. Where they contend for locks, or slow down with the load, a pilot run with twice as many requests in the server
 /// as threads tells how much longer a thread is busy with a request than its demand; it cannot exceed what the
 /// busiest lock allows.
 ///
@@ -40,8 +40,8 @@ pub fn capacity_per_s(program: &Program, seed: u64, stop: &AtomicBool) -> Result
     let design = Design {
         load: None,
         arrivals: Arrivals::Closed { clients: 2 * calm.threads, think_us: 0.0 },
-        requests: TRIAL,
-        warmup: TRIAL_WARMUP,
+        requests: PILOT,
+        warmup: PILOT_WARMUP,
         sections: 1,
         seed,
         quantiles: Vec::new(),

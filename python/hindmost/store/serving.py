@@ -6,11 +6,11 @@ first.
 
 from typing import Literal, TypedDict
 
-from hindmost.store.engine import Certificate, Diagnosis, ServerSummary
+from hindmost.store.engine import Certificate, Checkup, ServerSummary
 from hindmost.store.types import Count
 
 
-class Doctor(Diagnosis):
+class Doctor(Checkup):
     """What on this host will distort a measurement."""
 
     schema: Literal["hindmost.doctor/1"]

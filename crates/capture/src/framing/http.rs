@@ -16,11 +16,12 @@ enum At {
     Trailers,
 }
 
-/// How the length of a body is told.
+/// How the length of a body is given.
 enum Body {
     Length(u64),
     Chunked,
-    Untold,
+    /// A request has none; the body of a reply ends with its connection.
+    Unspecified,
 }
 
 /// State on one connection: where each direction's message stands, and what it is.
@@ -47,7 +48,7 @@ impl Grammar for Http {
         let asked = if request.method == Some("HEAD") { Asked::HeadOnly } else { Asked::One };
         match body(request.headers) {
             Some(Body::Length(length)) => Step::Last(head + length, asked),
-            Some(Body::Untold) => Step::Last(head, asked),
+            Some(Body::Unspecified) => Step::Last(head, asked),
             Some(Body::Chunked) => {
                 (self.asking, self.asked) = (At::Chunks, Some(asked));
                 Step::Piece(head)
@@ -84,14 +85,14 @@ impl Grammar for Http {
                 (self.answering, self.outcome) = (At::Chunks, Some(outcome));
                 Step::Piece(head)
             }
-            Some(Body::Untold) => Step::Last(u64::MAX, outcome),
+            Some(Body::Unspecified) => Step::Last(u64::MAX, outcome),
             None => Step::Garbage,
         }
     }
 }
 
 fn body(fields: &[Header<'_>]) -> Option<Body> {
-    let mut found = Body::Untold;
+    let mut found = Body::Unspecified;
     for field in fields {
         if field.name.eq_ignore_ascii_case("transfer-encoding") {
             // It overrides a length (RFC 9112, 6.3).

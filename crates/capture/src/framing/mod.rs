@@ -125,7 +125,7 @@ pub struct Lost;
 
 /// Cuts one direction of a connection into messages.
 pub struct Framer<T> {
-    /// The start of a piece, too short to be told.
+    /// The start of a piece, too short to be classified.
     head: Vec<u8>,
     /// Bytes of the current piece that are still to come.
     left: u64,
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn memcached_requests_are_told_apart_however_they_arrive() {
+    fn memcached_requests_are_framed_alike_however_they_arrive() {
         let bytes = b"get a\r\nset b 0 0 5\r\nhe\nlo\r\ngets a b c\r\nset c 0 0 1 noreply\r\nx\r\nstats\r\n";
         let expected = [
             (Asked::Values(1), 7),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn memcached_replies_are_told_apart_however_they_arrive() {
+    fn memcached_replies_are_framed_alike_however_they_arrive() {
         let bytes =
             b"VALUE a 0 2\r\nEN\r\nEND\r\nSTORED\r\nVALUE a 0 1\r\nx\r\nVALUE c 0 0\r\n\r\nEND\r\nEND\r\n";
         let asked = [Asked::Values(1), Asked::One, Asked::Values(3), Asked::Values(1)];
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn redis_messages_are_told_apart_however_they_arrive() {
+    fn redis_messages_are_framed_alike_however_they_arrive() {
         let bytes = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\nPING\r\n*1\r\n$4\r\nPING\r\n";
         for step in 1..bytes.len() {
             let lengths: Vec<u64> =
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn http_messages_are_told_apart_however_they_arrive() {
+    fn http_messages_are_framed_alike_however_they_arrive() {
         let get = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
         let head = b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n";
         let post = b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc";

@@ -119,7 +119,7 @@ const CHECKS: &[Check] = &[
 
 /// What the host is, what was measured of it, and what that means.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
-pub struct Diagnosis {
+pub struct Checkup {
     /// What the host is and how it is set.
     pub facts: HostFacts,
     /// What the host takes away; `None` where no spin was asked for.
@@ -128,7 +128,7 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
 }
 
-impl Diagnosis {
+impl Checkup {
     /// The worst mark of all findings.
     pub fn worst(&self) -> Mark {
         let marks = self.findings.iter().map(|finding| finding.mark);
@@ -139,7 +139,7 @@ impl Diagnosis {
 /// Looks at the host of `tree`. The noise floor is that of the real host, measured for `spin` on up to
 /// four of the allowed CPUs at a time; with a `spin` of zero nothing is measured. Of the network interfaces
 /// the one that leads to `server` is looked at, or all where none is named.
-pub fn examine(tree: &Tree, spin: Duration, server: Option<SocketAddr>) -> Diagnosis {
+pub fn examine(tree: &Tree, spin: Duration, server: Option<SocketAddr>) -> Checkup {
     // The facts first: the spin itself raises load and pressure.
     let mut facts = HostFacts::read(tree);
     if let Some(nic) = server.and_then(Nic::towards) {
@@ -149,9 +149,9 @@ pub fn examine(tree: &Tree, spin: Duration, server: Option<SocketAddr>) -> Diagn
     judge(Evidence { facts, noise })
 }
 
-fn judge(evidence: Evidence) -> Diagnosis {
+fn judge(evidence: Evidence) -> Checkup {
     let findings = CHECKS.iter().filter_map(|check| check(&evidence)).collect();
-    Diagnosis { findings, facts: evidence.facts, noise: evidence.noise }
+    Checkup { findings, facts: evidence.facts, noise: evidence.noise }
 }
 
 #[cfg(test)]
@@ -171,19 +171,19 @@ mod tests {
     fn the_worst_finding_marks_the_host() {
         assert!(Mark::Fine < Mark::Mind && Mark::Mind < Mark::Unfit);
         let one_cpu = FakeTree::new(&[("sys/devices/system/cpu/online", "0")]);
-        let diagnosis = examine(&one_cpu.tree(), Duration::ZERO, None);
-        assert_eq!(diagnosis.worst(), Mark::Unfit);
-        assert_eq!(diagnosis.noise, None);
+        let checkup = examine(&one_cpu.tree(), Duration::ZERO, None);
+        assert_eq!(checkup.worst(), Mark::Unfit);
+        assert_eq!(checkup.noise, None);
     }
 
     #[test]
     fn each_finding_has_a_name_of_its_own_and_says_why() {
-        let diagnosis = examine(&Tree::new("/"), Duration::from_millis(5), None);
-        let mut ids: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.id).collect();
+        let checkup = examine(&Tree::new("/"), Duration::from_millis(5), None);
+        let mut ids: Vec<&str> = checkup.findings.iter().map(|finding| finding.id).collect();
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids.len(), diagnosis.findings.len());
-        for finding in &diagnosis.findings {
+        assert_eq!(ids.len(), checkup.findings.len());
+        for finding in &checkup.findings {
             assert!(!finding.value.is_empty() && finding.why.len() > 20, "{finding:?}");
             assert!(finding.mark > Mark::Fine || finding.hint.is_none(), "{finding:?}");
         }
@@ -191,8 +191,8 @@ mod tests {
 
     #[test]
     fn a_host_that_tells_nothing_is_no_reason_to_panic() {
-        let diagnosis = examine(&Tree::new("/nowhere/at/all"), Duration::ZERO, None);
-        assert_eq!(diagnosis.worst(), Mark::Unfit, "no CPU is known");
+        let checkup = examine(&Tree::new("/nowhere/at/all"), Duration::ZERO, None);
+        assert_eq!(checkup.worst(), Mark::Unfit, "no CPU is known");
     }
 
     #[test]
@@ -204,8 +204,8 @@ mod tests {
 
     #[test]
     fn json_has_the_keys_that_readers_were_promised() {
-        let diagnosis = examine(&Tree::new("/nowhere/at/all"), Duration::ZERO, None);
-        let json = serde_json::to_value(&diagnosis).unwrap();
+        let checkup = examine(&Tree::new("/nowhere/at/all"), Duration::ZERO, None);
+        let json = serde_json::to_value(&checkup).unwrap();
         assert_eq!(json["facts"]["virtual"], false);
         assert_eq!(json["facts"]["hypervisor"], "none");
         for key in ["kernel", "cpu_model", "memory_bytes", "clocksource", "governor", "turbo", "smt"] {

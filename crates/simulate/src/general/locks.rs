@@ -8,43 +8,11 @@
 //!                                    that runs takes it   +--- released (hand-off): holds it, after waking
 //! ```
 
-use std::collections::VecDeque;
-
-use super::calendar::Event;
-use super::Server;
-use crate::Sink;
 use hindmost_clone::Release;
 
-/// One lock of an array.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LockState {
-    held: bool,
-    /// Threads, the oldest first. With barging, one that falls asleep or wakes goes to the end.
-    waiters: VecDeque<u32>,
-}
-
-/// How a waiter waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
-    Spins,
-    Sleeps,
-    Wakes,
-}
-
-/// What was seen of one array of locks, warm-up left out.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LockUse {
-    /// Taken so often.
-    pub(crate) taken: u64,
-    /// By so many that had to wait.
-    pub(crate) waited: u64,
-    /// Fallen asleep so often.
-    pub(crate) slept: u64,
-    /// Waited in all, ns.
-    pub(crate) wait_ns: f64,
-    /// Held in all, ns.
-    pub(crate) held_ns: f64,
-}
+use super::calendar::Event;
+use super::state::{Server, Wait};
+use crate::Sink;
 
 impl<S: Sink> Server<'_, S> {
     /// A thread asks for the lock of its step.

@@ -3,25 +3,23 @@
 mod calendar;
 mod locks;
 mod reorder;
+mod state;
 mod stops;
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hindmost_clone::arrivals::route;
-use hindmost_clone::{Hold, LockPlace, Program, Queue, Sequence, Utilisation};
+use hindmost_clone::{Hold, Program};
 use hindmost_random::Draws;
 
-use crate::arrivals::{think, Moments};
+use crate::arrivals::think;
 use crate::{Arrivals, Design, Row, SimulateError, Sink};
-use calendar::{Calendar, Event};
-use locks::{LockState, Wait};
-use reorder::Reorder;
-use stops::Stops;
+use calendar::Event;
+use state::{Job, Server, Step};
 
-pub(crate) use locks::LockUse;
+pub(crate) use state::LockUse;
 
-/// So many events go by between two looks at the stop sign.
+/// Events between two looks at the stop flag.
 const BLOCK: u32 = 4_096;
 
 pub(crate) fn run(
@@ -49,149 +47,12 @@ pub(crate) fn run(
     Ok(server.uses)
 }
 
-/// The server in the middle of it.
-struct Server<'a, S> {
-    program: &'a Program,
-    design: &'a Design,
-    moments: Moments<'a>,
-    /// Of an open loop: when the next request arrives.
-    due_ns: Option<f64>,
-    arrived: u64,
-    started: u64,
-    now_ns: f64,
-    /// Of each queue: what taking requests in takes of its threads.
-    intakes: Box<[Intake]>,
-    calendar: Calendar,
-    /// One, or one a thread: when those in it arrived.
-    queues: Box<[VecDeque<f64>]>,
-    workers: Box<[Worker]>,
-    /// Threads without a request, the one that has been idle longest first.
-    idle: VecDeque<u32>,
-    steps: Box<[Step]>,
-    locks: Box<[Box<[LockState]>]>,
-    uses: Vec<LockUse>,
-    sequence: Sequence,
-    utilisation: Utilisation,
-    /// Whether anything depends on the load; otherwise its average is not kept.
-    watches_load: bool,
-    rows: Reorder<'a, S>,
-}
-
-/// What taking in the requests of a queue takes of its threads.
-#[derive(Clone, Copy, Default)]
-struct Intake {
-    /// Not given yet: whichever begins or ends a service next gives it. Of a single thread this is exact: it is at it.
-    owed_ns: f64,
-    /// Until then somebody takes in, and who arrives is taken in with the others.
-    until_ns: f64,
-}
-
-impl Intake {
-    fn arrive(&mut self, now_ns: f64, idle: bool, program: &Program) {
-        if now_ns < self.until_ns {
-            return;
-        }
-        let takes_ns = if idle { program.wake_ns } else { program.arrival_ns };
-        self.owed_ns += takes_ns;
-        self.until_ns = now_ns + takes_ns;
-    }
-}
-
-/// A stage of a request's way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Lock(usize),
-    Service,
-}
-
-struct Worker {
-    stops: Stops,
-    job: Job,
-    wait: Option<Wait>,
-    /// Number of the state of waiting, by which events that came too late are known.
-    state: u32,
-    /// Waiting began.
-    since_ns: f64,
-    /// Told already that it will run again.
-    resumes: bool,
-}
-
-/// The request that a thread is at.
-#[derive(Clone, Copy)]
-struct Job {
-    number: u64,
-    draws: Draws,
-    step: usize,
-    arrival_ns: f64,
-    start_ns: f64,
-    work_ns: f64,
-    demand_ns: f64,
-    lock_wait_ns: f64,
-    hold: Hold,
-    kind: u32,
-}
-
-impl<'a, S: Sink> Server<'a, S> {
-    fn new(program: &'a Program, design: &'a Design, rate: Option<f64>, sink: &'a mut S) -> Self {
-        let threads = program.threads;
-        let at = |place: LockPlace| {
-            let locks = program.locks.iter().enumerate();
-            locks.filter(move |(_, lock)| lock.at == place).map(|(number, _)| Step::Lock(number))
-        };
-        let steps = at(LockPlace::Before).chain([Step::Service]).chain(at(LockPlace::After)).collect();
-        let nothing = Job {
-            number: 0,
-            draws: Draws::of(design.seed, 0),
-            step: 0,
-            arrival_ns: 0.0,
-            start_ns: 0.0,
-            work_ns: 0.0,
-            demand_ns: 0.0,
-            lock_wait_ns: 0.0,
-            hold: Hold { instance: 0, hold_ns: 0.0 },
-            kind: 0,
-        };
-        let worker = |thread| Worker {
-            stops: Stops::new(program, design.seed, thread),
-            job: nothing,
-            wait: None,
-            state: 0,
-            since_ns: 0.0,
-            resumes: false,
-        };
-        let queues = if program.queue == Queue::Shared { 1 } else { threads as usize };
-        Self {
-            program,
-            design,
-            moments: Moments::new(&design.arrivals, rate),
-            due_ns: None,
-            arrived: 0,
-            started: 0,
-            now_ns: 0.0,
-            intakes: vec![Intake::default(); queues].into(),
-            calendar: Calendar::default(),
-            queues: vec![VecDeque::new(); queues].into(),
-            workers: (0..threads).map(worker).collect(),
-            idle: (0..threads).collect(),
-            steps,
-            locks: program
-                .locks
-                .iter()
-                .map(|lock| vec![LockState::default(); lock.instances as usize].into())
-                .collect(),
-            uses: vec![LockUse::default(); program.locks.len()],
-            sequence: program.sequence(),
-            utilisation: program.utilisation(),
-            watches_load: program.depends_on_load(),
-            rows: Reorder::new(sink),
-        }
-    }
-
+impl<S: Sink> Server<'_, S> {
     /// The first arrivals.
     fn open(&mut self) {
         if let Arrivals::Closed { clients, think_us } = self.design.arrivals {
             for client in 0..u64::from(clients).min(self.design.total()) {
-                // Clients have numbers from the far end, so that their first thoughts are nobody else's.
+                // Clients have numbers from the far end, so that no request shares their draws.
                 let at_ns = think(Draws::of(self.design.seed, u64::MAX - client), think_us);
                 self.calendar.enter(at_ns, Event::Arrival);
             }
@@ -242,7 +103,7 @@ impl<'a, S: Sink> Server<'a, S> {
         };
         self.arrived += 1;
         let idle = self.idle.iter().any(|&thread| self.queue_of(thread) == queue);
-        self.intakes[queue].arrive(self.now_ns, idle, self.program);
+        self.arrival_costs[queue].arrive(self.now_ns, idle, self.program);
         self.queues[queue].push_back(self.now_ns);
         self.dispatch(queue);
     }
@@ -265,7 +126,7 @@ impl<'a, S: Sink> Server<'a, S> {
         }
     }
 
-    /// Place among the idle of a thread that can take from a queue now. Those that stand still are heard of later.
+    /// Place among the idle of a thread that can take from a queue now. Those that stand still come back by an event.
     fn ready(&mut self, queue: usize) -> Option<usize> {
         for place in 0..self.idle.len() {
             let thread = self.idle[place];
@@ -302,7 +163,7 @@ impl<'a, S: Sink> Server<'a, S> {
             kind: request.kind,
         };
         self.started += 1;
-        if self.watches_load {
+        if self.depends_on_load {
             self.utilisation.begin(self.now_ns);
         }
         self.proceed(thread);
@@ -310,7 +171,7 @@ impl<'a, S: Sink> Server<'a, S> {
 
     /// The load, and the share of the other threads that are busy, as a request begins.
     fn loads(&mut self) -> (f64, f64) {
-        if !self.watches_load {
+        if !self.depends_on_load {
             return (0.0, 0.0);
         }
         let others = f64::from(self.utilisation.busy()) / f64::from((self.program.threads - 1).max(1));
@@ -321,7 +182,7 @@ impl<'a, S: Sink> Server<'a, S> {
     fn done(&mut self, thread: u32) {
         match self.steps[self.workers[thread as usize].job.step] {
             Step::Lock(_) => self.release(thread),
-            Step::Service if self.intakes[self.queue_of(thread)].owed_ns > 0.0 => {
+            Step::Service if self.arrival_costs[self.queue_of(thread)].unspent_ns > 0.0 => {
                 return self.serve(thread, 0.0);
             }
             Step::Service => {}
@@ -351,20 +212,20 @@ impl<'a, S: Sink> Server<'a, S> {
         }
     }
 
-    /// A thread works, and gives what is owed to those that arrived.
+    /// A thread works, and spends what arrivals cost meanwhile.
     fn serve(&mut self, thread: u32, work_ns: f64) {
         let queue = self.queue_of(thread);
-        let owed_ns = std::mem::take(&mut self.intakes[queue].owed_ns);
+        let unspent_ns = std::mem::take(&mut self.arrival_costs[queue].unspent_ns);
         let worker = &mut self.workers[thread as usize];
-        worker.job.demand_ns += owed_ns;
-        let done = worker.stops.done_at(self.now_ns, work_ns + owed_ns);
+        worker.job.demand_ns += unspent_ns;
+        let done = worker.stops.done_at(self.now_ns, work_ns + unspent_ns);
         self.calendar.enter(done, Event::Done { thread });
     }
 
     fn finish(&mut self, thread: u32) {
         let now = self.now_ns;
         let job = self.workers[thread as usize].job;
-        if self.watches_load {
+        if self.depends_on_load {
             self.utilisation.end(now);
         }
         self.rows.put(

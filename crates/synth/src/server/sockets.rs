@@ -73,7 +73,7 @@ impl Sockets {
     pub(super) fn accept_with(&mut self, mut acceptor: Acceptor) -> Result<(), SynthError> {
         let registry = self.poll.registry();
         let registered = registry.register(acceptor.listener(), LISTENER, Interest::READABLE);
-        registered.map_err(SynthError::system("watch the listener"))?;
+        registered.map_err(SynthError::system("register the listener"))?;
         self.acceptor = Some(acceptor);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Taking requests in: worked out by hand, and against a closed form. Times are microseconds.
+//! What arrivals cost a busy server: worked out by hand, and against a closed form. Times are microseconds.
 #![allow(clippy::float_cmp, reason = "whole microseconds")]
 
 mod common;
