@@ -7,6 +7,7 @@ CRATES = Path(__file__).parents[2] / "crates"
 FLOORS: tuple[set[str], ...] = (
     {"sys", "wire", "random", "histogram"},
     {"clock"},
+    {"arrivals"},
     {"plan", "clone", "quantile", "host"},
     {"knobs", "simulate", "capture"},
     {"synth"},

@@ -109,18 +109,6 @@ class Certificate(TypedDict):
     noise: Noise
 
 
-class Counts(TypedDict):
-    """The account of one kind of request. `due = done + errors + timeouts + unsent`, always."""
-
-    due: Count
-    done: Count
-    misses: Count
-    errors: Count
-    timeouts: Count
-    unsent: Count
-    lost: NotRequired[Count]
-
-
 class CpuQuota(TypedDict):
     """The tightest limit of CPU time that a control group on the way from this process to the root has."""
 
@@ -221,12 +209,24 @@ class Finding(TypedDict):
     hint: str | None
 
 
-class Diagnosis(TypedDict):
+class Checkup(TypedDict):
     """What the host is, what was measured of it, and what that means."""
 
     facts: HostFacts
     noise: Noise | None
     findings: list[Finding]
+
+
+class Counts(TypedDict):
+    """The account of one kind of request. `due = done + errors + timeouts + unsent`, always."""
+
+    due: Count
+    done: Count
+    misses: Count
+    errors: Count
+    timeouts: Count
+    unsent: Count
+    lost: NotRequired[Count]
 
 
 class Dispersion(TypedDict):
