@@ -16,13 +16,13 @@ SLOW = 'synth?service={"kind":"deterministic","mean_us":1000}'
 """A thousand requests a second and no more."""
 
 
-def overloaded(target: str, out: Any, *more: object) -> Answer:
+def overloaded(target: str, out: Any, *more: object, rate: str = "5k", runs: str = "1") -> Answer:
     """Many times what the server can do."""
-    words = ("--rate", "20k", "--runs", "3..8", "--timeout", "0.5s", "--clients", 1)
+    words = ("--rate", rate, "--runs", runs, "--timeout", "0.5s", "--clients", 1)
     answer = measure(target, out, *words, *more)
     assert answer.code == 6, answer.err
     assert_counts_close(answer.result)
-    # Start, 0.3 s of warm-up, 1 s measured, twice the timeout, some 1 s to write and answer: a run that does
+    # Start, 0.3 s of warm-up, 0.5 s measured, twice the timeout, some 1 s to write and answer: a run that does
     # not end is what this finds.
     assert answer.seconds < 90.0
     memory = answer.study.instance()["memory"]
@@ -41,16 +41,18 @@ def few_keys(tmp_path: Any) -> Any:
 
 
 def test_a_saturated_server_is_named_with_what_it_carried_and_how_to_find_what_holds(tmp_path):
-    answer = overloaded(SLOW, tmp_path / "study", "--workload", few_keys(tmp_path))
+    answer = overloaded(SLOW, tmp_path / "study", "--workload", few_keys(tmp_path), runs="3..8")
     result = answer.result
     assert codes(answer)["rate_unmet"] == "invalid"
     assert "precision" not in codes(answer), "more runs would not help, so none are asked for"
     assert len(result["runs"]) == 3, "three runs tell enough, though eight were allowed"
     full = result["saturation"]
     assert full["by"] == "server"
-    assert full["asked_per_s"] == 20_000.0
-    # It cannot do more than a thousand; a host that takes its processor away lets it do less.
-    assert 0.0 < full["answered_per_s"]["value"] <= 1_030.0, full
+    assert full["asked_per_s"] == 5_000.0
+    # It cannot do more than a thousand; a host that takes its processor away lets it do less. A client that had no
+    # processor at the beginning reads afterwards what came meanwhile.
+    waited = max(answer.study.instance(run)["threads"][0]["run_delay_share"] for run in (1, 2, 3))
+    assert 0.0 < full["answered_per_s"]["value"] <= 1_000.0 * (1.03 + waited), (full, waited)
     words = shlex.split(full["find"])
     assert words[:3] == ["hindmost", "measure", SLOW]
     assert float(words[words.index("--rate") + 1]) < full["answered_per_s"]["value"]
@@ -61,7 +63,7 @@ def test_a_saturated_server_is_named_with_what_it_carried_and_how_to_find_what_h
 def test_overload_takes_no_more_memory_than_is_told(tmp_path):
     few = few_keys(tmp_path)
     calm = measure(SLOW, tmp_path / "calm", "--rate", 100, "--runs", 1, "--clients", 1, "--workload", few)
-    full = overloaded(SLOW, tmp_path / "full", "--workload", few)
+    full = overloaded(SLOW, tmp_path / "full", "--workload", few, rate="20k", runs="3..8")
     peaks = [one.study.instance()["memory"]["peak_bytes"] for one in (calm, full)]
     # Requests that wait fill what was set aside for them: at most all of 80 MiB.
     assert peaks[1] < peaks[0] + (80 << 20), peaks

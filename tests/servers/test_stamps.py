@@ -1,7 +1,11 @@
-"""Kernel stamps: chosen by the user, and a kernel that has none."""
+"""Kernel stamps: chosen by the user, each within its request, and a kernel that has none.
+
+What percentiles become of them is settled by ``tests/precision/test_parts_of_latency.py``.
+"""
 
 import ctypes
 import errno
+import itertools
 import json
 import platform
 import shutil
@@ -10,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 from namespaces import elsewhere
 
@@ -18,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("memcached") is None, reason="there is no memcached"),
 ]
 HINDMOST = str(Path(sys.executable).with_name("hindmost"))
-SHORT = ["--rate", "5k", "--runs", "1", "--duration", "1s", "--warmup", "0.2s", "-q", "--json"]
+SHORT = ["--rate", "5k", "--runs", "1", "--duration", "0.5s", "--warmup", "0.2s", "-q", "--json"]
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 SETSOCKOPT = {"x86_64": 54, "aarch64": 208}
@@ -63,15 +68,18 @@ def reasons(doc: dict) -> dict[str, dict]:
     return {one["code"]: one for one in doc["reasons"]}
 
 
-@pytest.mark.parametrize("io", ["epoll", "io_uring"])
-def test_all_that_were_asked_for_come(tmp_path, io):
-    doc, _ = measure(tmp_path, "--stamps", "4", "--io", io)
+def assert_stamped(doc: dict, study: Path) -> dict:
+    """As many stamps came as requests were to have them, each within its request; what the client says of them."""
     stamps, done = stamps_of(doc), doc["counts"]["done"]
-    assert (stamps["every"], stamps["source"], stamps["reason"]) == (4, "software", None)
     assert abs(stamps["asked"] - done / 4) <= 2, (stamps, done)
     assert stamps["came"] >= 0.99 * stamps["asked"], stamps
-    assert 0.0 < doc["wire_us"]["p50"]["value"] < doc["service_us"]["p50"]["value"]
     assert "no_stamps" not in reasons(doc)
+    rows = pl.read_parquet(study / "runs/0001/samples-0.parquet").drop_nulls(["wire_out_ns", "wire_in_ns"])
+    assert len(rows) >= 0.99 * stamps["came"] > 0
+    moments = ["sent_ns", "wire_out_ns", "wire_in_ns", "done_ns"]
+    for earlier, later in itertools.pairwise(moments):
+        assert (rows[earlier] < rows[later]).all(), f"{earlier} comes before {later}, however busy the host"
+    return stamps
 
 
 def stamps_of(doc: dict) -> dict:
@@ -80,19 +88,18 @@ def stamps_of(doc: dict) -> dict:
 
 
 @pytest.mark.parametrize("io", ["epoll", "io_uring"])
+def test_all_that_were_asked_for_come_and_lie_within_their_requests(tmp_path, io):
+    doc, _ = measure(tmp_path, "--stamps", "4", "--io", io)
+    stamps = assert_stamped(doc, tmp_path / "study")
+    assert (stamps["every"], stamps["source"], stamps["reason"]) == (4, "software", None)
+
+
+@pytest.mark.parametrize("io", ["epoll", "io_uring"])
 def test_a_link_to_another_host_is_stamped_as_loopback_is(tmp_path, io):
     with elsewhere() as there, there.memcached() as target:
         doc, _ = measure(tmp_path, "--clients", "1", "--stamps", "4", "--io", io, target=target)
         judged = doctor(target)
-    stamps, done = stamps_of(doc), doc["counts"]["done"]
-    assert abs(stamps["asked"] - done / 4) <= 2, (stamps, done)
-    assert stamps["came"] >= 0.99 * stamps["asked"], stamps
-    wire, overhead, service = (doc[what]["p50"]["value"] for what in ("wire_us", "overhead_us", "service_us"))
-    assert 0.0 < wire < service
-    assert 0.0 < overhead < service
-    # Of each request the two parts make the whole, so the middles of all three are not far from that.
-    assert abs(wire + overhead - service) < 0.5 * service, (wire, overhead, service)
-    assert "no_stamps" not in reasons(doc)
+    stamps = assert_stamped(doc, tmp_path / "study")
     # A veth has no clock of its own: that the kernel stamped in its stead is said by both.
     assert (stamps["source"], stamps["interface"], stamps["reason"]) == ("software", there.link, None)
     assert (judged["value"], judged["mark"]) == (f"{there.link}: by the kernel", "fine")
@@ -123,6 +130,6 @@ def test_a_kernel_that_refuses_stamps_is_told_and_the_rest_is_measured(tmp_path,
     told = reasons(doc)["no_stamps"]
     assert (told["level"], "--stamps off" in told["hint"]) == ("mind", True), told
     counts = doc["counts"]
-    assert counts["done"] > 4_000
+    assert counts["done"] > 0.9 * counts["due"] > 0
     assert counts["due"] == counts["done"] + counts["errors"] + counts["timeouts"] + counts["unsent"]
     assert doc["service_us"]["p50"]["value"] > 0.0
