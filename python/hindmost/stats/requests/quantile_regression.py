@@ -14,28 +14,31 @@ independent samples: with a run effect of 5 %, errors that ignore runs are 7 to 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from hindmost import _engine
-from hindmost.stats.requests.sandwich import cluster_sandwich
-from hindmost.stats.tables import Floats, t_quantile
-
-_TINY = float(np.finfo(np.float64).eps) ** (2 / 3)
+from hindmost.stats.requests.linear_quantile import Level, Rows
+from hindmost.stats.tables import Floats, t_quantile, upper_tail
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One coefficient with its 95 % interval, in the unit of y per unit of its column."""
+    """One coefficient with its 95 % interval, in the unit of y per unit of its column.
+
+    ``p``: of nothing, two-sided. ``quantile``: the level it belongs to.
+    """
 
     name: str
     value: float
     error: float
     low: float
     high: float
+    p: float
+    quantile: float
 
 
 class QuantileRegression:
@@ -43,8 +46,8 @@ class QuantileRegression:
 
     Parameters
     ----------
-    quantile : float
-        Level in (0, 1).
+    quantile : float or sequence of float
+        Level in (0, 1); several are fitted one after the other.
     fit_intercept : bool
         Put a column of ones in front of X.
     jitter : float
@@ -56,7 +59,7 @@ class QuantileRegression:
     Attributes
     ----------
     coef_ : ndarray, shape (features,)
-        Coefficients of the columns of X.
+        Coefficients of the columns of X. Of several quantiles, here and below: one more axis in front.
     intercept_ : float
         0.0 without intercept.
     objective_ : float
@@ -99,19 +102,39 @@ class QuantileRegression:
     """
 
     coef_: Floats
-    intercept_: float
-    objective_: float
+    intercept_: Any
+    objective_: Any
     covariance_: Floats
     degrees_: Floats
     feature_names_in_: list[str]
 
     def __init__(
-        self, quantile: float = 0.5, fit_intercept: bool = True, jitter: float = 0.0, random_state: int = 1
+        self,
+        quantile: float | Sequence[float] = 0.5,
+        fit_intercept: bool = True,
+        jitter: float = 0.0,
+        random_state: int = 1,
     ) -> None:
         self.quantile = quantile
         self.fit_intercept = fit_intercept
         self.jitter = jitter
         self.random_state = random_state
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{key}={value!r}" for key, value in self.get_params().items())
+        return f"QuantileRegression({settings})"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Settings by name, as scikit-learn asks for them."""
+        return {key: getattr(self, key) for key in ("quantile", "fit_intercept", "jitter", "random_state")}
+
+    def set_params(self, **params: Any) -> QuantileRegression:  # noqa: ANN401
+        """Change settings; fit anew afterwards."""
+        for key, value in params.items():
+            if key not in self.get_params():
+                raise ValueError(f"no setting {key!r}; there are {', '.join(self.get_params())}")
+            setattr(self, key, value)
+        return self
 
     def fit(
         self,
@@ -140,151 +163,162 @@ class QuantileRegression:
             on each other.
         """
         names = [str(name) for name in getattr(X, "columns", ())]
-        self._frame = type(X) if names else dict
-        x = np.asarray(X, dtype=np.float64)
-        if x.ndim != 2:
-            raise ValueError(f"X must have two dimensions, got shape {x.shape}")
-        self.feature_names_in_ = names or [f"x{i}" for i in range(x.shape[1])]
-        samples = np.ascontiguousarray(y, dtype=np.float64)
-        weights = None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
-        if samples.shape != (x.shape[0],):
-            raise ValueError(f"y must have shape ({x.shape[0]},), got {samples.shape}")
+        x = _table(X)
+        samples = _column("y", y, len(x))
+        weights = None if sample_weight is None else _column("sample_weight", sample_weight, len(x))
+        labels = None if clusters is None else np.asarray(clusters)
+        if not len(x):
+            raise ValueError("nothing to fit: X has no rows")
         if self.jitter > 0.0:
             noise = np.random.default_rng(self.random_state).standard_normal(samples.shape)
             samples = samples + self.jitter * samples.std() * noise
-        rows, cell_of = _cells(x)
-        design = np.column_stack([np.ones(len(rows)), rows]) if self.fit_intercept else rows
-        cells = _engine.QuantileCells(samples, cell_of, len(rows), weights)
-        solution = _solve(cells, design, self.quantile)
-        self.objective_ = math.fsum(cells.losses((design @ solution).tolist(), self.quantile))
+        rows = Rows(x, samples, weights, self.fit_intercept)
+        self._levels: list[Level] = [rows.fit(tau, labels) for tau in self._quantiles]
+        self._frame, self._named = (type(X) if names else dict), bool(names)
+        self.feature_names_in_ = names or [f"x{i}" for i in range(x.shape[1])]
         first = int(self.fit_intercept)
-        self.intercept_ = float(solution[0]) if first else 0.0
-        self.coef_ = solution[first:]
-        mass = np.bincount(cell_of, weights, minlength=len(rows)).astype(np.float64)
-        below = samples <= (design @ solution)[cell_of]
-        scores: Floats = np.asarray(
-            (self.quantile - below) * (1.0 if weights is None else weights), np.float64
-        )
-        density = _densities(cells, design, mass, self.quantile)
-        if clusters is None:
-            bread = _inverse((design.T * (mass * density)) @ design)
-            squares = np.bincount(cell_of, None if weights is None else weights**2, minlength=len(rows))
-            filling = self.quantile * (1.0 - self.quantile) * (design.T * squares) @ design
-            self.covariance_ = bread @ filling @ bread
-            self.degrees_ = np.full(design.shape[1], math.inf)
-        else:
-            self.covariance_, self.degrees_ = _clustered(
-                scores, weights, cell_of, np.asarray(clusters), design, density
-            )
+        self.coef_ = self._of([one.solution[first:] for one in self._levels])
+        self.intercept_ = self._of([float(one.solution[0]) if first else 0.0 for one in self._levels])
+        self.objective_ = self._of([one.objective for one in self._levels])
+        self.covariance_ = self._of([one.covariance for one in self._levels])
+        self.degrees_ = self._of([one.degrees for one in self._levels])
         return self
 
+    @property
+    def _quantiles(self) -> list[float]:
+        levels = np.atleast_1d(np.asarray(self.quantile, dtype=np.float64))
+        if levels.ndim != 1 or not levels.size:
+            raise ValueError(f"quantile must be a level or a list of them, got {self.quantile!r}")
+        return cast("list[float]", levels.tolist())
+
+    def _of(self, values: list[Any]) -> Any:  # noqa: ANN401
+        """One value for one quantile, an array for a list of them."""
+        return values[0] if np.ndim(self.quantile) == 0 else np.array(values)
+
+    def _fitted(self) -> list[Level]:
+        if not hasattr(self, "_levels"):
+            raise ValueError("this QuantileRegression is not fitted yet: call fit(X, y) first")
+        return self._levels
+
     def predict(self, X: Any) -> Floats:  # noqa: ANN401
-        """Quantiles at rows of X, in the unit of y."""
-        return np.asarray(X, dtype=np.float64) @ self.coef_ + self.intercept_
+        """Quantiles at rows of X, in the unit of y: shape (n,), or (n, quantiles) for a list of them.
+
+        Columns of a frame are matched by name, whatever their order.
+
+        Raises
+        ------
+        ValueError
+            Before `fit`; if a column is missing, or there are more or fewer than fitted.
+        """
+        self._fitted()
+        names = [str(name) for name in getattr(X, "columns", ())]
+        x = _table(X)
+        wanted = self.feature_names_in_
+        if self._named and names:
+            missing = [name for name in wanted if name not in names]
+            if missing:
+                raise ValueError(f"X lacks {', '.join(missing)}; it has {', '.join(names)}")
+            x = x[:, [names.index(name) for name in wanted]]
+        elif x.shape[1] != len(wanted):
+            raise ValueError(f"X has {x.shape[1]} columns; fitted were {len(wanted)}: {', '.join(wanted)}")
+        return np.asarray(x @ np.asarray(self.coef_).T + self.intercept_, dtype=np.float64)
+
+    def score(
+        self,
+        X: Any,  # noqa: ANN401
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> float:
+        """Koenker and Machado's R1: 1 less check loss over that of the best constant, mean over quantiles.
+
+        1 is perfect, 0 no better than a constant; NaN where the constant is perfect.
+        """
+        predicted = self.predict(X)
+        samples = _column("y", y, len(predicted))
+        weight = np.ones(len(samples))
+        if sample_weight is not None:
+            weight = _column("sample_weight", sample_weight, len(samples))
+        shares = []
+        for tau, fitted in zip(self._quantiles, predicted.reshape(len(samples), -1).T, strict=True):
+            constant = Rows(np.empty((len(samples), 0)), samples, weight, True).fit(tau, None).objective
+            rest = samples - fitted
+            loss = float((rest * (tau - (rest < 0.0)) * weight).sum())
+            shares.append(1.0 - loss / constant if constant > 0.0 else math.nan)
+        return float(np.mean(shares))
 
     @property
     def coefficients_(self) -> list[Coefficient]:
-        """Every coefficient with its 95 % interval, the intercept first."""
+        """Every coefficient with its 95 % interval, the intercept first; quantile after quantile."""
+        levels = self._fitted()
         names = [*(["(Intercept)"] if self.fit_intercept else []), *self.feature_names_in_]
-        values = [*([self.intercept_] if self.fit_intercept else []), *self.coef_.tolist()]
-        errors = np.sqrt(np.diag(self.covariance_)).tolist()
-        ts = [t_quantile(degrees, 0.975) for degrees in self.degrees_]
         return [
-            Coefficient(name, value, error, value - t * error, value + t * error)
-            for name, value, error, t in zip(names, values, errors, ts, strict=True)
+            _coefficient(name, tau, value, variance, degrees)
+            for tau, one in zip(self._quantiles, levels, strict=True)
+            for name, value, variance, degrees in zip(
+                names,
+                one.solution.tolist(),
+                np.diag(one.covariance).tolist(),
+                one.degrees.tolist(),
+                strict=True,
+            )
         ]
 
     def table(self) -> Any:  # noqa: ANN401
         """The coefficients by column: a frame of the kind that X was (pandas, polars), a dict for arrays."""
-        fields = ("name", "value", "error", "low", "high")
-        return self._frame({key: [getattr(one, key) for one in self.coefficients_] for key in fields})
+        fields = ("name", "value", "error", "low", "high", "p", "quantile")
+        every = self.coefficients_
+        return self._frame({key: [getattr(one, key) for one in every] for key in fields})
 
     def summary(self) -> str:
-        """The coefficients as a table of text."""
-        wide = max(len(one.name) for one in self.coefficients_)
-        least, most = self.degrees_.min(), self.degrees_.max()
-        kind = (
-            "independent samples" if math.isinf(most) else f"by clusters, t with {least:.3g} to {most:.3g} df"
-        )
-        lines = [
-            f"quantile {self.quantile:g}, objective {self.objective_:.8g}, 95 % intervals ({kind})",
-            f"{'':{wide}}  {'estimate':>12} {'error':>11}   95 % interval",
-        ]
-        for one in self.coefficients_:
-            lines.append(
-                f"{one.name:{wide}}  {one.value:12.6g} {one.error:11.5g}   [{one.low:.6g}, {one.high:.6g}]"
-            )
+        """The coefficients as a table of text, quantile after quantile."""
+        lines: list[str] = []
+        every = self.coefficients_
+        wide = max(len(one.name) for one in every)
+        for tau, level in zip(self._quantiles, self._fitted(), strict=True):
+            least, most = level.degrees.min(), level.degrees.max()
+            kind = f"by clusters, t with {least:.3g} to {most:.3g} df"
+            if math.isinf(most):
+                kind = "independent samples"
+            lines += [
+                f"quantile {tau:g}, objective {level.objective:.8g}, 95 % intervals ({kind})",
+                f"{'':{wide}}  {'estimate':>12} {'error':>11} {'p':>8}   95 % interval",
+            ]
+            lines += [
+                f"{one.name:{wide}}  {one.value:12.6g} {one.error:11.5g} {_told(one.p):>8}"
+                f"   [{one.low:.6g}, {one.high:.6g}]"
+                for one in every
+                if one.quantile == tau
+            ]
         return "\n".join(lines)
 
 
-def _cells(x: Floats) -> tuple[Floats, npt.NDArray[np.uint32]]:
-    """Different rows of x, and for each sample the number of its row."""
-    if not np.isfinite(x).all():
-        row, column = np.argwhere(~np.isfinite(x))[0]
-        raise ValueError(f"X[{row}, {column}] is {x[row, column]}, but must be a finite number")
-    code = np.zeros(len(x), dtype=np.int64)
-    for column in x.T:
-        if ((column == 0.0) | (column == 1.0)).all():
-            code = code * 2 + column.astype(np.int64)
-        else:
-            levels, place = np.unique(column, return_inverse=True)
-            code = code * len(levels) + place
-        if code.size and code.max() > 2**31:  # many levels: numbered anew before they overflow
-            code = np.unique(code, return_inverse=True)[1]
-    _, first, cell_of = np.unique(code, return_index=True, return_inverse=True)
-    return x[first], cell_of.astype(np.uint32)
+def _told(p: float) -> str:
+    return "<0.0001" if p < 1e-4 else f"{p:.4f}"
 
 
-def _solve(cells: _engine.QuantileCells, design: Floats, tau: float) -> Floats:
-    """Coefficients: by the cells' own quantiles where the design is saturated."""
-    count, columns = design.shape
-    if not 0.0 < tau < 1.0:
-        raise ValueError(f"quantile must lie between 0 and 1, ends excluded, got {tau}")
-    if count == columns and np.linalg.matrix_rank(design) == columns:
-        quantiles = cells.quantiles(tau)
-        if all(value is not None for value in quantiles):
-            at = np.array(quantiles, dtype=np.float64)
-            exact: Floats = np.linalg.solve(design, at).astype(np.float64)
-            return exact
-    return np.array(cells.fit(design.ravel().tolist(), columns, tau)[0])
+def _coefficient(name: str, tau: float, value: float, variance: float, degrees: float) -> Coefficient:
+    error = math.sqrt(variance)
+    reach = t_quantile(degrees, 0.975) * error
+    if error > 0.0:
+        tail = upper_tail(np.array(abs(value) / error), degrees if math.isfinite(degrees) else 0)
+        p = min(1.0, 2.0 * float(tail))
+    else:
+        p = math.nan if math.isnan(error) else float(value == 0.0)
+    return Coefficient(name, value, error, value - reach, value + reach, p, tau)
 
 
-def _densities(cells: _engine.QuantileCells, design: Floats, mass: Floats, tau: float) -> Floats:
-    """Density of each row's samples at the fit, from fits on either side (Hendricks and Koenker 1992)."""
-    h = _engine.hall_sheather(float(mass.sum()), tau)
-    while tau - h <= 0.0 or tau + h >= 1.0:
-        h /= 2.0
-    above, below = (_solve(cells, design, level) for level in (tau + h, tau - h))
-    width = design @ (above - below)
-    return np.where(width > _TINY, 2.0 * h / np.maximum(width - _TINY, _TINY), 0.0)
+def _table(X: Any) -> Floats:  # noqa: ANN401
+    try:
+        x = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X must hold numbers: {error}") from error
+    if x.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got shape {x.shape}; for one column X.reshape(-1, 1)")
+    return x
 
 
-def _inverse(matrix: Floats) -> Floats:
-    if np.linalg.matrix_rank(matrix) < len(matrix):
-        return np.full_like(matrix, math.nan)
-    return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-
-
-def _clustered(
-    scores: Floats,
-    weights: Floats | None,
-    cell_of: npt.NDArray[np.uint32],
-    clusters: npt.NDArray[Any],
-    design: Floats,
-    density: Floats,
-) -> tuple[Floats, Floats]:
-    """Covariance and degrees of freedom with samples of one cluster belonging together."""
-    if clusters.shape != scores.shape:
-        raise ValueError(f"clusters must have shape {scores.shape}, got {clusters.shape}")
-    labels, member = np.unique(clusters, return_inverse=True)
-    if len(labels) <= design.shape[1]:
-        raise ValueError(
-            f"{len(labels)} clusters cannot carry errors of {design.shape[1]} coefficients:"
-            " more runs are needed"
-        )
-    # By cluster and cell: samples are many, pieces are few.
-    pieces, piece_of = np.unique(member.astype(np.int64) * len(design) + cell_of, return_inverse=True)
-    cell = pieces % len(design)
-    mass = np.bincount(piece_of, weights).astype(np.float64)
-    score = np.asarray(np.bincount(piece_of, scores), dtype=np.float64)
-    return cluster_sandwich(design[cell], pieces // len(design), mass * density[cell], score)
+def _column(name: str, values: npt.ArrayLike, rows: int) -> Floats:
+    column = np.ascontiguousarray(values, dtype=np.float64)
+    if column.shape != (rows,):
+        raise ValueError(f"{name} must have shape ({rows},), got {column.shape}")
+    return column

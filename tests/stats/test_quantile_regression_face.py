@@ -1,0 +1,134 @@
+"""What data scientists expect of QuantileRegression: names, several quantiles, p-values, clear errors, odd samples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from hindmost.stats import QuantileRegression
+from hindmost.stats.requests import preprocessing
+from hindmost.stats.requests.linear_quantile import _exact
+
+RANDOM = np.random.default_rng(1)
+X = RANDOM.normal(size=(400, 2))
+Y = 3.0 + X @ [1.0, -2.0] + RANDOM.exponential(1.0, 400)
+
+
+class Frame(dict):
+    """As little of a data frame as is looked at: columns, and an array."""
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self)
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
+        return np.column_stack(list(self.values())).astype(dtype)
+
+
+def test_columns_in_another_order_predict_the_same() -> None:
+    model = QuantileRegression(0.9).fit(Frame(a=X[:, 0], b=X[:, 1]), Y)
+    swapped = model.predict(Frame(b=X[:, 1], extra=X[:, 1], a=X[:, 0]))
+    assert swapped == pytest.approx(model.predict(X))
+    with pytest.raises(ValueError, match="X lacks b; it has a, c"):
+        model.predict(Frame(a=X[:, 0], c=X[:, 1]))
+    with pytest.raises(ValueError, match="3 columns; fitted were 2"):
+        model.predict(np.ones((1, 3)))
+
+
+def test_several_quantiles_are_those_fitted_one_by_one() -> None:
+    taus = [0.5, 0.9, 0.99]
+    several = QuantileRegression(taus).fit(X, Y)
+    for i, tau in enumerate(taus):
+        one = QuantileRegression(tau).fit(X, Y)
+        assert several.coef_[i] == pytest.approx(one.coef_)
+        assert several.intercept_[i] == pytest.approx(one.intercept_)
+    assert several.predict(X).shape == (400, 3)
+    assert several.summary().count("objective") == 3
+    assert [one.quantile for one in several.coefficients_] == [tau for tau in taus for _ in range(3)]
+
+
+def test_p_values_are_those_of_the_intervals() -> None:
+    model = QuantileRegression(0.5).fit(np.column_stack([X, RANDOM.normal(size=400)]), Y)
+    for one in model.coefficients_:
+        assert (one.p < 0.05) == (not one.low <= 0.0 <= one.high)
+    assert "<0.0001" in model.summary()
+
+
+def test_settings_are_told_taken_and_checked() -> None:
+    model = QuantileRegression(0.9)
+    assert repr(model) == "QuantileRegression(quantile=0.9, fit_intercept=True, jitter=0.0, random_state=1)"
+    assert QuantileRegression(**model.get_params()).quantile == 0.9
+    assert model.set_params(quantile=0.5).quantile == 0.5
+    with pytest.raises(ValueError, match="no setting 'tau'"):
+        model.set_params(tau=0.5)
+
+
+def test_score_is_one_less_the_share_of_the_loss_that_is_left() -> None:
+    model = QuantileRegression(0.5).fit(X, Y)
+    constant = np.abs(Y - np.median(Y)).sum() / 2.0
+    assert model.score(X, Y) == pytest.approx(1.0 - model.objective_ / constant)
+    assert math.isnan(QuantileRegression().fit(X, np.ones(400)).score(X, np.ones(400)))
+
+
+@pytest.mark.parametrize("call", ["predict", "summary", "table"])
+def test_before_fit_everything_says_so(call: str) -> None:
+    model = QuantileRegression()
+    with pytest.raises(ValueError, match="not fitted yet"):
+        model.predict(X) if call == "predict" else getattr(model, call)()
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "words"),
+    [
+        (X[:, 0], Y, r"two dimensions.*reshape"),
+        ([["a"], ["b"]], [1.0, 2.0], "X must hold numbers"),
+        (np.empty((0, 2)), [], "no rows"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_told(x: object, y: object, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        QuantileRegression().fit(x, y)  # type: ignore[arg-type]
+
+
+def test_constant_y_is_fitted_by_itself() -> None:
+    model = QuantileRegression(0.9).fit(X, np.full(400, 7.0))
+    assert model.intercept_ == pytest.approx(7.0)
+    assert model.coef_ == pytest.approx([0.0, 0.0], abs=1e-9)
+    assert model.objective_ == pytest.approx(0.0, abs=1e-6)
+
+
+def test_samples_far_from_zero_are_fitted_as_near_it() -> None:
+    near, far = (QuantileRegression(0.9).fit(X, Y + shift) for shift in (0.0, 1e12))
+    assert far.coef_ == pytest.approx(near.coef_, abs=1e-3)  # 1e12 keeps 1e-4
+    assert far.intercept_ - 1e12 == pytest.approx(near.intercept_, abs=1e-2)
+
+
+def test_ties_reach_the_least_loss() -> None:
+    from scipy.optimize import linprog
+
+    y = np.round(Y)
+    design = np.column_stack([np.ones(400), X])
+    cost = np.concatenate([np.zeros(3), np.full(400, 0.9), np.full(400, 0.1)])
+    bounds = [(None, None)] * 3 + [(0, None)] * 800
+    oracle = linprog(cost, A_eq=np.hstack([design, np.eye(400), -np.eye(400)]), b_eq=y, bounds=bounds)
+    assert QuantileRegression(0.9).fit(X, y).objective_ == pytest.approx(oracle.fun, rel=1e-9)
+
+
+@pytest.mark.parametrize("tau", [0.1, 0.5, 0.99])
+@pytest.mark.parametrize("tied", [False, True])
+def test_heaps_reach_the_same_optimum_as_all_rows(tau: float, tied: bool) -> None:
+    random = np.random.default_rng(2)
+    n = 6_000
+    design = np.column_stack([np.ones(n), random.normal(size=(n, 3)), random.random(n) < 0.02])
+    y = design @ [1.0, 2.0, 3.0, 4.0, 50.0] + random.exponential(1.0, n) * (1.0 + np.abs(design[:, 1]))
+    y = np.round(y) if tied else y
+    weight = random.integers(1, 4, n).astype(float)
+
+    def loss(coefficients: np.ndarray) -> float:
+        rest = y - design @ coefficients
+        return float((weight * rest * (tau - (rest < 0.0))).sum())
+
+    heaps = preprocessing.solve_large(design, y, weight, tau, _exact)
+    assert loss(heaps) == pytest.approx(loss(_exact(design, y, weight, tau)), rel=1e-9)
