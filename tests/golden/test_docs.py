@@ -112,6 +112,19 @@ def test_exit_codes_in_the_reference_are_those_of_the_code():
     assert told == {int(code) for code in Exit}, "the end of every help page says the same"
 
 
+def test_limits_of_runs_that_count_are_those_of_the_code():
+    text = (ROOT / "docs/concepts/procedure.md").read_text(encoding="utf-8")
+    section = text[text.index("## Runs that do not count") :]
+    shares = (limits.ERROR_INVALID, limits.BUSY_INVALID, limits.STEAL_INCONCLUSIVE, limits.DELAYED)
+    for number in (
+        *map(percent, (*shares, limits.THROTTLED_INCONCLUSIVE, limits.LATENESS, limits.AWAY)),
+        f"{limits.ARRIVALS_INVALID:g}",
+        f"{limits.LATENESS_FLOOR_US:g} us",
+        f"{limits.AWAY_US:g} us",
+    ):
+        assert number in section, number
+
+
 @pytest.mark.parametrize("path", sorted(ROOT.glob("examples/workloads/*.json")), ids=lambda path: path.stem)
 def test_example_workloads_are_taken(path):
     workload = load_workload(path)
