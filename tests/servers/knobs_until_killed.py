@@ -109,8 +109,22 @@ def groups_of(pid: int) -> list[str]:
     return [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/hindmost-{pid}-*")]
 
 
-def killed(chosen: list[tuple[Knob, str]], with_server: bool, after_s: float) -> int:
-    """A study in a process of its own, killed after so long; its number."""
+def stopped_while_set(pid: int, journal: Path) -> None:
+    """Wait until something is promised, and stop the study there: it stays so until the kill."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        if journal.exists() and journal.stat().st_size:
+            os.kill(pid, signal.SIGSTOP)
+            os.waitpid(pid, os.WUNTRACED)
+            if journal.stat().st_size:
+                return
+            os.kill(pid, signal.SIGCONT)
+        time.sleep(0.0005)
+    raise SystemExit("the study sets nothing")
+
+
+def killed(chosen: list[tuple[Knob, str]], with_server: bool, after_s: float, set_in: Path | None) -> int:
+    """A study in a process of its own, killed after so long, or later, once `set_in` promises something."""
     pid = os.fork()
     if pid == 0:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -122,6 +136,8 @@ def killed(chosen: list[tuple[Knob, str]], with_server: bool, after_s: float) ->
             os._exit(3)
     try:
         time.sleep(after_s)
+        if set_in is not None:
+            stopped_while_set(pid, set_in)
     finally:
         os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
@@ -144,7 +160,9 @@ def main(folder: Path, kills: int) -> None:
     for kill in range(kills):
         with_server = kill % 4 == 0
         after_s = random.uniform(0, 1.3 * round_s[with_server])
-        pid = killed(chosen, with_server, after_s)
+        # Every other kill of each sort comes while something is set, whatever the host does to our timing.
+        journal = folder / "journal" / "knobs.jsonl" if kill % 8 in (0, 1, 3, 6) else None
+        pid = killed(chosen, with_server, after_s, journal)
         undone = recover(folder / "journal")
         left += bool(undone)
         differences += [[kill, after_s, one] for one in undone if one["failure"]]

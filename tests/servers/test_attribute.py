@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from factorials import BODY, HOLD, PATIENCE_S, attribute, read, study_file
-from measuring import finish, need_two_processors, start
+from measuring import NOTHING_REMADE, Answer, finish, need_two_processors, start, wait_for
 
 from hindmost.plan.factorial import read_study
 from hindmost.studies.attribution.resolve import resolve
@@ -19,24 +19,42 @@ ROOT = Path(__file__).parents[2]
 THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
+SHORT = {"design": '[design]\nblocks = "2"\n', "duration": "200ms"}
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A study of one switch that was stopped once; what switches do is settled by ``tests/precision``."""
+
+    folder: Path
+    stopped: Answer
+    made: dict[Path, int]
+    answer: Answer
+
+
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """A study of one switch; what switches do is settled by ``tests/precision``."""
     need_two_processors()
     folder = tmp_path_factory.mktemp("planted")
-    file = study_file(folder, BODY, design='[design]\nblocks = "2"\n')
-    return folder / "study", attribute(file, folder / "study")
+    file, out = study_file(folder, BODY, **SHORT), folder / "study"
+    running = start("attribute", file, "--json", "--out", out, first=NOTHING_REMADE)
+    wait_for(lambda: [*out.glob("1-low/*/runs/0*/run.json")] or running.poll() is not None, "a finished run")
+    running.send_signal(signal.SIGTERM)
+    stopped = finish(running, out)
+    made = {path: path.stat().st_mtime_ns for path in out.glob("1-low/*/runs/0*/run.json")}
+    went_on = start("attribute", out, "--json", first=NOTHING_REMADE)
+    return Planted(out, stopped, made, finish(went_on, out, PATIENCE_S))
 
 
 def test_every_cell_is_there_in_order_with_all_its_runs_accounted_for(planted):
-    document = read(planted[1])
+    document = read(planted.answer)
     (load,) = document["loads"]
     assert [cell["levels"] for cell in load["cells"]] == [{"body": "100"}, {"body": "300"}]
     assert all(cell["runs"] + cell["invalid"] >= 2 for cell in load["cells"])
 
 
 def test_the_page_is_there_and_the_report_says_the_same_again(planted):
-    folder, answer = planted
+    folder, answer = planted.folder, planted.answer
     page = (folder / "report.html").read_text()
     assert "body" in page
     assert "<script src" not in page
@@ -49,7 +67,7 @@ def test_the_page_is_there_and_the_report_says_the_same_again(planted):
 
 
 def test_a_study_is_read_without_its_server_and_nothing_is_written_into_its_cells(planted, tmp_path):
-    moved = shutil.copytree(planted[0], tmp_path / "moved")
+    moved = shutil.copytree(planted.folder, tmp_path / "moved")
     manifest = json.loads((moved / "manifest.json").read_text())
     manifest["attribution"]["target"] = str(tmp_path / "gone.toml")
     manifest["plan"] |= {"server_cpus": [4000], "client_cpus": [[4001]]}
@@ -61,35 +79,22 @@ def test_a_study_is_read_without_its_server_and_nothing_is_written_into_its_cell
     assert {path: path.stat().st_mtime_ns for path in moved.glob("1-low/**/*")} == before
 
 
-def test_a_study_that_was_stopped_goes_on_and_makes_no_run_twice(tmp_path):
-    need_two_processors()
-    file, out = study_file(tmp_path, BODY), tmp_path / "study"
-    running = start("attribute", file, "--json", "--out", out)
-    deadline = time.monotonic() + 60.0
-    while len(list(out.glob("1-low/*/runs/0*"))) < 3:
-        assert running.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    running.send_signal(signal.SIGTERM)
-    stopped = finish(running, out)
-    assert stopped.code == 130
-    assert f"hindmost attribute {out}" in stopped.err
-    made = {path: path.stat().st_mtime_ns for path in out.glob("1-low/*/runs/0*/run.json")}
-    assert made
-    went_on = finish(start("attribute", out, "--json"), out, PATIENCE_S)
-    document = read(went_on)
-    assert {path: path.stat().st_mtime_ns for path in made} == made
-    assert all(cell["runs"] + cell["invalid"] >= 3 for cell in document["loads"][0]["cells"])
+def test_a_study_that_was_stopped_goes_on_and_makes_no_run_twice(planted):
+    assert planted.stopped.code == 130, planted.stopped.err
+    assert f"hindmost attribute {planted.folder}" in planted.stopped.err
+    assert 0 < len(planted.made) < 6, "two cells and the control are to be made twice"
+    assert {path: path.stat().st_mtime_ns for path in planted.made} == planted.made
+    assert len([*planted.folder.glob("1-low/*/runs/0*/run.json")]) == 6
 
 
 def test_a_cell_whose_server_does_not_start_is_reported_and_the_study_goes_on(tmp_path):
     need_two_processors()
     broken = '[[factor]]\nname = "port"\nargument = "{level}"\nlevels = ["", "--no-such-option"]\n'
-    file = study_file(tmp_path, broken, target="memcached")
-    document = read(attribute(file, tmp_path / "study"))
+    file = study_file(tmp_path, broken, target="memcached", **SHORT)
+    document = read(attribute(file, tmp_path / "study", first=NOTHING_REMADE))
     fine, failed = document["loads"][0]["cells"]
-    assert fine["failure"] is None
-    assert fine["runs"] + fine["invalid"] >= 3
+    assert "--no-such-option" not in (fine["failure"] or ""), "a noisy host may spoil its runs, too"
+    assert fine["runs"] + fine["invalid"] >= 2
     assert failed["runs"] == 0
     assert "--no-such-option" in failed["failure"]
     assert any(reason["code"] == "cell" for reason in document["reasons"])
@@ -103,8 +108,8 @@ def test_a_setting_of_the_host_is_put_back(tmp_path):
     now = before.split("[")[1].split("]")[0]
     other = "never" if now != "never" else "madvise"
     thp = f'[[factor]]\nname = "huge"\nknob = "thp"\nlevels = ["{now}", "{other}"]\n'
-    file = study_file(tmp_path, thp, design='[design]\nblocks = "2"\n')
-    document = read(attribute(file, tmp_path / "study"))
+    file = study_file(tmp_path, thp, **SHORT)
+    document = read(attribute(file, tmp_path / "study", first=NOTHING_REMADE))
     assert [cell["levels"]["huge"] for cell in document["loads"][0]["cells"]] == [now, other]
     assert THP.read_text() == before
 

@@ -10,27 +10,29 @@ import sys
 from pathlib import Path
 
 import pytest
+from namespaces import need_mounts_of_our_own
 
 ROUNDS = Path(__file__).with_name("knobs_until_killed.py")
+MANY = int(os.environ.get("HINDMOST_KNOBS_KILLS", "200"))
 
 
 @pytest.mark.memcached
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root changes settings")
-def test_whenever_a_study_is_killed_the_next_finds_the_host_as_it_was(tmp_path) -> None:
-    """A few kills, one of them with a server; HINDMOST_KNOBS_KILLS=1000 asks for more."""
+@pytest.mark.parametrize(
+    "kills", [pytest.param(4, id="a few"), pytest.param(MANY, id="many", marks=pytest.mark.nightly)]
+)
+def test_whenever_a_study_is_killed_the_next_finds_the_host_as_it_was(kills: int, tmp_path: Path) -> None:
+    """A few in every test run, some of them with a server; HINDMOST_KNOBS_KILLS=1000 asks the slow ring for more."""
     if shutil.which("memcached") is None:
         pytest.skip("memcached is not installed")
-    kills = os.environ.get("HINDMOST_KNOBS_KILLS", "4")
+    need_mounts_of_our_own()
     done = subprocess.run(
-        [sys.executable, str(ROUNDS), str(tmp_path), kills], capture_output=True, text=True, check=False
+        [sys.executable, str(ROUNDS), str(tmp_path), str(kills)], capture_output=True, text=True, check=False
     )
-    if "unshare failed" in done.stderr or "mount" in done.stderr:
-        pytest.skip(f"no namespace can be made here: {done.stderr[-200:]}")
     assert done.returncode == 0, done.stderr[-2000:]
     said = json.loads(done.stdout)
-    assert said["kills"] == int(kills)
+    assert said["kills"] == kills
     assert said["differences"] == []
     assert said["kinds"], "knobs could be set here"
-    if int(kills) >= 100:
-        assert said["left"] > 0, "no kill came while something was set"
+    assert said["left"] >= kills / 2, "every other kill comes while something is set"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,7 @@ from measuring import (
 )
 
 GETS_ONLY = '{"get_ratio": 1.0, "keys": 10}'
+Begun = Callable[[str, Path], subprocess.Popen[str]]
 TARGET = """
 name = "fault"
 protocol = "memcached"
@@ -57,25 +60,42 @@ def load_is_on(process: subprocess.Popen[str]) -> bool:
     return any("hindmost.agent instance" in line for line in offspring(process.pid).values())
 
 
-def begun(target: str, out: Path, *more: str) -> subprocess.Popen[str]:
+@pytest.fixture(scope="module")
+def one_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A study of one finished run, made once for each server."""
+
+    @cache
+    def make(name: str) -> Path:
+        out = tmp_path_factory.mktemp(name) / "study"
+        words = ["--runs", "1", "--duration", "1s", "--rate", "500", "--quantiles", "50"]
+        assert measure(name, out, *words).code in (0, 4, 6)
+        return out
+
+    return make
+
+
+@pytest.fixture
+def begun(one_run: Callable[[str], Path]) -> Begun:
     """A study of two runs: the first is stored, the second is under load."""
-    words = ["measure", target, "--json", "--out", str(out), "--runs", "2", "--duration", "0.4s"]
-    words += ["--warmup", "0.3s", "--rate", "500", "--quantiles", "50", *more]
-    process = start(*words)
-    try:
-        wait_for(lambda: (out / "runs/0001").exists() or process.poll() is not None, "the first run", 40)
-        wait_for(lambda: load_is_on(process) or process.poll() is not None, "load of the second run")
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.4)  # connected, and under load
-    except BaseException:
-        process.kill()
-        process.communicate()
-        raise
-    return process
+
+    def begin(name: str, out: Path) -> subprocess.Popen[str]:
+        shutil.copytree(one_run(name), out)
+        process = start("measure", "--resume", out, "--runs", 2, "--json")
+        try:
+            wait_for(lambda: load_is_on(process) or process.poll() is not None, "load of the second run")
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.4)  # connected, and under load
+        except BaseException:
+            process.kill()
+            process.communicate()
+            raise
+        return process
+
+    return begin
 
 
 def assert_resumes(out: Path, runs: int) -> None:
-    answer = hindmost("measure", "--resume", out, "--json", study=Study(out).folder)
+    answer = hindmost("measure", "--resume", out, "--json", study=out)
     assert answer.code in (0, 4, 6), answer.err
     assert answer.result["stopping"]["runs"] == len(answer.study.runs()) == runs
     assert answer.study.half_done() == []
@@ -205,7 +225,7 @@ def against_impostor(reply: Misbehave, folder: Path, *more: str) -> Answer:
 
 @pytest.mark.parametrize("name", servers("memcached", "synth"))
 def test_a_server_that_dies_in_mid_run_is_told_and_finished_runs_are_kept(
-    name: str, household: Household, tmp_path: Path
+    name: str, household: Household, tmp_path: Path, begun: Begun
 ) -> None:
     if name == "memcached":
         need(name)
@@ -224,7 +244,7 @@ def test_a_server_that_dies_in_mid_run_is_told_and_finished_runs_are_kept(
 
 
 def test_a_load_instance_that_dies_is_told_and_the_server_ends_with_it(
-    household: Household, tmp_path: Path
+    household: Household, tmp_path: Path, begun: Begun
 ) -> None:
     out = tmp_path / "study"
     process = begun("synth", out)
@@ -296,7 +316,7 @@ def to_group(number: signal.Signals, times: int = 1) -> Callable[[int], None]:
     ids=["INT", "INT to the group", "INT, impatiently", "TERM", "TERM, impatiently", "HUP"],
 )
 def test_an_interrupted_study_keeps_its_runs_and_goes_on(
-    end: Callable[[int], None], word: str, household: Household, tmp_path: Path
+    end: Callable[[int], None], word: str, household: Household, tmp_path: Path, begun: Begun
 ) -> None:
     out = tmp_path / "study"
     process = begun("synth", out)
@@ -310,7 +330,7 @@ def test_an_interrupted_study_keeps_its_runs_and_goes_on(
 
 @pytest.mark.parametrize("name", servers("synth", "nginx"))
 def test_kill_9_leaves_no_process_and_the_study_goes_on(
-    name: str, household: Household, tmp_path: Path
+    name: str, household: Household, tmp_path: Path, begun: Begun
 ) -> None:
     if name != "synth":
         need(name)
@@ -340,12 +360,16 @@ def test_an_end_at_any_moment_of_the_start_leaves_nothing(
     assert answer.study.runs() == []
 
 
-def test_two_at_a_time_in_one_study_are_kept_apart(household: Household, tmp_path: Path) -> None:
+def test_two_at_a_time_in_one_study_are_kept_apart(
+    household: Household, tmp_path: Path, begun: Begun
+) -> None:
     out = tmp_path / "study"
     process = begun("synth", out)
+    process.send_signal(signal.SIGSTOP)  # however long the second takes, the first is at work
     second = hindmost("measure", "--resume", out, study=out)
     second.assert_one_clear_error(1, "another hindmost is at work")
     process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGCONT)
     assert finish(process, out).code == 130, "the first was not disturbed"
 
 

@@ -5,28 +5,24 @@ That a slower clone is told from its original, which takes a calm host, is settl
 
 from __future__ import annotations
 
-import json
 import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 import jsonschema
 import pytest
-from clones import FEW, LEAST, SERVICE_US, clone, served
-from measuring import finish, need, need_two_processors, start, wait_for
+from clones import LEAST, SERVICE_US, clone, served
+from measuring import NOTHING_REMADE, Answer, Household, finish, need, need_two_processors, start, wait_for
 
 from hindmost.store.schema import schemas
 
-SHORT = (*FEW, "--pairs", "3")
+SHORT = ("--loads", "30%", "--duration", "0.5s", "--warmup", "0.1s", "--quiet", "--pairs", "2", "--json")
 VERDICTS = {"equivalent": 0, "different": 3, "open": 4}
 
 
-def verify(study, double, target):
-    return finish(start("synth", "verify", double, target, *SHORT, "--json", "--out", study), study)
-
-
-def verified(folder, double, original):
-    answer = verify(folder / f"study-{double.stem}", double, served(original))
-    assert answer.out, answer.err
-    return answer.code, json.loads(answer.out), answer.err
+def begin(study, double, target, *more):
+    return start("synth", "verify", double, target, *SHORT, *more, "--out", study, first=NOTHING_REMADE)
 
 
 @pytest.fixture(scope="module")
@@ -42,36 +38,98 @@ def logged(truth):
     for rate in (500, 2_000):
         target = f"{served(truth)}&log={truth.parent}/log-{rate}.csv"
         study = truth.parent / f"logged-{rate}"
-        asked = ("--rate", rate, "--runs", 1, "--duration", "1s", "--warmup", "0.1s", "--seed", 5, "--quiet")
+        asked = (
+            "--rate",
+            rate,
+            "--runs",
+            1,
+            "--duration",
+            "0.5s",
+            "--warmup",
+            "0.1s",
+            "--seed",
+            5,
+            "--quiet",
+        )
         told = finish(start("measure", target, *asked, "--out", study), study)
         assert (study / "result.json").exists(), told.err
         words += ["--logged", study]
     return words
 
 
+@dataclass(frozen=True)
+class Slower:
+    """A verification of a clone that is twice as slow as its original: killed by -9, then gone on with."""
+
+    study: Path
+    killed: Answer
+    left_by_kill: list[str]
+    made: dict[Path, int]
+    answer: Answer
+    left: list[str]
+
+
+def left_in(household):
+    """Commands of what is still there when nothing should be."""
+    with suppress(AssertionError):
+        wait_for(lambda: not household.left(), "nothing is left", 20.0)
+    return [*household.left().values()]
+
+
+def times(study):
+    return {run: run.stat().st_mtime_ns for run in study.glob("0.3/*/runs/0*/run.json")}
+
+
 @pytest.fixture(scope="module")
-def slower(truth):
-    """A study of a clone that is twice as slow as its original."""
-    return verified(truth.parent, clone(truth.parent, 2.0), truth)
+def slower(truth, logged):
+    study, double, household = truth.parent / "slower", clone(truth.parent, 2.0), Household()
+    try:
+        child = begin(study, double, served(truth), *logged)
+        wait_for(lambda: times(study) or child.poll() is not None, "a finished run", 150.0)
+        child.kill()
+        killed, left_by_kill, made = finish(child, study), left_in(household), times(study)
+        answer = finish(begin(study, double, served(truth), *logged), study)
+        return Slower(study, killed, left_by_kill, made, answer, left_in(household))
+    finally:
+        household.close()
 
 
-def test_a_verification_is_whole_and_its_clone_takes_no_less_than_it_should(truth, slower):
-    code, document, said = slower
+def test_a_verification_is_whole_and_its_clone_takes_no_less_than_it_should(slower):
+    document = slower.answer.result
     jsonschema.Draft202012Validator(schemas()["verification"]).validate(document)
-    assert VERDICTS[document["verdict"]] == code, said
+    assert VERDICTS[document["verdict"]] == slower.answer.code, slower.answer.err
     (point,) = document["points"]
     assert point["rate_per_s"] == pytest.approx(0.3e6 / (2.0 * SERVICE_US), rel=1e-3)
-    assert point["pairs"] + point["left_out"] >= 3
-    assert (truth.parent / "study-clone-2" / "verification.html").stat().st_size > 10_000
+    assert point["pairs"] + point["left_out"] >= 2
+    assert (slower.study / "verification.html").stat().st_size > 10_000
     if point["pairs"]:
         mean = point["figures"]["mean"]
         assert mean["clone_us"]["value"] > 2.0 * LEAST * SERVICE_US
         assert mean["original_us"]["value"] > LEAST * SERVICE_US
 
 
+def test_kill_9_leaves_no_process_and_no_lock_and_it_goes_on_where_it_stopped(slower):
+    assert slower.killed.code == -signal.SIGKILL
+    assert slower.left_by_kill == slower.left == []
+    assert slower.answer.code in VERDICTS.values(), slower.answer.err
+    assert slower.made
+    now = times(slower.study)
+    assert len(now) > len(slower.made)
+    assert {run: now[run] for run in slower.made} == slower.made, "finished runs are never made again"
+
+
+def test_a_whole_one_makes_no_run_again_and_refuses_other_clones(truth, logged, slower):
+    runs = times(slower.study)
+    again = finish(begin(slower.study, clone(truth.parent, 2.0), served(truth), *logged), slower.study)
+    assert times(slower.study) == runs
+    assert again.result["points"] == slower.answer.result["points"]
+    refused = finish(begin(slower.study, clone(truth.parent, 1.1), served(truth)), slower.study)
+    assert refused.code == 2
+    assert "another clone" in refused.err
+
+
 def test_a_log_without_an_answer_is_refused(truth, tmp_path):
-    words = ("--logged", truth.parent, "--out", tmp_path / "study")
-    nothing = finish(start("synth", "verify", truth, served(truth), *SHORT, *words), tmp_path)
+    nothing = finish(begin(tmp_path / "study", truth, served(truth), "--logged", truth.parent), tmp_path)
     assert nothing.code == 1
     assert "has no whole answer" in nothing.err
 
@@ -79,42 +137,11 @@ def test_a_log_without_an_answer_is_refused(truth, tmp_path):
 @pytest.mark.redis
 def test_an_original_whose_protocol_no_clone_speaks_is_compared_all_the_same(truth):
     study = truth.parent / "study-redis"
-    words = (*FEW, "--pairs", "2", "--json", "--out", study)
-    answer = finish(start("synth", "verify", truth, need("redis").name, *words), study, 300.0)
-    document = json.loads(answer.out)
+    answer = finish(begin(study, truth, need("redis").name), study, 300.0)
+    document = answer.result
     assert "clones do not speak redis" in answer.err
     (point,) = document["points"]
     assert (answer.code, document["verdict"]) == (4, "open"), "two pairs decide nothing, none less"
     assert point["pairs"] + point["left_out"] >= 2
     if point["pairs"]:
         assert point["figures"]["mean"]["clone_us"]["value"] > LEAST * SERVICE_US
-
-
-def test_it_goes_on_where_it_stopped_and_refuses_other_runs(truth, slower):
-    study = truth.parent / "study-clone-2"
-    runs = sorted(study.glob("0.3/*/runs/0*/run.json"))
-    assert runs
-    times = [run.stat().st_mtime_ns for run in runs]
-    before = json.loads((study / "verification.json").read_text())
-    _, again, _ = verified(truth.parent, clone(truth.parent, 2.0), truth)
-    assert [run.stat().st_mtime_ns for run in runs] == times, "finished runs are never made again"
-    assert sorted(study.glob("0.3/*/runs/0*/run.json")) == runs
-    assert again["points"] == before["points"]
-    refused = verify(study, clone(truth.parent, 1.1), served(truth))
-    assert refused.code == 2
-    assert "another clone" in refused.err
-
-
-def test_kill_9_leaves_no_process_and_no_lock(truth, logged, household):
-    study = truth.parent / "study-killed"
-    words = (*SHORT, *logged, "--json", "--out", study)
-    child = start("synth", "verify", truth, served(truth), *words)
-    wait_for(lambda: [*study.glob("0.3/*/runs/0*/run.json")], "a finished run", 150.0)
-    child.kill()
-    assert finish(child, study).code == -signal.SIGKILL
-    household.assert_empty()
-    answer = finish(start("synth", "verify", truth, served(truth), *words), study)
-    assert answer.code in (0, 3, 4, 6), answer.err
-    document = json.loads(answer.out)
-    assert document["schema"] == "hindmost.verification/1"
-    household.assert_empty()

@@ -21,7 +21,7 @@ quantiles = "50,95"
 
 [measure]
 connections = 4
-duration = "400ms"
+duration = "{duration}"
 warmup = "100ms"
 
 [[load]]
@@ -42,14 +42,22 @@ levels = [200, 5]
 """
 
 
-def study_file(folder, *parts, target=PLANTED, design='[design]\nblocks = "3"\n', confirm="skip = true"):
+def study_file(
+    folder,
+    *parts,
+    target=PLANTED,
+    design='[design]\nblocks = "3"\n',
+    confirm="skip = true",
+    duration="400ms",
+):
     file = folder / "study.toml"
-    file.write_text("".join([HEAD.format(target=target), *parts, design, f"[confirm]\n{confirm}\n"]))
+    head = HEAD.format(target=target, duration=duration)
+    file.write_text("".join([head, *parts, design, f"[confirm]\n{confirm}\n"]))
     return file
 
 
-def attribute(file, out, *options):
-    return finish(start("attribute", file, *options, "--json", "--out", out), out, PATIENCE_S)
+def attribute(file, out, *options, first=""):
+    return finish(start("attribute", file, *options, "--json", "--out", out, first=first), out, PATIENCE_S)
 
 
 def read(answer):

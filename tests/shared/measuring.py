@@ -167,14 +167,23 @@ class Answer:
             assert word in self.err, self.err
 
 
-def start(*arguments: object, before: Iterable[str] = (), **options: Any) -> subprocess.Popen[str]:
-    """`BEFORE hindmost ARGUMENTS`, in a session of its own as a shell would give it a process group."""
+NOTHING_REMADE = "from hindmost.run.soundness import Remaking; Remaking.again = lambda *_: False; "
+"""Where it does not matter how sound a run is, none is made again: a noisy host would make a study twice as long."""
+
+
+def start(
+    *arguments: object, before: Iterable[str] = (), first: str = "", **options: Any
+) -> subprocess.Popen[str]:
+    """`BEFORE hindmost ARGUMENTS`, in a session of its own as a shell would give it a process group.
+
+    `first` is Python that is run before it in the same process.
+    """
     return subprocess.Popen(
         [
             *before,
             sys.executable,
             "-c",
-            "import sys; from hindmost.cli import main; sys.exit(main())",
+            f"{first}import sys; from hindmost.cli import main; sys.exit(main())",
             *map(str, arguments),
         ],
         stdin=subprocess.DEVNULL,

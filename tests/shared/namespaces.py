@@ -42,6 +42,14 @@ class Elsewhere:
             server.wait()
 
 
+def need_mounts_of_our_own() -> None:
+    """Whether a network and a /sys can be had that nobody else sees; a skip with the reason, if not."""
+    tried = ["unshare", "--net", "--mount", "mount", "-t", "sysfs", "none", "/sys"]
+    done = subprocess.run(tried, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"no namespace can be made here: {done.stderr[-200:]}")
+
+
 _NUMBERS = itertools.count()
 
 
