@@ -27,7 +27,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from measuring import Answer, finish, need, need_two_processors, running, start, state, wait_for
+from freezing import stopped
+from measuring import Answer, finish, need, need_two_processors, running, start, wait_for
 
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding
@@ -69,11 +70,6 @@ def gets(talk: socket.socket) -> int:
         heard += talk.recv(65536)
     lines = dict(line.split()[1:3] for line in heard.decode().splitlines() if line.startswith("STAT "))
     return int(lines["cmd_get"])
-
-
-def stopped(pid: int) -> bool:
-    """Whether all of its threads stand still: each stops by itself, when it next has a processor."""
-    return all(state(int(task.name)) == "T" for task in Path(f"/proc/{pid}/task").iterdir())
 
 
 def freeze(pid: int) -> tuple[float, float, float]:

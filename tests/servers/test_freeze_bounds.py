@@ -7,39 +7,17 @@ whenever it begins. How long exactly, and what percentiles become of one, is set
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from measuring import finish, need, running, start, state, wait_for
+from freezing import freezes
+from measuring import finish, need, running, start
 
 RATE, SECONDS, FREEZE_S, PAUSE_S = 1000, 2.0, 0.1, 0.3
 CLOCKS_NS = 1_000_000
 """Wall clock and monotonic clock, read one after the other by two processes."""
 WORDS = ("--arrivals", "deterministic", "--duration", f"{SECONDS}s", "--warmup", "0.3s", "--runs", 1)
-
-
-def stopped(pid: int) -> bool:
-    """Whether all of its threads stand still: each stops by itself, when it next has a processor."""
-    return all(state(int(task.name)) == "T" for task in Path(f"/proc/{pid}/task").iterdir())
-
-
-def freezes(pid: int, load: subprocess.Popen[str]) -> Iterator[tuple[int, int]]:
-    """Stop it over and over until the load has ended; between these moments of the wall clock it stood still."""
-    while load.poll() is None:
-        os.kill(pid, signal.SIGSTOP)
-        wait_for(lambda: stopped(pid), "the server stands still")
-        begin = time.time_ns()
-        time.sleep(FREEZE_S)
-        end = time.time_ns()
-        os.kill(pid, signal.SIGCONT)
-        yield begin, end
-        time.sleep(PAUSE_S)
 
 
 @pytest.mark.memcached
@@ -48,7 +26,7 @@ def test_every_request_due_while_the_server_stood_still_waited_for_its_end(tmp_p
     with running(need("memcached")) as server:
         target = f"memcached://{server.address}"
         load = start("measure", target, "--out", out, "--rate", RATE, *WORDS, "--samples", 20_000, "--json")
-        stood_still = list(freezes(server.pid, load))
+        stood_still = list(freezes([server.pid], load, FREEZE_S, PAUSE_S))
         answer = finish(load, out)
     assert answer.code in (0, 4, 6), answer.err
     one, rows = answer.study.instance(), answer.study.samples()

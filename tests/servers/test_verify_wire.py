@@ -47,7 +47,7 @@ def test_every_measured_request_is_found_in_the_capture_and_within_our_stamps(
     need(name)
     household = Household()
     try:
-        answer = measure(name, tmp_path / "study", "--rate", "5k", "--verify-wire")
+        answer = measure(name, tmp_path / "study", "--rate", "5k", "--runs", 1, "--verify-wire")
         household.assert_empty()
     finally:
         household.close()
@@ -56,7 +56,7 @@ def test_every_measured_request_is_found_in_the_capture_and_within_our_stamps(
     SCHEMA.validate(result)
     assert_counts_close(result)
     proof = result["capture"]
-    assert (proof["runs"], proof["of"], proof["dropped"], proof["fault"]) == (2, 2, 0, None)
+    assert (proof["runs"], proof["of"], proof["dropped"], proof["fault"]) == (1, 1, 0, None)
     # HTTP is not preloaded and none of these servers closes connections: nothing can be missing.
     assert proof["requests"] == proof["answered"] == result["counts"]["due"]
     assert 0 < proof["wire"]["requests"] < proof["requests"] == proof["service"]["requests"]
@@ -87,30 +87,33 @@ def test_what_was_asked_again_is_not_looked_for_and_all_else_is_found(
     usual = resources.files("hindmost.targets.presets").joinpath("nginx.toml").read_text()
     closing = tmp_path / "closing.toml"
     closing.write_text(usual.replace("keepalive_requests 1000000000", "keepalive_requests 100"))
-    # Some 2 a second have to be asked again: in a run of half a second it may be none.
-    options = ("--rate", "10k", "--duration", "4s", "--clients", "1", "--io", io, "--verify-wire")
-    answer = measure(closing, tmp_path / "study", *options)
+    # Some 2 a second have to be asked again: a run of a second may have none, five in a row have some.
+    words = ("--rate", "10k", "--duration", "1s", "--clients", 1, "--io", io, "--runs", 1, "--verify-wire")
+    for attempt in range(5):
+        answer = measure(closing, tmp_path / f"study-{attempt}", *words)
+        if answer.study.instance()["resent"]:
+            break
     assert_counts_close(answer.result)
     counts, proof = answer.result["counts"], answer.result["capture"]
     assert (counts["errors"], counts["timeouts"]) == (0, 0), counts
     resent = answer.study.instance()["resent"]
     assert resent > 0
-    assert proof["requests"] == proof["answered"] < counts["done"]
-    assert counts["done"] - proof["answered"] <= sum(answer.study.instance(n)["resent"] for n in (1, 2))
+    assert counts["done"] - resent <= proof["answered"] == proof["requests"] < counts["done"]
     seen = pl.read_parquet(answer.study.runs()[0] / "witness-0.parquet")
     capture = seen["capture_in_ns"] - seen["capture_out_ns"]
     assert (capture > 0).all()
     assert (capture < seen["done_ns"] - seen["sent_ns"]).all(), "it passes between our stamps"
     wire = (seen["wire_in_ns"] - seen["wire_out_ns"] - capture).drop_nulls()
-    assert len(wire) > 100
+    assert len(wire) > 10
     assert (wire > 0).mean() > 0.9
 
 
 def test_a_study_goes_on_with_its_captures(permitted: None, tmp_path: Path) -> None:
     out = tmp_path / "study"
-    assert measure("synth", out, "--rate", "2k", "--verify-wire").result["capture"]["runs"] == 2
-    more = hindmost("measure", "--resume", out, "--runs", "3", "--json", study=out)
-    assert more.result["capture"]["runs"] == 3
+    begun = measure("synth", out, "--rate", "2k", "--runs", 1, "--verify-wire")
+    assert begun.result["capture"]["runs"] == 1
+    more = hindmost("measure", "--resume", out, "--runs", 2, "--json", study=out)
+    assert more.result["capture"]["runs"] == 2
 
 
 def test_without_tcpdump_the_measurement_goes_on_and_says_so(tmp_path: Path) -> None:
@@ -118,13 +121,14 @@ def test_without_tcpdump_the_measurement_goes_on_and_says_so(tmp_path: Path) -> 
     found = tcpdump_path()
     if found is not None and "sbin" in found:
         pytest.skip(f"{found} is found even where PATH does not name it")
-    answer = measure("synth", tmp_path / "study", "--rate", "2k", "--verify-wire", env=nowhere)
+    words = ("--rate", "2k", "--runs", 1, "--verify-wire")
+    answer = measure("synth", tmp_path / "study", *words, env=nowhere)
     assert answer.code == VERDICTS[answer.result["verdict"]], answer.err
     assert "going on without --verify-wire: there is no tcpdump here" in answer.err
     assert "hint: apt-get install tcpdump" in answer.err
     proof = answer.result["capture"]
     SCHEMA.validate(answer.result)
-    assert (proof["runs"], proof["of"], proof["wire"], proof["service"]) == (0, 2, None, None)
+    assert (proof["runs"], proof["of"], proof["wire"], proof["service"]) == (0, 1, None, None)
     assert "no_capture" in {reason["code"] for reason in answer.result["reasons"]}
     assert answer.result["counts"]["done"] > 0
 
