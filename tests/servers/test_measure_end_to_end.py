@@ -73,17 +73,17 @@ def assert_sound(answer: Answer, runs: int, instances: int = 1, *, managed: bool
 def test_a_preset_is_measured_end_to_end(name: str, tmp_path: Path) -> None:
     if name != "synth":
         need(name)
-    answer = measure(name, tmp_path / "study", "--rate", "2k")
+    answer = measure(name, tmp_path / "study", "--rate", "2k", "--duration", "0.3s", "--warmup", "0.1s")
     result = assert_sound(answer, runs=2)
     target = result["target"]
     assert (target["name"], target["managed"]) == (name, True)
     assert target["command"]
     assert target["server_version"]
     due = result["counts"]["due"]
-    assert due == pytest.approx(2 * 0.5 * 2000, abs=6 * 2000**0.5), "Poisson: within six standard deviations"
+    assert due == pytest.approx(2 * 0.3 * 2000, abs=6 * 1200**0.5), "Poisson: within six standard deviations"
     assert set(result["by_kind"]) == ({"get"} if name in ("nginx", "apache") else {"get", "set"})
     samples = answer.study.samples()
-    assert samples["due_ns"].is_between(0, 500_000_000).all(), "only the measurement is kept"
+    assert samples["due_ns"].is_between(0, 300_000_000).all(), "only the measurement is kept"
     answered = samples.drop_nulls(["sent_ns", "done_ns"])
     assert (answered["due_ns"] <= answered["sent_ns"]).all(), "never sent before it is due"
     assert (answered["sent_ns"] < answered["done_ns"]).all()
@@ -177,7 +177,7 @@ def test_a_threshold_that_is_crossed_is_told_by_the_exit_code(
 def test_the_same_seed_sends_the_same_requests(tmp_path: Path) -> None:
     def stream(name: str, seed: str) -> pl.DataFrame:
         """Due times from the start of the load, in nanoseconds, and kinds."""
-        words = ["--rate", "2k", "--runs", "1", "--duration", "1s", "--seed", seed]
+        words = ["--rate", "4k", "--runs", "1", "--seed", seed]
         answer = measure("synth", tmp_path / name, *words)
         assert_sound(answer, runs=1)
         one = answer.study.instance()
@@ -192,7 +192,7 @@ def test_the_same_seed_sends_the_same_requests(tmp_path: Path) -> None:
         return a.filter(inside), b.filter(inside)
 
     one, two = overlap(stream("one", "7"), stream("two", "7"))
-    assert len(one) > 1000
+    assert len(one) > 500
     assert len(one) == len(two)
     assert (one["due_ns"] - two["due_ns"]).abs().max() <= 2, "to the nanosecond, but for rounding"
     assert one["kind"].to_list() == two["kind"].to_list()

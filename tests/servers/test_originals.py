@@ -26,7 +26,13 @@ COLUMNS = ["arrival_ns", "start_ns", "end_ns", "cpu_ns", "thread", "kind"]
 pytestmark = pytest.mark.originals
 
 
-@pytest.fixture(params=PROGRAMS)
+FEW = ("sqlite", "text")
+"""One whose updates change what is read later, and one with none: in every test run. All of them: the slow ring."""
+
+
+@pytest.fixture(
+    params=[name if name in FEW else pytest.param(name, marks=pytest.mark.nightly) for name in PROGRAMS]
+)
 def program(request: pytest.FixtureRequest) -> str:
     """Each program, or a skip that says what is missing."""
     need_originals()
@@ -133,7 +139,7 @@ def test_the_log_is_consistent_and_agrees_with_what_clients_saw(
 ) -> None:
     path = tmp_path / "log.csv"
     with serving(program, "--threads", threads, "--log", path) as served:
-        served.load(1.0, clients=3)
+        served.load(0.4, clients=3)
         assert not path.exists(), "nothing is written while it serves"
     log = log_of(path)
     assert_consistent(log, threads)
@@ -230,7 +236,7 @@ def test_requests_beyond_the_log_are_served_and_told(tmp_path: Path) -> None:
 def test_each_program_is_a_target(program: str, tmp_path: Path) -> None:
     log = tmp_path / "log-%p.csv"
     target = f"{ROOT / 'originals' / 'targets' / program}.toml?log={log}"
-    answer = measure(target, tmp_path / "study", "--rate", "300")
+    answer = measure(target, tmp_path / "study", "--rate", "300", "--duration", "0.3s", "--warmup", "0.1s")
     assert answer.code == VERDICTS[answer.result["verdict"]], answer.err
     assert_counts_close(answer.result)
     assert answer.result["counts"]["errors"] == answer.result["counts"]["timeouts"] == 0

@@ -167,7 +167,10 @@ class Answer:
             assert word in self.err, self.err
 
 
-NOTHING_REMADE = "from hindmost.run.soundness import Remaking; Remaking.again = lambda *_: False; "
+NOTHING_REMADE = (
+    "from hindmost.run.soundness import Remaking; Remaking.again = lambda *_: False; "
+    "Remaking.most = property(lambda self: self.asked); "
+)
 """Where it does not matter how sound a run is, none is made again: a noisy host would make a study twice as long."""
 
 
