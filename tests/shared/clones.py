@@ -57,7 +57,7 @@ def ended(child: Any) -> dict[str, Any]:
     return dict(json.loads(out))
 
 
-def ways(place: Path) -> np.ndarray:
+def ways(place: Path, duration: str = "2s") -> np.ndarray:
     """What each request took beside waiting and service as drawn, by the server's own log; microseconds.
 
     The end of a service is not asked for: a server that loses its processor after the reply stamps it late.
@@ -75,7 +75,7 @@ def ways(place: Path) -> np.ndarray:
         "--rate",
         1500,
         "--duration",
-        "2s",
+        duration,
         "--client-cpus",
         client_cpu,
         "--samples",
