@@ -17,7 +17,7 @@ from tests.precision.claims import Claim
 from tests.precision.judging import Finding
 
 CLOSE = 0.15
-"""Of the middle of service: the sum of two medians is not the median of the sum. Seen on calm hosts: 1 to 5 %."""
+"""Of the middle of service: the sum of two medians is not the median of the sum."""
 
 
 def attempt(target: str, io: str, place: Path) -> Finding:
