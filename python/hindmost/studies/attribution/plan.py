@@ -90,11 +90,7 @@ class AttributionPlan:
         return self.measure.duration_s + float(self.measure.warmup) + self.measure.calibration_s
 
     def levels(self, cell: Cell) -> dict[str, str]:
-        """A cell in the words of the study file.
-
-        >>> plan.levels((0, 1))  # doctest: +SKIP
-        {'threads': '1', 'huge pages': 'always'}
-        """
+        """A cell in the words of the study file, such as ``{'threads': '1', 'huge pages': 'always'}``."""
         return self.design.setting(cell)
 
     def cell(self, levels: dict[str, str]) -> Cell:
