@@ -53,6 +53,7 @@ def factors(folder: Path) -> list[tuple[Knob, str]]:
         try:
             knob = knob_of(kind_of(what), what, TARGET, folder / "journal")
             knob.check(level)
+            knob.attempt(level)
         except HindmostError:
             continue
         found.append((knob, level))

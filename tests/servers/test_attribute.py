@@ -155,6 +155,27 @@ def test_a_dry_run_says_what_it_would_cost_and_starts_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
 
 
+def test_a_dry_run_runs_nothing_of_the_users(tmp_path):
+    mark = tmp_path / "ran"
+    own = f"""
+[[factor]]
+name = "mine"
+command = "touch {mark}; true {{level}}"
+read = "touch {mark}; echo 1"
+undo = "touch {mark}"
+levels = ["1", "2"]
+"""
+    folder = tmp_path / "study"
+    folder.mkdir()
+    file = study_file(folder, BODY, own)
+    answer = finish(start("attribute", file, "--dry-run"), tmp_path)
+    assert answer.code == 0, answer.err
+    assert "note: nothing is run, so not tried: mine" in answer.out
+    assert not mark.exists()
+    resolve(file, None, budget=None, without=None)
+    assert mark.exists(), "before the first run it is"
+
+
 def test_a_budget_is_kept_with_the_study_because_it_decides_the_design(tmp_path):
     file = study_file(tmp_path, BODY, HOLD)
     plan, _ = resolve(file, None, budget="2m", without=None)

@@ -163,6 +163,29 @@ def test_only_the_named_connections_are_captured(permitted: None, tmp_path: Path
     assert len(found) == 6
 
 
+def test_a_capture_ends_while_connections_go_on_being_made(permitted: None, tmp_path: Path) -> None:
+    """As during the warm-up, with a server that closes connections: what came before its end is in it."""
+    with echoing("127.0.0.1") as port, Capture(tmp_path / "a.pcap", port, packets="opening") as capture:
+        capture.hold()
+        with talking(port) as early:
+            mine, over = early.getsockname()[1], threading.Event()
+
+            def knock() -> None:
+                while not over.wait(0.002):
+                    socket.create_connection(("127.0.0.1", port), timeout=10).close()
+
+            knocking = threading.Thread(target=knock)
+            knocking.start()
+            try:
+                caught = capture.finish(30.0)
+            finally:
+                over.set()
+                knocking.join()
+    assert caught.whole
+    flows = exchanges(caught.path, port, "memcached").flows
+    assert mine in {int(flow["client"].rpartition(":")[2]) for flow in flows}
+
+
 def test_a_file_that_is_no_capture_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.pcap").write_bytes(b"no capture at all, but long enough")
     with pytest.raises(StudyError, match="no pcap file"):

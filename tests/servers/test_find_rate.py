@@ -20,6 +20,7 @@ from hindmost.store.schema import schemas
 
 SERVER = 'synth?service={"kind":"deterministic","mean_us":200}&idle=spin'
 """No request takes less than 200 us, so that less than 100 holds nowhere, whatever the host adds."""
+LIMIT_US = 100.0
 FIRST, LOWEST = 12.0, 10.0
 STEP = ("--duration", "0.3s", "--warmup", "0.1s", "--runs", "3", "--quantiles", "50", "--samples", "0")
 
@@ -41,7 +42,7 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Interrupted:
     folder = tmp_path_factory.mktemp("search")
     out, few = folder / "search", folder / "few.json"
     few.write_text('{"kind": "key-value", "keys": 100}')  # storing each takes 200 us
-    words = ("--find-rate", "p50<100us", "--rate", f"{FIRST:g}", "--workload", few, "--out", out)
+    words = ("--find-rate", f"p50<{LIMIT_US:g}us", "--rate", f"{FIRST:g}", "--workload", few, "--out", out)
     household = Household()
     try:
         process = start("measure", SERVER, *words, *STEP)
@@ -57,6 +58,18 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Interrupted:
     return Interrupted(
         out, stopped, half, kept, refused, hindmost("measure", "--resume", out, "--json", study=out)
     )
+
+
+def taken_us(step: Path) -> float:
+    """The most that the kernel kept one client's thread from running, or the hypervisor took, in a run of a step."""
+    taken = [0.0]
+    for file in step.glob("runs/*/instance-0.json"):
+        told = json.loads(file.read_text())
+        for thread in told["threads"]:
+            span = thread["span"]
+            stolen_ns = (told["steal_share"] or 0.0) * span["wall_ns"]
+            taken.append((span["schedule"]["run_delay_ns"] + stolen_ns) / 1e3)
+    return max(taken)
 
 
 def check(document: dict[str, Any]) -> None:
@@ -93,6 +106,9 @@ def test_what_holds_nowhere_exits_with_4_and_is_shown_again(interrupted: Interru
     assert outcomes <= {"fails", "spoiled"}
     assert min(tried) >= LOWEST
     assert tried[-1] < 0.95 * FIRST or "spoiled" in outcomes, "it goes down to the lowest rate"
+    for step in found["steps"]:
+        if step["outcome"] == "spoiled":
+            assert taken_us(out / step["study"]) > LIMIT_US, f"the kernel knows of no disturbance: {step}"
     assert "at no rate" in found["headline"] or "the host disturbed every step" in found["headline"]
     again = hindmost("report", out)
     assert again.code == 0

@@ -234,7 +234,7 @@ def test_a_server_is_in_a_group_and_out_of_it_again(memcached, tmp_path, file, l
     first = min(os.sched_getaffinity(0))
     knob, level = made(memcached, tmp_path, cgroup=file), level.format(first=first)
     try:
-        knob.check(level)
+        knob.attempt(level)
     except HostUnfit as refusal:
         pytest.skip(f"{refusal}")
     controller = file.split(".")[0]
@@ -262,7 +262,7 @@ def test_a_quota_takes_processor_time_away(memcached, tmp_path) -> None:
     """A spinner of one processor, allowed a fifth of one, uses about that."""
     knob = made(memcached, tmp_path, cgroup="cpu.max")
     try:
-        knob.check("20000 100000")
+        knob.attempt("20000 100000")
     except HostUnfit as refusal:
         pytest.skip(f"{refusal}")
 
@@ -296,11 +296,11 @@ def test_what_a_group_does_not_take_is_refused_and_no_group_stays(
 ) -> None:
     knob = made(memcached, tmp_path, cgroup=file)
     try:
-        made(memcached, tmp_path, cgroup="cpu.max").check("max 100000")
+        made(memcached, tmp_path, cgroup="cpu.max").attempt("max 100000")
     except HostUnfit as refusal:
         pytest.skip(f"{refusal}")
     with pytest.raises(HindmostError) as caught:
-        knob.check(level)
+        (knob.check(level), knob.attempt(level))
     if "cpu.weight" not in file or "the kernel says" not in caught.value.message:  # version 2 says it itself
         assert said in caught.value.message
     assert not list(cgroup.hierarchy("cpu").top.glob(f"hindmost-*{os.getpid()}-*"))
@@ -398,7 +398,7 @@ def test_commands_write_and_undo_what_was_read(memcached, tmp_path) -> None:
     quoted = shlex.quote(str(file))
     what = {"command": f"echo {{level}} > {quoted}", "read": f"cat {quoted}"}
     knob = made(memcached, tmp_path / "journal", **what)
-    knob.check("two")
+    knob.attempt("two")
     with knob.before("two; $(touch no)"):
         assert file.read_text() == "two; $(touch no)\n"
         entry = json.loads((tmp_path / "journal" / "knobs.jsonl").read_text())
@@ -429,7 +429,7 @@ def test_commands_that_fail_are_told(memcached, tmp_path, what, said) -> None:
 
 def test_a_read_that_fails_is_told_before_anything_starts(memcached, tmp_path) -> None:
     with pytest.raises(HostUnfit, match="no-such-program"):
-        made(memcached, tmp_path, command="true {level}", read="no-such-program").check("x")
+        made(memcached, tmp_path, command="true {level}", read="no-such-program").attempt("x")
 
 
 IN_A_NAMESPACE = """

@@ -37,7 +37,7 @@ Begun = Callable[[str, Path], subprocess.Popen[str]]
 TARGET = """
 name = "fault"
 protocol = "memcached"
-command = ["{python}", "-m", "hindmost.agent", "synth", '{"address": "{address}"}']
+command = ["{python}", "-P", "-m", "hindmost.agent", "synth", '{"address": "{address}"}']
 """
 
 

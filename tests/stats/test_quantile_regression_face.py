@@ -105,6 +105,13 @@ def test_samples_far_from_zero_are_fitted_as_near_it() -> None:
     assert far.intercept_ - 1e12 == pytest.approx(near.intercept_, abs=1e-2)
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e-12])
+def test_intervals_do_not_depend_on_the_unit(unit: float) -> None:
+    ours, theirs = (QuantileRegression(0.9).fit(X, Y * one).coefficients_ for one in (unit, 1.0))
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine.error / unit == pytest.approx(other.error, rel=1e-3)
+
+
 def test_ties_reach_the_least_loss() -> None:
     from scipy.optimize import linprog
 

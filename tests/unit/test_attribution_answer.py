@@ -135,6 +135,18 @@ def test_a_lost_cell_takes_its_terms_with_it_and_nothing_else(tmp_path):
     assert all(row["levels"] != {"a": "2", "b": "spin", "c": "128"} for row in answer["best"])
 
 
+def test_cells_without_a_figure_are_one_line_a_load():
+    failures = {"x": None, "y": "the server did not start", "z": "not sound", "w": "not sound"}
+    cells = [
+        {"levels": {"a": "1", "b": b}, "failure": failure, "runs": 4, "invalid": 0}
+        for b, failure in failures.items()
+    ]
+    (reason,) = words._cells({"loads": [{"name": "high", "cells": cells}]})
+    assert reason["code"] == "cell"
+    assert "at high load there is no figure for a = 1, b = y: the server did not start" in reason["text"]
+    assert reason["text"].endswith("; nor for 2 more of 4 cells")
+
+
 def test_an_overloaded_or_late_cell_is_not_compared(tmp_path):
     cells = runs_of(product_truth)
     cells[1, 0, 0].runs[0].values["p99"] = math.inf

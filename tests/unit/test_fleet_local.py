@@ -28,7 +28,7 @@ def fleet(tmp_path, monkeypatch):
     def run(*scripts: str, watch=lambda _: None):
         agent = tmp_path / "agent"
         agent.write_text(
-            "#!/bin/sh\nplan=$4 place=$5 index=${4##*-} index=${index%.json}\n"
+            "#!/bin/sh\nplan=$5 place=$6 index=${5##*-} index=${index%.json}\n"
             f"echo $$ > {tmp_path}/pid-$index\n"
             'say() { echo \'{"event": "\'$1\'", "replies": 7}\'; }\nhear() { read -r told || exit 9; }\n'
             "case $index in\n"

@@ -14,7 +14,7 @@ MAY: dict[str, set[str]] = {
     "report": {"plan", "store"},
     "targets": {"plan"},
     "fleet": {"plan"},
-    "knobs": {"plan", "targets"},
+    "knobs": {"plan", "store", "targets"},
     "capture": set(),
     "models": {"plan", "stats", "store"},
     "run": {"plan", "stats", "store", "targets", "fleet", "capture"},

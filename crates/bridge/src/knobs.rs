@@ -20,7 +20,7 @@ fn refuse(error: KnobError) -> PyErr {
         KnobError::Refused { .. } => "refused",
         KnobError::Differs { .. } => "differs",
         KnobError::Held { .. } => "held",
-        KnobError::Undo { .. } | KnobError::Folder { .. } => "undo",
+        KnobError::Undo { .. } | KnobError::Folder { .. } | KnobError::Foreign { .. } => "undo",
         KnobError::Journal { .. } => "journal",
     };
     raise(code, &error.to_string())
@@ -40,6 +40,13 @@ fn owner(pid: u32) -> PyResult<Owner> {
 #[pyo3(signature = (journal, root = "/"))]
 pub fn knobs(journal: PathBuf, root: &str) -> PyResult<String> {
     text(&of(root, journal).list().map_err(refuse)?)
+}
+
+/// What stands changed, as JSON text: name, found, set, by, pid, unread. Nothing is put back.
+#[pyfunction]
+#[pyo3(signature = (journal, root = "/"))]
+pub fn left_knobs(journal: PathBuf, root: &str) -> PyResult<String> {
+    text(&of(root, journal).left().map_err(refuse)?)
 }
 
 /// Refuses a value that a knob does not have, or cannot have here; nothing is written.

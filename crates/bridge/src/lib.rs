@@ -41,7 +41,8 @@ mod _engine {
     use super::instance::{check_plan, plan_needs, plan_schema, run_instance};
     #[pymodule_export]
     use super::knobs::{
-        check_knob, knobs, promise_command, promise_folder, recover_knobs, restore_knobs, set_knob, undo_knob,
+        check_knob, knobs, left_knobs, promise_command, promise_folder, recover_knobs, restore_knobs,
+        set_knob, undo_knob,
     };
     #[pymodule_export]
     use super::quantile::{hall_sheather, quantiles_of_cells, QuantileCells, QuantileRuns};

@@ -1,7 +1,7 @@
 //! The shape of the documents that Rust writes, for Python's types and for `schemas/`.
 
 use hindmost_host::doctor::Checkup;
-use hindmost_knobs::{Knob, Restored};
+use hindmost_knobs::{Knob, Left, Restored};
 use hindmost_load::engine::InstanceResult;
 use hindmost_synth::{Certificate, ServerSummary};
 use pyo3::prelude::*;
@@ -17,6 +17,7 @@ pub fn written_schemas() -> PyResult<String> {
     generator.subschema_for::<InstanceResult>();
     generator.subschema_for::<Checkup>();
     generator.subschema_for::<Knob>();
+    generator.subschema_for::<Left>();
     generator.subschema_for::<Restored>();
     generator.subschema_for::<ServerSummary>();
     generator.subschema_for::<Certificate>();

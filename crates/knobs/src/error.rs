@@ -69,6 +69,16 @@ pub enum KnobError {
         /// How it ended.
         said: String,
     },
+    /// The journal names a file that is none of the knob's: it is not written.
+    #[error("the journal names {file} for {name}, whose files here are {}", if files.is_empty() { "none".to_owned() } else { files.join(", ") })]
+    Foreign {
+        /// The knob.
+        name: String,
+        /// What the journal names.
+        file: String,
+        /// What the knob has.
+        files: Vec<String>,
+    },
     /// A folder that was made cannot be removed.
     #[error("{folder} cannot be removed: {said}")]
     Folder {

@@ -1,24 +1,26 @@
 //! What was found before it was changed: one line of JSON a file, on the disk before the change is made.
 //!
 //! `hindmost.journal/1` (0.1.0) first version. A line is struck out by writing the journal anew beside itself and
-//! renaming it, so that a crash leaves the old one or the new one.
+//! renaming it, so that a crash leaves the old one or the new one. A line that cannot be read here (another version's,
+//! a broken one) is kept as it stands: it may be all that tells what the host was like.
 //!
 //! ```text
 //!  thp         madvise -> never     by hand, `hindmost knobs set`      stays until `hindmost knobs restore`
 //!  swappiness  60 -> 10             process 4711                       undone by it, or by whoever finds it dead
 //!  swappiness  ...                  by hand below, a process above: each comes back to what it found
 //! ```
+//!
+//! Whoever can write the journal decides what root writes and runs, so it is ours alone (0700, 0600), and neither read
+//! nor written where somebody else could have written it ([`crate::trust`]).
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use hindmost_sys::file;
-use hindmost_sys::process::effective_user;
 use serde::{Deserialize, Serialize};
 
-use crate::{KnobError, Owner};
+use crate::{trust, KnobError, Owner};
 use hindmost_host::Tree;
 
 const SCHEMA: &str = "hindmost.journal/1";
@@ -68,6 +70,33 @@ struct Line {
     entry: Entry,
 }
 
+/// What the journal holds.
+#[derive(Default)]
+pub(crate) struct Lines {
+    /// What was changed since this host started, and what commands changed before; the first change first.
+    pub(crate) entries: Vec<Entry>,
+    /// Lines that cannot be read here.
+    pub(crate) unread: Vec<Unread>,
+}
+
+/// A line that cannot be read here; it stays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unread {
+    /// Counted from 1.
+    number: usize,
+    /// As it stands.
+    text: String,
+    /// Why not.
+    pub(crate) why: String,
+}
+
+impl Unread {
+    /// What it is called where knobs have names.
+    pub(crate) fn name(&self) -> String {
+        format!("line {} of the journal", self.number)
+    }
+}
+
 /// The journal of one host.
 pub(crate) struct Journal {
     folder: PathBuf,
@@ -96,12 +125,11 @@ impl Journal {
         }
     }
 
-    /// Waits until nobody else changes settings.
+    /// Waits until nobody else changes settings. Nothing is made in a folder that others can write.
     pub(crate) fn lock(&self) -> Result<Held, KnobError> {
-        fs::create_dir_all(&self.folder).map_err(self.failed("made"))?;
-        let path = self.folder.join("knobs.lock");
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
-        let file = file.map_err(self.failed("locked"))?;
+        trust::folder(&self.folder).map_err(self.failed("made"))?;
+        trust::check(&self.folder).map_err(self.failed("trusted"))?;
+        let file = trust::create(&self.folder.join("knobs.lock")).map_err(self.failed("locked"))?;
         file::lock(&file).map_err(self.failed("locked"))?;
         Ok(Held(file))
     }
@@ -112,47 +140,55 @@ impl Journal {
         File::open(self.folder.join("commands.lock")).is_ok_and(|file| !file::is_unlocked(&file))
     }
 
-    /// Commands of the journal are run only where nobody but us, or root, can have written them.
-    pub(crate) fn trusted(&self) -> Result<(), KnobError> {
-        for path in [self.folder.clone(), self.path()] {
-            let facts = fs::metadata(path).map_err(self.failed("read"))?;
-            let stranger = facts.uid() != effective_user() && facts.uid() != 0;
-            let open = facts.mode() & 0o022 != 0;
-            if stranger || open {
-                let said = "others can write it, so its commands are not run".to_owned();
-                return Err(self.failed("trusted")(io::Error::other(said)));
-            }
-        }
-        Ok(())
+    /// Whether it is root's, and we are not root.
+    pub(crate) fn is_hidden(&self) -> bool {
+        trust::open(&self.path()).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    /// What was changed since this host started, and what commands changed before; the first change first.
+    /// What is to be put back, one day; the first change first.
     pub(crate) fn entries(&self) -> Result<Vec<Entry>, KnobError> {
-        let text = match fs::read_to_string(self.path()) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Ok(self.lines()?.entries)
+    }
+
+    /// All that stands there. Below /proc and /sys, what an earlier boot changed is gone with it.
+    pub(crate) fn lines(&self) -> Result<Lines, KnobError> {
+        let mut lines = Lines::default();
+        for (at, text) in self.text()?.lines().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
+            match parse(text) {
+                Ok(entry) if entry.boot == self.boot || matches!(entry.place, Place::Undo(_)) => {
+                    lines.entries.push(entry);
+                }
+                Ok(_) => {}
+                Err(why) => lines.unread.push(Unread { number: at + 1, text: text.to_owned(), why }),
+            }
+        }
+        Ok(lines)
+    }
+
+    fn text(&self) -> Result<String, KnobError> {
+        let mut file = match trust::open(&self.path()) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
             Err(error) => return Err(self.failed("read")(error)),
         };
-        // A line that a crash cut off was not yet followed by a change.
-        let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-        Ok(lines
-            .filter(|line| line.schema == SCHEMA)
-            .map(|line| line.entry)
-            .filter(|entry| entry.boot == self.boot || matches!(entry.place, Place::Undo(_)))
-            .collect())
+        trust::check(&self.folder).map_err(self.failed("trusted"))?;
+        trust::check_file(&file, &self.path()).map_err(self.failed("trusted"))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(self.failed("read"))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Adds entries for places that have none yet by the same owner, and returns those: of each place, only what an
     /// owner found first counts.
     pub(crate) fn add(&self, entries: Vec<Entry>) -> Result<Vec<Entry>, KnobError> {
-        let mut all = self.entries()?;
-        let known = all.len();
+        let mut all = self.lines()?;
+        let known = all.entries.len();
         for entry in entries {
-            if !all.iter().any(|other| other.place == entry.place && other.owner == entry.owner) {
-                all.push(entry);
+            if !all.entries.iter().any(|other| other.place == entry.place && other.owner == entry.owner) {
+                all.entries.push(entry);
             }
         }
-        let added = all[known..].to_vec();
+        let added = all.entries[known..].to_vec();
         if !added.is_empty() {
             self.store(&all)?;
         }
@@ -161,28 +197,51 @@ impl Journal {
 
     /// Strikes entries out.
     pub(crate) fn strike(&self, entries: &[Entry]) -> Result<(), KnobError> {
-        let mut all = self.entries()?;
-        let before = all.len();
-        all.retain(|entry| !entries.contains(entry));
-        if all.len() == before {
+        let mut all = self.lines()?;
+        let before = all.entries.len();
+        all.entries.retain(|entry| !entries.contains(entry));
+        if all.entries.len() == before {
             return Ok(());
         }
         self.store(&all)
     }
 
     /// Whole or not at all, and on the disk when this returns.
-    fn store(&self, entries: &[Entry]) -> Result<(), KnobError> {
+    fn store(&self, lines: &Lines) -> Result<(), KnobError> {
         let failed = self.failed("written");
         let mut text = Vec::new();
-        for entry in entries {
+        for Unread { text: line, .. } in &lines.unread {
+            text.extend_from_slice(line.as_bytes());
+            text.push(b'\n');
+        }
+        for entry in &lines.entries {
             let line = Line { schema: SCHEMA.to_owned(), entry: entry.clone() };
             serde_json::to_writer(&mut text, &line).map_err(|error| failed(error.into()))?;
             text.push(b'\n');
         }
         let beside = self.folder.join("knobs.jsonl.new");
-        let mut file = File::create(&beside).map_err(&failed)?;
+        // What a crash left there is not written through: it may be a link by now.
+        match fs::remove_file(&beside) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let mut file = trust::create(&beside).map_err(&failed)?;
         file.write_all(&text).and_then(|()| file.sync_all()).map_err(&failed)?;
         fs::rename(&beside, self.path()).map_err(&failed)?;
         File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(&failed)
     }
+}
+
+/// One line as an entry, or why it is none.
+fn parse(text: &str) -> Result<Entry, String> {
+    #[derive(Deserialize)]
+    struct Version {
+        schema: String,
+    }
+    let broken = |error: serde_json::Error| format!("it is no entry: {error}");
+    let Version { schema } = serde_json::from_str(text).map_err(broken)?;
+    if schema != SCHEMA {
+        return Err(format!("it is {schema}, and this Hindmost reads {SCHEMA}"));
+    }
+    serde_json::from_str::<Line>(text).map(|line| line.entry).map_err(broken)
 }

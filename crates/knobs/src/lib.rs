@@ -14,9 +14,11 @@ mod error;
 mod find;
 mod format;
 mod journal;
+mod left;
 mod list;
 mod owner;
 mod set;
+mod trust;
 mod undo;
 mod write;
 
@@ -26,6 +28,7 @@ use hindmost_host::Tree;
 
 pub use error::KnobError;
 use journal::Journal;
+pub use left::Left;
 pub use list::Knob;
 pub use owner::Owner;
 pub use undo::Restored;

@@ -40,9 +40,10 @@ impl Knobs {
     /// Every knob that is known, those that cannot be set here with the reason.
     ///
     /// # Errors
-    /// [`KnobError::Journal`] where the journal cannot be read.
+    /// [`KnobError::Journal`] where the journal cannot be read or trusted. Of root's, whoever is not root sees the
+    /// settings without what was found.
     pub fn list(&self) -> Result<Vec<Knob>, KnobError> {
-        let entries = self.journal.entries()?;
+        let entries = if self.journal.is_hidden() { Vec::new() } else { self.journal.entries()? };
         Ok(catalogue::all().flat_map(|known| self.state(known, &entries)).collect())
     }
 

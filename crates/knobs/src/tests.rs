@@ -1,6 +1,8 @@
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::left::Whose;
 use hindmost_host::FakeTree;
 
 struct Host {
@@ -200,10 +202,10 @@ fn commands_and_folders_are_undone_from_the_journal() {
     let host = Host::new();
     let own = Owner::of(std::process::id()).unwrap();
     let gone = Owner { started: own.started + 1, ..own };
-    let (mark, folder) = (host.fake.path().join("mark"), host.fake.path().join("group"));
+    let (mark, folder) = (host.fake.path().join("mark"), host.fake.path().join("hindmost-group"));
     let undo = format!("echo undone > {}", mark.display());
     host.knobs().promise_command("command x", &undo, "", "1", gone).unwrap();
-    host.knobs().promise_folder("cgroup x", "group", "1", own).unwrap();
+    host.knobs().promise_folder("cgroup x", "hindmost-group", "1", own).unwrap();
     assert!(mark.exists(), "the next promise undoes what a dead owner left");
     std::fs::create_dir(&folder).unwrap();
     host.knobs().undo("cgroup x", own).unwrap();
@@ -215,17 +217,136 @@ fn commands_and_folders_are_undone_from_the_journal() {
     assert_eq!(host.knobs().journal.entries().unwrap().len(), 1, "what was not undone stays");
 }
 
+fn allow(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
 #[test]
-fn commands_of_a_journal_that_others_can_write_are_not_run() {
-    use std::os::unix::fs::PermissionsExt;
+fn nothing_is_done_by_a_journal_that_others_can_write() {
     let host = Host::new();
     let own = Owner::of(std::process::id()).unwrap();
-    let mark = host.fake.path().join("mark");
-    host.knobs().promise_command("command x", &format!("touch {}", mark.display()), "", "1", own).unwrap();
-    std::fs::set_permissions(&host.journal, std::fs::Permissions::from_mode(0o777)).unwrap();
-    let said = host.knobs().undo("command x", own).unwrap()[0].failure.clone().unwrap();
-    assert!(said.contains("others can write it"), "{said}");
-    assert!(!mark.exists());
+    let gone = Owner { started: own.started + 1, ..own };
+    let (mark, folder) = (host.fake.path().join("mark"), host.fake.path().join("hindmost-group"));
+    host.knobs().set("swappiness", "10", Some(gone)).unwrap();
+    let command = format!("touch {}", mark.display());
+    let check = |open: &Path, mode: u32, safe: u32| {
+        allow(open, mode);
+        let text = std::fs::read_to_string(host.journal.join("knobs.jsonl")).unwrap();
+        for refused in [
+            host.knobs().recover().map(drop),
+            host.knobs().restore().map(drop),
+            host.knobs().undo("swappiness", gone).map(drop),
+            host.knobs().left().map(drop),
+            host.knobs().list().map(drop),
+            host.knobs().set("turbo", "off", None).map(drop),
+            host.knobs().promise_command("command x", &command, "", "1", own),
+            host.knobs().promise_folder("cgroup x", "hindmost-group", "1", own),
+        ] {
+            let said = refused.unwrap_err().to_string();
+            assert!(said.contains("cannot be trusted") && said.contains("others can write"), "{said}");
+        }
+        assert_eq!(std::fs::read_to_string(host.journal.join("knobs.jsonl")).unwrap(), text);
+        assert_eq!(host.read("proc/sys/vm/swappiness"), "10");
+        assert_eq!(host.read("sys/devices/system/cpu/intel_pstate/no_turbo"), "0");
+        assert!(!mark.exists() && !folder.exists());
+        allow(open, safe);
+    };
+    check(&host.journal, 0o777, 0o700);
+    check(&host.journal, 0o720, 0o700);
+    check(&host.journal.join("knobs.jsonl"), 0o602, 0o600);
+    assert_eq!(host.knobs().recover().unwrap().len(), 1);
+}
+
+#[test]
+fn a_folder_that_others_can_write_gets_no_journal() {
+    let host = Host::new();
+    std::fs::create_dir(&host.journal).unwrap();
+    allow(&host.journal, 0o777);
+    let said = host.knobs().set("swappiness", "10", None).unwrap_err().to_string();
+    assert!(said.contains("mode 0777"), "{said}");
+    assert_eq!(host.read("proc/sys/vm/swappiness"), "60");
+    assert_eq!(std::fs::read_dir(&host.journal).unwrap().count(), 0);
+}
+
+#[test]
+fn a_link_in_place_of_the_journal_is_not_followed() {
+    let host = Host::new();
+    host.knobs().set("swappiness", "10", None).unwrap();
+    let (journal, elsewhere) = (host.journal.join("knobs.jsonl"), host.fake.path().join("elsewhere"));
+    std::fs::rename(&journal, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &journal).unwrap();
+    assert!(host.knobs().restore().is_err());
+    assert_eq!(host.read("proc/sys/vm/swappiness"), "10");
+}
+
+#[test]
+fn a_file_that_is_none_of_the_knobs_is_not_written() {
+    let host = Host::new();
+    host.fake.write("etc/shadow", b"root");
+    host.knobs().set("swappiness", "10", None).unwrap();
+    let path = host.journal.join("knobs.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap().replace("proc/sys/vm/swappiness", "etc/shadow");
+    std::fs::write(&path, text).unwrap();
+    let said = host.knobs().restore().unwrap()[0].failure.clone().unwrap();
+    assert!(
+        said.contains("etc/shadow for swappiness, whose files here are proc/sys/vm/swappiness"),
+        "{said}"
+    );
+    assert_eq!(host.read("etc/shadow"), "root");
+}
+
+#[test]
+fn a_folder_that_no_study_makes_is_not_removed() {
+    let host = Host::new();
+    let own = Owner::of(std::process::id()).unwrap();
+    for name in ["group", "hindmost-x/../group"] {
+        std::fs::create_dir_all(host.fake.path().join("group")).unwrap();
+        std::fs::create_dir_all(host.fake.path().join("hindmost-x")).unwrap();
+        host.knobs().promise_folder("cgroup x", name, "1", own).unwrap();
+        let done = host.knobs().undo("cgroup x", own).unwrap();
+        assert!(done.iter().all(|one| one.failure.as_deref().unwrap().contains("not called hindmost-")));
+        assert!(host.fake.path().join("group").exists());
+    }
+}
+
+#[test]
+fn lines_of_another_version_are_kept_and_told() {
+    let host = Host::new();
+    host.knobs().set("swappiness", "10", None).unwrap();
+    let path = host.journal.join("knobs.jsonl");
+    let theirs = "{\"schema\":\"hindmost.journal/2\",\"knob\":{\"name\":\"thp\"}}";
+    let text = format!("{theirs}\nnot json at all\n{}", std::fs::read_to_string(&path).unwrap());
+    std::fs::write(&path, text).unwrap();
+    let told = |done: Vec<Restored>| {
+        let failed: Vec<_> = done.into_iter().filter(|one| one.failure.is_some()).collect();
+        assert_eq!(failed[0].name, "line 1 of the journal");
+        let said = failed[0].failure.as_deref().unwrap();
+        assert!(said.contains("hindmost.journal/2, and this Hindmost reads hindmost.journal/1"), "{said}");
+        assert_eq!(failed[1].name, "line 2 of the journal");
+    };
+    told(host.knobs().recover().unwrap());
+    host.knobs().set("turbo", "off", None).unwrap();
+    assert_eq!(host.knobs().left().unwrap().iter().filter(|one| one.unread.is_some()).count(), 2);
+    told(host.knobs().restore().unwrap());
+    assert_eq!(host.read("proc/sys/vm/swappiness"), "60");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{theirs}\nnot json at all\n"));
+    told(host.knobs().restore().unwrap());
+}
+
+#[test]
+fn what_stands_changed_is_told_with_who_puts_it_back() {
+    let host = Host::new();
+    let own = Owner::of(std::process::id()).unwrap();
+    let gone = Owner { started: own.started + 1, ..own };
+    assert!(host.knobs().left().unwrap().is_empty());
+    host.knobs().set("swappiness", "10", None).unwrap();
+    host.knobs().set("turbo", "off", Some(own)).unwrap();
+    host.knobs().set("governor", "performance", Some(gone)).unwrap();
+    let left = host.knobs().left().unwrap();
+    let told: Vec<_> = left.iter().map(|one| (one.name.as_str(), one.by)).collect();
+    let expected = [("swappiness", Whose::Person), ("turbo", Whose::Running), ("governor", Whose::Nobody)];
+    assert_eq!(told, expected);
+    assert_eq!((left[2].found.as_str(), left[2].set.as_str()), ("powersave", "performance"));
 }
 
 #[test]
@@ -259,6 +380,8 @@ fn a_journal_that_a_crash_cut_off_is_read_up_to_there() {
     let mut text = std::fs::read_to_string(&path).unwrap();
     text.push_str("{\"schema\":\"hindmost.journal/1\",\"boot\":\"6f2f\",\"kno");
     std::fs::write(&path, text).unwrap();
-    assert_eq!(host.knobs().restore().unwrap().len(), 1);
+    let done = host.knobs().restore().unwrap();
+    assert_eq!((done.len(), done[0].failure.as_deref()), (2, None));
+    assert!(done[1].failure.as_deref().unwrap().contains("EOF"), "{done:?}");
     assert_eq!(host.read("proc/sys/vm/swappiness"), "60");
 }

@@ -11,7 +11,7 @@ use hindmost_sys::process::kill_group;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::journal::{Entry, Place};
+use crate::journal::{Entry, Place, Unread};
 use crate::list::KnobFiles;
 use crate::{write, KnobError, Knobs, Owner};
 
@@ -34,6 +34,14 @@ const WRITER_PATIENCE: Duration = Duration::from_secs(10);
 const FOLDER_PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// How the names of groups begin that a study makes (`python/hindmost/knobs/kinds/cgroup.py`).
+const OURS: &str = "hindmost-";
+
+fn is_ours(folder: &str) -> bool {
+    let mut parts = folder.split('/');
+    parts.next_back().is_some_and(|name| name.starts_with(OURS)) && parts.all(|part| part != "..")
+}
+
 impl Knobs {
     /// Puts back all that was changed by hand, and what processes left that have ended. What cannot be put back stays
     /// in the journal; what a running process set is that process's, and said so.
@@ -41,8 +49,9 @@ impl Knobs {
     /// # Errors
     /// [`KnobError::Journal`] where the journal cannot be read or written.
     pub fn restore(&self) -> Result<Vec<Restored>, KnobError> {
+        let unread = self.unread()?;
         if self.journal.entries()?.is_empty() {
-            return Ok(Vec::new());
+            return Ok(unread);
         }
         let _held = self.journal.lock()?;
         // What a person set below a running study's setting: the study still has to come back to it.
@@ -55,6 +64,7 @@ impl Knobs {
             let failure = Some(format!("process {pid} is running a study and puts it back itself"));
             Some(Restored { name: entry.knob.clone(), value: entry.found.clone(), failure })
         }));
+        done.extend(unread);
         Ok(done)
     }
 
@@ -63,7 +73,19 @@ impl Knobs {
     /// # Errors
     /// [`KnobError::Journal`] where the journal cannot be read or written.
     pub fn recover(&self) -> Result<Vec<Restored>, KnobError> {
-        self.locked(Entry::abandoned)
+        let mut done = self.locked(Entry::abandoned)?;
+        done.extend(self.unread()?);
+        Ok(done)
+    }
+
+    /// Lines of the journal that cannot be read here, as what was not put back.
+    fn unread(&self) -> Result<Vec<Restored>, KnobError> {
+        let told = |line: Unread| Restored {
+            name: line.name(),
+            value: String::new(),
+            failure: Some(format!("{}; the line is kept", line.why)),
+        };
+        Ok(self.journal.lines()?.unread.into_iter().map(told).collect())
     }
 
     /// Puts back what `owner` did to one knob.
@@ -164,10 +186,13 @@ impl Knobs {
             Place::File(file) if self.interface_is_gone(file) => Ok(()),
             Place::File(file) => {
                 let place = self.files_of(&entry.knob)?;
+                if !place.files.contains(file) {
+                    let (name, file) = (entry.knob.clone(), file.clone());
+                    return Err(KnobError::Foreign { name, file, files: place.files });
+                }
                 self.set_back(&place, file, &entry.found)
             }
             Place::Undo(command) => {
-                self.journal.trusted()?;
                 // One that outlived its study might write after us.
                 let deadline = Instant::now() + WRITER_PATIENCE;
                 while entry.abandoned(&self.journal.boot)
@@ -177,6 +202,10 @@ impl Knobs {
                     sleep(PAUSE);
                 }
                 run(command).map_err(|said| KnobError::Undo { command: command.clone(), said })
+            }
+            Place::Folder(folder) if !is_ours(folder) => {
+                let said = format!("it is not called {OURS}..., as those that Hindmost makes");
+                Err(KnobError::Folder { folder: folder.clone(), said })
             }
             Place::Folder(folder) => {
                 let deadline = Instant::now() + FOLDER_PATIENCE;

@@ -6,6 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{fcntl_getfl, fcntl_setfl, flock, FlockOperation, OFlags};
 
+/// For `OpenOptions::custom_flags`: a symbolic link is refused (open(2)).
+pub const NO_FOLLOW: i32 = i32::from_ne_bytes(OFlags::NOFOLLOW.bits().to_ne_bytes());
+
 /// Waits for a lock of the whole file, which goes with it (flock(2)).
 ///
 /// # Errors

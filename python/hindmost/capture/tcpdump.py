@@ -192,17 +192,24 @@ class Capture:
         # Until it is so; an end is left for those who ask for its status.
         os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
-    def finish(self) -> Caught:
-        """Let it write what the ring holds, and end it; says what it has."""
+    def finish(self, within_s: float = _DRAIN_S) -> Caught:
+        """Let it write what the ring holds, and end it; says what it has.
+
+        Packets may go on coming: once it sleeps, all that came before is out of the ring.
+
+        Parameters
+        ----------
+        within_s : float
+            How long to wait for that; what is not `whole` by then stays so.
+        """
         process = self._process
         assert process is not None
         self._signal(signal.SIGCONT)
-        deadline = time.monotonic() + _DRAIN_S
+        deadline = time.monotonic() + within_s
         idle = 0
         while idle < _IDLE_LOOKS and process.poll() is None and time.monotonic() < deadline:
-            before = self.path.stat().st_size
             time.sleep(_LOOK_S)
-            idle = idle + 1 if _sleeps(process.pid) and self.path.stat().st_size == before else 0
+            idle = idle + 1 if _sleeps(process.pid) else 0
         self._end()
         counts = {what: int(number) for number, what in _COUNTS.findall(self._said)}
         return Caught(

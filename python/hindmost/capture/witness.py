@@ -34,6 +34,8 @@ _FRAME = 176
 """Bytes of ring that a packet of `SNAPLEN` bytes takes (packet(7): headers, address, alignment)."""
 _SLACK = 1.5
 _SPARE_S = 2.0
+_OPENING_S = 5.0
+"""For packets that open connections to be written: some hundred, unless they come faster than they are."""
 
 
 class Witness:
@@ -102,7 +104,8 @@ class Witness:
             If the capture cannot be started.
         """
         self._bytes.client_ports = ports
-        self._caught.append(self._opening.finish())
+        # The load goes on meanwhile, and where the server closes connections so does this capture.
+        self._caught.append(self._opening.finish(_OPENING_S))
         self._bytes.__enter__()
         self._bytes.hold()
 

@@ -45,12 +45,14 @@ def attribute(
     """
     from hindmost.cli.outcome import tell
     from hindmost.cli.progress import Talk
-    from hindmost.studies.attribution.resolve import opened, resolve, told_before
+    from hindmost.studies.attribution.resolve import opened, resolve, told_before, untried
     from hindmost.studies.kind import carry_out
 
-    plan, before = resolve(study, out, budget=budget, without=without)
+    plan, before = resolve(study, out, budget=budget, without=without, dry=dry_run)
     print(told_before(plan), file=sys.stdout if dry_run else sys.stderr)
     if dry_run:
+        if left_open := untried(plan):
+            print(left_open)
         return Exit.DONE
     folder = opened(plan, before, out)
     shown = carry_out(folder, Talk(quiet=quiet), confirm=not no_confirm, apply=apply)

@@ -28,6 +28,7 @@ def doctor(
     With a target, one of the lines says who stamps packets on the way to it. Exits with 5 if something
     makes the host unfit.
     """
+    from hindmost.knobs import left_finding
     from hindmost.plan import parse_duration
     from hindmost.report import render_findings
 
@@ -36,6 +37,7 @@ def doctor(
         raise UsageError(f"--spin {spin} is longer than a minute", hint="hindmost doctor --spin 1s")
     server = _server(target) if target is not None else None
     diagnosis = json.loads(_engine.doctor("/", seconds, server))
+    diagnosis["findings"].append(left_finding())
     if json_:
         print(json.dumps({"schema": "hindmost.doctor/1", **diagnosis}))
     else:

@@ -38,7 +38,7 @@ class Instance:
         self._plan.write_text(plan, encoding="utf-8")
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "hindmost.agent", "instance", str(self._plan), str(place)],
+                [sys.executable, "-P", "-m", "hindmost.agent", "instance", str(self._plan), str(place)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

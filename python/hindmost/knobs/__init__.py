@@ -7,6 +7,7 @@ study left that was killed.
 
 from hindmost.knobs.journal import recover
 from hindmost.knobs.knob import Knob
+from hindmost.knobs.left import finding as left_finding
 from hindmost.knobs.registry import KEYS, KINDS, Kind, kind_of, knob_of
 
-__all__ = ["KEYS", "KINDS", "Kind", "Knob", "kind_of", "knob_of", "recover"]
+__all__ = ["KEYS", "KINDS", "Kind", "Knob", "kind_of", "knob_of", "left_finding", "recover"]

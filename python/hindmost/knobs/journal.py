@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
@@ -47,7 +49,17 @@ def told(call: Callable[[], Answer]) -> Answer:
         if code == "held":
             hint = "wait until it ends" if "running" in message else "hindmost knobs restore says why"
             raise HindmostError(f"{message}; nothing was changed", hint=hint) from None
-        raise HindmostError(f"{message}; nothing was changed", hint="hindmost knobs list") from None
+        mends = _made_safe(message) if code == "journal" else None
+        raise HindmostError(f"{message}; nothing was changed", hint=mends or "hindmost knobs list") from None
+
+
+def _made_safe(message: str) -> str | None:
+    """What makes a journal fit for use that others could have written, or that we may not read."""
+    if found := re.search(r"others can write (.+) \(mode", message):
+        return f"look at what stands in it, then: chmod go-w {shlex.quote(found[1])}"
+    if found := re.search(r": (\S.*) is user \d+'s", message):
+        return f"look at what stands in it, then: chown root {shlex.quote(found[1])}; or run as that user"
+    return "run as root" if "ermission denied" in message else None
 
 
 def knobs(journal: Path, root: str = "/") -> dict[str, dict[str, Any]]:

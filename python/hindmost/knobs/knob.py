@@ -17,9 +17,9 @@ class Knob(Protocol):
 
     ::
 
-        check -> spec -> before ──────────────────────────────────> undo
-                           └ server starts ─ beside ───> undo ─ server stops
-                                               └ load
+        check -> attempt -> spec -> before ──────────────────────────────────> undo
+                                      └ server starts ─ beside ───> undo ─ server stops
+                                                          └ load
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Knob(Protocol):
     def sets(self) -> frozenset[str]: ...  # noqa: D102
 
     def check(self, level: str) -> None:
-        """Refuse what cannot be set, before anything starts; nothing is written.
+        """Refuse what cannot be set, before anything starts; nothing is written or run.
 
         Raises
         ------
@@ -44,6 +44,17 @@ class Knob(Protocol):
             `level` is not one of its levels.
         HostUnfit
             It cannot be had on this host; says what is missing.
+        """
+
+    def attempt(self, level: str) -> None:
+        """Refuse what only a trial shows; it runs commands of the user's, or changes the host for a moment.
+
+        Raises
+        ------
+        UsageError
+            `level` is not one of its levels.
+        HostUnfit
+            It cannot be had on this host; says what failed.
         """
 
     def spec(self, spec: TargetSpec, level: str) -> TargetSpec:
@@ -59,6 +70,9 @@ class Knob(Protocol):
 class Idle:
     """A knob that changes nothing: what the kinds start from."""
 
+    def attempt(self, level: str) -> None:
+        """Nothing has to be tried."""
+
     def spec(self, spec: TargetSpec, level: str) -> TargetSpec:  # noqa: D102
         return spec
 
@@ -67,6 +81,11 @@ class Idle:
 
     def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
         return nullcontext()
+
+
+def takes_a_trial(knob: Knob) -> bool:
+    """Whether only `Knob.attempt` shows that it can be set."""
+    return getattr(type(knob), "attempt", None) is not Idle.attempt
 
 
 @contextmanager

@@ -499,6 +499,21 @@ class Knob(TypedDict):
     files: list[str]
 
 
+Whose = Literal["person", "running", "nobody"]
+"""Who puts a setting back."""
+
+
+class Left(TypedDict):
+    """A setting that is not what was found."""
+
+    name: str
+    found: str
+    set: str
+    by: Whose
+    pid: Count | None
+    unread: str | None
+
+
 class LogSummary(TypedDict):
     """What became of a log."""
 

@@ -13,6 +13,7 @@ from typing import Any
 from hindmost import __version__, _engine
 from hindmost.errors import UsageError
 from hindmost.fleet import make_room
+from hindmost.knobs import left_finding
 from hindmost.plan import MeasurePlan
 from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
@@ -134,6 +135,7 @@ def _diagnosis() -> dict[str, Any]:
         if not any(finding["mark"] == "unfit" for finding in host["findings"]):
             break
     host.pop("noise", None)
+    host["findings"].append(left_finding())
     return host
 
 

@@ -37,6 +37,8 @@ pub(super) struct Worker {
     unwritten: Vec<Arc<Client>>,
     /// When the last service should have ended.
     free_at: Nanos,
+    /// When it did end: what is written down of the next one begins no earlier.
+    ended: Nanos,
     /// What writing a reply takes (moving average): it is begun that much before the service ends.
     /// Writing after the end would make each service 3-5 us longer than drawn, 2 % of 200 us, and leave
     /// the sockets unwatched just when a request would find the server idle. Measured over loopback, a
@@ -106,6 +108,7 @@ impl Worker {
             batch: Vec::with_capacity(BATCH),
             unwritten: Vec::with_capacity(BATCH),
             free_at: Nanos::ZERO,
+            ended: Nanos::ZERO,
             lead: Nanos::ZERO,
         }
     }
@@ -205,6 +208,8 @@ impl Worker {
         self.station.queue.arrival_cost.service_ends();
         let cpu = cpu.map(|before| Nanos(this_thread::cpu_time_ns().saturating_sub(before)));
         let (arrival, kind) = (job.arrival, request.kind);
+        // The time that a late predecessor took out of this service was the predecessor's.
+        let start = start.max(std::mem::replace(&mut self.ended, ended));
         let served = Served { arrival, start, due: end, ended, drawn: asked, waited, cpu, kind };
         let counters = shared.counters(self.thread);
         recorder.record(counters, &served);

@@ -128,6 +128,11 @@ class Cgroup(Idle):
             return
         if not level.strip() or "\n" in level:
             raise refuse_level(self.name, level, "a value is one line; free: no group")
+        hierarchy(self.file.split(".")[0])
+
+    def attempt(self, level: str) -> None:  # noqa: D102
+        if level == FREE:
+            return
         place = hierarchy(self.file.split(".")[0])
         group = place.top / f"hindmost-check-{os.getpid()}-{secrets.token_hex(4)}"
         with self._made(group, level):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hindmost import _engine
 from hindmost.errors import HostUnfit, UsageError
@@ -59,6 +59,8 @@ class Command(Idle):
     def check(self, level: str) -> None:  # noqa: D102
         if "\0" in level or "\n" in level:
             raise refuse_level(self.name, level, "a level is one line")
+
+    def attempt(self, level: str) -> None:  # noqa: D102
         if self.read:
             self._output(self.read)
 
@@ -73,7 +75,7 @@ class Command(Idle):
             told(
                 lambda: _engine.promise_command(self.name, undo, found, level, str(self.journal), os.getpid())
             )
-            with (self.journal / RUNNING).open("a") as running:
+            with _ours(self.journal / RUNNING) as running:
                 # What the command starts holds this, too: an undo after our end waits for the last of it.
                 fcntl.flock(running, fcntl.LOCK_SH)
                 self._output(self.write.replace(LEVEL, shlex.quote(level)), running.fileno())
@@ -95,6 +97,14 @@ class Command(Idle):
             last = words.strip().splitlines()[-1:] or ["it said nothing"]
             raise HostUnfit(f"{self.name}: {command!r} {how}: {last[0][:200]}", hint="run it by hand")
         return words.strip()
+
+
+def _ours(path: Path) -> IO[bytes]:
+    """A file of the journal's folder, opened; nobody else's whatever the umask, and not through a link."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = os.fdopen(os.open(path, flags, 0o600), "ab")
+    os.fchmod(file.fileno(), 0o600)
+    return file
 
 
 def run(command: str, *held: int) -> tuple[int | None, str]:

@@ -28,6 +28,14 @@ def host(e: Evidence) -> Iterator[Reason]:
                 f"the host is too noisy: {finding['title']}: {finding['value']}; {finding.get('why') or ''}",
                 finding.get("hint") or "`hindmost doctor`",
             )
+        elif finding.get("id") == "knobs_left" and finding["mark"] == "mind":
+            yield Reason(
+                "knobs_left",
+                "mind",
+                f"when the study began, this host was not as it was found: {finding['value']};"
+                f" {finding.get('why') or ''}",
+                finding.get("hint") or "`hindmost doctor`",
+            )
 
 
 def method(e: Evidence) -> Iterator[Reason]:

@@ -93,7 +93,9 @@ class Rows:
             h /= 2.0
         above, below = (self._solve(level) for level in (tau + h, tau - h))
         width = self.design @ (above - below)
-        return np.where(width > _TINY, 2.0 * h / np.maximum(width - _TINY, _TINY), 0.0)
+        # As R has it for samples of the order of one; seconds are far smaller.
+        tiny = _TINY * (min(1.0, float(np.ptp(self.y))) or 1.0)
+        return np.where(width > tiny, 2.0 * h / np.maximum(width - tiny, tiny), 0.0)
 
 
 def _exact(x: Floats, y: Floats, weight: Floats, tau: float) -> Floats:

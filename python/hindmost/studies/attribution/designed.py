@@ -23,8 +23,13 @@ RESTART_S = 0.8
 """What a run takes beside warm-up and measurement: knobs, starting a server, calibrating, writing files."""
 
 
-def planned(file: StudyFile, measure: MeasurePlan) -> AttributionPlan:
+def planned(file: StudyFile, measure: MeasurePlan, *, dry: bool = False) -> AttributionPlan:
     """The plan of a study whose runs can be made on this host: its server is known, every level checked.
+
+    Parameters
+    ----------
+    dry : bool
+        Nothing is tried: what only a trial shows (a command's answer, a group) stays open.
 
     Raises
     ------
@@ -39,7 +44,7 @@ def planned(file: StudyFile, measure: MeasurePlan) -> AttributionPlan:
             f"{file.target} runs already, and every run needs a server that is started anew with its setting",
             hint="a preset, or a target file with the commands that start and stop it (by ssh, if elsewhere)",
         )
-    knobs = tuple(_knob(one, target) for one in file.factor)
+    knobs = tuple(_knob(one, target, dry=dry) for one in file.factor)
     refuse_clashes([one.name for one in file.factor], knobs)
     sets = tuple((knob.name.split()[0], ", ".join(sorted(knob.sets))) for knob in knobs)
     return _designed(file, measure, target, knobs, sets)
@@ -149,14 +154,16 @@ def _within(plan: AttributionPlan, budget: str | None) -> AttributionPlan:
     return replace(plan, design=found.design, blocks=(found.blocks, found.blocks))
 
 
-def _knob(table: FactorTable, target: Managed) -> Knob:
-    """What a factor sets, every level checked."""
+def _knob(table: FactorTable, target: Managed, *, dry: bool) -> Knob:
+    """What a factor sets, every level checked, and tried where that takes a trial."""
     where = f"factor {table.name!r}"
     kind = kind_of(table.what, where)
     try:
         knob = knob_of(kind, table.what, target, FOLDER)
         for level in table.levels:
             knob.check(level)
+            if not dry:
+                knob.attempt(level)
     except HindmostError as error:
         hint = error.hint
         if isinstance(error, HostUnfit):

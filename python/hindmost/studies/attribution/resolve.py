@@ -10,6 +10,7 @@ from hindmost.design.cost import duration_text
 from hindmost.design.offer import Offer
 from hindmost.design.precision import DEFAULT_CV
 from hindmost.errors import UsageError
+from hindmost.knobs.knob import takes_a_trial
 from hindmost.plan import MeasurePlan
 from hindmost.plan.factorial import StudyFile, load_study_file, read_study
 from hindmost.run.readings import plan_of
@@ -22,7 +23,7 @@ from hindmost.studies.kind import refuse_another
 
 
 def resolve(
-    where: Path, out: Path | None, *, budget: str | None, without: str | None
+    where: Path, out: Path | None, *, budget: str | None, without: str | None, dry: bool = False
 ) -> tuple[AttributionPlan, Study | None]:
     """Everything that was asked for, checked before anything is changed or started.
 
@@ -30,6 +31,8 @@ def resolve(
     ----------
     where : Path
         A study file, or the folder of a study.
+    dry : bool
+        Nothing that the file names is run, not even to see whether it can be.
 
     Raises
     ------
@@ -62,7 +65,7 @@ def resolve(
     if budget is not None:  # it decides the design: whoever goes on, or reports, must find the same
         file = file.model_copy(update={"design": file.design.model_copy(update={"budget": budget})})
     measure = _measure(file) if study is None else plan_of(study)
-    return planned(file, measure), study
+    return planned(file, measure, dry=dry), study
 
 
 def told_before(plan: AttributionPlan) -> str:
@@ -83,6 +86,13 @@ def told_before(plan: AttributionPlan) -> str:
         lines.append(f"confirmation: {runs} runs, about {duration_text(runs * (each + RESTART_S))}")
     known = Offer(plan.design, least, first.runs, DEFAULT_CV).text[1:]
     return "\n".join([*lines, *(f"note: {one}" for one in known)])
+
+
+def untried(plan: AttributionPlan) -> str:
+    """What a dry run leaves open; empty where that is nothing."""
+    factors = zip(plan.file.factor, plan.knobs, strict=True)
+    names = [one.name for one, knob in factors if takes_a_trial(knob)]
+    return f"note: nothing is run, so not tried: {', '.join(names)}" if names else ""
 
 
 def _beside(file: StudyFile, folder: Path) -> StudyFile:

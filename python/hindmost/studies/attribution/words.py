@@ -103,17 +103,17 @@ def _cells(document: Evidence) -> list[Reason]:
     """Cells that have no answer, and why; runs that the instrument distorted."""
     out = []
     for load in document["loads"]:
-        for cell in load["cells"]:
-            if cell["failure"]:
-                setting = ", ".join(f"{name} = {level}" for name, level in cell["levels"].items())
-                out.append(
-                    _reason(
-                        "cell",
-                        "mind",
-                        f"at {load['name']} load there is no figure for {setting}: {cell['failure']}",
-                        "a lower rate, or the level left out; the model does without this cell",
-                    )
+        if failed := [cell for cell in load["cells"] if cell["failure"]]:
+            setting = ", ".join(f"{name} = {level}" for name, level in failed[0]["levels"].items())
+            more = f"; nor for {len(failed) - 1} more of {len(load['cells'])} cells" if failed[1:] else ""
+            out.append(
+                _reason(
+                    "cell",
+                    "mind",
+                    f"at {load['name']} load there is no figure for {setting}: {failed[0]['failure']}{more}",
+                    "a lower rate, or the level left out; the model does without these cells",
                 )
+            )
         runs = sum(cell["runs"] + cell["invalid"] for cell in load["cells"])
         invalid = sum(cell["invalid"] for cell in load["cells"])
         if runs and invalid > MANY_INVALID * runs:

@@ -112,7 +112,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             Outcome::Error => Status::Error,
         };
         let ending = Ending { done_ns: now.0, status, reply_end };
-        if pending.stamped && !pending.resent {
+        if pending.stamped && pending.resends == 0 {
             let last = self.arrived_with(slot, left);
             self.end_answered(slot, serial, pending, ending, last);
         } else {

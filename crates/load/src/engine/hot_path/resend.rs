@@ -5,7 +5,8 @@
 //! that connection" (RFC 9112, 9.6), and a client "SHOULD retry" what it had pipelined (9.3.2). So they are sent
 //! again on the connection that takes its place. They stay due when they were due and sent when they were first
 //! sent: whoever asked has waited since. The kernel stamps them no more, since they have no one way, and a capture
-//! finds no one place for them. Only a connection that breaks without a word loses its requests.
+//! finds no one place for them. A connection that breaks without a word loses its requests; so does one on which a
+//! request was cut off time after time, since a server that never comes to it would be asked for ever.
 
 use hindmost_clock::{Clock, Nanos};
 
@@ -15,12 +16,21 @@ use crate::transport::Stamped;
 use crate::workload::Request;
 use crate::LoadError;
 
+/// A request is sent again so often, and then is lost. A server that closes after 50 replies, as careful ones do, comes
+/// to whatever has up to 400 ahead of it on its connection.
+const MOST_RESENDS: u8 = 8;
+
 impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// The server closes `slot` after the reply that was just taken.
     #[cold]
     pub(super) fn part(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         for pending in &mut self.connections[slot].pending {
-            pending.resent = true;
+            pending.resends += 1;
+        }
+        // The oldest were sent most often. They have been closed upon too often already, and go.
+        while self.connections[slot].pending.front().is_some_and(|pending| pending.resends > MOST_RESENDS) {
+            let Some(pending) = self.connections[slot].pending.pop_front() else { break };
+            self.drop_lost(slot, pending);
         }
         self.disconnect(slot, now, "the server closes the connection after this reply")
     }

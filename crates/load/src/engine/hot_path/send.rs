@@ -77,7 +77,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             end,
             kind,
             stamped,
-            resent: false,
+            resends: 0,
             item,
         });
         connection.measured += u32::from(due >= self.schedule.timeline.measure);

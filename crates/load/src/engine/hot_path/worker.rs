@@ -126,7 +126,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     pub(super) fn end(&mut self, slot: u32, pending: Pending, ending: Ending) {
         let row = self.row(slot, pending, ending);
         if pending.stamped {
-            let wire = if pending.resent { Wire::Twice } else { Wire::WithoutOut };
+            let wire = if pending.resends > 0 { Wire::Twice } else { Wire::WithoutOut };
             self.recorder.ended_stamped(row, wire, self.transport.stamps().source().is_some());
         } else {
             self.recorder.ended(row);
@@ -137,7 +137,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     pub(super) fn row(&self, slot: u32, pending: Pending, ending: Ending) -> Row {
         let Ending { done_ns, status, reply_end } = ending;
         // One that was sent again has two places.
-        let place = if pending.resent {
+        let place = if pending.resends > 0 {
             Place::default()
         } else {
             Place { port: self.connections[slot].port, request_end: pending.end, reply_end }

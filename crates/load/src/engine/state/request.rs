@@ -14,9 +14,9 @@ pub struct Pending {
     pub kind: Kind,
     /// The kernel is to stamp its way.
     pub stamped: bool,
-    /// The server announced that it closed the connection on which this was sent at `sent_ns`, so it is sent again
-    /// on another.
-    pub resent: bool,
+    /// How often the server announced that it closed the connection on which this was sent, so that it is sent again
+    /// on another; `sent_ns` is when it was sent first.
+    pub resends: u8,
     /// What was asked for.
     pub item: u32,
 }
@@ -24,7 +24,7 @@ pub struct Pending {
 impl Pending {
     /// What touches memory before the load.
     pub const BLANK: Self =
-        Self { due_ns: 0, sent_ns: 0, end: 0, kind: Kind::GET, stamped: false, resent: false, item: 0 };
+        Self { due_ns: 0, sent_ns: 0, end: 0, kind: Kind::GET, stamped: false, resends: 0, item: 0 };
 }
 
 /// How a request ended.

@@ -8,7 +8,7 @@
 
 use serde_json::json;
 
-use super::fake::{Answer, Fake, HIT};
+use super::fake::{Answer, Fake, GAP_NS, HIT};
 use super::{drive, open, plan, MS};
 use crate::LoadError;
 
@@ -117,6 +117,7 @@ fn answer(deed: &Deed, good: &[u8]) -> Answer {
     Answer {
         delay_ns: deed.delay_ns,
         pieces: reply.chunks(size).map(<[u8]>::to_vec).collect(),
+        gap_ns: GAP_NS,
         ends: deed.ends,
     }
 }

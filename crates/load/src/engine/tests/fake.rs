@@ -14,17 +14,21 @@ use crate::transport::{Ready, Segment, Sent, Source, Stamp, Stamped, Stamper, Tr
 pub struct Answer {
     /// Served so long after it came, and never before the one ahead of it.
     pub delay_ns: u64,
-    /// The reply, in pieces that arrive 1 us apart.
+    /// The reply, in pieces that arrive `gap_ns` apart.
     pub pieces: Vec<Vec<u8>>,
+    pub gap_ns: u64,
     /// Closes the connection after it.
     pub ends: bool,
 }
 
 impl Answer {
     pub fn after(delay_ns: u64, reply: &[u8]) -> Self {
-        Self { delay_ns, pieces: vec![reply.to_vec()], ends: false }
+        Self { delay_ns, pieces: vec![reply.to_vec()], gap_ns: GAP_NS, ends: false }
     }
 }
+
+/// Between pieces of a reply.
+pub const GAP_NS: u64 = 1_000;
 
 /// One write call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,7 +150,7 @@ impl Fake {
                 at = self.frozen.end;
             }
             for (i, piece) in answer.pieces.into_iter().enumerate() {
-                at += 1_000 * u64::from(i > 0);
+                at += answer.gap_ns * u64::from(i > 0);
                 line.inbox.push_back((at, piece));
             }
             line.served_at = at;

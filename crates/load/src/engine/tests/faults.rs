@@ -21,14 +21,14 @@ fn account_closes_when_connections_break() {
 }
 
 /// A server that closes after some replies, says so, and forgets what was asked behind them.
-fn announcing(slots: u32, closes: fn(u64) -> bool) -> Fake {
+fn announcing(slots: u32, delay_ns: u64, closes: fn(u64) -> bool) -> Fake {
     let mut fake = Fake::new(slots, 0);
     fake.framing = next_get;
     fake.behaviour = Box::new(move |n, _| {
         let ends = closes(n);
         let word = if ends { "close" } else { "keep-alive" };
         let reply = format!("HTTP/1.1 200 OK\r\nConnection: {word}\r\nContent-Length: 2\r\n\r\nhi");
-        Answer { ends, ..Answer::after(2 * MS, reply.as_bytes()) }
+        Answer { ends, ..Answer::after(delay_ns, reply.as_bytes()) }
     });
     fake
 }
@@ -42,7 +42,7 @@ fn http(rate: u32, connections: u32) -> hindmost_plan::Plan {
 
 #[test]
 fn what_was_asked_behind_an_announced_close_is_asked_again_and_due_when_it_was() {
-    let run = driven(&http(5_000, 3), announcing(3, |n| n % 25 == 24));
+    let run = driven(&http(5_000, 3), announcing(3, 2 * MS, |n| n % 25 == 24));
     assert_eq!((run.counts.due, run.counts.done), (500, 500), "{:?}", run.counts);
     assert!(run.reconnects > 15 && run.resent > 30, "{} {}", run.reconnects, run.resent);
     // The server saw some of them twice, but not those that were written when it had closed.
@@ -58,7 +58,7 @@ fn what_was_asked_behind_an_announced_close_is_asked_again_and_due_when_it_was()
 #[test]
 fn what_was_asked_again_has_no_stamps_and_none_are_missing() {
     for source in [Source::Software, Source::Hardware] {
-        let mut fake = announcing(3, |n| n % 25 == 24);
+        let mut fake = announcing(3, 2 * MS, |n| n % 25 == 24);
         fake.stamper = Stamper::by(source);
         let mut plan = http(5_000, 3);
         plan.stamp_every = 1;
@@ -75,8 +75,80 @@ fn what_was_asked_again_has_no_stamps_and_none_are_missing() {
 }
 
 #[test]
+fn a_request_that_is_cut_off_time_after_time_is_lost_at_last() {
+    // Twice what the server can do, so that ever more waits behind the reply that closes.
+    let run = drive(&http(40_000, 2), announcing(2, 5 * MS, |n| n % 50 == 49));
+    assert!(run.outcome.is_ok() && run.counts.closes(), "{:?} {:?}", run.outcome, run.counts);
+    assert!(run.counts.lost > 100, "{:?}", run.counts);
+    assert!(run.ended.0 <= END + 70 * MS, "{}", run.ended);
+    // The whole load has 4,800 requests.
+    assert!((1_000..=8 * 4_800).contains(&run.resent), "{}", run.resent);
+}
+
+/// What a hostile server does.
+type Deed = (&'static str, fn(&mut Fake));
+
+const HOSTILE: [Deed; 9] = [
+    ("never answers", |fake| fake.frozen = 0..u64::MAX),
+    ("stops answering", |fake| fake.frozen = 50 * MS..u64::MAX),
+    ("stops reading", |fake| fake.full = 50 * MS..u64::MAX),
+    ("reads a byte at a time", |fake| fake.takes = 1),
+    ("answers a byte at a time", |fake| {
+        fake.behaviour = Box::new(|_, _| Answer {
+            pieces: REPLY.iter().map(|&byte| vec![byte]).collect(),
+            gap_ns: MS / 2,
+            ..Answer::after(0, b"")
+        });
+    }),
+    ("floods", |fake| {
+        let flood =
+            [b"HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n".to_vec(), vec![b'x'; 200_000]].concat();
+        fake.behaviour = Box::new(move |_, _| Answer {
+            pieces: flood.chunks(1_400).map(<[u8]>::to_vec).collect(),
+            ..Answer::after(0, b"")
+        });
+    }),
+    ("closes without a word", |fake| {
+        fake.behaviour = Box::new(|n, _| Answer { ends: n % 30 == 29, ..Answer::after(MS / 10, REPLY) });
+    }),
+    ("closes and says so", |fake| *fake = announcing(2, MS / 10, |n| n % 30 == 29)),
+    ("takes no new connection", |fake| {
+        fake.breaks = vec![(60 * MS, 1), (60 * MS, 0)];
+        fake.hangs = 60 * MS..u64::MAX;
+    }),
+];
+
+const REPLY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+
+#[test]
+fn whatever_a_server_does_a_run_ends_a_timeout_after_its_schedule() {
+    for (deed, spoil) in HOSTILE {
+        for load in [open(1_000), open(50_000), json!({"loop": "closed"})] {
+            for pacing in ["spin", "sleep"] {
+                let mut fake = Fake::new(2, 0);
+                fake.behaviour = Box::new(|_, _| Answer::after(MS / 10, REPLY));
+                spoil(&mut fake);
+                fake.framing = next_get;
+                let mut plan = http(1_000, 2);
+                plan.load = serde_json::from_value(load.clone()).unwrap();
+                plan.pacing = serde_json::from_value(json!(pacing)).unwrap();
+                let run = drive(&plan, fake);
+                let ended_ms = run.ended.0 / MS;
+                // The timeout, then the last stamps; a sleep may end 20 ms later.
+                assert!(ended_ms <= END / MS + 50 + 10 + 20 + 5, "{deed}, {load}, {pacing}: {ended_ms} ms");
+                match run.outcome {
+                    Ok(()) => assert!(run.counts.closes(), "{deed}: {:?}", run.counts),
+                    Err(LoadError::Closing { .. } | LoadError::ServerGone { .. }) => {}
+                    Err(other) => panic!("{deed}, {load}, {pacing}: {other}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn what_waits_to_be_asked_again_times_out_when_no_connection_comes() {
-    let mut fake = announcing(1, |n| n == 230);
+    let mut fake = announcing(1, 2 * MS, |n| n == 230);
     fake.hangs = 110 * MS..u64::MAX;
     let run = driven(&http(2_000, 1), fake);
     assert_eq!((run.counts.lost, run.resent), (0, 0));

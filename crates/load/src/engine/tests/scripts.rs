@@ -5,7 +5,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::fake::{Answer, Fake, HIT, NEVER};
+use super::fake::{Answer, Fake, GAP_NS, HIT, NEVER};
 use super::{drive, open, plan, END, MS};
 use crate::LoadError;
 
@@ -41,7 +41,7 @@ fn answer(deed: &Deed) -> Answer {
             from = to;
         }
     }
-    Answer { delay_ns: deed.delay_ns, pieces, ends: deed.ends }
+    Answer { delay_ns: deed.delay_ns, pieces, gap_ns: GAP_NS, ends: deed.ends }
 }
 
 /// A part of the run, or none of it.

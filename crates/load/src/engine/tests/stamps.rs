@@ -87,6 +87,7 @@ fn closed_loop_never_has_more_than_one_outstanding_per_connection() {
         fake.behaviour = Box::new(|n, _| Answer {
             delay_ns: 200_000 + 1_000 * (n % 7),
             pieces: vec![HIT[..9].to_vec(), HIT[9..].to_vec()],
+            gap_ns: 1_000,
             ends: n % 50 == 49,
         });
         let run = driven(&plan(3, &load, &Value::Null), fake);
@@ -125,6 +126,7 @@ fn a_row_knows_where_its_bytes_are_on_the_wire() {
     fake.behaviour = Box::new(|n, _| Answer {
         delay_ns: 100_000 + 700_000 * (n % 3),
         pieces: vec![HIT[..9].to_vec(), HIT[9..].to_vec()],
+        gap_ns: 1_000,
         ends: false,
     });
     let run = driven(&plan(3, &open(5000), &Value::Null), fake);

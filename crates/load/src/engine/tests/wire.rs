@@ -89,6 +89,7 @@ fn replies_in_pieces_end_with_their_last_piece() {
     fake.behaviour = Box::new(|_, _| Answer {
         delay_ns: 150_000,
         pieces: vec![HIT[..5].to_vec(), HIT[5..20].to_vec(), HIT[20..].to_vec()],
+        gap_ns: 1_000,
         ends: false,
     });
     let run = measured(10_000, fake, 1, &Value::Null);

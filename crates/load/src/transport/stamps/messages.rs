@@ -39,6 +39,13 @@ const fn question(source: Source) -> u32 {
 #[repr(C, align(8))]
 struct Control([u8; CONTROL]);
 
+impl Control {
+    /// The part that a call filled in, by its own word.
+    fn filled(&self, message: &libc::msghdr) -> &[u8] {
+        &self.0[..message.msg_controllen.min(CONTROL)]
+    }
+}
+
 /// Switches stamps on for a connected socket.
 pub fn enable(fd: RawFd, source: Source) -> io::Result<()> {
     let flags = flags(source);
@@ -78,25 +85,17 @@ fn receive(fd: RawFd, into: *mut u8, length: usize, flags: i32) -> io::Result<(u
     // SAFETY: the header's pointers are to live buffers of the lengths that it names, or the flags tell the
     // kernel to write no bytes.
     let got = check(unsafe { libc::recvmsg(fd, &raw mut message, libc::MSG_DONTWAIT | flags) })?;
-    Ok((got as usize, stamp_among(&message)))
+    Ok((got as usize, received(control.filled(&message))))
 }
 
 /// The receive stamp in the control messages that a read left.
 pub fn received(control: &[u8]) -> Stamp {
-    // SAFETY: an all-zero msghdr is a valid empty one; what it points to is only read.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_control = control.as_ptr().cast_mut().cast();
-    message.msg_controllen = control.len() as _;
-    stamp_among(&message)
-}
-
-fn stamp_among(message: &libc::msghdr) -> Stamp {
     let mut stamp = Stamp::default();
-    each_control(message, |level, kind, data| {
+    for (level, kind, data) in messages(control) {
         if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPING {
             stamp = stamp_of(data);
         }
-    });
+    }
     stamp
 }
 
@@ -132,17 +131,19 @@ pub fn next_sent(fd: RawFd) -> Option<Sent> {
     let mut message = header(&mut part, &mut control);
     // SAFETY: as in `receive`; no bytes are wanted, only control messages.
     check(unsafe { libc::recvmsg(fd, &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) }).ok()?;
-    sent(&message)
+    sent(control.filled(&message))
 }
 
 /// The transmit stamp among the control messages of an error.
-fn sent(message: &libc::msghdr) -> Option<Sent> {
+fn sent(control: &[u8]) -> Option<Sent> {
     let (mut stamp, mut key) = (Stamp::default(), None);
-    each_control(message, |level, kind, data| match (level, kind) {
-        (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => stamp = stamp_of(data),
-        (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => key = key_of(data),
-        _ => {}
-    });
+    for (level, kind, data) in messages(control) {
+        match (level, kind) {
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => stamp = stamp_of(data),
+            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => key = key_of(data),
+            _ => {}
+        }
+    }
     (stamp != Stamp::default()).then_some(Sent { key: key?, stamp })
 }
 
@@ -156,18 +157,22 @@ fn header(part: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
     message
 }
 
-fn each_control(message: &libc::msghdr, mut see: impl FnMut(i32, i32, &[u8])) {
-    // SAFETY: the kernel filled in `msg_controllen` bytes of well-formed control messages; CMSG_*
-    // stay within them, and each message's data lies behind its header, `cmsg_len` in all.
-    unsafe {
-        let mut at = libc::CMSG_FIRSTHDR(message);
-        while !at.is_null() {
-            let data = libc::CMSG_DATA(at);
-            let length = (*at).cmsg_len as usize - (data as usize - at as usize);
-            see((*at).cmsg_level, (*at).cmsg_type, std::slice::from_raw_parts(data, length));
-            at = libc::CMSG_NXTHDR(message, at);
-        }
-    }
+/// A control message's header: its length with it, level, kind (`struct cmsghdr`); each message begins at a multiple of
+/// its alignment.
+const HEADER: usize = size_of::<libc::cmsghdr>();
+const ALIGNMENT: usize = size_of::<usize>();
+
+/// Level, kind and data of each control message, as far as they are whole: lengths are the kernel's word, and are
+/// checked against the bytes that are there.
+fn messages(mut control: &[u8]) -> impl Iterator<Item = (i32, i32, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from_ne_bytes(control.get(..ALIGNMENT)?.try_into().ok()?);
+        let word = |at: usize| Some(i32::from_ne_bytes(control.get(at..at + 4)?.try_into().ok()?));
+        let (level, kind) = (word(ALIGNMENT)?, word(ALIGNMENT + 4)?);
+        let data = control.get(HEADER..length)?;
+        control = control.get(length.next_multiple_of(ALIGNMENT)..).unwrap_or_default();
+        Some((level, kind, data))
+    })
 }
 
 /// `scm_timestamping`: three timespecs, the software stamp first, the hardware stamp last; zero where
@@ -196,24 +201,16 @@ mod tests {
     use super::*;
 
     /// The control messages that a kernel would leave.
-    fn message(control: &mut Control, parts: &[(i32, i32, Vec<u8>)]) -> libc::msghdr {
-        let mut at = 0;
+    fn left(parts: &[(i32, i32, Vec<u8>)]) -> Vec<u8> {
+        let mut control = Vec::new();
         for (level, kind, data) in parts {
-            // SAFETY: these only compute.
-            let (whole, length) = unsafe {
-                (libc::CMSG_SPACE(data.len() as u32) as usize, libc::CMSG_LEN(data.len() as u32) as usize)
-            };
-            control.0[at..at + 8].copy_from_slice(&length.to_ne_bytes());
-            control.0[at + 8..at + 12].copy_from_slice(&level.to_ne_bytes());
-            control.0[at + 12..at + 16].copy_from_slice(&kind.to_ne_bytes());
-            control.0[at + 16..at + 16 + data.len()].copy_from_slice(data);
-            at += whole;
+            control.extend((HEADER + data.len()).to_ne_bytes());
+            control.extend(level.to_ne_bytes());
+            control.extend(kind.to_ne_bytes());
+            control.extend(data);
+            control.resize(control.len().next_multiple_of(ALIGNMENT), 0);
         }
-        // SAFETY: an all-zero msghdr is a valid empty one.
-        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = at as _;
-        message
+        control
     }
 
     fn timespecs(software: [u64; 2], hardware: [u64; 2]) -> (i32, i32, Vec<u8>) {
@@ -232,25 +229,60 @@ mod tests {
 
     #[test]
     fn a_read_tells_each_sources_stamp() {
-        let mut control = Control([0; CONTROL]);
-        let check = |parts: &[(i32, i32, Vec<u8>)], software_ns, hardware_ns, control: &mut Control| {
-            assert_eq!(stamp_among(&message(control, parts)), Stamp { software_ns, hardware_ns });
+        let check = |parts: &[(i32, i32, Vec<u8>)], software_ns, hardware_ns| {
+            assert_eq!(received(&left(parts)), Stamp { software_ns, hardware_ns });
         };
-        check(&[], 0, 0, &mut control);
-        check(&[timespecs([3, 5], [0, 0])], 3_000_000_005, 0, &mut control);
-        check(&[timespecs([0, 0], [7, 1])], 0, 7_000_000_001, &mut control);
+        check(&[], 0, 0);
+        check(&[timespecs([3, 5], [0, 0])], 3_000_000_005, 0);
+        check(&[timespecs([0, 0], [7, 1])], 0, 7_000_000_001);
         let other = (libc::SOL_IP, libc::IP_TTL, vec![64, 0, 0, 0]);
         let both = timespecs([1_700_000_000, 1], [7, 999_999_999]);
-        check(&[other, both], 1_700_000_000_000_000_001, 7_999_999_999, &mut control);
+        check(&[other, both], 1_700_000_000_000_000_001, 7_999_999_999);
         // Cut short, as by a kernel that had no room.
         let cut = (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, 3_u64.to_ne_bytes().to_vec());
-        check(&[cut], 0, 0, &mut control);
+        check(&[cut], 0, 0);
+    }
+
+    #[test]
+    fn a_length_that_is_not_there_ends_the_messages() {
+        let whole = left(&[timespecs([3, 5], [0, 0])]);
+        // No header, less than one, more than there is, more than there can be; cut at any byte.
+        for length in [0, HEADER - 1, whole.len() + 1, usize::MAX] {
+            let mut control = left(&[timespecs([9, 9], [0, 0]), timespecs([3, 5], [0, 0])]);
+            control[whole.len()..whole.len() + ALIGNMENT].copy_from_slice(&length.to_ne_bytes());
+            assert_eq!(received(&control).software_ns, 9_000_000_009, "{length}");
+        }
+        for cut in 0..whole.len() {
+            assert_eq!(received(&whole[..cut]), Stamp::default(), "{cut}");
+        }
+        let shifted: Vec<u8> = [&[0], &whole[..]].concat();
+        assert_eq!(received(&shifted[1..]).software_ns, 3_000_000_005, "wherever it lies in memory");
+    }
+
+    #[test]
+    fn messages_are_read_as_the_system_writes_them() {
+        let mut control = Control([0; CONTROL]);
+        let mut part = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        let mut message = header(&mut part, &mut control);
+        // SAFETY: CMSG_* only compute within `control`, which has room for two messages of 5 and 4 bytes.
+        unsafe {
+            let mut at = libc::CMSG_FIRSTHDR(&raw const message);
+            for (level, length) in [(7, 5), (8, 4)] {
+                (*at).cmsg_level = level;
+                (*at).cmsg_type = 1;
+                (*at).cmsg_len = libc::CMSG_LEN(length) as _;
+                libc::CMSG_DATA(at).write_bytes(level as u8, length as usize);
+                at = libc::CMSG_NXTHDR(&raw const message, at);
+            }
+            message.msg_controllen = (libc::CMSG_SPACE(5) + libc::CMSG_SPACE(4)) as _;
+        }
+        let read: Vec<_> = messages(control.filled(&message)).collect();
+        assert_eq!(read, [(7, 1, &[7; 5][..]), (8, 1, &[8; 4][..])]);
     }
 
     #[test]
     fn an_error_is_a_transmit_stamp_where_it_has_name_and_time() {
-        let mut control = Control([0; CONTROL]);
-        let mut of = |parts: &[(i32, i32, Vec<u8>)]| sent(&message(&mut control, parts));
+        let of = |parts: &[(i32, i32, Vec<u8>)]| sent(&left(parts));
         let origin = libc::SO_EE_ORIGIN_TIMESTAMPING;
         for (level, kind) in [(libc::SOL_IP, libc::IP_RECVERR), (libc::SOL_IPV6, libc::IPV6_RECVERR)] {
             let named = (level, kind, error(origin, 41));

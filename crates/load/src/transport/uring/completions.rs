@@ -18,6 +18,9 @@ const RECEIVE: u8 = 1;
 const SEND: u8 = 2;
 pub(super) const CONNECT: u8 = 3;
 
+/// A kernel that makes no room in so many calls will make none.
+const TRIES: u32 = 16;
+
 /// `io_uring_enter(2)`: `IORING_ENTER_GETEVENTS`.
 pub(super) const GETEVENTS: u32 = 1;
 
@@ -30,10 +33,13 @@ impl Uring {
     pub(super) fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         // SAFETY: what an entry points to (a line's bytes, the buffers, `request`) outlives it: a line's
         // bytes are not touched before its completion, the rest lives as long as the ring.
-        while unsafe { self.ring.submission().push(entry) }.is_err() {
+        for _ in 0..TRIES {
+            if unsafe { self.ring.submission().push(entry) }.is_ok() {
+                return Ok(());
+            }
             self.enter(0)?;
         }
-        Ok(())
+        Err(ErrorKind::ResourceBusy.into())
     }
 
     /// Gives the kernel what is queued, without looking for what has come.
@@ -168,7 +174,11 @@ impl Uring {
         line.at += result as usize;
         if line.at < line.out.len() {
             // The kernel took less than all: the rest is a new entry, submitted at the next wait.
-            let _ = self.queue_send(slot);
+            if let Err(error) = self.queue_send(slot) {
+                // Half a request went out, and the rest never will: the connection is over.
+                self.lines[slot as usize].failed = Some(error.raw_os_error().unwrap_or(libc::EBUSY));
+                self.announce(slot);
+            }
         } else if line.watched {
             self.announce(slot);
         }
@@ -178,12 +188,15 @@ impl Uring {
         let line = &mut self.lines[slot as usize];
         let Some(socket) = &line.socket else { return Err(ErrorKind::NotConnected.into()) };
         let rest = &line.out[line.at..];
-        line.sending = rest.len() as u32;
-        let entry = opcode::Send::new(Fd(socket.as_raw_fd()), rest.as_ptr(), rest.len() as u32)
+        let length = rest.len() as u32;
+        let entry = opcode::Send::new(Fd(socket.as_raw_fd()), rest.as_ptr(), length)
             .flags(libc::MSG_NOSIGNAL)
             .build();
         let name = self.name(SEND, slot);
-        self.push(&entry.user_data(name))
+        self.push(&entry.user_data(name))?;
+        // Under way only now: nothing would ever complete what the ring did not take.
+        self.lines[slot as usize].sending = length;
+        Ok(())
     }
 
     pub(super) fn drop_chunks(&mut self, slot: u32) {
@@ -204,5 +217,32 @@ impl Uring {
             }
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_rest_that_the_ring_does_not_take_ends_the_connection_with_its_reason() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        // The ring is another thread's, so it refuses what we hand over (IORING_SETUP_SINGLE_ISSUER).
+        let made = std::thread::spawn(move || Uring::new(address, 1, false)).join().unwrap();
+        let Ok(mut uring) = made else {
+            return hindmost_skips::skipped("io_uring cannot be used here");
+        };
+        uring.lines[0].socket = Some(TcpStream::connect(address).unwrap());
+        uring.lines[0].take(b"0123456789");
+        uring.lines[0].sending = 10;
+        // SAFETY: a Nop points to nothing.
+        while unsafe { uring.ring.submission().push(&opcode::Nop::new().build()) }.is_ok() {}
+        uring.send_ended(0, true, 4);
+        let line = &uring.lines[0];
+        assert_eq!((line.failed, line.sending), (Some(libc::EEXIST), 0));
+        assert_eq!(uring.announcements, [0], "the worker is told");
     }
 }

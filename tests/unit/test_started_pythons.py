@@ -1,0 +1,57 @@
+"""Whatever Python is started imports nothing from the folder that it is started in: root may stand in anybody's."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+STARTED = re.compile(r'(?:\[\s*sys\.executable|"\{python\}"),\s*"([^"]*)"')
+"""A command in a source or a target file, and the first word after the interpreter."""
+FILES = sorted(
+    file
+    for folder, kind in [("python/hindmost", "*.py"), ("python/hindmost", "*.toml"), ("examples", "*.toml")]
+    for file in (TOP / folder).rglob(kind)
+    if STARTED.search(file.read_text())
+)
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.name for file in FILES])
+def test_every_python_that_is_started_leaves_the_working_folder_out(file: Path) -> None:
+    assert set(STARTED.findall(file.read_text())) <= {"-P", "-I"}
+
+
+def test_the_commands_were_found() -> None:
+    found = {file.name for file in FILES}
+    assert {"instance.py", "interference.py", "warden.py", "tcpdump.py", "synth.toml"} <= found
+
+
+@pytest.mark.parametrize("name", ["json.py", "signal.py", "hindmost.py"])
+def test_a_module_in_the_working_folder_is_not_run(name: str, tmp_path: Path) -> None:
+    from hindmost.fleet.instance import Instance
+
+    (tmp_path / name).write_text("from pathlib import Path\nPath(__file__).with_name('was run').touch()\n")
+    before = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        place = tmp_path / "place"
+        place.mkdir()
+        one = Instance(0, "{}", place, [])
+        try:
+            events = []
+            while not events:
+                events = one.hear()
+        finally:
+            one.stop()
+    finally:
+        os.chdir(before)
+    assert events[0]["event"] in ("failed", "ended"), "a plan without a word is refused"
+    assert not (tmp_path / "was run").exists()
+    careless = subprocess.run(
+        [sys.executable, "-c", f"import {name[:-3]}"], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert careless.returncode == 0
+    assert (tmp_path / "was run").exists() or name == "signal.py", "without -P it would be"
