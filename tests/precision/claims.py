@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,31 +17,45 @@ UNDECIDED = "undecided: "
 
 @dataclass(frozen=True)
 class Settled:
-    """One line of the table at the end."""
+    """One line of the table at the end; no attempts where the ring's time was over before."""
 
     what: str
     test: str
     decided: Outcome
     attempts: list[Attempt]
+    seconds: float
 
 
 SESSION: list[Settled] = []
 
 
 class Claim:
-    """Settles the claim of one test."""
+    """Settles the claim of one test; `hurried` where it has its share of the ring's time only."""
 
-    def __init__(self, host: Host, test: str) -> None:
-        self._host, self._test = host, test
+    def __init__(self, host: Host, test: str, hurried: bool) -> None:
+        self._host, self._test, self._hurried = host, test, hurried
 
-    def settle(self, what: str, attempt: Callable[[], Finding], tries: int = limits.TRIES) -> None:
-        """Pass, fail or end undecided, by as many attempts as it takes and no more than `tries`."""
-        attempts = settle(attempt, self._host, tries)
+    def settle(self, what: str, attempt: Callable[[], Finding], bears: float = limits.BEARS) -> None:
+        """Pass, fail or end undecided, by as many attempts as it takes.
+
+        Parameters
+        ----------
+        what
+            The claim, as the table names it.
+        attempt
+            Measures once.
+        bears
+            Share of a processor's time that others may take before an attempt says nothing.
+        """
+        began = time.monotonic()
+        in_time = (lambda: self._host.in_time) if self._hurried else (lambda: True)
+        attempts = settle(attempt, self._host, bears=bears, in_time=in_time)
         decided = outcome(attempts)
-        SESSION.append(Settled(what, self._test, decided, attempts))
-        told = "\n".join(f"  {one}" for one in attempts)
-        print(f"{what}: {decided}\n{told}")
+        SESSION.append(Settled(what, self._test, decided, attempts, time.monotonic() - began))
+        print("\n".join([f"{what}: {decided}", *(f"  {one}" for one in attempts)]))
         if decided == "broken":
             pytest.fail(f"{what}: broken", pytrace=False)
         if decided == "undecided":
-            pytest.skip(f"{UNDECIDED}{what}")
+            pytest.skip(
+                f"{UNDECIDED}{what}{'' if attempts else ' (not tried, the time of the ring was over)'}"
+            )

@@ -7,15 +7,15 @@ that was undecided in ten sessions in a row.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import os
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.precision import counters, history, limits
+from tests.precision import counters, history, limits, table
 from tests.precision.claims import SESSION, UNDECIDED, Claim
 from tests.precision.counters import Calm
 from tests.precision.judging import Host
@@ -32,16 +32,23 @@ def observe(work: Callable[[], object]) -> Calm:
     return counters.between(before, counters.read(), os.sched_getaffinity(0), os.getpid())
 
 
+def look() -> Calm:
+    """The counters around a spin, and what the spin missed."""
+    gaps: list[float] = []
+    seen = observe(lambda: gaps.append(counters.spin(limits.LOOK_S)))
+    return dataclasses.replace(seen, gaps=gaps[0])
+
+
 @pytest.fixture(scope="session")
 def host() -> Host:
-    """One for all claims, since patience is theirs together."""
-    return Host(observe)
+    """One for all claims, since patience and time are theirs together."""
+    return Host(observe, look)
 
 
 @pytest.fixture
 def claim(host: Host, request: pytest.FixtureRequest) -> Claim:
     """What a test of this ring ends with."""
-    return Claim(host, request.node.nodeid)
+    return Claim(host, request.node.nodeid, hurried=not request.node.get_closest_marker("nightly"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -59,25 +66,17 @@ def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """One table: claim, outcome, figures, counters."""
+    """The table, and whether anybody would notice a claim that is never decided."""
     if not SESSION:
         return
     terminalreporter.section("precision: what is claimed, and what was found")
-    for one in sorted(SESSION, key=lambda one: ("broken", "undecided", "held").index(one.decided)):
-        terminalreporter.write_line(f"{one.decided.upper():9}  {one.what}", bold=one.decided != "held")
-        for attempt in one.attempts:
-            host = attempt.host
-            terminalreporter.write_line(
-                f"           {attempt}; {host.seconds:.1f} s, steal {host.steal:.2%}, foreign {host.foreign:.2%},"
-                f" pressure {host.pressure or 0.0:.1%}, {host.switches:.0f} switches/s"
-            )
-    count = Counter(one.decided for one in SESSION)
-    terminalreporter.write_line(
-        f"{count['held']} held, {count['broken']} broken, {count['undecided']} undecided; a claim is decided by"
-        f" {limits.AGREE} calm attempts that agree"
-    )
+    for line, important in table.lines(SESSION):
+        terminalreporter.write_line(line, bold=important)
+    place = os.environ.get(HISTORY)
+    terminalreporter.write_line(table.kept(Path(place) if place else None, HISTORY))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Keep the outcomes, and call what was never decided by its name."""
     place = os.environ.get(HISTORY)

@@ -1,4 +1,4 @@
-"""What the host's counters say of an attempt: steal, foreign CPU time, pressure; never anything that was measured."""
+"""What the host took while something was done: by its counters, and by spinning; never by anything that was measured."""
 
 from __future__ import annotations
 
@@ -51,6 +51,9 @@ class Calm:
     switches
         Involuntary context switches of our ended children a second. This and pressure are told and not judged: the
         claims' own programs, which start and end beside spinning ones, make most of both.
+    gaps
+        Share of the time that a thread missed that only spun, on the worse of the processors: interrupts, others, and
+        the hypervisor, whether or not it counts what it takes. None while an attempt has the processors.
     """
 
     seconds: float
@@ -58,19 +61,27 @@ class Calm:
     foreign: float
     pressure: float | None
     switches: float
+    gaps: float | None = None
 
-    def disturbances(self) -> list[str]:
-        """What is beyond its limit; nothing on a calm host."""
-        figures = [
-            ("steal", self.steal, limits.STEAL_SHARE),
-            ("foreign CPU", self.foreign, limits.FOREIGN_SHARE),
-        ]
-        allowed = limits.COUNTED_TICKS * TICK_S / self.seconds
-        return [f"{name} {value:.1%} > {most:.1%}" for name, value, most in figures if value > most + allowed]
+    def disturbances(self, bears: float = limits.BEARS) -> list[str]:
+        """What is beyond the share that may be taken; nothing on a calm host."""
+        allowed = bears + limits.COUNTED_TICKS * TICK_S / self.seconds
+        beyond = []
+        if self.steal + self.foreign > allowed:
+            beyond.append(f"steal {self.steal:.1%} and others {self.foreign:.1%} > {bears:.0%}")
+        if self.gaps is not None and self.gaps > bears + limits.OWN_GAPS:
+            beyond.append(f"gaps of a spin {self.gaps:.1%} > {bears + limits.OWN_GAPS:.0%}")
+        return beyond
 
     def record(self) -> dict[str, float | None]:
         """For the history."""
         return {name: None if v is None else round(v, 5) for name, v in asdict(self).items()}
+
+
+def spin(seconds: float) -> float:
+    """Spin on the processors in use, and give the share of the time that the worse of them missed."""
+    floors = json.loads(_engine.doctor("/", seconds))["noise"]["floors"]
+    return max((float(one["gaps"]["stolen_share"]) for one in floors), default=0.0)
 
 
 def read() -> Reading:

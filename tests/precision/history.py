@@ -1,7 +1,7 @@
 """One line of JSON a claim and session, so that a claim that is never decided is seen.
 
-``hindmost.precision/1``: ``at``, ``claim``, ``test``, ``outcome``, ``attempts`` (each ``counts``, ``held``, ``figure``
-and the counters). Lines are only ever appended.
+``hindmost.precision/1``: ``at``, ``claim``, ``test``, ``outcome``, ``attempts`` (each ``counts``, ``held``, ``figure``,
+``bears``, the counters, and those of the look after a miss). Lines are only ever appended.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def line(at: str, claim: str, test: str, decided: Outcome, attempts: Sequence[At
                 "counts": one.counts,
                 "held": one.finding.held if one.finding else None,
                 "figure": one.finding.figure if one.finding else None,
+                "bears": one.bears,
                 "host": one.host.record(),
+                "after": one.after.record() if one.after else None,
             }
             for one in attempts
         ],

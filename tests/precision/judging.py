@@ -6,7 +6,11 @@
               │yes
            attempt, counters around it ── calm throughout? ──no──> told, counted for nothing
               │yes
-           held or missed ── two that agree: held / broken ── tries over: undecided
+           held, or missed and calm in a look afterwards, too ── two that agree: held / broken
+              │                                                  tries or time over: undecided
+              └── one of each: another try
+
+Calm is what the claim bears: no attempt is evidence on a host that took more than that.
 """
 
 from __future__ import annotations
@@ -32,21 +36,33 @@ class Finding:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt and what the host did meanwhile; without a finding, the host was never calm enough to begin."""
+    """One attempt and what the host did meanwhile.
+
+    Without a finding, the host was never calm enough to begin. `after` is the look that follows a miss.
+    """
 
     finding: Finding | None
     host: Calm
+    after: Calm | None = None
+    bears: float = limits.BEARS
 
     @property
     def counts(self) -> bool:
         """Whether it is evidence."""
-        return self.finding is not None and not self.host.disturbances()
+        return self.finding is not None and not self.disturbances()
+
+    def disturbances(self) -> list[str]:
+        """What the host did beyond what the claim bears."""
+        later = self.after.disturbances(self.bears) if self.after else []
+        return self.host.disturbances(self.bears) + [f"{one} afterwards" for one in later]
 
     def __str__(self) -> str:
-        said = self.finding.figure if self.finding else "not begun"
-        if why := self.host.disturbances():
-            return f"[disturbed: {', '.join(why)}] {said}"
-        return f"[calm, {'held' if self.finding and self.finding.held else 'missed'}] {said}"
+        if self.finding is None:
+            return f"not begun, no calm look: {', '.join(self.disturbances())}"
+        found = "held" if self.finding.held else "missed"
+        if why := self.disturbances():
+            return f"{found}, but does not count, {', '.join(why)}: {self.finding.figure}"
+        return f"{found}: {self.finding.figure}"
 
 
 def outcome(attempts: Sequence[Attempt]) -> Outcome:
@@ -58,18 +74,27 @@ def outcome(attempts: Sequence[Attempt]) -> Outcome:
 
 
 class Host:
-    """Reads the counters, and waits for a calm moment within the patience of the session."""
+    """Reads the counters, and waits for a calm moment within the patience of the session.
 
-    def __init__(self, observe: Callable[[Callable[[], object]], Calm]) -> None:
-        self._observe = observe
+    `observe` runs something with the counters around it, `look` spins for a moment.
+    """
+
+    def __init__(
+        self,
+        observe: Callable[[Callable[[], object]], Calm],
+        look: Callable[[], Calm],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._observe, self._look, self._clock = observe, look, clock
         self._waited_s = 0.0
+        self._began_s: float | None = None
 
-    def calm_look(self) -> Calm:
+    def calm_look(self, bears: float) -> Calm:
         """Look until a look is calm; the last one, if patience ended first."""
         waited_s = 0.0
         while True:
-            seen = self._observe(lambda: time.sleep(limits.LOOK_S))
-            if not seen.disturbances():
+            seen = self._look()
+            if not seen.disturbances(bears):
                 return seen
             waited_s += seen.seconds
             self._waited_s += seen.seconds
@@ -81,11 +106,18 @@ class Host:
         """Whether there is any patience left."""
         return self._waited_s <= limits.PATIENCE_OF_ALL_S
 
-    def attempt(self, work: Callable[[], Finding]) -> Attempt:
+    @property
+    def in_time(self) -> bool:
+        """Whether another attempt may begin; the first question begins the session's time."""
+        if self._began_s is None:
+            self._began_s = self._clock()
+        return self._clock() - self._began_s <= limits.RING_S
+
+    def attempt(self, work: Callable[[], Finding], bears: float) -> Attempt:
         """One attempt, if the host gives it a calm beginning."""
-        before = self.calm_look()
-        if before.disturbances():
-            return Attempt(None, before)
+        before = self.calm_look(bears)
+        if before.disturbances(bears):
+            return Attempt(None, before, bears=bears)
         found: list[Finding] = []
 
         def watched() -> None:
@@ -98,14 +130,21 @@ class Host:
                 )
 
         during = self._observe(watched)
-        return Attempt(found[0], during)
+        missed = not found[0].held and not during.disturbances(bears)
+        return Attempt(found[0], during, self._look() if missed else None, bears)
 
 
-def settle(work: Callable[[], Finding], host: Host, tries: int) -> list[Attempt]:
-    """Try until enough calm attempts agree, or tries or patience are over."""
+def settle(
+    work: Callable[[], Finding],
+    host: Host,
+    tries: int = limits.TRIES,
+    bears: float = limits.BEARS,
+    in_time: Callable[[], bool] = lambda: True,
+) -> list[Attempt]:
+    """Try until enough calm attempts agree, or tries, time or patience are over."""
     attempts: list[Attempt] = []
-    while len(attempts) < tries and outcome(attempts) == "undecided":
-        attempts.append(host.attempt(work))
+    while len(attempts) < tries and outcome(attempts) == "undecided" and in_time():
+        attempts.append(host.attempt(work, bears))
         if attempts[-1].finding is None and not host.patient:
             break
     return attempts

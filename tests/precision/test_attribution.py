@@ -4,35 +4,53 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
+import pytest
 from factorials import BODY, HOLD, attribute, effect, read, study_file
 from measuring import need_two_processors
 
+from tests.precision import limits
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding
 
 CONFIRM = 'quantile = "p50"\nruns = 5'
 
 
-def attempt(folder: Path) -> Finding:
-    """One study of both switches.
+def study(folder: Path, confirm: str) -> tuple[dict[str, Any], bool, str]:
+    """One study of both switches: its document, whether the effects are right, and the figures.
 
     At 500/s a queue is short, so half of the requests take 300, 105, 500 and 305 us and a way that is the same for all:
     body makes it sqrt(500/300 * 305/105) = 2.2 times as long, hold sqrt(105/300 * 305/500) = 0.46.
     """
     need_two_processors()
     folder.mkdir()
-    document = read(attribute(study_file(folder, BODY, HOLD, confirm=CONFIRM), folder / "study"))
+    document = read(attribute(study_file(folder, BODY, HOLD, confirm=confirm), folder / "study"))
     body, hold = effect(document, "body"), effect(document, "hold")
+    right = (
+        (body["verdict"], hold["verdict"]) == ("raises", "lowers")
+        and 0.7 < body["share"] < 1.5
+        and -0.65 < hold["share"] < -0.35
+    )
     figure = f"body {body['verdict']} {body['share']:+.0%}, hold {hold['verdict']} {hold['share']:+.0%}"
+    return document, right, figure
+
+
+def found(folder: Path) -> Finding:
+    """Twelve runs, and nothing confirmed."""
+    _, right, figure = study(folder, "skip = true")
+    return Finding(right, figure)
+
+
+def confirmed(folder: Path) -> Finding:
+    """The same, and ten fresh runs of the best setting and the present one."""
+    document, right, figure = study(folder, CONFIRM)
     if not document["confirmations"]:
         return Finding(False, f"{figure}; nothing was confirmed")
     (fresh,) = document["confirmations"]
     figure += f"; {fresh['outcome']}: {fresh['after']['levels']}, p50 {fresh['ratio']['p50']}"
     held = (
-        (body["verdict"], hold["verdict"]) == ("raises", "lowers")
-        and 0.7 < body["share"] < 1.5
-        and -0.65 < hold["share"] < -0.35
+        right
         and fresh["after"]["levels"] == {"body": "100", "hold": "5"}
         and fresh["outcome"] == "confirmed"
         and fresh["ratio"]["p50"]["high"] < 0.7
@@ -43,4 +61,19 @@ def attempt(folder: Path) -> Finding:
 
 def test_planted_switches_are_found_with_their_signs_and_sizes(claim: Claim, tmp_path: Path) -> None:
     tries = itertools.count()
-    claim.settle("two planted switches are found and confirmed", lambda: attempt(tmp_path / str(next(tries))))
+    claim.settle(
+        "two planted switches are found with their signs and sizes",
+        lambda: found(tmp_path / str(next(tries))),
+        limits.BEARS_MORE,
+    )
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_the_best_setting_of_planted_switches_is_confirmed(claim: Claim, tmp_path: Path) -> None:
+    tries = itertools.count()
+    claim.settle(
+        "two planted switches are found, and the best setting of them is confirmed",
+        lambda: confirmed(tmp_path / str(next(tries))),
+        limits.BEARS_MORE,
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from clones import ways
 
+from tests.precision import limits
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding
 
@@ -28,4 +29,4 @@ def test_a_clients_latency_is_the_servers_own_and_a_constant(claim: Claim, tmp_p
         figure = f"the way takes {usual:.1f} us; {close:.1%} of {len(way)} are within {CLOSE_US:g} us of it"
         return Finding(close >= SHARE and 0.0 < usual < LONGEST_US, figure)
 
-    claim.settle("a client's latency is the server's own and a constant", attempt)
+    claim.settle("a client's latency is the server's own and a constant", attempt, limits.BEARS_MORE)

@@ -12,6 +12,7 @@ import pytest
 from clones import FEW, clone, served
 from measuring import finish, need_two_processors, start
 
+from tests.precision import limits
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding
 
@@ -50,7 +51,11 @@ def test_a_clone_that_is_twice_as_slow_is_told_and_the_original_is_not_told_from
         figure = f"{document['verdict']}: mean {ratio:.3f} times, of the original beside itself {floor['ratio']:.3f}"
         return Finding(held, figure)
 
-    claim.settle("a clone twice as slow is told from its original, which is not told from itself", attempt)
+    claim.settle(
+        "a clone twice as slow is told from its original, which is not told from itself",
+        attempt,
+        limits.BEARS_MORE,
+    )
 
 
 def test_what_a_request_cost_when_it_was_logged_is_told_beside_the_ratio(truth: Path, claim: Claim) -> None:
@@ -90,4 +95,6 @@ def test_what_a_request_cost_when_it_was_logged_is_told_beside_the_ratio(truth: 
         figure = ", ".join(f"{name} {raw:.2f}, as logged {fair:.2f}" for name, (raw, fair) in ratios.items())
         return Finding(held, f"cost {cost:.2f} times; {figure}")
 
-    claim.settle("what a request cost when it was logged makes up for a slower host", attempt)
+    claim.settle(
+        "what a request cost when it was logged makes up for a slower host", attempt, limits.BEARS_MORE
+    )

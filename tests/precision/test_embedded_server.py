@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.precision import limits
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding
 
@@ -76,7 +77,7 @@ def attempt(program: Path, test: str) -> Callable[[], Finding]:
 def test_the_embedded_server_keeps_time(
     name: str, test: str, claim: Claim, programs: dict[str, Path]
 ) -> None:
-    claim.settle(f"{name}: {test.replace('_', ' ')}", attempt(programs[name], test))
+    claim.settle(f"{name}: {test.replace('_', ' ')}", attempt(programs[name], test), limits.BEARS_MORE)
 
 
 def test_every_test_that_is_ignored_for_precision_is_run_here(programs: dict[str, Path]) -> None:

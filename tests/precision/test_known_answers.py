@@ -5,28 +5,31 @@ Two comparisons for each percentile:
 1. What was seen against what an ideal queue makes of the very same due times and service times (Lindley's recursion,
    which the oracle's own test holds against the closed forms). No chance is left in it, so seconds are enough. Busy
    periods in which the host took a processor away, from server or client, are left out on both sides alike.
-2. What was reported against the closed form of M/D/1 or M/M/1, allowing for the chance of a finite run, whose size
-   comes from simulation: successive requests of a busy queue are much alike, and p99 at 80 % load needs minutes.
+2. What the ideal queue makes of all due times against the closed form of M/D/1 or M/M/1, allowing for the chance of a
+   finite run, whose size comes from simulation: successive requests of a busy queue are much alike, and p99 at 80 %
+   load needs minutes. So the due times are those of the law; no host can disturb them.
+3. What was reported against the samples.
 
-To both comes the constant path through the kernel and back, which the same server shows at a twentieth of full load,
-where hardly anybody waits.
+To each service comes what the server needs to read and to write, the middle of its own log's overruns, and no more of it
+than `OVERRUN`; to each latency the constant path through the kernel and back, which the same server shows at a
+twentieth of full load, where hardly anybody waits.
 """
 
 from __future__ import annotations
 
 import itertools
 import socket
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from measuring import managed, measure, need_two_processors
 from queueing import Floats, drawn_services, lindley, md1_sojourn, md1_wait_cdf, mm1_sojourn, scatter
 
 from hindmost.targets import ManagedServer
+from tests.precision import limits
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding
 
@@ -34,15 +37,15 @@ SERVICE_US = 500.0
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 TOLERANCE = 0.05
 SEED = 11
-DISTURBED_US = 50.0
-"""A request sent, served or received later than this had a processor taken away."""
-LEAST_LEFT = 1000
-"""Fewer undisturbed requests than this say little of p99."""
+DISTURBED_US = 0.2 * SERVICE_US
+"""A request sent, served or received later than this had a processor taken away; what is slower by less is measured."""
+LEAST_LEFT = 0.25
+"""Fewer undisturbed ones than this share of the requests: that is no matter of single disturbances."""
 MOST_NOISE = 0.15
 """Beyond this (three standard deviations) a run is too short to be held against the closed form."""
 
-LATE_US = 0.1 * SERVICE_US
 OVERRUN = 0.02
+"""Of a service: 2 to 4 us were measured to read and to write."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,8 @@ class Shown:
     due: Floats
     latency: Floats
     slip: Floats
-    service: Floats
+    drawn: Floats
     load: float
-    wrong: list[str]
 
 
 class Synth:
@@ -78,7 +80,6 @@ class Synth:
 
     def measure(self, load: float, seconds: float, name: str) -> Shown:
         """Measure it at `load`."""
-        before = self.stats()
         rate = load / SERVICE_US * 1e6
         answer = measure(
             f"memcached://{self.server.address}",
@@ -105,37 +106,30 @@ class Synth:
             5,
         )
         assert answer.code in (0, 4, 6), answer.err
-        after = self.stats()
+        served = self.stats()["served"]
         result = answer.result
         rows = answer.study.samples().sort("done_ns")  # one queue: served in this order
         assert len(rows) == result["counts"]["due"] == result["counts"]["done"], "every request is kept"
         drawn = np.full(len(rows), SERVICE_US)
         if self.exponential:  # those measured are the last that were served
-            drawn = drawn_services(SEED, after["served"], SERVICE_US)[-len(rows) :]
-        served = after["served"] - before["served"]
-        asked, achieved = (
-            (after[f"{n}_ns"] - before[f"{n}_ns"]) / served / 1e3 for n in ("drawn", "achieved")
-        )
-        service = drawn + (achieved - asked)
+            drawn = drawn_services(SEED, served, SERVICE_US)[-len(rows) :]
         due = rows["due_ns"].to_numpy() / 1e3
         return Shown(
             np.array([result["runs"][0]["latency_us"][f"p{100 * level:g}"] for level in LEVELS]),
             due,
             rows["done_ns"].to_numpy() / 1e3 - due,
             rows["sent_ns"].to_numpy() / 1e3 - due,
-            service,
-            load * (SERVICE_US + achieved - asked) / SERVICE_US,
-            list(distorted(result, achieved / asked - 1.0)),
+            drawn,
+            load,
         )
 
 
-def distorted(result: dict[str, Any], overrun: float) -> Iterator[str]:
-    """What client and server did that no queue does; on a calm host it is ours."""
-    slip = result["runs"][0]["slip_us"]["p99"]
-    if slip > LATE_US:
-        yield f"one request in a hundred left {slip:.0f} us late; {LATE_US:.0f} us is the limit"
-    if abs(overrun) > OVERRUN:
-        yield f"services took {overrun:+.1%} of what was drawn; {OVERRUN:.0%} is the limit"
+def overrun_us(log: Path) -> float:
+    """By how much the middle service was longer than drawn."""
+    lines = pl.read_csv(log)
+    overrun = (lines["end_ns"] - lines["start_ns"] - lines["drawn_ns"]).median()
+    assert isinstance(overrun, float)
+    return overrun / 1e3
 
 
 def quantiles(values: Floats) -> Floats:
@@ -143,17 +137,17 @@ def quantiles(values: Floats) -> Floats:
     return np.asarray(np.quantile(values, LEVELS, method="inverted_cdf"))
 
 
-def undisturbed(shown: Shown, path_us: float) -> tuple[Floats, Floats]:
+def undisturbed(shown: Shown, service: Floats, path_us: float) -> tuple[Floats, Floats]:
     """Latencies seen, and those of an ideal queue, of all requests in busy periods that nothing disturbed.
 
     A period ends where both queues are empty, so each begins with a clean slate; the first may have begun earlier.
     """
-    ideal = lindley(shown.due, shown.service) + path_us
+    ideal = lindley(shown.due, service) + path_us
     done = shown.due + shown.latency
     before, ideal_before = np.roll(done, 1), np.roll(shown.due + ideal, 1)
     begins = shown.due > np.maximum(before, ideal_before)
     period = np.cumsum(begins)
-    over = done - np.maximum(before, shown.due + path_us) - shown.service
+    over = done - np.maximum(before, shown.due + path_us) - service
     bad = (np.abs(over) > DISTURBED_US) | (shown.slip > DISTURBED_US)
     bad[0] = True
     spoilt = np.unique(period[bad & (period > 0)])
@@ -161,32 +155,39 @@ def undisturbed(shown: Shown, path_us: float) -> tuple[Floats, Floats]:
     return shown.latency[keep], ideal[keep]
 
 
-def judge(law: str, load: float, path_us: float, shown: Shown) -> tuple[str, list[str]]:
+def judge(law: str, path_us: float, over_us: float, shown: Shown) -> tuple[str, list[str]]:
     """One line for people, and everything that is further off than it may be."""
     exponential = law == "exponential"
     sojourn = mm1_sojourn if exponential else md1_sojourn
-    mean = SERVICE_US * shown.load / load
-    theory = np.array([sojourn(shown.load, mean, level) for level in LEVELS]) + path_us
-    seen, ideal = undisturbed(shown, path_us)
-    chance = 3.0 * scatter(quantiles, shown.load, len(shown.due), exponential=exponential)
-    wrong = [*shown.wrong]
+    mean = SERVICE_US + over_us
+    load = shown.load * mean / SERVICE_US
+    service = shown.drawn + over_us
+    theory = np.array([sojourn(load, mean, level) for level in LEVELS]) + path_us
+    by_due = quantiles(lindley(shown.due, service)) + path_us
+    seen, ideal = undisturbed(shown, service, path_us)
+    chance = 3.0 * scatter(quantiles, load, len(shown.due), exponential=exponential)
+    left = len(seen) / len(shown.due)
+    wrong = []
     line = (
-        f"{'M/M/1' if exponential else 'M/D/1'} at {shown.load:.3f}, {len(shown.due)} requests, path {path_us:.1f} us:"
-        f" reported {shown.reported.round(0)}, theory {theory.round(0)} +- {(100 * chance).round(1)} %;"
+        f"{'M/M/1' if exponential else 'M/D/1'} at {load:.3f}, {len(shown.due)} requests, path {path_us:.1f} us,"
+        f" services {over_us:+.1f}: reported {shown.reported.round(0)}, theory {theory.round(0)} +- {(100 * chance).round(1)} %,"
+        f" of these due times {by_due.round(0)};"
     )
-    if len(seen) < LEAST_LEFT:
+    if abs(over_us) > OVERRUN * SERVICE_US:
+        wrong.append(f"services took {over_us:+.1f} us beside what was drawn; {OVERRUN:.0%} is the limit")
+    if left < LEAST_LEFT:
         wrong.append(
-            f"only {len(seen)} of {len(shown.due)} requests were served within {DISTURBED_US:.0f} us of an ideal queue"
+            f"only {left:.0%} of the requests were served within {DISTURBED_US:.0f} us of an ideal queue"
         )
     else:
         off = quantiles(seen) / quantiles(ideal) - 1.0
-        line += f" {len(seen)} undisturbed: {quantiles(seen).round(0)}, off the ideal queue by {(100 * off).round(2)} %"
+        line += f" {left:.0%} undisturbed: {quantiles(seen).round(0)}, off the ideal queue by {(100 * off).round(2)} %"
         for level, error in zip(LEVELS, off, strict=True):
             if abs(error) > TOLERANCE:
                 wrong.append(f"p{100 * level:g} is {error:+.1%} off the ideal queue of the same requests")
     for i, level in enumerate(LEVELS):
         name = f"p{100 * level:g}"
-        off_theory = shown.reported[i] / theory[i] - 1.0
+        off_theory = by_due[i] / theory[i] - 1.0
         if chance[i] <= MOST_NOISE and abs(off_theory) > TOLERANCE + chance[i]:
             wrong.append(f"{name} is {off_theory:+.1%} off theory, of which {chance[i]:.1%} may be chance")
         if abs(shown.reported[i] / quantiles(shown.latency)[i] - 1.0) > 0.005:
@@ -200,15 +201,16 @@ def attempt(law: str, load: float, seconds: float, place: Path) -> Finding:
     """Measure, compare, and say what the figures are."""
     server_cpu, client_cpu = need_two_processors()
     place.mkdir()
-    service = f'{{"kind": "{law}", "mean_us": {SERVICE_US}}}'
+    service, log = f'{{"kind": "{law}", "mean_us": {SERVICE_US}}}', place / "truth.csv"
     with ManagedServer(
-        managed(f"synth?service={service}&idle=spin&seed={SEED}"), cpus=[server_cpu]
+        managed(f"synth?service={service}&idle=spin&seed={SEED}&log={log}"), cpus=[server_cpu]
     ) as server:
         synth = Synth(server, law == "exponential", client_cpu, place)
         alone = synth.measure(0.05, 2.0, "alone")
-        path_us = float(np.median(alone.latency - lindley(alone.due, alone.service)))
         shown = synth.measure(load, seconds, "loaded")
-    line, wrong = judge(law, load, path_us, shown)
+    over_us = overrun_us(log)
+    path_us = float(np.median(alone.latency - lindley(alone.due, alone.drawn + over_us)))
+    line, wrong = judge(law, path_us, over_us, shown)
     return Finding(not wrong, "; ".join([line, *wrong]))
 
 
@@ -222,7 +224,9 @@ def test_reported_percentiles_are_those_of_theory(
     law: str, load: float, claim: Claim, tmp_path: Path
 ) -> None:
     tries = itertools.count()
-    claim.settle(name(law, load), lambda: attempt(law, load, 8.0, tmp_path / str(next(tries))))
+    claim.settle(
+        name(law, load), lambda: attempt(law, load, 8.0, tmp_path / str(next(tries))), limits.BEARS_MORE
+    )
 
 
 @pytest.mark.nightly
@@ -234,7 +238,7 @@ def test_reported_percentiles_of_a_long_run_are_those_of_theory(
 ) -> None:
     tries, seconds = itertools.count(), 60.0 if load < 0.7 else 240.0
     what = f"{name(law, load)}, in {seconds:g} s"
-    claim.settle(what, lambda: attempt(law, load, seconds, tmp_path / str(next(tries))))
+    claim.settle(what, lambda: attempt(law, load, seconds, tmp_path / str(next(tries))), limits.BEARS_MORE)
 
 
 def test_the_oracle_agrees_with_itself() -> None:
@@ -254,8 +258,8 @@ def test_the_comparison_can_fail(factor: float) -> None:
     due = np.cumsum(random.exponential(1000.0, 20_000))
     service = np.full(due.size, SERVICE_US)
     latency = lindley(due, service * factor) + 20.0
-    shown = Shown(quantiles(latency), due, latency, np.zeros(due.size), service, 0.5, [])
-    _, wrong = judge("deterministic", 0.5, 20.0, shown)
+    shown = Shown(quantiles(latency), due, latency, np.zeros(due.size), service, 0.5)
+    _, wrong = judge("deterministic", 20.0, 0.0, shown)
     assert (wrong == []) is (factor == 1.0)
 
 
@@ -265,7 +269,7 @@ def test_a_disturbance_is_left_out_and_a_late_answer_is_not() -> None:
     service = np.full(due.size, SERVICE_US)
     stolen = service.copy()
     stolen[::500] += 5_000.0
-    shown = Shown(np.zeros(4), due, lindley(due, stolen), np.zeros(due.size), service, 0.5, [])
-    seen, ideal = undisturbed(shown, 0.0)
+    shown = Shown(np.zeros(4), due, lindley(due, stolen), np.zeros(due.size), service, 0.5)
+    seen, ideal = undisturbed(shown, service, 0.0)
     assert len(seen) > 10_000
     assert quantiles(seen) == pytest.approx(quantiles(ideal), rel=1e-6)

@@ -8,6 +8,7 @@ from pathlib import Path
 from measuring import measure, need_two_processors
 from neighbours import disturber
 
+from tests.precision import limits
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding
 
@@ -49,4 +50,5 @@ def test_the_program_that_had_the_clients_processor_is_named_with_its_share(
     claim.settle(
         "who had the client's processor is named first, and had what the client missed",
         lambda: attempt(tmp_path / str(next(tries))),
+        limits.BEARS_MORE,
     )

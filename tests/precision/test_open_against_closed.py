@@ -14,6 +14,7 @@ import numpy as np
 from measuring import managed, measure, need_two_processors, running
 from queueing import mm1_sojourn
 
+from tests.precision import limits
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding
 
@@ -25,6 +26,7 @@ def test_a_closed_loop_reports_a_lower_tail_and_fewer_outstanding(claim: Claim, 
     claim.settle(
         "a closed loop hides at least a quarter of the tail, and meets fewer outstanding",
         lambda: attempt(tmp_path / str(next(tries))),
+        limits.BEARS_MORE,
     )
 
 

@@ -13,11 +13,12 @@ import pytest
 from measuring import measure, need
 from namespaces import elsewhere
 
+from tests.precision import limits
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding
 
-CLOSE = 0.15
-"""Of the middle of service: the sum of two medians is not the median of the sum."""
+CLOSE = 0.04
+"""Of the middle of service: the sum of two medians is not the median of the sum, -1.1 to +1.7 % off it in all attempts."""
 
 
 def attempt(target: str, io: str, place: Path) -> Finding:
@@ -41,6 +42,7 @@ def test_wire_and_overhead_make_service(io: str, claim: Claim, tmp_path: Path) -
     claim.settle(
         f"the middles of wire and overhead make that of service, on loopback by {io}",
         lambda: attempt("memcached", io, tmp_path / str(next(tries))),
+        limits.BEARS_MORE,
     )
 
 
@@ -53,4 +55,5 @@ def test_wire_and_overhead_make_service_on_a_link(io: str, claim: Claim, tmp_pat
         claim.settle(
             f"the middles of wire and overhead make that of service, on a link by {io}",
             lambda: attempt(target, io, tmp_path / str(next(tries))),
+            limits.BEARS_MORE,
         )

@@ -7,41 +7,84 @@ import random
 
 import pytest
 
-from tests.precision import counters, history, limits
+from tests.precision import counters, history, limits, table
+from tests.precision.claims import Settled
 from tests.precision.counters import Calm, Process, Reading
 from tests.precision.judging import Attempt, Finding, Host, outcome, settle
 
 QUIET = Calm(8.0, 0.001, 0.008, 0.9, 5000.0)
+LOOKED = Calm(1.0, 0.0, 0.008, 0.9, 0.0, gaps=0.02)
+UNSEEN = Calm(1.0, 0.0, 0.008, 0.9, 0.0, gaps=0.2)
 THIEF = Calm(8.0, 0.001, 0.10, 0.9, 5000.0)
 STOLEN = Calm(8.0, 0.03, 0.008, 0.1, 10.0)
 HELD, MISSED = Finding(True, "1.01"), Finding(False, "1.10")
 
 
 class Scripted(Host):
-    """A host whose counters are written down: one `Calm` for each look and for each attempt."""
+    """A host whose counters are written down: one `Calm` for each look and for each attempt, in their order."""
 
-    def __init__(self, *seen: Calm) -> None:
+    def __init__(self, *seen: Calm, clock=lambda: 0.0) -> None:
         self.seen = list(seen)
-        super().__init__(self._next)
+        super().__init__(self._watch, self._next, clock)
 
-    def _next(self, work) -> Calm:
-        if getattr(work, "__name__", "") == "watched":  # a look only sleeps
-            work()
+    def _watch(self, work) -> Calm:
+        work()
+        return self._next()
+
+    def _next(self) -> Calm:
         return self.seen.pop(0) if len(self.seen) > 1 else self.seen[0]
 
 
 @pytest.mark.parametrize(
     ("host", "calm"),
-    [(QUIET, True), (THIEF, False), (STOLEN, False), (Calm(1.0, 0.01, 0.03, None, 0.0), True)],
+    [
+        (QUIET, True),
+        (THIEF, False),
+        (STOLEN, False),
+        (Calm(1.0, 0.01, 0.03, None, 0.0), True),
+        (Calm(8.0, 0.015, 0.015, None, 0.0), False),
+        (LOOKED, True),
+        (UNSEEN, False),
+    ],
     ids=[
         "quiet, though our own programs wait for each other",
         "a thief",
         "steal",
         "a tick too many in one second",
+        "steal and others together",
+        "a spin that misses what its timer takes",
+        "a hypervisor that counts nothing",
     ],
 )
-def test_a_host_is_calm_by_steal_and_foreign_time(host, calm):
+def test_a_host_is_calm_by_its_counters_and_by_what_a_spin_misses(host, calm):
     assert (host.disturbances() == []) is calm
+
+
+def test_a_host_is_as_calm_as_the_claim_needs():
+    busy = Calm(8.0, 0.01, 0.03, 0.9, 0.0)
+    assert (busy.disturbances(0.02) == [], busy.disturbances(0.05) == []) == (False, True)
+    assert outcome(settle(lambda: MISSED, Scripted(busy), bears=0.02)) == "undecided"
+    assert outcome(settle(lambda: MISSED, Scripted(busy), bears=0.05)) == "broken"
+
+
+def test_a_miss_that_counters_do_not_explain_counts_only_if_a_spin_afterwards_is_calm():
+    (seen,) = settle(lambda: MISSED, Scripted(LOOKED, QUIET, UNSEEN), tries=1)
+    assert (seen.counts, outcome([seen, seen])) == (False, "undecided")
+    (seen,) = settle(lambda: MISSED, Scripted(LOOKED, QUIET, LOOKED), tries=1)
+    assert (seen.counts, outcome([seen, seen])) == (True, "broken")
+
+
+def test_no_attempt_begins_when_the_time_of_the_ring_is_over():
+    now = [0.0]
+
+    def slow() -> Finding:
+        now[0] += 0.6 * limits.RING_S
+        return HELD
+
+    host = Scripted(QUIET, clock=lambda: now[0])
+    assert outcome(settle(slow, host, in_time=lambda: host.in_time)) == "held"
+    assert settle(slow, host, in_time=lambda: host.in_time) == []
+    assert len(settle(slow, host)) == 2, "the slow ring takes its time"
 
 
 @pytest.mark.parametrize(
@@ -146,3 +189,25 @@ def test_a_claim_undecided_in_ten_sessions_in_a_row_is_red(tmp_path):
     kept = json.loads(file.read_text().splitlines()[0])
     assert kept["attempts"][0]["host"]["foreign"] == 0.10
     assert kept["attempts"][0]["counts"] is False
+
+
+def test_the_table_says_first_what_matters_and_whether_a_history_survives(tmp_path):
+    calm, disturbed = Attempt(HELD, QUIET), Attempt(MISSED, THIEF)
+    told = [
+        Settled("holds", "a", "held", [calm, calm], 8.0),
+        Settled("was not tried", "b", "undecided", [], 0.0),
+        Settled("is noisy", "c", "undecided", [disturbed], 9.0),
+        Settled("is off", "d", "broken", [Attempt(MISSED, QUIET, LOOKED)] * 2, 7.0),
+    ]
+    text = [line for line, _ in table.lines(told)]
+    heads = [line for line in text if line.startswith(("BROKEN", "UNDECIDED", "HELD"))]
+    assert [line.split()[0] for line in heads] == ["BROKEN", "UNDECIDED", "UNDECIDED", "HELD"]
+    assert "not tried" in heads[1]
+    assert "2 attempts, 8 s" in heads[3]
+    assert "    missed, but does not count, steal 0.1% and others 10.0% > 2%: 1.10" in text
+    assert "others 0.8% of 2% borne" in text[-2]
+    assert text[-1].startswith("1 held, 2 undecided, 1 broken, in 24 s")
+    file = tmp_path / "history.jsonl"
+    history.append(file, [history.line("now", one.what, one.test, one.decided, one.attempts) for one in told])
+    assert "goes unnoticed" in table.kept(None, "KEPT")
+    assert "holds 1 session, this one included" in table.kept(file, "KEPT")

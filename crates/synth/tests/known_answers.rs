@@ -2,6 +2,9 @@
 //! what Lindley's recursion says about the same due times and the same drawn times, and that is M/D/1
 //! and M/M/1. Needs two quiet cores for some seconds: a claim of the ring of precision (`make precision`), which looks
 //! whether the host was calm.
+//!
+//! No host leaves a second alone, so single requests are left out, not rounds: those of busy periods in which a
+//! request took longer, on its way or in the server, than any fault that is looked for makes it.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -16,13 +19,15 @@ use rand_pcg::Pcg64;
 
 const CONNECTIONS: usize = 4;
 const MEAN_NS: f64 = 200_000.0;
-/// Short rounds, so that the host leaves some of them alone.
 const REQUESTS: usize = 1_000;
-const ROUNDS: u64 = 25;
-/// A late send, a pause or an overrun beyond this says that the host was busy with something else.
-const DISTURBED_NS: f64 = 150_000.0;
-/// Of a calm host's rounds at least so many are without a disturbance.
-const LEAST_GOOD: usize = 5;
+const ROUNDS: u64 = 8;
+/// A request sent, served or received later than this met a disturbance: half a service, so that a server that is
+/// slower by less is measured, and not left out.
+const DISTURBED_NS: f64 = 100_000.0;
+/// Left out on a calm host are a tenth at half load and a quarter at four fifths. Where more than half of them are, it
+/// is no matter of single disturbances.
+const LEAST_LEFT: f64 = 0.5;
+const TOLERANCE: f64 = 0.05;
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 
 /// The server's own service times, by its own rule: request `i` under a seed is the same everywhere.
@@ -40,8 +45,6 @@ fn exponential(random: &mut Pcg64, mean: f64) -> f64 {
 struct Seen {
     latency: f64,
     slip: f64,
-    /// Longest pause of the client so far: it looks for replies all the time, unless it is kept from it.
-    pause: f64,
 }
 
 /// Sends a get at each due time over `CONNECTIONS` connections, spinning.
@@ -60,11 +63,7 @@ fn measure(server: &Running, due_ns: &[f64]) -> Vec<Seen> {
     let (mut sent, mut done) = (0, 0);
     let mut requests = vec![Seen::default(); due_ns.len()];
     let mut chunk = [0; 4096];
-    let (mut last, mut pause) = (clock.now(), 0.0_f64);
     while done < due_ns.len() {
-        let moment = clock.now();
-        pause = pause.max((moment - last).0 as f64);
-        last = moment;
         if sent < due_ns.len() && clock.now() >= due(sent) {
             let (stream, outstanding) = &mut clients[sent % CONNECTIONS];
             requests[sent].slip = clock.now().saturating_sub(due(sent)).0 as f64;
@@ -83,7 +82,6 @@ fn measure(server: &Running, due_ns: &[f64]) -> Vec<Seen> {
                     for _ in 0..count / 5 {
                         let request = outstanding.pop_front().unwrap();
                         requests[request].latency = now.saturating_sub(due(request)).0 as f64;
-                        requests[request].pause = pause;
                         done += 1;
                     }
                 }
@@ -109,20 +107,50 @@ fn quantiles(mut values: Vec<f64>) -> [f64; 4] {
     QUANTILES.map(|q| values[(q * values.len() as f64) as usize])
 }
 
-/// What one short round found beside what it should have.
+/// Requests of one round that nothing disturbed: latencies found, and those of an ideal queue at the end of `path`.
 struct Round {
     found: Vec<f64>,
     expected: Vec<f64>,
     total: ServedTotals,
-    undisturbed: bool,
 }
 
-fn round(service: ServiceTime, load: f64, seed: u64) -> Round {
-    // Both cores were fully used in the round before: let the rest of the host catch up.
-    std::thread::sleep(Duration::from_millis(150));
+fn spawn(service: ServiceTime, seed: u64) -> Running {
     let idle = Idle::Spin;
-    let config = ServerConfig { service, seed, idle, cpus: Some(vec![0]), ..ServerConfig::default() };
-    let server = Server::spawn(&config).unwrap();
+    Server::spawn(&ServerConfig { service, seed, idle, cpus: Some(vec![0]), ..ServerConfig::default() })
+        .unwrap()
+}
+
+/// The way to a server and back, of a request that takes no service and meets nobody.
+fn path() -> f64 {
+    let due: Vec<f64> = (0..500).map(|i| f64::from(i) * 500_000.0).collect();
+    let server = spawn(ServiceTime::Zero, 0);
+    quantiles(measure(&server, &due).iter().map(|seen| seen.latency).collect())[0]
+}
+
+/// Busy periods begin where both queues are empty, so each begins with a clean slate.
+fn undisturbed(due: &[f64], service: &[f64], seen: &[Seen], path: f64) -> (Vec<f64>, Vec<f64>) {
+    let ideal: Vec<f64> = lindley(due, service).iter().map(|sojourn| sojourn + path).collect();
+    let (mut found, mut expected, mut from, mut calm) = (Vec::new(), Vec::new(), 0, true);
+    let (mut done, mut ideal_done) = (0.0_f64, 0.0_f64);
+    for i in 0..due.len() {
+        if due[i] > done.max(ideal_done) {
+            if calm {
+                found.extend(seen[from..i].iter().map(|seen| seen.latency));
+                expected.extend_from_slice(&ideal[from..i]);
+            }
+            (from, calm) = (i, true);
+        }
+        let over = due[i] + seen[i].latency - done.max(due[i] + path) - service[i];
+        calm &= over.abs().max(seen[i].slip) < DISTURBED_NS;
+        (done, ideal_done) = (due[i] + seen[i].latency, due[i] + ideal[i]);
+    }
+    (found, expected)
+}
+
+fn round(service: ServiceTime, load: f64, seed: u64, path: f64) -> Round {
+    // Both cores were fully used in the round before: let the rest of the host catch up.
+    std::thread::sleep(Duration::from_millis(100));
+    let server = spawn(service, seed);
     let mut arrivals = Pcg64::new(u128::from(seed), 99);
     let mut moment = 0.0;
     let due: Vec<f64> = (0..REQUESTS)
@@ -135,16 +163,10 @@ fn round(service: ServiceTime, load: f64, seed: u64) -> Round {
         ServiceTime::Exponential { .. } => drawn(seed, REQUESTS).collect(),
         _ => vec![MEAN_NS; REQUESTS],
     };
-    let requests = measure(&server, &due);
+    let seen = measure(&server, &due);
     let total = server.stop().unwrap().total;
-    let late = |seen: &Seen| seen.slip.max(seen.pause);
-    let client_ns = requests.iter().map(late).fold(0.0, f64::max);
-    Round {
-        found: requests.iter().map(|request| request.latency).collect(),
-        expected: lindley(&due, &drawn),
-        total,
-        undisturbed: client_ns < DISTURBED_NS && (total.worst_overrun_ns as f64) < DISTURBED_NS,
-    }
+    let (found, expected) = undisturbed(&due, &drawn, &seen, path);
+    Round { found, expected, total }
 }
 
 #[test]
@@ -152,35 +174,44 @@ fn round(service: ServiceTime, load: f64, seed: u64) -> Round {
 #[expect(clippy::print_stderr, reason = "the figures are the point")]
 fn sojourn_times_are_those_of_queueing_theory() {
     let mean_us = MEAN_NS / 1e3;
+    let path = path();
+    let mut wrong = Vec::new();
     for (name, service) in
         [("M/D/1", ServiceTime::Deterministic { mean_us }), ("M/M/1", ServiceTime::Exponential { mean_us })]
     {
         for load in [0.5, 0.8] {
-            let rounds: Vec<Round> = (0..ROUNDS).map(|seed| round(service, load, seed)).collect();
-            let good: Vec<&Round> = rounds.iter().filter(|round| round.undisturbed).collect();
-            assert!(
-                good.len() >= LEAST_GOOD,
-                "{name} at {load}: only {} of {ROUNDS} rounds were undisturbed",
-                good.len()
-            );
-            let expected = quantiles(good.iter().flat_map(|round| round.expected.clone()).collect());
-            let found = quantiles(good.iter().flat_map(|round| round.found.clone()).collect());
+            let rounds: Vec<Round> = (0..ROUNDS).map(|seed| round(service, load, seed, path)).collect();
+            let found: Vec<f64> = rounds.iter().flat_map(|round| round.found.clone()).collect();
+            let expected: Vec<f64> = rounds.iter().flat_map(|round| round.expected.clone()).collect();
+            let left = found.len() as f64 / (ROUNDS as usize * REQUESTS) as f64;
+            if left < LEAST_LEFT {
+                eprintln!(
+                    "{name} at {load}: only {:.0} % were served within {DISTURBED_NS} ns of an ideal queue",
+                    100.0 * left
+                );
+                wrong.push(name);
+                continue;
+            }
+            let (found, expected) = (quantiles(found), quantiles(expected));
             let worst = found.iter().zip(&expected).map(|(f, e)| (f / e - 1.0).abs()).fold(0.0, f64::max);
             let mean = |of: fn(&ServedTotals) -> f64| {
-                good.iter().map(|round| of(&round.total)).sum::<f64>() / good.len() as f64 / 1e3
+                rounds.iter().map(|round| of(&round.total)).sum::<f64>() / rounds.len() as f64 / 1e3
             };
             eprintln!(
                 "{name} at {load}: p50, p90, p95, p99 found {:.1?} us, expected {:.1?} us, off by up to {:.2} %; \
-                 service drawn {:.3} us, achieved {:.3} us; {} of {ROUNDS} rounds undisturbed",
+                 path {:.1} us, service drawn {:.3} us, achieved {:.3} us; {:.0} % undisturbed",
                 found.map(|ns| ns / 1e3),
                 expected.map(|ns| ns / 1e3),
                 worst * 100.0,
+                path / 1e3,
                 mean(ServedTotals::mean_drawn_ns),
                 mean(ServedTotals::mean_achieved_ns),
-                good.len(),
+                100.0 * left,
             );
-            // The path through the kernel and back comes on top of the sojourn time.
-            assert!(worst < 0.10, "{name} at {load}: off by {worst}");
+            if worst >= TOLERANCE {
+                wrong.push(name);
+            }
         }
     }
+    assert!(wrong.is_empty(), "off: {wrong:?}");
 }

@@ -1,0 +1,58 @@
+"""The ring's table: claim, outcome, figures, what the host took, attempts, time. Broken comes first, then undecided."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.precision import history, limits
+from tests.precision.claims import Settled
+from tests.precision.judging import Attempt
+
+ORDER = ("broken", "undecided", "held")
+
+
+def lines(settled: Sequence[Settled]) -> Iterator[tuple[str, bool]]:
+    """Lines for people, and whether each is one that matters."""
+    for one in sorted(settled, key=lambda one: ORDER.index(one.decided)):
+        yield f"{one.decided.upper():9}  {one.what} ({effort(one)})", one.decided != "held"
+        for attempt in one.attempts:
+            yield f"    {attempt}", False
+            yield f"        {taken(attempt)}", False
+    count = Counter(one.decided for one in settled)
+    told = ", ".join(f"{count[name]} {name}" for name in reversed(ORDER))
+    spent = sum(one.seconds for one in settled)
+    yield f"{told}, in {spent:.0f} s; a claim is decided by {limits.AGREE} calm attempts that agree", True
+
+
+def effort(one: Settled) -> str:
+    """How often it was tried, and how long that took."""
+    if not one.attempts:
+        return f"not tried: the ring's {limits.RING_S:.0f} s were over"
+    tried = len(one.attempts)
+    return f"{tried} attempt{'s' if tried != 1 else ''}, {one.seconds:.0f} s"
+
+
+def taken(attempt: Attempt) -> str:
+    """What the host took meanwhile, by its counters."""
+    host = attempt.host
+    told = f"in {host.seconds:.1f} s: steal {host.steal:.1%}, others {host.foreign:.1%} of {attempt.bears:.0%} borne"
+    if host.gaps is not None:
+        told += f", gaps of a spin {host.gaps:.1%}"
+    waited = "" if host.pressure is None else f", somebody waited {host.pressure:.0%} of the time"
+    return f"{told}{waited}, {host.switches:.0f} switches/s"
+
+
+def kept(file: Path | None, variable: str) -> str:
+    """Whether a claim that is never decided would be noticed."""
+    rule = f"a claim undecided in {limits.STALE_RUNS} sessions of it in a row is red"
+    if file is None:
+        return f"No history is kept ({variable}=FILE keeps one), so a claim that is never decided goes unnoticed."
+    sessions = len({one["at"] for one in history.read(file)})
+    told = (
+        f"History: {file} holds {sessions} session{'s' if sessions != 1 else ''}, this one included; {rule}"
+    )
+    if sessions < limits.STALE_RUNS:
+        return f"{told}, so not before it holds {limits.STALE_RUNS}: where machines are made anew, name a file that stays."
+    return f"{told}."
