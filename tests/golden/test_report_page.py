@@ -93,7 +93,7 @@ def test_labels_from_the_document_stay_inside_the_embedded_json():
     assert "</script><script>alert(1)//" in embedded(html)["runs"]["labels"]
 
 
-NEWER = ("ideal_slip_us", "overhead_us", "capture", "saturation", "instrument")
+NEWER = ("calm", "ideal_slip_us", "overhead_us", "capture", "saturation", "instrument")
 NEWER_OF_AN_INSTANCE = ("alone_us", "arrivals", "stamps", "cpu_share")
 
 

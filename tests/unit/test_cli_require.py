@@ -64,3 +64,53 @@ def test_a_crossed_threshold_outweighs_an_undecided_one():
     asked = [parse_threshold("p99<400us"), parse_threshold("p99<300us")]
     assert exit_code(result(), asked, Path("S")) == 3
     assert exit_code(result(), asked[:1], Path("S")) == 4
+
+
+def noisy(refused=None, **calm):
+    """A raw p99 that nothing can be said of, and a calm one."""
+    told = {"latency_us": {"p99": {"value": 90.0, "low": 85.0, "high": 95.0, "runs": 10}}, "refused": refused}
+    return result("inconclusive", 5_000.0, 300.0, 9_000.0) | {"calm": told | {"verdict": "valid"} | calm}
+
+
+@pytest.mark.parametrize(
+    ("texts", "code", "said"),
+    [
+        (["calm p99<100us"], 0, ""),
+        (["calm p99<90us"], 4, "calm p99 is 90 us, interval 85 to 95"),
+        (["calm p99<80us"], 3, "calm p99 is 90 us"),
+        (["p99<500us"], 4, "'p99<500us' is undecided: p99 is 5000 us"),
+        (["calm p99<100us", "p99<500us"], 4, "'p99<500us' is undecided"),
+    ],
+)
+def test_a_limit_on_calm_latency_is_decided_where_the_raw_one_is_not(texts, code, said, capsys):
+    thresholds = [parse_threshold(text, calm_too=True) for text in texts]
+    assert exit_code(noisy(), thresholds, Path("S")) == code
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            noisy({"reason": "unwatched", "text": "nobody watched", "need": "root"}, latency_us={}),
+            "nobody watched",
+        ),
+        (result("valid"), "did not look for thefts"),
+    ],
+)
+def test_without_calm_latency_a_limit_on_it_is_undecided_with_the_reason_and_what_would_help(
+    found, said, capsys
+):
+    assert exit_code(found, [parse_threshold("calm p99<500us", calm_too=True)], Path("S")) == 4
+    told = capsys.readouterr().err
+    assert said in told
+    assert "hint: needed: " in told
+
+
+def test_calm_limits_are_read_only_where_there_is_calm_latency():
+    from hindmost.errors import UsageError
+
+    with pytest.raises(UsageError, match="no calm latency"):
+        parse_threshold("calm p99<500us")
+    with pytest.raises(UsageError, match="no mean"):
+        parse_threshold("calm mean<500us", calm_too=True)

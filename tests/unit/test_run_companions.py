@@ -9,6 +9,7 @@ import pytest
 from hindmost import MeasurePlan
 from hindmost.errors import HostUnfit
 from hindmost.run.companions import COMPANIONS, Companion, Scene, accompanied
+from hindmost.run.companions.sentinel import Sentinel
 
 SCENE = Scene(MeasurePlan(target="synth"), Path("run"), "127.0.0.1:1", None, 1.0)
 
@@ -87,6 +88,55 @@ def test_one_that_is_not_asked_for_is_not_there():
 def test_names_of_companions_differ_and_a_capture_is_asked_for():
     assert len({one.name for one in COMPANIONS}) == len(COMPANIONS)
     asked = [one.name for one in COMPANIONS if one.asked(SCENE.plan)]
-    assert asked == ["server_counters"]
+    assert asked == ["server_counters", "sentinel"]
     wired = SCENE.plan.model_copy(update={"verify_wire": True})
-    assert [one.name for one in COMPANIONS if one.asked(wired)] == ["server_counters", "witness"]
+    assert [one.name for one in COMPANIONS if one.asked(wired)] == ["server_counters", "sentinel", "witness"]
+    without = SCENE.plan.model_copy(update={"sentinel": "off"})
+    assert [one.name for one in COMPANIONS if one.asked(without)] == ["server_counters"]
+
+
+@pytest.fixture
+def sentinels(monkeypatch):
+    """Processors that each sentinel watched, and whether it was ended."""
+    told: list[Any] = []
+
+    class Fake:
+        def __init__(self, cpus: list[int], period_ns: int) -> None:
+            told.append(cpus)
+
+        def end(self) -> str:
+            told.append("ended")
+            return "[]"
+
+    monkeypatch.setattr("hindmost.run.companions.sentinel._engine.Sentinel", Fake)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("pid", "plan", "watched"),
+    [
+        (7, {"server_cpus": (0,), "client_cpus": ((1,),)}, [0]),
+        (7, {"server_cpus": (0,), "client_cpus": ((1,), (2,)), "pacing": "sleep"}, [0, 1, 2]),
+        (None, {"server_cpus": (), "client_cpus": ((1,),)}, None),
+    ],
+)
+def test_a_sentinel_watches_the_server_and_clients_that_sleep(sentinels, pid, plan, watched):
+    scene = Scene(SCENE.plan.model_copy(update=plan), Path("run"), "127.0.0.1:1", pid, 1.0)
+    with accompanied(scene, [Sentinel]) as company:
+        company.measuring([])
+        company.over()
+        assert company.record() == {"sentinel": []}
+    assert sentinels == ([] if watched is None else [watched, "ended"])
+
+
+def test_a_sentinel_ends_with_a_run_that_ends_early(sentinels):
+    plan = SCENE.plan.model_copy(update={"server_cpus": (0,), "client_cpus": ((1,),)})
+
+    def broken() -> None:
+        with accompanied(Scene(plan, Path("run"), "a:1", 7, 1.0), [Sentinel]) as company:
+            company.measuring([])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        broken()
+    assert sentinels == [[0], "ended"]

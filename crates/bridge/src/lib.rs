@@ -17,6 +17,7 @@ mod pipe;
 mod quantile;
 mod registry;
 mod schemas;
+mod sentinel;
 mod simulate;
 mod synth;
 mod table;
@@ -50,6 +51,8 @@ mod _engine {
     use super::registry::{arrival_laws, gap_law, protocols};
     #[pymodule_export]
     use super::schemas::written_schemas;
+    #[pymodule_export]
+    use super::sentinel::Sentinel;
     #[pymodule_export]
     use super::simulate::{simulate, simulate_columns};
     #[pymodule_export]

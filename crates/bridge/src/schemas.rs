@@ -1,6 +1,7 @@
 //! The shape of the documents that Rust writes, for Python's types and for `schemas/`.
 
 use hindmost_host::doctor::Checkup;
+use hindmost_host::sentinel::Watched;
 use hindmost_knobs::{Knob, Left, Restored};
 use hindmost_load::engine::InstanceResult;
 use hindmost_synth::{Certificate, ServerSummary};
@@ -21,6 +22,7 @@ pub fn written_schemas() -> PyResult<String> {
     generator.subschema_for::<Restored>();
     generator.subschema_for::<ServerSummary>();
     generator.subschema_for::<Certificate>();
+    generator.subschema_for::<Watched>();
     let all = serde_json::json!({ "$defs": generator.take_definitions(true) });
     serde_json::to_string(&all).map_err(|error| raise("schema", &error.to_string()))
 }

@@ -1,5 +1,5 @@
 //! The host: what it is ([`HostFacts`], [`Topology`]), what happened on it while something ran
-//! ([`counters`]), how much time it takes away unasked ([`noise`]), and whether it is fit to
+//! ([`counters`]), how much time it takes away unasked ([`noise`]) and when ([`sentinel`]), and whether it is fit to
 //! measure a tail ([`doctor`]).
 //!
 //! Everything is read below a [`Tree`], `/` in real life and a folder of small files in tests, so
@@ -11,6 +11,7 @@
 pub mod counters;
 pub mod doctor;
 pub mod noise;
+pub mod sentinel;
 
 pub mod cpulist;
 mod facts;

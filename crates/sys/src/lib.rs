@@ -2,7 +2,7 @@
 //! transports.
 //!
 //! `rustix` makes the call where it knows it. The four files that allow `unsafe` are those of calls that it lacks:
-//! `getrusage(2)` in [`this_thread`], `getsockopt(2)` of `TCP_INFO` in [`socket`], `getifaddrs(3)` and `ioctl(2)` about
+//! `getrusage(2)` and `sched_setscheduler(2)` in [`this_thread`], `getsockopt(2)` of `TCP_INFO` in [`socket`], `getifaddrs(3)` and `ioctl(2)` about
 //! interfaces in [`interface`], `signal(2)` in [`signal`].
 //!
 //! This is the lowest room: times are plain nanoseconds here, and units from `hindmost_clock` on.

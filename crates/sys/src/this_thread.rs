@@ -5,10 +5,12 @@ use std::io;
 use std::num::NonZeroU64;
 
 use rustix::io::Errno;
-use rustix::thread::{sched_getaffinity, sched_setaffinity, set_current_timer_slack, CpuSet};
+use rustix::thread::{
+    clock_nanosleep_absolute, sched_getaffinity, sched_setaffinity, set_current_timer_slack, CpuSet,
+};
 use rustix::time::{clock_gettime, ClockId};
 
-use crate::clock::nanoseconds;
+use crate::clock::{nanoseconds, timespec};
 
 /// Binds the calling thread to one CPU.
 ///
@@ -41,6 +43,27 @@ pub fn allowed_cpus() -> Vec<usize> {
 pub fn make_timers_precise() {
     // Every Linux since 2.6.28 can; without it each sleep is longer, which the noise floor shows.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
+}
+
+/// Puts the calling thread before all that are not real-time (sched(7), `SCHED_FIFO` at its lowest priority).
+///
+/// # Errors
+/// What the kernel says: `EPERM` without `CAP_SYS_NICE` and `RLIMIT_RTPRIO`, or in a control group without a share of
+/// real time.
+pub fn make_real_time() -> io::Result<()> {
+    let lowest = libc::sched_param { sched_priority: 1 };
+    // SAFETY: reads one sched_param, which lives until it returns; 0 is the calling thread.
+    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Sleeps until `CLOCK_MONOTONIC` shows `at_ns`, or a signal comes.
+pub fn sleep_until(at_ns: u64) {
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &timespec(at_ns));
 }
 
 /// The CPU time that the calling thread has used. A system call: 1.5 us on a virtual machine where the monotonic
@@ -88,6 +111,14 @@ mod tests {
             let error = can_pin(cpu).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::EINVAL), "{cpu}");
         }
+    }
+
+    #[test]
+    fn a_sleep_ends_no_sooner_than_asked() {
+        let at = crate::clock::monotonic_ns() + 2_000_000;
+        sleep_until(at);
+        assert!(crate::clock::monotonic_ns() >= at);
+        sleep_until(at); // over already
     }
 
     #[test]

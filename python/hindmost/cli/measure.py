@@ -59,7 +59,7 @@ def measure(
     from hindmost.studies.kind import carry_out, name_of
     from hindmost.studies.search.asked import refuse_contradictions, searching
 
-    thresholds = [parse_threshold(text) for text in require]
+    thresholds = [parse_threshold(text, calm_too=True) for text in require]
     if resume is not None:
         study, plan = reopened(resume, asked, find_rate=find_rate, out=out)
         if name_of(study.manifest) == "search":

@@ -27,15 +27,23 @@ def measured(plan: MeasurePlan, thresholds: Sequence[Threshold]) -> MeasurePlan:
 def exit_code(result: Mapping[str, Any], thresholds: Sequence[Threshold], study: Path) -> Exit:
     """Exit code of a measurement; says on standard error which threshold decided it.
 
-    An invalid measurement decides nothing. A threshold is crossed when the whole interval lies at or above
+    An invalid measurement decides nothing; where all thresholds are on calm latency, the verdict is the one
+    without what thefts did. A threshold is crossed when the whole interval lies at or above
     it (a single run has no interval: its value decides), and undecided when the interval reaches it.
     """
-    code = EXITS[result["verdict"]]
+    calm = bool(thresholds) and all(threshold.calm for threshold in thresholds)
+    code = EXITS[
+        (result["calm"]["verdict"] if result.get("calm") else "inconclusive") if calm else result["verdict"]
+    ]
     if code == Exit.INVALID:
         return code
     undecided = False
     for threshold in thresholds:
-        one = result["latency_us"][threshold.name]
+        if threshold.calm and (why := _no_calm(result)):
+            _say(f"error: --require {threshold.text!r} is undecided: there is no calm latency: {why['text']}")
+            _say(f"hint: needed: {why['need']}")
+            return Exit.INCONCLUSIVE
+        one = (result["calm"] if threshold.calm else result)["latency_us"][threshold.name]
         low, high = (one[end] if one[end] is not None else one["value"] for end in ("low", "high"))
         if low is None or low >= threshold.limit_us:
             _say(f"error: --require {threshold.text!r} does not hold: {_found(threshold, one)}")
@@ -53,14 +61,23 @@ def exit_code(result: Mapping[str, Any], thresholds: Sequence[Threshold], study:
     return code
 
 
+def _no_calm(result: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """Why there is no calm latency, where there is none."""
+    if not result.get("calm"):
+        return {"text": "this study did not look for thefts", "need": "a new study, without --resume"}
+    refused: Mapping[str, str] | None = result["calm"]["refused"]
+    return refused
+
+
 def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
 def _found(threshold: Threshold, one: Mapping[str, Any]) -> str:
+    name = f"calm {threshold.name}" if threshold.calm else threshold.name
     if one["value"] is None:
-        return f"{threshold.name} is infinitely late"
+        return f"{name} is infinitely late"
     if one["low"] is None:
-        return f"{threshold.name} is {one['value']:.4g} us (one run, no interval)"
+        return f"{name} is {one['value']:.4g} us (one run, no interval)"
     high = "infinite" if one["high"] is None else f"{one['high']:.4g}"
-    return f"{threshold.name} is {one['value']:.4g} us, interval {one['low']:.4g} to {high}"
+    return f"{name} is {one['value']:.4g} us, interval {one['low']:.4g} to {high}"

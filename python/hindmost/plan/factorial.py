@@ -55,6 +55,7 @@ FOR_MEASURE = (
     "pacing",
     "io",
     "stamps",
+    "sentinel",
     "aggregate",
     "samples",
 )

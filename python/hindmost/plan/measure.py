@@ -59,6 +59,9 @@ class MeasurePlan(BaseModel):
     samples: int = 20_000
     worst: int = 1_000
     stamp_every: int = Field(default=16, ge=0, description="one request in so many is stamped; 0: none")
+    sentinel: Literal["auto", "off"] = Field(
+        default="auto", description="a thread on the server's processors that sees thefts"
+    )
     verify_wire: bool = Field(default=False, description="a packet capture beside each run")
     workload: dict[str, Any] = {"kind": "key-value"}
 

@@ -16,6 +16,7 @@ from hindmost._engine import Histogram
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import label
 from hindmost.run.arrivals import arrivals_of
+from hindmost.run.calm import RunCalm, run_calm
 from hindmost.run.readings import (
     IDEAL,
     STAMPED,
@@ -78,7 +79,8 @@ class InstanceFigures:
 class RunFigures:
     """One run: values in microseconds (inf: infinitely late) by what and label.
 
-    ``within``: sampling variance of each latency quantile, None where it cannot be known.
+    ``within``: sampling variance of each latency quantile, None where it cannot be known. ``calm``: what the
+    server would do on processors of its own, None in studies that did not look for thefts.
     """
 
     number: int
@@ -90,6 +92,7 @@ class RunFigures:
     kind_counts: dict[str, Counts]
     instances: list[InstanceFigures]
     latency: Histogram
+    calm: RunCalm | None = None
 
 
 @dataclass(slots=True)
@@ -121,17 +124,27 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
         named = {label(level): over_instances(what, level, kind) for level in levels}
         return named | {"mean": over_instances(what, None, kind)}
 
+    values = {what: all_levels(what) for what in (*WHATS, *_ideal(instances), *_stamped(instances))}
+    each = [_instance(one, plan) for one in instances]
     return RunFigures(
         number=run.number,
         record=run.record,
-        values={what: all_levels(what) for what in (*WHATS, *_ideal(instances), *_stamped(instances))},
+        values=values,
         kind_values={kind: all_levels("latency", kind) for kind in kinds},
         within={label(level): _within(instances, level, how) for level in levels}
         | {"mean": _within(instances, None, how)},
         counts=_counts(instances, None),
         kind_counts={kind: _counts(instances, kind) for kind in kinds},
-        instances=[_instance(one, plan) for one in instances],
+        instances=each,
         latency=merged(one.whole("latency") for one in instances),
+        calm=run_calm(
+            run.folder,
+            run.record,
+            [one.result for one in instances],
+            plan,
+            values["latency"],
+            [{name: alone.estimate for name, alone in one.alone.items()} for one in each],
+        ),
     )
 
 

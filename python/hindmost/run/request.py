@@ -130,6 +130,15 @@ class MeasureRequest:
             "Wire latency by the kernel's stamps of one request in so many, or none.",
         ),
     ] = "16"
+    sentinel: Annotated[
+        Literal["auto", "off"],
+        Option(
+            "Procedure",
+            "HOW",
+            "A thread on the server's processors that sees when others have them, for calm latency; it takes"
+            " some 0.5 % of them.",
+        ),
+    ] = "auto"
     verify_wire: Annotated[
         bool,
         Option(
@@ -198,6 +207,7 @@ class MeasureRequest:
             seed=self.seed,
             samples=self.samples,
             stamp_every=_stamp_every(self.stamps),
+            sentinel=self.sentinel,
             verify_wire=self.verify_wire,
             workload=workload,
             **stopping,

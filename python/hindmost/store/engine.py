@@ -9,6 +9,15 @@ from typing import Literal, NotRequired, TypedDict
 from hindmost.store.types import Count, Share
 
 
+class AwayReport(TypedDict):
+    """When a worker's processor was away, from the calibration on."""
+
+    idle_ns: Count
+    call_ns: Count
+    spans_ns: list[list[int]]
+    missed: Count
+
+
 class Calibration(TypedDict):
     """The range found in the calibration, and what left it later."""
 
@@ -451,6 +460,7 @@ class ThreadReport(TypedDict):
     run_delay_share: float | None
     dispersion: list[Dispersion]
     span: ThreadSpan
+    away: NotRequired[AwayReport]
     late: NotRequired[LateByStage]
     shares: NotRequired[Shares]
     sockets: NotRequired[SocketReport]
@@ -479,6 +489,7 @@ class InstanceResult(TypedDict):
     steal_share: Share | None
     tcp: TcpCounters | None
     host: NotRequired[HostSpan]
+    measured_from_ns: NotRequired[Count]
     memory: NotRequired[Memory]
     raw_gaps_ns: NotRequired[list[Count]]
     resent: NotRequired[Count]
@@ -582,3 +593,17 @@ class ServerSummary(TypedDict):
     gaps: Gaps
     steal_share: Share | None
     log: LogSummary | None
+
+
+class Watched(TypedDict):
+    """A processor that was watched, in nanoseconds of the monotonic clock."""
+
+    cpu: Count
+    from_ns: Count
+    to_ns: Count
+    period_ns: Count
+    late_ns: Count
+    wakings: Count
+    cpu_ns: Count
+    spans_ns: list[list[Count]]
+    missed: Count

@@ -5,7 +5,7 @@ History of the formats: ``hindmost.study/1``, ``hindmost.run/1`` (0.1.0), the fi
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from hindmost.store.engine import Finding
+from hindmost.store.engine import Finding, Watched
 from hindmost.store.types import Count, Level, Share, Target
 
 
@@ -109,10 +109,18 @@ class Witness(TypedDict, total=False):
     stamped: Count
 
 
+class Fault(TypedDict):
+    """Why a companion of a run left nothing."""
+
+    fault: str
+    hint: str | None
+
+
 class RunRecord(TypedDict):
     """One finished run; ``server_cpu_share`` counts CPUs, so it may exceed 1.
 
-    ``server_tcp`` and ``server_queues`` are null where the server is on another host.
+    ``server_tcp`` and ``server_queues`` are null where the server is on another host. ``sentinel``: the
+    processors that were watched for thefts, or why none was.
     """
 
     schema: Literal["hindmost.run/1"]
@@ -126,4 +134,5 @@ class RunRecord(TypedDict):
     server_steal_share: Share | None
     server_tcp: NotRequired[dict[str, Count] | None]
     server_queues: NotRequired[ServerQueues | None]
+    sentinel: NotRequired[list[Watched] | Fault]
     witness: NotRequired[Witness]

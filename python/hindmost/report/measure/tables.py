@@ -57,7 +57,13 @@ def cell(estimates: Estimates, label: str, unit: Unit) -> Cell:
 
 def quantile_table(doc: Measure) -> Table:
     """Build the table that the result is read from: a row per quantile, a column per kind of time."""
-    groups = {"latency": doc["latency_us"], "service": doc["service_us"], "slip": doc["slip_us"]}
+    calm = doc.get("calm")
+    groups = {
+        "latency": doc["latency_us"],
+        "calm": calm["latency_us"] if calm and calm["thefts"] else {},
+        "service": doc["service_us"],
+        "slip": doc["slip_us"],
+    }
     groups = {name: group for name, group in groups.items() if group or name == "latency"}
     return estimate_table(groups, doc["merged_us"])
 

@@ -61,16 +61,16 @@ def _quantiles(console: "Console", doc: Measure) -> None:
     if not table.rows:
         console.print("no latency was recorded")
         return
-    narrow = console.width < 26 * len(table.columns) + 12
+    shown = table.columns[: max(1, (console.width - 12) // 26)]
     out = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
     out.add_column("")
-    for name in table.columns[: 1 if narrow else None]:
+    for name in shown:
         out.add_column(f"{name} {table.unit.name}", justify="right", no_wrap=True)
         out.add_column("interval", justify="left", no_wrap=True)
     out.add_column("runs", justify="right")
     for row in table.rows:
         cells: list[Text] = [Text(row.label)]
-        for name in table.columns[: 1 if narrow else None]:
+        for name in shown:
             one = row.cells[name]
             bold = "bold" if name == "latency" else ""
             star = "*" if one.verdict not in ("valid", "", doc["verdict"]) else ""
@@ -81,8 +81,9 @@ def _quantiles(console: "Console", doc: Measure) -> None:
     console.print(out)
     for line in _table_notes(table, doc["verdict"]):
         printed(console, Text(line, style="dim"), indent=2)
-    if narrow:
-        console.print(Text("service latency and slip: in a wider terminal, or in the page", style="dim"))
+    if hidden := [view.COLUMNS[name] for name in table.columns if name not in shown]:
+        text = f"{' and '.join(hidden)}: in a wider terminal, or in the page"
+        console.print(Text(text, style="dim"))
     console.print()
 
 
@@ -109,6 +110,8 @@ def _facts(console: "Console", doc: Measure) -> None:
     rows: list[tuple[str, str]] = [("throughput", view.throughput(doc))]
     if full := view.saturation(doc):
         rows.append(("saturation", full))
+    if calm := view.calm_text(doc):
+        rows.append(("calm", calm))
     text, missing = view.accounting(doc["counts"])
     if missing:
         text += f"; {numbers.count(missing)} NOT ACCOUNTED FOR"

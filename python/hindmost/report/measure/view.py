@@ -11,10 +11,15 @@ from hindmost.store.types import Counts
 
 MEANINGS = {
     "latency": "done − due: what a user waits",
+    "calm": "latency on processors of its own: thefts taken out",
     "service": "done − sent: what the server and the network took",
     "slip": "sent − due: how late the instrument was",
     "wire": "between the stamps of the kernel or the card",
 }
+
+
+COLUMNS = {"latency": "latency", "calm": "calm latency", "service": "service latency", "slip": "slip"}
+"""Columns of the table, where a sentence names them."""
 
 
 def stamps_text(doc: Measure) -> str:
@@ -46,6 +51,31 @@ def throughput(doc: Measure) -> str:
         share = numbers.percent(achieved / asked) if achieved is not None else numbers.MISSING
         return f"asked {numbers.rate(asked)}, achieved {numbers.rate(achieved)} ({share})"
     return f"achieved {numbers.rate(achieved)} (no rate was asked for)"
+
+
+def calm_text(doc: Measure) -> str:
+    """Say what calm latency rests on, or why there is none; nothing in studies that did not look."""
+    calm = doc.get("calm")
+    if not calm:
+        return ""
+    if why := calm["refused"]:
+        share = calm["taken_share"]
+        lost = "" if share is None else f" ({numbers.percent(share)} of the time was taken)"
+        return f"none: {why['text']}{lost}; needed: {why['need']}"
+    smallest = numbers.latency(calm["seen_us"])
+    who = " and ".join(calm["sources"])
+    if not calm["thefts"]:
+        return f"as latency: nobody took a processor ({who}; thefts below {smallest} may go unseen)"
+    taken, counted = (numbers.percent(share) for share in (calm["taken_share"], calm["counted_share"]))
+    text = (
+        f"{taken} of the time was taken, in {numbers.plural(calm['thefts'], 'theft')} ({who}; those below"
+        f" {smallest} may go unseen); {counted} of requests count"
+    )
+    if calm["runs"] < calm["of"]:
+        text += f"; {calm['runs']} of {numbers.plural(calm['of'], 'run')} have it"
+    if calm["unsettled"]:
+        text += f"; {', '.join(calm['unsettled'])} still changes where one waits longer after each theft"
+    return text
 
 
 def saturation(doc: Measure) -> str:

@@ -9,11 +9,12 @@ from typing import Any
 from hindmost.errors import HindmostError
 from hindmost.run.companions.capture import PacketCapture
 from hindmost.run.companions.companion import Companion, Scene
+from hindmost.run.companions.sentinel import Sentinel
 from hindmost.run.companions.server import ServerCounters
 
 __all__ = ["COMPANIONS", "Companion", "Companions", "Scene", "accompanied"]
 
-COMPANIONS: tuple[type[Companion], ...] = (ServerCounters, PacketCapture)
+COMPANIONS: tuple[type[Companion], ...] = (ServerCounters, Sentinel, PacketCapture)
 """The registry. The first is nearest to the measurement: last to hear of its beginning, first of its end."""
 
 

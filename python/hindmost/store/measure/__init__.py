@@ -1,5 +1,6 @@
 """The document that ``hindmost measure`` writes as ``result.json``: see `document`."""
 
+from hindmost.store.measure.calm import Calm, CalmRefusal, RunCalm
 from hindmost.store.measure.document import (
     Clients,
     Hysteresis,
@@ -21,11 +22,22 @@ from hindmost.store.measure.figures import (
 )
 from hindmost.store.measure.instrument import Figure, Instrument, InterruptSource, Neighbour
 from hindmost.store.measure.proof import Capture, Compared, Curves, Differences, Margin
-from hindmost.store.measure.runs import Alone, Arrivals, Instance, Look, Outstanding, Run, Series, Stopping
+from hindmost.store.measure.runs import (
+    Alone,
+    Arrivals,
+    Instance,
+    Look,
+    Outstanding,
+    Run,
+    Series,
+    Stopping,
+)
 
 __all__ = [
     "Alone",
     "Arrivals",
+    "Calm",
+    "CalmRefusal",
     "Capture",
     "Clients",
     "Compared",
@@ -48,6 +60,7 @@ __all__ = [
     "Outstanding",
     "Rate",
     "Run",
+    "RunCalm",
     "RunCurve",
     "Saturation",
     "Series",

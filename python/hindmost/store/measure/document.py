@@ -20,6 +20,7 @@ History of the format: ``hindmost.measure/1`` (0.1.0), the first.
 from typing import Literal, NotRequired, TypedDict
 
 from hindmost.store.manifest import Host, Plan
+from hindmost.store.measure.calm import Calm
 from hindmost.store.measure.figures import Distributions, Estimates, RunCurve, Saturation, Throughput, Values
 from hindmost.store.measure.instrument import Instrument
 from hindmost.store.measure.proof import Capture
@@ -82,6 +83,7 @@ class Measure(TypedDict):
     target: Target
     plan: Plan
     latency_us: Estimates
+    calm: NotRequired[Calm | None]
     service_us: Estimates
     slip_us: Estimates
     ideal_slip_us: NotRequired[Estimates | None]

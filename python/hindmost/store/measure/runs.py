@@ -3,6 +3,7 @@
 from typing import NotRequired, TypedDict
 
 from hindmost.store.engine import StampReport
+from hindmost.store.measure.calm import RunCalm
 from hindmost.store.measure.figures import Throughput, Values
 from hindmost.store.types import Count, Counts, Label, Microseconds, Reason, Share, Verdict
 
@@ -72,6 +73,7 @@ class Run(TypedDict):
     throughput: Throughput
     counts: Counts
     server_cpu_share: float | None
+    calm: NotRequired[RunCalm | None]
     instances: list[Instance]
 
 

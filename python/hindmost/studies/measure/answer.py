@@ -33,7 +33,7 @@ from hindmost.store import measure as documents
 from hindmost.store.estimates import finite, number, numbers, written
 from hindmost.store.manifest import Plan
 from hindmost.store.types import Target
-from hindmost.studies.measure import pictures
+from hindmost.studies.measure import calm, pictures
 
 OWNED = 0.99
 """Who contributes the slowest 1 %: the paper's Figure 2."""
@@ -88,6 +88,7 @@ def answer(study: Study) -> documents.Measure:
         "target": target,
         "plan": cast(Plan, plan.model_dump(mode="json")),
         "latency_us": estimates["latency"],
+        "calm": calm.over_runs(runs, reasons, _estimates),
         "service_us": estimates["service"],
         "slip_us": estimates["slip"],
         "ideal_slip_us": _stamped(IDEAL, runs, reasons),
@@ -190,6 +191,7 @@ def _run(plan: MeasurePlan, run: RunFigures, target: Target) -> documents.Run:
         "throughput": _throughput(plan, [run]),
         "counts": run.counts,
         "server_cpu_share": run.record.get("server_cpu_share"),
+        "calm": calm.of_run(run),
         "instances": [_instance(plan, one) for one in run.instances],
     }
 

@@ -1,10 +1,12 @@
 //! What an instance needs of its host: known from its plan, and never more while it runs.
 
+use hindmost_clock::Nanos;
 use hindmost_plan::Plan;
 use serde::Serialize;
 
 use crate::engine::control::windows;
 use crate::engine::hot_path::READ_BYTES;
+use crate::engine::state::away::ROOM;
 use crate::engine::state::buffers::Buffers;
 use crate::engine::state::request::Pending;
 use crate::engine::state::stamp_queue::StampedRequest;
@@ -53,6 +55,7 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
     let (_, windows) = windows(plan);
     let thread = Recorder::histogram_bytes(plan.workload.mix().kinds.len()) as u64
         + rows
+        + (ROOM * size_of::<(Nanos, Nanos)>()) as u64
         + (windows * size_of::<Window>() + READ_BYTES + P::MAX_HEAD) as u64;
     Needs {
         files: connections + threads + SPARE,

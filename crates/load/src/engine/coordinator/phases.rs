@@ -88,6 +88,7 @@ pub(super) fn follow(
         if now >= timeline.end || ended || handles.iter().any(ScopedJoinHandle::is_finished) {
             return Ok(Followed {
                 started,
+                measure: timeline.measure,
                 warmup_s: timeline.calibrate.saturating_sub(start).as_secs_f64(),
                 warmup_ended: steadiness.ended.unwrap_or(Ended::Elapsed),
                 before: before.unwrap_or_else(read_host),

@@ -34,6 +34,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 self.tally.busy_ns = 0;
                 self.stamping.time_of_day = TimeOfDay::new(self.clock.realtime_ahead());
                 self.sockets.begin(self.connections.slots().map(|slot| self.transport.descriptor(slot)));
+                if !self.schedule.closed {
+                    self.away.begin(self.clock.now());
+                }
             }
             if self.schedule.is_over(now) {
                 break;
@@ -55,6 +58,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         if self.schedule.next_due > now {
             self.stages.rest(now);
         }
+        self.away.idled(now);
         let mut worked = self.send_due(now)?;
         if self.tally.window_is_over(now) {
             self.tally.publish(now, self.schedule.timeline.start, &self.progress);
@@ -82,7 +86,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             return Err(LoadError::Aborted);
         }
         if worked {
-            self.tally.busy_ns += self.clock.now().saturating_sub(now).saturating_sub(slept).0;
+            let after = self.clock.now();
+            self.away.called(after);
+            self.tally.busy_ns += after.saturating_sub(now).saturating_sub(slept).0;
         }
         Ok(())
     }
@@ -100,6 +106,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         }
         let woken = self.clock.now();
         self.stages.enter(Stage::Waiting, woken);
+        self.away.slept(woken);
         Ok(woken.saturating_sub(before))
     }
 

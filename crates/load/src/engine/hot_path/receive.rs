@@ -51,6 +51,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             }
         };
         let now = self.clock.now();
+        self.away.called(now);
         match got {
             Ok(0) => self.lose(slot, now, "the server closed the connection")?,
             Ok(n) => {

@@ -99,11 +99,13 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             for &slot in &unwritten {
                 let now = self.clock.now();
                 self.stages.enter(Stage::Writing, now);
+                self.away.called(now);
                 self.stamp_sent(slot, now);
                 self.flush(slot, now)?;
                 self.submit()?;
                 let after = self.clock.now();
                 self.stages.enter(Stage::Waiting, after);
+                self.away.called(after);
                 self.ideal.wrote(after.saturating_sub(now));
             }
         }

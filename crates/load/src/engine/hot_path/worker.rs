@@ -7,6 +7,7 @@ use hindmost_plan::{Pacing, Plan};
 
 use crate::arrivals::Arrivals;
 use crate::engine::control::{Control, Progress};
+use crate::engine::state::away::Away;
 use crate::engine::state::buffers::{largest_request, Buffers};
 use crate::engine::state::connection::Connection;
 use crate::engine::state::connections::Connections;
@@ -82,6 +83,7 @@ pub struct Worker<P, T, C> {
     pub sockets: Sockets,
     pub stages: Stages,
     pub ideal: Ideal,
+    pub away: Away,
     /// Where reads go.
     pub scratch: Vec<u8>,
     /// Where the transport tells what is ready.
@@ -115,6 +117,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             sockets: Sockets::new(slots),
             stages: Stages::default(),
             ideal: Ideal::default(),
+            away: Away::default(),
             scratch: touched(READ_BYTES),
             ready: Vec::with_capacity(READY),
             largest_request: largest_request(plan),

@@ -5,6 +5,7 @@ use hindmost_host::counters::ThreadSpan;
 
 use super::shares::Shares;
 use crate::engine::hot_path::Worker;
+use crate::engine::state::away::Away;
 use crate::engine::state::sockets::SocketReport;
 use crate::engine::state::stages::LateByStage;
 use crate::engine::state::stamping::StampSummary;
@@ -23,6 +24,7 @@ pub struct Finished {
     pub resent: u64,
     pub shares: Shares,
     pub late: LateByStage,
+    pub away: Away,
     pub sockets: SocketReport,
     pub stamps: StampSummary,
 }
@@ -41,6 +43,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             reconnects: self.tally.closings,
             resent: self.tally.resent,
             late: self.stages.late,
+            away: self.away,
         }
     }
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::host::HostSpan;
 use super::shares::Shares;
 use super::stamps::StampReport;
+use crate::engine::state::away::AwayReport;
 use crate::engine::state::sockets::SocketReport;
 use crate::engine::state::stages::LateByStage;
 use crate::record::{Counts, Dispersion, Window};
@@ -20,8 +21,9 @@ use crate::stop::Ended;
 /// The schema name that every instance result carries.
 pub const SCHEMA: &str = "hindmost.instance/1";
 
-const LATER: [&str; 7] = ["resent", "stamps", "tcp_before", "memory", "host", "raw_gaps_ns", "series"];
-const LATER_OF_THREADS: [&str; 3] = ["shares", "late", "sockets"];
+const LATER: [&str; 8] =
+    ["resent", "stamps", "tcp_before", "memory", "host", "raw_gaps_ns", "series", "measured_from_ns"];
+const LATER_OF_THREADS: [&str; 4] = ["shares", "late", "sockets", "away"];
 
 /// The result of one instance; its distributions lie beside it in `instance-K.hlog`.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -44,6 +46,8 @@ pub struct InstanceResult {
     pub warmup_ended: Ended,
     /// What the calibration found.
     pub calibration: Calibration,
+    /// When the measurement began, in nanoseconds of the host's monotonic clock.
+    pub measured_from_ns: u64,
     /// Length of the measurement, in seconds.
     pub measure_s: f64,
     /// The rate asked of this instance, in requests a second; absent when flat out.
@@ -129,6 +133,8 @@ pub struct ThreadReport {
     pub span: ThreadSpan,
     /// What made requests leave late.
     pub late: LateByStage,
+    /// When its processor was away; empty in a closed loop.
+    pub away: AwayReport,
     /// How full its sockets were, and what their connections lost.
     pub sockets: SocketReport,
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use hindmost_clock::Nanos;
 use hindmost_histogram::{Histogram, UniformSample};
 use hindmost_host::counters::peak_memory;
 use hindmost_host::Tree;
@@ -18,6 +19,8 @@ use crate::stop::Ended;
 /// What the coordinator learned of the phases.
 pub struct Followed {
     pub started: SystemTime,
+    /// When it began.
+    pub measure: Nanos,
     pub warmup_s: f64,
     pub warmup_ended: Ended,
     /// The host as it was before the measurement.
@@ -49,6 +52,7 @@ pub fn summarise(
             shares: one.shares,
             span,
             late: one.late,
+            away: one.away.report(followed.measure),
             sockets: one.sockets,
         });
         reconnects += one.reconnects;
@@ -81,6 +85,7 @@ pub fn summarise(
         warmup_s: followed.warmup_s,
         warmup_ended: followed.warmup_ended,
         calibration: calibration(plan, &recorder),
+        measured_from_ns: followed.measure.0,
         measure_s,
         asked_per_s: plan.load.rate().map(|rate| rate.get() / share),
         due_per_s: counts.due as f64 / measure_s,

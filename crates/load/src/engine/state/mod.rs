@@ -1,5 +1,6 @@
 //! What a worker keeps: structs that can be tried by themselves. They touch no socket and read no clock.
 
+pub mod away;
 pub mod buffers;
 pub mod connection;
 pub mod connections;

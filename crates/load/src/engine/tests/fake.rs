@@ -85,6 +85,8 @@ pub struct Fake {
     pub hangs: Range<u64>,
     /// The worker itself is held up: from when, and for how long.
     pub stall: Option<(u64, u64)>,
+    /// The same within a write call.
+    pub stall_writing: Option<(u64, u64)>,
     /// Connections reset: when and which, the last first.
     pub breaks: Vec<(u64, u32)>,
     pub wire: Vec<Written>,
@@ -120,6 +122,7 @@ impl Fake {
             refuses: NEVER,
             hangs: NEVER,
             stall: None,
+            stall_writing: None,
             breaks: Vec::new(),
             wire: Vec::new(),
             requests: 0,
@@ -288,6 +291,8 @@ impl Transport for Fake {
     fn write(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize> {
         let from = self.now();
         self.clock.advance(self.tick);
+        let held_up = self.stall_writing.take_if(|(at, _)| *at <= from);
+        self.clock.advance(Nanos(held_up.map_or(0, |(_, span)| span)));
         self.step(from);
         let now = self.now();
         let line = &mut self.lines[slot as usize];

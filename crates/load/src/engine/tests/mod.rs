@@ -6,6 +6,8 @@
 //! ```
 
 pub mod any_server;
+#[cfg(test)]
+mod away;
 pub mod fake;
 #[cfg(test)]
 mod faults;
@@ -28,6 +30,7 @@ use serde_json::{json, Value};
 use super::control::{Control, Progress};
 use super::coordinator::instance::arrivals_of;
 use super::hot_path::{Parts, Worker};
+use super::state::away::AwayReport;
 use super::state::stamping::StampSummary;
 use crate::protocol::Protocol;
 use crate::random::{stream, Purpose};
@@ -80,6 +83,7 @@ pub struct Driven {
     pub reconnects: u64,
     pub resent: u64,
     pub stamps: StampSummary,
+    pub away: AwayReport,
 }
 
 /// Runs one worker of `plan` against `fake`.
@@ -149,6 +153,7 @@ fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
         reconnects: worker.tally.closings,
         resent: worker.tally.resent,
         stamps,
+        away: worker.away.report(Nanos(MEASURE)),
     }
 }
 

@@ -1,0 +1,35 @@
+//! Sentinels on processors, one thread each.
+
+use hindmost_clock::Nanos;
+use hindmost_host::sentinel::{self, Watched};
+use pyo3::prelude::*;
+
+use crate::fault::raise;
+
+/// Watches processors from its making until `end`.
+#[pyclass]
+pub struct Sentinel {
+    sentinels: Vec<sentinel::Sentinel>,
+}
+
+#[pymethods]
+impl Sentinel {
+    #[new]
+    fn new(cpus: Vec<u32>, period_ns: u64) -> PyResult<Self> {
+        let start = |cpu: &u32| {
+            let told = |e| raise("sentinel", &format!("processor {cpu}: {e}"));
+            sentinel::Sentinel::start(*cpu, Nanos(period_ns)).map_err(told)
+        };
+        Ok(Self { sentinels: cpus.iter().map(start).collect::<PyResult<_>>()? })
+    }
+
+    /// What each saw, as JSON text; nothing, the second time.
+    fn end(&mut self, py: Python<'_>) -> PyResult<String> {
+        let sentinels = std::mem::take(&mut self.sentinels);
+        let seen = py.detach(|| {
+            sentinels.into_iter().map(sentinel::Sentinel::end).collect::<Result<Vec<Watched>, _>>()
+        });
+        let seen = seen.map_err(|e| raise("sentinel", &e.to_string()))?;
+        serde_json::to_string(&seen).map_err(|e| raise("sentinel", &e.to_string()))
+    }
+}

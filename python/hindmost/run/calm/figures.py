@@ -1,0 +1,223 @@
+"""Calm latency of one run, and what several runs say together of whose thefts they were."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hindmost.plan import MeasurePlan
+from hindmost.plan.units import label
+from hindmost.run.calm.refusal import Refusal
+from hindmost.run.calm.requests import Nanos, kept
+from hindmost.run.calm.thefts import Seen, seen
+from hindmost.stats import (
+    Calm,
+    Dependence,
+    Estimate,
+    Onsets,
+    Refused,
+    Service,
+    calm_latency,
+    run_value,
+    theft_dependence,
+)
+from hindmost.stats.requests.calm import LEAST_SPELLS
+from hindmost.store.engine import InstanceResult
+
+JUDGED_TOGETHER = Dependence(False, 1.0, math.nan, 0, "judged over all runs")
+FULL = 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class RunCalm:
+    """What a run says of its server on processors of its own.
+
+    Attributes
+    ----------
+    values : dict
+        Calm quantiles by label, in microseconds; empty where they are refused. Without a theft they are the
+        run's latency quantiles, to the bit.
+    intervals : dict
+        The same with their intervals within the run; none where it is too short for one.
+    unsettled : tuple of str
+        Quantiles that differ, beyond chance, from what twice the wait gives.
+    taken, counted : float
+        Share of the measurement that others took; share of requests that count.
+    thefts, spells : int
+        How many there were; how many calm spells.
+    seen_us : float
+        The smallest theft that was sure to be seen.
+    sources : tuple of str
+        Who saw them.
+    onsets : tuple of Onsets
+        What the server was doing as thefts began, by instance.
+    refused : Refusal or None
+        Why there are no values.
+    """
+
+    values: dict[str, float] = field(default_factory=dict)
+    intervals: dict[str, Estimate] = field(default_factory=dict)
+    unsettled: tuple[str, ...] = ()
+    taken: float = math.nan
+    counted: float = math.nan
+    thefts: int = 0
+    spells: int = 0
+    seen_us: float = math.nan
+    sources: tuple[str, ...] = ()
+    onsets: tuple[Onsets, ...] = ()
+    refused: Refusal | None = None
+
+
+def run_calm(
+    folder: Path,
+    record: Mapping[str, Any],
+    results: Sequence[InstanceResult],
+    plan: MeasurePlan,
+    raw: Mapping[str, float],
+    alone: Sequence[Mapping[str, Estimate]],
+    read: Callable[[Path, int], tuple[Nanos, Nanos]] = kept,
+) -> RunCalm | None:
+    """Calm latency of a run; None of a study that is older than the looking for thefts.
+
+    Parameters
+    ----------
+    folder : Path
+        The run's.
+    record : mapping
+        What ``run.json`` says.
+    results : sequence of InstanceResult
+        Of its instances.
+    plan : MeasurePlan
+        What it was made with.
+    raw : mapping
+        The run's latency quantiles in microseconds: they are the calm ones where nothing was taken.
+    alone : sequence of mapping
+        What each instance can say of its quantiles by itself, in microseconds.
+    read : callable, optional
+        Gives due and done times of an instance.
+
+    Raises
+    ------
+    StudyError
+        If the kept requests cannot be read.
+    """
+    if any("away" not in thread for result in results for thread in result["threads"]):
+        return None
+    known = seen(record, results, plan)
+    if isinstance(known, Refusal):
+        return RunCalm(refused=known)
+    if not len(known.thefts):
+        return RunCalm(
+            values={name: raw[name] for name in plan.labels},
+            intervals=_together(alone, plan),
+            taken=0.0,
+            counted=1.0,
+            seen_us=known.thefts.seen_ns / 1e3,
+            sources=known.sources,
+        )
+    service = _service(record, results, known)
+    if isinstance(service, Refusal):
+        return _refused(known, service)
+    requests = [read(folder, index) for index in range(len(results))]
+    if not all(due.size for due, _ in requests):
+        none = Refusal("no_requests", "no single requests were kept of this run", "--samples 20000")
+        return _refused(known, none)
+    parts: list[Calm] = []
+    for due, done in requests:
+        part = calm_latency(
+            due, done, known.thefts, service, plan.quantiles, least_spells=1, dependence=JUDGED_TOGETHER
+        )
+        if isinstance(part, Refused):
+            return _refused(known, Refusal(part.reason, part.text, part.need), part.counted, part.spells)
+        parts.append(part)
+    rows = [{label(one.level): _microseconds(one.estimate) for one in part.quantiles} for part in parts]
+    return RunCalm(
+        values={name: run_value([row[name].value for row in rows], plan.aggregate) for name in plan.labels},
+        intervals=_together(rows, plan),
+        unsettled=tuple(
+            dict.fromkeys(
+                label(one.level) for part in parts for one in part.quantiles if one.settled is False
+            )
+        ),
+        taken=known.taken,
+        counted=sum(part.counted for part in parts) / len(parts),
+        thefts=len(known.thefts),
+        spells=min(part.spells for part in parts),
+        seen_us=known.thefts.seen_ns / 1e3,
+        sources=known.sources,
+        onsets=tuple(Onsets.of(due, done, known.thefts, service) for due, done in requests),
+    )
+
+
+def judged(runs: Sequence[RunCalm]) -> Refusal | None:
+    """Why the calm figures of these runs must not be used, told by all of them together.
+
+    Thefts that follow the server's own work are none of others; and too few of them do not tell.
+
+    Examples
+    --------
+    >>> judged([RunCalm(values={"p50": 20.0}, thefts=3, spells=4, taken=0.001)]).text
+    '4 calm spells in 1 run; 30 are needed to tell thefts from what the server did itself'
+    """
+    good = [run for run in runs if run.refused is None and run.thefts]
+    if not good:
+        return None
+    spells = sum(run.spells for run in good)
+    if spells < LEAST_SPELLS:
+        word = "run" if len(good) == 1 else "runs"
+        return Refusal(
+            "spells",
+            f"{spells} calm spells in {len(good)} {word}; {LEAST_SPELLS} are needed to tell thefts from what"
+            " the server did itself",
+            f"{math.ceil(LEAST_SPELLS / max(spells, 1))} times as many runs, or as long ones",
+        )
+    dependence = theft_dependence([onsets for run in good for onsets in run.onsets])
+    if dependence.depends:
+        return Refusal("dependence", dependence.text, "its quota lifted, or other work off its processors")
+    return None
+
+
+def _refused(known: Seen, why: Refusal, counted: float = math.nan, spells: int = 0) -> RunCalm:
+    return RunCalm(
+        taken=known.taken,
+        counted=counted,
+        thefts=len(known.thefts),
+        spells=spells,
+        seen_us=known.thefts.seen_ns / 1e3,
+        sources=known.sources,
+        refused=why,
+    )
+
+
+def _service(record: Mapping[str, Any], results: Sequence[InstanceResult], known: Seen) -> Service | Refusal:
+    """How busy the server is in calm time: its CPU time over what was left of its processors."""
+    used = record.get("server_cpu_share")
+    answered = sum(result["achieved_per_s"] for result in results)
+    if used is None or not answered:
+        return Refusal(
+            "cpu_time",
+            "the server's CPU time is not known" if used is None else "no request was answered",
+            "a server on this host whose process can be seen",
+        )
+    servers = len(record["target"]["cpus"])
+    busy = min(FULL, used / (servers * max(1.0 - known.taken, 1.0 - FULL)))
+    return Service(busy, max(1.0, 1e9 * used / answered), servers=servers)
+
+
+def _microseconds(one: Estimate) -> Estimate:
+    return Estimate(one.value / 1e3, one.low / 1e3, one.high / 1e3, 1, one.confidence)
+
+
+def _together(parts: Sequence[Mapping[str, Estimate]], plan: MeasurePlan) -> dict[str, Estimate]:
+    """Intervals of instances as one: thefts and queue are common to them, so that they err together."""
+
+    def one(name: str) -> Estimate:
+        value, low, high = ([getattr(part[name], end) for part in parts] for end in ("value", "low", "high"))
+        known = not any(math.isnan(end) for end in low)
+        ends = (run_value(low, plan.aggregate), run_value(high, plan.aggregate)) if known else (math.nan,) * 2
+        return Estimate(run_value(value, plan.aggregate), *ends, 1)
+
+    return {name: one(name) for name in plan.labels if all(name in part for part in parts)}

@@ -1,0 +1,122 @@
+"""When others had a processor of the server or of a client, as far as a run could see it.
+
+Two sources, each with the smallest theft that it sees:
+
+- a **spinning client** finds spans in its own loop in which it did nothing and that are longer than 20 us
+  (``away`` in its result). It must have its processor for itself: where the server may run there, too, a
+  span may be the server's own work.
+- the **sentinel** (`hindmost.run.companions.sentinel`) wakes every millisecond on each processor of the
+  server; a theft began between its last sign of life and the waking that came late. The whole of that is
+  taken as stolen: who was in flight at its begin is looked at no longer, which costs requests and no truth.
+
+Neither counts interrupts of some microseconds, nor the server's own threads, nor a quota on its cgroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hindmost.plan import MeasurePlan
+from hindmost.run.calm.refusal import Refusal
+from hindmost.stats import Thefts
+from hindmost.store.engine import InstanceResult
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen: ``thefts`` in ns since the measurement began, as wide as they may have been.
+
+    ``taken``: share of the measurement, by the likeliest begin of each. ``sources``: who saw it.
+    """
+
+    thefts: Thefts
+    taken: float
+    sources: tuple[str, ...]
+
+
+def seen(record: Mapping[str, Any], results: Sequence[InstanceResult], plan: MeasurePlan) -> Seen | Refusal:
+    """Thefts of a run, or why they cannot be known.
+
+    Parameters
+    ----------
+    record : mapping
+        What ``run.json`` says.
+    results : sequence of InstanceResult
+        With ``away`` of each worker.
+    plan : MeasurePlan
+        What the run was made with.
+    """
+    if refusal := _unseen(record, results, plan):
+        return refusal
+    spans: list[tuple[int, int, int]] = []
+    limits: list[int] = []
+    watched = record["sentinel"]
+    zero, length = results[0]["measured_from_ns"], int(plan.duration_s * 1e9)
+    for one in watched:
+        if not (one["from_ns"] <= zero and zero + length <= one["to_ns"]):
+            return Refusal(
+                "clock",
+                f"the sentinel on processor {one['cpu']} did not watch all of the measurement:"
+                " by its clock it was another time",
+                "instances and server on one host, whose clock does not jump",
+            )
+        spans += [
+            (alive - zero, (alive + due) // 2 - zero, woken - zero) for alive, due, woken in one["spans_ns"]
+        ]
+        limits.append(one["period_ns"] + one["late_ns"])
+    away = [thread["away"] for result in results for thread in result["threads"]]
+    if plan.pacing == "spin":
+        spans += [(on, on, off) for one in away for on, off in one["spans_ns"]]
+        limits += [one["idle_ns"] for one in away]
+    missed = sum(one["missed"] for one in (*watched, *(away if plan.pacing == "spin" else ())))
+    if missed:
+        return Refusal(
+            "endless",
+            f"there were {len(spans) + missed:,} thefts, and no room for {missed:,} of them",
+            "a calmer host, or shorter runs",
+        )
+    on, likely, off = (list(column) for column in zip(*spans, strict=True)) if spans else ([], [], [])
+    return Seen(
+        Thefts.of(on, off, seen_ns=float(max(limits))),
+        Thefts.of(likely, off).taken(0, length),
+        ("sentinel", "spin gaps") if plan.pacing == "spin" else ("sentinel",),
+    )
+
+
+def _unseen(
+    record: Mapping[str, Any], results: Sequence[InstanceResult], plan: MeasurePlan
+) -> Refusal | None:
+    """What is known before any span is looked at."""
+    if plan.loop == "closed":
+        return Refusal(
+            "closed", "in a closed loop a request is due when the server has answered", "an open loop"
+        )
+    cpus = set(record["target"].get("cpus") or ())
+    if not cpus:
+        return Refusal(
+            "elsewhere",
+            "the server's processors are not known: it does not run here, or its process cannot be found",
+            "clients beside the server, as whoever may see its process",
+        )
+    clients = [set(one) for one in plan.client_cpus]
+    if not all(one and not one & cpus for one in clients):
+        return Refusal(
+            "shared",
+            "a client may run where the server does: what takes its time may be the server's own work",
+            "processors apart: --server-cpus and --client-cpus, or taskset for a server that runs already",
+        )
+    stops = sum(quota["periods"] for one in results if (quota := one["host"]["throttled"]))
+    if stops:
+        return Refusal(
+            "quota",
+            f"the clients' control group used up its quota {stops} times: their own work took their time",
+            "a quota that is large enough for clients that spin, or none",
+        )
+    sentinel = record.get("sentinel")
+    if not sentinel or isinstance(sentinel, dict):
+        why = sentinel["fault"] if sentinel else "no sentinel watched the server's processors"
+        hint = sentinel["hint"] if sentinel else "--sentinel auto"
+        return Refusal("unwatched", why, hint)
+    return None

@@ -1,0 +1,94 @@
+"""Calm latency in the answer: run by run, and over runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hindmost.run.calm import Refusal, RunCalm, judged
+from hindmost.run.figures import RunFigures, Values
+from hindmost.run.verdict import Reason, overall
+from hindmost.stats import Estimate
+from hindmost.store import measure as documents
+from hindmost.store.estimates import Value, number, written
+
+FROM_THEFT = ("steal", "run_delay", "switches", "interrupts", "slip", "precision")
+"""Reasons that thefts give against the latency itself: they are what calm latency is without."""
+
+Estimator = Callable[[Sequence[Values], Sequence[Reason]], documents.Estimates]
+
+
+def over_runs(
+    runs: Sequence[RunFigures], reasons: Sequence[Reason], estimates: Estimator
+) -> documents.Calm | None:
+    """What all runs say together; null where no run looked for thefts.
+
+    Parameters
+    ----------
+    runs : sequence of RunFigures
+        At least one.
+    reasons : sequence of Reason
+        Of the verdict on the latency itself.
+    estimates : callable
+        How values of runs become estimates: the same as for latency.
+    """
+    looked = [run.calm for run in runs if run.calm is not None]
+    if not looked:
+        return None
+    good = [calm for calm in looked if calm.refused is None]
+    why = judged(good) if good else _commonest(looked)
+    others = [
+        reason for reason in reasons if reason.code not in FROM_THEFT or not any(one.thefts for one in looked)
+    ]
+    shown = good if why is None else []
+    return {
+        "latency_us": estimates([one.values for one in shown], others) if shown else {},
+        "verdict": overall(others) if shown else "inconclusive",
+        "runs": len(good),
+        "of": len(runs),
+        "taken_share": _mean([one.taken for one in looked]),
+        "counted_share": _mean([one.counted for one in good]),
+        "thefts": sum(one.thefts for one in looked),
+        "seen_us": max((us for one in looked if (us := number(one.seen_us)) is not None), default=None),
+        "sources": list(dict.fromkeys(source for one in looked for source in one.sources)),
+        "unsettled": list(dict.fromkeys(name for one in shown for name in one.unsettled)),
+        "refused": refusal(why),
+    }
+
+
+def _commonest(looked: Sequence[RunCalm]) -> Refusal | None:
+    """Where all are refused, the reason that most have."""
+    why = [one.refused for one in looked if one.refused is not None]
+    reasons = [one.reason for one in why]
+    return max(why, key=lambda one: reasons.count(one.reason), default=None)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    known = [value for value in values if number(value) is not None]
+    return sum(known) / len(known) if known else None
+
+
+def of_run(run: RunFigures) -> documents.RunCalm | None:
+    """What one run says; null where nobody looked for thefts."""
+    calm = run.calm
+    if calm is None:
+        return None
+    return {
+        "calm_us": {name: _written(value, calm.intervals.get(name)) for name, value in calm.values.items()},
+        "unsettled": list(calm.unsettled),
+        "taken_share": number(calm.taken),
+        "counted_share": number(calm.counted),
+        "thefts": calm.thefts,
+        "spells": calm.spells,
+        "seen_us": number(calm.seen_us),
+        "sources": list(calm.sources),
+        "refused": refusal(calm.refused),
+    }
+
+
+def _written(value: float, interval: Estimate | None) -> Value:
+    return written(interval, least=0.0) if interval else {"value": number(value), "low": None, "high": None}
+
+
+def refusal(why: Refusal | None) -> documents.CalmRefusal | None:
+    """A refusal as it stands in documents."""
+    return None if why is None else {"reason": why.reason, "text": why.text, "need": why.need}

@@ -1,0 +1,191 @@
+"""Calm latency of a run: thefts put together from what saw them, figures, and every refusal with its reason."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hindmost import MeasurePlan
+from hindmost.run.calm import RunCalm, judged, run_calm
+from hindmost.run.calm.refusal import Refusal
+from hindmost.run.calm.thefts import seen
+from hindmost.stats import NEVER, Estimate, Onsets
+from tests.stats.theft_worlds import World, simulate
+
+MS = 1_000_000
+ZERO = 7_000_000_000_000
+"""When the measurement began, by the clock of the host."""
+PLAN = MeasurePlan(target="memcached", client_cpus=((1,),), server_cpus=(0,), duration_s=40.0)
+RAW = {"p50": 14.0, "p95": 60.0, "p99": 90.0, "p99.9": 140.0, "mean": 20.0}
+ALONE = [{name: Estimate(value, 0.9 * value, 1.1 * value, 1) for name, value in RAW.items()}]
+
+
+def watched(*spans: tuple[int, int, int], **changes: Any) -> dict[str, Any]:
+    """A sentinel on processor 0 that watched longer than was measured; spans in ns of the measurement."""
+    told = {"cpu": 0, "from_ns": ZERO - MS, "to_ns": ZERO + 41_000 * MS, "period_ns": MS, "late_ns": 100_000}
+    return told | {"missed": 0, "spans_ns": [[ZERO + at for at in span] for span in spans]} | changes
+
+
+def away(*spans: tuple[int, int], **changes: Any) -> dict[str, Any]:
+    return {"idle_ns": 20_000, "call_ns": 200_000, "missed": 0, "spans_ns": list(spans)} | changes
+
+
+def result(*threads: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    host = {"throttled": {"periods": 0}}
+    told = {"measured_from_ns": ZERO, "achieved_per_s": 25_000.0, "host": host}
+    return told | {"threads": [{"away": one} for one in threads or (away(),)]} | changes
+
+
+def record(*sentinels: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    told = {"server_cpu_share": 0.5, "target": {"cpus": [0]}, "sentinel": list(sentinels or (watched(),))}
+    return told | changes
+
+
+def calm(
+    of: dict[str, Any] | None = None,
+    results: list[Any] | None = None,
+    requests: tuple[Any, Any] | None = None,
+    **changes: Any,
+) -> RunCalm | None:
+    plan = PLAN.model_copy(update=changes)
+    nothing = np.empty(0, np.int64)
+    read = lambda _folder, _index: requests or (nothing, nothing)  # noqa: E731
+    return run_calm(Path("run"), of or record(), results or [result()], plan, RAW, ALONE, read)
+
+
+def test_without_a_theft_calm_is_raw_to_the_bit_and_no_request_is_read():
+    found = calm()
+    assert found is not None
+    assert found.values == {name: RAW[name] for name in PLAN.labels}
+    assert [found.intervals["p99"].low, found.intervals["p99"].high] == [0.9 * 90.0, 1.1 * 90.0]
+    assert (found.taken, found.counted, found.thefts, found.refused) == (0.0, 1.0, 0, None)
+    assert found.seen_us == 1_100.0
+    assert judged([found]) is None
+
+
+def test_thefts_of_server_and_client_are_put_together_and_both_at_once_is_one():
+    known = seen(
+        record(watched((10 * MS, 11 * MS, 14 * MS))),
+        [result(away((12 * MS, 13 * MS)), away((20 * MS, 21 * MS)))],
+        PLAN,
+    )
+    assert not isinstance(known, Refusal)
+    assert [known.thefts.on.tolist(), known.thefts.off.tolist()] == [[10 * MS, 20 * MS], [14 * MS, 21 * MS]]
+    # The likeliest begin is half-way between the last sign of life and the waking that was due.
+    assert known.taken == pytest.approx((3.5 + 1.0) / 40_000)
+    assert known.sources == ("sentinel", "spin gaps")
+
+
+def test_of_clients_that_sleep_the_sentinel_alone_says_something():
+    known = seen(
+        record(), [result(away((12 * MS, 13 * MS), missed=3))], PLAN.model_copy(update={"pacing": "sleep"})
+    )
+    assert not isinstance(known, Refusal)
+    assert not len(known.thefts)
+    assert known.sources == ("sentinel",)
+
+
+def test_a_run_that_was_stolen_from_says_what_it_would_have_been():
+    """5 % in spells of 3 ms: raw p99 is 20 times the truth."""
+    run = simulate(World("exponential", 0.5, 0.05, 3.0), 800_000, seed=7)
+    begin = run.due[0]
+    spans = [(int(on - begin), int(off - begin)) for on, off in zip(run.on, run.off, strict=True)]
+    used = record(server_cpu_share=0.5 * (1.0 - 0.05))
+    found = calm(used, [result(away(*spans))], (run.due - begin, run.done - begin))
+    assert found is not None
+    assert found.refused is None
+    truth = (run.undisturbed - run.due) / 1e3
+    raw = (run.done - run.due) / 1e3
+    for name, level in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        true = float(np.quantile(truth, level))
+        assert found.values[name] == pytest.approx(true, rel=0.1), name
+        assert found.intervals[name].low <= found.values[name] <= found.intervals[name].high
+    assert np.quantile(raw, 0.99) > 5.0 * np.quantile(truth, 0.99)
+    assert found.taken == pytest.approx(0.05, abs=0.01)
+    assert 0.6 < found.counted < 0.95
+    assert judged([found]) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "told", "given"),
+    [
+        ("closed", "due when the server has answered", {"loop": "closed"}),
+        ("shared", "the server's own work", {"client_cpus": ((0, 1),)}),
+        ("shared", "the server's own work", {"client_cpus": ((),)}),
+        ("elsewhere", "does not run here", {"of": record(target={"cpus": None})}),
+        (
+            "unwatched",
+            "Operation not permitted",
+            {"of": record(sentinel={"fault": "Operation not permitted", "hint": "run as root"})},
+        ),
+        ("unwatched", "no sentinel", {"of": record(sentinel=[])}),
+        ("clock", "another time", {"of": record(watched(from_ns=ZERO + MS))}),
+        ("clock", "another time", {"of": record(watched(to_ns=ZERO + 39_000 * MS))}),
+        ("endless", "no room for 9", {"results": [result(away((0, MS), missed=9))]}),
+        ("quota", "4 times", {"results": [result(host={"throttled": {"periods": 4}})]}),
+        ("cpu_time", "is not known", {"of": record(watched((0, MS, 3 * MS)), server_cpu_share=None)}),
+        ("no_requests", "no single requests", {"of": record(watched((0, MS, 3 * MS)))}),
+    ],
+)
+def test_what_cannot_be_known_is_refused_with_the_reason_and_what_would_help(
+    code: str, told: str, given: dict[str, Any]
+) -> None:
+    found = calm(**given)
+    assert found is not None
+    assert found.refused is not None
+    assert not found.values
+    assert (found.refused.reason, told in found.refused.text) == (code, True), found.refused.text
+    assert found.refused.need
+
+
+def requests(n: int = 1000) -> tuple[Any, Any]:
+    due = np.arange(n, dtype=np.int64) * 40 * MS
+    return due, due + MS
+
+
+@pytest.mark.parametrize(
+    ("code", "share", "spans"),
+    [
+        ("utilisation", 0.95, [(5 * MS, 6 * MS)]),
+        ("counted", 0.5, [(k * 40 * MS - MS, k * 40 * MS + MS) for k in range(1, 1000)]),
+    ],
+)
+def test_what_statistics_refuse_is_told_with_its_figures(code, share, spans):
+    found = calm(record(server_cpu_share=share), [result(away(*spans))], requests())
+    assert found is not None
+    assert found.refused is not None
+    assert found.refused.reason == code
+    assert found.thefts == len(spans)
+    assert found.taken > 0.0
+
+
+def test_of_a_study_from_before_nothing_is_said():
+    assert calm(results=[result() | {"threads": [{}]}]) is None
+
+
+def test_too_few_spells_and_thefts_that_follow_the_server_are_told_by_all_runs_together():
+    def run(spells: int, onsets: Onsets) -> RunCalm:
+        return RunCalm(values={"p50": 20.0}, thefts=spells, spells=spells, onsets=(onsets,))
+
+    random = np.random.default_rng(1)
+    alike = Onsets(random.poisson(1.0, (20, 21)).astype(float), random.random((20, 21)))
+    one = judged([run(20, alike)])
+    assert one is not None
+    assert one.reason == "spells"
+    assert judged([run(20, alike), run(20, alike)]) is None
+    follows = Onsets(alike.flying.copy(), alike.busy)
+    follows.flying[:, 0] += 3.0
+    two = judged([run(20, follows), run(20, follows)])
+    assert two is not None
+    assert two.reason == "dependence"
+    assert "follow the server" in two.text
+
+
+def test_one_that_never_came_is_infinitely_late_and_no_time_is_made_up():
+    due, done = requests()
+    done[::10] = NEVER
+    found = calm(record(watched((0, MS, 3 * MS))), requests=(due, done))
+    assert found is not None
+    assert found.values["p99"] == float("inf")
+    assert found.values["p50"] == 1_000.0
