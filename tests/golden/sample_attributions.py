@@ -69,6 +69,8 @@ def judged(rows: list[dict[str, Any]], base: float, delta: float) -> list[dict[s
             row["verdict"] = "negligible"
         elif row["low"] > 0 or row["high"] < 0:
             row["verdict"] = "raises" if row["value"] > 0 else "lowers"
+        if row["verdict"] in ("raises", "lowers") and row["adjusted"] >= 0.05:
+            row["verdict"] = "undecided"
         if row["verdict"] != "undecided":
             row["more_runs"] = None
     return rows
@@ -79,6 +81,7 @@ def effect(term: tuple[str, ...], value: float, error: float) -> dict[str, Any]:
         "term": ":".join(term),
         "factors": list(term),
         "levels": [FACTORS[name][2][1] for name in term],
+        "base": 300.0 if term else None,
         **bounded(value, 2.0 * error),
         "error": round(error, 3),
         "p": round(math.erfc(abs(value) / error / math.sqrt(2)), 8),
@@ -206,6 +209,7 @@ def load(name: str, rate: float, busy: float | None, scale: float, random_: rand
             {
                 "levels": named(cell),
                 "runs": RUNS,
+                "extra": 0,
                 "invalid": 0,
                 "blocks": list(range(1, RUNS + 1)),
                 "values": values,
@@ -255,16 +259,20 @@ def confirmation(random_: random.Random) -> dict[str, Any]:
             "p95": {"value": 0.73, "low": 0.67, "high": 0.8},
             "p99": {"value": 0.57, "low": 0.51, "high": 0.63},
         },
-        "variance_ratio": {
+        "spread_ratio": {
             "p50": {"value": 0.052, "low": 0.02, "high": 0.14},
             "p95": {"value": 0.033, "low": 0.012, "high": 0.1},
             "p99": {"value": 0.02, "low": 0.009, "high": 0.06},
         },
-        "variance_p": {"p50": 0.0001, "p95": 0.0001, "p99": 0.00001},
         "predicted": {"p99": {"value": 0.896, "low": 0.86, "high": 0.93}},
         "outcome": "confirmed",
         "text": "p99 at high load falls to 0.57 of what it was [0.51, 0.63] in 20 and 20 fresh runs",
     }
+
+
+CAUSE = "numa = interleave raises p99 at high load from 300 us to 335 us, on average over the other settings"
+ADVICE = "set dvfs = performance, nic = all-nodes for the lowest p99: it is then 0.57 times as long"
+FRESH = "at high load confirmed: p99 is 0.57 times as long [0.51, 0.63] over 20 fresh pairs"
 
 
 def full() -> dict[str, Any]:
@@ -278,15 +286,16 @@ def full() -> dict[str, Any]:
         "name": "memcached, hardware features",
         "target": "memcached",
         "verdict": "answered",
-        "headline": "With dvfs = performance and nic = all-nodes p99 at high load falls by 43 % [37, 49]: confirmed.",
+        "headline": CAUSE,
+        "summary": [CAUSE, ADVICE, FRESH],
         "findings": [
-            "numa = interleave raises p99 at high load by 34.6 µs on average over all other settings.",
             "nic = all-nodes raises p99 while dvfs = ondemand and lowers it while dvfs = performance.",
             "turbo alone is too small to matter on average.",
         ],
         "reasons": [],
         "confidence": 0.95,
         "delta": 0.02,
+        "delta_us": None,
         "scale": "us",
         "adjustment": "holm",
         "quantiles": ["p50", "p95", "p99"],
@@ -311,12 +320,37 @@ def full() -> dict[str, Any]:
             load("low", 100_000.0, 0.21, 0.6, random_),
             load("high", 350_000.0, 0.7, 1.0, random_),
         ],
+        "recommendation": {
+            "quantile": "p99",
+            "loads": ["high"],
+            "outcome": "better",
+            "levels": named((0, 0, 1, 1)),
+            "gain": {"value": 0.57, "low": 0.51, "high": 0.63},
+            "prices": [
+                {
+                    "load": "low",
+                    "quantile": "p50",
+                    "before_us": 39.0,
+                    "after_us": 248.0,
+                    "ratio": {"value": 6.36, "low": 6.1, "high": 6.6},
+                    "shown": True,
+                    "more_than_gained": True,
+                }
+            ],
+            "more_blocks": None,
+            "rule": "a setting counts with 3 sound runs at each load",
+            "text": ADVICE,
+        },
         "confirmations": [confirmation(random_)],
+        "unconfirmed": [{"load": "low", "why": "no fresh runs were made"}],
         "applied": named((0, 0, 1, 1)),
         "seconds_total": 9 * 3600.0 + 754,
         **SAFE,
         "plan": {"name": "memcached, hardware features", "delta": "2%", "seed": 1, "confirm": {"runs": 20}},
     }
+
+
+NOT_YET = "no setting can be recommended yet for p99: 46 more blocks, since a setting counts with 3 runs"
 
 
 def small() -> dict[str, Any]:
@@ -351,6 +385,7 @@ def small() -> dict[str, Any]:
             {
                 "levels": levels,
                 "runs": 0 if failed else 4,
+                "extra": 2 if place == 0 else 0,
                 "invalid": 1 if place == 1 else 0,
                 "blocks": [] if failed else [1, 2, 3, 4],
                 "values": {"p99": [] if failed else values},
@@ -367,6 +402,7 @@ def small() -> dict[str, Any]:
             "term": term,
             "factors": names,
             "levels": levels,
+            "base": 240.0,
             **bounded(value, 21.0),
             "share": value / 240,
             "share_low": (value - 21) / 240,
@@ -390,7 +426,15 @@ def small() -> dict[str, Any]:
         "name": "two suspects",
         "study": "studies/two",
         "verdict": "open",
-        "headline": "Nothing is decided yet after 19 runs: about 46 more of each cell are needed.",
+        "headline": "none of the factors is shown to change p99 by 2% or more",
+        "summary": [
+            "none of the factors is shown to change p99 by 2% or more",
+            NOT_YET,
+            "this rests on 19 runs in 4 blocks; still open: server threads, huge pages",
+        ],
+        "recommendation": document["recommendation"]
+        | {"loads": ["only"], "outcome": "open", "levels": None, "gain": None, "prices": []}
+        | {"more_blocks": 46, "text": NOT_YET},
         "findings": [],
         "reasons": [
             {
@@ -409,6 +453,7 @@ def small() -> dict[str, Any]:
         "quantiles": ["p99"],
         "factors": factors,
         "confirmations": [],
+        "unconfirmed": [],
         "applied": None,
         "seconds_total": 94.0,
     }
@@ -483,7 +528,8 @@ def hostile() -> dict[str, Any]:
         return [spoilt(item) for item in value] if isinstance(value, list) else value
 
     found: dict[str, Any] = spoilt(small())
-    return found | {"headline": HOSTILE, "findings": [HOSTILE], "name": HOSTILE, "target": HOSTILE}
+    said = {"headline": HOSTILE, "summary": [HOSTILE, HOSTILE], "findings": [HOSTILE]}
+    return found | said | {"name": HOSTILE, "target": HOSTILE}
 
 
 def barren() -> dict[str, Any]:
@@ -491,6 +537,7 @@ def barren() -> dict[str, Any]:
     return small() | {
         "verdict": "invalid",
         "headline": "No run was valid.",
+        "summary": ["No run was valid."],
         "factors": [],
         "loads": [],
         "seconds_total": 3.0,

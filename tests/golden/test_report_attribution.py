@@ -13,6 +13,7 @@ from sample_attributions import SAMPLES, full, small
 from test_report_golden import check
 
 from hindmost.report import render_attribution, render_attribution_page
+from hindmost.report.attribution import words
 from hindmost.report.attribution.panels import spread
 from hindmost.report.common import numbers
 from hindmost.report.common.svg import Scale
@@ -117,26 +118,42 @@ def test_the_lowest_prediction_stands_first_and_is_the_best():
         assert first[-1] == "best"
 
 
+def effect_tables(html: str, where: str, *, many: bool = False) -> list[str]:
+    """Tables of effects, the average one first; those of three factors and more stand by themselves."""
+    name = f'aria-label="Effects {"of many factors " if many else ""}on {where}"'
+    return [part.split("</table>")[0] for part in html.split(name)[1:]]
+
+
 def test_all_terms_of_the_model_stand_in_both_tables_with_interval_and_p():
     html = render_attribution_page(full())
     for load in ("low", "high"):
         for label in ("p50", "p95", "p99"):
-            name = f'aria-label="Effects on {label} at {load}"'
-            tables = [part.split("</table>")[0] for part in html.split(name)[1:]]
-            assert len(tables) == 2
-            for table in tables:
-                assert table.count("<tr class=") == 15
-                assert len(re.findall(r"interval\">\[[^]]+\]</td>", table)) == 15
+            for many, terms in ((False, 10), (True, 5)):
+                tables = effect_tables(html, f"{label} at {load}", many=many)
+                assert len(tables) == 2
+                for table in tables:
+                    assert table.count("<tr class=") == terms
+                    assert len(re.findall(r"interval\">\[[^]]+\]</td>", table)) == terms
+
+
+def test_terms_of_three_factors_and_more_stand_behind_a_door():
+    html = render_attribution_page(full())
+    before = html.split('aria-label="Effects of many factors on p99 at high"')[0]
+    assert "<summary>5 terms of three factors and more</summary>" in before.rsplit("<details", 1)[1]
+    rows = [row for table in effect_tables(html, "p99 at high") for row in table.split("<tr ")]
+    names = [row.split('<th scope="row">')[1].split("</th>")[0] for row in rows[1:] if "<th scope" in row]
+    assert not any(name.count(words.TIMES) > 1 for name in names)
 
 
 def test_effects_of_the_corner_are_those_of_the_document_in_its_order():
     document = full()
     html = render_attribution_page(document)
     first, *effects = document["loads"][1]["quantiles"]["p99"]["corner"]
-    table = html.split('aria-label="Effects on p99 at high"')[2].split("</table>")[0]
+    few, many = (effect_tables(html, "p99 at high", many=many)[1] for many in (False, True))
     assert first["factors"] == []
-    assert f'all at their first level</th><td class="text" colspan="7">{first["value"]:.0f}' in table
-    shown = re.findall(r'<tr class=.*?<th scope="row">(.*?)</th>.*?<td class="value".*?>(.*?)</td>', table)
+    assert f'all at their first level</th><td class="text" colspan="8">{first["value"]:.0f}' in few
+    row = r'<tr class=.*?<th scope="row">(.*?)</th>.*?<td class="value".*?>(.*?)</td>'
+    shown = [*re.findall(row, few), *re.findall(row, many)]
     assert len(shown) == len(effects)
     for (name, value), effect in zip(shown, effects, strict=True):
         assert all(factor in name for factor in effect["factors"])
@@ -229,20 +246,6 @@ def test_dots_that_would_lie_on_each_other_are_set_side_by_side():
     assert all(b - a >= 5.0 for a, b in pairwise(apart))
 
 
-def test_what_is_seen_by_itself_alone_is_not_said_to_be_shown():
-    document = full()
-    effect = document["loads"][1]["quantiles"]["p99"]["average"][1]
-    assert (effect["term"], effect["verdict"]) == ("numa", "raises")
-    effect["adjusted"] = 0.2
-    text = render_attribution(document)
-    assert re.search(r"numa: same-node → interleave .* raises, by itself", text)
-    html = render_attribution_page(document)
-    table = html.split('aria-label="Effects on p99 at high"')[1].split("</table>")[0]
-    row = next(one for one in table.split("<tr") if "numa: same-node" in one)
-    assert 'class="open"' in row
-    assert "raises, by itself" in row
-
-
 def test_a_flood_of_interactions_is_cut_in_the_terminal_and_counted():
     document = full()
     answer = document["loads"][1]["quantiles"]["p99"]
@@ -251,9 +254,7 @@ def test_a_flood_of_interactions_is_cut_in_the_terminal_and_counted():
     table = render_attribution(document).split("p99 at high (")[1].split("confirmation")[0]
     shown = table.split("best:")[0]
     held = sum(
-        1
-        for one in answer["average"]
-        if len(one["factors"]) > 1 and one["adjusted"] < 0.05 and one["verdict"] in ("raises", "lowers")
+        1 for one in answer["average"] if len(one["factors"]) > 1 and one["verdict"] in ("raises", "lowers")
     )
     assert len(re.findall(r"× .* (?:raises|lowers)$", shown, re.MULTILINE)) == 12
     assert f"and {held - 12} smaller interactions that hold" in shown
@@ -265,3 +266,41 @@ def test_a_drift_is_said_in_words_and_a_part_of_the_variance_may_be_unknown():
     assert "it drifted" not in render_attribution_page(full())
     row = rows_of(html, "Variance explained")[0].replace(numbers.THIN, " ")
     assert " ".join(row.split()) == "p99, only 10 % 90 % – 10 % 10 % −0.04"
+
+
+def test_three_sentences_stand_before_any_table():
+    document = full()
+    html = render_attribution_page(document)
+    header = plain_text(html.split("</header>")[0]).replace(numbers.THIN, " ")
+    for text in document["summary"]:
+        assert text in header
+    assert "<table" not in html.split("</header>")[0]
+    text = " ".join(render_attribution(document).split())
+    assert (
+        text.index(document["summary"][0]) < text.index(document["summary"][2]) < text.index("p99 at high (")
+    )
+
+
+def test_words_of_the_paper_are_explained_where_they_stand():
+    page = plain_text(render_attribution_page(full() | {"adjustment": "romano-wolf"}))
+    assert "(the paper's corner ): while all others are at their first level" in page
+    assert "Romano and Wolf's step-down, which draws all runs anew" in page
+    assert "By exchange : how often runs that are dealt out to the settings by chance" in page
+
+
+def test_what_a_recommendation_costs_is_said_in_numbers():
+    row = rows_of(render_attribution_page(full()), "What the recommended setting costs")[0]
+    said = " ".join(row.replace(numbers.THIN, " ").split())
+    assert said == "low p50 39.0 µs 248 µs 6.36 [6.10, 6.60] more than is gained"
+
+
+def test_ratios_beyond_use_are_not_written_out():
+    document = full()
+    document["confirmations"][0]["spread_ratio"]["p99"] = {"value": 2.0, "low": 0.1, "high": 248125835784.0}
+    for effect in document["loads"][1]["quantiles"]["p99"]["average"][1:]:
+        effect["share"] = effect["share_high"] = 248125835784.0
+    for render in (render_attribution, render_attribution_page):
+        text = render(document)
+        assert "> 1000" in text or "&gt; 1000" in text
+        assert "248" + numbers.THIN + "125" not in text
+        assert "835784" not in text

@@ -14,7 +14,7 @@ from tests.precision import limits
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding
 
-CONFIRM = 'quantile = "p50"\nruns = 5'
+CONFIRM = 'quantile = "p50"\nruns = 6'
 
 
 def study(folder: Path, confirm: str) -> tuple[dict[str, Any], bool, str]:
@@ -54,7 +54,7 @@ def confirmed(folder: Path) -> Finding:
         and fresh["after"]["levels"] == {"body": "100", "hold": "5"}
         and fresh["outcome"] == "confirmed"
         and fresh["ratio"]["p50"]["high"] < 0.7
-        and "hold = 5" in document["headline"]
+        and "hold = 5" in document["summary"][1]
     )
     return Finding(held, figure)
 

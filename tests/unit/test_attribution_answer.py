@@ -8,17 +8,18 @@ import random
 
 import pytest
 
+from hindmost.errors import UsageError
 from hindmost.studies.attribution import effects, model, words
 from hindmost.studies.attribution.cells import CellRuns, RunValues
-from hindmost.studies.attribution.confirm import recommended
 from hindmost.studies.attribution.drift import drift_of
+from hindmost.studies.attribution.recommend import recommendation
 from hindmost.studies.attribution.resolve import resolve
 
 STUDY = """
 name = "planted"
 target = "synth"
 quantiles = "50,99"
-delta = "5%"
+delta = "{delta}"
 {more}
 [[load]]
 name = "low"
@@ -46,9 +47,9 @@ blocks = "10"
 CELLS = list(itertools.product((0, 1), repeat=3))
 
 
-def plan_of(tmp_path, more="", design=""):
+def plan_of(tmp_path, more="", design="", delta="5%"):
     file = tmp_path / "study.toml"
-    file.write_text(STUDY.format(more=more, design=design))
+    file.write_text(STUDY.format(more=more, design=design, delta=delta))
     return resolve(file, None, budget=None, without=None)[0]
 
 
@@ -78,9 +79,15 @@ def product_truth(cell):
 
 
 def answered(plan, cells):
-    control = CellRuns(plan.control)
-    found = {("low", q): model.analyse(plan, cells, control, q) for q in plan.labels}
-    return effects.adjusted_together(plan, found)[1]["low", "p99"]
+    return effects.adjusted_together(plan, fitted(plan, cells))[1]["low", "p99"]
+
+
+def fitted(plan, cells):
+    return {("low", q): model.analyse(plan, cells, q) for q in plan.labels}
+
+
+def advised(plan, cells):
+    return recommendation(plan, fitted(plan, cells), {"low": cells})
 
 
 def one(answer, term, coding="average"):
@@ -109,6 +116,20 @@ def test_effects_in_microseconds_add_up(tmp_path):
         found = one(answer, term, "corner")
         assert found["low"] < value < found["high"]
         assert found["share"] == pytest.approx(found["value"] / one(answer, "(Intercept)", "corner")["value"])
+
+
+def test_a_smallest_effect_in_microseconds_is_read_where_effects_add_up(tmp_path):
+    plan = plan_of(tmp_path, 'scale = "us"', delta="20us")
+    answer = answered(plan, runs_of(lambda cell: 200.0 + 10.0 * cell[0], scatter=0.005))
+    assert one(answer, "a")["verdict"] == "negligible", "10 us, where 20 matter"
+    with pytest.raises(UsageError, match="on the scale of ratios effects are shares"):
+        plan_of(tmp_path, delta="20us")
+
+
+def test_a_quantile_that_is_not_measured_cannot_be_made_low(tmp_path):
+    with pytest.raises(UsageError, match=r"p99\.9 is not measured") as refused:
+        plan_of(tmp_path, design='[confirm]\nquantile = "p99.9"')
+    assert '"50,99,99.9"' in refused.value.hint
 
 
 def test_a_sign_that_turns_is_told(tmp_path):
@@ -151,7 +172,7 @@ def test_an_overloaded_or_late_cell_is_not_compared(tmp_path):
     cells = runs_of(product_truth)
     cells[1, 0, 0].runs[0].values["p99"] = math.inf
     cells[0, 1, 0].failure = "the server is saturated"
-    found = model.analyse(plan_of(tmp_path), cells, CellRuns((0, 0, 0)), "p99")
+    found = model.analyse(plan_of(tmp_path), cells, "p99")
     assert set(found.runs) == set(CELLS) - {(1, 0, 0), (0, 1, 0)}
 
 
@@ -163,23 +184,111 @@ def test_forbidden_cells_are_neither_predicted_nor_recommended(tmp_path):
         assert (row["levels"]["a"], row["levels"]["b"]) != ("1", "spin")
 
 
-def test_what_to_set_is_the_cell_with_the_least_product_over_loads(tmp_path):
+def test_a_setting_is_recommended_that_is_lower_beyond_doubt_and_changes_least(tmp_path):
     plan = plan_of(tmp_path)
-    rank = [
-        {"levels": plan.levels(cell), "value": value} for cell, value in (((0, 0, 0), 9.0), ((1, 0, 0), 4.0))
-    ]
-    other = [dict(row, value=value) for row, value in zip(rank, (1.0, 3.0), strict=True)]
-    loads = [{"name": n, "quantiles": {"p99": {"best": b}}} for n, b in (("x", rank), ("y", other))]
-    assert recommended(plan, {"loads": loads}) == (0, 0, 0)  # 9 x 1 is less than 4 x 3
-    assert recommended(plan, {"loads": loads[:1]}) == (1, 0, 0)
-    assert recommended(plan, {"loads": [*loads, {"name": "z", "quantiles": {"p99": {"best": []}}}]}) is None
+    found = advised(plan, runs_of(product_truth))
+    assert found["outcome"] == "better"
+    assert found["levels"] == {"a": "1", "b": "spin", "c": "64"}, "c does nothing: it is left"
+    assert found["gain"]["low"] < 0.7 < found["gain"]["high"] < 1.0
+    assert "set b = spin for the lowest p99" in found["text"]
 
 
-def test_what_makes_no_difference_is_left_as_it_is(tmp_path):
+def test_a_cell_of_two_runs_or_a_predicted_one_is_never_recommended(tmp_path):
     plan = plan_of(tmp_path)
-    values = {(1, 1, 1): 100.0, (0, 1, 1): 101.0, (0, 1, 0): 104.0, (0, 0, 0): 140.0}
-    rank = [{"levels": plan.levels(cell), "value": value} for cell, value in values.items()]
-    assert recommended(plan, {"loads": [{"name": "x", "quantiles": {"p99": {"best": rank}}}]}) == (0, 1, 0)
+    cells = runs_of(product_truth)
+    for cell in ((0, 1, 0), (0, 1, 1)):  # the lowest ones
+        cells[cell].runs[:] = cells[cell].runs[:2]
+    found = advised(plan, cells)
+    assert found["outcome"] in ("open", "tied", "present")
+    assert found["levels"] is None
+
+
+def test_blocks_that_would_make_cells_count_are_told(tmp_path):
+    plan = plan_of(tmp_path)
+    cells = runs_of(product_truth, runs=2)
+    for one in cells.values():
+        one.invalid = 2  # every other run is distorted
+    found = advised(plan, cells)
+    assert (found["outcome"], found["more_blocks"]) == ("open", 2)
+    assert "no setting can be recommended yet" in found["text"]
+
+
+def test_where_the_present_setting_is_tied_none_is_shown_to_be_better(tmp_path):
+    found = advised(plan_of(tmp_path), runs_of(lambda cell: 200.0, scatter=0.2))
+    assert (found["outcome"], found["levels"]) == ("tied", None)
+    assert "no setting is shown to be better than the present one" in found["text"]
+
+
+def test_a_present_setting_that_is_the_lowest_is_left(tmp_path):
+    found = advised(plan_of(tmp_path), runs_of(lambda cell: 200.0 * (1.0 + sum(cell))))
+    assert found["outcome"] == "present"
+    assert "leave it" in found["text"]
+
+
+def test_what_costs_more_than_it_gains_is_said_first(tmp_path):
+    """B lowers p99 by 30 %, and makes p50 six times as long."""
+    plan = plan_of(tmp_path)
+    cells = runs_of(product_truth)
+    for cell, of in cells.items():
+        for one in of.runs:
+            one.values["p50"] = one.values["p99"] * (1.5 if cell[1] else 0.175)
+    found = advised(plan, cells)
+    assert found["levels"]["b"] == "spin"
+    (price,) = found["prices"]
+    assert price["more_than_gained"]
+    assert price["shown"]
+    assert price["ratio"]["value"] == pytest.approx(6.0, rel=0.1)
+    assert found["text"].startswith("p50 at low load gets ")
+    assert found["text"].index("p50") < found["text"].index("b = spin")
+
+
+def test_a_setting_that_fails_at_another_load_is_not_recommended(tmp_path):
+    plan = plan_of(tmp_path)
+    cells = runs_of(product_truth)
+    other = {cell: CellRuns(cell, list(of.runs)) for cell, of in cells.items()}
+    for cell in other:
+        if cell[1]:
+            other[cell].failure = "the server is saturated"
+    found = recommendation(plan, fitted(plan, cells), {"low": cells, "high": other})
+    assert found["levels"] is None
+
+
+def test_verdicts_follow_the_adjusted_p(tmp_path):
+    """Eighty effects of nothing: some intervals leave out zero, none is said to raise or lower."""
+    plan = plan_of(tmp_path)
+    excluded = 0
+    for seed in range(12):
+        answer = answered(plan, runs_of(lambda cell: 200.0, seed=seed))
+        for effect in answer["average"][1:]:
+            excluded += effect["low"] > 0.0 or effect["high"] < 0.0
+            assert effect["verdict"] in ("negligible", "undecided")
+    assert excluded, "no interval left out zero by chance: the seeds show nothing"
+
+
+def test_microseconds_are_those_of_the_low_level(tmp_path):
+    """A adds 300 us to 165: not its ratio times the mean of all cells, which is 514."""
+
+    def truth(cell):
+        return 165.0 + 300.0 * cell[0]
+
+    answer = answered(plan_of(tmp_path), runs_of(truth, scatter=0.01))
+    for coding in ("average", "corner"):
+        found = one(answer, "a", coding)
+        assert found["low"] < 300.0 < found["high"]
+        assert found["base"] == pytest.approx(165.0, rel=0.12)
+        assert found["base"] * found["share"] == pytest.approx(found["value"])
+
+
+def test_an_interaction_tells_what_goes_beyond_its_parts(tmp_path):
+    """B adds 500 us with A only: 165, 465, 165 and 965."""
+
+    def truth(cell):
+        return 165.0 + 300.0 * cell[0] + 500.0 * cell[0] * cell[1]
+
+    for coding in ("average", "corner"):
+        found = one(answered(plan_of(tmp_path), runs_of(truth, scatter=0.01)), "a:b", coding)
+        assert found["base"] == pytest.approx(465.0, rel=0.12)
+        assert found["low"] < 500.0 < found["high"]
 
 
 def test_a_control_that_drifts_is_told():
@@ -194,9 +303,22 @@ def test_a_control_that_drifts_is_told():
 
 def test_words_say_what_is_open_and_how_many_runs_would_decide_it(tmp_path):
     plan = plan_of(tmp_path)
-    quantile = answered(plan, runs_of(lambda cell: 200.0 * (1.06 if cell[0] else 1.0), scatter=0.2, runs=3))
+    quantile = answered(
+        plan, runs_of(lambda cell: 200.0 * (1.06 if cell[0] else 1.0), scatter=0.2, runs=3, seed=2)
+    )
     empty = {"cells": [], "drift": None, "name": "low", "quantiles": {"p99": quantile}}
-    said = words.of(plan, {"loads": [empty], "confirmations": []})
+    said = words.of(
+        plan,
+        {
+            "loads": [empty],
+            "confirmations": [],
+            "unconfirmed": [],
+            "recommendation": {"text": "no setting can be recommended yet"},
+            "design": {"runs": 24, "blocks": 3},
+        },
+    )
+    assert said["headline"] == "none of the factors is shown to change p99 by 5% or more"
+    assert len(said["summary"]) == 3
     assert said["verdict"] == "open"
     (reason,) = [one for one in said["reasons"] if one["code"] == "undecided"]
     assert "more runs of each cell would decide it" in reason["text"]

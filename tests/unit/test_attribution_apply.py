@@ -37,13 +37,8 @@ def plan(tmp_path):
 
 
 def result(plan, outcome):
-    ranking = [
-        {"levels": plan.levels(cell), "value": value}
-        for cell, value in (((1, 1), 50.0), ((1, 0), 80.0), ((0, 1), 90.0), ((0, 0), 100.0))
-    ]
     confirmed = [{"outcome": outcome, "load": "low"}] if outcome else []
-    loads = [{"name": "low", "quantiles": {"p99": {"best": ranking}}}]
-    return {"loads": loads, "confirmations": confirmed}
+    return {"recommendation": {"levels": plan.levels((1, 1)), "text": ""}, "confirmations": confirmed}
 
 
 def applied(plan, outcome, monkeypatch):
@@ -66,3 +61,11 @@ def test_what_was_not_confirmed_is_not_applied(plan, outcome, monkeypatch):
     levels, said, done = applied(plan, outcome, monkeypatch)
     assert (levels, done) == (None, [])
     assert "not confirmed" in said[0]
+
+
+def test_where_nothing_is_recommended_nothing_is_applied(plan, monkeypatch):
+    done, said = [], []
+    monkeypatch.setattr(apply, "set_knob", lambda knob, level: done.append((knob, level)))
+    nothing = {"recommendation": {"levels": None, "text": "leave it"}, "confirmations": []}
+    assert apply.applied(plan, nothing, said.append) is None
+    assert (done, said) == ([], ["nothing to apply: leave it"])

@@ -125,8 +125,10 @@ class DesignTable(_Strict):
 class ConfirmTable(_Strict):
     """Fresh runs of the setting that was found, against the control."""
 
-    quantile: str | None = Field(default=None, description="what is to be low; default: the highest")
-    runs: int = Field(default=20, ge=4, le=1000, description="runs of each side at each load")
+    quantile: str | None = Field(
+        default=None, description="what is to be low, one of the quantiles; default: the highest"
+    )
+    runs: int = Field(default=20, ge=4, le=1000, description="runs of each side at each load, 6 at least")
     load: str | None = Field(default=None, description="where it is to be low; default: at all loads")
     skip: bool = False
 
@@ -137,7 +139,10 @@ class StudyFile(_Strict):
     name: str = Field(min_length=1, max_length=80)
     target: str = Field(description="a preset, or a target file that starts the server")
     quantiles: Text = "50,95,99"
-    delta: Text = Field(default="5%", description="the smallest effect that matters, as a share")
+    delta: Text = Field(
+        default="5%",
+        description="the smallest effect that matters: a share; with scale = us also a time: 20us",
+    )
     scale: Literal["ratio", "us"] = Field(
         default="ratio",
         description="effects as ratios (on logarithms), or in microseconds that add up, as in Treadmill",

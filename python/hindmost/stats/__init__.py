@@ -1,10 +1,11 @@
 """What run values can and cannot say: intervals, stopping, variance, warnings. No files, no sockets."""
 
 from hindmost.stats.estimate import Estimate
+from hindmost.stats.factors.against import Against, against
 from hindmost.stats.factors.best import Behind, best
 from hindmost.stats.factors.coding import Column, Factorial
 from hindmost.stats.factors.crossings import Crossing, crossings
-from hindmost.stats.factors.differences import Difference, low_level_difference
+from hindmost.stats.factors.differences import Difference, low_level_difference, term_difference
 from hindmost.stats.factors.effects import Effect, Prediction, RunFit, fit_runs
 from hindmost.stats.factors.explained import Explained, explained, pseudo_r2
 from hindmost.stats.factors.families import false_discovery, holm, holm_families, simultaneous, step_down
@@ -20,7 +21,6 @@ from hindmost.stats.requests.thefts import Service, Thefts
 from hindmost.stats.runs.aggregate import Aggregate, run_value
 from hindmost.stats.runs.before_after import Comparison, compare_runs
 from hindmost.stats.runs.bisection import Belief, Span
-from hindmost.stats.runs.confirmation import Confirmation, Ratio, brown_forsythe, confirmed
 from hindmost.stats.runs.equivalence import Equivalence, equivalence
 from hindmost.stats.runs.hysteresis import Hysteresis, hysteresis
 from hindmost.stats.runs.intervals import mean_interval, median_interval, smallest_n_for_median
@@ -50,6 +50,7 @@ from hindmost.stats.series.within_run import RunInterval, run_interval
 
 __all__ = [
     "NEVER",
+    "Against",
     "Aggregate",
     "Agreement",
     "Behind",
@@ -58,7 +59,6 @@ __all__ = [
     "CalmQuantile",
     "Column",
     "Comparison",
-    "Confirmation",
     "Crossing",
     "Decision",
     "Dependence",
@@ -80,7 +80,6 @@ __all__ = [
     "PrecisionRule",
     "Prediction",
     "QuantileRegression",
-    "Ratio",
     "Refused",
     "Requests",
     "RunFit",
@@ -94,13 +93,12 @@ __all__ = [
     "Typical",
     "VarianceComponents",
     "Verdict",
+    "against",
     "agreement",
     "best",
-    "brown_forsythe",
     "calm_latency",
     "coefficient_ps",
     "compare_runs",
-    "confirmed",
     "constancy",
     "crossings",
     "decide",
@@ -136,6 +134,7 @@ __all__ = [
     "simultaneous",
     "smallest_n_for_median",
     "step_down",
+    "term_difference",
     "theft_dependence",
     "typical",
     "unseen_mode_share",

@@ -8,7 +8,9 @@ Rules that hold everywhere in the document:
 - Quantiles are labelled by their percentile (``p99``); ``mean`` stands beside them.
 - ``p`` is of one hypothesis by itself, ``adjusted`` the same for all terms, quantiles and loads together.
 
-History of the format: ``hindmost.attribution/1`` (0.1.0) first version.
+History of the format: ``hindmost.attribution/1`` (0.1.0) first version; before its release effects got
+``base``, verdicts follow adjusted p-values, ``recommendation``, ``unconfirmed``, ``summary`` came, and
+confirmations are by ranks.
 """
 
 from typing import Any, Literal, TypedDict
@@ -57,17 +59,21 @@ class Design(TypedDict):
 class Effect(TypedDict):
     """One term of the model.
 
-    ``factors`` interact; ``levels`` are those compared with each factor's first (of factors with two levels:
-    the second). ``share``: the same as a share of the intercept, with its interval. ``error``: in the unit of
-    the fit, of logarithms on the scale of ratios. ``permuted``: p by exchanging runs within blocks, which
-    needs no law of the runs; of average effects. ``more_runs``: about so many more runs of each cell would
-    decide it, null if it is decided. ``negligible`` is what lies within ``delta`` of nothing with all of its
-    interval.
+    ``factors`` interact; ``levels`` are those compared with each factor's first (of factors with two
+    levels: the second). ``base``: what ``value`` is added to, in microseconds: the figure at the first
+    level, the others at theirs or averaged over; of an interaction what its parts make, so that ``value``
+    is what goes beyond them. ``share``: the same as a share, of ``base`` on the scale of ratios, else of
+    the intercept. ``error``: in the unit of the fit, of logarithms on the scale of ratios. ``permuted``: p
+    by exchanging runs within blocks, which needs no law of the runs; of average effects. ``verdict``
+    follows ``adjusted``: raises and lowers are shown among all terms. ``more_runs``: about so many more
+    runs of each cell would decide it, null if it is decided. ``negligible`` is what lies within ``delta``
+    of nothing with all of its interval.
     """
 
     term: str
     factors: list[str]
     levels: list[str]
+    base: float | None
     value: float
     low: float
     high: float
@@ -177,12 +183,15 @@ class QuantileAnswer(TypedDict):
 class Cell(TypedDict):
     """One cell at one load: its runs, what they report, or why there is nothing.
 
-    ``values``: by quantile one figure a run, in the order of blocks (null: infinitely late); ``invalid``: of
-    its runs, those that the instrument distorted, which are left out. ``failure``: why it was given up.
+    ``values``: by quantile one figure a run, in the order of blocks (null: infinitely late); of the
+    control's cell the last ``extra`` are those of the control, a run more in each block. ``latency_us``:
+    what the model is made of: on the scale of ratios the geometric mean over runs. ``invalid``: of its
+    runs, those that the instrument distorted, which are left out. ``failure``: why it was given up.
     """
 
     levels: Levels
     runs: Count
+    extra: Count
     invalid: Count
     blocks: list[Count]
     values: dict[str, list[float | None]]
@@ -232,9 +241,9 @@ class Ratio(TypedDict):
 class Confirmation(TypedDict):
     """Fresh interleaved runs of the setting before and the one found (Treadmill, Figure 12).
 
-    ``ratio``: of means over runs; on the scale of ratios the geometric mean over pairs. ``variance_ratio``:
-    of variances between runs (bootstrap interval); ``variance_p``: Brown and Forsythe's test. ``predicted``:
-    the ratio that the model promised. ``outcome``: of the quantile that was asked for.
+    ``ratio``: what a typical pair shows, by signed ranks of logarithms; its ends null with fewer than 6
+    pairs. ``spread_ratio``: of how widely runs scatter (rank sums of differences of neighbouring runs).
+    ``predicted``: the ratio that the model promised. ``outcome``: of the quantile that was asked for.
     """
 
     load: str
@@ -242,18 +251,63 @@ class Confirmation(TypedDict):
     before: Side
     after: Side
     ratio: dict[str, Ratio]
-    variance_ratio: dict[str, Ratio]
-    variance_p: dict[str, float | None]
+    spread_ratio: dict[str, Ratio]
     predicted: dict[str, Ratio]
     outcome: Literal["confirmed", "refuted", "undecided"]
+    text: str
+
+
+class Unconfirmed(TypedDict):
+    """A load at which the recommended setting has no confirmation, and why."""
+
+    load: str
+    why: str
+
+
+class Price(TypedDict):
+    """What the recommended setting costs elsewhere: a percentile at a load that it makes longer.
+
+    ``shown``: beyond doubt. ``more_than_gained``: its ratio is further from 1 than that of what is gained.
+    """
+
+    load: str
+    quantile: Label
+    before_us: float
+    after_us: float
+    ratio: Ratio
+    shown: bool
+    more_than_gained: bool
+
+
+Recommended = Literal["better", "present", "tied", "open"]
+
+
+class Recommendation(TypedDict):
+    """Which setting to use, if one is lower than the present one beyond doubt.
+
+    ``outcome``: ``better``: ``levels`` is; ``present``: all others are shown to be higher; ``tied``: none
+    is shown to be lower; ``open``: too few runs to say. ``gain``: over the present setting, with bounds
+    that hold for all settings together. ``more_blocks``: about so many would tell. ``rule``: how the
+    setting is picked.
+    """
+
+    quantile: Label
+    loads: list[str]
+    outcome: Recommended
+    levels: Levels | None
+    gain: Ratio | None
+    prices: list[Price]
+    more_blocks: Count | None
+    rule: str
     text: str
 
 
 class Evidence(TypedDict):
     """All but the words.
 
-    ``plan``: the study file as it was resolved. ``delta``: the smallest share that matters. ``scale``:
-    effects multiply, or add up. ``adjustment``: of p-values, for all terms, quantiles and loads together.
+    ``plan``: the study file as it was resolved. ``delta``: the smallest share that matters; null where it
+    is a time, ``delta_us``. ``scale``: effects multiply, or add up. ``adjustment``: of p-values, for all
+    terms, quantiles and loads together.
     """
 
     schema: Literal["hindmost.attribution/1"]
@@ -263,14 +317,17 @@ class Evidence(TypedDict):
     name: str
     target: str
     confidence: Share
-    delta: Share
+    delta: Share | None
+    delta_us: float | None
     scale: Literal["ratio", "us"]
     adjustment: Literal["romano-wolf", "holm", "false-discovery"]
     quantiles: list[Label]
     factors: list[Factor]
     design: Design
     loads: list[Load]
+    recommendation: Recommendation
     confirmations: list[Confirmation]
+    unconfirmed: list[Unconfirmed]
     applied: Levels | None
     seconds_total: float
     host: dict[str, Any]
@@ -278,10 +335,15 @@ class Evidence(TypedDict):
 
 
 class Answer(TypedDict):
-    """The answer in words: ``findings`` the most important first."""
+    """The answer in words.
+
+    ``summary``: three sentences that need no table, the first of which is ``headline``. ``findings``: the
+    most important first.
+    """
 
     verdict: Literal["answered", "open", "invalid"]
     headline: str
+    summary: list[str]
     findings: list[str]
     reasons: list[Reason]
 

@@ -34,7 +34,9 @@ class Drawn(NamedTuple):
     axis: "Markup"
     rows: "list[tuple[Any, Markup]]"
     base: str = ""
-    """Of effects: what they are added to."""
+    """Of effects: the figure that they are about."""
+    many: "Sequence[tuple[Any, Markup]]" = ()
+    """Of effects: terms of three factors and more, which stand behind a door."""
 
 
 class Part(NamedTuple):
@@ -115,8 +117,11 @@ def _effects(doc: "Attribution", answer: "QuantileAnswer") -> list[tuple[str, Dr
 
 def _forest(doc: "Attribution", effects: "Sequence[Effect]", *, ranked: bool) -> Drawn:
     unit, written = effect_rows(doc, effects, ranked=ranked)
-    axis, charts = rows.forest(written, doc["delta"])
-    return Drawn(unit.name, axis, list(zip(written, charts, strict=True)), intercept(effects))
+    axis, charts = rows.forest(written, words.band(doc, effects), ratio=doc["scale"] == "ratio")
+    drawn = list(zip(written, charts, strict=True))
+    few = [(row, chart) for row, chart in drawn if len(row.effect["factors"]) <= 2]
+    many = [(row, chart) for row, chart in drawn if len(row.effect["factors"]) > 2]
+    return Drawn(unit.name, axis, few, intercept(effects), many)
 
 
 def _configurations(answer: "QuantileAnswer") -> Drawn | None:

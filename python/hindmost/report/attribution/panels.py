@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from hindmost.report.attribution import words
+from hindmost.report.attribution.rows import share_scale
 from hindmost.report.common import numbers
 from hindmost.report.common.document import finite
 from hindmost.report.common.svg import Plot, Scale, linear_domain, linear_ticks
@@ -52,20 +53,26 @@ def factors_alone(document: "Attribution", label: str) -> "Markup | None":
                 rows.setdefault(words.term(one, factors), []).append((place, one))
     if not rows:
         return None
-    delta = document["delta"]
+    delta = document["delta"] or 0.0  # a time is another share at each load
     every = [one for found in rows.values() for _, one in found]
     ends = finite(v for one in every for v in (one["share_low"], one["share_high"]))
     step = 14.0 * len(document["loads"]) + 24.0
     plot = Plot(
         330, 34 + step * len(rows) + 40, f"Effects of each factor on {label}", left=22, right=22, top=30
     )
-    x = plot.x(min([*ends, -delta]) * 1.06, max([*ends, delta]) * 1.06)
+    ratio = document["scale"] == "ratio"
+    x, ticks = share_scale([*ends, -delta, delta], plot.left, plot.width - plot.right, ratio=ratio)
     plot.text(0, 14, label, cls="name")
     bottom = plot.height - plot.bottom
     plot.bar((x(-delta), plot.top, x(delta) - x(-delta), bottom - plot.top), cls="band")
-    for value in linear_ticks(x.low, x.high, 4):
+    edge = -math.inf
+    for value in ticks:
+        text = words.share_tick(value, ratio=ratio)
         plot.add("path", d=f"M{x(value):.1f} {plot.top}V{bottom:.1f}", class_="grid")
-        plot.text(x(value), bottom + 18, words.share_tick(value), anchor="middle", cls="tick")
+        half = 3.4 * len(text)
+        if x(value) - half > edge:
+            plot.text(x(value), bottom + 18, text, anchor="middle", cls="tick")
+            edge = x(value) + half + 4
     plot.add("path", d=f"M{x(0.0):.1f} {plot.top}V{bottom:.1f}", class_="zero")
     for number, (name, found) in enumerate(rows.items()):
         top = plot.top + 4 + step * number
@@ -75,11 +82,12 @@ def factors_alone(document: "Attribution", label: str) -> "Markup | None":
             low, high = one["share_low"], one["share_high"]
             if low is not None and high is not None:
                 plot.line([(x(low), at), (x(high), at)], f"pair {cls}")
-            share, verdict = words.percent(one["share"]), words.verdict(one, document["confidence"])
+            share, verdict = words.percent(one["share"]), words.verdict(one)
             text = f"{document['loads'][place]['name']}: {share}, {verdict}"
             if one["share"] is not None:
                 plot.dot(x(one["share"]), at, cls=cls, title=text, radius=4.0)
-    plot.text(x(0.0), plot.height - 4, "share of the intercept", anchor="middle", cls="name")
+    title = "change from the first level" if ratio else "share of the mean of all cells"
+    plot.text((x.start + x.end) / 2, plot.height - 4, title, anchor="middle", cls="name")
     return _svg(plot)
 
 

@@ -82,15 +82,17 @@ def _time_axis(scale: Scale, ticks: Sequence[float]) -> "Markup":
     return _axis(scale, ticks, [words.tick(t) for t in ticks], "axis of latency")
 
 
-def forest(rows: Sequence["EffectRow"], delta: float) -> "tuple[Markup, list[Markup]]":
-    """Draw effects as shares of the intercept: the axis, and each one's interval over the band of delta."""
+def forest(rows: Sequence["EffectRow"], delta: float, *, ratio: bool) -> "tuple[Markup, list[Markup]]":
+    """Draw effects as shares: the axis, and each one's interval over the band of delta.
+
+    On the scale of ratios half as long and twice as long are equally far from nothing.
+    """
     ends = finite(v for row in rows for v in (row.effect["share_low"], row.effect["share_high"]))
-    scale = Scale(min([*ends, -delta]) * 1.06, max([*ends, delta]) * 1.06, 16.0, WIDTH - 16)
-    ticks = linear_ticks(scale.low, scale.high, 5)
+    scale, ticks = share_scale([*ends, -delta, delta], 16.0, WIDTH - 16, ratio=ratio)
     drawn = []
     for row in rows:
         one = row.effect
-        cls = one["verdict"] if row.holds else ""
+        cls = one["verdict"] if row.shown_among_all else ""
         plot = Row(scale, ticks, f"{row.name}: {row.share} {row.share_interval}, {row.verdict}")
         plot.band(-delta, delta, "band")
         plot.add("path", d=f"M{scale(0.0):.1f} 0V{HEIGHT:g}", class_="zero")
@@ -98,8 +100,32 @@ def forest(rows: Sequence["EffectRow"], delta: float) -> "tuple[Markup, list[Mar
         if one["share"] is not None:
             plot.mark(one["share"], f"mark {cls}")
         drawn.append(_svg(plot))
-    texts = [words.share_tick(t) for t in ticks]
-    return _axis(scale, ticks, texts, "axis of effects, as shares of the intercept"), drawn
+    texts = [words.share_tick(t, ratio=ratio) for t in ticks]
+    return _axis(scale, ticks, texts, "axis of effects, as shares"), drawn
+
+
+_FARTHEST = 100.0
+"""Times: intervals that reach farther are drawn to the edge."""
+_TIMES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+
+
+def _of_share(share: float) -> float:
+    return math.log(max(1.0 + share, 1.0 / _FARTHEST))
+
+
+def share_scale(
+    shares: Sequence[float], start: float, end: float, *, ratio: bool
+) -> tuple[Scale, list[float]]:
+    """A scale that holds shares, with its ticks; of ratios by their logarithms."""
+    low, high = min([*shares, 0.0]), max([*shares, 0.0])
+    if not ratio:
+        scale = Scale(low * 1.06, high * 1.06, start, end)
+        return scale, linear_ticks(scale.low, scale.high, 5)
+    low, high = max(low, 1.0 / _FARTHEST - 1.0), min(high, _FARTHEST - 1.0)
+    scale = Scale(low, high, start, end, _of_share)
+    if high - low < 1.0:
+        return scale, linear_ticks(low, high, 5)
+    return scale, [t - 1.0 for t in _TIMES if low <= t - 1.0 <= high]
 
 
 def predictions(rows: Sequence["Configuration"]) -> "tuple[Markup, list[Markup]]":

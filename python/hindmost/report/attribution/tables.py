@@ -37,8 +37,7 @@ class EffectRow(NamedTuple):
     permuted: str
     """By exchanging runs; empty where it is not known."""
     verdict: str
-    holds: bool
-    """Whether it was shown among all terms; by itself is less."""
+    shown_among_all: bool
     more: str
     """Runs of each cell that would about decide it."""
     aliases: list[str]
@@ -50,9 +49,8 @@ def effect_rows(
 ) -> tuple[Unit, list[EffectRow]]:
     """Write effects, the intercept left out; ranked: what is decided first, the greatest first."""
     effects = [one for one in effects if one["factors"]]
-    level = document["confidence"]
     if ranked:
-        effects = sorted(effects, key=lambda one: (_weight(one, level), -abs(one["value"] or 0.0)))
+        effects = sorted(effects, key=lambda one: (_weight(one), -abs(one["value"] or 0.0)))
     factors = {one["name"]: one for one in document["factors"]}
     unit, shown = words.column([(one["value"], one["low"], one["high"]) for one in effects], sign=True)
     aliases = document["design"]["aliases"]
@@ -64,8 +62,8 @@ def effect_rows(
             f"[{words.percent(one['share_low'])}, {words.percent(one['share_high'])}]",
             words.p_value(one["adjusted"]),
             words.p_value(one["permuted"]) if one["permuted"] is not None else "",
-            words.verdict(one, level),
-            words.holds(one, level),
+            words.verdict(one),
+            words.shown(one),
             numbers.count(one["more_runs"]) if one["more_runs"] else "",
             [alias.replace(":", words.TIMES) for alias in aliases.get(":".join(one["factors"]), [])],
             one,
@@ -74,8 +72,8 @@ def effect_rows(
     ]
 
 
-def _weight(one: "Effect", level: float) -> int:
-    if words.holds(one, level):
+def _weight(one: "Effect") -> int:
+    if words.shown(one):
         return 0
     return 2 if one["verdict"] == "negligible" else 1
 
@@ -163,8 +161,7 @@ class Confirmed(NamedTuple):
     ratio: str
     predicted: str
     scatter: str
-    variance: str
-    p: str
+    spread: str
 
 
 def confirmed(one: "Confirmation") -> tuple[Unit, list[Confirmed]]:
@@ -189,8 +186,7 @@ def confirmed(one: "Confirmation") -> tuple[Unit, list[Confirmed]]:
                     numbers.latency(side["between_runs_sd_us"].get(name))
                     for side in (one["before"], one["after"])
                 ),
-                words.ratio(one["variance_ratio"].get(name)),
-                words.p_value(one["variance_p"].get(name)),
+                words.ratio(one["spread_ratio"].get(name)),
             )
         )
     return unit, rows

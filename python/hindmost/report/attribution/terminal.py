@@ -35,7 +35,7 @@ def render_attribution(document: "Mapping[str, Any] | Attribution") -> str:
     doc = cast("Attribution", clean(document))
     mark, _ = words.STATES[doc["verdict"]]
     lines = _wrapped(f"{mark} {doc['verdict']}  {doc['name']}, target {doc['target']}: {design_text(doc)}", 2)
-    lines += ["", *_wrapped(doc["headline"])]
+    lines += ["", *(line for text in doc["summary"] for line in _wrapped(text))]
     lines += [line for text in words.findings(doc) for line in _wrapped(f"- {text}", 2)]
     for load in doc["loads"]:
         for label in words.in_order(doc, [name for name in load["quantiles"] if name != "mean"]):
@@ -72,7 +72,7 @@ def _answer(doc: "Attribution", load: "Load", label: str, answer: "QuantileAnswe
     if not effects and not answer["best"]:
         return []
     unit, rows = effect_rows(doc, effects)
-    joint = [row for row in rows if row.holds and len(row.effect["factors"]) > 1]
+    joint = [row for row in rows if row.shown_among_all and len(row.effect["factors"]) > 1]
     shown = [row for row in rows if len(row.effect["factors"]) == 1 or row in joint[:_INTERACTIONS]]
     start = intercept(effects)
     base = f"{base} {start}; effects " if start else ""
@@ -81,14 +81,13 @@ def _answer(doc: "Attribution", load: "Load", label: str, answer: "QuantileAnswe
         lines += _table(shown, unit.name)
     if more := len(joint[_INTERACTIONS:]):
         lines.append(f"  and {numbers.plural(more, 'smaller interaction')} that hold: in the page")
-    if rest := [row.name for row in rows if row not in shown and row.effect["verdict"] == "negligible"]:
-        lines += _wrapped(f"  within ±{numbers.percent(doc['delta'])}: {', '.join(rest)}", 4)
-    if rest := [
-        row.name for row in rows if row not in (*shown, *joint) and row.effect["verdict"] in words.OPEN_MARKS
-    ]:
-        lines += _wrapped(f"  seen by themselves, but not among all terms: {', '.join(rest)}", 4)
-    if rest := [_open(row) for row in rows if row.effect["verdict"] == "undecided"]:
+    pairs = [row for row in rows if len(row.effect["factors"]) <= 2]
+    if rest := [row.name for row in pairs if row not in shown and row.effect["verdict"] == "negligible"]:
+        lines += _wrapped(f"  within {words.delta(doc)}: {', '.join(rest)}", 4)
+    if rest := [_open(row) for row in pairs if row.effect["verdict"] == "undecided"]:
         lines += _wrapped(f"  undecided (more runs of each cell that would do): {', '.join(rest)}", 4)
+    if many := len([row for row in rows if row not in pairs and not row.shown_among_all]):
+        lines.append(f"  nothing is shown of {numbers.plural(many, 'term')} of three factors and more")
     lines += [
         line
         for row in shown
@@ -136,9 +135,9 @@ def _confirmation(one: "Confirmation") -> list[str]:
             f"  {name:<7} {words.setting(side['levels'])} ({numbers.plural(side['runs'], 'run')})", 10
         )
     unit, rows = confirmed(one)
-    head = ("", f"before {unit.name}", f"after {unit.name}", "after / before", "variances", "p")
-    table = [(row.label, row.before, row.after, row.ratio, row.variance, row.p) for row in rows]
-    lines += [f"  {line}" for line in aligned([head, *table], "<<<<<<")]
+    head = ("", f"before {unit.name}", f"after {unit.name}", "after / before", "spread")
+    table = [(row.label, row.before, row.after, row.ratio, row.spread) for row in rows]
+    lines += [f"  {line}" for line in aligned([head, *table], "<<<<<")]
     if promised := [f"{row.label} {row.predicted}" for row in rows if row.predicted != numbers.MISSING]:
         lines += _wrapped(f"  promised by the model: {', '.join(promised)}", 4)
     return lines

@@ -17,16 +17,22 @@ VERDICTS = {
     "undecided": "undecided",
 }
 ADJUSTMENTS = {
-    "romano-wolf": "all terms, quantiles and loads together (Romano and Wolf)",
-    "holm": "all terms, quantiles and loads together (Holm)",
-    "false-discovery": "the share of false alarms among all suspects (Benjamini and Hochberg)",
+    "romano-wolf": "by Romano and Wolf's step-down, which draws all runs anew, thousands of times, as if no"
+    " factor did anything, and counts how often the largest of all effects looks as large",
+    "holm": "by Holm's procedure, which multiplies each p by how many are still in question",
+    "false-discovery": "by Benjamini and Hochberg's rule for screenings, which holds down the share of false"
+    " alarms among all suspects",
 }
+"""How p-values are adjusted for all terms, quantiles and loads together, for who has not met the names."""
 MARKS = {"raises": "▲", "lowers": "▼", "negligible": "·", "undecided": "?"}
-OPEN_MARKS = {"raises": "△", "lowers": "▽"}
-"""Of effects whose own interval excludes zero, while the p adjusted for all terms does not follow."""
+SHOWN = ("raises", "lowers")
 TIMES = " × "
 OUTCOMES = {"confirmed": "valid", "refuted": "invalid", "undecided": "inconclusive"}
 """Colours of a confirmation."""
+_MANY_TIMES = 9.0
+"""A share beyond which it is written how many times as long something is."""
+_MOST_TIMES = 1000.0
+"""Beyond, a ratio only says that nothing is known."""
 STATES = {"answered": ("✓", "valid"), "open": ("?", "inconclusive"), "invalid": ("✕", "invalid")}
 """Mark and colour of a whole attribution."""
 
@@ -82,13 +88,15 @@ def number(value: float | None, places: int, *, sign: bool = False) -> str:
 
 
 def percent(share: float | None) -> str:
-    r"""Write a signed share.
+    r"""Write a signed share; of what is more than ten times as long, how many times.
 
-    >>> percent(-0.0817), percent(0.224), percent(0.0004), percent(None)
-    ('−8.2\u202f%', '+22\u202f%', '0.0\u202f%', '–')
+    >>> percent(-0.0817), percent(0.224), percent(0.0004), percent(None), percent(2.4e9), percent(30.0)
+    ('−8.2\u202f%', '+22\u202f%', '0.0\u202f%', '–', '> 1000×', '31×')
     """
     if share is None or not math.isfinite(share):
         return MISSING
+    if share > _MANY_TIMES:
+        return f"{_ratio(1.0 + share)}×"
     return f"{number(100 * share, 1 if abs(share) < 0.0995 else 0, sign=True)}{THIN}%"
 
 
@@ -116,12 +124,14 @@ def tick(us: float, *, sign: bool = False) -> str:
     return f"+{numbers.tick(us)}" if sign and us > 0 else numbers.tick(us)
 
 
-def share_tick(share: float) -> str:
-    r"""Write a round share for an axis.
+def share_tick(share: float, *, ratio: bool = False) -> str:
+    r"""Write a round share for an axis; on an axis of ratios from double on how many times.
 
-    >>> share_tick(-0.05), share_tick(0.005), share_tick(0.0)
-    ('−5\u202f%', '+0.5\u202f%', '0\u202f%')
+    >>> share_tick(-0.05), share_tick(0.005), share_tick(0.0), share_tick(4.0, ratio=True)
+    ('−5\u202f%', '+0.5\u202f%', '0\u202f%', '5×')
     """
+    if ratio and share >= 1.0:
+        return f"{1.0 + share:g}×"
     whole = abs(100 * share - round(100 * share)) < 1e-9
     return f"{number(100 * share, 0 if whole else 1, sign=True)}{THIN}%"
 
@@ -131,8 +141,8 @@ def ratio(one: "Ratio | None") -> str:
 
     >>> ratio({"value": 0.5713, "low": 0.509, "high": 0.634})
     '0.57 [0.51, 0.63]'
-    >>> ratio({"value": 0.0213, "low": 1e-5, "high": 153.7})
-    '0.021 [<0.001, 154]'
+    >>> ratio({"value": 0.0213, "low": 1e-5, "high": 248125835784.0})
+    '0.021 [<0.001, > 1000]'
     """
     if one is None or one["value"] is None:
         return MISSING
@@ -145,20 +155,33 @@ def _ratio(value: float | None) -> str:
         return numbers.number(value)
     if 0.0 < value < 0.0005:
         return "<0.001"
+    if value > _MOST_TIMES:
+        return f"> {_MOST_TIMES:g}"
     return number(value, 3 if value < 0.1 else 2 if value < 10 else 0)
 
 
-def holds(effect: "Effect", confidence: float) -> bool:
-    """Tell whether an effect was shown, also among all the terms, quantiles and loads that were looked at."""
-    p = effect["adjusted"]
-    return effect["verdict"] in ("raises", "lowers") and p is not None and p < 1.0 - confidence
-
-
-def verdict(effect: "Effect", confidence: float) -> str:
+def verdict(effect: "Effect") -> str:
     """Say what follows for one term."""
-    text = VERDICTS[effect["verdict"]]
-    by_itself = effect["verdict"] in OPEN_MARKS and not holds(effect, confidence)
-    return f"{text}, by itself" if by_itself else text
+    return VERDICTS[effect["verdict"]]
+
+
+def shown(effect: "Effect") -> bool:
+    """Tell whether an effect was shown, among all the terms, quantiles and loads that were looked at."""
+    return effect["verdict"] in SHOWN
+
+
+def delta(document: "Attribution") -> str:
+    """Write the smallest effect that matters."""
+    share, us = document["delta"], document["delta_us"]
+    return f"±{numbers.latency(us) if share is None else numbers.percent(share)}"
+
+
+def band(document: "Attribution", effects: "Sequence[Effect]") -> float:
+    """Give the smallest effect that matters as a share of what the effects of a table are shares of."""
+    if document["delta"] is not None:
+        return document["delta"]
+    base = next((one["value"] for one in effects if not one["factors"]), None)
+    return (document["delta_us"] or 0.0) / base if base else 0.0
 
 
 def term(effect: "Effect", factors: Mapping[str, "Factor"]) -> str:
@@ -202,16 +225,13 @@ def load_text(load: "Load") -> str:
 
 
 def findings(document: "Attribution") -> list[str]:
-    """Give what was found, without what the headline says already."""
-    return [text for text in document["findings"] if text != document["headline"]]
+    """Give what was found, without what the summary says already."""
+    return [text for text in document["findings"] if text not in document["summary"]]
 
 
 def asked(document: "Attribution") -> str:
-    """Tell the quantile that the study is about: that of the confirmation, or the highest."""
-    for one in document["confirmations"]:
-        return one["quantile"]
-    ranked = sorted((q for q in document["quantiles"] if q != "mean"), key=numbers.label_order)
-    return ranked[-1] if ranked else next(iter(document["quantiles"]), "")
+    """Tell the quantile that the study is about."""
+    return document["recommendation"]["quantile"]
 
 
 def in_order(document: "Attribution", labels: Sequence[str]) -> list[str]:

@@ -4,7 +4,8 @@ On the scale of logarithms an effect is a ratio; a ratio times the mean over *al
 switch that lifts 165 us to 468 us is then told as +514. The difference belongs to a base: ``base * (ratio -
 1)``, with the base the geometric mean of cells where the factor is low, others held or averaged. Its interval
 is drawn from the joint law of both logarithms, so that it excludes 0 exactly where the interval of the ratio
-excludes 1, up to the draws.
+excludes 1, up to the draws. Of factors that interact the base is what their parts make of the values, and
+the difference what they have beyond it.
 
 Coverage of nominal 95 %, 600 studies of 2^2 cells, difference of the true geometric means (+300 us on 165
 us):
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hindmost.stats.factors.coding import Coding, Column
 from hindmost.stats.factors.effects import RunFit
 from hindmost.stats.tables import Floats
 
@@ -34,12 +36,13 @@ _DRAWS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a level adds to the low one, in the unit of the values.
+    """What a level adds to the low one, in the unit of the values; what several add beyond their parts.
 
-    ``base``: the value at the low level. ``runs``: of the cell with the fewest that it is told from.
+    ``base``: the value at the low level; what the parts make. ``runs``: of the cell with the fewest that it
+    is told from.
     """
 
-    factor: str
+    name: str
     value: float
     low: float
     high: float
@@ -82,10 +85,73 @@ def low_level_difference(
     >>> f"{found.value:.0f} [{found.low:.0f}, {found.high:.0f}] on {found.base:.0f}"
     '303 [299, 307] on 165'
     """
+    low, high = _rows(fit, factor, at or {}, level)
+    return _between(fit, factor, low, high - low, confidence, seed)
+
+
+def term_difference(
+    fit: RunFit, column: Column, coding: Coding, *, confidence: float = 0.95, seed: int = 1
+) -> Difference:
+    """What a coefficient adds, from a fit of logarithms.
+
+    Parameters
+    ----------
+    fit
+        With ``scale="log"``.
+    column
+        Of ``fit.design.columns``, not the intercept.
+    coding
+        ``corner``: others at their first level; ``average``: over all of their levels (geometrically).
+    confidence, seed
+        Of the interval, and of its draws.
+
+    Examples
+    --------
+    >>> from hindmost.stats import Factorial, fit_runs
+    >>> runs = {(0, 0): [100.0, 101, 99], (0, 1): [100.0, 99, 101], (1, 0): [150.0, 151, 149],
+    ...         (1, 1): [600.0, 602, 598]}
+    >>> fit = fit_runs(runs, Factorial(["slow", "more"]), scale="log")
+    >>> found = term_difference(fit, fit.design.columns[-1], "corner")
+    >>> f"{found.name}: {found.value:.0f} on {found.base:.0f}"  # beyond 150 * 100 / 100
+    'slow:more: 450 on 150'
+    """
+    base, change = base_row(fit, column, coding), _change_row(fit, column, coding)
+    return _between(fit, column.name, base, change, confidence, seed)
+
+
+def base_row(fit: RunFit, column: Column, coding: Coding) -> Floats:
+    """What a coefficient is added to, as weights of the cells that were run.
+
+    The low level; of an interaction what its parts make.
+    """
+    return _level_row(fit, column, coding) - _change_row(fit, column, coding)
+
+
+def _change_row(fit: RunFit, column: Column, coding: Coding) -> Floats:
+    """What a coefficient adds where its factors are at its levels, as weights of the cells that were run.
+
+    Of an interaction the whole of what goes beyond its parts: the coding of averages halves it for every
+    further factor.
+    """
+    weights = fit.coefficients(coding)[fit.design.columns.index(column)]
+    times = 2.0 ** (len(column.term) - 1) if coding == "average" else 1.0
+    return np.asarray(weights * times, dtype=np.float64)
+
+
+def _level_row(fit: RunFit, column: Column, coding: Coding) -> Floats:
+    """A column's factors at its levels, others at their first or averaged over, as weights of the cells."""
+    at = dict(zip(column.term, column.levels, strict=True))
+    cell = tuple(at.get(name, 0) for name in fit.design.factors)
+    counted = [set(one.term) <= set(column.term) for one in fit.design.columns]
+    row = np.where(counted, fit.design.matrix([cell], coding)[0], 0.0)
+    return np.asarray(row @ fit.coefficients(coding), dtype=np.float64)
+
+
+def _between(fit: RunFit, name: str, low: Floats, change: Floats, confidence: float, seed: int) -> Difference:
+    """The value of `low` times what `change` makes of it, less that value: both rows weights of cells."""
     if fit.scale != "log":
         raise ValueError("a fit in the unit of the values has its differences already; fit with scale='log'")
-    low, high = _rows(fit, factor, at or {}, level)
-    change = high - low
+    high = low + change
     value, error, degrees = fit.estimate(np.stack([low, change]))
     # Runs of the low cells are in both: what their errors have in common.
     parts = fit.own.errors(np.stack([low, change, high]), fit.table.cell_of)[0]
@@ -101,7 +167,7 @@ def low_level_difference(
     ends = np.quantile(drawn, [0.5 - confidence / 2.0, 0.5 + confidence / 2.0])
     told = float(math.exp(value[0]) * math.expm1(value[1]))
     used = int(fit.table.counts[(np.abs(low) + np.abs(high)) > 1e-12].min())
-    return Difference(factor, told, min(told, ends[0]), max(told, ends[1]), float(math.exp(value[0])), used)
+    return Difference(name, told, min(told, ends[0]), max(told, ends[1]), float(math.exp(value[0])), used)
 
 
 def _stretch(random: np.random.Generator, degrees: float) -> Floats:

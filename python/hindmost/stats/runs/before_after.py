@@ -16,8 +16,8 @@ nothing disturbed           .029 (.93)    .043 (1.0)    .041 (1.0)
 20 % of pairs, either run   .034 (.56)    .035 (.57)    .056 (.89)
 ==========================  ============  ============  ============
 
-Student's interval of the pairs was no worse than that; it is `confirmation`'s ratio of *variances* that finds
-changes there: .30 at 4 pairs, .38 at 6, .31 at 8. Which run of a pair comes first must be drawn by lot: where
+Student's interval of the pairs was no worse than that; it is the ratio of *variances* that finds changes
+there: .30 at 4 pairs, .38 at 6, .31 at 8. Which run of a pair comes first must be drawn by lot: where
 the host disturbs the second run only, in 20 % of pairs, any test finds that (.24 at 20 pairs).
 
 Fewer than 6 pairs can give no such interval at 95 %: undecided, whatever they look like.

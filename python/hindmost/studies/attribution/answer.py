@@ -8,16 +8,17 @@ from collections.abc import Mapping
 from hindmost import __version__
 from hindmost.design import Cell
 from hindmost.design.factors import term_text
-from hindmost.stats import mean_interval
+from hindmost.stats import mean_interval, positive_mean_interval
 from hindmost.store import attribution as documents
 from hindmost.store import now_utc
-from hindmost.store.estimates import finite, number, written
+from hindmost.store.estimates import Value, bounds, finite, number, written
 from hindmost.studies.attribution import effects, model, words
 from hindmost.studies.attribution.cells import CellRuns
 from hindmost.studies.attribution.confirm import confirmations
 from hindmost.studies.attribution.course import CONTROL
 from hindmost.studies.attribution.drift import drift_of
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint, folder_of
+from hindmost.studies.attribution.recommend import recommendation
 from hindmost.studies.attribution.runner import Runner
 
 FILE = "attribution.json"
@@ -40,17 +41,16 @@ def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> document
     """
     plan = runner.plan
     runs = {load.name: runs_of(runner, load) for load in plan.loads}
-    controls = {load.name: control_of(runner, load) for load in plan.loads}
     blocks = blocks_of(runs)
     confidence = plan.confidence(blocks)
     found = {
-        (load.name, label): model.analyse(plan, runs[load.name], controls[load.name], label, confidence)
+        (load.name, label): model.analyse(plan, runs[load.name], label, confidence)
         for load in plan.loads
         for label in plan.labels
     }
     adjustment, told = effects.adjusted_together(plan, found)
     loads = [
-        _load(plan, load, runs[load.name], controls[load.name], {q: told[load.name, q] for q in plan.labels})
+        _load(runner, load, runs[load.name], {q: told[load.name, q] for q in plan.labels})
         for load in plan.loads
     ]
     evidence: documents.Evidence = {
@@ -61,27 +61,34 @@ def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> document
         "name": plan.file.name,
         "target": plan.file.target,
         "confidence": confidence,
-        "delta": plan.delta,
+        "delta": plan.delta.share,
+        "delta_us": plan.delta.us,
         "scale": plan.file.scale,
         "adjustment": adjustment,
         "quantiles": list(plan.labels),
         "factors": _factors(plan),
         "design": _design(plan, runs, blocks),
         "loads": loads,
+        "recommendation": recommendation(plan, found, runs),
         "confirmations": [],
+        "unconfirmed": [],
         "applied": None if applied is None else dict(applied),
         "seconds_total": sum(entry.seconds for entry in runner.attempts.entries()),
         "host": runner.study.manifest["host"],
         "plan": plan.file.model_dump(mode="json") | {"measure": plan.measure.model_dump(mode="json")},
     }
-    evidence["confirmations"] = confirmations(runner, evidence)
+    evidence["confirmations"], evidence["unconfirmed"] = confirmations(runner, evidence)
     document: documents.Attribution = {**evidence, **words.of(plan, evidence)}
     return finite(document)
 
 
 def runs_of(runner: Runner, load: LoadPoint) -> dict[Cell, CellRuns]:
-    """The runs of every cell of the design at a load; those of the control as its cell count, too."""
-    return {cell: _read(runner, load, folder_of(cell), cell) for cell in runner.plan.design.cells}
+    """The runs of every cell of the design at a load, those of the control with its cell's."""
+    found = {cell: _read(runner, load, folder_of(cell), cell) for cell in runner.plan.design.cells}
+    control = runner.plan.control
+    if control in found:
+        found[control] = found[control].joined(control_of(runner, load))
+    return found
 
 
 def control_of(runner: Runner, load: LoadPoint) -> CellRuns:
@@ -137,12 +144,12 @@ def _design(
 
 
 def _load(
-    plan: AttributionPlan,
+    runner: Runner,
     load: LoadPoint,
     runs: Mapping[Cell, CellRuns],
-    control: CellRuns,
     quantiles: Mapping[str, documents.QuantileAnswer],
 ) -> documents.Load:
+    plan = runner.plan
     busy = [run.busy for one in runs.values() for run in one.runs if run.busy is not None]
     cpus = max(1, len(plan.measure.server_cpus))
     return {
@@ -151,7 +158,7 @@ def _load(
         "busy_share": min(1.0, sum(busy) / len(busy) / cpus) if busy else None,
         "cells": [_cell(plan, one) for one in runs.values()],
         "quantiles": dict(quantiles),
-        "drift": drift_of(control, plan.labels[-1]),
+        "drift": drift_of(control_of(runner, load), plan.labels[-1]),
     }
 
 
@@ -160,11 +167,18 @@ def _cell(plan: AttributionPlan, one: CellRuns) -> documents.Cell:
     return {
         "levels": plan.levels(one.cell),
         "runs": len(one.runs),
+        "extra": one.extra,
         "invalid": one.invalid,
         "blocks": one.blocks,
         "values": {label: list(map(number, one.column(label))) for label in labels},
-        "latency_us": {
-            label: written(mean_interval(one.column(label)), least=0.0) for label in labels if one.runs
-        },
+        "latency_us": {label: _figure(plan, one.column(label)) for label in labels if one.runs},
         "failure": one.failure or (one.why_invalid if not one.runs else None),
     }
+
+
+def _figure(plan: AttributionPlan, values: list[float]) -> Value:
+    """A cell's figure as the model has it: on the scale of ratios the geometric mean over runs."""
+    if plan.file.scale == "us" or not all(0.0 < value < math.inf for value in values):
+        return written(positive_mean_interval(values))
+    mean = mean_interval([math.log(value) for value in values], skew_guard=False)
+    return {"value": math.exp(mean.value), **bounds(math.exp(mean.low), math.exp(mean.high))}

@@ -24,8 +24,8 @@ def applied(plan: AttributionPlan, result: Attribution, say: Callable[[str], Non
     run) are said: they are in how it is started.
     """
     after = recommended(plan, result)
-    if after is None or after == plan.control:
-        say("nothing to apply: the present setting is the best that was found")
+    if after is None:
+        say(f"nothing to apply: {result['recommendation']['text']}")
         return None
     outcomes = [one["outcome"] for one in result["confirmations"]]
     if not outcomes or any(one != "confirmed" for one in outcomes):

@@ -23,6 +23,8 @@ from hindmost.studies.attribution.attempts import GIVEN_UP, Attempts
 
 Bins = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 AGAIN = 10_000
+LEAST_RUNS = 3
+"""A cell with fewer sound runs does not count: two that are alike by luck say that there is no scatter."""
 _YEAR_NS = 3.2e16
 
 
@@ -59,13 +61,17 @@ class RunValues:
 
 @dataclass(slots=True)
 class CellRuns:
-    """The sound runs of one cell at one load, in the order of blocks, and what is wrong with the others."""
+    """The sound runs of one cell at one load, in the order of blocks, and what is wrong with the others.
+
+    ``extra``: of the control's cell, how many of its runs, the last ones, were made as the control.
+    """
 
     cell: Cell
     runs: list[RunValues] = field(default_factory=list)
     invalid: int = 0
     why_invalid: str | None = None
     failure: str | None = None
+    extra: int = 0
 
     @property
     def blocks(self) -> list[int]:
@@ -76,9 +82,21 @@ class CellRuns:
         """One figure of every sound run."""
         return [run.values[label] for run in self.runs]
 
+    def joined(self, control: CellRuns) -> CellRuns:
+        """With the runs that the control made of the same cell: one setting has one figure."""
+        return CellRuns(
+            self.cell,
+            [*self.runs, *control.runs],
+            self.invalid + control.invalid,
+            self.why_invalid or control.why_invalid,
+            self.failure or control.failure,
+            len(control.runs),
+        )
+
     def usable(self, label: str) -> bool:
-        """Whether it can be compared: at least two runs, none overloaded or infinitely late."""
-        return self.failure is None and len(self.runs) > 1 and all(map(math.isfinite, self.column(label)))
+        """Whether it can be compared: `LEAST_RUNS` at least, none overloaded or infinitely late."""
+        enough = len(self.runs) >= LEAST_RUNS
+        return self.failure is None and enough and all(map(math.isfinite, self.column(label)))
 
 
 class Readings:

@@ -15,6 +15,7 @@ from hindmost.plan.factorial import FactorTable, StudyFile, read_study
 from hindmost.run.readings import plan_of
 from hindmost.store import Study
 from hindmost.studies.attribution.plan import AttributionPlan, load_points, refuse_clashes
+from hindmost.studies.attribution.scale import Smallest
 from hindmost.targets import Managed, parse_target
 
 BLOCKS = (10, 20)
@@ -112,9 +113,32 @@ def _designed(
         design=design,
         blocks=blocks,
         control=design.control,
-        delta=parse_percent(file.delta, "delta"),
+        delta=_smallest(file),
     )
+    if plan.wanted not in plan.labels:
+        raise UsageError(
+            f"confirm.quantile = {plan.wanted} is not measured: quantiles = {file.quantiles!r}",
+            hint=f'quantiles = "{file.quantiles},{plan.wanted.removeprefix("p")}"',
+        )
     return _within(_controlled(plan), file.design.budget)
+
+
+def _smallest(file: StudyFile) -> Smallest:
+    """The smallest effect that matters: a share; where effects add up, a time will do, too."""
+    try:
+        return Smallest(parse_percent(file.delta, "delta"))
+    except UsageError:
+        if not file.delta.strip().lower().endswith("s"):
+            raise
+        us = parse_duration(file.delta, "delta") * 1e6
+    if file.scale != "us":
+        raise UsageError(
+            f"delta = {file.delta!r} is a time, and on the scale of ratios effects are shares",
+            hint='delta = "5%", or scale = "us"',
+        )
+    if us <= 0.0:
+        raise UsageError(f"delta = {file.delta!r}: an effect that matters is above 0", hint='delta = "20us"')
+    return Smallest(us=us)
 
 
 def _controlled(plan: AttributionPlan) -> AttributionPlan:

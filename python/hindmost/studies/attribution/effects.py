@@ -1,55 +1,105 @@
 """What the models of a study say of its factors, for all loads and quantiles together.
 
-Intervals and p-values know of blocks; p-values are adjusted over all terms, quantiles and loads.
+Intervals and p-values know of blocks. An effect is *shown* by its adjusted p alone, over all terms, quantiles
+and loads: what its own interval excludes is no finding among a hundred questions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import get_args
 
-from hindmost.stats import (
-    Effect,
-    decide,
-    explained,
-    more_runs,
-    pseudo_r2,
-)
+from hindmost.stats import Effect, decide, explained, more_runs, pseudo_r2, term_difference
 from hindmost.stats.factors.coding import Coding
+from hindmost.stats.factors.differences import base_row
+from hindmost.stats.tables import t_quantile
 from hindmost.store import attribution as documents
 from hindmost.studies.attribution.cells import RunValues
 from hindmost.studies.attribution.family import Adjustment, Key, adjusted, exchanged
 from hindmost.studies.attribution.model import Found
 from hindmost.studies.attribution.plan import AttributionPlan
 from hindmost.studies.attribution.pooled import pooled
-from hindmost.studies.attribution.scale import Scale
 from hindmost.studies.attribution.settings import predicted, ranked, reversals
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An effect with what follows for it among all that was asked.
+
+    ``effect``: of an interaction the whole of what goes beyond its parts. ``adjusted``: NaN of the intercept.
+    ``more_runs``: of each cell that would about decide it; None where it is decided, or none in reach would.
+    """
+
+    effect: Effect
+    adjusted: float
+    verdict: documents.Words
+    more_runs: int | None
+
+
+def judged_together(
+    plan: AttributionPlan, found: Mapping[Key, Found], coding: Coding, permuted: Mapping[Key, list[float]]
+) -> tuple[Adjustment, dict[Key, list[Judged]]]:
+    """Judge all effects of a coding, the intercept first; and how p-values were adjusted.
+
+    ``permuted``: p-values by exchange of runs, which a screening is judged by.
+    """
+    fits = {key: one.fit for key, one in found.items() if one.fit is not None}
+    effects = {key: _whole(found[key].effects(coding), coding) for key in fits}
+    how, ps = adjusted(fits, effects, coding, permuted, screening=plan.design.kind == "screening")
+    family = max(1, sum(map(len, ps.values())))
+    out = {}
+    for key in found:
+        smallest = found[key].scale(coding).smallest(plan.delta)
+        alpha = 1.0 - found[key].confidence
+        out[key] = [
+            _judged(effect, p, smallest, alpha, family)
+            for effect, p in zip(effects.get(key, []), [math.nan, *ps.get(key, [])], strict=False)
+        ]
+    return how, out
+
+
+def _whole(effects: Sequence[Effect], coding: Coding) -> list[Effect]:
+    """Interactions whole: the coding of averages halves them for every further factor."""
+    if coding == "corner":
+        return list(effects)
+    out = []
+    for one in effects:
+        times = 2.0 ** max(0, len(one.term) - 1)
+        ends = {name: getattr(one, name) * times for name in ("value", "low", "high", "error")}
+        out.append(replace(one, **ends))
+    return out
+
+
+def _judged(effect: Effect, p: float, smallest: float, alpha: float, family: int) -> Judged:
+    if not effect.term:
+        return Judged(effect, math.nan, "raises", None)
+    verdict = decide(effect, smallest)
+    if verdict in ("raises", "lowers") and not p < alpha:
+        verdict = "undecided"
+    if verdict != "undecided":
+        return Judged(effect, p, verdict, None)
+    # As wide as an interval must be that decides among all that was asked (Bonferroni: a little too wide).
+    wider = t_quantile(effect.degrees, 1.0 - alpha / family / 2.0) * effect.error
+    wide = replace(effect, low=effect.value - wider, high=effect.value + wider)
+    return Judged(effect, p, verdict, more_runs(wide, smallest, effect.runs) or None)
 
 
 def adjusted_together(
     plan: AttributionPlan, found: Mapping[Key, Found]
 ) -> tuple[Adjustment, dict[Key, documents.QuantileAnswer]]:
     """The answer for each load and quantile; p-values are adjusted over all of them, and how."""
-    out: dict[Key, documents.QuantileAnswer] = {}
+    permuted = exchanged({key: one.fit for key, one in found.items() if one.fit is not None})
     tables: dict[str, dict[Key, list[documents.Effect]]] = {}
-    fits = {key: one.fit for key, one in found.items() if one.fit is not None}
-    permuted = exchanged(fits)
     how: Adjustment = "holm"
     for coding in get_args(Coding):
-        effects = {key: found[key].effects(coding) for key in fits}
-        screening = plan.design.kind == "screening"
-        how, ps = adjusted(fits, effects, coding, permuted, screening=screening)
+        how, rows = judged_together(plan, found, coding, permuted)
+        exchanges = permuted if coding == "average" else {}
         tables[coding] = {
-            key: _effects(
-                plan,
-                effects.get(key, []),
-                ps.get(key, []),
-                permuted.get(key, []) if coding == "average" else [],
-                one.scale(coding),
-            )
-            for key, one in found.items()
+            key: _effects(plan, found[key], coding, of, exchanges.get(key, [])) for key, of in rows.items()
         }
+    out: dict[Key, documents.QuantileAnswer] = {}
     for key, one in found.items():
         out[key] = {
             "corner": tables["corner"][key],
@@ -64,34 +114,49 @@ def adjusted_together(
 
 
 def _effects(
-    plan: AttributionPlan, effects: list[Effect], ps: list[float], permuted: list[float], scale: Scale
+    plan: AttributionPlan, found: Found, coding: Coding, rows: Sequence[Judged], permuted: Sequence[float]
 ) -> list[documents.Effect]:
-    smallest = scale.smallest(plan.delta)
+    scale = found.scale(coding)
     written: list[documents.Effect] = []
-    exchanges = [None, *permuted] if permuted else [None] * len(effects)
-    for effect, p, exchange in zip(effects, [math.nan, *ps] if effects else [], exchanges, strict=True):
-        runs = more_runs(effect, smallest, effect.runs) if effect.term else 0
-        us, share = (scale.us, scale.share) if effect.term else (scale.figure, scale.figure_share)
+    exchanges = [None, *permuted] if permuted else [None] * len(rows)
+    for row, exchange in zip(rows, exchanges, strict=True):
+        effect = row.effect
+        share = scale.share if effect.term else scale.figure_share
+        base, value, low, high = _microseconds(found, effect, coding)
         written.append(
             {
                 "term": effect.name if effect.term else "(Intercept)",
                 "factors": list(effect.term),
                 "levels": _levels(plan, effect),
-                "value": us(effect.value),
-                "low": us(effect.low),
-                "high": us(effect.high),
+                "base": base,
+                "value": value,
+                "low": low,
+                "high": high,
                 "share": share(effect.value),
                 "share_low": share(effect.low),
                 "share_high": share(effect.high),
                 "error": effect.error,
                 "p": effect.p,
-                "adjusted": p if effect.term else effect.p,
+                "adjusted": row.adjusted if effect.term else effect.p,
                 "permuted": exchange,
-                "verdict": decide(effect, smallest) if effect.term else "raises",
-                "more_runs": runs or None,
+                "verdict": row.verdict,
+                "more_runs": row.more_runs,
             }
         )
     return written
+
+
+def _microseconds(found: Found, effect: Effect, coding: Coding) -> tuple[float | None, float, float, float]:
+    """What an effect is added to, and the effect with its interval; of the intercept its figure alone."""
+    if not effect.term:
+        figure = found.scale(coding).figure
+        return None, figure(effect.value), figure(effect.low), figure(effect.high)
+    assert found.fit is not None
+    if found.ratio:
+        one = term_difference(found.fit, effect.column, coding, confidence=found.confidence)
+        return one.base, one.value, one.low, one.high
+    (base,), _, _ = found.fit.estimate(base_row(found.fit, effect.column, coding)[None, :])
+    return float(base), effect.value, effect.low, effect.high
 
 
 def _levels(plan: AttributionPlan, effect: Effect) -> list[str]:
@@ -129,9 +194,12 @@ def _within(run: RunValues, label: str, ratio: bool) -> float | None:
 
 def undecided(plan: AttributionPlan, found: Mapping[Key, Found]) -> list[tuple[str, str, Effect]]:
     """Average effects that are neither shown nor too small to matter, with load and quantile."""
-    out = []
-    for (load, label), one in found.items():
-        effects = one.effects("average")
-        smallest = one.scale("average").smallest(plan.delta)
-        out += [(load, label, e) for e in effects if e.term and decide(e, smallest) == "undecided"]
-    return out
+    fits = {key: one.fit for key, one in found.items() if one.fit is not None}
+    permuted = exchanged(fits) if plan.design.kind == "screening" else {}
+    _, rows = judged_together(plan, found, "average", permuted)
+    return [
+        (*key, row.effect)
+        for key, of in rows.items()
+        for row in of
+        if row.effect.term and row.verdict == "undecided"
+    ]

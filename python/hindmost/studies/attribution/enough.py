@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hindmost.studies.attribution.answer import control_of, runs_of
+from hindmost.studies.attribution.answer import runs_of
 from hindmost.studies.attribution.effects import undecided
 from hindmost.studies.attribution.model import Found, analyse
 from hindmost.studies.attribution.runner import Runner
@@ -18,9 +18,9 @@ def enough(runner: Runner, made: int) -> bool:
         return False
     found: dict[tuple[str, str], Found] = {}
     for load in plan.loads:
-        runs, control = runs_of(runner, load), control_of(runner, load)
+        runs = runs_of(runner, load)
         for label in plan.labels:
-            found[load.name, label] = analyse(plan, runs, control, label, plan.confidence(made))
+            found[load.name, label] = analyse(plan, runs, label, plan.confidence(made))
     left = {
         f"{effect.name} on {label} at {load}"
         for load, label, effect in undecided(plan, found)

@@ -1,7 +1,4 @@
-"""One quantile at one load: the model of all cells, from what their sound runs report.
-
-The control's runs count as runs of their cell: they are made alike, in the same blocks.
-"""
+"""One quantile at one load: the model of all cells, from what their sound runs report."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from dataclasses import dataclass
 from hindmost.design import Cell
 from hindmost.stats import Effect, RunFit, fit_runs
 from hindmost.stats.factors.coding import Coding
-from hindmost.studies.attribution.cells import CellRuns, RunValues
+from hindmost.studies.attribution.cells import LEAST_RUNS, CellRuns, RunValues
 from hindmost.studies.attribution.plan import AttributionPlan
 from hindmost.studies.attribution.scale import Scale
 
@@ -41,17 +38,14 @@ class Found:
 def analyse(
     plan: AttributionPlan,
     cells: Mapping[Cell, CellRuns],
-    control: CellRuns,
     label: str,
     confidence: float = 0.95,
 ) -> Found:
     """Fit the design's model to what the runs report for one quantile; intervals of this confidence."""
     runs = {cell: list(one.runs) for cell, one in cells.items() if one.usable(label)}
-    if control.cell in runs and control.usable(label):
-        runs[control.cell] += control.runs
     ratio = plan.file.scale == "ratio"
     if not runs:
-        return Found(None, runs, "no cell has two sound runs")
+        return Found(None, runs, f"no cell has {LEAST_RUNS} sound runs")
     try:
         fit = fit_runs(
             {cell: [run.values[label] for run in of] for cell, of in runs.items()},

@@ -11,7 +11,9 @@ from hindmost.errors import UsageError
 from hindmost.knobs import Knob
 from hindmost.plan import MeasurePlan
 from hindmost.plan.factorial import StudyFile
+from hindmost.plan.units import label, parse_quantiles
 from hindmost.stats import Factorial
+from hindmost.studies.attribution.scale import Smallest
 from hindmost.targets import Managed
 
 CONFIDENCE = 0.95
@@ -47,8 +49,8 @@ class AttributionPlan:
         Runs of each cell, at least and at most.
     control : Cell
         Run once more in each block.
-    delta : float
-        The smallest effect that matters, as a share of the control's figure.
+    delta : Smallest
+        The smallest effect that matters.
     """
 
     file: StudyFile
@@ -60,12 +62,24 @@ class AttributionPlan:
     design: Design
     blocks: tuple[int, int]
     control: Cell
-    delta: float
+    delta: Smallest
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the asked quantiles."""
         return self.measure.labels
+
+    @property
+    def wanted(self) -> str:
+        """The quantile that the recommended setting makes low: the one asked for, or the highest."""
+        asked = self.file.confirm.quantile
+        return self.labels[-1] if asked is None else label(parse_quantiles(asked)[0])
+
+    @property
+    def asked_loads(self) -> tuple[LoadPoint, ...]:
+        """The loads at which it is to be low."""
+        at = self.file.confirm.load
+        return tuple(load for load in self.loads if at is None or load.name == at)
 
     @property
     def model(self) -> Factorial:

@@ -11,11 +11,13 @@ from hindmost.design.offer import Offer
 from hindmost.design.precision import DEFAULT_CV
 from hindmost.errors import UsageError
 from hindmost.knobs.knob import takes_a_trial
-from hindmost.plan import MeasurePlan
+from hindmost.plan import MeasurePlan, parse_runs
 from hindmost.plan.factorial import StudyFile, load_study_file, read_study
 from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
+from hindmost.stats.runs.before_after import LEAST_PAIRS
 from hindmost.store import Study
+from hindmost.studies.attribution.cells import LEAST_RUNS
 from hindmost.studies.attribution.designed import RESTART_S, file_of, planned
 from hindmost.studies.attribution.plan import AttributionPlan, same_study
 from hindmost.studies.begin import begin, go_on
@@ -57,6 +59,7 @@ def resolve(
             raise UsageError("factors cannot leave a study that goes on", hint=f"hindmost attribute {where}")
     else:
         file = _left_out(_beside(load_study_file(where), where.parent), without)
+        _refuse_too_few(file)
         if before is not None and (changed := same_study(before, file)):
             raise UsageError(
                 f"{folder} was made with another {changed[0]}: runs would not be alike",
@@ -93,6 +96,21 @@ def untried(plan: AttributionPlan) -> str:
     factors = zip(plan.file.factor, plan.knobs, strict=True)
     names = [one.name for one, knob in factors if takes_a_trial(knob)]
     return f"note: nothing is run, so not tried: {', '.join(names)}" if names else ""
+
+
+def _refuse_too_few(file: StudyFile) -> None:
+    """Refuse what cannot decide anything, before hours are spent on it."""
+    blocks = file.design.blocks
+    if blocks is not None and parse_runs(blocks)[0] < LEAST_RUNS:
+        raise UsageError(
+            f"design.blocks = {blocks!r}: a setting with fewer than {LEAST_RUNS} runs does not count",
+            hint='blocks = "10..20"',
+        )
+    if file.confirm.runs < LEAST_PAIRS and not file.confirm.skip:
+        raise UsageError(
+            f"confirm.runs = {file.confirm.runs}: fewer than {LEAST_PAIRS} pairs decide nothing",
+            hint="runs = 20, or skip = true",
+        )
 
 
 def _beside(file: StudyFile, folder: Path) -> StudyFile:

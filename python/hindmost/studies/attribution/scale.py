@@ -1,9 +1,9 @@
-"""From the unit of a fit to microseconds and shares.
+"""From the unit of a fit to microseconds and shares, and the smallest effect that matters.
 
-On the scale of ratios the model is one of logarithms: effects multiply, a cell's figure is the geometric
-mean over its runs, and an effect in microseconds is what its ratio makes of the intercept. That suits
-latencies: they are positive, and slow cells scatter more. In microseconds effects add up, as in Treadmill's
-Table IV.
+On the scale of ratios the model is one of logarithms: effects multiply, and a cell's figure is the geometric
+mean over its runs. That suits latencies: they are positive, and slow cells scatter more. What a ratio is in
+microseconds depends on what it multiplies: `hindmost.stats.term_difference` takes the low level. In
+microseconds effects add up, as in Treadmill's Table IV.
 """
 
 from __future__ import annotations
@@ -13,8 +13,25 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Smallest:
+    """The smallest effect that matters: a share, or microseconds."""
+
+    share: float | None = None
+    us: float | None = None
+
+    @property
+    def text(self) -> str:
+        """As people write it.
+
+        >>> Smallest(0.05).text, Smallest(us=20.0).text
+        ('5%', '20 us')
+        """
+        return f"{self.us:g} us" if self.share is None else f"{100 * self.share:g}%"
+
+
+@dataclass(frozen=True, slots=True)
 class Scale:
-    """A scale with the intercept that its effects refer to, in microseconds.
+    """A scale with the figure that its effects refer to, in microseconds.
 
     >>> ratio = Scale(True, 200.0)
     >>> round(ratio.us(math.log(1.5))), round(ratio.share(math.log(1.5)), 3)
@@ -27,11 +44,11 @@ class Scale:
     base_us: float
 
     def us(self, effect: float) -> float:
-        """An effect in microseconds."""
+        """An effect on the figure, in microseconds."""
         return self.base_us * _expm1(effect) if self.ratio else effect
 
     def share(self, effect: float) -> float:
-        """An effect as a share of the intercept."""
+        """An effect as a share of what it changes; in microseconds, of the figure."""
         return _expm1(effect) if self.ratio else effect / self.base_us
 
     def figure(self, value: float) -> float:
@@ -39,12 +56,33 @@ class Scale:
         return _expm1(value) + 1.0 if self.ratio else value
 
     def figure_share(self, value: float) -> float:
-        """A cell's value as a share of the intercept."""
+        """A cell's value as a share of the figure."""
         return self.figure(value) / self.base_us
 
-    def smallest(self, delta: float) -> float:
-        """A share of the intercept in the unit of the fit."""
-        return math.log1p(delta) if self.ratio else delta * abs(self.base_us)
+    def smallest(self, delta: Smallest) -> float:
+        """The smallest effect that matters, in the unit of the fit; a share is one of the figure.
+
+        >>> Scale(False, 200.0).smallest(Smallest(0.05)), Scale(False, 200.0).smallest(Smallest(us=20.0))
+        (10.0, 20.0)
+        """
+        if delta.share is None:
+            assert not self.ratio, "microseconds matter where effects add up"
+            return delta.us or 0.0
+        return math.log1p(delta.share) if self.ratio else delta.share * abs(self.base_us)
+
+
+def positive(value: float, low: float, high: float) -> tuple[float, float]:
+    """The ends of a positive figure's interval, told on the scale of ratios: as far, and never 0 or below.
+
+    >>> low, high = positive(100.0, -20.0, 220.0)
+    >>> round(low), round(high)
+    (30, 332)
+    >>> positive(-1.0, -2.0, 0.5)  # a model that foretells less than nothing
+    (-2.0, 0.5)
+    """
+    if value <= 0.0:
+        return low, high
+    return value * math.exp((low - value) / value), value * math.exp((high - value) / value)
 
 
 def _expm1(value: float) -> float:

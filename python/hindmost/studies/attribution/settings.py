@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from hindmost.design import Cell
 from hindmost.design.factors import is_forbidden
-from hindmost.stats import best, crossings
+from hindmost.stats import Crossing, best, crossings, low_level_difference
 from hindmost.store import attribution as documents
 from hindmost.store.estimates import Value, bounds, number
 from hindmost.studies.attribution.model import Found
 from hindmost.studies.attribution.plan import AttributionPlan
-from hindmost.studies.attribution.scale import Scale
+from hindmost.studies.attribution.scale import Scale, positive
 
 
-def _allowed(plan: AttributionPlan, cell: Cell) -> bool:
+def allowed(plan: AttributionPlan, cell: Cell) -> bool:
+    """Whether a cell may be run at all."""
     return not is_forbidden(cell, plan.design.factors, plan.design.forbidden)
 
 
@@ -20,20 +21,18 @@ def predicted(plan: AttributionPlan, found: Found) -> list[documents.Prediction]
     """Every cell that the model speaks of, with its interval."""
     if found.fit is None:
         return []
-    return [
-        {
-            "levels": plan.levels(one.cell),
-            "run": one.runs > 0,
-            "value": one.value,
-            "low": one.low,
-            "high": one.high,
-        }
-        for one in found.fit.predicted()
-        if _allowed(plan, one.cell) and _told(found, one.cell)
-    ]
+    rows: list[documents.Prediction] = []
+    for one in found.fit.predicted():
+        if allowed(plan, one.cell) and told(found, one.cell):
+            low, high = (one.low, one.high) if found.ratio else positive(one.value, one.low, one.high)
+            run = one.runs > 0
+            rows.append(
+                {"levels": plan.levels(one.cell), "run": run, "value": one.value, "low": low, "high": high}
+            )
+    return rows
 
 
-def _told(found: Found, cell: Cell) -> bool:
+def told(found: Found, cell: Cell) -> bool:
     """Whether the model speaks of a cell: it was run, or no term was lost, or the cell needs none of them."""
     assert found.fit is not None
     high = {name for name, level in zip(found.fit.design.factors, cell, strict=True) if level}
@@ -59,7 +58,7 @@ def reversals(plan: AttributionPlan, found: Found) -> list[documents.Reversal]:
                 "factor": one.factor,
                 "by": one.by,
                 "at": list(at),
-                "effects_us": [_written(scale, e.value, e.low, e.high) for e in one.effects],
+                "effects_us": [_at_level(found, one, place) for place in range(len(at))],
                 "text": f"{one.factor} = {level} lowers it by {-scale.share(down.value):.0%} while"
                 f" {one.by} is {low}, and raises it by {scale.share(up.value):.0%} while {one.by} is {high}",
             }
@@ -67,11 +66,21 @@ def reversals(plan: AttributionPlan, found: Found) -> list[documents.Reversal]:
     return out
 
 
+def _at_level(found: Found, one: Crossing, place: int) -> Value:
+    """What a factor does at one level of another, in microseconds."""
+    effect = one.effects[place]
+    if not found.ratio:
+        return _value(effect.value, effect.low, effect.high)
+    assert found.fit is not None
+    told = low_level_difference(found.fit, one.factor, {one.by: place}, one.level)
+    return _value(told.value, told.low, told.high)
+
+
 def ranked(plan: AttributionPlan, found: Found) -> list[documents.Candidate]:
     """Cells beside the best of the others (Hsu), the least figure first."""
     if found.fit is None:
         return []
-    among = [cell for cell in found.fit.spoken_of if _allowed(plan, cell) and _told(found, cell)]
+    among = [cell for cell in found.fit.spoken_of if allowed(plan, cell) and told(found, cell)]
     if len(among) < 2:
         return []
     plain = Scale(found.ratio, 1.0)
@@ -82,13 +91,12 @@ def ranked(plan: AttributionPlan, found: Found) -> list[documents.Candidate]:
             {
                 "levels": plan.levels(one.cell),
                 "value": plain.figure(one.value),
-                "behind_us": _written(other, one.behind, one.low, one.high),
+                "behind_us": _value(*map(other.us, (one.behind, one.low, one.high))),
                 "tied": one.tied,
             }
         )
     return rows
 
 
-def _written(scale: Scale, value: float, low: float, high: float) -> Value:
-    """A difference in the unit of the fit, with its interval, in microseconds."""
-    return {"value": number(scale.us(value)), **bounds(scale.us(low), scale.us(high))}
+def _value(value: float, low: float, high: float) -> Value:
+    return {"value": number(value), **bounds(low, high)}

@@ -1,0 +1,110 @@
+"""Which cells are lower than the present one, beyond doubt: comparisons with a control, all together.
+
+Dunnett's many-to-one comparisons (JASA 1955), two-sided; cells scatter differently, so the law of the largest
+studentised difference is drawn instead of looked up. Over several loads, whose runs are others, a cell's
+difference is the mean of those at each: on logarithms the ratio that holds on average over the loads.
+
+The control takes part in every comparison, so what its runs have by chance is in all of them; drawing knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hindmost.stats.factors.coding import Cell
+from hindmost.stats.factors.effects import RunFit
+from hindmost.stats.tables import Floats
+
+_DRAWS = 10_000
+_WORK = 20_000_000
+"""Numbers drawn at most: cells x draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """One cell less the control, in the unit of the fit, with bounds that hold for all cells together."""
+
+    cell: Cell
+    value: float
+    low: float
+    high: float
+
+    @property
+    def lower(self) -> bool:
+        """Whether it is below the control beyond doubt."""
+        return self.high < 0.0
+
+    @property
+    def higher(self) -> bool:
+        """Whether it is above."""
+        return self.low > 0.0
+
+
+def against(
+    fits: Sequence[RunFit],
+    control: Cell,
+    others: Sequence[Cell],
+    confidence: float = 0.95,
+    *,
+    seed: int = 1,
+) -> list[Against]:
+    """Compare cells with the control, in the order of `others`.
+
+    Parameters
+    ----------
+    fits
+        From `fit_runs`, one a load, of one scale.
+    control, others
+        Cells; the control is none of the others.
+    confidence
+        Of all intervals together.
+    seed
+        For the critical value.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to compare, or the control is among the others.
+
+    Examples
+    --------
+    >>> from hindmost.stats import Factorial, fit_runs
+    >>> runs = {(0,): [60.0, 61.0, 62.0], (1,): [59.0, 61.0, 63.0], (2,): [40.0, 41.0, 42.0]}
+    >>> fit = fit_runs(runs, Factorial({"threads": 3}))
+    >>> [one.lower for one in against([fit], (0,), [(1,), (2,)])]
+    [False, True]
+    """
+    if not fits or not others or control in others:
+        raise ValueError("name a control and other cells to compare with it")
+    random = np.random.default_rng(seed)
+    draws = max(1_000, min(_DRAWS, _WORK // len(others)))
+    value, square = np.zeros(len(others)), np.zeros(len(others))
+    moved, drawn = np.zeros((draws, len(others))), np.zeros((draws, len(others)))
+    for fit in fits:
+        noise = fit.between
+        rows = fit.rows([*others]) - fit.rows([control])
+        weights = rows @ noise.weights
+        squares = weights**2 @ fit.table.member @ noise.shares
+        value += weights @ fit.table.y
+        square += squares @ noise.variances
+        sd = np.sqrt(fit.table.member @ noise.of_cells)
+        moved += random.standard_normal((draws, sd.size)) * sd @ weights.T
+        drawn += (
+            noise.variances * random.chisquare(noise.degrees, (draws, len(noise.degrees))) / noise.degrees
+        ) @ squares.T
+    half = _critical(moved, drawn, confidence) * np.sqrt(square) / len(fits)
+    value = value / len(fits)
+    return [
+        Against(cell, float(v), float(v - h), float(v + h))
+        for cell, v, h in zip(others, value, half, strict=True)
+    ]
+
+
+def _critical(moved: Floats, drawn: Floats, confidence: float) -> float:
+    """How many errors wide, so that all intervals cover together; runs that never differ need none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.nan_to_num(np.abs(moved) / np.sqrt(drawn), nan=0.0)
+    return float(np.quantile(t.max(axis=1), confidence, method="higher"))

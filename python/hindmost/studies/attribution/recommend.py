@@ -1,0 +1,255 @@
+"""Which setting to recommend, if any: one that is lower than the present one beyond doubt, or none.
+
+The least of many figures is partly luck (the winner's curse), and a cell of few runs has the most of it. So
+a setting is recommended only if it was run often enough to count, and if comparisons of all settings with
+the present one, which hold together, show it to be lower. What it costs at other percentiles and loads is
+told, and told first where it is more than what is won. Fresh runs then confirm it, or do not (`confirm`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from hindmost.design import Cell
+from hindmost.stats import Against, against, more_runs
+from hindmost.store import attribution as documents
+from hindmost.store.estimates import bounds
+from hindmost.studies.attribution.cells import LEAST_RUNS, CellRuns
+from hindmost.studies.attribution.family import Key
+from hindmost.studies.attribution.model import Found
+from hindmost.studies.attribution.plan import AttributionPlan
+from hindmost.studies.attribution.scale import Scale, positive
+from hindmost.studies.attribution.settings import allowed, told
+
+Cells = Mapping[str, Mapping[Cell, CellRuns]]
+"""Of each load, by its name."""
+
+
+def recommendation(
+    plan: AttributionPlan, found: Mapping[Key, Found], cells: Cells
+) -> documents.Recommendation:
+    """The setting to use, or why there is none yet.
+
+    Parameters
+    ----------
+    plan : AttributionPlan
+        Says which quantile is to be low, and at which loads.
+    found : mapping
+        The model of each load and quantile.
+    cells : mapping
+        The runs behind them.
+    """
+    asked = [found[load.name, plan.wanted] for load in plan.asked_loads]
+    if any(one.fit is None or plan.control not in one.runs for one in asked):
+        return _open(plan, _too_little(plan, cells))
+    others = [
+        cell
+        for cell in plan.design.cells
+        if cell != plan.control and allowed(plan, cell) and all(told(one, cell) for one in asked)
+    ]
+    counted = [cell for cell in others if _counts(asked, cells, cell)]
+    if not counted:
+        return _open(plan, _too_little(plan, cells))
+    confidence = min(one.confidence for one in asked)
+    compared = against([one.fit for one in asked if one.fit is not None], plan.control, others, confidence)
+    by_cell = {one.cell: one for one in compared}
+    lower = [by_cell[cell] for cell in counted if by_cell[cell].lower]
+    if lower:
+        return _better(plan, found, asked, lower)
+    if any(one.lower for one in compared):
+        return _open(plan, _too_little(plan, cells))
+    if all(by_cell[cell].higher for cell in counted):
+        text = f"the present setting is shown to have the lowest {plan.wanted}{_where(plan)}: leave it"
+        return _said(plan, "present", text)
+    return _tied(plan, asked, [by_cell[cell] for cell in counted])
+
+
+def _counts(asked: list[Found], cells: Cells, cell: Cell) -> bool:
+    """Whether a cell has enough runs where it is asked about, and works at every load."""
+    works = all(of[cell].failure is None for of in cells.values() if cell in of)
+    return works and all(cell in one.runs for one in asked)
+
+
+def _better(
+    plan: AttributionPlan, found: Mapping[Key, Found], asked: list[Found], lower: list[Against]
+) -> documents.Recommendation:
+    """Of settings that differ by less than what matters from the lowest, the one that changes least."""
+    enough = min(one.value for one in lower) + smallest(plan, asked)
+    near = [one for one in lower if one.value <= enough]
+    pick = min(near, key=lambda one: (changes(plan, one.cell), one.value, one.cell))
+    gain = _ratio_to_control(plan, asked, pick)
+    prices = _prices(plan, found, pick.cell, 1.0 / gain["value"])
+    first = [one for one in prices if one["more_than_gained"]]
+    said = f"{plan.wanted}{_where(plan)} is then {times(gain)}"
+    setting = changed_text(plan, pick.cell)
+    if first:
+        costs = "; ".join(_price_text(one) for one in first)
+        text = f"{costs}: more than {plan.wanted} gains, if {setting} is set ({said})"
+    else:
+        text = f"set {setting} for the lowest {plan.wanted}: {said}"
+        if prices:
+            text += f"; but {'; '.join(_price_text(one) for one in prices)}"
+    return {
+        **_said(plan, "better", text),
+        "levels": plan.levels(pick.cell),
+        "gain": gain,
+        "prices": prices,
+    }
+
+
+def _tied(plan: AttributionPlan, asked: list[Found], compared: list[Against]) -> documents.Recommendation:
+    text = f"no setting is shown to be better than the present one for {plan.wanted}{_where(plan)}"
+    least = min(compared, key=lambda one: one.value)
+    blocks = None
+    if least.value < -smallest(plan, asked):
+        runs = min(len(one.runs[cell]) for one in asked for cell in (least.cell, plan.control))
+        blocks = more_runs(least, 0.0, runs)
+        look = times(_ratio_to_control(plan, asked, least))
+        many = f"about {_blocks(blocks)} would tell" if blocks else "no number of blocks in reach would tell"
+        text += f": {changed_text(plan, least.cell)} looks {look}, but may be chance; {many}"
+    return {**_said(plan, "tied", text), "more_blocks": blocks}
+
+
+def _too_little(plan: AttributionPlan, cells: Cells) -> int:
+    """Blocks until every cell that can have runs counts, as often as its runs were sound so far."""
+    most = 1
+    for load in plan.asked_loads:
+        for one in cells[load.name].values():
+            lacks = LEAST_RUNS - len(one.runs)
+            if lacks > 0 and one.failure is None:
+                tries = len(one.runs) + one.invalid
+                sound = len(one.runs) / tries if one.runs else 1.0
+                most = max(most, math.ceil(lacks / sound))
+    return most
+
+
+def _open(plan: AttributionPlan, blocks: int) -> documents.Recommendation:
+    where = f"{plan.wanted}{_where(plan)}"
+    text = (
+        f"no setting can be recommended yet for {where}: {_blocks(blocks)}, since a setting counts with"
+        f" {LEAST_RUNS} sound runs"
+    )
+    return {**_said(plan, "open", text), "more_blocks": blocks}
+
+
+def _blocks(count: int) -> str:
+    return f"{count} more block{'' if count == 1 else 's'}"
+
+
+def _said(plan: AttributionPlan, outcome: documents.Recommended, text: str) -> documents.Recommendation:
+    return {
+        "quantile": plan.wanted,
+        "loads": [load.name for load in plan.asked_loads],
+        "outcome": outcome,
+        "levels": None,
+        "gain": None,
+        "prices": [],
+        "more_blocks": None,
+        "rule": _rule(plan),
+        "text": text,
+    }
+
+
+def _rule(plan: AttributionPlan) -> str:
+    over = " on average over the loads" if len(plan.asked_loads) > 1 else _where(plan)
+    return (
+        f"a setting counts with {LEAST_RUNS} sound runs at each load; of those whose {plan.wanted}{over} is"
+        " shown to be below that of the present setting, in comparisons that hold for all settings together,"
+        f" and that are within {plan.delta.text} of the lowest, the one that changes the fewest factors;"
+        " fresh runs then confirm it, or do not"
+    )
+
+
+def _where(plan: AttributionPlan) -> str:
+    """At which loads, where that is not all of the study."""
+    if len(plan.asked_loads) == 1:
+        return f" at {plan.asked_loads[0].name} load"
+    return " over all loads"
+
+
+def changes(plan: AttributionPlan, cell: Cell) -> int:
+    """How many factors a cell changes of the present setting."""
+    return sum(a != b for a, b in zip(cell, plan.control, strict=True))
+
+
+def changed_text(plan: AttributionPlan, cell: Cell) -> str:
+    """What a cell changes of the present setting, in words."""
+    levels, now = plan.levels(cell), plan.levels(plan.control)
+    return ", ".join(f"{name} = {level}" for name, level in levels.items() if now[name] != level)
+
+
+def smallest(plan: AttributionPlan, asked: list[Found]) -> float:
+    """The smallest difference that matters, in the unit of the fits, on average over the loads."""
+    return sum(one.scale("average").smallest(plan.delta) for one in asked) / len(asked)
+
+
+def _ratio_to_control(plan: AttributionPlan, asked: list[Found], one: Against) -> documents.Ratio:
+    """A difference from the control as a ratio; where effects add up, of the mean of the loads."""
+    base = sum(_figure(found, plan.control) for found in asked) / len(asked)
+    if plan.file.scale == "ratio":
+        value, low, high = map(Scale(True, 1.0).figure, (one.value, one.low, one.high))
+    else:
+        value = 1.0 + one.value / base
+        low, high = positive(value, 1.0 + one.low / base, 1.0 + one.high / base)
+    return {"value": value, **bounds(low, high)}
+
+
+def _figure(found: Found, cell: Cell) -> float:
+    """A cell's figure in microseconds, by the model."""
+    assert found.fit is not None
+    (value,), _, _ = found.fit.estimate(found.fit.rows([cell]))
+    return math.exp(value) if found.ratio else float(value)
+
+
+def _prices(
+    plan: AttributionPlan, found: Mapping[Key, Found], after: Cell, gained: float
+) -> list[documents.Price]:
+    """Other percentiles and loads that the setting makes longer by what matters, the worst first."""
+    asked = {(load.name, plan.wanted) for load in plan.asked_loads} if len(plan.asked_loads) == 1 else set()
+    prices: list[documents.Price] = []
+    for (load, label), one in found.items():
+        if (load, label) in asked or one.fit is None or not {after, plan.control} <= set(one.runs):
+            continue
+        (compared,) = against([one.fit], plan.control, [after], one.confidence)
+        if compared.value < one.scale("average").smallest(plan.delta):
+            continue
+        ratio = _ratio_to_control(plan, [one], compared)
+        prices.append(
+            {
+                "load": load,
+                "quantile": label,
+                "before_us": _figure(one, plan.control),
+                "after_us": _figure(one, after),
+                "ratio": ratio,
+                "shown": compared.higher,
+                "more_than_gained": ratio["value"] > gained,
+            }
+        )
+    return sorted(prices, key=lambda one: -one["ratio"]["value"])
+
+
+def _price_text(one: documents.Price) -> str:
+    verb = "gets" if one["shown"] else "seems to get"
+    return f"{one['quantile']} at {one['load']} load {verb} {times(one['ratio'])}"
+
+
+def times(ratio: documents.Ratio) -> str:
+    """A ratio in words.
+
+    >>> times({"value": 0.571, "low": 0.509, "high": 0.634})
+    '0.571 times as long [0.509, 0.634]'
+    """
+    value, low, high = (_three(end) for end in (ratio["value"], ratio["low"], ratio["high"]))
+    return f"{value} times as long [{low}, {high}]"
+
+
+def _three(value: float | None) -> str:
+    """Three digits; what is beyond any use is only said to be.
+
+    >>> _three(0.5713), _three(248125835784.0), _three(0.0)
+    ('0.571', '> 1000', '< 0.001')
+    """
+    if value is None or value > 1000.0:
+        return "> 1000"
+    return "< 0.001" if value < 0.001 else f"{value:.3g}"
