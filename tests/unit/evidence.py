@@ -129,7 +129,7 @@ def evidence(*, plan: dict[str, Any] | None = None, **given: Any) -> Evidence:
         "decision": REACHED,
         "owner": NOBODY,
         "findings": [],
-        "study": "STUDY",
+        "again": "hindmost measure --resume STUDY",
     }
     return Evidence(**(parts | given))
 

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 from tiny_study import HOST, tiny_plan
@@ -14,8 +15,10 @@ from hindmost.cli import main
 from hindmost.errors import Interrupted, StudyError, TargetError, UsageError
 from hindmost.models import load_clone
 from hindmost.store import Study
+from hindmost.store.kinds import GO_ON, name_of
+from hindmost.store.manifest import Manifest
 from hindmost.studies import kind as kinds
-from hindmost.studies.kind import KINDS, Kind, Shown, carry_out, kind_of, name_of, refuse_another
+from hindmost.studies.kind import KINDS, Kind, Shown, carry_out, kind_of, refuse_another
 from hindmost.studies.search.kind import objective_of
 from hindmost.studies.talk import Silent
 from hindmost.studies.verification import Asked, Point
@@ -61,7 +64,12 @@ def test_every_kind_of_the_table_is_there_under_its_name(name):
     kind = kind_of(Study(Path("folder"), {"kind": name}))
     assert isinstance(kind, Kind)
     assert kind.name == name
-    assert "folder" in kind.again(Study(Path("folder"), {}))
+    assert Study(Path("folder"), {"kind": name}).again == f"hindmost {GO_ON[name]} folder"
+
+
+def test_all_tables_of_kinds_know_the_same():
+    assert list(KINDS) == list(GO_ON)
+    assert set(KINDS) == set(get_args(get_args(get_type_hints(Manifest, include_extras=True)["kind"])[0]))
 
 
 @pytest.mark.parametrize(
@@ -165,8 +173,7 @@ def test_a_verification_without_a_whole_pair_says_how_to_make_one(verification, 
 def test_a_verification_goes_on_from_its_folder_and_makes_only_what_is_missing(verification, capsys):
     shutil.rmtree(verification.folder / "0.2" / "again" / "runs" / "0002")
     times = {path: path.stat().st_mtime_ns for path in verification.folder.glob("**/run.json")}
-    kept = kind_of(verification)
-    code, out, err = told(capsys, *kept.again(verification).split()[1:], "--json", "--quiet")
+    code, out, err = told(capsys, *verification.again.split()[1:], "--json", "--quiet")
     assert code in (0, 3, 4), err
     assert (verification.folder / "0.2/again/runs/0002/run.json").exists()
     assert {path: path.stat().st_mtime_ns for path in times} == times
@@ -178,7 +185,7 @@ def made_up(monkeypatch, study):
     """A kind whose `run` does what a test says, and the tiny study as one of it."""
 
     def become(run):
-        made = Kind("made-up", run, lambda study: {}, publish, lambda study: f"hindmost go-on {study.folder}")
+        made = Kind("made-up", run, lambda study: {}, publish)
         monkeypatch.setattr(kinds, "kind_of", lambda study: made)
         return study
 
@@ -197,7 +204,7 @@ def test_an_interrupted_study_of_any_kind_says_what_is_kept_and_how_to_go_on(mad
         Interrupted, match=re.escape(f"2 finished run(s) are kept in {study.folder}")
     ) as caught:
         carry_out(study, Silent())
-    assert caught.value.hint == f"hindmost go-on {study.folder}"
+    assert caught.value.hint == f"hindmost measure --resume {study.folder}"
 
 
 def test_a_study_that_fails_keeps_its_error_and_says_how_to_go_on(made_up):
@@ -208,7 +215,7 @@ def test_a_study_that_fails_keeps_its_error_and_says_how_to_go_on(made_up):
     with pytest.raises(TargetError, match="the server died") as caught:
         carry_out(study, Silent())
     assert caught.value.hint == "look"
-    assert caught.value.__notes__ == [f"2 finished run(s) are kept: hindmost go-on {study.folder}"]
+    assert caught.value.__notes__ == [f"2 finished run(s) are kept: hindmost measure --resume {study.folder}"]
 
 
 def test_a_study_is_locked_while_it_is_carried_out(made_up):

@@ -55,8 +55,9 @@ def measure(
     from hindmost.cli.progress import Talk
     from hindmost.cli.require import exit_code, measured
     from hindmost.plan import parse_threshold
+    from hindmost.store import name_of
     from hindmost.studies.begin import begin, go_on, reopened
-    from hindmost.studies.kind import carry_out, name_of
+    from hindmost.studies.kind import carry_out
     from hindmost.studies.search.asked import refuse_contradictions, searching
 
     thresholds = [parse_threshold(text, calm_too=True) for text in require]

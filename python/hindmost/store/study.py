@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.errors import StudyError, UsageError
+from hindmost.store.kinds import go_on
 
 SCHEMA = "hindmost.study/1"
 RUN_SCHEMA = "hindmost.run/1"
@@ -83,12 +84,11 @@ class Study:
                 study.write("manifest.json", json.dumps(study.manifest, indent=1))
             return study
         if (folder / "manifest.json").exists():
-            raise UsageError(
-                f"{folder} already holds a study", hint=f"go on with it: hindmost measure --resume {folder}"
-            )
+            there = cls.open(folder)
+            raise UsageError(f"{folder} already holds a study", hint=f"go on with it: {there.again}")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(f"{folder} exists and is not an empty folder", hint="choose another --out")
-        with _telling(folder, new=True):
+        with _telling(folder):
             (folder / "runs").mkdir(parents=True, exist_ok=True)
             _write(folder / "manifest.json", json.dumps(study.manifest, indent=1))
         return study
@@ -123,10 +123,15 @@ class Study:
             )
         return cls(folder, manifest)
 
+    @property
+    def again(self) -> str:
+        """The command that goes on with it."""
+        return go_on(self.folder, self.manifest)
+
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep other writers out, and sweep away what a killed one left half done."""
-        with _telling(self.folder), (self.folder / ".lock").open("w") as lock:
+        with _telling(self.folder, self.again), (self.folder / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -159,7 +164,7 @@ class Study:
     def new_run(self, number: int) -> Iterator[tuple[Path, dict[str, Any]]]:
         """A hidden folder and an empty record for run `number`; kept only when the block ends well."""
         part = self.folder / "runs" / f".part-{number:04d}"
-        with _telling(self.folder):
+        with _telling(self.folder, self.again):
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
             record: dict[str, Any] = {"schema": RUN_SCHEMA, "run": number}
@@ -174,12 +179,12 @@ class Study:
 
     def write(self, name: str, text: str) -> Path:
         """Write a file of the study, whole or not at all."""
-        with _telling(self.folder):
+        with _telling(self.folder, self.again):
             return _write(self.folder / name, text)
 
     def write_page(self, text: str, elsewhere: Path | None = None) -> Path:
         """Write the study's page, ``report.html`` in its folder or a file `elsewhere`."""
-        with _telling(self.folder):
+        with _telling(self.folder, self.again):
             return _write(elsewhere or self.folder / "report.html", text)
 
 
@@ -216,12 +221,12 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _telling(folder: Path, *, new: bool = False) -> Iterator[None]:
-    """Say what a failed write means, and what to do; a `new` study holds nothing yet that could be kept."""
+def _telling(folder: Path, go_on: str = "") -> Iterator[None]:
+    """Say what a failed write means, and what to do; what cannot go on has nothing yet to be kept."""
     try:
         yield
     except OSError as error:
-        again = "repeat, or choose another --out" if new else f"hindmost measure --resume {folder}"
+        again = go_on or "repeat, or choose another --out"
         hints = {
             errno.ENOSPC: f"make room (df -h {folder}), then {again}",
             errno.EDQUOT: f"make room (quota -s), then {again}",
@@ -231,6 +236,6 @@ def _telling(folder: Path, *, new: bool = False) -> Iterator[None]:
         }
         where = error.filename or folder
         raise StudyError(
-            f"{where} cannot be written: {error.strerror}" + ("" if new else "; finished runs are kept"),
+            f"{where} cannot be written: {error.strerror}" + ("; finished runs are kept" if go_on else ""),
             hint=hints.get(error.errno or 0, f"ls -ld {folder}"),
         ) from error

@@ -17,8 +17,8 @@ from hindmost.knobs import left_finding
 from hindmost.plan import MeasurePlan
 from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
-from hindmost.store import Study, now_utc
-from hindmost.studies.kind import name_of, refuse_another
+from hindmost.store import Study, name_of, now_utc
+from hindmost.studies.kind import refuse_another
 from hindmost.targets import Attached, Managed, first_answering, parse_target
 
 SPIN_S = 0.3

@@ -1,20 +1,22 @@
 """Kinds of studies: how each is carried out, answered from its folder, and shown.
 
-The manifest says of what kind a study is. A kind is one file ``studies/NAME/kind.py`` with a `Kind`, and one
-row in `KINDS`. What holds for all of them is here, once: the lock, Ctrl-C, what is kept, the way to go on.
+The manifest says of what kind a study is. A kind is one file ``studies/NAME/kind.py`` with a `Kind`, one row
+in `KINDS`, and its verb in `hindmost.store.kinds`. What holds for all is here, once: the lock, Ctrl-C,
+what is kept, the way to go on.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
 from hindmost.exits import Exit
-from hindmost.store import Study
+from hindmost.store import Study, name_of
 from hindmost.studies.talk import Talk
 
 Answer = TypeVar("Answer")
@@ -65,15 +67,37 @@ class Kind(Generic[Answer]):
         ``answer(study)``: the same answer from the folder alone, on any machine, years later.
     publish : callable
         ``publish(study, answer, page=None)``: write files and page.
-    again : callable
-        ``again(study)``: the command that goes on with it.
     """
 
     name: str
     run: Callable[..., Answer]
     answer: Callable[[Study], Answer]
     publish: Callable[[Study, Answer, Path | None], Shown]
-    again: Callable[[Study], str]
+
+
+def write_answer(
+    study: Study,
+    file: str,
+    answer: Answer,
+    renderers: tuple[Callable[[Answer], str], Callable[[Answer], str]],
+    exit_code: Exit,
+    page: Path | None = None,
+) -> Shown:
+    """Write an answer as `file` and as a page into its study: what most kinds publish.
+
+    Parameters
+    ----------
+    renderers : pair of callables
+        Of the page, and of the terminal's table.
+    page : Path, optional
+        Where the page goes, if not to ``report.html`` in the study.
+    """
+    render, render_table = renderers
+    document = cast("Mapping[str, Any]", answer)
+    study.write(file, json.dumps(document, allow_nan=False))
+    where = study.write_page(render(answer), page)
+    notes = (f"page: {where}", f"study: {study.folder}")
+    return Shown(document, lambda: render_table(answer), exit_code, notes)
 
 
 def kind_of(study: Study) -> Kind[Any]:
@@ -94,11 +118,9 @@ def kind_of(study: Study) -> Kind[Any]:
     return kind
 
 
-def name_of(manifest: Mapping[str, Any]) -> str:
-    """The name of a study's kind; older manifests say it by what else they hold."""
-    if "kind" in manifest:
-        return str(manifest["kind"])
-    return next((name for name in KINDS if name in manifest), "measure")
+def again(study: Study) -> str:
+    """The command that goes on with a study, or with the whole that it is a part of."""
+    return (_whole_of(study) or study).again
 
 
 def refuse_another(study: Study, *names: str) -> None:
@@ -113,13 +135,13 @@ def refuse_another(study: Study, *names: str) -> None:
     if (whole := _whole_of(study)) is not None:
         raise UsageError(
             f"{study.folder} is a part of {whole.folder}, a study of kind {name_of(whole.manifest)}",
-            hint=f"to go on with the whole: {kind_of(whole).again(whole)}",
+            hint=f"to go on with the whole: {whole.again}",
         )
     kind = kind_of(study)
     if kind.name not in names:
         raise UsageError(
             f"{study.folder} is a study of kind {kind.name}, not {' or '.join(names)}",
-            hint=f"to go on with it: {kind.again(study)}",
+            hint=f"to go on with it: {study.again}",
         )
 
 
@@ -148,11 +170,11 @@ def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: obj
             return kind.publish(study, kind.run(study, talk, **options), page)
     except (KeyboardInterrupt, Interrupted) as stop:
         raise Interrupted(
-            f"{str(stop) or 'interrupted'}; {_kept(study)} are kept in {study.folder}", hint=kind.again(study)
+            f"{str(stop) or 'interrupted'}; {_kept(study)} are kept in {study.folder}", hint=study.again
         ) from None
     except HindmostError as error:
         if _finished(study):
-            error.add_note(f"{_kept(study)} are kept: {kind.again(study)}")
+            error.add_note(f"{_kept(study)} are kept: {study.again}")
         raise
 
 

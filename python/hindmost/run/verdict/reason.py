@@ -39,7 +39,8 @@ class Evidence:
     decision: Decision
     owner: Ownership
     findings: Sequence[Mapping[str, Any]]
-    study: str = "STUDY"
+    again: str = "hindmost measure --resume STUDY"
+    """The command that goes on with the study, or with the whole that it is a part of."""
     proof: Mapping[str, Any] | None = None
 
 

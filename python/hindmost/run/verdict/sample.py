@@ -35,20 +35,21 @@ def _too_wide(e: Evidence) -> tuple[str, ...]:
 
 def _how_to_know_more(e: Evidence) -> str:
     """More runs where some more would do; else a precision that this host can give."""
+    if not e.again.startswith("hindmost measure"):  # whatever it is a part of says how many runs it has
+        return f"`{e.again}`"
     runs, width = e.decision.runs, e.decision.half_width
-    resume = f"hindmost measure --resume {e.study}"
     # An interval shrinks with the square root of the runs; half as many again, as its width is a guess, too.
     need = math.ceil(1.5 * runs * (width / e.plan.precision) ** 2) if math.isfinite(width) else 0
     if runs < 3:  # two runs know next to nothing of how runs differ
-        return f"`{resume} --runs 10..30`"
+        return f"`{e.again} --runs 10..30`"
     if need <= limits.RUNS_WORTH_ASKING:
-        return f"`{resume} --runs {runs}..{max(need, 2 * max(5, runs))}`"
+        return f"`{e.again} --runs {runs}..{max(need, 2 * max(5, runs))}`"
     reachable = width * math.sqrt(1.5 * runs / limits.RUNS_WORTH_ASKING)
     if runs >= limits.RUNS_WORTH_ASKING or reachable >= 1.0:
         return f"some {need:,} runs would be needed: `hindmost doctor`, or lower `--quantiles`"
     return (
         f"some {need:,} runs would be needed: a quieter host, lower `--quantiles`, or less precision:"
-        f" `{resume} --runs {runs}..{limits.RUNS_WORTH_ASKING} --precision {reachable:.0%}`"
+        f" `{e.again} --runs {runs}..{limits.RUNS_WORTH_ASKING} --precision {reachable:.0%}`"
     )
 
 

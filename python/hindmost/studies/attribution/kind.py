@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from hindmost.errors import StudyError
@@ -18,7 +17,7 @@ from hindmost.studies.attribution.course import Course
 from hindmost.studies.attribution.designed import to_read, to_run
 from hindmost.studies.attribution.enough import enough
 from hindmost.studies.attribution.runner import Runner
-from hindmost.studies.kind import Kind, Shown
+from hindmost.studies.kind import Kind, Shown, write_answer
 from hindmost.studies.talk import Talk
 
 EXITS = {"answered": Exit.DONE, "open": Exit.INCONCLUSIVE}
@@ -67,7 +66,7 @@ def read(study: Study) -> Attribution:
     """The answer of a stored study, from its runs."""
     result = answer(Runner(study, to_read(study)))
     if not any(cell["runs"] + cell["invalid"] for load in result["loads"] for cell in load["cells"]):
-        raise StudyError(f"{study.folder} holds no finished run", hint=again(study))
+        raise StudyError(f"{study.folder} holds no finished run", hint=study.again)
     return result
 
 
@@ -75,19 +74,8 @@ def publish(study: Study, result: Attribution, page: Path | None = None) -> Show
     """Write ``attribution.json`` and the page."""
     from hindmost.report import render_attribution, render_attribution_page
 
-    study.write(FILE, json.dumps(result, allow_nan=False))
-    where = study.write_page(render_attribution_page(result), page)
-    return Shown(
-        result,
-        lambda: render_attribution(result),
-        EXITS.get(result["verdict"], Exit.INVALID),
-        (f"page: {where}", f"study: {study.folder}"),
-    )
+    code = EXITS.get(result["verdict"], Exit.INVALID)
+    return write_answer(study, FILE, result, (render_attribution_page, render_attribution), code, page)
 
 
-def again(study: Study) -> str:
-    """The command that goes on."""
-    return f"hindmost attribute {study.folder}"
-
-
-KIND = Kind("attribution", run, read, publish, again)
+KIND = Kind("attribution", run, read, publish)

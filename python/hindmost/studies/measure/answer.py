@@ -33,6 +33,7 @@ from hindmost.store import measure as documents
 from hindmost.store.estimates import finite, number, numbers, written
 from hindmost.store.manifest import Plan
 from hindmost.store.types import Target
+from hindmost.studies.kind import again
 from hindmost.studies.measure import calm, pictures
 
 OWNED = 0.99
@@ -71,7 +72,7 @@ def answer(study: Study) -> documents.Measure:
     host = study.manifest["host"]
     proof = proof_of(study.runs(), plan)
     reasons = verdict.judge(
-        verdict.Evidence(plan, target, runs, decision, owner, host["findings"], str(study.folder), proof)
+        verdict.Evidence(plan, target, runs, decision, owner, host["findings"], again(study), proof)
     )
     outcome = verdict.overall(reasons)
     full = saturation(plan, target, runs)

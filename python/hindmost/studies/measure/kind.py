@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from hindmost.errors import StudyError
@@ -11,7 +10,7 @@ from hindmost.plan import MeasurePlan
 from hindmost.run.readings import plan_of
 from hindmost.store import Study
 from hindmost.store.measure import Measure
-from hindmost.studies.kind import Kind, Shown
+from hindmost.studies.kind import Kind, Shown, write_answer
 from hindmost.studies.measure.answer import answer
 from hindmost.studies.measure.procedure import Procedure
 from hindmost.studies.talk import Talk
@@ -38,7 +37,7 @@ def run(study: Study, talk: Talk) -> Measure:
 def read(study: Study) -> Measure:
     """The answer of a stored study, from its runs."""
     if not study.runs():
-        raise StudyError(f"{study.folder} holds no finished run", hint=again(study))
+        raise StudyError(f"{study.folder} holds no finished run", hint=study.again)
     return answer(study)
 
 
@@ -46,19 +45,8 @@ def publish(study: Study, result: Measure, page: Path | None = None) -> Shown:
     """Write ``result.json`` and the page."""
     from hindmost.report import render_page, render_terminal
 
-    study.write("result.json", json.dumps(result, allow_nan=False))
-    where = study.write_page(render_page(result), page)
-    return Shown(
-        result,
-        lambda: render_terminal(result),
-        EXITS[result["verdict"]],
-        (f"page: {where}", f"study: {study.folder}"),
-    )
-
-
-def again(study: Study) -> str:
-    """The command that goes on."""
-    return f"hindmost measure --resume {study.folder}"
+    code = EXITS[result["verdict"]]
+    return write_answer(study, "result.json", result, (render_page, render_terminal), code, page)
 
 
 def _say_without_capture(plan: MeasurePlan, talk: Talk, target: Attached | Managed) -> None:
@@ -72,4 +60,4 @@ def _say_without_capture(plan: MeasurePlan, talk: Talk, target: Attached | Manag
         talk.say(f"going on without --verify-wire: {fault.message}\n  hint: {fault.hint}")
 
 
-KIND = Kind("measure", run, read, publish, again)
+KIND = Kind("measure", run, read, publish)

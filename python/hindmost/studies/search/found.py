@@ -207,8 +207,7 @@ def stored(study: Study) -> Found:
         If no step was finished, or the file cannot be read.
     """
     path = study.folder / FILE
-    again = f"hindmost measure --resume {study.folder}"
-    anew = f"rm {path} && {again}  # reads its steps anew"
+    anew = f"rm {path} && {study.again}  # reads its steps anew"
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["schema"] != SCHEMA:
@@ -217,6 +216,6 @@ def stored(study: Study) -> Found:
         steps = [Step(**{k: v for k, v in one.items() if k in known}) for one in document["steps"]]
         return Found.of(document["objective"], steps, finished=document["finished"])
     except FileNotFoundError:
-        raise StudyError(f"the search in {study.folder} has no finished step", hint=again) from None
+        raise StudyError(f"the search in {study.folder} has no finished step", hint=study.again) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(f"{path} cannot be read: {error}", hint=anew) from None

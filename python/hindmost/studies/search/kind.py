@@ -68,19 +68,14 @@ def _notes(study: Study, found: Found) -> list[str]:
     if shown is not None and shown.runs:
         notes.append(f"page of a step: hindmost report {study.folder / shown.study}")
     if not found.finished:
-        notes.append(f"go on: {again(study)}")
+        notes.append(f"go on: {study.again}")
     elif found.holds is not None and RATIO < found.span.ratio < math.inf:
         more = 2 * study.manifest["plan"]["runs"][1]
         notes.append(
             "runs differ too much for a narrower span; with more of them:"
-            f" {again(study)} --runs {RUNS[0]}..{more}"
+            f" {study.again} --runs {RUNS[0]}..{more}"
         )
     return [*notes, f"study: {study.folder}"]
 
 
-def again(study: Study) -> str:
-    """The command that goes on."""
-    return f"hindmost measure --resume {study.folder}"
-
-
-KIND = Kind("search", run, stored, publish, again)
+KIND = Kind("search", run, stored, publish)

@@ -168,7 +168,7 @@ class RateSearch:
         if found is None:
             raise StudyError(
                 f"the step in {folder} ended undecided by its own rule",
-                hint=f"hindmost measure --resume {self.study.folder}",
+                hint=self.study.again,
             )
         figure = rule.interval()
         return Step(

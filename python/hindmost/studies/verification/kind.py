@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -12,7 +11,7 @@ from hindmost.run.readings import plan_of
 from hindmost.store import Study
 from hindmost.store.verification import Verification as Document
 from hindmost.store.verification import VerifiedPoint
-from hindmost.studies.kind import Kind, Shown
+from hindmost.studies.kind import Kind, Shown, write_answer
 from hindmost.studies.talk import Talk
 from hindmost.studies.verification.answer import FILE, answer
 from hindmost.studies.verification.asked import Asked
@@ -74,19 +73,9 @@ def publish(study: Study, result: Document, page: Path | None = None) -> Shown:
     """Write ``verification.json`` and the page."""
     from hindmost.report import render_verification, render_verification_page
 
-    study.write(FILE, json.dumps(result, allow_nan=False))
-    where = study.write_page(render_verification_page(result), page or study.folder / "verification.html")
-    return Shown(
-        result,
-        lambda: render_verification(result),
-        EXITS.get(result["verdict"], Exit.INCONCLUSIVE),
-        (f"page: {where}", f"study: {study.folder}"),
-    )
+    code = EXITS.get(result["verdict"], Exit.INCONCLUSIVE)
+    where = page or study.folder / "verification.html"
+    return write_answer(study, FILE, result, (render_verification_page, render_verification), code, where)
 
 
-def again(study: Study) -> str:
-    """The command that goes on."""
-    return f"hindmost synth verify {study.folder}"
-
-
-KIND = Kind("verification", run, answer, publish, again)
+KIND = Kind("verification", run, answer, publish)
