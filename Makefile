@@ -5,7 +5,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-MAKEFLAGS += --no-print-directory
+# Packages of Python are fetched while the engine is compiled. Not for what recipes call: cargo has jobs of its own.
+MAKEFLAGS += --no-print-directory --jobs=2
+unexport MAKEFLAGS
 
 RUN := setup/run
 ENGINE := Cargo.toml Cargo.lock rust-toolchain.toml pyproject.toml \
