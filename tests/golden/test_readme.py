@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hindmost.cli.verbs import VERBS
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -40,3 +42,12 @@ def test_the_demo_is_the_one_that_the_readme_shows():
     assert asked is not None
     shown = asked[1].replace('"$target"', "memcached").replace('"$out"', "demo-study")
     assert f"$ {shown}" in README
+
+
+def test_the_table_of_verbs_names_each_that_is_there_and_none_else():
+    section = README[README.index("| verb | answers |") :]
+    rows = re.findall(r"^\| (`.*`) \|.*\| (.*) \|$", section, re.MULTILINE)
+    works = {
+        name for names, state in rows if state.startswith("works") for name in re.findall(r"`(\w+)`", names)
+    }
+    assert works == {verb.name for verb in VERBS} - {"completion"}

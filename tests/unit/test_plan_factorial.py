@@ -1,12 +1,14 @@
 """Study files of ``hindmost attribute``: what is read, and what is refused in which words."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from hindmost.errors import UsageError
 from hindmost.knobs import kind_of
-from hindmost.plan.factorial import json_schema_text, load_study_file
+from hindmost.plan.factorial import FOR_MEASURE, json_schema_text, load_study_file
+from hindmost.run.request import MeasureRequest
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted(
@@ -89,3 +91,7 @@ def test_the_schema_in_the_tree_is_current():
 def test_every_study_that_we_ship_can_be_read_and_says_what_it_sets(path):
     study = load_study_file(path)
     assert all(kind_of(factor.what, factor.name) for factor in study.factor)
+
+
+def test_what_a_study_file_may_give_to_measure_is_an_option_of_measure():
+    assert set(FOR_MEASURE) <= {option.name for option in fields(MeasureRequest)}
