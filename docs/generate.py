@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -21,23 +21,37 @@ def cli_page() -> str:
     parts = ["# Command line\n\nGenerated from `hindmost --help` by `docs/generate.py`; do not edit.\n"]
     from hindmost.cli.verbs import every
 
-    for words in ((), *every()):
+    verbs = [(), *every()]
+    for words, said in zip(verbs, _said(verbs), strict=True):
         command = " ".join(("hindmost", *words))
-        parts.append(f"## {command}\n\n```console\n$ {command} --help\n{_said(words)}\n```\n")
+        parts.append(f"## {command}\n\n```console\n$ {command} --help\n{said}\n```\n")
     return "\n".join(parts)
 
 
-def _said(verb: Iterable[str]) -> str:
+SPEAKER = """
+import contextlib, io, json, sys
+from hindmost.cli import main
+for words in json.load(sys.stdin):
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        assert main([*words, "--help"]) == 0
+    print(json.dumps(said.getvalue()))
+"""
+
+
+def _said(verbs: Sequence[Sequence[str]]) -> list[str]:
+    """Helps of all verbs, of one process with a terminal that is the same everywhere."""
     environment = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
-    code = "import sys; from hindmost.cli import main; sys.exit(main(sys.argv[1:]))"
     done = subprocess.run(
-        [sys.executable, "-c", code, *verb, "--help"],
+        [sys.executable, "-c", SPEAKER],
+        input=json.dumps(verbs),
         capture_output=True,
         text=True,
         check=True,
         env=environment,
     )
-    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+    helps = map(json.loads, done.stdout.splitlines())
+    return ["\n".join(line.rstrip() for line in one.strip().splitlines()) for one in helps]
 
 
 def knobs_page() -> str:

@@ -135,8 +135,8 @@ def test_intervals_cover_with_five_runs_a_cell(laws: dict[str, Any], name: str) 
 
 
 def test_table_iv_is_recovered_with_all_its_values() -> None:
-    together, chosen = recovery(10, 60, seed=2)
-    assert together >= 0.95 - 3.0 * math.sqrt(0.05 * 0.95 / 60)
+    together, chosen = recovery(10, 25, seed=2)
+    assert together >= 0.95 - 3.0 * math.sqrt(0.05 * 0.95 / 25)
     assert chosen >= 0.9
 
 

@@ -14,7 +14,7 @@ def test_all_distances_from_the_best_are_covered_together() -> None:
     random = np.random.default_rng(1)
     design = Factorial({"a": 2, "b": 3})
     truth = dict(zip(design.cells, [100.0, 100.0, 102.0, 104.0, 110.0, 120.0], strict=True))
-    tries, together, kept = 300, 0, 0
+    tries, together, kept = 120, 0, 0
     for seed in range(tries):
         runs = {cell: random.normal(value, 1.0 + value / 40.0, 6) for cell, value in truth.items()}
         found = best(fit_runs(runs, design), draws=2_000, seed=seed)
@@ -22,15 +22,15 @@ def test_all_distances_from_the_best_are_covered_together() -> None:
         together += all(one.low <= behind[one.cell] <= one.high for one in found)
         kept += all(one.tied for one in found if truth[one.cell] == 100.0)
         assert found[0].behind <= 0.0 <= found[1].behind
-    # The standard error of a share of .95 over 300 is .0126; three of them. The bounds are conservative here.
-    assert together / tries >= 0.95 - 0.038
-    assert kept / tries >= 0.95 - 0.038
+    # The standard error of a share of .95 over 120 is .0199; three of them. The bounds are conservative here.
+    assert together / tries >= 0.95 - 0.06
+    assert kept / tries >= 0.95 - 0.06
 
 
 def test_the_best_cell_of_table_iv_is_chosen_or_tied() -> None:
     random = np.random.default_rng(2)
     truth = cells_of_table_iv(0.99)
-    for seed in range(20):
+    for seed in range(10):
         runs = {cell: value * random.lognormal(0.0, 0.05, 30) for cell, value in truth.items()}
         found = best(fit_runs(runs, DESIGN, scale="log"), draws=2_000, seed=seed)
         assert next(one for one in found if one.cell == min(truth, key=truth.__getitem__)).tied

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -24,9 +26,9 @@ DESIGNS = [
 @pytest.mark.parametrize("coding", ["corner", "average"])
 @pytest.mark.parametrize("design", DESIGNS, ids=[d.text for d in DESIGNS])
 def test_promised_half_widths_are_those_of_the_fit(design: Design, coding: str) -> None:
-    """Mean over 120 studies of 8 blocks; each mean has a standard error below 2 % of itself."""
+    """Mean over 60 studies of 8 blocks; each mean has a standard error below 3 % of itself."""
     random = np.random.default_rng(8)
-    blocks, tries, cv = 8, 120, 0.05
+    blocks, tries, cv = 8, 60, 0.05
     model = Factorial({factor.name: len(factor.levels) for factor in design.factors}, design.terms)
     found: dict = {}
     for _ in range(tries):
@@ -40,15 +42,16 @@ def test_promised_half_widths_are_those_of_the_fit(design: Design, coding: str) 
         assert worst == pytest.approx(one.half_width, rel=0.08)
 
 
-def test_an_effect_that_is_called_detectable_is_found_in_four_of_five_studies() -> None:
-    """800 studies: four standard errors of a share of .8 are .057."""
+@pytest.mark.parametrize("tries", [200, pytest.param(800, marks=pytest.mark.nightly)])
+def test_an_effect_that_is_called_detectable_is_found_in_four_of_five_studies(tries: int) -> None:
+    """Within four standard errors of that share."""
     random = np.random.default_rng(9)
     design, blocks, cv = fraction(two_level(5)), 5, 0.05
     effect = precision(design, blocks, cv)[("a",)].detectable
     model = Factorial([factor.name for factor in design.factors], [term for term in design.terms if term])
     found = 0
-    for _ in range(800):
+    for _ in range(tries):
         runs = {cell: 1.0 + effect * cell[0] + cv * random.standard_normal(blocks) for cell in design.cells}
         labels = {cell: list(range(blocks)) for cell in design.cells}
         found += fit_runs(runs, model, blocks=labels).effects("average")[1].low > 0.0
-    assert found / 800 == pytest.approx(0.8, abs=0.057)
+    assert found / tries == pytest.approx(0.8, abs=4 * math.sqrt(0.8 * 0.2 / tries))

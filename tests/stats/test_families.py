@@ -25,7 +25,7 @@ def statistics(fits: list) -> tuple[list[float], list[float]]:
 @pytest.mark.parametrize("runs", [3, 20])
 def test_false_alarms_of_a_family_stay_below_their_level(runs: int) -> None:
     random = np.random.default_rng(runs)
-    tries, by_holm, by_steps, outside = 200, 0, 0, 0
+    tries, by_holm, by_steps, outside = 100, 0, 0, 0
     for seed in range(tries):
         fits = family(random, runs)
         t, ps = statistics(fits)
@@ -33,8 +33,8 @@ def test_false_alarms_of_a_family_stay_below_their_level(runs: int) -> None:
         by_holm += min(holm_families([ps])[0]) < 0.05
         by_steps += min(step_down(t, draws)) < 0.05
         outside += max(abs(x) for x in t) > simultaneous(draws)
-    # The standard error of a share of .05 over 200 is .0154; three of them.
-    assert max(by_holm, by_steps, outside) / tries <= 0.05 + 0.046
+    # The standard error of a share of .05 over 100 is .0218; three of them.
+    assert max(by_holm, by_steps, outside) / tries <= 0.05 + 0.065
     assert by_steps > 0
 
 

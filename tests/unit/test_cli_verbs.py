@@ -10,20 +10,32 @@ import jsonschema
 import pytest
 from tiny_study import tiny_plan
 
+from hindmost.cli import main
 from hindmost.store.schema import schemas
 from hindmost.targets import ManagedServer, parse_target
 
+SCRIPT = "import sys; from hindmost.cli import main; sys.exit(main())"
 
-def hindmost(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    script = "import sys; from hindmost.cli import main; sys.exit(main())"
-    return subprocess.run(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=90,
-        cwd=cwd,
-        check=False,
-    )
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """What a shell sees of a verb."""
+    words = [sys.executable, "-c", SCRIPT, *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=90, check=False)
+
+
+@pytest.fixture
+def hindmost(capsys, monkeypatch):
+    """What a shell sees of a verb, said by this process: without its imports, which take most of the time."""
+
+    def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        capsys.readouterr()
+        with monkeypatch.context() as there:
+            there.chdir(cwd or Path.cwd())
+            code = main([*map(str, arguments)])
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, code, said.out, said.err)
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +46,14 @@ def server(tmp_path_factory):
 
 
 def test_report_prints_the_table_and_names_the_files_on_stderr(study):
-    done = hindmost("report", study.folder)
+    done = command("report", study.folder)
     assert done.returncode == 0
     assert "p99.9" in done.stdout
     assert done.stderr == f"page: {study.folder}/report.html\nstudy: {study.folder}\n"
     assert (study.folder / "report.html").stat().st_size > 10_000
 
 
-def test_report_json_is_the_stored_result_and_follows_the_schema(study):
+def test_report_json_is_the_stored_result_and_follows_the_schema(study, hindmost):
     done = hindmost("report", study.folder, "--json")
     assert done.returncode == 0
     found = json.loads(done.stdout)
@@ -49,7 +61,7 @@ def test_report_json_is_the_stored_result_and_follows_the_schema(study):
     jsonschema.Draft202012Validator(schemas()["measure"]).validate(found)
 
 
-def test_report_of_a_study_without_runs_says_how_to_make_them(study):
+def test_report_of_a_study_without_runs_says_how_to_make_them(study, hindmost):
     for run in study.runs():
         run.folder.rename(study.folder / f"away-{run.number}")
     done = hindmost("report", study.folder)
@@ -58,7 +70,7 @@ def test_report_of_a_study_without_runs_says_how_to_make_them(study):
     assert done.stdout == ""
 
 
-def test_doctor_json_has_facts_findings_and_a_schema():
+def test_doctor_json_has_facts_findings_and_a_schema(hindmost):
     done = hindmost("doctor", "--json", "--spin", "10ms")
     found = json.loads(done.stdout)
     assert found["schema"] == "hindmost.doctor/1"
@@ -69,7 +81,7 @@ def test_doctor_json_has_facts_findings_and_a_schema():
     assert done.stderr == ""
 
 
-def test_doctor_judges_the_way_to_a_server(server):
+def test_doctor_judges_the_way_to_a_server(server, hindmost):
     for target in (f"memcached://{server.address}", "synth", "memcached"):
         done = hindmost("doctor", target, "--json", "--spin", "10ms")
         found = json.loads(done.stdout)
@@ -80,7 +92,7 @@ def test_doctor_judges_the_way_to_a_server(server):
     assert "lo: by the kernel" in shown
 
 
-def test_doctor_of_a_server_that_is_not_there_or_another_says_so(server):
+def test_doctor_of_a_server_that_is_not_there_or_another_says_so(server, hindmost):
     for target, code, words in (
         ("memcached://127.0.0.1:1", 1, "nothing listens on 127.0.0.1:1"),
         (f"redis://{server.address}", 1, "does not speak redis"),
@@ -92,7 +104,7 @@ def test_doctor_of_a_server_that_is_not_there_or_another_says_so(server):
         assert "hint: " in done.stderr
 
 
-def test_load_runs_one_instance_and_prints_its_result(server, tmp_path):
+def test_load_runs_one_instance_and_prints_its_result(server, tmp_path, hindmost):
     plan = tiny_plan().model_copy(update={"clients": 1})
     (tmp_path / "plan.json").write_text(plan.engine_plan(1, 0, "memcached", server.address))
     done = hindmost("load", "plan.json", cwd=tmp_path)
@@ -104,7 +116,7 @@ def test_load_runs_one_instance_and_prints_its_result(server, tmp_path):
     assert names >= {"instance-0.json", "instance-0.hlog", "samples-0.parquet", "worst-0.parquet"}
 
 
-def test_load_says_what_is_wrong_with_a_plan_by_name(tmp_path):
+def test_load_says_what_is_wrong_with_a_plan_by_name(tmp_path, hindmost):
     (tmp_path / "plan.json").write_text('{"schema": "hindmost.plan/1", "seed": 1, "colour": "red"}')
     done = hindmost("load", "plan.json", cwd=tmp_path)
     assert done.returncode == 2
@@ -112,14 +124,14 @@ def test_load_says_what_is_wrong_with_a_plan_by_name(tmp_path):
     assert "hint: see schemas/plan.schema.json" in done.stderr
 
 
-def test_a_finished_study_is_resumed_without_another_run(study):
+def test_a_finished_study_is_resumed_without_another_run(study, hindmost):
     done = hindmost("measure", "--resume", study.folder, "--json")
     found = json.loads(done.stdout)
     assert len(found["runs"]) == 2
     assert done.returncode == {"inconclusive": 4, "invalid": 6}[found["verdict"]]
 
 
-def test_a_resumed_study_makes_only_the_runs_that_are_missing(study):
+def test_a_resumed_study_makes_only_the_runs_that_are_missing(study, hindmost):
     done = hindmost("measure", "--resume", study.folder, "--runs", "3", "--json", "--quiet")
     found = json.loads(done.stdout)
     assert [run["run"] for run in found["runs"]] == [1, 2, 3]
@@ -128,13 +140,13 @@ def test_a_resumed_study_makes_only_the_runs_that_are_missing(study):
     assert done.stderr == ""
 
 
-def test_a_run_that_was_moved_away_is_not_made_over_another(study):
+def test_a_run_that_was_moved_away_is_not_made_over_another(study, hindmost):
     study.runs()[0].folder.rename(study.folder / "away")
     done = hindmost("measure", "--resume", study.folder, "--json", "--quiet")
     assert [run["run"] for run in json.loads(done.stdout)["runs"]] == [2, 3], done.stderr
 
 
-def test_measure_attaches_to_a_running_server(server, tmp_path):
+def test_measure_attaches_to_a_running_server(server, tmp_path, hindmost):
     done = hindmost(
         *("measure", f"memcached://{server.address}", "--rate", "2k", "--runs", "1", "--duration", "300ms"),
         *("--warmup", "100ms", "--out", "study", "--require", "p50<1h"),
@@ -149,9 +161,8 @@ def test_measure_attaches_to_a_running_server(server, tmp_path):
 
 
 def test_a_reader_that_has_had_enough_is_no_traceback(study):
-    command = "import sys; from hindmost.cli import main; sys.exit(main())"
     child = subprocess.Popen(
-        [sys.executable, "-c", command, "report", str(study.folder), "--json"],
+        [sys.executable, "-c", SCRIPT, "report", str(study.folder), "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

@@ -37,9 +37,9 @@ _PHASES = {
 class Talk:
     """Tells a person how far a study is, of whatever kind it is."""
 
-    def __init__(self, *, quiet: bool, out: TextIO = sys.stderr) -> None:
+    def __init__(self, *, quiet: bool, out: TextIO | None = None) -> None:
         self._quiet = quiet
-        self._out = out
+        self._out = out or sys.stderr
 
     def say(self, text: str) -> None:
         """A line that stays."""
@@ -63,11 +63,11 @@ class Talk:
 class Progress:
     """Tells a person how far a measurement is and what remains."""
 
-    def __init__(self, plan: MeasurePlan, *, quiet: bool, out: TextIO = sys.stderr) -> None:
+    def __init__(self, plan: MeasurePlan, *, quiet: bool, out: TextIO | None = None) -> None:
         self._plan = plan
         self._quiet = quiet
-        self._out = out
-        self._live = out.isatty() and not quiet
+        self._out = out or sys.stderr
+        self._live = self._out.isatty() and not quiet
         self._number, self._least, self._most = 0, *plan.runs
         self._decision: Decision | None = None
         self._run_began = 0.0

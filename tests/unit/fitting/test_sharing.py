@@ -10,7 +10,7 @@ from hindmost.models.fit import fit_clone
 from hindmost.models.fit.reading import Log
 from hindmost.models.fit.sharing import shared
 
-N = 30_000
+N = 20_000
 LAW = {"kind": "lognormal", "median_us": 100.0, "sigma_log": 0.3}
 MEAN = 100.0 * np.exp(0.045)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,8 @@ class Target:
     log: Log
     figures: Floats
     whitening: Floats
-    times_us: list[float]
+    requests: int
+    design: str
 
     @classmethod
     def of(cls, log: Log, alone: Log) -> Target:
@@ -58,7 +60,8 @@ class Target:
         times = np.sort(arrival[:REPLAYED])
         covariance = own + other + FLOOR**2 * (1.0 + np.eye(figures.size))
         whitening = np.linalg.inv(np.linalg.cholesky(covariance))
-        return cls(log, figures - base, whitening, [float(us) for us in times - times[0]])
+        arrivals = {"kind": "trace", "times_us": (times - times[0]).tolist()}
+        return cls(log, figures - base, whitening, times.size, _design(arrivals, times.size))
 
 
 def _figures(us: Floats) -> Floats:
@@ -77,8 +80,8 @@ def _with_error(us: Floats) -> tuple[Floats, Floats]:
     return _figures(us), 0.8 * found + 0.2 * np.diag(np.diag(found))
 
 
-def _served(document: dict[str, Any], arrivals: dict[str, Any], requests: int = REPLAYED) -> Floats:
-    """Figures of the service times, from begin to end, that the simulator finds."""
+def _design(arrivals: dict[str, Any], requests: int) -> str:
+    """How a log is served again. Written once: a search serves it a hundred times."""
     design = {
         "points": [{"seed": 1}],
         "arrivals": arrivals,
@@ -88,7 +91,12 @@ def _served(document: dict[str, Any], arrivals: dict[str, Any], requests: int = 
         "quantiles": [0.5],
         "backlog": True,
     }
-    columns = dict(_engine.simulate_columns(json.dumps(document), json.dumps(design)))
+    return json.dumps(design)
+
+
+def _served(document: dict[str, Any], design: str) -> Floats:
+    """Figures of the service times, from begin to end, that the simulator finds."""
+    columns = dict(_engine.simulate_columns(json.dumps(document), design))
     start, finish = (np.frombuffer(columns[name]) for name in ("start_ns", "finish_ns"))
     return _figures((finish - start) / 1e3)
 
@@ -117,6 +125,12 @@ class Rerun:
         base = {**clone.document, "origin": None, "disturbances": []}
         return cls(base, mean_us, [Target.of(log, alone) for log in logs])
 
+    @cached_property
+    def alone(self) -> str:
+        """One thread, never idle: it draws as many as are replayed, so that both sides draw the same."""
+        requests = max(target.requests for target in self.targets)
+        return _design({"kind": "closed", "clients": 1, "think_us": 0.0}, requests)
+
     @property
     def figures(self) -> int:
         """How many figures are compared."""
@@ -125,10 +139,9 @@ class Rerun:
     def residuals(self, hold_us: float, stretch: float) -> Floats:
         """How far figures lie from those of the logs, in standard errors."""
         document = shared(self.clone, self.mean_us, hold_us, stretch)
-        alone = _served({**document, "threads": 1}, {"kind": "closed", "clients": 1, "think_us": 0.0})
+        alone = _served({**document, "threads": 1}, self.alone)
         found = []
         for target in self.targets:
-            arrivals = {"kind": "trace", "times_us": target.times_us}
-            told = _served({**document, "threads": target.log.threads}, arrivals, len(target.times_us))
+            told = _served({**document, "threads": target.log.threads}, target.design)
             found.append(target.whitening @ (told - alone - target.figures))
         return np.concatenate(found)

@@ -142,15 +142,16 @@ def coefficient_ps(
         [_orders(stratum, min(_BATCH, draws - i), random) for i in range(0, draws, _BATCH)]
     )
     repeated = bool(counts.max() > 1)
+    projection = fit.solution.T @ fit.design.matrix(table.cells).T
 
     def studentised(y: Floats, row: Floats) -> Floats:
         means = y @ member / counts
-        squares = y**2 @ member - counts * means**2
         if repeated:
+            squares = y**2 @ member - counts * means**2
             pooled = squares.sum(axis=-1, keepdims=True) / (counts.sum() - len(counts))
             own = np.where(counts > 1, squares / np.maximum(counts - 1, 1), pooled) / counts
         else:
-            rest = means - means @ fit.solution.T @ fit.design.matrix(table.cells).T
+            rest = means - means @ projection
             own = np.broadcast_to((rest**2).sum(axis=-1, keepdims=True), means.shape)
         error = np.sqrt(np.maximum(own, 0.0) @ row**2)
         with np.errstate(divide="ignore", invalid="ignore"):
