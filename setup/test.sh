@@ -2,7 +2,7 @@
 # make test: every ring that needs neither a calm host nor patience. setup/test.sh [PYTEST'S ARGUMENTS...]
 #
 # The tests of Rust are built (as the engine was, so nothing twice) and run beside those of Python that start no
-# servers; those that do run alone. All rings run whatever fails; the register of skips comes last.
+# servers; then come those that do. All rings run whatever fails; the register of skips comes last.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
@@ -31,7 +31,8 @@ if [ $# = 0 ]; then
   say "pytest, what starts no servers: done in $((SECONDS - begun)) s"
   wait "$beside" || failed+=("cargo test")
   cat "$work/rust"
-  set -- tests/servers
+  # No claim needs a processor of its own; what shares a study or a setting of the host is in one group.
+  set -- -n 2 --dist loadgroup tests/servers
 fi
 begun=$SECONDS
 "${PYTEST[@]}" "$@" || failed+=("pytest $*")

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from hindmost.models.simulation import simulate
     from hindmost.models.sweep import sweep
     from hindmost.plan import MeasurePlan
-    from hindmost.report import render_page, render_terminal
+    from hindmost.report.measure import render_page, render_terminal
     from hindmost.run.request import MeasureRequest
     from hindmost.stats import Estimate, mean_interval
     from hindmost.store import Study
@@ -100,8 +100,8 @@ _HOME = {
     "mean_interval": "stats",
     "parse_target": "targets",
     "read_log": "models.fit",
-    "render_page": "report",
-    "render_terminal": "report",
+    "render_page": "report.measure",
+    "render_terminal": "report.measure",
     "simulate": "models.simulation",
     "sweep": "models.sweep",
 }

@@ -12,8 +12,7 @@ from pages import LOADING, Page
 from sample_attributions import SAMPLES, full, small
 from test_report_golden import check
 
-from hindmost.report import render_attribution, render_attribution_page
-from hindmost.report.attribution import words
+from hindmost.report.attribution import render_attribution, render_attribution_page, words
 from hindmost.report.attribution.panels import spread
 from hindmost.report.common import numbers
 from hindmost.report.common.svg import Scale

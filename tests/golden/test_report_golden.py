@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from sample_results import FINDINGS, SAMPLES
 
-from hindmost.report import render_findings, render_page, render_terminal
+from hindmost.report.doctor import render_findings
+from hindmost.report.measure import render_page, render_terminal
 
 DATA = Path(__file__).parent / "data"
 

@@ -12,9 +12,9 @@ from pages import LOADING, Page
 from sample_results import HOSTILE, SAMPLES, valid
 
 import hindmost.report
-from hindmost.report import render_page, render_terminal
 from hindmost.report.common import numbers
 from hindmost.report.common.document import clean
+from hindmost.report.measure import render_page, render_terminal
 from hindmost.report.measure.data import chart_data
 from hindmost.store.measure import Measure
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from factorials import BODY, HOLD, PATIENCE_S, attribute, read, study_file
-from measuring import NOTHING_REMADE, Answer, finish, need_two_processors, start, wait_for
+from measuring import Answer, finish, need_two_processors, start, wait_for
 
 from hindmost.plan.factorial import read_study
 from hindmost.run.figures import Totals, run_figures
@@ -40,12 +40,12 @@ def planted(tmp_path_factory):
     need_two_processors()
     folder = tmp_path_factory.mktemp("planted")
     file, out = study_file(folder, BODY, **SHORT), folder / "study"
-    running = start("attribute", file, "--json", "--out", out, first=NOTHING_REMADE)
+    running = start("attribute", file, "--json", "--out", out)
     wait_for(lambda: [*out.glob("1-low/*/runs/0*/run.json")] or running.poll() is not None, "a finished run")
     running.send_signal(signal.SIGTERM)
     stopped = finish(running, out)
     made = {path: path.stat().st_mtime_ns for path in out.glob("1-low/*/runs/0*/run.json")}
-    went_on = start("attribute", out, "--json", first=NOTHING_REMADE)
+    went_on = start("attribute", out, "--json")
     return Planted(out, stopped, made, finish(went_on, out, PATIENCE_S))
 
 
@@ -110,7 +110,7 @@ def test_a_cell_whose_server_does_not_start_is_reported_and_the_study_goes_on(tm
     need_two_processors()
     broken = '[[factor]]\nname = "port"\nargument = "{level}"\nlevels = ["", "--no-such-option"]\n'
     file = study_file(tmp_path, broken, target="memcached", **SHORT)
-    document = read(attribute(file, tmp_path / "study", first=NOTHING_REMADE))
+    document = read(attribute(file, tmp_path / "study"))
     fine, failed = document["loads"][0]["cells"]
     assert fine["failure"] is None
     assert fine["runs"] + fine["invalid"] == 6
@@ -128,7 +128,7 @@ def test_a_setting_of_the_host_is_put_back(tmp_path):
     other = "never" if now != "never" else "madvise"
     thp = f'[[factor]]\nname = "huge"\nknob = "thp"\nlevels = ["{now}", "{other}"]\n'
     file = study_file(tmp_path, thp, **SHORT)
-    document = read(attribute(file, tmp_path / "study", first=NOTHING_REMADE))
+    document = read(attribute(file, tmp_path / "study"))
     assert [cell["levels"]["huge"] for cell in document["loads"][0]["cells"]] == [now, other]
     assert THP.read_text() == before
 

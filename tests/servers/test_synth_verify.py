@@ -13,7 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from clones import LEAST, SERVICE_US, clone, served
-from measuring import NOTHING_REMADE, Answer, Household, finish, need, need_two_processors, start, wait_for
+from measuring import Answer, Household, finish, need, need_two_processors, start, wait_for
 
 from hindmost.store.schema import schemas
 
@@ -22,7 +22,7 @@ VERDICTS = {"equivalent": 0, "different": 3, "open": 4}
 
 
 def begin(study, double, target, *more):
-    return start("synth", "verify", double, target, *SHORT, *more, "--out", study, first=NOTHING_REMADE)
+    return start("synth", "verify", double, target, *SHORT, *more, "--out", study)
 
 
 @pytest.fixture(scope="module")

@@ -56,8 +56,8 @@ def study_file(
     return file
 
 
-def attribute(file, out, *options, first=""):
-    return finish(start("attribute", file, *options, "--json", "--out", out, first=first), out, PATIENCE_S)
+def attribute(file, out, *options):
+    return finish(start("attribute", file, *options, "--json", "--out", out), out, PATIENCE_S)
 
 
 def read(answer):

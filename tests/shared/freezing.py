@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from measuring import state, wait_for
+from measuring import Started, state, wait_for
 
 
 def stopped(pid: int) -> bool:
@@ -18,7 +17,7 @@ def stopped(pid: int) -> bool:
 
 
 def freezes(
-    pids: Collection[int], load: subprocess.Popen[str], freeze_s: float, pause_s: float
+    pids: Collection[int], load: Started, freeze_s: float, pause_s: float
 ) -> Iterator[tuple[int, int]]:
     """Stop them over and over until the load has ended; between these moments of the wall clock they stood still."""
     while load.poll() is None:

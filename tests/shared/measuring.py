@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +20,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from forking import Forked, fork, interpreter
 
 from hindmost.targets import Managed, ManagedServer, TargetSpec, parse_target, preset
 
@@ -91,6 +92,7 @@ class Household:
 
     def __init__(self) -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        interpreter()
         self.before = set(offspring())
 
     def left(self) -> dict[int, str]:
@@ -172,15 +174,40 @@ NOTHING_REMADE = (
     "Remaking.most = property(lambda self: self.asked); "
 )
 """Where it does not matter how sound a run is, none is made again: a noisy host would make a study twice as long."""
+LOOKED_AT_ONCE = "from hindmost.studies import begin; begin.LOOKS = 1; "
+"""Nor is the host looked at again, for seconds, where it seems unfit."""
+CALIBRATED_SOON = (
+    "from hindmost.plan import MeasurePlan; MeasurePlan.model_fields['calibration_s'].default = 0.1; "
+    "MeasurePlan.model_rebuild(force=True); "
+)
+"""A calibration is no longer than the measurements here."""
+
+
+class Haste:
+    """What `start` runs first where it is told nothing else: a ring that asks for no precision spares the above."""
+
+    first = ""
+
+
+Started = subprocess.Popen[str] | Forked
 
 
 def start(
-    *arguments: object, before: Iterable[str] = (), first: str = "", **options: Any
-) -> subprocess.Popen[str]:
+    *arguments: object,
+    before: Sequence[str] = (),
+    first: str | None = None,
+    fresh: bool = False,
+    env: Mapping[str, str] | None = None,
+    preexec_fn: Callable[[], None] | None = None,
+) -> Started:
     """`BEFORE hindmost ARGUMENTS`, in a session of its own as a shell would give it a process group.
 
-    `first` is Python that is run before it in the same process.
+    `first` is Python that is run before it in the same process. The start itself is seen where it is `fresh`.
     """
+    if first is None:
+        first = "" if fresh else Haste.first
+    if not (fresh or before or preexec_fn):
+        return fork([*map(str, arguments)], first, env)
     return subprocess.Popen(
         [
             *before,
@@ -194,11 +221,12 @@ def start(
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        **options,
+        env=env,
+        preexec_fn=preexec_fn,
     )
 
 
-def finish(process: subprocess.Popen[str], study: Path, timeout_s: float = 150.0) -> Answer:
+def finish(process: Started, study: Path, timeout_s: float = 150.0) -> Answer:
     """Wait for its end."""
     began = time.monotonic()
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import itertools
 import os
 import socket
@@ -14,7 +15,10 @@ from dataclasses import dataclass
 import pytest
 from measuring import wait_for
 
-HERE, THERE, PORT = "10.213.77.1", "10.213.77.2", 11311
+# Two of the addresses for benchmarks (RFC 2544), others for each process that tests.
+_NETWORK = int(ipaddress.IPv4Address("198.18.0.0")) + 4 * (os.getpid() % 2**15)
+HERE, THERE = (str(ipaddress.IPv4Address(_NETWORK + number)) for number in (1, 2))
+PORT = 11311
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,9 @@ def elsewhere() -> Iterator[Elsewhere]:
     try:
         try:
             _ip("link", "add", there.link, "type", "veth", "peer", "name", there.peer, "netns", there.name)
-            _ip("addr", "add", f"{HERE}/24", "dev", there.link)
+            _ip("addr", "add", f"{HERE}/30", "dev", there.link)
             _ip("link", "set", there.link, "up")
-            _ip("-n", there.name, "addr", "add", f"{THERE}/24", "dev", there.peer)
+            _ip("-n", there.name, "addr", "add", f"{THERE}/30", "dev", there.peer)
             _ip("-n", there.name, "link", "set", there.peer, "up")
         except subprocess.CalledProcessError as error:
             pytest.skip(f"no link to a namespace can be made here: {error}")

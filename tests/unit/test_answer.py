@@ -12,7 +12,7 @@ from tiny_study import rewrite
 import hindmost
 from hindmost import Histogram, MeasurePlan
 from hindmost.errors import StudyError
-from hindmost.report import render_page, render_terminal
+from hindmost.report.measure import render_page, render_terminal
 from hindmost.run import figures, readings
 from hindmost.store.schema import schemas
 from hindmost.studies.measure import pictures

@@ -10,7 +10,7 @@ from hindmost.errors import UsageError
 from hindmost.models import load_clone
 from hindmost.models.simulation import Design, simulate
 from hindmost.plan import MeasurePlan
-from hindmost.report import render_verification, render_verification_page
+from hindmost.report.verification import render_verification, render_verification_page
 from hindmost.store import Study
 from hindmost.store.schema import schemas
 from hindmost.studies.verification import (

@@ -30,7 +30,7 @@ def doctor(
     """
     from hindmost.knobs import left_finding
     from hindmost.plan import parse_duration
-    from hindmost.report import render_findings
+    from hindmost.report.doctor import render_findings
 
     seconds = parse_duration(spin, "spin", 0.01)
     if seconds > 60.0:

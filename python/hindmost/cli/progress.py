@@ -10,7 +10,6 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from hindmost.design.cost import duration_text
 from hindmost.fleet import Moment
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
@@ -161,6 +160,8 @@ class CellProgress:
             print(f"{CLEAR if self._live else ''}{text}", file=self._out, flush=True)
 
     def _left(self, step: Step) -> str:
+        from hindmost.design.cost import duration_text  # whoever makes these steps has a design
+
         late = self._laps[-RECENT:]
         return duration_text(max(1.0, (step.of - step.done) * sum(late) / len(late)))
 

@@ -72,7 +72,7 @@ def read(study: Study) -> Attribution:
 
 def publish(study: Study, result: Attribution, page: Path | None = None) -> Shown:
     """Write ``attribution.json`` and the page."""
-    from hindmost.report import render_attribution, render_attribution_page
+    from hindmost.report.attribution import render_attribution, render_attribution_page
 
     code = EXITS.get(result["verdict"], Exit.INVALID)
     return write_answer(study, FILE, result, (render_attribution_page, render_attribution), code, page)

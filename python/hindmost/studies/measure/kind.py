@@ -43,7 +43,7 @@ def read(study: Study) -> Measure:
 
 def publish(study: Study, result: Measure, page: Path | None = None) -> Shown:
     """Write ``result.json`` and the page."""
-    from hindmost.report import render_page, render_terminal
+    from hindmost.report.measure import render_page, render_terminal
 
     code = EXITS[result["verdict"]]
     return write_answer(study, "result.json", result, (render_page, render_terminal), code, page)

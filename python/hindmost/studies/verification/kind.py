@@ -71,7 +71,7 @@ def _servers(study: Study, asked: Asked, original: str) -> dict[str, Managed]:
 
 def publish(study: Study, result: Document, page: Path | None = None) -> Shown:
     """Write ``verification.json`` and the page."""
-    from hindmost.report import render_verification, render_verification_page
+    from hindmost.report.verification import render_verification, render_verification_page
 
     code = EXITS.get(result["verdict"], Exit.INCONCLUSIVE)
     where = page or study.folder / "verification.html"
