@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from measuring import Household, hindmost
+from measuring import Household
 
 from hindmost.cli import main
 
@@ -221,6 +223,11 @@ def test_a_damaged_run_is_named(damage: str, content: str, capsys: pytest.Captur
     assert "\nhint: move study/runs/0001 away" in said, said
 
 
-def test_a_refusal_costs_less_than_a_second_of_a_shells_time() -> None:
-    answer = hindmost("measure", "memcached", "--rate", "0")
-    answer.assert_one_clear_error(2, "rate '0'")
+def test_the_installed_command_refuses_as_well() -> None:
+    program = Path(sys.executable).with_name("hindmost")
+    done = subprocess.run(
+        [program, "measure", "memcached", "--rate", "0"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: rate '0'"), done.stderr
+    assert "\nhint: " in done.stderr

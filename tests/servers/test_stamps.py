@@ -6,23 +6,20 @@ What percentiles become of them is settled by ``tests/precision/test_parts_of_la
 import ctypes
 import errno
 import itertools
-import json
 import platform
 import shutil
 import struct
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
+from measuring import hindmost
 from namespaces import elsewhere
 
 pytestmark = [
     pytest.mark.memcached,
     pytest.mark.skipif(shutil.which("memcached") is None, reason="there is no memcached"),
 ]
-HINDMOST = str(Path(sys.executable).with_name("hindmost"))
 SHORT = ["--rate", "5k", "--runs", "1", "--duration", "0.5s", "--warmup", "0.2s", "-q", "--json"]
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
@@ -53,15 +50,11 @@ def no_stamps() -> None:
 def measure(
     tmp_path: Path, *flags: str, filtered: bool = False, target: str = "memcached"
 ) -> tuple[dict, str]:
-    done = subprocess.run(
-        [HINDMOST, "measure", target, *SHORT, "--out", str(tmp_path / "study"), *flags],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        preexec_fn=no_stamps if filtered else None,
-    )
-    assert done.stdout, done.stderr
-    return json.loads(done.stdout), done.stderr
+    out = tmp_path / "study"
+    words = ("measure", target, *SHORT, "--out", out, *flags)
+    done = hindmost(*words, study=out, preexec_fn=no_stamps if filtered else None)
+    assert done.out, done.err
+    return done.result, done.err
 
 
 def reasons(doc: dict) -> dict[str, dict]:
@@ -108,9 +101,8 @@ def test_a_link_to_another_host_is_stamped_as_loopback_is(tmp_path, io):
 
 def doctor(target: str) -> dict:
     """What the doctor says of the stamps on the way to a server."""
-    command = [HINDMOST, "doctor", target, "--spin", "10ms", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    (found,) = [one for one in json.loads(done.stdout)["findings"] if one["id"] == "stamps"]
+    done = hindmost("doctor", target, "--spin", "10ms", "--json")
+    (found,) = [one for one in done.result["findings"] if one["id"] == "stamps"]
     return found
 
 

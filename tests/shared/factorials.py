@@ -21,6 +21,7 @@ quantiles = "50,95"
 
 [measure]
 connections = 4
+workload = "few.json"
 duration = "{duration}"
 warmup = "100ms"
 
@@ -51,6 +52,7 @@ def study_file(
     duration="400ms",
 ):
     file = folder / "study.toml"
+    (folder / "few.json").write_text('{"kind": "key-value", "keys": 100}')  # storing each takes a service
     head = HEAD.format(target=target, duration=duration)
     file.write_text("".join([head, *parts, design, f"[confirm]\n{confirm}\n"]))
     return file

@@ -94,15 +94,16 @@ fn pipelined_requests_are_all_answered_in_order() {
 
 #[test]
 fn connections_are_served_in_order_of_arrival() {
-    let server = start(ServiceTime::Deterministic { mean_us: 60_000.0 });
+    let server = start(ServiceTime::Deterministic { mean_us: 120_000.0 });
     let (mut one, mut two) = (connect(server.local_address()), connect(server.local_address()));
     // Both connections are known to the server once they have been answered.
     ask(&mut one, b"set k 1 0 1\r\nx\r\n");
     ask(&mut two, b"");
     one.write_all(b"get k\r\nget k\r\nget k\r\n").unwrap();
-    std::thread::sleep(Duration::from_millis(15));
+    // Both pauses end before the first three services do, and a busy server reads in each.
+    std::thread::sleep(Duration::from_millis(80));
     two.write_all(b"set k 2 0 1\r\nx\r\n").unwrap();
-    std::thread::sleep(Duration::from_millis(15));
+    std::thread::sleep(Duration::from_millis(80));
     let replies = ask(&mut one, b"get k\r\nget k\r\n");
     let flags: Vec<_> = replies.lines().filter(|line| line.starts_with("VALUE")).collect();
     assert_eq!(flags, ["VALUE k 1 1", "VALUE k 1 1", "VALUE k 1 1", "VALUE k 2 1", "VALUE k 2 1"]);

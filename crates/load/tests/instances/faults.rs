@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::common::{plan, run, synth, Managed};
@@ -9,6 +10,9 @@ use hindmost_clock::Nanos;
 use hindmost_load::engine::{Command, Controller, Event, Unattended};
 use hindmost_load::LoadError;
 use serde_json::json;
+
+/// Enough for a busy host, and less than what is not waited for: measurements of 20 s and more.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A server that answers each connection with what `reply` says to the first bytes, then hangs up.
 fn once(reply: &'static [u8]) -> String {
@@ -42,7 +46,7 @@ fn a_closed_port_is_refused_at_once() {
     let begun = Instant::now();
     let error = fails("memcached", &free, &json!({}));
     assert!(matches!(error, LoadError::Connect { slot: 0, of: 4, .. }), "{error}");
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     assert!(error.to_string().contains("refused"), "{error}");
 }
 
@@ -97,21 +101,44 @@ fn a_banner_that_nobody_asked_for_is_told() {
     assert_eq!(error.code(), "garbage", "{error}");
 }
 
+/// Kills the server a moment after the measurement was ordered.
+struct Killing<F> {
+    alone: Unattended,
+    kill: Option<F>,
+    killed: Option<JoinHandle<Instant>>,
+}
+
+impl<F: FnOnce() + Send + 'static> Controller for Killing<F> {
+    fn report(&mut self, event: &Event) -> Result<(), LoadError> {
+        self.alone.report(event)
+    }
+
+    fn next_command(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
+        let heard = self.alone.next_command(patience)?;
+        if matches!(heard, Some(Command::Measure { .. })) {
+            self.killed = self.kill.take().map(|kill| {
+                std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(300));
+                    let begun = Instant::now();
+                    kill();
+                    begun
+                })
+            });
+        }
+        Ok(heard)
+    }
+}
+
 #[test]
 fn a_server_killed_in_mid_run_is_noticed_within_seconds() {
     let long =
         json!({"phases": {"warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": 0.1, "measure_s": 20.0}});
-    let killed_at = Duration::from_millis(600);
     let check = |address: &str, kill: Box<dyn FnOnce() + Send>| {
-        let begun = Instant::now();
-        let killer = std::thread::spawn(move || {
-            std::thread::sleep(killed_at);
-            kill();
-        });
-        let error = fails("memcached", address, &long);
-        killer.join().unwrap();
-        assert!(matches!(error, LoadError::ServerGone { .. }), "{error}");
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        let mut link = Killing { alone: Unattended::default(), kill: Some(kill), killed: None };
+        let error = super::common::run_with(&plan("memcached", address, &long), &mut link).err();
+        assert!(matches!(error, Some(LoadError::ServerGone { .. })), "{error:?}");
+        let noticed = link.killed.expect("it was ordered to measure").join().unwrap().elapsed();
+        assert!(noticed < PATIENCE, "{noticed:?}");
     };
     let embedded = synth();
     let address = embedded.local_address().to_string();
@@ -162,5 +189,5 @@ fn the_word_to_stop_is_obeyed_at_once() {
     let plan = plan("memcached", &server.local_address().to_string(), &long);
     let error = super::common::run_with(&plan, &mut Impatient::default()).err();
     assert!(matches!(error, Some(LoadError::Aborted)), "{error:?}");
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
 }

@@ -101,5 +101,5 @@ fn a_server_that_lets_connections_lie_is_seen() {
     let ran = run(&plan("memcached", &address, &changes)).unwrap();
     assert_eq!(ran.result["threads"][0]["shares"]["silent"], 30, "{}", ran.result["threads"][0]["shares"]);
     assert!(ran.count("timeouts") > 0 && ran.count("done") > 0, "{}", ran.result["counts"]);
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert!(begun.elapsed() < Duration::from_secs(60));
 }
