@@ -6,7 +6,7 @@
 
 use hindmost_capture::{exchanges, Exchange, Outcome, Protocol, Side, Stamps};
 
-use crate::pieces;
+use super::pieces;
 
 const PROTOCOLS: [Protocol; 3] = [Protocol::Memcached, Protocol::Redis, Protocol::Http];
 const MAGICS: [[u8; 4]; 4] =

@@ -185,3 +185,8 @@ fn root() -> &'static PathBuf {
         root
     })
 }
+
+/// Removes that folder again.
+pub fn tidy() {
+    fs::remove_dir_all(root()).expect("what was made here can be removed");
+}

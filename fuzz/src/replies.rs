@@ -12,7 +12,7 @@ use hindmost_load::protocol::{Http, Memcached, Outcome, Protocol, Reader, Redis,
 use hindmost_load::workload::Kind;
 use hindmost_plan::Plan;
 
-use crate::pieces;
+use super::pieces;
 
 /// memcached's text protocol.
 pub fn memcached(bytes: &[u8]) {

@@ -6,7 +6,7 @@
 use hindmost_synth::fuzzing::converse;
 use hindmost_synth::Protocol;
 
-use crate::pieces;
+use super::pieces;
 
 /// memcached's text protocol.
 pub fn memcached(bytes: &[u8]) {

@@ -22,8 +22,12 @@ mod shared;
 mod store;
 mod work;
 
+// The targets of `fuzz/`, which tests replay, name it as everybody else does.
+#[cfg(test)]
+extern crate self as hindmost_synth;
+
 /// What fuzz targets drive.
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub mod fuzzing {
     pub use crate::protocol::converse;
 }

@@ -8,6 +8,8 @@ mod frame;
 mod http;
 mod memcached;
 mod pipeline;
+#[cfg(test)]
+mod seeds;
 
 pub(crate) use context::{Context, Disposition};
 #[cfg(any(test, fuzzing))]

@@ -169,6 +169,11 @@ mod tests {
             .prop_map(|(head, deeds)| [&head[..], &deeds.concat()].concat())
     }
 
+    #[test]
+    fn seeds_of_the_fuzz_target_are_survived() {
+        hindmost_seeds::replay("engine", any_server);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 

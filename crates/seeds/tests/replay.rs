@@ -1,0 +1,58 @@
+//! What fuzzing must never break holds for every seed. The targets are those of `fuzz/`; `requests_*` and `engine`,
+//! which drive what no other crate may use, are replayed in `crates/synth` and `crates/load`.
+#![allow(clippy::pedantic, reason = "the targets are linted in their own workspace")]
+
+use hindmost_seeds::replay;
+
+#[path = "../../../fuzz/src/capture.rs"]
+mod capture;
+#[path = "../../../fuzz/src/hlog.rs"]
+mod hlog;
+#[path = "../../../fuzz/src/host.rs"]
+mod host;
+#[path = "../../../fuzz/src/pieces.rs"]
+mod pieces;
+#[path = "../../../fuzz/src/plan.rs"]
+mod plan;
+#[path = "../../../fuzz/src/replies.rs"]
+mod replies;
+
+#[test]
+fn captures_are_survived_and_say_the_same_however_they_were_cut() {
+    replay("capture", capture::any_file);
+}
+
+#[test]
+fn interval_logs_come_back_as_they_were_written() {
+    replay("hlog", hlog::any_log);
+}
+
+#[test]
+fn any_files_of_a_host_are_survived() {
+    replay("host", host::any_host);
+    host::tidy();
+}
+
+#[test]
+fn plans_keep_their_meaning_as_text() {
+    replay("plan", plan::any_plan);
+}
+
+#[test]
+fn replies_are_the_same_however_the_stream_was_cut() {
+    replay("replies_memcached", replies::memcached);
+    replay("replies_redis", replies::redis);
+    replay("replies_http", replies::http);
+}
+
+#[test]
+#[should_panic(expected = "odd")]
+fn a_seed_that_does_not_hold_is_told() {
+    replay("plan", |bytes| assert!(bytes.is_empty(), "odd"));
+}
+
+#[test]
+#[should_panic(expected = "fuzz/seeds/nobody")]
+fn a_target_without_seeds_is_told() {
+    replay("nobody", |_| ());
+}
