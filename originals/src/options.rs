@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::program::{Fault, Make, PROGRAMS};
+use crate::program::{Fault, Make};
+use crate::programs::PROGRAMS;
 
 const HELP: &str = "\
 originals PROGRAM [FLAGS]                 serves HTTP/1.1: every GET is the next request of the program's mix

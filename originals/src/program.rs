@@ -4,8 +4,6 @@ use std::path::Path;
 
 use rand_pcg::Pcg64;
 
-use crate::programs;
-
 /// Why a program could not be made or is not to be had, in words for the person who started it.
 pub type Fault = Box<dyn std::error::Error + Send + Sync>;
 
@@ -35,16 +33,3 @@ pub struct Outcome {
 
 /// Makes a program; files it needs go below the folder, which is empty.
 pub type Make = fn(seed: u64, folder: &Path) -> Result<Box<dyn Program>, Fault>;
-
-/// Every program: its name, what it is, how it is made.
-pub const PROGRAMS: &[(&str, &str, Make)] = &[
-    (
-        "compress",
-        "zstd: compresses and expands texts, records and noise of many sizes",
-        programs::compress::make,
-    ),
-    ("image", "JPEG images: decodes, resizes, encodes", programs::image::make),
-    ("search", "Xapian: ranked, boolean and phrase queries of Zipf words", programs::search::make),
-    ("sqlite", "SQLite: point reads, range aggregates, rankings, updates", programs::sqlite::make),
-    ("text", "regular expressions and JSON: parses, searches, rewrites records", programs::text::make),
-];

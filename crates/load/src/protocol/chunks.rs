@@ -5,7 +5,7 @@
 //! body    = *chunk  1*"0" [ ";" extension ] CR LF  *( trailer CR LF )  CR LF
 //! ```
 
-use super::rest::{Misplaced, Passed};
+use super::passing::{Misplaced, Passed};
 
 /// The longest size line with its extensions, and the longest trailer section. Both mean nothing to
 /// us, but a server that sends only these never sends a reply.

@@ -9,6 +9,7 @@ mod chunks;
 mod http;
 mod items;
 mod memcached;
+mod passing;
 mod reader;
 mod redis;
 mod rest;
@@ -18,9 +19,10 @@ use thiserror::Error;
 
 pub use http::Http;
 pub use memcached::Memcached;
+pub use passing::{Misplaced, Passed};
 pub use reader::{Reader, Reply};
 pub use redis::Redis;
-pub use rest::{Misplaced, Passed, Rest};
+pub use rest::Rest;
 
 use crate::workload::{Kind, Request};
 

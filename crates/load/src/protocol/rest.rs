@@ -2,6 +2,7 @@
 //! may be of any length.
 
 use super::chunks::Chunks;
+use super::passing::{Misplaced, Passed};
 
 /// The bytes that still belong to a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,22 +16,6 @@ pub enum Rest {
     },
     /// HTTP's chunked coding: their number stands among them.
     Chunks(Chunks),
-}
-
-/// What a piece brought of a reply's rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passed {
-    /// Bytes of the piece that belong to the reply.
-    pub bytes: usize,
-    /// The reply is whole.
-    pub whole: bool,
-}
-
-/// Bytes that cannot follow what came before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Misplaced {
-    /// Where they start in the piece.
-    pub at: usize,
 }
 
 impl Rest {
