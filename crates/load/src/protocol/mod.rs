@@ -85,7 +85,10 @@ pub enum Outcome {
 
 /// Bytes that cannot be a reply of this protocol.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{protocol} reply to `{kind}` cannot start with {start:?}")]
+#[error("{protocol} reply to `{kind}` {} {start:?}", match .endless {
+    Some(most) => format!("has no end of its head within {most} bytes: it starts with"),
+    None => "cannot start with".to_owned(),
+})]
 pub struct Garbage {
     /// The protocol that was expected.
     pub protocol: &'static str,
@@ -93,6 +96,8 @@ pub struct Garbage {
     pub kind: &'static str,
     /// The first bytes, made printable.
     pub start: String,
+    /// They might be one, but its head did not end within so many.
+    pub endless: Option<usize>,
 }
 
 impl Garbage {
@@ -103,7 +108,13 @@ impl Garbage {
             protocol: spoken.name,
             kind: spoken.mix.kinds.get(usize::from(kind.0)).copied().unwrap_or("request"),
             start,
+            endless: None,
         }
+    }
+
+    /// Of a head that is longer than it may be.
+    pub(crate) fn endless<P: Protocol>(kind: Kind, bytes: &[u8]) -> Self {
+        Self { endless: Some(P::MAX_HEAD), ..Self::new::<P>(kind, bytes) }
     }
 }
 

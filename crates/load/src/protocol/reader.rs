@@ -102,7 +102,7 @@ impl Reader {
                 self.head.clear();
                 Ok(Some((Tail { rest, outcome, closes }, head - held)))
             }
-            Parsed::More if start.len() >= P::MAX_HEAD => Err(Garbage::new::<P>(kind, start)),
+            Parsed::More if start.len() >= P::MAX_HEAD => Err(Garbage::endless::<P>(kind, start)),
             Parsed::More => {
                 if held == 0 {
                     self.head.extend_from_slice(window);
