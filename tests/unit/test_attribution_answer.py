@@ -9,7 +9,7 @@ import random
 import pytest
 
 from hindmost.errors import UsageError
-from hindmost.studies.attribution import effects, model, words
+from hindmost.studies.attribution import effects, model, reasons, words
 from hindmost.studies.attribution.cells import CellRuns, RunValues
 from hindmost.studies.attribution.drift import drift_of
 from hindmost.studies.attribution.recommend import recommendation
@@ -162,7 +162,7 @@ def test_cells_without_a_figure_are_one_line_a_load():
         {"levels": {"a": "1", "b": b}, "failure": failure, "runs": 4, "invalid": 0}
         for b, failure in failures.items()
     ]
-    (reason,) = words._cells({"loads": [{"name": "high", "cells": cells}]})
+    (reason,) = reasons._cells({"loads": [{"name": "high", "cells": cells}]})
     assert reason["code"] == "cell"
     assert "at high load there is no figure for a = 1, b = y: the server did not start" in reason["text"]
     assert reason["text"].endswith("; nor for 2 more of 4 cells")
