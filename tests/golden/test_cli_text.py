@@ -192,5 +192,5 @@ def test_progress_of_a_log_is_what_it_was(monkeypatch):
         shown.run_begins(number, *plan.runs)
         values.append(value)
         figures = type("Figures", (), {"number": number, "values": {"latency": {"p99": value}}})
-        shown.run_ended(figures, rule.decide({"p99": values}))
+        shown.run_ended(figures, rule.decide({"p99": values}), None)
     check("cli_progress.txt", out.getvalue())

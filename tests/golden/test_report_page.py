@@ -93,7 +93,16 @@ def test_labels_from_the_document_stay_inside_the_embedded_json():
     assert "</script><script>alert(1)//" in embedded(html)["runs"]["labels"]
 
 
-NEWER = ("calm", "ideal_slip_us", "overhead_us", "capture", "saturation", "instrument")
+NEWER = (
+    "calm",
+    "ideal_slip_us",
+    "overhead_us",
+    "capture",
+    "over_runs",
+    "saturation",
+    "set_aside",
+    "instrument",
+)
 NEWER_OF_AN_INSTANCE = ("alone_us", "arrivals", "stamps", "cpu_share")
 
 

@@ -22,7 +22,7 @@ SERVER = 'synth?service={"kind":"deterministic","mean_us":200}&idle=spin'
 """No request takes less than 200 us, so that less than 100 holds nowhere, whatever the host adds."""
 LIMIT_US = 100.0
 FIRST, LOWEST = 12.0, 10.0
-STEP = ("--duration", "0.3s", "--warmup", "0.1s", "--runs", "3", "--quantiles", "50", "--samples", "0")
+STEP = ("--duration", "0.3s", "--warmup", "0.1s", "--runs", "5", "--quantiles", "50", "--samples", "0")
 
 
 @dataclass(frozen=True)

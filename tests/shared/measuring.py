@@ -25,7 +25,7 @@ from forking import Forked, fork, interpreter
 from hindmost.targets import Managed, ManagedServer, TargetSpec, parse_target, preset
 
 PROGRAMS = {"memcached": "memcached", "redis": "redis-server", "nginx": "nginx", "apache": "apache2"}
-SHORT = ("--duration", "0.5s", "--warmup", "0.3s", "--runs", "2", "--quantiles", "50,90")
+SHORT = ("--duration", "0.5s", "--warmup", "0.3s", "--runs", "2", "--remake", "0", "--quantiles", "50,90")
 VERDICTS = {"valid": 0, "inconclusive": 4, "invalid": 6}
 PATIENCE_S = 60.0
 """Waits end with what they wait for: only a fault, or a host with twenty others on it, takes so long."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,43 @@ def test_median_interval_covers_for_skewed_runs(laws: dict[str, RunLaw]) -> None
     hit = np.mean([e.low <= truth <= e.high for e in estimates])
     level = 1.0 - 2.0 * (1 + 9) / 2**9  # .961: second smallest and second largest of nine
     assert hit == pytest.approx(level, abs=slack(level, 400))
+
+
+def off_coverage(share: float, factor: float, runs: int, replications: int) -> tuple[float, float]:
+    """Coverage of mean and median where a share of runs is slower by a factor, runs lognormal with sd 5 %."""
+    g = np.random.default_rng(runs)
+    x = g.lognormal(0.0, 0.05, (replications, runs)) * np.where(
+        g.random((replications, runs)) < share, factor, 1.0
+    )
+    mean = math.exp(0.05**2 / 2.0) * (1.0 + share * (factor - 1.0))
+    middle = math.exp(0.05 * NormalDist().inv_cdf(0.5 / (1.0 - share)))  # those that are off all lie above
+    _, low, high = mean_bounds(x)
+    ends = [(one.low, one.high) for one in map(median_interval, x)]
+    return (
+        float(((low <= mean) & (mean <= high)).mean()),
+        float(np.mean([a <= middle <= b for a, b in ends])),
+    )
+
+
+@pytest.mark.parametrize("factor", [2, 5, 20])
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.10])
+def test_median_interval_covers_where_some_runs_are_off_and_the_mean_does_not(
+    share: float, factor: float
+) -> None:
+    mean, median = off_coverage(share, factor, 10, 600)
+    assert median >= 0.95 - slack(0.95, 600)
+    if share * factor >= 0.25:  # below, ten runs hardly tell the two means apart
+        assert mean < 0.85
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("runs", [6, 10, 12, 30])
+@pytest.mark.parametrize("factor", [2, 5, 20])
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.10])
+def test_median_interval_covers_at_every_number_of_runs(share: float, factor: float, runs: int) -> None:
+    mean, median = off_coverage(share, factor, runs, 4_000)
+    print(f"{share:.0%} x {factor}, {runs} runs: mean {mean:.3f}, median {median:.3f}")
+    assert median >= 0.95 - slack(0.95, 4_000)
 
 
 @pytest.mark.nightly

@@ -10,6 +10,7 @@ import pytest
 
 from hindmost.stats import PrecisionRule
 from hindmost.stats.runs.intervals import mean_bounds
+from hindmost.stats.runs.typical import low_of_ratio
 from hindmost.stats.tables import t_quantile
 
 RunLaw = Any
@@ -100,9 +101,11 @@ def test_path_has_one_estimate_a_run_and_the_first_without_interval() -> None:
 
 
 def test_smaller_designs_say_what_they_cannot_claim() -> None:
-    assert "fewer than 10" in PrecisionRule(0.05, 5, 5).claims
-    assert "no interval" in PrecisionRule(0.05, 1, 1).claims
-    assert "26%" in PrecisionRule(0.05, 10, 30).claims
+    assert "fewer than 10" in PrecisionRule(0.05, 5, 5).claims(5)
+    assert "no interval" in PrecisionRule(0.05, 1, 1).claims(1)
+    assert "at least 26 % of runs" in PrecisionRule(0.05, 10, 30).claims(10)
+    assert "to see one of 5 % takes 59 runs" in PrecisionRule(0.05, 10, 30).claims(10)
+    assert "every law" in PrecisionRule(0.05, 10, 30, about="median").claims(10)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +147,8 @@ class Simulation:
         self.width = np.full((cap + 1, replications), np.inf)
         self.hit = np.zeros((cap + 1, replications), dtype=bool)
         for n in range(2, cap + 1):
-            mean, low, high = mean_bounds(x[:, :n])
+            mean, _, high = mean_bounds(x[:, :n])
+            low = np.minimum(low_of_ratio(x[:, :n]), mean)
             self.width[n] = (high - low) / 2.0 / mean
             self.hit[n] = (low <= law.mean) & (law.mean <= high)
 

@@ -18,7 +18,12 @@ class Scripted(Runner):
     """Makes no run, but writes down which it would; `disturbed` are the numbers that are not sound."""
 
     def __init__(self, folder, blocks=3, disturbed=(), stored=(), failing=False):
-        plan = SimpleNamespace(blocks=(blocks, blocks), design=SimpleNamespace(cells=[CELL]), loads=[LOAD])
+        plan = SimpleNamespace(
+            blocks=(blocks, blocks),
+            design=SimpleNamespace(cells=[CELL]),
+            loads=[LOAD],
+            measure=SimpleNamespace(remake=1.0),
+        )
         super().__init__(SimpleNamespace(folder=folder), plan)  # type: ignore[arg-type]
         self.numbers, self.made, self.failing = list(stored), [], failing
         values = lambda _, number: SimpleNamespace(unsound="stolen" if number in disturbed else None)  # noqa: E731

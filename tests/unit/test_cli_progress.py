@@ -38,15 +38,15 @@ def test_a_log_has_one_line_a_run_with_what_is_left():
     shown = made(out)
     shown.run_begins(1, 10, 30)
     shown.moment(Moment("warm-up", 1.0, 1000))
-    shown.run_ended(run(1, latency={"p99": 70.0}), decided(1))
-    assert out.getvalue() == "run 1: p99 70 us, mean known to ±8.1%; 1.8 min to 5.8 min left\n"
+    shown.run_ended(run(1, latency={"p99": 70.0}), decided(1), None)
+    assert out.getvalue() == "run 1: p99 70 us, known to ±8.1%; 1.8 min to 5.8 min left\n"
 
 
 def test_an_unknown_width_is_not_told():
     out = io.StringIO()
     shown = made(out)
     shown.run_begins(1, 10, 30)
-    shown.run_ended(run(1, latency={"p99": 70.0}), decided(1, half_width=float("inf")))
+    shown.run_ended(run(1, latency={"p99": 70.0}), decided(1, half_width=float("inf")), None)
     assert "known" not in out.getvalue()
 
 
@@ -54,7 +54,7 @@ def test_the_last_run_says_enough():
     out = io.StringIO()
     shown = made(out)
     shown.run_begins(10, 10, 30)
-    shown.run_ended(run(10), decided(10, stop=True))
+    shown.run_ended(run(10), decided(10, stop=True), None)
     assert out.getvalue().endswith("; enough\n")
 
 
@@ -77,7 +77,7 @@ def test_quiet_says_nothing_even_on_a_screen():
     shown.say("hello")
     shown.run_begins(1, 10, 30)
     shown.moment(Moment("measure", 1.0, 1))
-    shown.run_ended(run(1), decided(1))
+    shown.run_ended(run(1), decided(1), None)
     assert out.getvalue() == ""
 
 
@@ -85,3 +85,15 @@ def test_a_line_that_stays_wipes_the_one_that_renews_itself():
     out = Screen()
     made(out).say("page: x")
     assert out.getvalue() == "\r\x1b[2Kpage: x\n"
+
+
+def test_a_run_that_is_set_aside_is_told_and_those_to_come_take_so_much_longer():
+    out = io.StringIO()
+    shown = made(out)
+    shown.run_begins(1, 10, 30)
+    shown.run_ended(run(1, latency={"p99": 70.0}), decided(1), None)
+    shown.run_begins(2, 10, 30)
+    shown.run_ended(run(2), decided(1), "the hypervisor took 3 %")
+    assert out.getvalue().splitlines()[1] == (
+        "run 2: set aside, made again: the hypervisor took 3 %; 3.6 min to 11.6 min left"
+    )

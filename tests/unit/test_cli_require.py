@@ -3,15 +3,19 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hindmost.cli.require import exit_code
 from hindmost.plan import parse_threshold
+from hindmost.stats import over_runs
+from hindmost.store.estimates import written
 
 
-def result(verdict="valid", value=400.0, low=390.0, high=410.0):
+def result(verdict="valid", value=400.0, low=390.0, high=410.0, runs=10):
     return {
         "verdict": verdict,
-        "latency_us": {"p99": {"value": value, "low": low, "high": high, "runs": 10}},
+        "latency_us": {"p99": {"value": value, "low": low, "high": high, "runs": runs}},
     }
 
 
@@ -33,7 +37,7 @@ def test_the_verdict_is_the_exit_code(verdict, code):
         (None, 390.0, None, 4),  # infinitely late in some run: at least 390 us
         (None, 510.0, None, 3),
         (None, None, None, 3),  # infinitely late in every run
-        (400.0, None, None, 0),  # one run has no interval: its value decides
+        (400.0, None, None, 4),  # several runs without an interval decide nothing
         (500.0, None, None, 3),
     ],
 )
@@ -114,3 +118,31 @@ def test_calm_limits_are_read_only_where_there_is_calm_latency():
         parse_threshold("calm p99<500us")
     with pytest.raises(UsageError, match="no mean"):
         parse_threshold("calm mean<500us", calm_too=True)
+
+
+def test_one_run_has_no_interval_and_its_value_decides():
+    asked = [parse_threshold("p99<500us")]
+    assert exit_code(result(low=None, high=None, runs=1), asked, Path("S")) == 0
+    assert exit_code(result(value=600.0, low=None, high=None, runs=1), asked, Path("S")) == 3
+
+
+def test_a_limit_that_holds_for_the_median_and_not_for_all_runs_says_so(capsys):
+    found = result()
+    found["runs"] = [{"run": n, "latency_us": {"p99": us}} for n, us in ((1, 400.0), (2, 9e3), (3, None))]
+    assert exit_code(found, [parse_threshold("p99<500us")], Path("S")) == 0
+    assert "2 of 3 lie above it (2, 3)" in capsys.readouterr().err
+
+
+@given(
+    st.lists(st.floats(1.0, 1e6), min_size=1, max_size=30),
+    st.sampled_from(["median", "mean"]),
+    st.floats(1.0, 1e6),
+)
+def test_what_holds_or_is_crossed_never_has_the_limit_in_its_interval(values, about, limit):
+    one = over_runs(values, about)
+    told = {"runs": len(values), **written(one)}
+    document = {"verdict": "valid", "latency_us": {"p99": told}}
+    code = exit_code(document, [parse_threshold(f"p99<{limit!r}us")], Path("S"))
+    if one.known:
+        assert (code == 0) == (one.high < limit)
+        assert (code == 3) == (one.low >= limit)

@@ -72,7 +72,7 @@ def test_a_round_with_one_run_that_is_not_sound_is_made_again_whole():
 
 def test_no_more_is_made_than_the_budget_has():
     diary: list[str] = []
-    rounds = interleave(sides(diary, clone=tuple(range(1, 99))), "seed", Remaking(4, share=0.5))
+    rounds = interleave(sides(diary, clone=tuple(range(1, 99))), "seed", Remaking(4))
     assert (rounds.sound, sorted(rounds.unsound)) == ([], [1, 2, 3, 4, 5, 6])
 
 

@@ -63,11 +63,15 @@ def test_a_file_may_write_numbers_for_text_and_text_for_paths():
     assert (asked.server_cpus, asked.stamps, asked.workload) == ("0", "8", Path("mix.json"))
 
 
-def test_only_runs_and_precision_may_change_in_a_study_that_goes_on():
-    assert [name for name, one in OPTIONS.items() if one.option.may_change] == ["runs", "precision"]
-    asked = MeasureRequest(runs="3..5", precision="2%", server_cpus="0", seed=2)
+def test_only_runs_precision_and_remaking_may_change_in_a_study_that_goes_on():
+    assert [name for name, one in OPTIONS.items() if one.option.may_change] == [
+        "runs",
+        "precision",
+        "remake",
+    ]
+    asked = MeasureRequest(runs="3..5", precision="2%", remake="0", server_cpus="0", seed=2)
     assert asked.fixed() == ["--server-cpus", "--seed"]
-    assert asked.stopping() == {"runs": (3, 5), "precision": pytest.approx(0.02)}
+    assert asked.stopping() == {"runs": (3, 5), "precision": pytest.approx(0.02), "remake": 0.0}
     assert MeasureRequest(seed=1).fixed() == [], "the default changes nothing"
 
 

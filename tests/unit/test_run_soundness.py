@@ -126,8 +126,8 @@ def test_errors_disturb_nothing_where_they_are_what_is_asked_for():
     assert soundness(one, e.plan, errors_judged=True).sound
 
 
-def test_as_many_runs_are_made_again_as_were_asked_for_and_each_of_them_twice():
-    remaking = Remaking(4)
+def test_half_as_many_runs_are_made_again_as_were_asked_for_and_each_of_them_twice():
+    remaking = Remaking(8)
     assert [remaking.again(remade) for remade in range(6)] == [True, True, True, True, False, False]
     assert [remaking.again(0, attempts) for attempts in (1, 2, 3)] == [True, True, False]
     assert not Remaking(10, share=0.0).again(0)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from evidence import evidence, run
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hindmost.errors import UsageError
 from hindmost.plan import parse_objective
@@ -15,7 +18,7 @@ from hindmost.stats import ObjectiveRule
 from hindmost.studies.search.judge import DISTURBED, StepRule, StepRun, judge, step_run
 
 P99 = parse_objective("p99<500us")
-RUNS = (3, 8)
+RUNS = (5, 8)
 
 
 def made_of(*values: float, kind: Kind = "sound", **more: Any) -> list[StepRun]:
@@ -38,24 +41,25 @@ def short(*carried: float, by_client: bool = False) -> list[StepRun]:
 
 
 JUDGED = [
-    ("below the limit", made_of(300.0, 305.0, 310.0), "holds"),
-    ("above the limit", made_of(700.0, 705.0, 710.0), "fails"),
-    ("three means below, the interval does not", made_of(400.0, 480.0, 520.0), None),
-    ("two tell nothing", made_of(300.0, 300.0), None),
+    ("below the limit", made_of(300.0, 305.0, 310.0, 303.0, 307.0), "holds"),
+    ("above the limit", made_of(700.0, 705.0, 710.0, 703.0, 707.0), "fails"),
+    ("its median below, the interval not", made_of(400.0, 480.0, 520.0, 470.0, 460.0), None),
+    ("four tell nothing", made_of(300.0, 300.0, 301.0, 302.0), None),
+    ("one run of eight is off", made_of(300.0, 9e4, 305.0, 310.0, 303.0, 307.0, 308.0, 301.0), "holds"),
     ("eight runs on either side", made_of(*[480.0, 520.0] * 4), "undecided"),
-    ("infinitely late, twice", made_of(300.0, math.inf, math.inf), "fails"),
-    ("one run of a bad host", [*made_of(300.0, 305.0, 310.0), *host(9e3)], "holds"),
+    ("infinitely late, twice", made_of(math.inf, math.inf), "fails"),
+    ("one run of a bad host", [*made_of(300.0, 305.0, 310.0, 303.0, 307.0), *host(9e3)], "holds"),
     ("slow by the host's doing alone", [*made_of(300.0), *host(700.0, 705.0, 710.0)], None),
-    ("disturbed, and fast enough for all that", host(300.0, 305.0, 310.0), "holds"),
-    ("disturbed too often", host(*[700.0] * DISTURBED), "spoiled"),
+    ("disturbed, and fast enough for all that", host(300.0, 305.0, 310.0, 303.0, 307.0), "holds"),
+    ("disturbed too often", host(*[700.0] * max(DISTURBED, RUNS[0])), "spoiled"),
     ("disturbed often, calm more often", [*made_of(*[480.0, 520.0] * 2, 500.0), *host(*[700.0] * 4)], None),
     ("a busy client, slow", client(700.0, 705.0), "unmet"),
-    ("a busy client, fast enough", client(300.0, 305.0, 310.0), "holds"),
-    ("one busy client", [*client(700.0), *made_of(700.0, 705.0, 710.0)], "fails"),
-    ("one run was not carried", [*made_of(300.0, 305.0, 310.0), *short(9e3)], None),
+    ("a busy client, fast enough", client(300.0, 305.0, 310.0, 303.0, 307.0), "holds"),
+    ("one busy client", [*client(700.0), *made_of(700.0, 705.0, 710.0, 703.0, 707.0)], "fails"),
+    ("one run was not carried", [*made_of(300.0, 305.0, 310.0, 303.0, 307.0), *short(9e3)], None),
     ("two were not, by the server", [*made_of(300.0), *short(9e3, 8e3)], "fails"),
     ("two were not, by the client", short(9e3, 8e3, by_client=True), "unmet"),
-    ("errors once", [*made_of(300.0, 305.0, 310.0), *made_of(3.0, kind="errors")], "holds"),
+    ("errors once", [*made_of(300.0, 305.0, 310.0, 303.0, 307.0), *made_of(3.0, kind="errors")], "holds"),
     ("errors twice", [*made_of(300.0), *made_of(3.0, 3.0, kind="errors")], "unmet"),
 ]
 
@@ -67,9 +71,9 @@ def test_a_step_is_judged_by_its_interval_and_by_what_spoiled_it(case, made, exp
 
 
 def test_more_runs_can_be_asked_of_every_step():
-    four = made_of(300.0, 301.0, 302.0, 303.0)
-    assert judge(four, P99, (5, 8)) is None
-    assert judge([*four, *made_of(301.0)], P99, (5, 8)) is not None
+    six = made_of(300.0, 301.0, 302.0, 303.0, 304.0, 305.0)
+    assert judge(six, P99, (7, 8)) is None
+    assert judge([*six, *made_of(301.0)], P99, (7, 8)) is not None
     with pytest.raises(ValueError, match="at least 9 runs"):
         ObjectiveRule("p99", 500.0, 8, 9)
 
@@ -91,9 +95,9 @@ def test_what_a_saturated_server_carried_is_kept_as_a_bound():
 
 def test_every_term_must_hold_and_one_that_fails_is_enough():
     both = parse_objective("p99<500us,errors<1%")
-    good = [StepRun({"p99": v, "errors": 0.001}) for v in (300.0, 301.0, 302.0)]
+    good = [StepRun({"p99": v, "errors": 0.001}) for v in (300.0, 301.0, 302.0, 303.0, 304.0)]
     assert judge(good, both, RUNS).outcome == "holds"  # type: ignore[union-attr]
-    bad = [StepRun({"p99": v, "errors": 0.02 + v * 1e-6}) for v in (300.0, 301.0, 302.0)]
+    bad = [StepRun({"p99": v, "errors": 0.02 + v * 1e-6}) for v in (300.0, 301.0, 302.0, 303.0, 304.0)]
     found = judge(bad, both, RUNS)
     assert found is not None
     assert (found.outcome, "errors" in found.why) == ("fails", True)
@@ -124,10 +128,10 @@ def test_errors_are_a_share_where_they_are_limited():
 
 
 def test_the_rule_stops_the_procedure_when_the_step_is_judged_and_shows_its_interval():
-    e = evidence(plan={"runs": (3, 8)})
+    e = evidence(plan={"runs": RUNS})
     rule = StepRule(P99, e.plan)
     assert not rule.decide({}).stop
-    for number in range(1, 4):
+    for number in range(1, 6):
         assert not rule.decide({}).stop
         rule.saw(run(number, record={"target": e.target}))
     decision = rule.decide({})
@@ -151,3 +155,28 @@ def test_an_objective_that_means_nothing_is_refused(text, words):
     with pytest.raises(UsageError, match=words) as caught:
         parse_objective(text)
     assert caught.value.hint
+
+
+@given(st.lists(st.floats(1.0, 1e6) | st.just(math.inf), min_size=1, max_size=12), st.floats(1.0, 1e6))
+def test_what_holds_or_fails_never_has_the_limit_in_its_interval(values, limit):
+    rule = ObjectiveRule("p99", limit, 12)
+    found, interval = rule.holds(values), rule.interval(values)
+    if found is True:
+        assert interval.high < limit
+    if found is False:
+        assert (interval.known and interval.low >= limit) or all(map(math.isinf, values))
+
+
+def test_the_typical_run_decides_where_some_runs_are_off():
+    """Of 400 steps whose typical run lies 10 % below the limit, while one run in twenty is 20 times slower."""
+    g = np.random.default_rng(1)
+    wrong = held = 0
+    for _ in range(400):
+        runs = (450.0 * g.lognormal(0.0, 0.05, 12) * np.where(g.random(12) < 0.05, 20.0, 1.0)).tolist()
+        made: list[StepRun] = []
+        while judge(made, P99, (5, 12)) is None:
+            made += made_of(runs[len(made)])
+        outcome = judge(made, P99, (5, 12)).outcome  # type: ignore[union-attr]
+        wrong, held = wrong + (outcome == "fails"), held + (outcome == "holds")
+    assert wrong == 0  # .0000 documented
+    assert held > 360  # 98 % documented

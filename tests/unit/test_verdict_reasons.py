@@ -1,5 +1,7 @@
 """Each reason of the verdict: found where it is, not found at its limit, with the right gravity."""
 
+import re
+
 import pytest
 from evidence import (
     INFINITE,
@@ -15,9 +17,13 @@ from evidence import (
     ten,
     thread,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
+from hindmost.plan.units import format_us
+from hindmost.run import limits
 from hindmost.run.verdict import Reason, headline, judge, of_label, overall
-from hindmost.stats import Decision, Ownership
+from hindmost.stats import Decision, Ownership, over_runs
 
 
 def levels(code, **given):
@@ -337,3 +343,25 @@ def test_the_first_line_says_outcome_why_and_what_to_do():
         "invalid: requests left late. To do: a lower --rate. Still good: p50 31 us [30, 32] over 10 runs"
     )
     assert headline("valid", [], "p99 70 us") == "valid: p99 70 us"
+
+
+@given(
+    st.lists(st.tuples(st.floats(1.0, 1e6), st.floats(0.0, 1.0)), min_size=2, max_size=14),
+    st.sampled_from(["median", "mean"]),
+)
+def test_a_percentage_of_late_sending_is_of_the_figures_that_the_table_shows(runs, about):
+    """Latencies with the share of each that comes from late sending; the sentence against the table's own figures."""
+    made = [
+        run(number, latency={"p99": us}, service={"p99": us * (1.0 - late)})
+        for number, (us, late) in enumerate(runs, start=1)
+    ]
+    found = reasons(runs=made, plan={"over_runs": about, "runs": (2, 30)}).get("slip")
+    latency, service = (
+        over_runs([one.values[what]["p99"] for one in made], about).value for what in ("latency", "service")
+    )
+    late = max(0.0, latency - service)
+    told = re.search(r"which makes (.*) of p99, (.*) \((\d+)%", found.text) if found else None
+    if told is None:
+        assert late / latency <= limits.LATENESS or late <= limits.LATENESS_FLOOR_US
+    else:
+        assert told.groups() == (format_us(late), format_us(latency), f"{late / latency:.0%}"[:-1])

@@ -27,7 +27,7 @@ class Diary:
     def moment(self, moment: Moment) -> None:
         self.phases.append(moment.phase)
 
-    def run_ended(self, figures: RunFigures, decision: Decision) -> None:
+    def run_ended(self, figures: RunFigures, decision: Decision, aside: str | None) -> None:
         self.ended.append((figures.number, decision))
 
 
@@ -44,6 +44,7 @@ def tiny_plan() -> MeasurePlan:
         calibration_s=0.1,
         timeout_s=1.0,
         samples=200,
+        remake=0.0,
         worst=20,
         workload={"kind": "key-value", "keys": 100, "get_ratio": 0.8},
     )

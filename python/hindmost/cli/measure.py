@@ -27,7 +27,9 @@ def measure(
     resume: Annotated[
         Path | None,
         option(
-            PROCEDURE, "STUDY", "Go on with this study or search; only --runs and --precision may change."
+            PROCEDURE,
+            "STUDY",
+            "Go on with this study or search; only --runs, --precision and --remake may change.",
         ),
     ] = None,
     out: Annotated[

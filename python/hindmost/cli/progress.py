@@ -71,6 +71,7 @@ class Progress:
         self._decision: Decision | None = None
         self._run_began = 0.0
         self._run_seconds: list[float] = []
+        self._aside = 0
 
     def run_begins(self, number: int, least: int, most: int) -> None:
         """A run begins."""
@@ -88,14 +89,18 @@ class Progress:
         else:
             self._line(f"{_PHASES[moment.phase]}, {moment.elapsed_s:.0f} s, {moment.replies:,} replies")
 
-    def run_ended(self, figures: RunFigures, decision: Decision) -> None:
+    def run_ended(self, figures: RunFigures, decision: Decision, aside: str | None) -> None:
         """A run is stored."""
         self._run_seconds.append(time.monotonic() - self._run_began)
         self._decision = decision
+        if aside is not None:
+            self._aside += 1
+            self.say(f"run {figures.number}: set aside, made again: {aside}; {self._remaining()}")
+            return
         name = decision.widest
         value = figures.values["latency"][name]
         wide = decision.half_width
-        width = f", mean known to ±{wide:{'.1%' if wide < 0.1 else '.0%'}}" if wide < 10 else ""
+        width = f", known to ±{wide:{'.1%' if wide < 0.1 else '.0%'}}" if wide < 10 else ""
         text = f"run {figures.number}: {name} {format_us(value)}{width}; {self._remaining()}"
         self.say(text)
 
@@ -109,9 +114,11 @@ class Progress:
         decision = self._decision
         if decision is None or decision.stop:
             return "enough"
-        each = sum(self._run_seconds) / len(self._run_seconds)
-        least = max(0, (decision.next_look or self._number) - self._number)
-        most = max(least, self._most - self._number)  # runs that the host disturbed are made again
+        made = len(self._run_seconds)
+        # As large a share of those to come will be set aside as was so far, and made again.
+        each = sum(self._run_seconds) / max(1, made - self._aside)
+        least = max(0, (decision.next_look or decision.runs) - decision.runs)
+        most = max(least, self._most - decision.runs)
         low, high = _span(least * each), _span(most * each)
         return f"{low} to {high} left" if low != high else f"{high} left"
 

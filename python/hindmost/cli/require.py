@@ -28,8 +28,9 @@ def exit_code(result: Mapping[str, Any], thresholds: Sequence[Threshold], study:
     """Exit code of a measurement; says on standard error which threshold decided it.
 
     An invalid measurement decides nothing; where all thresholds are on calm latency, the verdict is the one
-    without what thefts did. A threshold is crossed when the whole interval lies at or above
-    it (a single run has no interval: its value decides), and undecided when the interval reaches it.
+    without what thefts did. A threshold is crossed when the whole interval lies at or above it (a single run
+    has no interval: its value decides), and undecided when the interval reaches it or several runs have none.
+    Where it holds for the median and some runs lie above it, that is said.
     """
     calm = bool(thresholds) and all(threshold.calm for threshold in thresholds)
     code = EXITS[
@@ -48,9 +49,11 @@ def exit_code(result: Mapping[str, Any], thresholds: Sequence[Threshold], study:
         if low is None or low >= threshold.limit_us:
             _say(f"error: --require {threshold.text!r} does not hold: {_found(threshold, one)}")
             return Exit.CROSSED
-        if high is None or high >= threshold.limit_us:
+        if high is None or high >= threshold.limit_us or (one["low"] is None and one["runs"] > 1):
             _say(f"error: --require {threshold.text!r} is undecided: {_found(threshold, one)}")
             undecided = True
+        elif not threshold.calm and (above := _above(result, threshold)):
+            _say(f"mind: --require {threshold.text!r} holds, but not in all runs: {above}")
     if undecided:
         runs = max(one["runs"] for one in result["latency_us"].values())
         _say(
@@ -69,6 +72,13 @@ def _no_calm(result: Mapping[str, Any]) -> Mapping[str, str] | None:
     return refused
 
 
+def _above(result: Mapping[str, Any], threshold: Threshold) -> str:
+    """The runs that lie above a limit, in words."""
+    values = [(run["run"], run["latency_us"][threshold.name]) for run in result.get("runs", [])]
+    above = [number for number, us in values if us is None or us >= threshold.limit_us]
+    return f"{len(above)} of {len(values)} lie above it ({', '.join(map(str, above))})" if above else ""
+
+
 def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
@@ -78,6 +88,7 @@ def _found(threshold: Threshold, one: Mapping[str, Any]) -> str:
     if one["value"] is None:
         return f"{name} is infinitely late"
     if one["low"] is None:
-        return f"{name} is {one['value']:.4g} us (one run, no interval)"
+        runs = "one run" if one["runs"] == 1 else f"{one['runs']} runs"
+        return f"{name} is {one['value']:.4g} us ({runs}, no interval)"
     high = "infinite" if one["high"] is None else f"{one['high']:.4g}"
     return f"{name} is {one['value']:.4g} us, interval {one['low']:.4g} to {high}"

@@ -9,6 +9,7 @@ from hindmost.plan.units import (
     parse_quantiles,
     parse_rate,
     parse_runs,
+    parse_share,
     parse_threshold,
 )
 from hindmost.plan.workload import load_workload
@@ -26,5 +27,6 @@ __all__ = [
     "parse_quantiles",
     "parse_rate",
     "parse_runs",
+    "parse_share",
     "parse_threshold",
 ]

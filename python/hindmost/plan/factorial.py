@@ -49,6 +49,7 @@ FOR_MEASURE = (
     "connections",
     "duration",
     "warmup",
+    "remake",
     "timeout",
     "arrivals",
     "workload",

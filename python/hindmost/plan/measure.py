@@ -27,6 +27,8 @@ so many, so that fifty lie beyond p99.9. Where there are more, fewer connections
 costs the kernel is paid for each packet."""
 WITNESSED_MOST = 128
 """Connections that a capture picks out of all: the kernel compares their ports one by one."""
+MEDIAN_LEAST_RUNS = 6
+"""Runs whose least and greatest enclose their median at 95 % (`stats.smallest_n_for_median`)."""
 FLAT_OUT_PER_S = 250_000.0
 """Requests a second that one worker sends at most, flat out (docs/benchmarks.md)."""
 
@@ -49,12 +51,14 @@ class MeasurePlan(BaseModel):
     io: Literal["epoll", "io_uring"] = "epoll"
     runs: tuple[int, int] = (10, 30)
     precision: float = 0.05
+    remake: float = Field(default=0.5, ge=0.0, description="runs made again, as a share of those asked for")
     duration_s: float = 10.0
     warmup: Literal["auto"] | float = "auto"
     calibration_s: float = 0.5
     timeout_s: float = 2.0
     quantiles: tuple[float, ...] = (0.5, 0.95, 0.99, 0.999)
     aggregate: Literal["mean", "median"] = "mean"
+    over_runs: Literal["median", "mean"] = Field(default="median", description="what intervals are about")
     seed: int = 1
     samples: int = 20_000
     worst: int = 1_000
@@ -69,6 +73,11 @@ class MeasurePlan(BaseModel):
     def labels(self) -> tuple[str, ...]:
         """Names of the asked quantiles."""
         return tuple(label(q) for q in self.quantiles)
+
+    @property
+    def middle(self) -> Literal["median", "mean"]:
+        """What intervals over runs are about; so few runs that the median has none give their mean."""
+        return "mean" if self.runs[1] < MEDIAN_LEAST_RUNS else self.over_runs
 
     def engine_plan(self, run: int, index: int, protocol: str, address: str) -> str:
         """One instance's plan for one run, as the engine's JSON.

@@ -16,6 +16,8 @@ _TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, 
 
 HIGHEST_RATE = 1e8
 """Requests a second; more is a typing error (the engine refuses it, too)."""
+MOST_SHARE = 10.0
+"""Ten times as many runs again as were asked for; more is a typing error."""
 LONGEST_S = 86_400.0
 """A day; a longer phase is a typing error."""
 
@@ -65,6 +67,18 @@ def parse_percent(text: str, what: str = "precision") -> float:
     share = _split(text, what, {"": 1.0, "%": 0.01}, "5% or 0.05")
     if not 0.0 < share < 1.0:
         raise UsageError(f"{what} {text!r} is not between 0 and 100 %", hint="write it like 5%")
+    return share
+
+
+def parse_share(text: str, what: str) -> float:
+    """Read a share that may be none, or all and more; returns a fraction of 1.
+
+    >>> parse_share("50%", "--remake"), parse_share("0", "--remake")
+    (0.5, 0.0)
+    """
+    share = _split(text, what, {"": 1.0, "%": 0.01}, "50% or 0.5")
+    if not 0.0 <= share <= MOST_SHARE:
+        raise UsageError(f"{what} {text!r} is not between 0 and {MOST_SHARE:.0%}", hint="write it like 50%")
     return share
 
 

@@ -18,7 +18,8 @@ from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
 from hindmost.run import instrument, limits
 from hindmost.run.figures import RunFigures
-from hindmost.stats import Estimate, mean_interval
+from hindmost.run.standstill import standstills
+from hindmost.stats import Estimate, positive_mean_interval
 from hindmost.store import measure as documents
 from hindmost.store.engine import InstanceResult
 from hindmost.store.estimates import bounds
@@ -70,7 +71,7 @@ class Saturation:
         """Replies a second, with their interval over runs."""
         text = f"{self.answered.value:,.0f}"
         if self.answered.known:
-            text += f" [{max(0.0, self.answered.low):,.0f}, {self.answered.high:,.0f}]"
+            text += f" [{self.answered.low:,.0f}, {self.answered.high:,.0f}]"
         return f"{text} requests a second"
 
     def document(self) -> documents.Saturation:
@@ -80,7 +81,7 @@ class Saturation:
             "asked_per_s": self.asked_per_s,
             "answered_per_s": {
                 "value": self.answered.value,
-                **bounds(self.answered.low, self.answered.high, least=0.0),
+                **bounds(self.answered.low, self.answered.high),
                 "runs": self.answered.n,
             },
             "text": self.text,
@@ -97,13 +98,17 @@ def answered_share(plan: MeasurePlan, runs: Sequence[RunFigures]) -> float | Non
 
 
 def fell_short(plan: MeasurePlan, runs: Sequence[RunFigures]) -> bool:
-    """Whether more of the asked rate is missing than chance explains."""
+    """Whether more of the asked rate is missing than chance explains, or a server that stood still."""
     share = answered_share(plan, runs)
     if share is None or plan.rate_per_s is None:
         return False
     asked = plan.rate_per_s * plan.duration_s * len(runs)
     chance = 4.0 * math.sqrt(LAWS[plan.arrivals].dispersion / asked)
-    return 1.0 - share > max(limits.RATE_SHORTFALL, chance)
+    limit = max(limits.RATE_SHORTFALL, chance)
+    if 1.0 - share <= limit:
+        return False
+    still = sum(one.waited for run in runs for one in standstills(run, plan))
+    return 1.0 - share - still / asked > limit
 
 
 def saturation(plan: MeasurePlan, target: Mapping[str, Any], runs: Sequence[RunFigures]) -> Saturation | None:
@@ -116,7 +121,7 @@ def saturation(plan: MeasurePlan, target: Mapping[str, Any], runs: Sequence[RunF
     """
     if plan.rate_per_s is None or not fell_short(plan, runs):
         return None
-    answered = mean_interval([replies_per_s(run, plan) for run in runs])
+    answered = positive_mean_interval([replies_per_s(run, plan) for run in runs])
     busy = max(one.busy_share for run in runs for one in run.instances)
     used = [s for run in runs if (s := run.record.get("server_cpu_share")) is not None]
     share = None

@@ -79,8 +79,9 @@ class InstanceFigures:
 class RunFigures:
     """One run: values in microseconds (inf: infinitely late) by what and label.
 
-    ``within``: sampling variance of each latency quantile, None where it cannot be known. ``calm``: what the
-    server would do on processors of its own, None in studies that did not look for thefts.
+    ``within``: sampling variance of each latency quantile, None where it cannot be known. ``sections``: each
+    latency quantile of equal spans of the run, in order; few or none where it has few requests. ``calm``: what
+    the server would do on processors of its own, None in studies that did not look for thefts.
     """
 
     number: int
@@ -93,6 +94,7 @@ class RunFigures:
     instances: list[InstanceFigures]
     latency: Histogram
     calm: RunCalm | None = None
+    sections: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -108,6 +110,12 @@ class Totals:
             for what in WHATS:
                 self.whole[what].merge(one.whole(what))
             self.outstanding.merge(one.outstanding)
+
+    def merge(self, other: Totals) -> None:
+        """Add those of another run."""
+        for what in WHATS:
+            self.whole[what].merge(other.whole[what])
+        self.outstanding.merge(other.outstanding)
 
 
 def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures:
@@ -126,13 +134,14 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
 
     values = {what: all_levels(what) for what in (*WHATS, *_ideal(instances), *_stamped(instances))}
     each = [_instance(one, plan) for one in instances]
+    sections = {label(level): _sections(instances, level, how) for level in levels}
+    sections["mean"] = _sections(instances, None, how)
     return RunFigures(
         number=run.number,
         record=run.record,
         values=values,
         kind_values={kind: all_levels("latency", kind) for kind in kinds},
-        within={label(level): _within(instances, level, how) for level in levels}
-        | {"mean": _within(instances, None, how)},
+        within={name: within_variance(values) for name, values in sections.items()},
         counts=_counts(instances, None),
         kind_counts={kind: _counts(instances, kind) for kind in kinds},
         instances=each,
@@ -145,6 +154,7 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
             values["latency"],
             [{name: alone.estimate for name, alone in one.alone.items()} for one in each],
         ),
+        sections=sections,
     )
 
 
@@ -202,14 +212,12 @@ def _alone(one: InstanceReading, level: float) -> RunInterval:
     return run_interval(level, quantile_us, above, [part.count for part in sections])
 
 
-def _within(instances: Sequence[InstanceReading], level: float | None, how: Aggregate) -> float | None:
-    """Sampling variance of a run's latency quantile (None: its mean), from sections of the measurement."""
+def _sections(instances: Sequence[InstanceReading], level: float | None, how: Aggregate) -> list[float]:
+    """A run's latency quantile (None: its mean) in equal spans of the measurement; none if they are short."""
     samples = min(one.whole("latency").count for one in instances)
     allowed = SECTIONS if level is None else sections_allowed(samples, level, at_most=SECTIONS)
     if allowed < 2:
-        return None
+        return []
     cut = [one.sections(allowed) for one in instances]
     spans = min(len(sections) for sections in cut)
-    return within_variance(
-        [run_value([microseconds(one[i], level) for one in cut], how) for i in range(spans)]
-    )
+    return [run_value([microseconds(one[i], level) for one in cut], how) for i in range(spans)]

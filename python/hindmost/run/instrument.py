@@ -36,6 +36,10 @@ def _hosts(run: RunFigures) -> list[HostSpan]:
     return [host for one in run.instances if (host := one.result.get("host"))]
 
 
+def _named(host: HostSpan) -> list[engine.Neighbour]:
+    return host["neighbours"]["named"]
+
+
 def _worst(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
@@ -54,6 +58,35 @@ def on_cpu(run: RunFigures) -> float | None:
 def waiting(run: RunFigures) -> float | None:
     """Share of the time ready to run while another thread had the processor."""
     return _worst(thread["run_delay_share"] for thread in threads(run))
+
+
+def kept_off(run: RunFigures) -> float | None:
+    """The same, less the server under test where it shares the client's processors.
+
+    There a slow server makes longer waits, and a limit on them would favour fast runs. What others took is
+    then at most their time on these processors.
+    """
+    waited = waiting(run)
+    if waited is None or not any(is_server(run, one) for host in _hosts(run) for one in _named(host)):
+        return waited
+    others = [
+        sum(one["on_cpu_ns"] for one in _named(host) if one["bound"] and not is_server(run, one))
+        / host["wall_ns"]
+        for host in _hosts(run)
+        if host["wall_ns"]
+    ]
+    return min(waited, max(others, default=0.0))
+
+
+def is_server(run: RunFigures, one: engine.Neighbour) -> bool:
+    """Whether a neighbour of the clients is the server under test, or a process that it made."""
+    return one["process"] == server_process(run)
+
+
+def server_process(run: RunFigures) -> str | None:
+    """The name of the server's process, as the kernel has it; None where it is not here, or not known."""
+    name = run.record.get("server_process")
+    return name if isinstance(name, str) else None
 
 
 def wait_us(run: RunFigures) -> float | None:
@@ -202,7 +235,7 @@ class Neighbour:
     """Who ran beside the clients: its name, its process in the last run that saw it, what it took.
 
     ``share`` is of one processor's time; where it is not ``bound`` to the clients' processors, part of it may
-    have been spent elsewhere.
+    have been spent elsewhere. ``server``: it is the server under test.
     """
 
     name: str
@@ -211,15 +244,18 @@ class Neighbour:
     turns_per_s: float
     bound: bool
     kernel: bool
+    server: bool = False
 
     def __str__(self) -> str:
         most = "" if self.bound else "up to "
-        return f"{self.name} (pid {self.pid}: {most}{self.share:.2%}, {self.turns_per_s:.0f} turns/s)"
+        whose = ", the server under test" if self.server else ""
+        return f"{self.name}{whose} (pid {self.pid}: {most}{self.share:.2%}, {self.turns_per_s:.0f} turns/s)"
 
 
 def neighbours(runs: Sequence[RunFigures]) -> list[Neighbour]:
     """All that ran on the clients' processors, by name, those that took most first."""
     wall_s = sum(host["wall_ns"] for run in runs for host in _hosts(run)) / 1e9
+    servers = {name for run in runs if (name := server_process(run))}
     rows: dict[str, list[engine.Neighbour]] = {}
     for run in runs:
         for host in _hosts(run):
@@ -233,6 +269,7 @@ def neighbours(runs: Sequence[RunFigures]) -> list[Neighbour]:
             sum(one["turns"] for one in ones) / wall_s,
             all(one["bound"] for one in ones),
             ones[-1]["kernel"],
+            _name(ones[-1]).partition("/")[0] in servers,
         )
         for name, ones in rows.items()
         if wall_s

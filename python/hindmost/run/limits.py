@@ -57,9 +57,9 @@ AWAY, AWAY_US = 0.01, 20.0
 beyond what its write calls make: a run with more of both is not sound. One in a hundred is all of the
 slowest 1 %; an interrupt takes some 5 us, what takes 20 us and more is another program or the hypervisor."""
 
-REMAKE, ATTEMPTS = 1.0, 3
-"""Runs that may be made again because they were not sound: as many as were asked for, and each of them
-twice. A host that disturbs every other run is not the host for this question."""
+REMAKE, ATTEMPTS = 0.5, 3
+"""Runs that may be made again because they were not sound (``--remake``): half as many as were asked for, and
+each of them twice. A host that disturbs every third run is not the host for this question."""
 
 TAIL_INCONCLUSIVE, TAIL_MIND = 1.0, 0.1
 """Accidents (waits for a processor, segments sent again) per request beyond a quantile. Where one request in

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,8 @@ from hindmost import _engine
 from hindmost.errors import StudyError
 from hindmost.plan import MeasurePlan
 from hindmost.run import limits
-from hindmost.stats import Agreement, agreement, constancy, mean_interval
+from hindmost.stats import Agreement, Estimate, agreement, constancy, mean_interval, positive_mean_interval
+from hindmost.stats.tables import RunValues
 from hindmost.store import RunRecord
 from hindmost.store.estimates import bounds
 from hindmost.store.measure import Capture, Compared, Curve, Differences, Margin
@@ -109,8 +109,12 @@ def _compared(what: str, read: Sequence[dict[str, Microseconds]]) -> Compared | 
     judged = {name: one["value"] for name, one in gap.items() if LEVELS[name] <= LEVELS[upto]}
     return {
         "requests": pooled.count,
-        "ours_us": {name: _over_runs([run.ours for run in each], name, least=0.0) for name in gap},
-        "capture_us": {name: _over_runs([run.theirs for run in each], name, least=0.0) for name in gap},
+        "ours_us": {
+            name: _over_runs([run.ours for run in each], name, positive_mean_interval) for name in gap
+        },
+        "capture_us": {
+            name: _over_runs([run.theirs for run in each], name, positive_mean_interval) for name in gap
+        },
         "gap_us": gap,
         "request_us": {name: _spread(pooled, name) for name in gap},
         "constancy_us": constancy(judged) if len(judged) > 1 else None,
@@ -119,13 +123,11 @@ def _compared(what: str, read: Sequence[dict[str, Microseconds]]) -> Compared | 
     }
 
 
-def _over_runs(values: Sequence[dict[str, float]], name: str, *, least: float = -math.inf) -> Margin:
-    estimate = mean_interval([one[name] for one in values if name in one])
-    return {
-        "value": estimate.value,
-        **bounds(estimate.low, estimate.high, least=least),
-        "runs": estimate.n,
-    }
+def _over_runs(
+    values: Sequence[dict[str, float]], name: str, how: Callable[[RunValues], Estimate] = mean_interval
+) -> Margin:
+    estimate = how([one[name] for one in values if name in one])
+    return {"value": estimate.value, **bounds(estimate.low, estimate.high), "runs": estimate.n}
 
 
 def _spread(pooled: Agreement, name: str) -> Differences:

@@ -100,7 +100,7 @@ class MeasureRequest:
         Option(
             "Procedure",
             "MIN..MAX",
-            "Runs at least and at most, or just 5. [default: 10..30; 3..8 with --find-rate]",
+            "Runs at least and at most, or just 5. [default: 10..30; 5..8 with --find-rate]",
             may_change=True,
         ),
     ] = None
@@ -113,6 +113,16 @@ class MeasureRequest:
             may_change=True,
         ),
     ] = None
+    remake: Annotated[
+        str | None,
+        Option(
+            "Procedure",
+            "SHARE",
+            "Set aside runs that the host disturbed, and make so many more again, as a share of those asked"
+            " for; 0: all runs count. [default: 50%]",
+            may_change=True,
+        ),
+    ] = None
     duration: Annotated[str, Option("Procedure", "TIME", "Length of the measurement in each run.")] = "10s"
     warmup: Annotated[str, Option("Procedure", "TIME", "Length of the warm-up, or auto: until steady.")] = (
         "auto"
@@ -122,6 +132,14 @@ class MeasureRequest:
         Literal["mean", "median"],
         Option("Procedure", "HOW", "How the percentiles of a run's instances make the run's."),
     ] = "mean"
+    over_runs: Annotated[
+        Literal["median", "mean"],
+        Option(
+            "Procedure",
+            "HOW",
+            "What intervals over runs are about: the median (what a run is like), or their mean.",
+        ),
+    ] = "median"
     stamps: Annotated[
         str,
         Option(
@@ -204,6 +222,7 @@ class MeasureRequest:
             timeout_s=parse_duration(self.timeout, "timeout", 0.001),
             quantiles=parse_quantiles(self.quantiles),
             aggregate=self.aggregate,
+            over_runs=self.over_runs,
             seed=self.seed,
             samples=self.samples,
             stamp_every=_stamp_every(self.stamps),
@@ -222,14 +241,16 @@ class MeasureRequest:
         return plan.model_copy(update={"workload": checked["workload"]})
 
     def stopping(self) -> dict[str, Any]:
-        """How many runs and how precise, as far as it was said: all that may change when a study goes on."""
-        from hindmost.plan import parse_percent, parse_runs
+        """How many runs, how precise, how many again, as far as it was said: what may change later."""
+        from hindmost.plan import parse_percent, parse_runs, parse_share
 
         found: dict[str, Any] = {}
         if self.runs is not None:
             found["runs"] = parse_runs(self.runs)
         if self.precision is not None:
             found["precision"] = parse_percent(self.precision)
+        if self.remake is not None:
+            found["remake"] = parse_share(self.remake, "--remake")
         return found
 
     def fixed(self) -> list[str]:

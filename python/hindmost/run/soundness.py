@@ -4,12 +4,16 @@ A run that is left out for being slow, or kept for being fast, bends the answer.
 speed decides may decide here: a lateness is compared with figures that stood before the run (`against`), not
 with the latency of the run itself. Limits and their reasons: `limits`.
 
-A study that compares, decides or searches leaves out what is not sound and makes it again (`Remaking`). What
-`invalid` and `inconclusive` say of the whole answer is the verdict's matter (`run/verdict`).
+One rule for all studies: a run from which the host took more than the limits allow (``kind`` is ``host``) is
+set aside, kept, counted and shown, and another is made in its place, as far as the budget goes (`Remaking`,
+``--remake``; at 0 such runs count like all others). Calm latency needs no such rule: it takes every run that
+it does not refuse by itself. What compares, decides or searches leaves out what is not sound for other
+reasons, too. What `invalid` and `inconclusive` say of the whole answer is the matter of `run/verdict`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -19,6 +23,7 @@ from hindmost.plan.units import format_us
 from hindmost.run import instrument, limits
 from hindmost.run.capacity import replies_per_s, saturation
 from hindmost.run.figures import RunFigures
+from hindmost.stats.tables import binomial_bounds
 
 Kind = Literal["sound", "host", "client", "errors", "short"]
 
@@ -27,7 +32,8 @@ Kind = Literal["sound", "host", "client", "errors", "short"]
 class Soundness:
     """What a run is worth.
 
-    ``kind``: ``sound``; ``host``: processors were taken away; ``client``: it was too busy itself;
+    ``kind``: ``sound``; ``host``: processors were taken away, or the client's clock says so; ``client``: it
+    was too busy itself;
     ``errors``: too many for latencies to mean anything; ``short``: the asked rate was not carried,
     ``carried`` replies a second were. ``code``: which limit was passed; of a ``short`` run by whom
     (`capacity.Culprit`).
@@ -69,10 +75,22 @@ class Remaking:
     def most(self) -> int:
         """At most so many are made.
 
-        >>> Remaking(10).most, Remaking(10, share=0.5).most
-        (20, 15)
+        >>> Remaking(10).most, Remaking(3).most, Remaking(10, share=0.0).most
+        (15, 5, 10)
         """
-        return self.asked + int(self.share * self.asked)
+        return self.asked + math.ceil(self.share * self.asked)
+
+    def hopeless(self, sound: int, set_aside: int, least: int) -> bool:
+        """Whether, sure as 95 % is, the budget will not last until `least` runs are sound.
+
+        >>> Remaking(30).hopeless(0, 5, least=10), Remaking(30).hopeless(0, 9, least=10)
+        (False, True)
+        """
+        if sound >= least or not set_aside:
+            return False
+        share, _ = binomial_bounds(set_aside, sound + set_aside, 0.95)
+        expected = set_aside + (least - sound) * share / (1.0 - share)
+        return expected > self.most - self.asked
 
     def again(self, remade: int, attempts: int = 1) -> bool:
         """Whether one that was made `attempts` times may be made again, after `remade` such in all."""
@@ -100,15 +118,24 @@ def soundness(
     errors_judged : bool
         The share of errors is itself what is asked for, so that they disturb nothing.
     """
-    full = saturation(plan, run.record["target"], [run])
-    if full is not None:
-        return Soundness("short", full.text, full.by, replies_per_s(run, plan))
-    if not errors_judged and (found := _errors(run)):
-        return found
-    for look in _LOOKS:
-        for found in look(run, plan, against or {}):
+    for found in _findings(run, plan, against or {}, errors_judged=errors_judged):
+        if found.kind != "host" or plan.remake:
             return found
     return SOUND
+
+
+def _findings(
+    run: RunFigures, plan: MeasurePlan, against: Mapping[str, float], *, errors_judged: bool
+) -> Iterator[Soundness]:
+    """In this order: the kernel's counters of the host; what the server did; what the client's clock says."""
+    yield from _taken(run)
+    full = saturation(plan, run.record["target"], [run])
+    if full is not None:
+        yield Soundness("short", full.text, full.by, replies_per_s(run, plan))
+    if not errors_judged and (found := _errors(run)):
+        yield found
+    for look in _LOOKS:
+        yield from look(run, plan, against)
 
 
 def _errors(run: RunFigures) -> Soundness | None:
@@ -169,9 +196,9 @@ def _arrivals(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) 
         )
 
 
-def _taken(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> Iterator[Soundness]:
-    """Somebody else had a processor of ours."""
-    stolen, waited = instrument.stolen(run) or 0.0, instrument.waiting(run) or 0.0
+def _taken(run: RunFigures) -> Iterator[Soundness]:
+    """Somebody else had a processor of ours; what the server under test took is its own affair."""
+    stolen, waited = instrument.stolen(run) or 0.0, instrument.kept_off(run) or 0.0
     stopped = instrument.throttled(run) or 0.0
     if stolen > limits.STEAL_INCONCLUSIVE:
         yield Soundness("host", f"the hypervisor took {stolen:.2%} of a processor in use", "steal")
@@ -188,6 +215,5 @@ _LOOKS: tuple[Callable[[RunFigures, MeasurePlan, Mapping[str, float]], Iterator[
     _late,
     _away,
     _arrivals,
-    _taken,
 )
-"""In this order: what the client did to itself, what its clock says, what the kernel says of the host."""
+"""In this order: what the client did to itself, what its clock says."""

@@ -30,9 +30,11 @@ from hindmost.stats.runs.order import OrderEffect, order_effect
 from hindmost.stats.runs.ownership import Ownership, owners
 from hindmost.stats.runs.sequential import Decision, PrecisionRule
 from hindmost.stats.runs.typical import (
+    Middle,
     RunsOff,
     Typical,
     mean_claims,
+    over_runs,
     positive_mean_interval,
     runs_off,
     runs_to_see,
@@ -69,6 +71,7 @@ __all__ = [
     "Explained",
     "Factorial",
     "Hysteresis",
+    "Middle",
     "Modality",
     "ObjectiveRule",
     "Onsets",
@@ -118,6 +121,7 @@ __all__ = [
     "modality",
     "more_runs",
     "order_effect",
+    "over_runs",
     "owners",
     "paired_ratio",
     "positive_mean_interval",

@@ -1,13 +1,13 @@
 """How numbers stand in a document: the one place where an estimate becomes JSON.
 
-JSON knows neither infinity nor "not a number". Three rules hold in every document:
+JSON knows neither infinity nor "not a number". Two rules hold in every document:
 
 1. A number that is not finite is null. Of a measured latency that means *infinitely late* (unsent or
    timed-out requests reach that quantile); of an end of an interval, that the interval has no such end, or
    that there is no interval at all (one run). Which it is, the document itself says (``censored_runs`` of
    `hindmost.store.measure`).
-2. What cannot be negative (a time, a rate, a share) has an interval that ends at 0, not below: ``least=0.0``.
-3. Nothing else is changed: no rounding, no other stand-in.
+2. Nothing else is changed: no rounding, no other stand-in. What cannot be negative has an interval that is
+   made above zero (`hindmost.stats.positive_mean_interval`), not one that is cut there.
 """
 
 from __future__ import annotations
@@ -69,25 +69,25 @@ def numbers(values: Mapping[str, float]) -> dict[str, float | None]:
     return {name: number(value) for name, value in values.items()}
 
 
-def bounds(low: float, high: float, *, least: float = -math.inf) -> Bounds:
-    """The ends of an interval, at least `least`.
+def bounds(low: float, high: float) -> Bounds:
+    """The ends of an interval.
 
-    >>> bounds(-0.5, float("inf"), least=0.0)
-    {'low': 0.0, 'high': None}
-    >>> bounds(float("nan"), float("nan"), least=0.0)
+    >>> bounds(0.5, float("inf"))
+    {'low': 0.5, 'high': None}
+    >>> bounds(float("nan"), float("nan"))
     {'low': None, 'high': None}
     """
-    return {"low": number(low if math.isnan(low) else max(least, low)), "high": number(high)}
+    return {"low": number(low), "high": number(high)}
 
 
-def written(one: Interval, *, least: float = -math.inf) -> Value:
+def written(one: Interval) -> Value:
     """A value with its interval.
 
     >>> from hindmost.stats import mean_interval
     >>> written(mean_interval([30.0]))
     {'value': 30.0, 'low': None, 'high': None}
     """
-    return {"value": number(one.value), **bounds(one.low, one.high, least=least)}
+    return {"value": number(one.value), **bounds(one.low, one.high)}
 
 
 def finite(document: Document) -> Document:

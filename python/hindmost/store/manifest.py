@@ -24,6 +24,7 @@ class Plan(TypedDict, total=False):
     warmup: str | float
     quantiles: list[Level]
     aggregate: Literal["mean", "median"]
+    over_runs: NotRequired[Literal["median", "mean"]]
     seed: int
     workload: dict[str, Any]
 

@@ -3,7 +3,7 @@
 History of the format: ``hindmost.search/1`` (0.1.0), the first.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from hindmost.store.types import Count, Microseconds, Share
 
@@ -14,7 +14,8 @@ class SearchStep(TypedDict):
     ``unmet``: the client could not produce the rate, or the server died of it; ``spoiled``: the host
     disturbed too many runs. A null latency is infinitely late where ``runs`` is above 0, and not known where
     it is 0. ``left_out``: runs that the host disturbed; ``error``: relative standard error of what was
-    judged; ``at_most_per_s``: what a saturated server carried.
+    judged; ``at_most_per_s``: what a saturated server carried; ``above``: runs that count and lay above a
+    limit, while value and interval (90 %) are those of the median over runs.
     """
 
     rate_per_s: float
@@ -29,6 +30,7 @@ class SearchStep(TypedDict):
     left_out: Count
     error: float
     at_most_per_s: float | None
+    above: NotRequired[Count]
 
 
 class Search(TypedDict):

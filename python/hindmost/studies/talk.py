@@ -54,5 +54,5 @@ class Silent:
     def moment(self, moment: Moment) -> None:
         """Where it stands."""
 
-    def run_ended(self, figures: RunFigures, decision: Decision) -> None:
+    def run_ended(self, figures: RunFigures, decision: Decision, aside: str | None) -> None:
         """A run is stored."""

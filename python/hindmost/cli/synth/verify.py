@@ -32,6 +32,12 @@ def verify(
         option(PROCEDURE, "STUDY", "Studies in which CLONE's logs were made: what a request cost then."),
     ] = None,
     pairs: Annotated[int, whole(PROCEDURE, "Pairs of runs at each load.")] = 6,
+    remake: Annotated[
+        str,
+        option(
+            PROCEDURE, "SHARE", "Pairs that the host disturbed are made again: so many of those asked for."
+        ),
+    ] = "50%",
     duration: Annotated[str, option(PROCEDURE, "TIME", "Length of each run's measurement.")] = "5s",
     warmup: Annotated[str, option(PROCEDURE, "TIME", "Length of each run's warm-up.")] = "1s",
     server_cpus: Annotated[str | None, option(PROCEDURE, "LIST", "Processors of either server.")] = None,
@@ -85,6 +91,7 @@ def verify(
             warmup=warmup,
             server_cpus=server_cpus,
             runs=str(pairs),
+            remake=remake,
         )
         asked = Asked(document, occupy, points, read_logged(logged) if logged else None)
         study = opened(asked, request.plan(), out)

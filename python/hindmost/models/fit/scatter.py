@@ -89,7 +89,9 @@ def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path
     try:
         result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
         measured = [
-            float(run["latency_us"]["p95"]) for run in result["runs"] if run.get("verdict") != "invalid"
+            float(run["latency_us"]["p95"])
+            for run in result["runs"]
+            if run.get("verdict") != "invalid" and not run.get("set_aside")
         ]
         usual_us = median(measured)  # a run that the host stalled would make a mean of its own
         rate = float(result["throughput"]["achieved"])

@@ -16,7 +16,7 @@ from pathlib import Path
 from hindmost.errors import StudyError, UsageError
 from hindmost.models.document import Clone
 from hindmost.models.simulation import Design, run_points
-from hindmost.stats import mean_interval
+from hindmost.stats import positive_mean_interval
 
 NEAR = 0.9
 """Share of the clone's own median above which a study's tells that the way is short beside the services, and
@@ -58,7 +58,7 @@ def find_way(clone: Clone, folder: Path) -> Way:
     """
     try:
         result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-        medians = [float(run["latency_us"]["p50"]) for run in result["runs"]]
+        medians = [float(run["latency_us"]["p50"]) for run in result["runs"] if not run.get("set_aside")]
         rate = float(result["throughput"]["achieved"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(
@@ -76,7 +76,7 @@ def find_way(clone: Clone, folder: Path) -> Way:
     told = run_points(bare, [{"load": {"rate_per_s": rate}}], design)[0].prediction["latency_us"]["p50"][
         "value"
     ]
-    found = mean_interval(medians)
+    found = positive_mean_interval(medians)
     if NEAR * told < found.value <= told:
         return Way(0.0, math.nan, math.nan, str(folder))
     if found.value <= told:

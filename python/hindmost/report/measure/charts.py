@@ -19,6 +19,7 @@ from hindmost.report.common.svg import (
     log_domain,
     tail,
 )
+from hindmost.report.measure import view
 from hindmost.report.measure.curves import Values, drawable, flattening, grid, infinite_from, on_grid, thinned
 from hindmost.report.measure.values import run_value
 from hindmost.store.measure import Curve, Look, Measure, Series
@@ -90,15 +91,20 @@ def capture(doc: Measure, width: float) -> str | None:
 
 
 def runs(doc: Measure, width: float, label: str) -> str | None:
-    """Draw one quantile: a dot a run, and the running mean with its interval (paper, Figure 4)."""
-    points = [(run["run"], run_value(run["latency_us"], label), run["verdict"]) for run in doc["runs"]]
+    """Draw one quantile: a dot a run, and the running figure with its interval (paper, Figure 4)."""
+    points = [(run["run"], run_value(run["latency_us"], label), view.run_word(run)) for run in doc["runs"]]
     path: list[Look] = doc["stopping"]["path"].get(label, [])
     values = finite([v for _, v, _ in points] + [look["value"] for look in path])
     if not points or not (values or any(v == math.inf for _, v, _ in points)):
         return None
     band = [k for k in path if k["value"] is not None and k["low"] is not None and k["high"] is not None]
     low, high = run_domain(values, band)
-    plot = Plot(width, 280, f"Latency {label} of each run, and the running mean with its interval", top=24)
+    plot = Plot(
+        width,
+        280,
+        f"Latency {label} of each run, and the running {view.about(doc)} with its interval",
+        top=24,
+    )
     plot.text(4, 12, f"latency {label}", cls="name")
     numbers_ = [n for n, _, _ in points]
     x, y = plot.x(min(numbers_) - 0.5, max(numbers_) + 0.5), plot.y(low, high)
@@ -111,11 +117,11 @@ def runs(doc: Measure, width: float, label: str) -> str | None:
         x_title="run",
     )
     plot.area(
-        [(x(k["runs"]), y(k["high"] or 0.0)) for k in band],
-        [(x(k["runs"]), y(k["low"] or 0.0)) for k in band],
+        [(x(at(k)), y(k["high"] or 0.0)) for k in band],
+        [(x(at(k)), y(k["low"] or 0.0)) for k in band],
         "band",
     )
-    plot.line([(x(k["runs"]), y(k["value"] or 0.0)) for k in band], "mean")
+    plot.line([(x(at(k)), y(k["value"] or 0.0)) for k in band], "mean")
     for number, value, verdict in points:
         if value is None:
             continue
@@ -125,6 +131,11 @@ def runs(doc: Measure, width: float, label: str) -> str | None:
         else:
             plot.dot(x(number), y(value), cls="point" if verdict == "valid" else "point hollow", title=where)
     return str(plot)
+
+
+def at(look: Look) -> int:
+    """The run after which it was looked; in documents before 0.4 every run counted."""
+    return look.get("run", look["runs"])
 
 
 def run_domain(values: Sequence[float], band: Sequence[Look]) -> tuple[float, float]:

@@ -9,7 +9,8 @@ from hindmost.report.common.axes import tail_ticks
 from hindmost.report.common.document import finite
 from hindmost.report.common.numbers import about_level, tick
 from hindmost.report.common.svg import linear_ticks, tail
-from hindmost.report.measure.charts import run_domain
+from hindmost.report.measure import view
+from hindmost.report.measure.charts import at, run_domain
 from hindmost.report.measure.curves import (
     drawable,
     flattening,
@@ -71,14 +72,14 @@ def tail_data(doc: Measure) -> dict[str, Any] | None:
 
 
 def runs_data(doc: Measure) -> dict[str, Any] | None:
-    """For each quantile, the value of every run and the running mean with its interval."""
+    """For each quantile, the value of every run and the running figure with its interval."""
     if not doc["runs"]:
         return None
     names = [run["run"] for run in doc["runs"]]
     out: dict[str, Any] = {}
     for label in labels(*(run["latency_us"] for run in doc["runs"])):
         points = [run_value(run["latency_us"], label) for run in doc["runs"]]
-        looks = {look["runs"]: look for look in doc["stopping"]["path"].get(label, [])}
+        looks = {at(look): look for look in doc["stopping"]["path"].get(label, [])}
         band = [k for k in looks.values() if None not in (k["value"], k["low"], k["high"])]
         values = finite([*points, *(k["value"] for k in band)])
         low, high = run_domain(values, band)
@@ -86,7 +87,7 @@ def runs_data(doc: Measure) -> dict[str, Any] | None:
         out[label] = {
             "points": _cut(points),
             "infinite": [n for n, v in zip(names, points, strict=True) if v == math.inf],
-            "mean": [rounded(k["value"]) if k and k in band else None for k in shown],
+            "middle": [rounded(k["value"]) if k and k in band else None for k in shown],
             "low": [rounded(k["low"]) if k and k in band else None for k in shown],
             "high": [rounded(k["high"]) if k and k in band else None for k in shown],
             "y": [low, high],
@@ -96,9 +97,10 @@ def runs_data(doc: Measure) -> dict[str, Any] | None:
         return None
     return {
         "run": names,
-        "verdict": [run["verdict"] for run in doc["runs"]],
+        "verdict": [view.run_word(run) for run in doc["runs"]],
         "labels": list(out),
         "chosen": told(doc),
+        "about": view.about(doc),
         "by_label": out,
     }
 

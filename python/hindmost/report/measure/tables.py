@@ -97,6 +97,16 @@ def estimate_table(
     return Table(unit, list(groups), rows, shared)
 
 
+def both_table(doc: Measure) -> Table | None:
+    """Latency as the median and as the mean over runs, side by side; none in documents before 0.4."""
+    found = doc.get("over_runs")
+    if not found:
+        return None
+    both: dict[str, Estimates] = {found["about"]: doc["latency_us"]}
+    both["mean" if found["about"] == "median" else "median"] = found["beside_us"]
+    return estimate_table(both)
+
+
 def wire_table(doc: Measure) -> Table | None:
     """What the kernel's stamps tell: the way on the wire and through the server, and the client's own."""
     wire, overhead = doc.get("wire_us"), doc.get("overhead_us")

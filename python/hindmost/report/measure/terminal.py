@@ -133,6 +133,14 @@ def _facts(console: "Console", doc: Measure) -> None:
             rows.append((f"  {one.what}", f"{one.gaps}: {one.constancy}"))
     if merged:
         rows.append(("merged", ", ".join(merged) + " (all runs and clients thrown together, for contrast)"))
+    if aside := view.set_aside(doc):
+        rows.append(("set aside", aside))
+    if both := tables.both_table(doc):
+        other = both.columns[1]
+        about = f"; {doc['over_runs']['claims']}" if other == "mean" else ""
+        rows.append((other, f"{_briefly(other, doc['over_runs']['beside_us'])}, over runs{about}"))
+    if off := view.runs_off(doc):
+        rows.append(("runs off", "; ".join(off)))
     label = _telling(doc)
     if label:
         rows.append(("variance", f"{label} {view.variance_text(label, doc)}"))

@@ -6,7 +6,7 @@ from typing import Any
 from hindmost.report.common import numbers
 from hindmost.report.common.document import finite
 from hindmost.report.measure.values import run_value
-from hindmost.store.measure import Measure
+from hindmost.store.measure import Measure, Run
 from hindmost.store.types import Counts
 
 MEANINGS = {
@@ -102,6 +102,42 @@ def headline(doc: Measure) -> tuple[str, str]:
     text = (doc["headline"] or "").removeprefix(f"{doc['verdict']}: ")
     why, found, todo = text.partition(". To do: ")
     return (f"{why}.", f"To do: {todo}") if found else (why, "")
+
+
+def about(doc: Measure) -> str:
+    """What intervals over runs are about; in documents before 0.4 always the mean."""
+    found = doc.get("over_runs")
+    return found["about"] if found else "mean"
+
+
+def run_word(run: Run) -> str:
+    """The verdict on one run, or that it does not count."""
+    return "set aside" if run.get("set_aside") else run["verdict"]
+
+
+def set_aside(doc: Measure) -> str:
+    """Say how many runs do not count, and why the first ones do not."""
+    found = doc.get("set_aside")
+    if not found or not found["runs"]:
+        return ""
+    runs = found["runs"]
+    why = "; ".join(f"run {one['run']}: {one['why']}" for one in runs[:2])
+    more = f"; and {len(runs) - 2} more" if len(runs) > 2 else ""
+    return f"{len(runs)} of {numbers.plural(found['made'], 'run')}, by clocks and counters alone: {why}{more}"
+
+
+def runs_off(doc: Measure) -> list[str]:
+    """Say at which quantiles runs are off, and which; else that none was seen."""
+    found = doc.get("over_runs")
+    if not found:
+        return []
+    told = [
+        f"{label}: {one['text']} ({'run' if len(one['runs']) == 1 else 'runs'}"
+        f" {', '.join(str(run) for run in one['runs'])})"
+        for label, one in found["off"].items()
+        if one["runs"]
+    ]
+    return told or [one["text"] for one in list(found["off"].values())[:1]]
 
 
 def runs_text(doc: Measure) -> str:

@@ -173,13 +173,13 @@
           return d.verdict[i] === "valid" ? text : text + " (" + d.verdict[i] + ")";
         } }),
         line("", "ink", { ...dot, class: "quiet", points: { show: true, size: 7, fill: css("panel"), width: 1.5 } }),
-        line("running mean", "latency", { spanGaps: true, value: (u, v, s, i) =>
+        line("running " + d.about, "latency", { spanGaps: true, value: (u, v, s, i) =>
           (v == null ? "–" : `${time(v)} [${time(one.low[i])}, ${time(one.high[i])}]`) }),
         end(), end(),
       ],
       bands: [{ series: [5, 4], fill: css("band") }],
       hooks: { draw: [infinite] },
-    }, [d.run, valid, other, one.mean, one.low, one.high], box);
+    }, [d.run, valid, other, one.middle, one.low, one.high], box);
   }
 
   let chosen = 0;

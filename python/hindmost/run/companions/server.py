@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hindmost import _engine
@@ -22,6 +23,14 @@ class _Look:
     queues: Mapping[str, int] | None
 
 
+def process_name(pid: int) -> str | None:
+    """As the kernel has it (``comm`` of proc(5)), which is how neighbours are named, too."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
 class ServerCounters(Companion):
     """CPU time of the server, stolen time of its processors, its sockets and its network's troubles.
 
@@ -35,6 +44,7 @@ class ServerCounters(Companion):
         self._pid = scene.pid
         self._port = int(scene.address.rpartition(":")[2])
         self._cpus = set(scene.plan.server_cpus)
+        self._name = None if scene.pid is None else process_name(scene.pid)
         self._before: _Look | None = None
         self._after: _Look | None = None
 
@@ -61,18 +71,21 @@ class ServerCounters(Companion):
     def record(self) -> dict[str, Any]:
         """What goes into ``run.json``; None where unknown.
 
-        ``server_cpu_share``: CPUs' worth of time used; ``server_steal_share``; ``server_tcp``: troubles of
-        its network namespace; ``server_queues``: what waited in its sockets at the beginning, under load, and
-        at the end, after the last reply.
+        ``server_process``: its name; ``server_cpu_share``: CPUs' worth of time used; ``server_steal_share``;
+        ``server_tcp``: troubles of its network namespace; ``server_queues``: what waited in its sockets at
+        the beginning, under load, and at the end, after the last reply.
         """
         before, after = self._before, self._after
+        told = {"server_process": self._name}
         if before is None or after is None:
-            return dict.fromkeys(("server_cpu_share", "server_steal_share", "server_tcp", "server_queues"))
+            return told | dict.fromkeys(
+                ("server_cpu_share", "server_steal_share", "server_tcp", "server_queues")
+            )
         ticks = after.ticks - before.ticks
         used = None
         if before.used_ns is not None and after.used_ns is not None:
             used = max(0.0, (after.used_ns - before.used_ns) / 1e9 / self.scene.seconds)
-        return {
+        return told | {
             "server_cpu_share": used,
             "server_steal_share": (after.stolen - before.stolen) / ticks if ticks > 0 else None,
             "server_tcp": {name: after.tcp[name] - count for name, count in before.tcp.items()}

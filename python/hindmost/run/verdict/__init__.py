@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from hindmost.run.verdict import accidents, capacity, client, sample, server, setting, stamps, witness
-from hindmost.run.verdict.reason import Evidence, Level, Reason
+from hindmost.run.verdict.reason import STOOD_STILL, Evidence, Level, Reason
 from hindmost.store.types import Verdict
 
 __all__ = ["CHECKS", "Evidence", "Level", "Reason", "Verdict", "headline", "judge", "of_label", "overall"]
 
 CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
+    sample.disturbed,
     capacity.rate,
     client.late,
     client.arrivals,
@@ -26,6 +27,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
     accidents.buffers,
     accidents.interrupts,
     capacity.shares,
+    server.stood_still,
     server.unanswered,
     sample.precision,
     sample.samples,
@@ -59,9 +61,10 @@ def of_label(reasons: Sequence[Reason], name: str) -> Verdict:
 
 def headline(verdict: Verdict, reasons: Sequence[Reason], figures: str) -> str:
     """One sentence: the outcome, why, what to do, and the figures that can be believed all the same."""
+    still = next((one.text.partition("; no reply")[0] for one in reasons if one.code == STOOD_STILL), "")
     if verdict == "valid":
-        return f"valid: {figures}"
+        return f"valid: {figures}{f'; {still}' if still else ''}"
     gravest = reasons[0]
     todo = f". To do: {gravest.hint.replace('`', '')}" if gravest.hint else ""
     good = f". Still good: {figures}" if figures else ""
-    return f"{verdict}: {gravest.text}{todo}{good}"
+    return f"{verdict}: {still}{'; ' if still else ''}{gravest.text}{todo}{good}"

@@ -48,6 +48,11 @@ def keep_off(e: Evidence, neighbours: Sequence[Neighbour]) -> str:
     clients = {thread["cpu"] for run in e.runs for one in run.instances for thread in one.result["threads"]}
     where = ",".join(str(cpu) for cpu in sorted(cpu for cpu in clients if cpu is not None))
     programs = [one for one in neighbours if not one.kernel]
+    if programs and programs[0].server:
+        return (
+            f"the server shares CPU {where} with the client: a processor for each"
+            " (`--server-cpus` and `--client-cpus`, or taskset), or a lower `--rate`"
+        )
     if programs:
         pid = programs[0].pid
         return f"`ps -o pid,psr,pcpu,args -p {pid}`, then stop it, or keep it off CPU {where} (taskset -acp)"

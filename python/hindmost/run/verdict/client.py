@@ -3,24 +3,50 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from hindmost.laws import LAWS
 from hindmost.plan.units import format_us
 from hindmost.run import instrument, limits
 from hindmost.run.figures import RunFigures
+from hindmost.run.standstill import standstills
 from hindmost.run.verdict import accidents
 from hindmost.run.verdict.reason import Evidence, Level, Reason, listed, mean
+from hindmost.stats import Middle, over_runs
 
 
-def lateness(run: RunFigures, name: str) -> tuple[float, float]:
-    """Share and microseconds of a run's latency quantile that come from sending late."""
-    latency, service = run.values["latency"][name], run.values["service"][name]
-    if not math.isfinite(latency) or latency <= 0.0:
-        return 0.0, 0.0
-    late = max(0.0, latency - service)
-    return late / latency, late
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """A latency quantile of the table, and what of it comes from sending late.
+
+    ``late_us`` is it less the service latency that stands beside it.
+    """
+
+    name: str
+    latency_us: float
+    late_us: float
+
+    @property
+    def share(self) -> float:
+        """Of the latency."""
+        return self.late_us / self.latency_us
+
+    @property
+    def matters(self) -> bool:
+        """Whether it is more than a tenth, and more than a quiet host's noise."""
+        return self.share > limits.LATENESS and self.late_us > limits.LATENESS_FLOOR_US
+
+
+def lateness(runs: Sequence[RunFigures], name: str, about: Middle) -> Lateness | None:
+    """Of the figure that the table shows of these runs; None where it is infinite."""
+    latency, service = (
+        over_runs([run.values[what][name] for run in runs], about).value for what in ("latency", "service")
+    )
+    if not math.isfinite(latency) or latency <= 0.0 or not math.isfinite(service):
+        return None
+    return Lateness(name, latency, max(0.0, latency - service))
 
 
 def late(e: Evidence) -> Iterator[Reason]:
@@ -28,23 +54,24 @@ def late(e: Evidence) -> Iterator[Reason]:
     if e.plan.loop == "closed":
         return
     busy = max(one.busy_share for run in e.runs for one in run.instances)
-    found: list[tuple[str, float, float]] = []
+    # After a server's silence many replies are read at once, and requests leave late because of it.
+    running = [run for run in e.runs if not standstills(run, e.plan)] or e.runs
+    found = []
     for name in e.plan.labels:
-        shares, lates = zip(*(lateness(run, name) for run in e.runs), strict=True)
-        share, late = mean(shares), mean(lates)
-        if share > limits.LATENESS and late > limits.LATENESS_FLOOR_US:
-            found.append((name, share, late))
+        one, undisturbed = (lateness(runs, name, e.plan.middle) for runs in (e.runs, running))
+        if one is not None and one.matters and undisturbed is not None and undisturbed.matters:
+            found.append(one)
     if not found:
         return
-    worst = max(found, key=lambda one: one[1])
-    names = tuple(name for name, _, _ in found)
+    worst = max(found, key=lambda one: one.share)
+    names = tuple(one.name for one in found)
     cause, hint = _cause_of_lateness(e, busy)
     yield Reason(
         "slip",
-        "invalid",
+        "inconclusive" if e.parted is not None and not e.parted.believed else "invalid",
         f"{listed(names)} tell{'s' if len(names) == 1 else ''} of late sending: requests left late, which"
-        f" makes {worst[1]:.0%} ({format_us(worst[2])}) of {worst[0]}; {limits.LATENESS:.0%} is the limit;"
-        f" {cause}",
+        f" makes {format_us(worst.late_us)} of {worst.name}, {format_us(worst.latency_us)}"
+        f" ({worst.share:.0%}; {limits.LATENESS:.0%} is the limit); {cause}",
         hint,
         names,
     )

@@ -8,9 +8,12 @@ from typing import Any, Literal
 
 from hindmost.plan import MeasurePlan
 from hindmost.run.figures import RunFigures
+from hindmost.run.set_aside import Parted
 from hindmost.stats import Decision, Ownership
 from hindmost.store import types as documents
 
+STOOD_STILL = "stood_still"
+"""A reason that the headline tells first: what is seen elsewhere followed from it."""
 Level = Literal["invalid", "inconclusive", "mind"]
 
 
@@ -31,7 +34,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that a judgement may look at."""
+    """All that a judgement may look at; ``runs`` are those that count."""
 
     plan: MeasurePlan
     target: Mapping[str, Any]
@@ -42,6 +45,7 @@ class Evidence:
     again: str = "hindmost measure --resume STUDY"
     """The command that goes on with the study, or with the whole that it is a part of."""
     proof: Mapping[str, Any] | None = None
+    parted: Parted | None = None
 
 
 def mean(values: Sequence[float]) -> float:

@@ -9,7 +9,7 @@ from hindmost.plan.units import format_us, label
 from hindmost.run import limits
 from hindmost.run.capacity import fell_short
 from hindmost.run.verdict.reason import Evidence, Level, Reason, listed
-from hindmost.stats import mean_interval, modality, order_effect
+from hindmost.stats import modality, order_effect, over_runs
 
 
 def precision(e: Evidence) -> Iterator[Reason]:
@@ -26,10 +26,35 @@ def precision(e: Evidence) -> Iterator[Reason]:
     )
 
 
+def disturbed(e: Evidence) -> Iterator[Reason]:
+    """Runs were set aside."""
+    if e.parted is None or not e.parted.aside:
+        return
+    aside = e.parted.aside
+    made = len(aside) + (len(e.runs) if e.parted.believed else 0)
+    said = f"the host disturbed {len(aside)} of {made} runs, by its counters and the client's clock"
+    last = f"run {list(aside)[-1]}: {list(aside.values())[-1]}"
+    if not e.parted.believed:
+        yield Reason(
+            "set_aside",
+            "inconclusive",
+            f"{said}: none is calm, and the figures tell as much of the host as of the server; {last}",
+            "`hindmost doctor` tells what takes the processors; a processor of its own, or a quieter hour",
+        )
+        return
+    yield Reason(
+        "set_aside",
+        "mind",
+        f"{said}; they are kept, and others were made in their place; {last}",
+        "`hindmost doctor` tells what takes the processors",
+    )
+
+
 def _too_wide(e: Evidence) -> tuple[str, ...]:
 
     values = {name: [run.values["latency"][name] for run in e.runs] for name in e.plan.labels}
-    wide = tuple(n for n, v in values.items() if mean_interval(v).relative_half_width > e.plan.precision)
+    about = e.plan.middle
+    wide = tuple(n for n, v in values.items() if over_runs(v, about).relative_half_width > e.plan.precision)
     return wide or (e.decision.widest,)
 
 

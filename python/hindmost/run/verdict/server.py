@@ -6,7 +6,11 @@ import math
 from collections.abc import Iterator
 
 from hindmost.run import limits
-from hindmost.run.verdict.reason import Evidence, Reason, listed
+from hindmost.run.standstill import standstills
+from hindmost.run.verdict.reason import STOOD_STILL, Evidence, Reason, listed
+
+NAMED = 3
+"""So many standstills are named in a sentence."""
 
 
 def unanswered(e: Evidence) -> Iterator[Reason]:
@@ -54,6 +58,22 @@ def unanswered(e: Evidence) -> Iterator[Reason]:
             " evicts",
             "give the server more memory, or the workload fewer keys",
         )
+
+
+def stood_still(e: Evidence) -> Iterator[Reason]:
+    """A server that answered nobody for a while, and then everybody."""
+    found = [one for run in e.runs for one in standstills(run, e.plan)]
+    if not found:
+        return
+    told = sorted(sorted(found, key=lambda one: one.for_s, reverse=True)[:NAMED], key=lambda one: one.run)
+    more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    yield Reason(
+        STOOD_STILL,
+        "mind",
+        f"{'; '.join(one.text for one in told)}{more}; no reply came to any connection meanwhile, and the"
+        " client was there",
+        "the server's log at that time: a collection of garbage, a snapshot, a lock, a disk",
+    )
 
 
 def steady(e: Evidence) -> Iterator[Reason]:

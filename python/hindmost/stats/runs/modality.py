@@ -94,7 +94,7 @@ def modality(values: RunValues) -> Modality | None:
     bimodal = float(separation) > critical
     text = (
         f"the runs fall into two groups: {n - at} of {n} around {high:.4g}, the others around {low:.4g};"
-        " the mean over runs describes neither"
+        " one figure for all runs describes neither"
         if bimodal
         else f"no sign of two groups in {n} runs"
     )

@@ -34,11 +34,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from hindmost.stats.estimate import Estimate
-from hindmost.stats.runs.intervals import mean_interval, median_interval
+from hindmost.stats.runs.intervals import smallest_n_for_median
 from hindmost.stats.runs.modality import unseen_mode_share
+from hindmost.stats.runs.typical import Middle, mean_claims, over_runs
 
 FIRST_LOOK = 10
 """Runs before the first look. A first look at 5 covers .89 on the narrow bimodal law (plain t at 2: .76)."""
@@ -65,7 +65,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class PrecisionRule:
-    """Repeat runs until the intervals of the mean over runs are narrow enough.
+    """Repeat runs until the intervals over runs are narrow enough.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class PrecisionRule:
     confidence: float = 0.95
     first_look: int | None = None
     quantiles: tuple[str, ...] | None = None
-    about: Literal["mean", "median"] = "mean"
+    about: Middle = "mean"
 
     def __post_init__(self) -> None:
         if not (self.precision > 0.0 and math.isfinite(self.precision)):
@@ -149,20 +149,22 @@ class PrecisionRule:
             f" at most {self.max_runs}"
         )
 
-    @property
-    def claims(self) -> str:
-        """What this design can, and cannot, claim."""
-        if self.first < 2:
+    def claims(self, runs: int) -> str:
+        """What intervals over so many runs can, and cannot, claim."""
+        if runs < 2:
             return "one run: no interval, and nothing is known about how runs differ"
         if self.about == "median":
-            return "0.95 intervals of the median over runs cover .95 and more for every law of run values"
-        share = f"{unseen_mode_share(self.first):.0%}"
-        unseen = f"a state that fewer than {share} of runs fall into may not have been seen"
-        if self.first >= FIRST_LOOK:
-            return f"0.95 intervals cover .94 to .98 unless runs are very skewed (then .92); {unseen}"
+            seen = f"a state that fewer than {100 * unseen_mode_share(runs):.2g} % of runs fall into"
+            return (
+                "the median is what half of the runs do not exceed, and its interval holds for every law of"
+                f" runs; of the slower half it says nothing: {seen} may not have been seen"
+            )
+        said = f"the interval is about {mean_claims(runs)}"
+        if runs >= FIRST_LOOK:
+            return said
         return (
-            f"{self.first} runs are fewer than {FIRST_LOOK}: where runs fall into two states a 0.95 interval"
-            f" may cover as little as .79 at 3, .86 at 5, .94 at 8 runs; {unseen}"
+            f"{said}; {runs} runs are fewer than {FIRST_LOOK}: where they fall into two states a 0.95"
+            " interval may cover as little as .79 at 3, .86 at 5, .94 at 8 runs"
         )
 
     def path(self, values: Sequence[float]) -> tuple[Estimate, ...]:
@@ -171,8 +173,7 @@ class PrecisionRule:
 
     def interval(self, values: Sequence[float]) -> Estimate:
         """The interval that must become narrow."""
-        how = mean_interval if self.about == "mean" else median_interval
-        return how(values, self.confidence)
+        return over_runs(values, self.about, self.confidence)
 
     def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
         """Look at all runs made so far; call it after any run, looks that were not due are not taken.
@@ -248,6 +249,9 @@ class PrecisionRule:
         known = f"{widest} is known to ±{_percent(width)} after {runs} runs, {asked}"
         if late:
             known = f"{widest} is infinitely late in at least one of {runs} runs, so its mean has no width"
+        elif self.about == "median" and runs < smallest_n_for_median(self.confidence):
+            need = smallest_n_for_median(self.confidence)
+            known = f"{runs} run(s) carry no interval of the median, {need} do"
         elif runs == 1:
             known = "one run carries no interval"
         elif math.isinf(width):

@@ -46,7 +46,10 @@ import numpy as np
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.runs.intervals import checked, mean_interval, median_interval
 from hindmost.stats.runs.modality import unseen_mode_share
-from hindmost.stats.tables import RunValues, binomial_bounds, t_quantile
+from hindmost.stats.tables import Floats, RunValues, binomial_bounds, t_quantile
+
+Middle = Literal["median", "mean"]
+"""What of run values an interval is about."""
 
 FAR = 6.0
 """Scaled median deviations of the logarithms beyond which a run is off: below 1 % of normal runs from 10 runs
@@ -81,7 +84,7 @@ class Typical:
     median: Estimate
     mean: Estimate
     off: RunsOff
-    quote: Literal["median", "mean"]
+    quote: Middle
     why: str
     claims: str
 
@@ -102,7 +105,7 @@ def typical(values: RunValues, confidence: float = 0.95) -> Typical:
     >>> print(found.median, found.off.places, found.quote)
     49.5 [47, 366] (95 %, n=12) (4, 7, 9) median
     >>> print(found.off.text)
-    3 of 12 runs are off (25 % [5.5 %, 57 %]): more than 1.7 times the median, 49.5
+    3 of 12 runs are off (25 % [5.5 %, 57 %]): more than 1.7 times the median
     """
     median = median_interval(values, confidence)
     mean = positive_mean_interval(values, confidence)
@@ -145,9 +148,9 @@ def runs_off(values: RunValues, confidence: float = 0.95) -> RunsOff:
         return RunsOff(
             places, share, fence, f"none of {n} runs is off; up to {100 * high:.2g} % of runs may be"
         )
-    beyond = f"more than {fence[1] / math.exp(middle):.2g} times the median, {math.exp(middle):.4g}"
+    beyond = f"more than {fence[1] / math.exp(middle):.2g} times the median"
     if all(x[i] < fence[0] for i in places):
-        beyond = f"less than {fence[0] / math.exp(middle):.2g} times the median, {math.exp(middle):.4g}"
+        beyond = f"less than {fence[0] / math.exp(middle):.2g} times the median"
     ends = f"{100 * k / n:.2g} % [{100 * low:.2g} %, {100 * high:.2g} %]"
     return RunsOff(places, share, fence, f"{k} of {n} runs are off ({ends}): {beyond}")
 
@@ -180,8 +183,23 @@ def runs_to_see(share: float, confidence: float = 0.95) -> int:
     return math.ceil(math.log(1.0 - confidence) / math.log1p(-share))
 
 
+def over_runs(values: RunValues, about: Middle, confidence: float = 0.95) -> Estimate:
+    """The interval of one or the other, of times and rates; never below zero.
+
+    Examples
+    --------
+    >>> print(over_runs([46, 51, 49, 47, 366, 50], "median"))
+    49.5 [46, 366] (95 %, n=6)
+    """
+    return (
+        median_interval(values, confidence)
+        if about == "median"
+        else positive_mean_interval(values, confidence)
+    )
+
+
 def positive_mean_interval(values: RunValues, confidence: float = 0.95) -> Estimate:
-    """Interval of the mean of positive run values; its low end is on the scale of ratios, hence above 0.
+    """Interval of the mean of run values that cannot be negative; its low end is above 0, as the mean is.
 
     ``mean * exp(-t * se / mean)`` is Student's low end for runs that are alike (.960 against .966 at ten
     lognormal runs with sd 5 %) and no worse than it by more than .02 where runs are off. The high end is that
@@ -196,17 +214,22 @@ def positive_mean_interval(values: RunValues, confidence: float = 0.95) -> Estim
     229.7 [83.58, 1170] (95 %, n=11)
     """
     plain = mean_interval(values, confidence)
-    if not plain.known:
-        return plain
     x = checked(values)
-    if x.min() <= 0.0:
-        raise ValueError(f"run values must be positive, got {x.min():g}")
+    if x.min() < 0.0:
+        raise ValueError(f"run values cannot be negative, got {x.min():g}")
+    if not plain.known or x.max() == 0.0:
+        return plain
     if not plain.finite:
         finite = x[np.isfinite(x)]
         if not finite.size:
             return plain
         x = np.minimum(x, finite.max())
-    mean, sd = float(x.mean()), float(x.std(ddof=1))
-    half = t_quantile(x.size - 1, 0.5 + confidence / 2.0) * sd / math.sqrt(x.size)
-    low = min(mean * math.exp(-half / mean), plain.value)
+    low = min(float(low_of_ratio(x, confidence)), plain.value)
     return Estimate(plain.value, low, plain.high, plain.n, confidence)
+
+
+def low_of_ratio(x: Floats, confidence: float = 0.95) -> Floats:
+    """The low end of `positive_mean_interval` along the last axis of finite values, n >= 2, not all zero."""
+    n, mean = x.shape[-1], x.mean(axis=-1)
+    half = t_quantile(n - 1, 0.5 + confidence / 2.0) * x.std(axis=-1, ddof=1) / math.sqrt(n)
+    return np.asarray(mean * np.exp(-half / mean), dtype=np.float64)

@@ -24,7 +24,7 @@ from hindmost.store.measure.calm import Calm
 from hindmost.store.measure.figures import Distributions, Estimates, RunCurve, Saturation, Throughput, Values
 from hindmost.store.measure.instrument import Instrument
 from hindmost.store.measure.proof import Capture
-from hindmost.store.measure.runs import Outstanding, Run, Series, Stopping
+from hindmost.store.measure.runs import Outstanding, OverRuns, Run, Series, SetAside, Stopping
 from hindmost.store.types import Count, Counts, Label, Level, Microseconds, Reason, Share, Target, Verdict
 
 
@@ -44,10 +44,12 @@ class Variance(TypedDict):
 
 
 class Hysteresis(TypedDict):
-    """Whether the runs settled at different values (paper, II-D), in words."""
+    """Whether a restarted server settles elsewhere (paper, II-D): by a test on ``quantile``, and in words."""
 
     visible: bool | None
     text: str
+    quantile: NotRequired[Label]
+    p: NotRequired[float | None]
 
 
 class SharesAt(TypedDict):
@@ -91,11 +93,13 @@ class Measure(TypedDict):
     overhead_us: NotRequired[Estimates | None]
     capture: NotRequired[Capture]
     merged_us: Values
+    over_runs: NotRequired[OverRuns]
     by_kind: dict[str, Kind]
     throughput: Throughput
     saturation: NotRequired[Saturation | None]
     counts: Counts
     runs: list[Run]
+    set_aside: NotRequired[SetAside]
     variance: dict[Label, Variance]
     hysteresis: Hysteresis
     clients: Clients

@@ -1,10 +1,10 @@
 """What one run says, instance by instance, in time, and when the runs ended."""
 
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from hindmost.store.engine import StampReport
 from hindmost.store.measure.calm import RunCalm
-from hindmost.store.measure.figures import Throughput, Values
+from hindmost.store.measure.figures import Estimates, Throughput, Values
 from hindmost.store.types import Count, Counts, Label, Microseconds, Reason, Share, Verdict
 
 
@@ -59,12 +59,13 @@ class Instance(TypedDict):
 
 
 class Run(TypedDict):
-    """All instances against one start of the server."""
+    """All instances against one start of the server; ``set_aside``: why it does not count."""
 
     run: int
     seed: int
     started: str
     seconds: float
+    set_aside: NotRequired[str | None]
     verdict: Verdict
     reasons: list[Reason]
     latency_us: Values
@@ -78,12 +79,33 @@ class Run(TypedDict):
 
 
 class Look(TypedDict):
-    """The interval as it stood after ``runs`` runs."""
+    """The interval as it stood after ``runs`` runs that count, the last of which was ``run``."""
 
     runs: Count
+    run: NotRequired[Count]
     value: Microseconds
     low: Microseconds
     high: Microseconds
+
+
+class Aside(TypedDict):
+    """A run that does not count, and why."""
+
+    run: Count
+    why: str
+
+
+class SetAside(TypedDict):
+    """Runs from which the host took more than the limits allow, by clocks and counters alone.
+
+    ``counted`` of ``made`` runs make the figures; where none counts, all do, and the verdict says so. As many
+    more as ``share`` of those asked for may be made.
+    """
+
+    share: float
+    made: Count
+    counted: Count
+    runs: list[Aside]
 
 
 class Stopping(TypedDict):
@@ -95,6 +117,37 @@ class Stopping(TypedDict):
     quantile: Label
     runs: Count
     path: dict[Label, list[Look]]
+
+
+class Off(TypedDict):
+    """Runs unlike the others at a quantile: their numbers, their share with its interval, in words."""
+
+    runs: list[Count]
+    share: Share
+    low: Share
+    high: Share
+    text: str
+
+
+class Quote(TypedDict):
+    """Which of both to quote, and why."""
+
+    which: Literal["median", "mean"]
+    why: str
+
+
+class OverRuns(TypedDict):
+    """What intervals over runs are ``about``, and what stands beside.
+
+    ``beside_us`` is the latency by the other of median and mean; ``claims`` what an interval of the mean is
+    about: what was not seen widens nothing.
+    """
+
+    about: Literal["median", "mean"]
+    beside_us: Estimates
+    off: dict[Label, Off]
+    quote: dict[Label, Quote]
+    claims: str
 
 
 class Outstanding(TypedDict):

@@ -132,7 +132,7 @@ class Course:
     def confirm(self, load: LoadPoint, before: Cell, after: Cell) -> None:
         """Make fresh runs of two settings at a load, in pairs of random order."""
         cells = dict(zip(SIDES, (before, after), strict=True))
-        remaking = Remaking(self.plan.file.confirm.runs)
+        remaking = Remaking(self.plan.file.confirm.runs, self.plan.measure.remake)
 
         def passed_on(step: PairStep) -> None:
             what = f"confirming, pair {step.round} of {max(step.round, remaking.asked)}"

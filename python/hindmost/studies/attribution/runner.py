@@ -66,7 +66,7 @@ class Runner:
         self.look = look
         self.fleet = fleet
         runs = plan.blocks[1] * (len(plan.design.cells) + 1) * len(plan.loads)
-        self.remaking = Remaking(runs)
+        self.remaking = Remaking(runs, plan.measure.remake)
         self._parts: dict[str, Study] = {}
 
     def part(self, load: LoadPoint, name: str, cell: Cell) -> Study:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import cast
-
-import numpy as np
 
 from hindmost import __version__
 from hindmost._engine import Histogram
@@ -18,16 +18,21 @@ from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, ru
 from hindmost.run.proof import proof_of
 from hindmost.run.readings import IDEAL, WHATS, What, microseconds, plan_of
 from hindmost.run.self_diagnosis import self_diagnosis
+from hindmost.run.set_aside import Parted, parted, spent
 from hindmost.run.verdict.alone import NOBODY, reasons_of_run
 from hindmost.stats import (
     Decision,
     Estimate,
+    Middle,
     Ownership,
     PrecisionRule,
-    mean_interval,
+    hysteresis,
+    over_runs,
     owners,
+    typical,
     variance_components,
 )
+from hindmost.stats.runs.hysteresis import LEAST_SECTIONS
 from hindmost.store import Study, now_utc
 from hindmost.store import measure as documents
 from hindmost.store.estimates import finite, number, numbers, written
@@ -36,6 +41,8 @@ from hindmost.store.types import Target
 from hindmost.studies.kind import again
 from hindmost.studies.measure import calm, pictures
 
+HOST_TOOK = {"steal", "run_delay", "throttled", "host_unfit", "slip"}
+"""Reasons for which a host is not called calm."""
 OWNED = 0.99
 """Who contributes the slowest 1 %: the paper's Figure 2."""
 
@@ -44,7 +51,9 @@ def rule_of(plan: MeasurePlan) -> PrecisionRule:
     """The stopping rule of a plan; fewer than ten runs at first are taken as asked for."""
     least, most = plan.runs
     first = max(2, least) if least < 10 <= most or (least < most < 10) else None
-    return PrecisionRule(plan.precision, least, most, first_look=first, quantiles=plan.labels)
+    return PrecisionRule(
+        plan.precision, least, most, first_look=first, quantiles=plan.labels, about=plan.middle
+    )
 
 
 def answer(study: Study) -> documents.Measure:
@@ -61,22 +70,27 @@ def answer(study: Study) -> documents.Measure:
         A document ``hindmost.measure/1``; latencies in microseconds, null where infinite.
     """
     plan = plan_of(study)
-    totals = Totals()
-    runs = [run_figures(run, plan, totals) for run in study.runs()]
+    made, totals = _read(study, plan)
+    found = parted(made, plan)
+    runs = found.counted
     target = runs[-1].record["target"]
     latencies = {name: [run.values["latency"][name] for run in runs] for name in plan.labels}
     rule = rule_of(plan)
     decision = rule.decide(latencies)
+    if not decision.stop and (why := spent(len(made) - len(found.aside), len(found.aside), plan)):
+        decision = replace(decision, stop=True, reason=why, next_look=None)
     threshold = totals.whole["latency"].quantile(OWNED)
     owner = _owner(runs, threshold)
     host = study.manifest["host"]
     proof = proof_of(study.runs(), plan)
     reasons = verdict.judge(
-        verdict.Evidence(plan, target, runs, decision, owner, host["findings"], again(study), proof)
+        verdict.Evidence(
+            plan, target, runs, decision, owner, host["findings"], again(study), proof, found
+        )
     )
     outcome = verdict.overall(reasons)
     full = saturation(plan, target, runs)
-    estimates = {what: _estimates([run.values[what] for run in runs], reasons) for what in WHATS}
+    estimates = {what: _estimates([run.values[what] for run in runs], reasons, plan.middle) for what in WHATS}
     document: documents.Measure = {
         "schema": "hindmost.measure/1",
         "version": __version__,
@@ -85,35 +99,37 @@ def answer(study: Study) -> documents.Measure:
         "headline": verdict.headline(outcome, reasons, _figures(estimates["latency"], plan)),
         "reasons": [reason.document() for reason in reasons],
         "study": study.folder.resolve().name,
-        "seconds_total": sum(run.record["seconds"] for run in runs),
+        "seconds_total": sum(run.record["seconds"] for run in made),
         "target": target,
         "plan": cast(Plan, plan.model_dump(mode="json")),
         "latency_us": estimates["latency"],
-        "calm": calm.over_runs(runs, reasons, _estimates),
+        "calm": calm.over_runs(made, reasons, partial(_estimates, about=plan.middle)),
         "service_us": estimates["service"],
         "slip_us": estimates["slip"],
-        "ideal_slip_us": _stamped(IDEAL, runs, reasons),
-        "wire_us": _stamped("wire", runs, reasons),
-        "overhead_us": _stamped("overhead", runs, reasons),
+        "ideal_slip_us": _stamped(IDEAL, runs, reasons, plan.middle),
+        "wire_us": _stamped("wire", runs, reasons, plan.middle),
+        "overhead_us": _stamped("overhead", runs, reasons, plan.middle),
         "merged_us": {label(q): number(microseconds(totals.whole["latency"], q)) for q in plan.quantiles},
-        "by_kind": _by_kind(runs, reasons),
+        "over_runs": _over_runs(runs, reasons, plan),
+        "by_kind": _by_kind(runs, reasons, plan.middle),
         "throughput": _throughput(plan, runs),
         "saturation": None if full is None else full.document(),
         "counts": summed([run.counts for run in runs]),
-        "runs": [_run(plan, run, target) for run in runs],
+        "runs": [_run(plan, run, target, found.aside.get(run.number)) for run in made],
+        "set_aside": _set_aside(plan, made, found),
         "variance": _variance(runs, plan),
-        "hysteresis": _hysteresis(runs, plan, target),
+        "hysteresis": _hysteresis(runs, plan, target, calm=not _noisy(reasons)),
         "clients": _clients(runs, plan, threshold, owner, totals),
-        "stopping": _stopping(rule, decision, latencies, plan),
+        "stopping": _stopping(rule, decision, latencies, runs),
         "distributions": {
             "latency": pictures.curve(totals.whole["latency"]),
             "service": pictures.curve(totals.whole["service"]),
             "slip": pictures.curve(totals.whole["slip"]),
         },
-        "per_run_curves": [{"run": run.number, **pictures.curve(run.latency, 120)} for run in runs],
+        "per_run_curves": [{"run": run.number, **pictures.curve(run.latency, 120)} for run in made],
         "instrument": self_diagnosis(plan, runs, reasons),
         "outstanding": pictures.outstanding(totals.outstanding, plan),
-        "series": [pictures.series(run) for run in runs],
+        "series": [pictures.series(run) for run in made],
         "host": host,
     }
     if proof is not None:
@@ -121,9 +137,30 @@ def answer(study: Study) -> documents.Measure:
     return finite(document)
 
 
-def _estimates(values: Sequence[Values], reasons: Sequence[verdict.Reason]) -> documents.Estimates:
+def _read(study: Study, plan: MeasurePlan) -> tuple[list[RunFigures], Totals]:
+    """All runs, and what those that count add up to."""
+    each = {stored.number: Totals() for stored in study.runs()}
+    made = [run_figures(stored, plan, each[stored.number]) for stored in study.runs()]
+    totals = Totals()
+    for run in parted(made, plan).counted:
+        totals.merge(each[run.number])
+    return made, totals
+
+
+def _set_aside(plan: MeasurePlan, made: Sequence[RunFigures], found: Parted) -> documents.SetAside:
     return {
-        name: _estimate(mean_interval(column), column, verdict.of_label(reasons, name))
+        "share": plan.remake,
+        "made": len(made),
+        "counted": len(made) - len(found.aside),
+        "runs": [{"run": number, "why": why} for number, why in found.aside.items()],
+    }
+
+
+def _estimates(
+    values: Sequence[Values], reasons: Sequence[verdict.Reason], about: Middle
+) -> documents.Estimates:
+    return {
+        name: _estimate(over_runs(column, about), column, verdict.of_label(reasons, name))
         for name in values[0]
         if (column := [one[name] for one in values])
     }
@@ -131,7 +168,7 @@ def _estimates(values: Sequence[Values], reasons: Sequence[verdict.Reason]) -> d
 
 def _estimate(estimate: Estimate, values: Sequence[float], outcome: verdict.Verdict) -> documents.Estimate:
     return {
-        **written(estimate, least=0.0),
+        **written(estimate),
         "runs": estimate.n,
         "censored_runs": sum(math.isinf(v) for v in values),
         "verdict": outcome,
@@ -139,12 +176,37 @@ def _estimate(estimate: Estimate, values: Sequence[float], outcome: verdict.Verd
 
 
 def _stamped(
-    what: What, runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason]
+    what: What, runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason], about: Middle
 ) -> documents.Estimates | None:
     """Estimates of what a run may lack (kernel stamps, the write calls' own slip); None where one does."""
     if not all(what in run.values for run in runs):
         return None
-    return _estimates([run.values[what] for run in runs], reasons)
+    return _estimates([run.values[what] for run in runs], reasons, about)
+
+
+def _over_runs(
+    runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason], plan: MeasurePlan
+) -> documents.OverRuns:
+    """Median and mean beside each other, the runs that are off, and which of both to quote."""
+    latency = [run.values["latency"] for run in runs]
+    found = {name: typical([one[name] for one in latency]) for name in latency[0]}
+    beside: Middle = "mean" if plan.middle == "median" else "median"
+    return {
+        "about": plan.middle,
+        "beside_us": _estimates(latency, reasons, beside),
+        "off": {
+            name: {
+                "runs": [runs[place].number for place in one.off.places],
+                "share": one.off.share.value,
+                "low": one.off.share.low,
+                "high": one.off.share.high,
+                "text": one.off.text,
+            }
+            for name, one in found.items()
+        },
+        "quote": {name: {"which": one.quote, "why": one.why} for name, one in found.items()},
+        "claims": next(iter(found.values())).claims,
+    }
 
 
 def _figures(latency: documents.Estimates, plan: MeasurePlan) -> str:
@@ -158,14 +220,16 @@ def _figures(latency: documents.Estimates, plan: MeasurePlan) -> str:
         else:
             ends = ", ".join(format_us(math.nan if end is None else end) for end in (one["low"], one["high"]))
             parts.append(f"{name} {format_us(one['value'])} [{ends}]")
-    return f"{', '.join(parts)} over {latency[good[0]]['runs']} runs" if parts else ""
+    return f"{', '.join(parts)}, {plan.middle} over {latency[good[0]]['runs']} runs" if parts else ""
 
 
-def _by_kind(runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason]) -> dict[str, documents.Kind]:
+def _by_kind(
+    runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason], about: Middle
+) -> dict[str, documents.Kind]:
     kinds = [kind for kind in runs[0].kind_values if all(kind in run.kind_values for run in runs)]
     return {
         kind: {
-            "latency_us": _estimates([run.kind_values[kind] for run in runs], reasons),
+            "latency_us": _estimates([run.kind_values[kind] for run in runs], reasons, about),
             "counts": summed([run.kind_counts[kind] for run in runs]),
         }
         for kind in kinds
@@ -177,13 +241,14 @@ def _throughput(plan: MeasurePlan, runs: Sequence[RunFigures]) -> documents.Thro
     return {"asked": plan.rate_per_s, "achieved": done / (plan.duration_s * len(runs))}
 
 
-def _run(plan: MeasurePlan, run: RunFigures, target: Target) -> documents.Run:
+def _run(plan: MeasurePlan, run: RunFigures, target: Target, aside: str | None) -> documents.Run:
     reasons = reasons_of_run(plan, run, target)
     return {
         "run": run.number,
         "seed": run.record["seed"],
         "started": run.record["started"],
         "seconds": run.record["seconds"],
+        "set_aside": aside,
         "verdict": verdict.overall(reasons),
         "reasons": [reason.document() for reason in reasons],
         "latency_us": numbers(run.values["latency"]),
@@ -206,7 +271,7 @@ def _instance(plan: MeasurePlan, one: InstanceFigures) -> documents.Instance:
         "slip_us": numbers(one.values["slip"]),
         "alone_us": {
             name: {
-                **written(alone.estimate, least=0.0),
+                **written(alone.estimate),
                 "too_short": alone.too_short,
                 "need": alone.need,
             }
@@ -238,29 +303,29 @@ def _variance(runs: Sequence[RunFigures], plan: MeasurePlan) -> dict[str, docume
     return table
 
 
-def _hysteresis(runs: Sequence[RunFigures], plan: MeasurePlan, target: Target) -> documents.Hysteresis:
-    if not target["managed"]:
-        return {
-            "visible": None,
-            "text": "The server was not restarted between runs, so hysteresis cannot be seen.",
-        }
-    name = plan.labels[min(len(plan.labels) - 1, 2)]
-    values = np.array([run.values["latency"][name] for run in runs])
-    within = [run.within[name] for run in runs]
-    parts = variance_components(values.tolist(), within)
-    if parts.between_share is None or parts.between_sd is None or not np.isfinite(values).all():
-        return {"visible": None, "text": f"Too little is known of {name} within runs to tell hysteresis."}
-    far = float(np.abs(values / values.mean() - 1.0).max())
-    visible = parts.between_share > 0.5
-    word = "most" if visible else "less than half"
-    start = "Restarted, the server settles elsewhere" if visible else "Restarts make little difference"
-    return {
-        "visible": visible,
-        "text": f"{start}: runs lie up to {far:.0%} from their mean {name}, and {word} of"
-        f" the spread ({parts.between_share:.0%} of the"
-        " variance) is between runs, not within them."
-        + (" Longer runs would not help; more runs do." if visible else ""),
-    }
+def _noisy(reasons: Sequence[verdict.Reason]) -> bool:
+    """Whether the host took enough to look like a server that settles elsewhere."""
+    grave = {reason.code for reason in reasons if reason.level != "mind"}
+    return bool(grave & HOST_TOOK) or any(reason.code == "set_aside" for reason in reasons)
+
+
+def _hysteresis(
+    runs: Sequence[RunFigures], plan: MeasurePlan, target: Target, *, calm: bool
+) -> documents.Hysteresis:
+    """Whether runs keep what they begin with, of the highest quantile whose sections can tell."""
+    told = {name: _alike([run.sections.get(name, []) for run in runs]) for name in plan.labels}
+    name = max(plan.labels, key=lambda one: (len(told[one][0]) >= LEAST_SECTIONS, plan.labels.index(one)))
+    found = hysteresis(told[name], restarted=target["managed"], calm=calm)
+    visible, text = found.visible, f"{name}: {found.text}"
+    if not target["managed"] and math.isnan(found.sd):
+        visible, text = None, "the server was not restarted between runs, so hysteresis cannot be seen"
+    return {"visible": visible, "text": f"{text}.", "quantile": name, "p": number(found.p)}
+
+
+def _alike(sections: Sequence[Sequence[float]]) -> list[Sequence[float]]:
+    """As many sections of each run; none where one lacks them."""
+    fewest = min(map(len, sections))
+    return [one[:fewest] for one in sections]
 
 
 def _owner(runs: Sequence[RunFigures], threshold_ns: float | None) -> Ownership:
@@ -297,16 +362,23 @@ def _clients(
 
 
 def _stopping(
-    rule: PrecisionRule, decision: Decision, latencies: Mapping[str, Sequence[float]], plan: MeasurePlan
+    rule: PrecisionRule,
+    decision: Decision,
+    latencies: Mapping[str, Sequence[float]],
+    runs: Sequence[RunFigures],
 ) -> documents.Stopping:
+    claims = rule.claims(decision.runs)
     return {
-        "rule": f"{rule.text}. {rule.claims[0].upper()}{rule.claims[1:]}.",
-        "precision": plan.precision,
+        "rule": f"{rule.text}. {claims[0].upper()}{claims[1:]}.",
+        "precision": rule.precision,
         "reached": decision.reached,
         "quantile": decision.widest,
         "runs": decision.runs,
         "path": {
-            name: [{"runs": look.n, **written(look, least=0.0)} for look in rule.path(values)]
+            name: [
+                {"runs": look.n, "run": run.number, **written(look)}
+                for run, look in zip(runs, rule.path(values), strict=True)
+            ]
             for name, values in latencies.items()
         },
     }

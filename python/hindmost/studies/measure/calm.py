@@ -11,7 +11,7 @@ from hindmost.stats import Estimate
 from hindmost.store import measure as documents
 from hindmost.store.estimates import Value, number, written
 
-FROM_THEFT = ("steal", "run_delay", "switches", "interrupts", "slip", "precision")
+FROM_THEFT = ("steal", "run_delay", "switches", "interrupts", "slip", "precision", "set_aside")
 """Reasons that thefts give against the latency itself: they are what calm latency is without."""
 
 Estimator = Callable[[Sequence[Values], Sequence[Reason]], documents.Estimates]
@@ -25,7 +25,7 @@ def over_runs(
     Parameters
     ----------
     runs : sequence of RunFigures
-        At least one.
+        At least one; those that are set aside for what was stolen from them, too.
     reasons : sequence of Reason
         Of the verdict on the latency itself.
     estimates : callable
@@ -86,7 +86,7 @@ def of_run(run: RunFigures) -> documents.RunCalm | None:
 
 
 def _written(value: float, interval: Estimate | None) -> Value:
-    return written(interval, least=0.0) if interval else {"value": number(value), "low": None, "high": None}
+    return written(interval) if interval else {"value": number(value), "low": None, "high": None}
 
 
 def refusal(why: Refusal | None) -> documents.CalmRefusal | None:

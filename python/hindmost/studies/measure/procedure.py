@@ -12,6 +12,7 @@ from hindmost.run.capacity import fell_short
 from hindmost.run.figures import RunFigures, Totals, run_figures
 from hindmost.run.limits import SHORT_RUNS
 from hindmost.run.making import make_run
+from hindmost.run.set_aside import set_aside, spent
 from hindmost.stats import Decision
 from hindmost.store import Study
 from hindmost.studies.measure.answer import rule_of
@@ -34,8 +35,8 @@ class Observer(Protocol):
     def moment(self, moment: Moment) -> None:
         """Where the run stands."""
 
-    def run_ended(self, figures: RunFigures, decision: Decision) -> None:
-        """A run is stored; what was decided after it."""
+    def run_ended(self, figures: RunFigures, decision: Decision, aside: str | None) -> None:
+        """A run is stored; what was decided after it, and why it is set aside, if it is."""
 
 
 class Procedure:
@@ -54,7 +55,8 @@ class Procedure:
     rule : Rule, optional
         Decides when the runs are enough; default: the plan's precision.
     saw : callable, optional
-        Told of the figures of every run, those made earlier included, before the rule is asked.
+        Told of the figures of every run, those made earlier included, before the rule is asked; says why it
+        is set aside, if it is. Default: by what the host took (`hindmost.run.soundness`).
     fleet : Fleet, optional
         Where the load instances run; default: this machine.
     """
@@ -66,11 +68,12 @@ class Procedure:
         target: Attached | Managed,
         observer: Observer,
         rule: Rule | None = None,
-        saw: Callable[[RunFigures], None] = lambda _: None,
+        saw: Callable[[RunFigures], str | None] | None = None,
         fleet: Fleet = HERE,
     ) -> None:
         self.rule = rule or rule_of(plan)
-        self.saw = saw
+        self._by_plan = rule is None
+        self.saw = saw or (lambda run: set_aside(run, plan))
         self.study = study
         self.plan = plan
         self.target = target
@@ -78,7 +81,10 @@ class Procedure:
         self.fleet = fleet
 
     def run(self) -> Decision:
-        """Make runs until the plan's rule says that it is enough; finished ones are never made again.
+        """Make runs until the plan's rule says that it is enough; finished ones are never made anew.
+
+        A run that is set aside does not count for the rule; another is made in its place, as far as the
+        budget goes.
 
         Raises
         ------
@@ -91,27 +97,40 @@ class Procedure:
         """
         values: dict[str, list[float]] = {name: [] for name in (*self.plan.labels, "mean")}
         short: list[bool] = []
+        aside: list[str] = []
 
-        def look(figures: RunFigures) -> Decision:
-            self.saw(figures)
-            for name, column in values.items():
-                column.append(figures.values["latency"][name])
-            short.append(fell_short(self.plan, [figures]))
-            decision = self.rule.decide(values)
-            if not decision.stop and len(short) >= SHORT_RUNS and all(short):
-                reason = f"{len(short)} runs fell short of the asked rate: more would not help"
-                return replace(decision, stop=True, reason=reason, next_look=None)
-            return decision
+        def look(figures: RunFigures) -> tuple[Decision, str | None]:
+            why = self.saw(figures)
+            if why is not None:
+                aside.append(why)
+            else:
+                for name, column in values.items():
+                    column.append(figures.values["latency"][name])
+                short.append(fell_short(self.plan, [figures]))
+            return self._decided(values, short, aside), why
 
         decision = self.rule.decide(values)
         for finished in self.study.runs():
-            decision = look(run_figures(finished, self.plan, Totals()))
+            decision, _ = look(run_figures(finished, self.plan, Totals()))
         number = max((run.number for run in self.study.runs()), default=0)  # one may have been moved away
         while not decision.stop:
             number += 1
             self.observer.run_begins(number, *self.plan.runs)
             make_run(self.study, number, self.plan, self.target, look=self.observer.moment, fleet=self.fleet)
             figures = run_figures(self.study.runs()[-1], self.plan, Totals())
-            decision = look(figures)
-            self.observer.run_ended(figures, decision)
+            decision, why = look(figures)
+            self.observer.run_ended(figures, decision, why)
         return decision
+
+    def _decided(
+        self, values: Mapping[str, Sequence[float]], short: Sequence[bool], aside: Sequence[str]
+    ) -> Decision:
+        """What the rule says; and whether more runs would be of no use, whatever it says."""
+        decision = self.rule.decide(values)
+        if decision.stop:
+            return decision
+        # Another rule has a budget of its own: it knows better what a run is worth to it.
+        reason = spent(len(short), len(aside), self.plan) if self._by_plan else None
+        if len(short) >= SHORT_RUNS and all(short):
+            reason = f"{len(short)} runs fell short of the asked rate: more would not help"
+        return replace(decision, stop=True, reason=reason, next_look=None) if reason else decision

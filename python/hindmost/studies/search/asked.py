@@ -11,7 +11,7 @@ from hindmost.run.request import MeasureRequest
 from hindmost.stats.runs.objective import FIRST_LOOK
 from hindmost.studies.search.found import HIGHEST, LOWEST
 
-RUNS = (3, 8)
+RUNS = (5, 8)
 """Runs of a step where ``--runs`` says nothing. Simulated with runs that scatter by 5 % (15 %), a search then
 takes 32 (45) runs in the mean and its span is 9 % (16 %) wide; with 12 at most it takes a quarter more."""
 CONTRADICTIONS = {

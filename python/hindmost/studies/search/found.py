@@ -40,7 +40,8 @@ class Step:
     ``unmet``: the client could not produce the rate, or the server died of it; ``spoiled``: the host
     disturbed too many runs. Latencies are microseconds; None is infinitely late, or not known (``runs`` is
     0). ``left_out``: runs that the host disturbed. ``error``: relative standard error of what was judged.
-    ``at_most_per_s``: what a saturated server carried.
+    ``at_most_per_s``: what a saturated server carried. ``above``: runs that count and lay above a limit: the
+    interval is that of a typical one, the median over runs.
     """
 
     rate_per_s: float
@@ -55,6 +56,7 @@ class Step:
     left_out: int = 0
     error: float = 0.0
     at_most_per_s: float | None = None
+    above: int = 0
 
 
 def belief_after(steps: Sequence[Step]) -> Belief:
@@ -136,7 +138,9 @@ class Found:
                 text = f"was seen to hold at no rate, the lowest tried being {at(above)}"
             return f"{self.objective} {text}: {brief(above)}; {self._where()}"
         best = self.holds
-        text = f"{self.objective} holds up to {at(best)}: {figures(best)} over {counted(best)} runs"
+        text = f"{self.objective} holds up to {at(best)}: {figures(best)}, median over {counted(best)} runs"
+        if best.above:
+            text += f", {best.above} of which lay above it"
         if above is None:
             return f"{text}; it held at every rate that could be judged, so the highest is not known"
         words = {

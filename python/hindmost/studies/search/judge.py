@@ -16,8 +16,9 @@ import numpy as np
 
 from hindmost.plan import SHARES, MeasurePlan, Objective, Term
 from hindmost.run.figures import RunFigures
+from hindmost.run.limits import REMAKE
 from hindmost.run.soundness import SOUND, Kind, Remaking, Soundness, soundness
-from hindmost.stats import Decision, ObjectiveRule, mean_interval
+from hindmost.stats import Decision, ObjectiveRule
 from hindmost.stats.runs.objective import FIRST_LOOK
 from hindmost.store.estimates import Value, written
 
@@ -77,13 +78,17 @@ def step_run(run: RunFigures, plan: MeasurePlan, objective: Objective) -> StepRu
     return StepRun(values, soundness(run, plan, against=against, errors_judged="errors" in values))
 
 
-def judge(made: Sequence[StepRun], objective: Objective, runs: tuple[int, int]) -> Judgement | None:
+def judge(
+    made: Sequence[StepRun], objective: Objective, runs: tuple[int, int], remake: float = REMAKE
+) -> Judgement | None:
     """Judge a step by its runs so far; None while more of them may help.
 
     Parameters
     ----------
     runs : (int, int)
         At least and at most, of those that count.
+    remake : float
+        Runs that may be made again, as a share of the most.
     """
     kinds = {
         kind: [one for one in made if one.kind == kind] for kind in ("sound", "host", "client", "errors")
@@ -103,8 +108,8 @@ def judge(made: Sequence[StepRun], objective: Objective, runs: tuple[int, int]) 
         return Judgement("holds", f"{everything.why}, late sending included", len(made), everything.error)
     if len(kinds["client"]) >= TWICE and len(kinds["client"]) > len(sound):
         return Judgement("unmet", kinds["client"][0].soundness.why, len(made), 0.0)
-    if len(sound) >= most or len(made) >= Remaking(most).most:
-        return _undecided(sound, objective) if len(sound) >= FIRST_LOOK else _spoiled(made)
+    if len(sound) >= most or len(made) >= Remaking(most, remake).most:
+        return _undecided(sound, objective, runs) if len(sound) >= FIRST_LOOK else _spoiled(made)
     disturbed = len(kinds["host"])
     if disturbed >= max(DISTURBED, least) and disturbed > len(sound):
         return _spoiled(made)
@@ -130,8 +135,7 @@ def _decided(made: Sequence[StepRun], objective: Objective, runs: tuple[int, int
     answers = {}
     for term in objective.terms:
         column = [one.values[term.name] for one in made]
-        rule = ObjectiveRule(term.name, term.limit, max(runs[1], FIRST_LOOK), runs[0])
-        answers[term] = rule.holds(column)
+        answers[term] = rule_of(term, runs).holds(column)
         if answers[term] is False:
             infinite = sum(math.isinf(v) for v in column)
             why = (
@@ -147,11 +151,15 @@ def _decided(made: Sequence[StepRun], objective: Objective, runs: tuple[int, int
     return Judgement("holds", f"the interval of {terms}", len(made), error)
 
 
-def _undecided(sound: Sequence[StepRun], objective: Objective) -> Judgement:
+def rule_of(term: Term, runs: tuple[int, int]) -> ObjectiveRule:
+    """What decides a term."""
+    return ObjectiveRule(term.name, term.limit, max(runs[1], FIRST_LOOK), runs[0])
+
+
+def _undecided(sound: Sequence[StepRun], objective: Objective, runs: tuple[int, int]) -> Judgement:
     for term in objective.terms:
         column = [one.values[term.name] for one in sound]
-        interval = mean_interval(column)
-        if not interval.high < term.limit:
+        if not rule_of(term, runs).holds(column):
             why = (
                 f"the interval of {term.name} still reaches {term.write(term.limit)} after {len(sound)} runs"
             )
@@ -166,11 +174,14 @@ def _spoiled(made: Sequence[StepRun]) -> Judgement:
 
 
 def error_of(term: Term, values: Sequence[float]) -> float:
-    """Relative standard error of a mean over runs, as far as the finite ones tell."""
+    """Relative standard error of the median over runs, by the median deviation: those off do not count."""
     if term.is_share:
         return SHARE_ERROR
     finite = np.log([v for v in values if math.isfinite(v) and v > 0.0])
-    return float(finite.std(ddof=1) / math.sqrt(finite.size)) if finite.size >= 2 else 0.0
+    if finite.size < 2:
+        return 0.0
+    scale = 1.4826 * float(np.median(np.abs(finite - np.median(finite)))) * (1.0 + 2.0 / finite.size)
+    return math.sqrt(math.pi / 2.0) * scale / math.sqrt(finite.size)
 
 
 class StepRule:
@@ -181,20 +192,23 @@ class StepRule:
         self.plan = plan
         self.made: list[StepRun] = []
 
-    def saw(self, run: RunFigures) -> None:
-        """Take in a run."""
-        self.made.append(step_run(run, self.plan, self.objective))
+    def saw(self, run: RunFigures) -> str | None:
+        """Take in a run; why it is set aside, if it is."""
+        one = step_run(run, self.plan, self.objective)
+        self.made.append(one)
+        return one.soundness.why if one.kind == "host" else None
 
     @property
     def judgement(self) -> Judgement | None:
         """What the runs so far say."""
-        return judge(self.made, self.objective, self.plan.runs)
+        return judge(self.made, self.objective, self.plan.runs, self.plan.remake)
 
     def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
         """Whether to make another run."""
         found, term = self.judgement, self.objective.leading
         sound = [one.values[term.name] for one in self.made if one.kind == "sound"]
-        width = mean_interval(sound).relative_half_width if sound else math.inf
+        rule = rule_of(term, self.plan.runs)
+        width = rule.interval(sound).relative_half_width if sound else math.inf
         runs = len(self.made)
         return Decision(
             stop=found is not None,
@@ -206,9 +220,19 @@ class StepRule:
             half_width=width,
         )
 
+    @property
+    def _counted(self) -> list[StepRun]:
+        sound = [one for one in self.made if one.kind == "sound"]
+        return sound if len(sound) >= FIRST_LOOK else self.made
+
+    @property
+    def above(self) -> int:
+        """Runs that count in which a term is not met."""
+        return sum(
+            any(one.values[term.name] >= term.limit for term in self.objective.terms) for one in self._counted
+        )
+
     def interval(self) -> Value:
         """Value and interval of the leading term over the runs that count; None is infinitely late."""
-        name = self.objective.leading.name
-        sound = [one.values[name] for one in self.made if one.kind == "sound"]
-        column = sound if len(sound) >= FIRST_LOOK else [one.values[name] for one in self.made]
-        return written(mean_interval(column), least=0.0)
+        column = [one.values[self.objective.leading.name] for one in self._counted]
+        return written(rule_of(self.objective.leading, self.plan.runs).interval(column))

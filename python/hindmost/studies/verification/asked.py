@@ -19,6 +19,7 @@ from hindmost.studies.verification.comparison import Point
 from hindmost.studies.verification.logged import Logged
 from hindmost.targets import parse_target
 
+MAY_CHANGE = ("runs", "remake")
 Occupy = Literal["wall", "cpu"]
 
 
@@ -139,7 +140,7 @@ def reopened(folder: Path) -> Study:
 
 
 def refuse_unlike(study: Study, asked: Asked, plan: MeasurePlan) -> None:
-    """Refuse to mix runs that are not alike: only loads and the number of pairs may change.
+    """Refuse to mix runs that are not alike: only loads and the number of pairs, and of those again, may change.
 
     Raises
     ------
@@ -158,11 +159,11 @@ def refuse_unlike(study: Study, asked: Asked, plan: MeasurePlan) -> None:
             f"{study.folder} was made with --occupy {verified.get('occupy', 'wall')}, not {asked.occupy}",
             hint="choose another --out, or the same --occupy",
         )
-    before, now = study.manifest["plan"], plan.model_dump(mode="json")
-    if changed := [name for name in now if name != "runs" and before.get(name) != now[name]]:
+    before, now = (one.model_dump(mode="json") for one in (plan_of(study), plan))
+    if changed := [name for name in now if name not in MAY_CHANGE and before[name] != now[name]]:
         name = changed[0]
         raise UsageError(
-            f"{study.folder} was made with {name} {before.get(name)}, and {now[name]} is asked for now:"
+            f"{study.folder} was made with {name} {before[name]}, and {now[name]} is asked for now:"
             " runs would not be alike",
-            hint="choose another --out, or the same options; --loads and --pairs may change",
+            hint="choose another --out, or the same options; --loads, --pairs and --remake may change",
         )

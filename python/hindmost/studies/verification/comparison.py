@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hindmost.stats import Equivalence, equivalence, mean_interval
+from hindmost.stats import Equivalence, equivalence, positive_mean_interval
 from hindmost.stats.runs.equivalence import RANKED
 from hindmost.store.estimates import UNKNOWN, Value, bounds, written
 from hindmost.store.predictions import Prediction
@@ -104,7 +104,7 @@ def compared(
         values = column(who, name)
         if not values or not all(map(math.isfinite, values)):
             return UNKNOWN
-        return written(mean_interval(values), least=0.0)
+        return written(positive_mean_interval(values))
 
     figures: dict[str, Figure] = {
         name: {

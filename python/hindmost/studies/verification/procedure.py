@@ -85,7 +85,9 @@ class Verification:
         for point in self.asked.points:
             plan = self.plan.model_copy(update={"rate_per_s": point.rate_per_s})
             series = {who: self._series(point, who, plan) for who in WHO}
-            interleave(series, f"{self.plan.seed} {point.folder}", Remaking(self.plan.runs[0]))
+            interleave(
+                series, f"{self.plan.seed} {point.folder}", Remaking(self.plan.runs[0], self.plan.remake)
+            )
             found.append(verified(self.study, self.asked, point, predicted))
             self.on_load(found[-1])
         return document_of(self.study, self.asked, predicted, found)

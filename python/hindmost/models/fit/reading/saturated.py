@@ -26,7 +26,7 @@ from hindmost.errors import Inconclusive, StudyError, UsageError
 from hindmost.models.fit.reading.log import Log, digest, together
 from hindmost.models.fit.reading.study import wire_times
 from hindmost.models.fit.scatter import MOST, find_scatter, sigma_log
-from hindmost.stats import mean_interval
+from hindmost.stats import positive_mean_interval
 from hindmost.store import Study
 
 BUSY = 0.9
@@ -80,7 +80,8 @@ def read_saturated(folder: Path) -> Saturated:
         The server was not busy.
     """
     try:
-        runs = json.loads((folder / "result.json").read_text(encoding="utf-8"))["runs"]
+        made = json.loads((folder / "result.json").read_text(encoding="utf-8"))["runs"]
+        runs = [run for run in made if not run.get("set_aside")] or made
         shares = [float(run["server_cpu_share"]) for run in runs]
         rates = [float(run["throughput"]["achieved"]) for run in runs]
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -96,7 +97,7 @@ def read_saturated(folder: Path) -> Saturated:
             hint="hindmost measure TARGET --closed --connections 64; or with more clients",
         )
     costs = [share / rate * 1e6 for share, rate in zip(shares, rates, strict=True)]
-    found = mean_interval(costs)
+    found = positive_mean_interval(costs)
     return Saturated(str(folder), found.value, found.low, found.high, float(np.mean(rates)))
 
 

@@ -1,0 +1,243 @@
+"""A fleet whose hosts steal: queues with known answers behind the real Fleet interface, in milliseconds a run.
+
+Each run is one first-come-first-served server with exponential services, of whose processor a hypervisor takes a
+share in spells, and a spinning client of whose processor it takes as much. What is written is what an instance
+writes: distributions, counts, counters. So the real procedures go on from there, and the truth is a closed form.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import struct
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hindmost.fleet import Heard, Job
+
+Floats = npt.NDArray[np.float64]
+WINDOW_S, SECTIONS = 0.1, 10
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a host does to runs.
+
+    ``disturbed``: the share of runs from which it takes ``share`` of all time, in spells of mean ``spell_ms``.
+    ``hidden``: the share of runs that it makes ``factor`` times slower without any counter that tells.
+    """
+
+    disturbed: float = 0.0
+    share: float = 0.05
+    spell_ms: float = 3.0
+    hidden: float = 0.0
+    factor: float = 20.0
+    counters: bool = True
+
+
+@dataclass
+class StealingFleet:
+    """Hosts that steal, and a server that takes ``service_us`` in the mean; ``stands_still``: run to (from, for)."""
+
+    host: Host
+    service_us: float = 100.0
+    stands_still: dict[int, tuple[float, float]] = field(default_factory=dict)
+    hosts: Sequence[str] = ("",)
+
+    @contextmanager
+    def start(self, jobs: Sequence[Job], folder: Path) -> Iterator[StealingTeam]:
+        for index, job in enumerate(jobs):
+            write_instance(json.loads(job.plan), index, folder, self)
+        yield StealingTeam(len(jobs))
+
+
+class StealingTeam:
+    """Instances that are done as soon as they are told to begin."""
+
+    ahead_ns = 0
+
+    def __init__(self, everyone: int) -> None:
+        self.offsets_ns = [0] * everyone
+        self._said = deque([self._all("ready")])
+
+    def _all(self, word: str) -> list[Heard]:
+        end = {"who": "an instance", "status": 0, "words": ""} if word == "ended" else {}
+        return [Heard(index, {"event": word, **end}) for index in range(len(self.offsets_ns))]
+
+    def order(self, index: int, command: dict[str, Any]) -> None:
+        if index == 0:
+            words = ["warm"] if "go" in command else ["done", "ended"]
+            self._said.extend(self._all(word) for word in words)
+
+    def hear(self, timeout_s: float) -> list[Heard]:
+        return self._said.popleft()
+
+    def fetch(self) -> None:
+        """They wrote into the run's folder."""
+
+
+def write_instance(plan: dict[str, Any], index: int, folder: Path, fleet: StealingFleet) -> None:
+    """The files of one instance: `instance-K.json` and `instance-K.hlog`."""
+    g = np.random.default_rng([plan["seed"], index])
+    host, rate = fleet.host, plan["load"]["rate_per_s"]
+    measure_s, before_s = plan["phases"]["measure_s"], 0.5
+    end_s = before_s + measure_s
+    count = g.poisson(rate * end_s)
+    due = np.sort(g.uniform(0.0, end_s, count))
+    disturbed, slow = g.random() < host.disturbed, g.random() < host.hidden
+    taken = [_thefts(g, end_s, host.share if disturbed else 0.0, host.spell_ms / 1e3) for _ in range(2)]
+    if (still := fleet.stands_still.get(plan["seed"])) is not None:
+        taken[0] = (np.array([still[0]]), np.array([still[0] + still[1]]))
+    services = g.exponential(fleet.service_us / 1e6, count) * (host.factor if slow else 1.0)
+    sent = _after(due, *taken[1]) + 0.3e-6
+    done = _after(_queue(sent, services, *taken[0]), *taken[1])
+    inside = due >= before_s
+    steal = max(_share(one, end_s) for one in taken) if still is None else 0.0
+    late = int(((sent - due)[inside] > 5e-6).sum())
+    due_i, sent_i, done_i = due[inside], sent[inside], done[inside]
+    lines = []
+    edges = np.linspace(before_s, end_s, SECTIONS + 1)
+    for low, high in itertools.pairwise(edges):
+        part = (due_i >= low) & (due_i < high)
+        lines.append(_interval("latency/get", low, high - low, (done_i - due_i)[part]))
+    for name, values in (("service/get", done_i - sent_i), ("slip/get", sent_i - due_i)):
+        lines.append(_interval(name, before_s, measure_s, values))
+    lines.append(_interval("ideal_slip", before_s, measure_s, np.full(due_i.size, 0.3e-6)))
+    lines.append(_interval("gaps", before_s, measure_s, np.diff(sent_i)))
+    (folder / f"instance-{index}.hlog").write_text(_HEAD + "".join(lines), encoding="utf-8")
+    counts = {"due": due_i.size, "done": due_i.size}
+    counts |= dict.fromkeys(("misses", "errors", "lost", "timeouts", "unsent"), 0)
+    wall_ns = int(measure_s * 1e9)
+    ours = plan["threads"][0].get("cpu") if plan["threads"] else None
+    result = {
+        "schema": "hindmost.instance/1",
+        "index": index,
+        "of": plan["instance"]["of"],
+        "seed": plan["seed"],
+        "started_s": 0.0,
+        "warmup_s": before_s / 2,
+        "warmup_ended": "elapsed",
+        "calibration": {"seconds": before_s / 2, "count": 1000, "above": 0, "below": 0},
+        "measure_s": measure_s,
+        "counts": counts,
+        "kinds": {"get": counts},
+        "first_error": None,
+        "reconnects": 0,
+        "resent": 0,
+        "threads": [
+            {
+                "cpu": ours,
+                "busy_share": 0.1,
+                "cpu_share": 1.0,
+                "run_delay_share": 0.0 if host.counters else None,
+                "dispersion": [],
+                "span": {"wall_ns": wall_ns, "involuntary_switches": 0, "voluntary_switches": 0},
+                "late": {
+                    "writing": {"requests": 0},
+                    "reading": {"requests": 0},
+                    "waiting": {"requests": late},
+                },
+            }
+        ],
+        "steal_share": steal if host.counters else None,
+        "series": [_series(done - due, done, end_s)],
+    }
+    (folder / f"instance-{index}.json").write_text(json.dumps(result), encoding="utf-8")
+
+
+def _thefts(g: np.random.Generator, end_s: float, share: float, spell_s: float) -> tuple[Floats, Floats]:
+    """Exponential gaps and lengths."""
+    if share == 0.0:
+        return np.empty(0), np.empty(0)
+    gap = spell_s * (1.0 - share) / share
+    n = int(1.5 * end_s / (gap + spell_s)) + 50
+    lengths = g.exponential(spell_s, n)
+    off = np.cumsum(g.exponential(gap, n) + lengths)
+    on = off - lengths
+    return on[on < end_s], off[on < end_s]
+
+
+def _share(taken: tuple[Floats, Floats], end_s: float) -> float:
+    return float((taken[1] - taken[0]).sum() / end_s)
+
+
+def _after(at: Floats, on: Floats, off: Floats) -> Floats:
+    """The same moments, those within a theft put to its end."""
+    if not on.size:
+        return at.copy()
+    place = np.searchsorted(on, at, side="right") - 1
+    within = (place >= 0) & (at < off[np.maximum(place, 0)])
+    return np.where(within, off[np.maximum(place, 0)], at)
+
+
+def _queue(at: Floats, services: Floats, on: Floats, off: Floats) -> Floats:
+    """When a server is done that has no processor from `on` to `off`: Lindley's recursion on the time it has."""
+    lost = np.concatenate([[0.0], np.cumsum(off - on)])
+    place = np.searchsorted(on, at, side="right")
+    had = at - lost[place]
+    if on.size:
+        last = np.maximum(place - 1, 0)
+        had = np.where((place > 0) & (at < off[last]), on[last] - lost[last], had)
+    whole = np.cumsum(services)
+    ends = np.maximum.accumulate(had - (whole - services)) + whole
+    back = np.searchsorted(on - lost[:-1], ends, side="left")
+    return ends + lost[back]
+
+
+def _series(latency: Floats, done: Floats, end_s: float) -> list[dict[str, int]]:
+    rows = []
+    for place in range(round(end_s / WINDOW_S)):
+        inside = latency[(done >= place * WINDOW_S) & (done < (place + 1) * WINDOW_S)] * 1e9
+        p50, p99 = (int(q) for q in np.quantile(inside, [0.5, 0.99])) if inside.size else (0, 0)
+        rows.append(
+            {"at_ns": round((place + 1) * WINDOW_S * 1e9), "count": inside.size, "p50_ns": p50, "p99_ns": p99}
+        )
+    return rows
+
+
+_HEAD = """#[Histogram log format version 1.3]
+#[StartTime: 1.000 (seconds since epoch)]
+#[BaseTime: 1.000 (seconds since epoch)]
+"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
+#[MaxValueDivisor: 1000000.000]
+"""
+
+
+def _interval(tag: str, start_s: float, for_s: float, seconds: Floats) -> str:
+    """One line of an ``.hlog``: HdrHistogram V2, not deflated, unit 1, 3 significant digits."""
+    ns = np.maximum(np.rint(seconds * 1e9), 1.0).astype(np.int64)
+    bucket = np.maximum(np.frexp(ns.astype(np.float64))[1] - 11, 0)
+    index = (bucket << 10) + (ns >> bucket)
+    counts = np.bincount(index) if index.size else np.zeros(0, dtype=np.int64)
+    payload = bytearray()
+    zeros = 0
+    for count in counts.tolist():
+        if count == 0:
+            zeros += 1
+            continue
+        if zeros:
+            payload += _leb(2 * zeros - 1)
+            zeros = 0
+        payload += _leb(2 * count)
+    head = struct.pack(">IIIIQQd", 0x1C849313, len(payload), 0, 3, 1, (1 << 62) - 1, 1.0)
+    text = base64.b64encode(head + bytes(payload)).decode()
+    most = float(ns.max()) / 1e6 if ns.size else 0.0
+    return f"Tag={tag},{start_s:.3f},{for_s:.3f},{most:.3f},{text}\n"
+
+
+def _leb(number: int) -> bytes:
+    """ZigZag numbers come as they are: seven bits a byte, the last without the flag."""
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
