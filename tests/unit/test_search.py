@@ -357,7 +357,7 @@ def test_the_table_stands_by_rate_and_wraps():
     text = render_search(Found.of(OBJECTIVE, steps, finished=False).document(), 60)
     head, _, table = text.partition("\n\n")
     assert head.startswith("the search is not finished; so far: p99<500us holds")
-    assert "10,000 requests/s: 400 us [391 us, 409 us] over 3 runs" in " ".join(head.split())
+    assert "10,000 requests/s: 400 us [391 us, 409 us], median over 3 runs" in " ".join(head.split())
     assert max(map(len, head.splitlines())) <= 60
     shown = [word for line in table.splitlines() for word in line.split()[:1] if word[0].isdigit()]
     assert shown == ["20,000", "14,100", "10,000"]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hindmost.errors import UsageError
 from hindmost.plan import parse_objective
+from hindmost.run.calm import Refusal, RunCalm
 from hindmost.run.soundness import Kind, Soundness
 from hindmost.stats import ObjectiveRule
 from hindmost.studies.search.judge import DISTURBED, StepRule, StepRun, judge, step_run
@@ -180,3 +181,29 @@ def test_the_typical_run_decides_where_some_runs_are_off():
         wrong, held = wrong + (outcome == "fails"), held + (outcome == "holds")
     assert wrong == 0  # .0000 documented
     assert held > 360  # 98 % documented
+
+
+STOLEN = {"server_steal_share": 0.05}
+
+
+@pytest.mark.parametrize(
+    ("objective", "calm", "kind", "us"),
+    [
+        ("p99<500us", RunCalm(values={"p99": 40.0}), "host", 50.3),
+        ("calm p99<500us", RunCalm(values={"p99": 40.0}), "sound", 40.0),
+        ("calm p99<500us,errors<1%", RunCalm(values={"p99": 40.0}), "sound", 40.0),
+        (
+            "calm p99<500us",
+            RunCalm(refused=Refusal("spells", "too few spells", "a longer run")),
+            "host",
+            math.inf,
+        ),
+        ("calm p99<500us", None, "host", math.inf),
+    ],
+)
+def test_an_objective_on_calm_latency_counts_runs_that_were_stolen_from(objective, calm, kind, us):
+    e = evidence(runs=[run(1)])
+    one = run(1, record={"target": e.target} | STOLEN, calm=calm)
+    found = step_run(one, e.plan, parse_objective(objective))
+    assert found.kind == kind
+    assert next(iter(found.values.values())) == pytest.approx(us)

@@ -46,19 +46,18 @@ def codes(result: dict[str, Any]) -> dict[str, str]:
     return {one["code"]: one["level"] for one in result["reasons"]}
 
 
-@pytest.mark.parametrize("hidden", [0.0, 0.1])
-def test_intervals_hold_the_truth_on_a_host_that_steals_from_every_third_run(greeted, tmp_path, hidden):
-    """Nominal .95 of the median: fewer than 7 of 10 come once in 1,000 times; the nightly ring has 200."""
-    check_coverage(greeted, tmp_path, Host(disturbed=0.3, hidden=hidden), studies=10, least=7)
+def test_intervals_hold_the_truth_on_a_host_that_steals_from_every_third_run(greeted, tmp_path):
+    """Nominal .95 of the median: fewer than 3 of 4 come once in 70 times (seeded); the nightly ring has 100."""
+    check_coverage(greeted, tmp_path, Host(disturbed=0.3, hidden=0.05), studies=4, least=3)
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("hidden", [0.0, 0.01, 0.05, 0.1])
 @pytest.mark.parametrize("disturbed", [0.0, 0.3])
 def test_intervals_cover_their_level_on_hosts_that_steal(greeted, tmp_path, disturbed, hidden):
-    """200 studies each; .95 less 4 standard errors."""
-    check_coverage(greeted, tmp_path, Host(disturbed=disturbed, hidden=hidden), studies=200, least=178)
+    """100 studies each; .95 less 4 standard errors."""
+    check_coverage(greeted, tmp_path, Host(disturbed=disturbed, hidden=hidden), studies=100, least=87)
 
 
 def check_coverage(address: str, folder: Path, host: Host, *, studies: int, least: int) -> None:
@@ -165,7 +164,7 @@ def test_a_search_on_a_host_that_steals_finds_the_rate_of_the_typical_run(greete
     """M/M/1 with services of 100 us has its p95 at 1 ms at 70 % load: 7,004 requests a second."""
     crossing = (1.0 + math.log(0.05) / 10.0) * 1e4
     found = []
-    for number in range(2):
+    for number in range(1):
         plan = plan_of(greeted, runs=(5, 8), seed=1_000 * number, rate_per_s=3_000.0)
         study = Study.create(tmp_path / str(number), {"plan": plan.model_dump(mode="json"), "host": HOST})
         fleet = StealingFleet(Host(disturbed=0.2, hidden=0.05))

@@ -19,10 +19,19 @@ SHARES: dict[str, tuple[Literal["errors", "timeouts", "unsent"], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One limit: ``name`` stays below ``limit``, in microseconds, or as a fraction for a share."""
+    """One limit: ``name`` stays below ``limit``, in microseconds, or as a fraction for a share.
+
+    ``calm``: of calm latency, not of latency itself.
+    """
 
     name: str
     limit: float
+    calm: bool = False
+
+    @property
+    def key(self) -> str:
+        """What tells it from all others: ``p99``, ``calm p99``, ``errors``."""
+        return f"calm {self.name}" if self.calm else self.name
 
     @property
     def is_share(self) -> bool:
@@ -56,6 +65,11 @@ class Objective:
         return next(term for term in self.terms if not term.is_share)
 
     @property
+    def calm(self) -> bool:
+        """Whether all its limits on latency are on calm latency, which needs no calm host."""
+        return all(term.calm or term.is_share for term in self.terms)
+
+    @property
     def levels(self) -> tuple[float, ...]:
         """Levels of the quantiles it names."""
         return tuple(term.level for term in self.terms if term.level is not None)
@@ -64,8 +78,8 @@ class Objective:
 def parse_objective(text: str) -> Objective:
     """Read the objective of a search: terms with commas between them.
 
-    >>> [(term.name, term.limit) for term in parse_objective("p99<500us, errors<0.1%").terms]
-    [('p99', 500.0), ('errors', 0.001)]
+    >>> [(term.key, term.limit) for term in parse_objective("calm p99<500us, errors<0.1%").terms]
+    [('calm p99', 500.0), ('errors', 0.001)]
 
     Raises
     ------
@@ -78,7 +92,7 @@ def parse_objective(text: str) -> Objective:
             f"objective {text!r} limits no latency: a server that answers late holds every rate",
             hint=f"'p99<500us,{text.strip()}'",
         )
-    names = [term.name for term in terms]
+    names = [term.key for term in terms]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"objective {text!r} limits {twice} twice", hint="leave one of them out")
     return Objective(",".join(part.strip() for part in text.split(",")), terms)
@@ -89,12 +103,12 @@ def _term(text: str) -> Term:
     if match:
         return Term(match[1], parse_percent(match[2], f"limit of {match[1]}"))
     try:
-        threshold = parse_threshold(text)
+        threshold = parse_threshold(text, calm_too=True)
     except UsageError as error:
         if "cannot be read" not in error.message:
             raise
         raise UsageError(
             f"objective {text.strip()!r} cannot be read",
-            hint="write it like 'p99<500us', 'mean<1ms' or 'p99<500us,errors<0.1%,unanswered<1%'",
+            hint="write it like 'p99<500us', 'calm p99<500us' or 'p99<500us,errors<0.1%,unanswered<1%'",
         ) from None
-    return Term(threshold.name, threshold.limit_us)
+    return Term(threshold.name, threshold.limit_us, threshold.calm)

@@ -80,8 +80,8 @@ class RunFigures:
     """One run: values in microseconds (inf: infinitely late) by what and label.
 
     ``within``: sampling variance of each latency quantile, None where it cannot be known. ``sections``: each
-    latency quantile of equal spans of the run, in order; few or none where it has few requests. ``calm``: what
-    the server would do on processors of its own, None in studies that did not look for thefts.
+    latency quantile of equal spans of the run, in order; few or none where it has few requests. ``calm``:
+    what the server would do on processors of its own, None in studies that did not look for thefts.
     """
 
     number: int

@@ -49,7 +49,7 @@ class Standstill:
 
 def standstills(run: RunFigures, plan: MeasurePlan) -> list[Standstill]:
     """When the server of a run stood still, in order; none of a closed loop, which asks nothing meanwhile."""
-    if plan.rate_per_s is None or plan.loop == "closed":
+    if plan.rate_per_s is None or plan.loop == "closed" or not _series(run):
         return []
     first = run.instances[0].result
     begins_ns = 1e9 * (first["warmup_s"] + first["calibration"]["seconds"])

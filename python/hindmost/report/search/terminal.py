@@ -23,7 +23,7 @@ def render_search(document: Search, width: int | None = None) -> str:
     """Write a search for a terminal `width` columns wide."""
     if width is None:
         width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
-    rows = [("rate/s", "outcome", parse_objective(document["objective"]).leading.name, "runs", "why")]
+    rows = [("rate/s", "outcome", parse_objective(document["objective"]).leading.key, "runs", "why")]
     for step in sorted(document["steps"], key=lambda step: -step["rate_per_s"]):
         rate = f"{step['rate_per_s']:,.10g}"
         rows.append((rate, IN_WORDS[step["outcome"]], _value(step), _runs(step), step["why"]))

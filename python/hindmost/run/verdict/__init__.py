@@ -7,6 +7,7 @@ sample cannot carry the claim. `mind` reasons leave the verdict alone. Limits an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from hindmost.run.verdict import accidents, capacity, client, sample, server, setting, stamps, witness
 from hindmost.run.verdict.reason import STOOD_STILL, Evidence, Level, Reason
@@ -14,6 +15,8 @@ from hindmost.store.types import Verdict
 
 __all__ = ["CHECKS", "Evidence", "Level", "Reason", "Verdict", "headline", "judge", "of_label", "overall"]
 
+BENT = ("slip", "arrivals")
+"""What a host that takes processors does to clients."""
 CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
     sample.disturbed,
     capacity.rate,
@@ -45,6 +48,9 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
 def judge(evidence: Evidence) -> list[Reason]:
     """All reasons, gravest first."""
     found = [reason for check in CHECKS for reason in check(evidence)]
+    if evidence.parted is not None and not evidence.parted.believed:
+        # It was the host that bent them, and the first reason says so.
+        found = [replace(one, level="inconclusive") if one.code in BENT else one for one in found]
     return sorted(found, key=lambda reason: ("invalid", "inconclusive", "mind").index(reason.level))
 
 

@@ -68,7 +68,7 @@ def late(e: Evidence) -> Iterator[Reason]:
     cause, hint = _cause_of_lateness(e, busy)
     yield Reason(
         "slip",
-        "inconclusive" if e.parted is not None and not e.parted.believed else "invalid",
+        "invalid",
         f"{listed(names)} tell{'s' if len(names) == 1 else ''} of late sending: requests left late, which"
         f" makes {format_us(worst.late_us)} of {worst.name}, {format_us(worst.latency_us)}"
         f" ({worst.share:.0%}; {limits.LATENESS:.0%} is the limit); {cause}",

@@ -36,7 +36,7 @@ def section_interval(whole: float, sections: Sequence[float], confidence: float 
     Examples
     --------
     >>> print(section_interval(10.0, [9.0, 10.0, 12.0, 9.5, 10.5]))
-    10 [8.544, 11.46] (95 %, n=5)
+    10 [8.645, 11.46] (95 %, n=5)
     """
     k = len(sections)
     if k < 2:
@@ -45,7 +45,9 @@ def section_interval(whole: float, sections: Sequence[float], confidence: float 
     half = float(
         t_quantile(k - 1, 0.5 + confidence / 2.0) * np.sqrt(np.dot(scatter, scatter) / (k * (k - 1)))
     )
-    return Estimate(whole, max(0.0, whole - half), whole + half, k, confidence)
+    # The low end is on the scale of ratios: what cannot be negative does not reach zero.
+    low = whole * math.exp(-half / whole) if whole > 0.0 else whole
+    return Estimate(whole, low, whole + half, k, confidence)
 
 
 def paired_ratio(

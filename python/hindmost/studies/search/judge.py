@@ -66,16 +66,29 @@ class Judgement:
 
 
 def step_run(run: RunFigures, plan: MeasurePlan, objective: Objective) -> StepRun:
-    """Boil a run down to what its step needs; lateness is compared with the objective's own limits."""
-    due = max(1, run.counts["due"])
-    values = {
-        term.name: sum(run.counts[name] for name in SHARES[term.name]) / due
-        if term.is_share
-        else run.values["latency"][term.name]
-        for term in objective.terms
-    }
-    against = {term.name: term.limit for term in objective.terms if not term.is_share}
-    return StepRun(values, soundness(run, plan, against=against, errors_judged="errors" in values))
+    """Boil a run down to what its step needs; lateness is compared with the objective's own limits.
+
+    Where calm latency alone is limited, what the host took is no reason to set a run aside, unless the calm
+    latency itself is refused for it.
+    """
+    values = {term.key: _value(run, term) for term in objective.terms}
+    against = {term.name: term.limit for term in objective.terms if not (term.is_share or term.calm)}
+    worth = soundness(run, plan, against=against, errors_judged="errors" in values)
+    if objective.calm and worth.kind in ("sound", "host"):
+        why = run.calm.refused if run.calm is not None else None
+        if run.calm is None or why is not None:
+            text = why.text if why is not None else "nobody looked for thefts"
+            return StepRun(values, Soundness("host", f"there is no calm latency: {text}", "calm"))
+        worth = SOUND
+    return StepRun(values, worth)
+
+
+def _value(run: RunFigures, term: Term) -> float:
+    if term.is_share:
+        return sum(run.counts[name] for name in SHARES[term.name]) / max(1, run.counts["due"])
+    if not term.calm:
+        return run.values["latency"][term.name]
+    return math.inf if run.calm is None else run.calm.values.get(term.name, math.inf)
 
 
 def judge(
@@ -134,35 +147,33 @@ def _decided(made: Sequence[StepRun], objective: Objective, runs: tuple[int, int
         return None
     answers = {}
     for term in objective.terms:
-        column = [one.values[term.name] for one in made]
+        column = [one.values[term.key] for one in made]
         answers[term] = rule_of(term, runs).holds(column)
         if answers[term] is False:
             infinite = sum(math.isinf(v) for v in column)
             why = (
-                f"{term.name} is infinitely late in {infinite} of {len(column)} runs"
+                f"{term.key} is infinitely late in {infinite} of {len(column)} runs"
                 if infinite
-                else f"the interval of {term.name} lies above {term.write(term.limit)}"
+                else f"the interval of {term.key} lies above {term.write(term.limit)}"
             )
             return Judgement("fails", why, len(made), error_of(term, column))
     if not all(answers.values()):
         return None
-    terms = " and ".join(f"{term.name} lies below {term.write(term.limit)}" for term in objective.terms)
-    error = max(error_of(term, [one.values[term.name] for one in made]) for term in objective.terms)
+    terms = " and ".join(f"{term.key} lies below {term.write(term.limit)}" for term in objective.terms)
+    error = max(error_of(term, [one.values[term.key] for one in made]) for term in objective.terms)
     return Judgement("holds", f"the interval of {terms}", len(made), error)
 
 
 def rule_of(term: Term, runs: tuple[int, int]) -> ObjectiveRule:
     """What decides a term."""
-    return ObjectiveRule(term.name, term.limit, max(runs[1], FIRST_LOOK), runs[0])
+    return ObjectiveRule(term.key, term.limit, max(runs[1], FIRST_LOOK), runs[0])
 
 
 def _undecided(sound: Sequence[StepRun], objective: Objective, runs: tuple[int, int]) -> Judgement:
     for term in objective.terms:
-        column = [one.values[term.name] for one in sound]
+        column = [one.values[term.key] for one in sound]
         if not rule_of(term, runs).holds(column):
-            why = (
-                f"the interval of {term.name} still reaches {term.write(term.limit)} after {len(sound)} runs"
-            )
+            why = f"the interval of {term.key} still reaches {term.write(term.limit)} after {len(sound)} runs"
             return Judgement("undecided", why, len(sound), error_of(term, column))
     return Judgement("undecided", "one run did not carry the rate, the others did", len(sound), SHARE_ERROR)
 
@@ -206,14 +217,14 @@ class StepRule:
     def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
         """Whether to make another run."""
         found, term = self.judgement, self.objective.leading
-        sound = [one.values[term.name] for one in self.made if one.kind == "sound"]
+        sound = [one.values[term.key] for one in self.made if one.kind == "sound"]
         rule = rule_of(term, self.plan.runs)
         width = rule.interval(sound).relative_half_width if sound else math.inf
         runs = len(self.made)
         return Decision(
             stop=found is not None,
             reached=found is not None and found.outcome in ("holds", "fails"),
-            reason=found.why if found else f"after {runs} runs {term.name} may lie on either side",
+            reason=found.why if found else f"after {runs} runs {term.key} may lie on either side",
             next_look=None if found else runs + 1,
             runs=runs,
             widest=term.name,
@@ -229,10 +240,10 @@ class StepRule:
     def above(self) -> int:
         """Runs that count in which a term is not met."""
         return sum(
-            any(one.values[term.name] >= term.limit for term in self.objective.terms) for one in self._counted
+            any(one.values[term.key] >= term.limit for term in self.objective.terms) for one in self._counted
         )
 
     def interval(self) -> Value:
         """Value and interval of the leading term over the runs that count; None is infinitely late."""
-        column = [one.values[self.objective.leading.name] for one in self._counted]
+        column = [one.values[self.objective.leading.key] for one in self._counted]
         return written(rule_of(self.objective.leading, self.plan.runs).interval(column))

@@ -30,7 +30,7 @@ def run(study: Study, talk: Talk) -> Found:
     )
 
     def on_step(step: Step) -> None:
-        found = f"{objective.leading.name} {figures(step)} over {counted(step)} runs"
+        found = f"{objective.leading.key} {figures(step)} over {counted(step)} runs"
         told_why = step.outcome in ("unmet", "spoiled")
         talk.say(f"{at(step)}: {IN_WORDS[step.outcome]}: {brief(step) if told_why else found}")
 

@@ -140,7 +140,7 @@ def reopened(folder: Path) -> Study:
 
 
 def refuse_unlike(study: Study, asked: Asked, plan: MeasurePlan) -> None:
-    """Refuse to mix runs that are not alike: only loads and the number of pairs, and of those again, may change.
+    """Refuse to mix runs that are not alike: only loads and the numbers of pairs may change.
 
     Raises
     ------
