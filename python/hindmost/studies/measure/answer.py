@@ -84,9 +84,7 @@ def answer(study: Study) -> documents.Measure:
     host = study.manifest["host"]
     proof = proof_of(study.runs(), plan)
     reasons = verdict.judge(
-        verdict.Evidence(
-            plan, target, runs, decision, owner, host["findings"], again(study), proof, found
-        )
+        verdict.Evidence(plan, target, runs, decision, owner, host["findings"], again(study), proof, found)
     )
     outcome = verdict.overall(reasons)
     full = saturation(plan, target, runs)
