@@ -37,7 +37,7 @@ def effort(one: Settled) -> str:
 def taken(attempt: Attempt) -> str:
     """What the host took meanwhile, by its counters."""
     host = attempt.host
-    told = f"in {host.seconds:.1f} s: steal {host.steal:.1%}, others {host.foreign:.1%} of {attempt.bears:.0%} borne"
+    told = f"in {host.seconds:.1f} s: steal {host.steal:.1%}, others {host.foreign:.1%} ({attempt.bears:.0%} is borne)"
     if host.gaps is not None:
         told += f", gaps of a spin {host.gaps:.1%}"
     waited = "" if host.pressure is None else f", somebody waited {host.pressure:.0%} of the time"

@@ -205,7 +205,7 @@ def test_the_table_says_first_what_matters_and_whether_a_history_survives(tmp_pa
     assert "not tried" in heads[1]
     assert "2 attempts, 8 s" in heads[3]
     assert "    missed, but does not count, steal 0.1% and others 10.0% > 2%: 1.10" in text
-    assert "others 0.8% of 2% borne" in text[-2]
+    assert "others 0.8% (2% is borne)" in text[-2]
     assert text[-1].startswith("1 held, 2 undecided, 1 broken, in 24 s")
     file = tmp_path / "history.jsonl"
     history.append(file, [history.line("now", one.what, one.test, one.decided, one.attempts) for one in told])
