@@ -303,3 +303,12 @@ def test_ratios_beyond_use_are_not_written_out():
         assert "> 1000" in text or "&gt; 1000" in text
         assert "248" + numbers.THIN + "125" not in text
         assert "835784" not in text
+
+
+def test_what_was_measured_stands_beside_calm_figures_where_others_took_time():
+    document = full()
+    html = render_attribution_page(document)
+    stolen = rows_of(html, "Runs by p99 at low")
+    for row, cell in zip(stolen, document["loads"][0]["cells"], strict=True):
+        assert numbers.latency(cell["measured_us"]["p99"]["value"]) in row
+    assert "as measured" not in html.split('aria-label="Runs by p99 at high"')[1].split("</table>")[0]

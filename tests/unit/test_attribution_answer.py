@@ -162,7 +162,7 @@ def test_cells_without_a_figure_are_one_line_a_load():
         {"levels": {"a": "1", "b": b}, "failure": failure, "runs": 4, "invalid": 0}
         for b, failure in failures.items()
     ]
-    (reason,) = reasons._cells({"loads": [{"name": "high", "cells": cells}]})
+    (reason,) = reasons.cells_without_figures({"loads": [{"name": "high", "cells": cells}]})
     assert reason["code"] == "cell"
     assert "at high load there is no figure for a = 1, b = y: the server did not start" in reason["text"]
     assert reason["text"].endswith("; nor for 2 more of 4 cells")
@@ -258,10 +258,11 @@ def test_verdicts_follow_the_adjusted_p(tmp_path):
     plan = plan_of(tmp_path)
     excluded = 0
     for seed in range(12):
-        answer = answered(plan, runs_of(lambda cell: 200.0, seed=seed))
-        for effect in answer["average"][1:]:
-            excluded += effect["low"] > 0.0 or effect["high"] < 0.0
-            assert effect["verdict"] in ("negligible", "undecided")
+        found = fitted(plan, runs_of(lambda cell: 200.0, seed=seed))
+        _, rows = effects.judged_together(plan, found, "average", {})
+        for one in rows["low", "p99"][1:]:
+            excluded += one.effect.low > 0.0 or one.effect.high < 0.0
+            assert one.verdict in ("negligible", "undecided")
     assert excluded, "no interval left out zero by chance: the seeds show nothing"
 
 
@@ -306,7 +307,7 @@ def test_words_say_what_is_open_and_how_many_runs_would_decide_it(tmp_path):
     quantile = answered(
         plan, runs_of(lambda cell: 200.0 * (1.06 if cell[0] else 1.0), scatter=0.2, runs=3, seed=2)
     )
-    empty = {"cells": [], "drift": None, "name": "low", "quantiles": {"p99": quantile}}
+    empty = {"cells": [], "theft": None, "drift": None, "name": "low", "quantiles": {"p99": quantile}}
     said = words.of(
         plan,
         {

@@ -185,8 +185,9 @@ class Cell(TypedDict):
 
     ``values``: by quantile one figure a run, in the order of blocks (null: infinitely late); of the
     control's cell the last ``extra`` are those of the control, a run more in each block. ``latency_us``:
-    what the model is made of: on the scale of ratios the geometric mean over runs. ``invalid``: of its
-    runs, those that the instrument distorted, which are left out. ``failure``: why it was given up.
+    what the model is made of: on the scale of ratios the geometric mean over runs; ``measured_us``: the
+    same of what was measured, with what others took. ``invalid``: of its runs, those that the instrument
+    distorted, which are left out. ``failure``: why it was given up.
     """
 
     levels: Levels
@@ -196,6 +197,7 @@ class Cell(TypedDict):
     blocks: list[Count]
     values: dict[str, list[float | None]]
     latency_us: dict[str, Value]
+    measured_us: dict[str, Value]
     failure: str | None
 
 
@@ -209,6 +211,21 @@ class Drift(TypedDict):
     p: float
 
 
+class Theft(TypedDict):
+    """What others took of the processors of server and client: ``runs`` of ``of`` had a theft.
+
+    Figures are calm latency then: what the server does on processors of its own. ``refused``: why not, if
+    thefts cannot be told from what the server did itself; figures are then what was measured.
+    ``counted_share``: of the requests.
+    """
+
+    runs: Count
+    of: Count
+    taken_share: Share
+    counted_share: Share
+    refused: str | None
+
+
 class Load(TypedDict):
     """The answer at one load. ``busy_share``: of the server's processors, over all runs, if known."""
 
@@ -217,6 +234,7 @@ class Load(TypedDict):
     busy_share: float | None
     cells: list[Cell]
     quantiles: dict[str, QuantileAnswer]
+    theft: Theft | None
     drift: Drift | None
 
 

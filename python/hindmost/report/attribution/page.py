@@ -15,6 +15,7 @@ from hindmost.report.attribution.tables import (
     intercept,
     value_of,
 )
+from hindmost.report.common import numbers
 from hindmost.report.common.document import clean
 from hindmost.report.common.sheet import drawing, render
 
@@ -77,7 +78,7 @@ def render_attribution_page(document: "Mapping[str, Any] | Attribution") -> str:
         effects_=_parts(doc, partial(_effects, doc)),
         configurations_=_parts(doc, _configurations),
         runs_=[
-            Part(load, words.load_text(load), [(label, _runs(load["cells"], label)) for label in labels])
+            Part(load, words.load_text(load), [(label, _runs(load, label)) for label in labels])
             for load in doc["loads"]
             if load["cells"]
         ],
@@ -132,10 +133,16 @@ def _configurations(answer: "QuantileAnswer") -> Drawn | None:
     return Drawn(unit.name, axis, list(zip(written, charts, strict=True)))
 
 
-def _runs(cells: "Sequence[Cell]", label: str) -> Drawn:
+def _runs(load: "Load", label: str) -> Drawn:
+    """The runs of each cell; beside calm figures those that were measured."""
+    cells = load["cells"]
     axis, charts = rows.strips(cells, label)
     unit, means = words.column([_mean(cell, label) for cell in cells])
-    return Drawn(unit.name, axis, list(zip(zip(cells, means, strict=True), charts, strict=True)))
+    stolen = words.calm(load)
+    raw = [cell["measured_us"].get(label) if stolen else None for cell in cells]
+    measured = [numbers.latency(one["value"]) if one else "" for one in raw]
+    shown = zip(cells, means, measured, strict=True)
+    return Drawn(unit.name, axis, list(zip(shown, charts, strict=True)))
 
 
 def _mean(cell: "Cell", label: str) -> tuple[float | None, float | None, float | None]:

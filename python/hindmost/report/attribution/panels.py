@@ -69,7 +69,7 @@ def factors_alone(document: "Attribution", label: str) -> "Markup | None":
     for value in ticks:
         text = words.share_tick(value, ratio=ratio)
         plot.add("path", d=f"M{x(value):.1f} {plot.top}V{bottom:.1f}", class_="grid")
-        half = 3.4 * len(text)
+        half = 3.9 * len(text)
         if x(value) - half > edge:
             plot.text(x(value), bottom + 18, text, anchor="middle", cls="tick")
             edge = x(value) + half + 4

@@ -61,9 +61,9 @@ def _axis(scale: Scale, ticks: Sequence[float], texts: Sequence[str], title: str
     plot = Plot(WIDTH, AXIS, title)
     edge = -math.inf
     for tick, text in zip(ticks, texts, strict=True):
-        at, half = scale(tick), 3.4 * len(text)
+        at, half = scale(tick), 3.9 * len(text)
         plot.add("path", d=f"M{at:.1f} {AXIS - 4:g}v4", class_="axis")
-        if at - half > max(edge, -2.0) and at + half < WIDTH + 2:
+        if at - half > max(edge, 0.0) and at + half < WIDTH:
             plot.text(at, 11, text, anchor="middle", cls="tick")
             edge = at + half + 3
     return _svg(plot)

@@ -224,6 +224,12 @@ def load_text(load: "Load") -> str:
     return f"{load['name']} ({', '.join(facts)})" if facts else load["name"]
 
 
+def calm(load: "Load") -> bool:
+    """Tell whether figures of a load are calm latency that differs from what was measured."""
+    theft = load["theft"]
+    return theft is not None and theft["runs"] > 0 and theft["refused"] is None
+
+
 def findings(document: "Attribution") -> list[str]:
     """Give what was found, without what the summary says already."""
     return [text for text in document["findings"] if text not in document["summary"]]

@@ -40,7 +40,7 @@ def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> document
         A document ``hindmost.attribution/1``.
     """
     plan = runner.plan
-    runs = {load.name: runs_of(runner, load) for load in plan.loads}
+    runs = _judged_runs(runner)
     blocks = blocks_of(runs)
     confidence = plan.confidence(blocks)
     found = {
@@ -80,6 +80,15 @@ def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> document
     evidence["confirmations"], evidence["unconfirmed"] = confirmations(runner, evidence)
     document: documents.Attribution = {**evidence, **words.of(plan, evidence)}
     return finite(document)
+
+
+def _judged_runs(runner: Runner) -> dict[str, dict[Cell, CellRuns]]:
+    """The runs of every load and cell: by calm latency, unless all of them together refuse it."""
+    readings, loads = runner.readings, runner.plan.loads
+    readings.refused = None
+    runs = {load.name: runs_of(runner, load) for load in loads}
+    readings.judge(run for cells in runs.values() for one in cells.values() for run in one.runs)
+    return runs if readings.refused is None else {load.name: runs_of(runner, load) for load in loads}
 
 
 def runs_of(runner: Runner, load: LoadPoint) -> dict[Cell, CellRuns]:
@@ -158,7 +167,23 @@ def _load(
         "busy_share": min(1.0, sum(busy) / len(busy) / cpus) if busy else None,
         "cells": [_cell(plan, one) for one in runs.values()],
         "quantiles": dict(quantiles),
+        "theft": _theft(runner, runs),
         "drift": drift_of(control_of(runner, load), plan.labels[-1]),
+    }
+
+
+def _theft(runner: Runner, runs: Mapping[Cell, CellRuns]) -> documents.Theft | None:
+    """What others took at a load, over the runs that count; None where nobody looked."""
+    every = [run.calm for one in runs.values() for run in one.runs]
+    known = [calm for calm in every if calm is not None and calm.refused is None]
+    if not known:
+        return None
+    return {
+        "runs": sum(calm.thefts > 0 for calm in known),
+        "of": len(every),
+        "taken_share": sum(calm.taken for calm in known) / len(known),
+        "counted_share": sum(calm.counted for calm in known) / len(known),
+        "refused": runner.readings.refused,
     }
 
 
@@ -172,6 +197,7 @@ def _cell(plan: AttributionPlan, one: CellRuns) -> documents.Cell:
         "blocks": one.blocks,
         "values": {label: list(map(number, one.column(label))) for label in labels},
         "latency_us": {label: _figure(plan, one.column(label)) for label in labels if one.runs},
+        "measured_us": {label: _figure(plan, one.measured(label)) for label in labels if one.runs},
         "failure": one.failure or (one.why_invalid if not one.runs else None),
     }
 

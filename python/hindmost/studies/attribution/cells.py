@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from hindmost._engine import Histogram
 from hindmost.design import Cell
+from hindmost.run.calm import RunCalm, judged
 from hindmost.run.figures import Totals, run_figures
 from hindmost.run.readings import plan_of
 from hindmost.run.soundness import soundness
@@ -41,11 +43,12 @@ def run_number(block: int, attempt: int) -> int:
 class RunValues:
     """One run: by quantile and ``mean`` its latency in microseconds (inf: infinitely late).
 
-    ``within``: sampling variance of each, None where it cannot be known; ``busy``: processors' worth of time
-    that the server used; ``seconds``: what the run took; ``overloaded``: in words, how little of the asked
-    rate the server carried: its latencies then tell how long the run was, and nothing else; ``unsound``: why
-    it does not count, None where it does; ``bins``: lower and upper edges (microseconds) and counts of its
-    latencies.
+    ``within``: sampling variance of each, None where it cannot be known; ``busy``: processors' worth of
+    time that the server used; ``seconds``: what the run took; ``overloaded``: in words, how little of the
+    asked rate the server carried: its latencies then tell how long the run was, and nothing else;
+    ``unsound``: why it does not count, None where it does; ``bins``: lower and upper edges (microseconds)
+    and counts of its latencies. ``raw``: what was measured, where ``values`` are calm ones (empty: the
+    same); ``calm``: what others took, None where nobody looked.
     """
 
     block: int
@@ -57,6 +60,8 @@ class RunValues:
     overloaded: str | None = None
     unsound: str | None = None
     bins: Bins | None = None
+    raw: dict[str, float] = field(default_factory=dict)
+    calm: RunCalm | None = None
 
 
 @dataclass(slots=True)
@@ -82,6 +87,10 @@ class CellRuns:
         """One figure of every sound run."""
         return [run.values[label] for run in self.runs]
 
+    def measured(self, label: str) -> list[float]:
+        """One figure of every sound run, as it was measured."""
+        return [(run.raw or run.values)[label] for run in self.runs]
+
     def joined(self, control: CellRuns) -> CellRuns:
         """With the runs that the control made of the same cell: one setting has one figure."""
         return CellRuns(
@@ -100,10 +109,24 @@ class CellRuns:
 
 
 class Readings:
-    """Reads runs once."""
+    """Reads runs once.
+
+    Attributes
+    ----------
+    refused : str or None
+        Why calm latency must not be used of these runs, told by all of them together: what was measured
+        counts.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], RunValues] = {}
+        self._measured: dict[tuple[str, int], RunValues] = {}
+        self.refused: str | None = None
+
+    def judge(self, runs: Iterable[RunValues]) -> None:
+        """Look at all runs that count, whether the thefts are those of others."""
+        refusal = judged([run.calm for run in runs if run.calm is not None])
+        self.refused = None if refusal is None else refusal.text
 
     def cell(self, part: Study | None, cell: Cell, attempts: Attempts, where: tuple[str, str]) -> CellRuns:
         """What a cell's study holds, if there is one; ``where``: its load's folder and its own."""
@@ -121,29 +144,57 @@ class Readings:
         return found
 
     def run(self, part: Study, number: int) -> RunValues:
-        """One run."""
+        """One run; by its calm latency, unless that is refused for the run or for all."""
         key = (str(part.folder), number)
         if key not in self._known:
-            self._known[key] = self._read(part, number)
-        return self._known[key]
+            self.know(key, *self._read(part, number))
+        return self.known(key)
 
-    def _read(self, part: Study, number: int) -> RunValues:
+    def know(self, key: tuple[str, int], measured: RunValues, host: bool) -> None:
+        """Keep a run that was read; ``host``: it is not sound because of what the host did."""
+        self._known[key] = by_calm(measured, host=host)
+        self._measured[key] = measured
+
+    def known(self, key: tuple[str, int]) -> RunValues:
+        """A run that is kept."""
+        return self._known[key] if self.refused is None else self._measured[key]
+
+    def _read(self, part: Study, number: int) -> tuple[RunValues, bool]:
         plan = plan_of(part)
         run = next(run for run in part.runs() if run.number == number)
         figures = run_figures(run, plan, Totals())
-        judged = soundness(figures, plan)
-        overloaded = judged.kind == "short" and judged.code != "client"
-        return RunValues(
+        found = soundness(figures, plan)
+        overloaded = found.kind == "short" and found.code != "client"
+        measured = RunValues(
             block=number % AGAIN,
             values=dict(figures.values["latency"]),
             within=dict(figures.within),
             requests=figures.counts["due"],
             busy=run.record.get("server_cpu_share"),
             seconds=float(run.record["seconds"]),
-            overloaded=judged.why if overloaded else None,
-            unsound=None if overloaded or judged.sound else judged.why,
+            overloaded=found.why if overloaded else None,
+            unsound=None if overloaded or found.sound else found.why,
             bins=_bins(figures.latency),
+            calm=figures.calm,
         )
+        return measured, found.kind == "host"
+
+
+def by_calm(measured: RunValues, *, host: bool) -> RunValues:
+    """A run by what its server does on processors of its own: what the host took disturbs it no more.
+
+    Where thefts are refused as an explanation, what was measured stands, and whether it is sound.
+    """
+    calm = measured.calm
+    if calm is None or calm.refused is not None or not calm.thefts:
+        return measured
+    return replace(
+        measured,
+        values=measured.values | calm.values,
+        within=dict.fromkeys(measured.within),
+        unsound=None if host else measured.unsound,
+        raw=measured.values,
+    )
 
 
 def _bins(latency: Histogram) -> Bins:

@@ -16,7 +16,8 @@ MANY_INVALID = 0.2
 
 def reasons_of(plan: AttributionPlan, document: Evidence) -> list[Reason]:
     """All of them, those of cells and runs first."""
-    return [*_cells(document), *_sample(document), *_drift(document), *_undecided(plan, document)]
+    looks = (cells_without_figures(document), _theft(document), _sample(document), _drift(document))
+    return [*(one for look in looks for one in look), *_undecided(plan, document)]
 
 
 def _reason(
@@ -25,7 +26,7 @@ def _reason(
     return {"code": code, "level": level, "text": text, "hint": hint}
 
 
-def _cells(document: Evidence) -> list[Reason]:
+def cells_without_figures(document: Evidence) -> list[Reason]:
     """Cells that have no answer, and why; runs that the instrument distorted."""
     out = []
     for load in document["loads"]:
@@ -51,6 +52,28 @@ def _cells(document: Evidence) -> list[Reason]:
                     "`hindmost doctor`: what on this host distorts a measurement",
                 )
             )
+    return out
+
+
+def _theft(document: Evidence) -> list[Reason]:
+    """What others took, and which figures these therefore are."""
+    out = []
+    for load in document["loads"]:
+        one = load["theft"]
+        if one is None or not one["runs"]:
+            continue
+        took = (
+            f"at {load['name']} load others took {one['taken_share']:.1%} of the processors' time, in"
+            f" {one['runs']} of {one['of']} runs"
+        )
+        if one["refused"]:
+            text = f"{took}, but figures are what was measured: {one['refused']}"
+        else:
+            text = (
+                f"{took}: figures are calm latency, what the server does on processors of its own"
+                f" ({one['counted_share']:.0%} of requests count); what was measured stands beside it"
+            )
+        out.append(_reason("theft", "mind", text, None))
     return out
 
 

@@ -144,7 +144,7 @@ def _left_out(file: StudyFile, without: str | None) -> StudyFile:
 
 def _measure(file: StudyFile) -> MeasurePlan:
     """How each run is made, from the file's table of options of ``hindmost measure``."""
-    options = {"warmup": "1s", "duration": "3s", "samples": 0, **file.measure}
+    options = {"warmup": "1s", "duration": "3s", **file.measure}
     if options["warmup"] == "auto":
         raise UsageError('measure.warmup = "auto" cannot be: all runs must be alike', hint='warmup = "2s"')
     first = {"target": file.target, "rate": file.load[0].rate, "quantiles": file.quantiles, "seed": file.seed}

@@ -1,0 +1,121 @@
+"""What fresh pairs say of a setting: by ranks, undecided below six, and a load without any is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from hindmost.errors import UsageError
+from hindmost.stats import compare_runs
+from hindmost.studies.attribution.attempts import Attempts
+from hindmost.studies.attribution.cells import CellRuns, RunValues
+from hindmost.studies.attribution.confirm import confirmations
+from hindmost.studies.attribution.plan import LoadPoint
+from hindmost.studies.attribution.resolve import resolve
+
+STUDY = """
+name = "confirm"
+target = "synth"
+quantiles = "50,99"
+load = [{ name = "low", rate = "1k" }, { name = "high", rate = "2k" }]
+
+[[factor]]
+name = "idle"
+option = "idle"
+levels = ["block", "spin"]
+
+[design]
+blocks = "3"
+
+[confirm]
+runs = RUNS
+"""
+
+
+@pytest.fixture
+def plan(tmp_path):
+    return planned(tmp_path, 8)
+
+
+def planned(tmp_path, runs):
+    file = tmp_path / "study.toml"
+    file.write_text(STUDY.replace("RUNS", str(runs)))
+    return resolve(file, None, budget=None, without=None)[0]
+
+
+def sides(before, after):
+    return {"before": before, "after": after}
+
+
+class Scripted:
+    """A runner whose fresh runs are given by load and side; None where none was begun."""
+
+    def __init__(self, plan, folder, fresh):
+        self.plan, self.fresh = plan, fresh
+        self.attempts = Attempts(folder)
+        self.readings = self
+
+    def stored(self, load: LoadPoint, name: str):
+        found = self.fresh.get(load.name)
+        return None if found is None else (load.name, name.split("/")[1])
+
+    def cell(self, part, cell, attempts, where):
+        values = self.fresh[part[0]][part[1]]
+        runs = [
+            RunValues(block, {"p50": 50.0 + block, "p99": p99, "mean": 60.0}, {}, 100, None, 1.0)
+            for block, p99 in enumerate(values, 1)
+        ]
+        return CellRuns(cell, runs)
+
+
+def told(plan, tmp_path, fresh):
+    quantile = {"predicted": []}
+    loads = [{"name": load.name, "quantiles": dict.fromkeys(plan.labels, quantile)} for load in plan.loads]
+    document = {"loads": loads, "recommendation": {"levels": {"idle": "spin"}}}
+    return confirmations(Scripted(plan, tmp_path, fresh), document)
+
+
+BEFORE = [100.0, 104.0, 98.0, 101.0, 99.0, 103.0, 97.0, 102.0]
+
+
+def test_one_disturbed_pair_neither_refutes_nor_confirms(plan, tmp_path):
+    disturbed = [*BEFORE[1:], 5241.0]
+    (low, high), _ = told(plan, tmp_path, {"low": sides(BEFORE, disturbed), "high": sides(disturbed, BEFORE)})
+    assert (low["outcome"], high["outcome"]) == ("undecided", "undecided")
+
+
+def test_what_is_lower_in_every_pair_is_confirmed_and_what_is_higher_refuted(plan, tmp_path):
+    less = [0.7 * value for value in BEFORE]
+    (low, high), left = told(plan, tmp_path, {"low": sides(BEFORE, less), "high": sides(less, BEFORE)})
+    assert (low["outcome"], high["outcome"]) == ("confirmed", "refuted")
+    assert low["ratio"]["p99"]["value"] == pytest.approx(0.7)
+    assert "at low load confirmed: p99 is 0.7 times as long" in low["text"]
+    assert left == []
+
+
+def test_fewer_than_six_pairs_decide_nothing(plan, tmp_path):
+    less = [0.5 * value for value in BEFORE]
+    (low,), (high,) = told(plan, tmp_path, {"low": sides(BEFORE[:5], less[:5])})
+    assert low["outcome"] == "undecided"
+    assert low["ratio"]["p99"]["low"] is None
+    assert "at least 6 are needed" in low["text"]
+    assert high == {"load": "high", "why": "no fresh runs were made"}
+
+
+def test_too_few_pairs_are_refused_before_a_study_begins(tmp_path):
+    with pytest.raises(UsageError, match="fewer than 6 pairs decide nothing"):
+        planned(tmp_path, 5)
+
+
+def test_too_few_blocks_are_refused_before_a_study_begins(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(STUDY.replace("RUNS", "8").replace('blocks = "3"', 'blocks = "2"'))
+    with pytest.raises(UsageError, match="fewer than 3 runs does not count"):
+        resolve(file, None, budget=None, without=None)
+
+
+def test_spreads_are_compared_by_ranks_and_not_by_their_variances():
+    """A run of 5,241 us among 20 does not make the spread of its side another."""
+    wild = [*BEFORE, *[value + 0.5 for value in BEFORE], 5241.0, 99.5, 100.5, 101.5]
+    tame = [value + 0.25 for value in [*BEFORE, *BEFORE, 99.0, 100.0, 101.0, 98.5]]
+    spread = compare_runs(tame, wild).spread
+    assert spread.low < 1.0 < spread.high
