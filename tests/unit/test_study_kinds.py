@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shutil
@@ -65,6 +66,20 @@ def test_every_kind_of_the_table_is_there_under_its_name(name):
     assert isinstance(kind, Kind)
     assert kind.name == name
     assert Study(Path("folder"), {"kind": name}).again == f"hindmost {GO_ON[name]} folder"
+
+
+def test_a_study_that_cannot_be_written_is_shown_all_the_same(verification, monkeypatch, capsys):
+    from hindmost.store import study as room
+
+    def full(path, text):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(room, "_write", full)
+    code, out, err = told(capsys, "report", verification.folder)
+    assert code == 0, err
+    assert out.strip()
+    assert "not kept: " in err
+    assert "cannot be written: Read-only file system" in err
 
 
 def test_all_tables_of_kinds_know_the_same():

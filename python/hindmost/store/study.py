@@ -24,6 +24,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -110,7 +111,8 @@ class Study:
                 f"{folder} holds no study: it has no manifest.json", hint=f"ls {folder}"
             ) from None
         except (OSError, ValueError) as error:
-            raise StudyError(f"{path} cannot be read: {error}", hint=f"head -c 200 {path}") from None
+            hint = f"ls -ld {folder}" if isinstance(error, PermissionError) else f"head -c 200 {path}"
+            raise StudyError(f"{path} cannot be read: {error}", hint=hint) from None
         if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
             found = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
             raise StudyError(
@@ -155,7 +157,7 @@ class Study:
                     raise ValueError(f"its run.json is not a whole {RUN_SCHEMA}")
             except (OSError, ValueError) as error:
                 raise StudyError(
-                    f"run {folder.name} cannot be read: {error}", hint=f"move {folder} away and report again"
+                    f"run {folder.name} cannot be read: {error}", hint=_mends(error, folder)
                 ) from None
             found.append(RunRecord(int(folder.name), folder, record))
         return found
@@ -179,13 +181,43 @@ class Study:
 
     def write(self, name: str, text: str) -> Path:
         """Write a file of the study, whole or not at all."""
-        with _telling(self.folder, self.again):
-            return _write(self.folder / name, text)
+        return self._kept(self.folder / name, text)
 
     def write_page(self, text: str, elsewhere: Path | None = None) -> Path:
         """Write the study's page, ``report.html`` in its folder or a file `elsewhere`."""
-        with _telling(self.folder, self.again):
-            return _write(elsewhere or self.folder / "report.html", text)
+        return self._kept(elsewhere or self.folder / "report.html", text)
+
+    def _kept(self, path: Path, text: str) -> Path:
+        try:
+            with _telling(self.folder, self.again):
+                return _write(path, text)
+        except StudyError as error:
+            failed = _TOLERATED.get()
+            if failed is None:
+                raise
+            failed.append(error.message.partition(";")[0])
+            return path
+
+
+_TOLERATED: ContextVar[list[str] | None] = ContextVar("tolerated", default=None)
+
+
+@contextmanager
+def read_only() -> Iterator[list[str]]:
+    """Within, an answer that cannot be written into its study, or a part's, is no error but in this list."""
+    failed: list[str] = []
+    token = _TOLERATED.set(failed)
+    try:
+        yield failed
+    finally:
+        _TOLERATED.reset(token)
+
+
+def _mends(error: Exception, run: Path) -> str:
+    """What to do about a run that cannot be read: one of somebody else's is whole."""
+    if isinstance(error, PermissionError):
+        return f"ls -ld {run}, and read it as its owner"
+    return f"move {run} away and report again"
 
 
 def _never_measured(folder: Path) -> bool:

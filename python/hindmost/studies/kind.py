@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar, cast
 from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
 from hindmost.exits import Exit
 from hindmost.store import Study, name_of
+from hindmost.store.study import read_only
 from hindmost.studies.talk import Talk
 
 Answer = TypeVar("Answer")
@@ -181,13 +182,19 @@ def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: obj
 def reported(study: Study) -> Shown:
     """Answer and publish a stored study again; nothing is measured.
 
+    A study that cannot be written, as in an archive, is shown all the same.
+
     Raises
     ------
     StudyError
         If it has no finished run, or cannot be read.
     """
     kind = kind_of(study)
-    return kind.publish(study, kind.answer(study), None)
+    with read_only() as failed:
+        shown = kind.publish(study, kind.answer(study), None)
+    if failed:
+        return replace(shown, notes=(f"not kept: {failed[0]}", f"study: {study.folder}"))
+    return shown
 
 
 def _finished(study: Study) -> int:

@@ -32,7 +32,7 @@ def host(e: Evidence) -> Iterator[Reason]:
             yield Reason(
                 "knobs_left",
                 "mind",
-                f"when the study began, this host was not as it was found: {finding['value']};"
+                f"settings left changed on this host when the study began: {finding['value']};"
                 f" {finding.get('why') or ''}",
                 finding.get("hint") or "`hindmost doctor`",
             )
