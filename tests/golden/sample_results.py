@@ -571,6 +571,31 @@ def hostile() -> dict[str, Any]:
     return out
 
 
+def stolen() -> dict[str, Any]:
+    """A host that takes 5 % of the time: latency as it was, and what the server would do without that."""
+    out = valid(seed=5)
+    calm = {label: dict(one) for label, one in out["latency_us"].items() if label != "mean"}
+    for one in out["latency_us"].values():
+        one.update(value=9.0 * one["value"], low=2.0 * one["low"], high=16.0 * one["high"])
+        one["verdict"] = "inconclusive"
+    out["calm"] = {
+        "latency_us": calm,
+        "verdict": "valid",
+        "runs": 9,
+        "of": 10,
+        "taken_share": 0.0512,
+        "counted_share": 0.783,
+        "thefts": 812,
+        "seen_us": 1100.0,
+        "sources": ["sentinel", "spin gaps"],
+        "unsettled": ["p99.9"],
+        "refused": None,
+    }
+    out["verdict"] = "inconclusive"
+    out["headline"] = "inconclusive: the hypervisor took 5.1 % of the time"
+    return out
+
+
 SAMPLES = {
     "valid": valid,
     "slipping": slipping,
@@ -579,4 +604,5 @@ SAMPLES = {
     "single": single,
     "captured": captured,
     "hostile": hostile,
+    "stolen": stolen,
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from pages import LOADING, Page
-from sample_results import HOSTILE, SAMPLES, valid
+from sample_results import HOSTILE, SAMPLES, stolen, valid
 
 import hindmost.report
 from hindmost.report.common import numbers
@@ -214,3 +214,36 @@ def test_vendored_files_are_those_that_versions_names():
     for _, version, licence, name, digest in rows:
         assert (version, licence) == ("1.6.32", "MIT")
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+
+
+def test_calm_latency_stands_beside_latency_with_what_it_rests_on():
+    document = stolen()
+    for text in (render_terminal(document, width=200, color=False), render_page(document, scripts=False)):
+        # The text wraps where it likes.
+        words = " ".join(text.replace(numbers.THIN, " ").split())
+        assert "5.1 % of the time was taken, in 812 thefts (sentinel and spin gaps" in words
+        assert "78 % of requests count; 9 of 10 runs have it; p99.9 still changes" in words
+    head = next(
+        line for line in render_terminal(document, width=200, color=False).splitlines() if "slip" in line
+    )
+    assert head.index("latency") < head.index("calm") < head.index("service")
+    narrow = render_terminal(document, width=100, color=False)
+    assert "slip: in a wider terminal, or in the page" in narrow
+    assert "calm µs" in narrow
+
+
+def test_without_a_theft_calm_latency_is_no_column_but_said():
+    document = stolen()
+    document["calm"] |= {"thefts": 0, "taken_share": 0.0, "latency_us": document["latency_us"]}
+    text = render_terminal(document, width=200, color=False)
+    assert "as latency: nobody took a processor" in text
+    assert "calm µs" not in text
+
+
+def test_a_refusal_is_said_with_the_reason_and_what_would_help():
+    document = stolen()
+    why = {"reason": "unwatched", "text": "no thread at real-time priority can watch", "need": "run as root"}
+    document["calm"] |= {"latency_us": {}, "refused": why}
+    text = " ".join(render_terminal(document, width=200, color=False).replace(numbers.THIN, " ").split())
+    assert "none: no thread at real-time priority can watch (5.1 % of the time was taken)" in text
+    assert "needed: run as root" in text

@@ -9,6 +9,7 @@ import pytest
 from hindmost import MeasurePlan
 from hindmost.run.calm import RunCalm, judged, run_calm
 from hindmost.run.calm.refusal import Refusal
+from hindmost.run.calm.requests import Kept
 from hindmost.run.calm.thefts import seen
 from hindmost.stats import NEVER, Estimate, Onsets
 from tests.stats.theft_worlds import World, simulate
@@ -45,12 +46,12 @@ def record(*sentinels: dict[str, Any], **changes: Any) -> dict[str, Any]:
 def calm(
     of: dict[str, Any] | None = None,
     results: list[Any] | None = None,
-    requests: tuple[Any, Any] | None = None,
+    requests: Kept | None = None,
     **changes: Any,
 ) -> RunCalm | None:
     plan = PLAN.model_copy(update=changes)
     nothing = np.empty(0, np.int64)
-    read = lambda _folder, _index: requests or (nothing, nothing)  # noqa: E731
+    read = lambda _folder, _index: requests or Kept(nothing, nothing, nothing)  # noqa: E731
     return run_calm(Path("run"), of or record(), results or [result()], plan, RAW, ALONE, read)
 
 
@@ -92,7 +93,7 @@ def test_a_run_that_was_stolen_from_says_what_it_would_have_been():
     begin = run.due[0]
     spans = [(int(on - begin), int(off - begin)) for on, off in zip(run.on, run.off, strict=True)]
     used = record(server_cpu_share=0.5 * (1.0 - 0.05))
-    found = calm(used, [result(away(*spans))], (run.due - begin, run.done - begin))
+    found = calm(used, [result(away(*spans))], Kept(run.due - begin, run.due - begin, run.done - begin))
     assert found is not None
     assert found.refused is None
     truth = (run.undisturbed - run.due) / 1e3
@@ -124,6 +125,7 @@ def test_a_run_that_was_stolen_from_says_what_it_would_have_been():
         ("clock", "another time", {"of": record(watched(to_ns=ZERO + 39_000 * MS))}),
         ("endless", "no room for 9", {"results": [result(away((0, MS), missed=9))]}),
         ("quota", "4 times", {"results": [result(host={"throttled": {"periods": 4}})]}),
+        ("neighbours", "had 20% of the server's", {"of": record(server_busy_share=0.7)}),
         ("cpu_time", "is not known", {"of": record(watched((0, MS, 3 * MS)), server_cpu_share=None)}),
         ("no_requests", "no single requests", {"of": record(watched((0, MS, 3 * MS)))}),
     ],
@@ -139,9 +141,9 @@ def test_what_cannot_be_known_is_refused_with_the_reason_and_what_would_help(
     assert found.refused.need
 
 
-def requests(n: int = 1000) -> tuple[Any, Any]:
+def requests(n: int = 1000) -> Kept:
     due = np.arange(n, dtype=np.int64) * 40 * MS
-    return due, due + MS
+    return Kept(due, due.copy(), due + MS)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +160,16 @@ def test_what_statistics_refuse_is_told_with_its_figures(code, share, spans):
     assert found.refused.reason == code
     assert found.thefts == len(spans)
     assert found.taken > 0.0
+
+
+def test_what_server_and_thief_used_are_no_neighbours():
+    none = calm(record(server_busy_share=0.54))
+    assert none is not None
+    assert none.refused is None
+    spans = [(k * 100 * MS, k * 100 * MS + 10 * MS) for k in range(400)]
+    stolen = calm(record(server_busy_share=0.62), [result(away(*spans))], requests())
+    assert stolen is not None
+    assert stolen.refused is None or stolen.refused.reason != "neighbours"
 
 
 def test_of_a_study_from_before_nothing_is_said():
@@ -182,10 +194,18 @@ def test_too_few_spells_and_thefts_that_follow_the_server_are_told_by_all_runs_t
     assert "follow the server" in two.text
 
 
+def test_a_client_that_is_late_of_itself_is_told_and_one_whose_processor_was_taken_is_not():
+    spans = [(k * 40 * MS + 2 * MS, k * 40 * MS + 5 * MS) for k in range(0, 1000, 25)]
+    times = requests()
+    assert calm(results=[result(away(*spans))], requests=times).late == ()
+    times.sent[:] += 300_000  # of 1 ms
+    assert calm(results=[result(away(*spans))], requests=times).late == PLAN.labels
+
+
 def test_one_that_never_came_is_infinitely_late_and_no_time_is_made_up():
-    due, done = requests()
-    done[::10] = NEVER
-    found = calm(record(watched((0, MS, 3 * MS))), requests=(due, done))
+    times = requests()
+    times.done[::10] = NEVER
+    found = calm(record(watched((0, MS, 3 * MS))), requests=times)
     assert found is not None
     assert found.values["p99"] == float("inf")
     assert found.values["p50"] == 1_000.0

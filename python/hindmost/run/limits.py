@@ -68,6 +68,11 @@ inconclusive. A tenth of that moves the quantile's rank by a tenth of its distan
 coarse as anybody asks. Requests due at random meet an accident as often as it takes time (Wolff, 1982:
 Poisson arrivals see time averages)."""
 
+NEIGHBOURS = 0.05
+"""Share of the server's processors that programs may have at usual priority beside it. The kernel shares a
+processor by what each does, so that these are no thefts, and calm latency would keep what they cost. Ticks
+tell it to some 1 % in ten seconds (2,500 looks at 250 Hz)."""
+
 SWITCHES_MIND = 100.0
 """Times a second that a spinning worker is taken off its processor. Each costs two context switches and a
 cold first-level cache, some 5 us (Li, Ding and Shen, 2007: 4 us and more with 32 KiB to refill); a request

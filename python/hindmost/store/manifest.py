@@ -133,6 +133,7 @@ class RunRecord(TypedDict):
     target: Target
     server_cpu_share: float | None
     server_steal_share: Share | None
+    server_busy_share: NotRequired[Share | None]
     server_tcp: NotRequired[dict[str, Count] | None]
     server_queues: NotRequired[ServerQueues | None]
     sentinel: NotRequired[list[Watched] | Fault]

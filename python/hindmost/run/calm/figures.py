@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import label
+from hindmost.run import limits
 from hindmost.run.calm.refusal import Refusal
-from hindmost.run.calm.requests import Nanos, kept
+from hindmost.run.calm.requests import Kept, kept
 from hindmost.run.calm.thefts import Seen, seen
 from hindmost.stats import (
     Calm,
@@ -24,7 +27,7 @@ from hindmost.stats import (
     run_value,
     theft_dependence,
 )
-from hindmost.stats.requests.calm import LEAST_SPELLS
+from hindmost.stats.requests.calm import LEAST_SPELLS, watch
 from hindmost.store.engine import InstanceResult
 
 JUDGED_TOGETHER = Dependence(False, 1.0, math.nan, 0, "judged over all runs")
@@ -44,6 +47,8 @@ class RunCalm:
         The same with their intervals within the run; none where it is too short for one.
     unsettled : tuple of str
         Quantiles that differ, beyond chance, from what twice the wait gives.
+    late : tuple of str
+        Quantiles that tell of a client that sends late although nobody took its processor.
     taken, counted : float
         Share of the measurement that others took; share of requests that count.
     thefts, spells : int
@@ -61,6 +66,7 @@ class RunCalm:
     values: dict[str, float] = field(default_factory=dict)
     intervals: dict[str, Estimate] = field(default_factory=dict)
     unsettled: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
     taken: float = math.nan
     counted: float = math.nan
     thefts: int = 0
@@ -78,7 +84,7 @@ def run_calm(
     plan: MeasurePlan,
     raw: Mapping[str, float],
     alone: Sequence[Mapping[str, Estimate]],
-    read: Callable[[Path, int], tuple[Nanos, Nanos]] = kept,
+    read: Callable[[Path, int], Kept] = kept,
 ) -> RunCalm | None:
     """Calm latency of a run; None of a study that is older than the looking for thefts.
 
@@ -97,7 +103,7 @@ def run_calm(
     alone : sequence of mapping
         What each instance can say of its quantiles by itself, in microseconds.
     read : callable, optional
-        Gives due and done times of an instance.
+        Gives the times of an instance's requests.
 
     Raises
     ------
@@ -109,6 +115,8 @@ def run_calm(
     known = seen(record, results, plan)
     if isinstance(known, Refusal):
         return RunCalm(refused=known)
+    if neighbours := _neighbours(record, known):
+        return _refused(known, neighbours)
     if not len(known.thefts):
         return RunCalm(
             values={name: raw[name] for name in plan.labels},
@@ -122,33 +130,41 @@ def run_calm(
     if isinstance(service, Refusal):
         return _refused(known, service)
     requests = [read(folder, index) for index in range(len(results))]
-    if not all(due.size for due, _ in requests):
+    if not all(one.due.size for one in requests):
         none = Refusal("no_requests", "no single requests were kept of this run", "--samples 20000")
         return _refused(known, none)
     parts: list[Calm] = []
-    for due, done in requests:
+    for one in requests:
         part = calm_latency(
-            due, done, known.thefts, service, plan.quantiles, least_spells=1, dependence=JUDGED_TOGETHER
+            one.due,
+            one.done,
+            known.thefts,
+            service,
+            plan.quantiles,
+            least_spells=1,
+            dependence=JUDGED_TOGETHER,
         )
         if isinstance(part, Refused):
             return _refused(known, Refusal(part.reason, part.text, part.need), part.counted, part.spells)
         parts.append(part)
     rows = [{label(one.level): _microseconds(one.estimate) for one in part.quantiles} for part in parts]
+    values = {name: run_value([row[name].value for row in rows], plan.aggregate) for name in plan.labels}
     return RunCalm(
-        values={name: run_value([row[name].value for row in rows], plan.aggregate) for name in plan.labels},
+        values=values,
         intervals=_together(rows, plan),
         unsettled=tuple(
             dict.fromkeys(
                 label(one.level) for part in parts for one in part.quantiles if one.settled is False
             )
         ),
+        late=_late(requests, known, service, plan, values),
         taken=known.taken,
         counted=sum(part.counted for part in parts) / len(parts),
         thefts=len(known.thefts),
         spells=min(part.spells for part in parts),
         seen_us=known.thefts.seen_ns / 1e3,
         sources=known.sources,
-        onsets=tuple(Onsets.of(due, done, known.thefts, service) for due, done in requests),
+        onsets=tuple(Onsets.of(one.due, one.done, known.thefts, service) for one in requests),
     )
 
 
@@ -192,6 +208,21 @@ def _refused(known: Seen, why: Refusal, counted: float = math.nan, spells: int =
     )
 
 
+def _neighbours(record: Mapping[str, Any], known: Seen) -> Refusal | None:
+    """Programs that share the server's processors with it: what was busy there less server and thefts."""
+    busy, used = record.get("server_busy_share"), record.get("server_cpu_share")
+    if busy is None or used is None:
+        return None
+    others = busy - used / len(record["target"]["cpus"]) - known.taken
+    if others <= limits.NEIGHBOURS:
+        return None
+    return Refusal(
+        "neighbours",
+        f"other programs had {others:.0%} of the server's processors at usual priority: shares, no thefts",
+        "them elsewhere: `top -H -o %CPU` shows them, taskset -acp CPUS PID moves one",
+    )
+
+
 def _service(record: Mapping[str, Any], results: Sequence[InstanceResult], known: Seen) -> Service | Refusal:
     """How busy the server is in calm time: its CPU time over what was left of its processors."""
     used = record.get("server_cpu_share")
@@ -205,6 +236,23 @@ def _service(record: Mapping[str, Any], results: Sequence[InstanceResult], known
     servers = len(record["target"]["cpus"])
     busy = min(FULL, used / (servers * max(1.0 - known.taken, 1.0 - FULL)))
     return Service(busy, max(1.0, 1e9 * used / answered), servers=servers)
+
+
+def _late(
+    requests: Sequence[Kept], known: Seen, service: Service, plan: MeasurePlan, values: Mapping[str, float]
+) -> tuple[str, ...]:
+    """Quantiles of which slip is too large a part, among requests that count (as `verdict.client.late`)."""
+    slips = []
+    for one in requests:
+        near = watch(one.due, one.done, known.thefts, service)
+        whole = near.counted[~near.censored]
+        slips.append((one.sent - one.due)[whole] / 1e3)
+    found = []
+    for name, level in zip(plan.labels, plan.quantiles, strict=True):
+        slip = run_value([float(np.quantile(one, level)) if one.size else 0.0 for one in slips])
+        if slip > max(limits.LATENESS_FLOOR_US, limits.LATENESS * values[name]):
+            found.append(name)
+    return tuple(found)
 
 
 def _microseconds(one: Estimate) -> Estimate:

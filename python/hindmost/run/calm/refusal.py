@@ -10,6 +10,7 @@ Reason = Literal[
     "shared",
     "elsewhere",
     "unwatched",
+    "neighbours",
     "endless",
     "clock",
     "no_requests",

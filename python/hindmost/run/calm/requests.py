@@ -1,7 +1,8 @@
-"""Due and done times of single requests: the uniform sample that each instance keeps of its measurement."""
+"""Due, sent and done times of single requests: the uniform sample that each instance keeps."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,17 @@ UNANSWERED = ("timeout", "unsent")
 """They count as infinitely late, as they do in the histograms; answers that were errors have no latency."""
 
 
-def kept(folder: Path, index: int) -> tuple[Nanos, Nanos]:
-    """Times of an instance's kept requests, by due time, in ns since the measurement began.
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Times of requests by due time, in ns since the measurement began; `NEVER` for what never was."""
+
+    due: Nanos
+    sent: Nanos
+    done: Nanos
+
+
+def kept(folder: Path, index: int) -> Kept:
+    """Read an instance's kept requests.
 
     Raises
     ------
@@ -28,13 +38,13 @@ def kept(folder: Path, index: int) -> tuple[Nanos, Nanos]:
 
     path = folder / f"samples-{index}.parquet"
     try:
-        due, done = (
-            np.frombuffer(one, np.int64) for one in _engine.read_columns(str(path), ["due_ns", "done_ns"])
-        )
+        columns = _engine.read_columns(str(path), ["due_ns", "sent_ns", "done_ns"])
         status = np.array(_engine.read_words(str(path), ["status"])[0], dtype=object)
     except _engine.EngineError as error:
         raise StudyError(f"{error.args[1]}", hint=f"ls -l {path}") from None
+    due, sent, done = (np.frombuffer(one, np.int64) for one in columns)
     late = np.isin(status, UNANSWERED)
     counts = late | np.isin(status, ("hit", "miss"))
-    order = np.argsort(due[counts], kind="stable")
-    return due[counts][order], np.where(late, NEVER, done)[counts][order]
+    order = np.flatnonzero(counts)[np.argsort(due[counts], kind="stable")]
+    unsent = sent < due  # null is the least number
+    return Kept(due[order], np.where(unsent, NEVER, sent)[order], np.where(late, NEVER, done)[order])

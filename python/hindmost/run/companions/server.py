@@ -14,10 +14,11 @@ from hindmost.run.companions.companion import Companion, Scene
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Counters at one moment; ``used`` and ``stolen`` of ``ticks`` are of the server's processors."""
+    """Counters at one moment; ``stolen`` and ``busy`` of ``ticks`` are of the server's processors."""
 
     used_ns: int | None
     stolen: int
+    busy: int
     ticks: int
     tcp: Mapping[str, int] | None
     queues: Mapping[str, int] | None
@@ -63,6 +64,7 @@ class ServerCounters(Companion):
         return _Look(
             used_ns=None if self._pid is None else _engine.process_cpu_ns(self._pid),
             stolen=sum(one["steal"] for one in mine),
+            busy=sum(one[name] for one in mine for name in ("user", "nice", "system")),
             ticks=sum(one[name] for one in mine for name in whole),
             tcp=json.loads(_engine.tcp_counters(self._pid)) if here else None,
             queues=json.loads(_engine.socket_queues(self._port, self._pid)) if here else None,
@@ -72,15 +74,15 @@ class ServerCounters(Companion):
         """What goes into ``run.json``; None where unknown.
 
         ``server_process``: its name; ``server_cpu_share``: CPUs' worth of time used; ``server_steal_share``;
-        ``server_tcp``: troubles of its network namespace; ``server_queues``: what waited in its sockets at
-        the beginning, under load, and at the end, after the last reply.
+        ``server_busy_share``: of its processors' time, any program's; ``server_tcp``: troubles of its network
+        namespace; ``server_queues``: what waited in its sockets at the beginning, under load, and at the end,
+        after the last reply.
         """
         before, after = self._before, self._after
         told = {"server_process": self._name}
         if before is None or after is None:
-            return told | dict.fromkeys(
-                ("server_cpu_share", "server_steal_share", "server_tcp", "server_queues")
-            )
+            names = ("cpu_share", "steal_share", "busy_share", "tcp", "queues")
+            return told | dict.fromkeys(f"server_{name}" for name in names)
         ticks = after.ticks - before.ticks
         used = None
         if before.used_ns is not None and after.used_ns is not None:
@@ -88,6 +90,7 @@ class ServerCounters(Companion):
         return told | {
             "server_cpu_share": used,
             "server_steal_share": (after.stolen - before.stolen) / ticks if ticks > 0 else None,
+            "server_busy_share": (after.busy - before.busy) / ticks if ticks > 0 else None,
             "server_tcp": {name: after.tcp[name] - count for name, count in before.tcp.items()}
             if before.tcp and after.tcp
             else None,

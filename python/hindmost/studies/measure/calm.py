@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from hindmost.run.calm import Refusal, RunCalm, judged
 from hindmost.run.figures import RunFigures, Values
@@ -12,7 +13,8 @@ from hindmost.store import measure as documents
 from hindmost.store.estimates import Value, number, written
 
 FROM_THEFT = ("steal", "run_delay", "switches", "interrupts", "slip", "precision", "set_aside")
-"""Reasons that thefts give against the latency itself: they are what calm latency is without."""
+"""Reasons that thefts give against the latency itself: they are what calm latency is without. Late sending
+counts against the quantiles that tell of it in calm time, too."""
 
 Estimator = Callable[[Sequence[Values], Sequence[Reason]], documents.Estimates]
 
@@ -36,9 +38,11 @@ def over_runs(
         return None
     good = [calm for calm in looked if calm.refused is None]
     why = judged(good) if good else _commonest(looked)
-    others = [
-        reason for reason in reasons if reason.code not in FROM_THEFT or not any(one.thefts for one in looked)
-    ]
+    others = list(reasons)
+    if any(one.thefts for one in looked):
+        late = tuple(dict.fromkeys(name for one in good for name in one.late))
+        others = [reason for reason in reasons if reason.code not in FROM_THEFT]
+        others += [replace(reason, labels=late) for reason in reasons if reason.code == "slip" and late]
     shown = good if why is None else []
     return {
         "latency_us": estimates([one.values for one in shown], others) if shown else {},
