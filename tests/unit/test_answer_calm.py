@@ -1,6 +1,7 @@
 """Calm latency in the answer: the same estimator as for latency, a verdict without what thefts did, refusals."""
 
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hindmost.studies.measure.answer import _estimates
 from hindmost.studies.measure.calm import of_run, over_runs
 
 STEAL = Reason("steal", "inconclusive", "the hypervisor took 5 % of the time")
+ESTIMATES = partial(_estimates, about="mean")
 LATE = Reason("slip", "invalid", "p50 to p99.9 tell of late sending", None, LABELS)
 ERRORS = Reason("errors", "invalid", "2 % of requests were errors")
 REFUSED = RunCalm(refused=Refusal("unwatched", "nobody watched", "root"))
@@ -29,7 +31,7 @@ def stolen_from(value: float = 40.0, **given: Any) -> RunCalm:
 
 
 def test_a_study_from_before_has_none():
-    assert over_runs(ten(), [], _estimates) is None
+    assert over_runs(ten(), [], ESTIMATES) is None
     assert of_run(ten()[0]) is None
 
 
@@ -37,30 +39,30 @@ def test_without_thefts_calm_latency_is_latency_to_the_bit_with_its_verdict():
     runs = ten()
     for run in runs:
         object.__setattr__(run, "calm", RunCalm(values=dict(run.values["latency"]), taken=0.0, counted=1.0))
-    found = over_runs(runs, [STEAL], _estimates)
+    found = over_runs(runs, [STEAL], ESTIMATES)
     assert found is not None
-    assert found["latency_us"] == _estimates([run.values["latency"] for run in runs], [STEAL])
+    assert found["latency_us"] == ESTIMATES([run.values["latency"] for run in runs], [STEAL])
     assert (found["verdict"], found["thefts"], found["taken_share"]) == ("inconclusive", 0, 0.0)
 
 
 def test_what_thefts_did_to_the_latency_is_not_held_against_the_calm_one_and_all_else_is():
     runs = ten(calm=stolen_from)
-    found = over_runs(runs, [STEAL], _estimates)
+    found = over_runs(runs, [STEAL], ESTIMATES)
     assert found is not None
     assert found["verdict"] == "valid"
     assert (found["latency_us"]["p99"]["value"], found["latency_us"]["p99"]["verdict"]) == (40.0, "valid")
-    late = over_runs(ten(calm=lambda: stolen_from(late=("p99",))), [LATE], _estimates)
+    late = over_runs(ten(calm=lambda: stolen_from(late=("p99",))), [LATE], ESTIMATES)
     assert late is not None
     assert late["latency_us"]["p99"]["verdict"] == "invalid"
     assert late["latency_us"]["p50"]["verdict"] == "valid"
-    spoilt = over_runs(runs, [STEAL, ERRORS], _estimates)
+    spoilt = over_runs(runs, [STEAL, ERRORS], ESTIMATES)
     assert spoilt is not None
     assert spoilt["verdict"] == "invalid"
 
 
 def test_runs_that_refuse_are_counted_and_the_others_speak():
     calm = iter([REFUSED] * 3 + [stolen_from(unsettled=("p99",)) for _ in range(7)])
-    found = over_runs(ten(calm=lambda: next(calm)), [], _estimates)
+    found = over_runs(ten(calm=lambda: next(calm)), [], ESTIMATES)
     assert found is not None
     assert found["refused"] is None
     assert (found["runs"], found["of"], found["latency_us"]["p99"]["runs"]) == (7, 10, 7)
@@ -68,14 +70,14 @@ def test_runs_that_refuse_are_counted_and_the_others_speak():
 
 
 def test_where_all_runs_refuse_or_their_thefts_follow_the_server_there_are_no_figures():
-    none = over_runs(ten(calm=lambda: REFUSED), [], _estimates)
+    none = over_runs(ten(calm=lambda: REFUSED), [], ESTIMATES)
     assert none is not None
     assert not none["latency_us"]
     assert none["verdict"] == "inconclusive"
     assert none["refused"] == {"reason": "unwatched", "text": "nobody watched", "need": "root"}
     one = stolen_from()
     one.onsets[0].flying[:, 0] += 3.0
-    follows = over_runs(ten(calm=lambda: one), [], _estimates)
+    follows = over_runs(ten(calm=lambda: one), [], ESTIMATES)
     assert follows is not None
     assert follows["refused"] is not None
     assert follows["refused"]["reason"] == "dependence"

@@ -154,7 +154,7 @@ class MeasureRequest:
             "Procedure",
             "HOW",
             "A thread on the server's processors that sees when others have them, for calm latency; it takes"
-            " some 0.5 % of them.",
+            " up to 2 % of them.",
         ),
     ] = "auto"
     verify_wire: Annotated[

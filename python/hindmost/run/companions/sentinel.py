@@ -1,6 +1,6 @@
 """The sentinel: a thread of ours on each processor of the server, which sees when others have it.
 
-It costs the server about 0.5 % of its processor (docs/concepts/calm-latency.md has what was measured), so it
+It takes up to 2 % of the processor (docs/concepts/calm-latency.md has what was measured), so it
 is told, and ``--sentinel off`` does without. Where clients sleep it watches their processors, too: a spinning
 client sees for itself when its own is away.
 """

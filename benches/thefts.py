@@ -1,0 +1,191 @@
+"""Calm latency held against the truth: the same server undisturbed, in turns with one that is stolen from.
+
+``python -m benches.thefts memcached --cpu server --shares 2,5,10``: a real-time spinner takes a processor for
+random spells that it writes down (`tests/shared/thief.py`). Printed: raw and calm latency over that of the
+undisturbed server, medians over runs, and how many of the thief's spells were seen. With ``--costs`` nobody
+steals: what the sentinel, and a trace of ``sched_switch``, cost the server, in turns with neither.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from thief import Theft, thief
+
+from benches.switches import turns
+from hindmost import MeasurePlan, MeasureRequest
+from hindmost.fleet import Moment
+from hindmost.run.calm.thefts import Seen, seen
+from hindmost.run.figures import RunFigures, Totals, run_figures
+from hindmost.run.making import make_run
+from hindmost.store import Study
+from hindmost.targets import parse_target
+
+QUANTILES = ("p50", "p95", "p99")
+
+
+def plan_of(target: str, rate: str, seconds: float) -> MeasurePlan:
+    """One client and one server, each on a processor of its own."""
+    return MeasureRequest(
+        target=target, rate=rate, duration=f"{seconds}s", warmup="1s", quantiles="50,95,99", stamps="off"
+    ).plan()
+
+
+def made(
+    study: Study, number: int, plan: MeasurePlan, cpu: int, share: float, spell_ms: float
+) -> tuple[RunFigures, Theft]:
+    """One run, stolen from for `share` of its time, or not at all."""
+    at_work: list[Any] = []
+    theft = Theft()
+    seconds = plan.duration_s + plan.calibration_s + 1.5
+
+    def look(moment: Moment) -> None:
+        if moment.phase == "measure" and share and not at_work:
+            at_work.append(thief(cpu, share, spell_ms, until_s=seconds, seed=number))
+            at_work.append(at_work[0].__enter__())
+
+    try:
+        make_run(study, number, plan, parse_target(plan.target), look=look)
+    finally:
+        if at_work:
+            at_work[0].__exit__(None, None, None)
+            theft = at_work[1]
+    return run_figures(study.runs()[-1], plan, Totals()), theft
+
+
+def matched(run: RunFigures, plan: MeasurePlan, theft: Theft) -> tuple[int, int, int, int, float]:
+    """Spells within the measurement; those seen; spans seen, and those no thief made; longest missed."""
+    results = [one.result for one in run.instances]
+    known = seen(run.record, results, plan)
+    assert isinstance(known, Seen), known
+    zero = results[0]["measured_from_ns"]
+    on, off = (np.array([span[i] for span in theft.spans]) - zero for i in (0, 1))
+    inside = (on > 0) & (off < int(plan.duration_s * 1e9))
+    on, off = on[inside], off[inside]
+    a, b = known.thefts.on, known.thefts.off
+    found = [bool(((a < y) & (b > x)).any()) for x, y in zip(on, off, strict=True)]
+    foreign = [not ((on < y) & (off > x)).any() for x, y in zip(a, b, strict=True)]
+    missed = (off - on)[~np.array(found, dtype=bool)] if len(on) else np.empty(0)
+    return len(on), sum(found), len(a), sum(foreign), float(missed.max(initial=0)) / 1e3
+
+
+def compare(
+    target: str, rate: str, which: str, shares: Sequence[float], pairs: int, seconds: float, spell_ms: float
+) -> None:
+    """One row a share."""
+    plan = plan_of(target, rate, seconds)
+    cpu = plan.server_cpus[0] if which == "server" else plan.client_cpus[0][0]
+    with tempfile.TemporaryDirectory() as folder:
+        study = Study.create(Path(folder) / "study", {"plan": plan.model_dump(mode="json"), "host": {}})
+        rows: dict[float, list[RunFigures]] = {share: [] for share in (0.0, *shares)}
+        thefts: dict[float, list[tuple[int, int, int, int, float]]] = {share: [] for share in shares}
+        number = 0
+        for _ in range(pairs):
+            for share in (0.0, *shares):
+                number += 1
+                run, theft = made(study, number, plan, cpu, share, spell_ms)
+                rows[share].append(run)
+                if share:
+                    thefts[share].append(matched(run, plan, theft))
+    title = f"{target} at {rate}/s, thefts of the {which}'s processor in {spell_ms:g} ms"
+    print(f"{title}, {pairs} pairs of {seconds:g} s")
+    tell(rows, thefts)
+
+
+def tell(
+    rows: dict[float, list[RunFigures]], thefts: dict[float, list[tuple[int, int, int, int, float]]]
+) -> None:
+    """The table; what each run gave below its row."""
+    base = {name: statistics.median(run.values["latency"][name] for run in rows[0.0]) for name in QUANTILES}
+    for share, runs in rows.items():
+        cells = []
+        for name in QUANTILES:
+            raw = statistics.median(run.values["latency"][name] for run in runs)
+            calm = calm_of(runs, name)
+            cells.append(f"{name} {calm:.1f} us {calm / base[name]:.3f} ({raw / base[name]:.3g})")
+        taken, counted = (
+            statistics.median(getattr(run.calm, what) for run in runs) for what in ("taken", "counted")
+        )
+        print(f"{share:4.0%}  {'  '.join(cells)}  taken {taken:.1%} counted {counted:.0%}")
+        if share:
+            there, found, spans, others = (sum(one[i] for one in thefts[share]) for i in range(4))
+            longest = max(one[4] for one in thefts[share])
+            print(f"      seen {found} of {there} spells, longest missed {longest:.0f} us", end="")
+            print(f"; {others} of {spans} spans are no thief's")
+        for run in runs:
+            assert run.calm is not None
+            raws = " ".join(f"{run.values['latency'][name]:.1f}" for name in QUANTILES)
+            calms = " ".join(f"{value:.1f}" for value in run.calm.values.values())
+            print(f"      raw {raws}  calm {calms}  {run.calm.thefts} thefts", end="")
+            print(f" counted {run.calm.counted:.2f} busy {run.record['server_cpu_share']:.2f}", end="")
+            print(f" {run.calm.refused or ''}{run.calm.unsettled or ''}")
+
+
+def costs(target: str, rate: str, rounds: int, seconds: float) -> None:
+    """What knowing of thefts costs the server: medians of paired differences."""
+    plan = plan_of(target, rate, seconds)
+    without = plan.model_copy(update={"sentinel": "off"})
+    rows: dict[str, list[RunFigures]] = {"neither": [], "sentinel": [], "sched_switch": []}
+    with tempfile.TemporaryDirectory() as folder:
+        study = Study.create(Path(folder) / "study", {"plan": plan.model_dump(mode="json"), "host": {}})
+        number = 0
+        for turn in range(rounds):
+            names = list(rows)
+            for name in names[turn % 3 :] + names[: turn % 3]:
+                number += 1
+                with turns(plan.server_cpus[0]) if name == "sched_switch" else nullcontext():
+                    asked = plan if name == "sentinel" else without
+                    rows[name].append(made(study, number, asked, 0, 0.0, 0.0)[0])
+    print(f"{target} at {rate}/s, {rounds} rounds of {seconds:g} s: cost of knowing, paired with neither")
+    for name, runs in rows.items():
+        cells = []
+        for quantile in QUANTILES:
+            ours, theirs = (
+                [one.values["latency"][quantile] for one in some] for some in (runs, rows["neither"])
+            )
+            ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
+            cells.append(f"{quantile} {statistics.median(ours):.1f} us ({ratio:.3f})")
+        busy = statistics.median(run.record["server_cpu_share"] for run in runs)
+        told = runs[0].record.get("sentinel")
+        own = (
+            f", {told[0]['cpu_ns'] / (told[0]['to_ns'] - told[0]['from_ns']):.2%} of a processor"
+            if told
+            else ""
+        )
+        print(f"  {name:12}  {'  '.join(cells)}  server busy {busy:.3f}{own}")
+
+
+def calm_of(runs: Sequence[RunFigures], name: str) -> float:
+    """Median over runs; NaN where all refuse."""
+    known = [run.calm.values[name] for run in runs if run.calm and run.calm.values]
+    return statistics.median(known) if known else float("nan")
+
+
+def main() -> None:
+    """Read the options."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("target")
+    options.add_argument("--rate", default="20k")
+    options.add_argument("--cpu", choices=("server", "client"), default="server")
+    options.add_argument("--shares", default="2,5,10")
+    options.add_argument("--pairs", type=int, default=3)
+    options.add_argument("--seconds", type=float, default=8.0)
+    options.add_argument("--spell-ms", type=float, default=3.0)
+    options.add_argument("--costs", action="store_true")
+    asked = options.parse_args()
+    if asked.costs:
+        costs(asked.target, asked.rate, asked.pairs, asked.seconds)
+        return
+    shares = [float(one) / 100.0 for one in asked.shares.split(",")]
+    compare(asked.target, asked.rate, asked.cpu, shares, asked.pairs, asked.seconds, asked.spell_ms)
+
+
+if __name__ == "__main__":
+    main()
