@@ -17,6 +17,7 @@ from typing import Any
 
 from hindmost import _engine
 from hindmost.errors import UsageError
+from hindmost.models.positions import Written, explained
 
 SCHEMA = "hindmost.clone/1"
 FOLDER = Path(__file__).parent / "applications"
@@ -95,19 +96,31 @@ class Clone:
         return json.dumps(self.document, allow_nan=False)
 
     @classmethod
-    def of(cls, document: dict[str, Any], where: str = "the clone document") -> Clone:
+    def of(
+        cls, document: dict[str, Any], where: str = "the clone document", written: Written | None = None
+    ) -> Clone:
         """Check a document.
+
+        Parameters
+        ----------
+        document : dict
+            As it was read.
+        where : str
+            What messages call it.
+        written : Written, optional
+            The text that it was read from, by whose lines messages then go.
 
         Raises
         ------
         UsageError
             With the field, its value, and what would be right.
         """
+        text = json.dumps(document)
         try:
-            checked = json.loads(_engine.check_clone(json.dumps(document)))
+            checked = json.loads(_engine.check_clone(text))
         except _engine.EngineError as error:
             raise UsageError(
-                f"{where}: {error.args[1]}",
+                explained(str(error.args[1]), text, where, written),
                 hint="fields and values: schemas/clone.schema.json; an example: hindmost synth show silo",
             ) from None
         return cls(**checked)
@@ -138,7 +151,7 @@ def load_clone(source: str | Path) -> Clone:
             f"{path} holds no document but a {type(document).__name__}",
             hint="an example: hindmost synth show silo",
         )
-    return Clone.of(document, str(path))
+    return Clone.of(document, str(path), Written(text, toml=path.suffix != ".json"))
 
 
 def source_text(source: str | Path) -> str:

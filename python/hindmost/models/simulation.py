@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from hindmost import _engine
 from hindmost.errors import Interrupted, UsageError
-from hindmost.models.document import Clone
+from hindmost.models.document import Clone, load_clone
 from hindmost.stats.series.sectioning import section_interval
 from hindmost.store.estimates import bounds
 from hindmost.store.predictions import Interval, Prediction
@@ -89,7 +90,7 @@ class Outcome:
 
 
 def simulate(
-    clone: Clone,
+    clone: Clone | str | Path,
     *,
     rate_per_s: float | None = None,
     utilisation: float | None = None,
@@ -99,6 +100,8 @@ def simulate(
 
     Parameters
     ----------
+    clone
+        A clone, or what `load_clone` takes.
     rate_per_s, utilisation
         How fast requests arrive: a rate, or a share of the capacity. One of the two, unless the design's
         arrivals say it themselves.
@@ -115,6 +118,7 @@ def simulate(
     >>> 2_000 < found["latency_us"]["mean"]["value"] < 4_000
     True
     """
+    clone = clone if isinstance(clone, Clone) else load_clone(clone)
     point: dict[str, Any] = {}
     if rate_per_s is not None:
         point["load"] = {"rate_per_s": rate_per_s}

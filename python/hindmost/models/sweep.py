@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Literal, cast
 
 from hindmost.errors import UsageError
-from hindmost.models.document import Clone
+from hindmost.models.document import Clone, load_clone
+from hindmost.models.frames import frame
 from hindmost.models.parameters import Value, Vary, changes
 from hindmost.models.simulation import Design, run_points
 from hindmost.store.predictions import Found, Sweep, SweepPoint
@@ -16,6 +18,47 @@ SCHEMA = "hindmost.sweep/1"
 MOST_POINTS = 100_000
 Load = Mapping[str, float]
 """``{"rate_per_s": 5000.0}`` or ``{"utilisation": 0.7}``."""
+
+
+class Swept(dict[str, Any]):
+    """The document of a sweep (``hindmost.sweep/1``), which is also a table.
+
+    Examples
+    --------
+    >>> from hindmost.models import load_clone
+    >>> found = sweep(load_clone("silo"), [], [{"utilisation": 0.5}], design=Design(requests=5_000))
+    >>> list(found["points"][0]["latency_us"]) == ["mean", "p50", "p95", "p99", "p99.9"]
+    True
+    """
+
+    @property
+    def typed(self) -> Sweep:
+        """The same, for the type checker."""
+        return cast(Sweep, self)
+
+    def to_frame(self, library: Literal["polars", "pandas"] | None = None) -> Any:  # noqa: ANN401 (of either)
+        """Give a DataFrame: a row a design point, a column a parameter, times in microseconds.
+
+        Parameters
+        ----------
+        library : {"polars", "pandas"}, optional
+            Which; the one that is installed otherwise, polars first.
+
+        Raises
+        ------
+        UsageError
+            Neither is installed.
+        """
+        return frame([_table_row(point) for point in self.typed["points"]], library)
+
+
+def _table_row(point: SweepPoint) -> dict[str, Any]:
+    row: dict[str, Any] = {"design": point["design"], **point["set"]}
+    for name in ("state", "rate_per_s", "load", "capacity_per_s", "busy_share"):
+        row[name] = point.get(name)
+    for name, one in point.get("latency_us", {}).items():
+        row |= {f"{name}_us": one["value"], f"{name}_low_us": one["low"], f"{name}_high_us": one["high"]}
+    return row
 
 
 def settings(varied: Sequence[Vary], *, together: bool = False) -> list[dict[str, Value]]:
@@ -53,18 +96,20 @@ def settings(varied: Sequence[Vary], *, together: bool = False) -> list[dict[str
 
 
 def sweep(
-    clone: Clone,
+    clone: Clone | str | Path,
     varied: Sequence[Vary],
     loads: Sequence[Load],
     *,
     together: bool = False,
     design: Design | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Sweep:
+) -> Swept:
     """Predict the latency of all designs under all loads.
 
     Parameters
     ----------
+    clone
+        A clone, or what `load_clone` takes.
     varied
         Parameters and their values; without any, the clone as it is.
     loads
@@ -79,6 +124,7 @@ def sweep(
     UsageError
         A parameter is unknown, a value makes no sense, or there are more than 100,000 points.
     """
+    clone = clone if isinstance(clone, Clone) else load_clone(clone)
     design = design or Design(requests=100_000)
     designs = settings(varied, together=together)
     if len(designs) * len(loads) > MOST_POINTS:
@@ -95,7 +141,7 @@ def sweep(
         cast(SweepPoint, {"design": number, "set": one, **outcome.prediction})
         for (number, one), outcome in zip(numbered, outcomes, strict=True)
     ]
-    return {
+    document: Sweep = {
         "schema": "hindmost.sweep/1",
         "clone": clone.name,
         "document": clone.document,
@@ -107,8 +153,9 @@ def sweep(
         "points": rows,
         "found": [],
     }
+    return Swept(document)
 
 
-def with_found(document: Sweep, found: Sequence[Found]) -> Sweep:
+def with_found(document: Mapping[str, Any], found: Sequence[Found]) -> Swept:
     """Add answers of inverse questions."""
-    return cast(Sweep, {**cast("dict[str, Any]", document), "found": list(found)})
+    return Swept({**document, "found": list(found)})

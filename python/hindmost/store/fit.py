@@ -1,10 +1,12 @@
 """What a fit found (``hindmost.fit/1``): its types, the source of its JSON Schema.
 
-History of the format: ``hindmost.fit/1`` (0.1.0) first version.
+History of the format: ``hindmost.fit/1`` (0.1.0) first version; ``floor``, ``own`` and whom pauses hit
+(``disturbance.whom`` to ``parts``) were added before 0.2.
 """
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+from hindmost.store.predictions import Interval
 from hindmost.store.types import Count, Share
 
 
@@ -55,12 +57,16 @@ class Curves(TypedDict):
 
 
 class Fitted(TypedDict):
-    """The law of all requests, or of one kind."""
+    """The law of all requests, or of one kind.
+
+    ``floor``: by how much parts of the log differ from one another, in the terms of the candidates' errors.
+    """
 
     name: str
     share: Share
     samples: Count
     taken: str
+    floor: float
     candidates: list[Law]
     curves: Curves
 
@@ -74,14 +80,63 @@ class OrderFound(TypedDict):
     taken: dict[str, Any]
 
 
+class Pause(TypedDict):
+    """Pauses of one sort: by the clock, so many a second or every ``every_us``; or a chance a request."""
+
+    name: str
+    hits: float
+    per_second: float | None
+    chance: float | None
+    every_us: float | None
+    length_us: dict[str, float]
+
+
 class Gaps(TypedDict):
-    """What took the CPU away: how often in how much CPU time, for how long; ``every_us`` if by the clock."""
+    """Pauses in services: how often in how much CPU time, for how long; ``every_us`` if evenly by the clock.
+
+    ``whom``: ``clock`` (a thread, whatever it is at), ``request`` (waits of the request itself), ``both``, or
+    ``untold`` and ``why``. Told from pauses longer than ``longer_us``: of arrivals at an idle thread,
+    ``idle_delayed`` were delayed by more than that, and ``idle_expected`` would have been by the clock;
+    ``clock_share`` is the share by the clock and its 99 % interval. ``parts``: what the clone has.
+    """
 
     hits: Count
     exposed_s: float
     per_second: float
     every_us: float | None
     length_us: dict[str, float]
+    whom: Literal["clock", "request", "both", "untold"]
+    longer_us: float
+    idle_delayed: Count
+    idle_expected: float
+    clock_share: list[float]
+    why: str
+    parts: list[Pause]
+
+
+class OwnRow(TypedDict):
+    """A figure of the log's latency and the clone's under the log's arrivals.
+
+    ``off``: the clone's over the log's, less 1; ``chance``: by how much the clone itself differs from one
+    such log to another (95 %); ``differs``: more than chance, and more than 5 %.
+    """
+
+    name: str
+    log_us: Interval
+    clone_us: float
+    off: float
+    chance: float
+    differs: bool
+
+
+class Own(TypedDict):
+    """One log's own latency against the clone's; or ``why`` the log does not know it."""
+
+    why: str | None
+    source: str | None
+    utilisation: float | None
+    requests: int | None
+    rows: list[OwnRow]
 
 
 class LoadFound(TypedDict):
@@ -111,9 +166,11 @@ class FitResult(TypedDict):
     law: Fitted
     kinds: list[Fitted]
     by_kind_error: float | None
+    floor: float
     order: OrderFound
     disturbance: Gaps | None
     beside: str | None
     load: LoadFound | None
     threads: list[str]
+    own: list[Own]
     unknown: list[str]

@@ -7,7 +7,8 @@ hindmost.simulation/1 ``hindmost synth simulate --json`` `hindmost.models.simula
 hindmost.sweep/1      ``hindmost synth sweep --json``    `hindmost.models.sweep`
 ===================== ================================== ===================================
 
-History of the formats: ``hindmost.simulation/1``, ``hindmost.sweep/1`` (0.1.0) first versions.
+History of the formats: ``hindmost.simulation/1``, ``hindmost.sweep/1`` (0.1.0) first versions; ``safe``,
+``low``, ``high`` and ``safe_latency_us`` of answers were added before 0.2.
 """
 
 from typing import Any, Literal, NotRequired, TypedDict
@@ -98,8 +99,10 @@ class Tried(TypedDict):
 class Found(TypedDict):
     """The answer of an inverse question.
 
-    ``found``: ``value`` is the last one that holds, on its ``side``, ``surely`` the last at which the whole
-    interval lies below the limit; ``always`` and ``never`` speak of the range that was tried;
+    ``found``: ``safe`` is the answer, the last value that surely holds, on its ``side``, and ``low`` and
+    ``high`` are the 95 % interval of the place where the objective stops to hold, over replications;
+    ``value`` is the last one that held in the search, ``surely`` the last whose whole interval there lay
+    below the limit; ``always`` and ``never`` speak of the range that was tried;
     ``not_monotone``: it comes and goes, between the values of ``crossings``. ``uneven_at``: where the latency
     goes back against its trend by more than 2 %.
     """
@@ -113,6 +116,10 @@ class Found(TypedDict):
     state: Literal["found", "always", "never", "not_monotone"]
     value: float | int | None
     surely: float | int | None
+    safe: float | int | None
+    low: float | int | None
+    high: float | int | None
+    safe_latency_us: Interval | None
     side: Literal["at_most", "at_least"]
     latency_us: Interval | None
     crossings: list[list[float]]

@@ -61,18 +61,19 @@ def test_a_coarse_clock_is_told(tmp_path):
 
 
 def test_gaps_by_the_clock_are_told_from_gaps_at_random(tmp_path):
-    from hindmost.models.fit.disturbance import find_disturbance
+    from hindmost.models.fit.pauses import find_pauses
 
     us = times_of("masstree", N)
     begin = np.cumsum(us)
     tick = np.floor(begin / 4_000.0)
     hit = np.diff(tick, prepend=0.0) > 0
     log = read_log(back_to_back(tmp_path / "log.csv", us + 60.0 * hit, cpu_ns=np.round(us * 1e3)))
-    found = find_disturbance(log, demand(log))
+    (found,) = find_pauses(log, demand(log)).parts
     # Every 4,000 us of service, and 60 us of gap, and 0.1 us between two requests.
     assert found.every_us == pytest.approx(4_064, rel=0.01)
+    assert found.within_us[0] < found.every_us < found.within_us[1]
     at_random = read_log(disturbed(tmp_path, 500.0)[2])
-    assert find_disturbance(at_random, demand(at_random)).every_us is None
+    assert find_pauses(at_random, demand(at_random)).parts[0].every_us is None
 
 
 def test_three_gaps_are_told_but_not_put_into_the_clone(tmp_path):

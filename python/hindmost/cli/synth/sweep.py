@@ -87,11 +87,11 @@ def sweep(
             document, [answer(loaded, question, fixed, setting=one, design=design) for one in designs]
         )
     if out is not None:
-        out.write_text(render_sweep_page(document), encoding="utf-8")
+        out.write_text(render_sweep_page(document.typed), encoding="utf-8")
     if json_:
         print(json.dumps(document, allow_nan=False))
     else:
-        print(render_sweep(document), end="")
+        print(render_sweep(document.typed), end="")
     if out is not None:
         print(f"page: {out}", file=sys.stderr)
     return Exit.DONE

@@ -3,12 +3,12 @@
 ::
 
  logs --reading--> Log --demand--> service times, gaps
-                                    | order (regimes apart)   | disturbance
+                                    | order (regimes apart)   | pauses: idle -> scope
                                     v                         v
                           choice: bins -> mixture, tail -> replay of held-out samples
                                     | intervals, locks
                                     v
-                                 document
+                                 document -> own_load: against the log under its arrivals
 """
 
 from hindmost.models.fit.account import account

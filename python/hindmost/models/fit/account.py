@@ -1,6 +1,6 @@
 """What a fit found, as one document (``hindmost.fit/1``): tables, page and JSON are made of it alone.
 
-History: ``hindmost.fit/1`` (0.1.0) first version.
+History: ``hindmost.fit/1`` (0.1.0) first version; ``floor``, ``own`` and whom pauses hit came later.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.choice import Candidate, Sample
 from hindmost.models.fit.kinds import Part
 from hindmost.models.fit.laws import Mixture, Model
+from hindmost.models.fit.own_load import OwnLoad
+from hindmost.models.fit.pauses import Pauses
 from hindmost.models.fit.procedure import Fit
 from hindmost.models.fit.replay import LOADS, STATISTICS
-from hindmost.store.fit import Curves, FitResult, Fitted, Law
+from hindmost.store.fit import Curves, FitResult, Fitted, Gaps, Law, Own
 
 QUANTILES = (0.5, 0.95, 0.99, 0.999)
 BARS = 120
@@ -43,26 +45,19 @@ def account(fit: Fit) -> FitResult:
             "of": asked.of,
             "cpu_share": asked.cpu_share,
             "wall_over_cpu": asked.wall_over_cpu,
-            "contaminated": asked.contaminated,
+            "contaminated": asked.contaminated and (gaps is None or gaps.scope.whom != "request"),
         },
         "law": part_account(fit.whole),
         "kinds": [part_account(part) for part in fit.kinds],
         "by_kind_error": fit.by_kind_error,
+        "floor": fit.whole.choice.floor,
         "order": {
             "autocorrelation": order.found,
             "interval": list(order.interval),
             "errors": order.errors,
             "taken": order.document(),
         },
-        "disturbance": None
-        if gaps is None
-        else {
-            "hits": gaps.hits,
-            "exposed_s": gaps.exposed_s,
-            "per_second": gaps.per_second,
-            "every_us": gaps.every_us,
-            "length_us": _quantiles(gaps.lengths_us),
-        },
+        "disturbance": None if gaps is None else _pauses(gaps),
         "beside": None if fit.beside is None else str(fit.beside),
         "load": None
         if fit.load is None
@@ -76,7 +71,58 @@ def account(fit: Fit) -> FitResult:
             "said": str(fit.load),
         },
         "threads": list(fit.threads),
+        "own": [_own(one) for one in fit.own],
         "unknown": fit.unknown,
+    }
+
+
+def _pauses(found: Pauses) -> Gaps:
+    judged = found.scope
+    return {
+        "hits": found.hits,
+        "exposed_s": found.parts[0].exposed_s,
+        "per_second": found.hits / found.parts[0].exposed_s,
+        "every_us": next((one.every_us for one in found.parts if one.every_us is not None), None),
+        "length_us": _quantiles(found.lengths_us),
+        "whom": judged.whom,
+        "longer_us": judged.longer_us,
+        "idle_delayed": judged.delayed,
+        "idle_expected": judged.expected,
+        "clock_share": list(judged.clock),
+        "why": judged.why,
+        "parts": [
+            {
+                "name": one.name,
+                "hits": one.hits,
+                "per_second": None if one.requests is not None else one.per_second,
+                "chance": None if one.requests is None else one.hits / one.requests,
+                "every_us": one.every_us,
+                "length_us": _quantiles(one.lengths_us),
+            }
+            for one in found.parts
+        ],
+    }
+
+
+def _own(found: OwnLoad | str) -> Own:
+    if isinstance(found, str):
+        return {"why": found, "source": None, "utilisation": None, "requests": None, "rows": []}
+    return {
+        "why": None,
+        "source": found.source,
+        "utilisation": found.utilisation,
+        "requests": found.requests,
+        "rows": [
+            {
+                "name": row.name,
+                "log_us": {"value": row.log_us, "low": row.low_us, "high": row.high_us},
+                "clone_us": row.clone_us,
+                "off": row.off,
+                "chance": row.chance,
+                "differs": row.differs,
+            }
+            for row in found.rows
+        ],
     }
 
 
@@ -88,6 +134,7 @@ def part_account(part: Part) -> Fitted:
         "share": part.share,
         "samples": int(sample.us.size),
         "taken": choice.taken.name,
+        "floor": choice.floor,
         "candidates": [_candidate(one) for one in choice.candidates],
         "curves": curves(sample, choice.taken.model),
     }

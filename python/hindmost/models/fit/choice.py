@@ -31,6 +31,9 @@ BLOCKS = 50
 EVIDENCE = 3.0
 """Logarithm of the likelihood ratio that makes a gamma law likelier than the usual lognormal."""
 
+AS_MEASURED = "as measured"
+"""The candidate that is the samples themselves."""
+
 SLIGHT = 0.005
 """Half a percent of a latency is worth no parameter."""
 
@@ -104,6 +107,11 @@ class Choice:
     taken: Candidate
     candidates: tuple[Candidate, ...]
 
+    @property
+    def floor(self) -> float:
+        """What the log's parts differ by: the error of the times as they were measured."""
+        return next(one.score for one in self.candidates if one.name == AS_MEASURED)
+
 
 def fold_of(block: Ints) -> Ints:
     """The fold in which a block is held out."""
@@ -147,7 +155,7 @@ def choose(sample: Sample, replay: Replay | None = None) -> Choice:
         return Candidate(name, fitted, likely, np.array(errors), off, tuple(parts))
 
     candidates = [judged(name, model, again) for name, model, again in _parametric(whole)]
-    candidates.append(judged("as measured", Empirical.of(sample.ordered), None))
+    candidates.append(judged(AS_MEASURED, Empirical.of(sample.ordered), None))
     return Choice(_taken(candidates, whole.n), tuple(sorted(candidates, key=lambda one: one.score)))
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.models.document import SCHEMA
+from hindmost.models.fit.bins import Floats, Ints
 from hindmost.models.fit.copula import said_autocorrelation
-from hindmost.models.fit.disturbance import Disturbance
-from hindmost.models.fit.intervals import Intervals, intervals
+from hindmost.models.fit.intervals import Intervals, intervals, shares
 from hindmost.models.fit.kinds import Part
 from hindmost.models.fit.laws import rounded
 from hindmost.models.fit.load import Load
 from hindmost.models.fit.order import Order
+from hindmost.models.fit.pauses import Pauses
 from hindmost.models.fit.reading import Log, together
 from hindmost.models.fit.turnaround import Turnaround
 
@@ -31,9 +32,9 @@ class Draft:
         self.found: Intervals = {}
         self.unknown = unknown
 
-    def laws(self, whole: Part, kinds: tuple[Part, ...]) -> None:
-        """The law of each kind of request, or of all together."""
-        if not kinds:
+    def laws(self, whole: Part, kinds: tuple[Part, ...], kind: Ints | None) -> None:
+        """The law of each kind of request, or of all together; `kind` is that of each request of the log."""
+        if not kinds or kind is None:
             self.body["service"] = whole.choice.taken.model.document()
             self.found |= intervals(whole.sample, whole.choice.taken.model, "service")
             return
@@ -43,6 +44,7 @@ class Draft:
         ]
         for place, part in enumerate(kinds):
             self.found |= intervals(part.sample, part.choice.taken.model, f"kinds[{place}].service")
+        self.found |= shares(kind, [part.share for part in kinds])
 
     def turnaround(self, beside: Turnaround | str) -> None:
         """What an arrival takes of the thread that serves; or why that is not known."""
@@ -62,21 +64,30 @@ class Draft:
         else:
             self.unknown.append(f"times that depend on the load: none that is more than chance; {load}")
 
-    def disturbance(self, gaps: Disturbance | str, *, taken: bool) -> None:
-        """What took the CPU away; left out for a clone that will run on the same host."""
-        if isinstance(gaps, str):
-            self.unknown += [gaps] if gaps else []
-        elif taken:
-            self.body["disturbances"] = [gaps.document()]
-            self.found |= gaps.intervals("disturbances[0]")
-        else:
+    def disturbance(self, pauses: Pauses | str, *, taken: bool) -> None:
+        """Pauses in services; those of the host are left out for a clone that will run on the same host."""
+        if isinstance(pauses, str):
+            self.unknown += [pauses] if pauses else []
+            return
+        if pauses.scope.whom == "untold":
             self.unknown.append(
-                f"{gaps.hits:,} gaps off the CPU are left out: the clone is for the same host"
+                f"whether pauses in services are the host's or waits inside requests ({pauses.scope.why});"
+                " they are in the clone as the host's, by the clock"
             )
+        parts = pauses.parts if taken else pauses.own
+        if parts:
+            self.body["disturbances"] = [one.document() for one in parts]
+        for place, one in enumerate(parts):
+            self.found |= one.intervals(f"disturbances[{place}]")
+        left = sum(one.hits for one in pauses.parts if one not in parts)
+        if left:
+            self.unknown.append(f"{left:,.0f} gaps off the CPU are left out: the clone is for the same host")
 
-    def order(self, order: Order, whole: Part, kinds: tuple[Part, ...]) -> float:
-        """Autocorrelation as the document says it."""
+    def order(self, order: Order, us: Floats, whole: Part, kinds: tuple[Part, ...]) -> float:
+        """Autocorrelation as the document says it; `us` are the times that regimes were found in."""
         said = order.autocorrelation
+        if order.regimes is not None:
+            self.found |= order.regimes.intervals(us)
         if said and kinds:
             self.unknown.append(
                 f"how the autocorrelation ({said:.2f}) goes through kinds of request: which kind comes next"

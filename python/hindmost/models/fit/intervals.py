@@ -11,12 +11,12 @@ their logarithm, weights in their logit; Student's t with the component's own sa
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
-from hindmost.models.fit.bins import BINS, Binned, Floats, Grid
+from hindmost.models.fit.bins import BINS, Binned, Floats, Grid, Ints
 from hindmost.models.fit.choice import Sample
 from hindmost.models.fit.laws import Gamma, Law, Lognormal, Mixture, Model, Pareto, rounded
 from hindmost.models.fit.order import autocorrelation, normal_scores
@@ -75,6 +75,19 @@ def intervals(sample: Sample, model: Model, prefix: str, seed: int = 1) -> Inter
     if isinstance(model, Mixture):
         found |= _of_mixture(grid.binned, model, drawn, means, prefix)
     return {name: (rounded(low), rounded(high)) for name, (low, high) in found.items()}
+
+
+def shares(kind: Ints, values: Sequence[float]) -> Intervals:
+    """95 % intervals of the shares of kinds: by their scatter over blocks, as kinds may come in bursts."""
+    count = len(values)
+    label = np.arange(kind.size) * LEAST_BLOCKS // kind.size
+    size = np.bincount(label, minlength=LEAST_BLOCKS)
+    found: Intervals = {}
+    for number, value in enumerate(values):
+        own = np.bincount(label, kind == number, minlength=LEAST_BLOCKS) / size
+        reach = float(special.stdtrit(LEAST_BLOCKS - 1, 0.975) * own.std(ddof=1)) / math.sqrt(LEAST_BLOCKS)
+        found[f"kinds[{number}].share"] = (rounded(max(0.0, value - reach)), rounded(min(1.0, value + reach)))
+    return found if count > 1 else {}
 
 
 def _grid(sample: Sample, model: Model) -> Grid:

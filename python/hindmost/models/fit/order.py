@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.laws import rounded
+from hindmost.models.fit.regimes import Regimes, drawn_factors, find_regimes
 from hindmost.models.fit.replay import LOADS, latencies, summary
 
 LEAST_GAIN = 0.02
@@ -26,12 +27,6 @@ PARTS = 6
 ARRIVALS = 4
 LONGEST = 100_000
 """Requests of a half that are replayed."""
-
-REGIME_BLOCKS = (20, 50, 100, 200, 500, 1_000)
-"""Requests over which the level of the service times is averaged to tell regimes."""
-
-LEAST_STAYS = 6
-"""Changes of regime without which their lengths cannot be told."""
 
 
 def normal_scores(us: Floats) -> Floats:
@@ -44,20 +39,6 @@ def normal_scores(us: Floats) -> Floats:
 def autocorrelation(scores: Floats, lag: int) -> float:
     """Of normal scores."""
     return float(scores[:-lag] @ scores[lag:]) / float(scores @ scores)
-
-
-@dataclass(frozen=True)
-class Regimes:
-    """Two levels of the service times, and how long they stay; none, where there is one level."""
-
-    factors: tuple[float, float]
-    stays: tuple[float, float]
-    state: np.ndarray[tuple[int], np.dtype[np.int64]] = field(repr=False)
-
-    @property
-    def factor(self) -> Floats:
-        """Factor of each request."""
-        return np.asarray(self.factors)[self.state]
 
 
 @dataclass(frozen=True)
@@ -139,51 +120,6 @@ def _spread(scores: Floats) -> float:
     return max(float(np.std(found, ddof=1)) / math.sqrt(parts), 1.0 / math.sqrt(scores.size))
 
 
-def find_regimes(us: Floats) -> Regimes | None:
-    """Two levels, told by the means of blocks of requests; None where one explains them.
-
-    The block is the one in which the two levels are farthest apart in units of what is left within them.
-    """
-    x = np.log(us)
-    spread = float(x.std())
-    best: tuple[float, np.ndarray[Any, Any], int] | None = None
-    for size in REGIME_BLOCKS:
-        count = x.size // size
-        if count < 20:
-            break
-        means = x[: count * size].reshape(count, size).mean(axis=1)
-        low, high, cut = _two_means(means)
-        inner = np.where(means > cut, means - high, means - low)
-        apart = (high - low) / max(float(inner.std()), 1e-12)
-        # Of blocks of independent times, the two halves lie 2.65 standard deviations of what is left apart.
-        chance = spread / math.sqrt(size)
-        if apart > 4.0 and high - low > 4.0 * chance and (best is None or apart > best[0]):
-            best = (apart, means > cut, size)
-    if best is None:
-        return None
-    _, slow, size = best
-    state = np.repeat(slow.astype(np.int64), size)
-    state = np.concatenate([state, np.full(us.size - state.size, state[-1])])
-    changes = int(np.count_nonzero(np.diff(state)))
-    if changes < LEAST_STAYS:
-        return None
-    levels = [float(us[state == s].mean()) for s in (0, 1)]
-    stays = [float((state == s).sum()) / ((changes + 1) / 2) for s in (0, 1)]
-    return Regimes((1.0, levels[1] / levels[0]), (stays[0], stays[1]), state)
-
-
-def _two_means(values: Floats) -> tuple[float, float, float]:
-    """Centres and cut of the two clusters of least squares."""
-    ordered = np.sort(values)
-    n = ordered.size
-    sums = np.cumsum(ordered)
-    k = np.arange(1, n)
-    between = sums[:-1] ** 2 / k + (sums[-1] - sums[:-1]) ** 2 / (n - k)
-    at = int(np.argmax(between))
-    low, high = float(sums[at] / (at + 1)), float((sums[-1] - sums[at]) / (n - at - 1))
-    return low, high, float(ordered[at] + ordered[at + 1]) / 2.0
-
-
 def _error(us: Floats, form: Form) -> float:
     """Mean absolute error of mean, p95 and p99 against the log's own order.
 
@@ -217,17 +153,5 @@ def _made(us: Floats, rho: float, regimes: Regimes | None, draws: np.random.Gene
         return np.asarray(np.sort(us)[rank])
     own = find_regimes(us)  # the law within a regime, which is not what is judged
     base = np.sort(us if own is None else us / own.factor)
-    made = base[rank] * _stays(regimes, us.size, draws)
+    made = base[rank] * drawn_factors(regimes, us.size, draws)
     return np.asarray(made * (us.mean() / made.mean()))
-
-
-def _stays(regimes: Regimes, n: int, draws: np.random.Generator) -> Floats:
-    """Factors of n requests, in regimes of geometric length."""
-    lengths: list[int] = []
-    state = int(draws.random() < regimes.stays[1] / sum(regimes.stays))
-    states = []
-    while sum(lengths) < n:
-        lengths.append(int(draws.geometric(1.0 / regimes.stays[state])))
-        states.append(state)
-        state = 1 - state
-    return np.repeat(np.asarray(regimes.factors)[states], lengths)[:n]

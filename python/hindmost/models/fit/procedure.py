@@ -13,14 +13,15 @@ from hindmost.models.document import Clone
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.choice import Sample, choose
 from hindmost.models.fit.demand import Demand, demand
-from hindmost.models.fit.disturbance import Disturbance, find_disturbance
 from hindmost.models.fit.draft import Draft
 from hindmost.models.fit.kinds import LEAST_OF_KIND, Part, laws_by_kind
 from hindmost.models.fit.laws import rounded
 from hindmost.models.fit.load import Load, find_load
 from hindmost.models.fit.locks import find_sharing
 from hindmost.models.fit.order import Order, find_order
-from hindmost.models.fit.reading import Log, joined
+from hindmost.models.fit.own_load import OwnLoad, own_load
+from hindmost.models.fit.pauses import Pauses, find_pauses
+from hindmost.models.fit.reading import Log, Source, as_logs, joined
 from hindmost.models.fit.sharing import Sharing
 from hindmost.models.fit.turnaround import Turnaround, find_turnaround, stopped_us, without_arrivals
 from hindmost.models.fit.way import find_way
@@ -44,8 +45,8 @@ class Fit:
         Laws by kinds of request, where the document has them.
     order : Order
         How successive times hang together.
-    disturbance : Disturbance or None
-        What took the CPU away.
+    disturbance : Pauses or None
+        Pauses in services: what took the CPU away, or waits of requests.
     by_kind_error : float or None
         Error of the laws by kinds together, on what was held out.
     beside : Turnaround or None
@@ -54,6 +55,8 @@ class Fit:
         How service times change with the load.
     threads : tuple of str
         What runs with several threads said, in words.
+    own : tuple of OwnLoad or str
+        The latency of each log against the clone's under its arrivals; or why a log does not know its own.
     """
 
     clone: Clone
@@ -62,11 +65,12 @@ class Fit:
     whole: Part
     kinds: tuple[Part, ...]
     order: Order
-    disturbance: Disturbance | None
+    disturbance: Pauses | None
     by_kind_error: float | None
     beside: Turnaround | None = None
     load: Load | None = None
     threads: tuple[str, ...] = ()
+    own: tuple[OwnLoad | str, ...] = ()
 
     @property
     def unknown(self) -> list[str]:
@@ -75,12 +79,12 @@ class Fit:
 
 
 def fit_clone(
-    *logs: Log,
+    *sources: Log | Source,
     name: str | None = None,
     threads: int | None = None,
     of: Literal["auto", "cpu", "wall"] = "auto",
     disturbed: bool = True,
-    way: Path | None = None,
+    way: str | Path | None = None,
 ) -> Fit:
     """Fit a clone to logs of one server: at several loads, and of 1, 2 and 4 threads where threads meet.
 
@@ -97,15 +101,19 @@ def fit_clone(
         Which time is the demand.
     disturbed : bool
         Whether what took the CPU away becomes part of the clone; not where it will run on the same host.
-    way : Path, optional
+    way : str or Path, optional
         A study of the same server at low load, which tells what lies between client and server.
 
     Raises
     ------
     Inconclusive
         The log is more one of its neighbours than of the server.
+    UsageError
+        A log cannot be read; see `read_log`.
     """
-    alike, logs = _by_threads(logs)
+    read, told = as_logs(sources)
+    way = way or told
+    alike, logs = _by_threads(read)
     log = logs[0]
     asked, beside = _demand(log, of)
     load, idle = _without_load(alike, log, asked, beside)
@@ -114,14 +122,14 @@ def fit_clone(
     sample = Sample.of(base)
     whole = Part("all requests", 1.0, sample, choose(sample))
     kinds, by_kind = laws_by_kind(log, base, sample)
-    gaps = find_disturbance(log, asked)
+    gaps = find_pauses(log, asked)
 
     draft = Draft([*log.unknown, *asked.said, *_unknown(logs, order)])
-    draft.laws(whole, kinds)
+    draft.laws(whole, kinds, log.kind)
     draft.turnaround(beside)
     draft.load(load)
     draft.disturbance(gaps, taken=disturbed)
-    said = draft.order(order, whole, kinds)
+    said = draft.order(order, idle, whole, kinds)
     document = draft.document(name or Path(alike[0].source).stem, alike, logs)
     document |= {
         "note": "" if isinstance(beside, str) else str(beside),
@@ -131,7 +139,11 @@ def fit_clone(
     where = f"the clone of {log.source}"
     clone, sharing = _with_threads(document, logs, float(base.mean()), where)
     if way is not None:
-        clone = _with_way(clone, way, where)
+        clone = _with_way(clone, Path(way), where)
+    # What took the CPU away is in the logs, also where the clone is to do without.
+    parts = () if isinstance(gaps, str) else gaps.parts
+    there = clone if isinstance(gaps, str) else clone.with_changes(disturbances=gaps.documents())
+    after = beside.between.value if isinstance(beside, Turnaround) else 0.0
     return Fit(
         clone,
         log,
@@ -139,11 +151,12 @@ def fit_clone(
         whole,
         kinds,
         order,
-        gaps if isinstance(gaps, Disturbance) else None,
+        gaps if isinstance(gaps, Pauses) else None,
         by_kind,
         beside if isinstance(beside, Turnaround) else None,
         load if isinstance(load, Load) else None,
         sharing.said,
+        tuple(own_load(there, one, after, parts) for one in (*alike, *logs[1:])),
     )
 
 

@@ -46,6 +46,9 @@ TOGETHER = 0.5
 
 SECTIONS = 20
 
+NOTHING = 1e-3
+"""Share of the mean service below which what lies beside it is rounding of stamps, and none."""
+
 
 @dataclass(frozen=True)
 class Turnaround:
@@ -71,10 +74,13 @@ class Turnaround:
 
     def __str__(self) -> str:
         between = self.between
-        said = (
-            f"{between.value:.3g} us [{between.low:.3g}, {between.high:.3g}] of each service time lie beside"
-            " the service: the reply is written, the next one taken"
-        )
+        if not between.value:
+            said = f"less than {NOTHING:.1%} of each service time lies beside the service"
+        else:
+            said = (
+                f"{between.value:.3g} us [{between.low:.3g}, {between.high:.3g}] of each service time lie"
+                " beside the service: the reply is written, the next one taken"
+            )
         if self.arrival:
             arrival = self.arrival
             said += (
@@ -132,8 +138,12 @@ def find_turnaround(log: Log, cpu_us: Floats | None = None) -> Turnaround | str:
         busy = _busy(log, service_us, apart)
         between, arrival = _costs(busy, log.threads, met=met)
     sections = [_costs(part, log.threads, met=met) for part in busy.parts()]
+    if between < NOTHING * float(service_us.mean()):
+        found = Estimate(0.0, 0.0, 0.0, SECTIONS, 0.95)
+    else:
+        found = section_interval(between, [one[0] for one in sections])
     return Turnaround(
-        section_interval(between, [one[0] for one in sections]),
+        found,
         section_interval(arrival, [one[1] for one in sections]) if met and arrival > 0.0 else None,
         apart,
         int(busy.between_us.size),

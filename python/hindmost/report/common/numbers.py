@@ -78,6 +78,16 @@ def percent(share: float | None) -> str:
     return f"{value:.{0 if whole else decimals(gap, 2)}f}{THIN}%"
 
 
+def change(share: float) -> str:
+    r"""Write by how much something is more or less.
+
+    >>> change(0.132), change(-0.0042), change(1.63), change(0.0)
+    ('+13\u202f%', '-0.4\u202f%', '+163\u202f%', '0\u202f%')
+    """
+    value = 100.0 * share
+    return f"{value:+.{0 if abs(value) >= 9.5 else 1}f}{THIN}%" if value else f"0{THIN}%"
+
+
 def rate(per_second: float | None) -> str:
     """Write a rate; rates are known well, so four digits and more."""
     if per_second is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.fit import charts as fit_charts
-from hindmost.report.fit.terminal import gaps_text, order_text, ordered_candidates
+from hindmost.report.fit.terminal import order_text, ordered_candidates, pauses_texts
 
 
 def render_fit_page(result: Mapping[str, Any]) -> str:
@@ -27,5 +27,6 @@ def render_fit_page(result: Mapping[str, Any]) -> str:
         whole=(result["law"], charts(result["law"])) if result["kinds"] else None,
         ordered=ordered_candidates,
         order=order_text(result["order"]),
-        gaps=gaps_text(result["disturbance"]) if result["disturbance"] else None,
+        pauses=pauses_texts(result["disturbance"]) if result["disturbance"] else [],
+        differs=[row for one in result["own"] for row in one["rows"] if row["differs"]],
     )

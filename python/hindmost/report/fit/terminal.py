@@ -22,17 +22,23 @@ def render_fit(result: Mapping[str, Any]) -> str:
             "load", result["load"]["said"] + ("" if result["load"]["seen"] else ": no more than chance")
         )
     if result["kinds"]:
-        error = numbers.percent(result["by_kind_error"])
-        lines += _row("law", f"by kinds of request; together they miss held-out latency by {error}")
+        error, floor = numbers.percent(result["by_kind_error"]), numbers.percent(result["floor"])
+        lines += _row(
+            "law",
+            f"by kinds of request; together they miss held-out latency by {error} (the log itself: {floor})",
+        )
     for part in result["kinds"]:
         lines += _law(part["name"], part)
     if not result["kinds"]:
         lines += _law("law", result["law"])
     lines += _row("order", order_text(result["order"]))
     if result["disturbance"]:
-        lines += _row("off the CPU", gaps_text(result["disturbance"]))
+        for place, text in enumerate(pauses_texts(result["disturbance"])):
+            lines += _row("" if place else "pauses", text)
     for text in result["threads"]:
         lines += _row("threads", text)
+    for place, one in enumerate(result["own"]):
+        lines += _row("" if place else "own load", own_text(one))
     capacity = result["capacity_per_s"]
     if capacity:
         busy = numbers.latency(result["mean_busy_us"])
@@ -68,7 +74,10 @@ def _demand(log: Mapping[str, Any], demand: Mapping[str, Any]) -> str:
 
 def _law(name: str, part: Mapping[str, Any]) -> list[str]:
     taken, *others = ordered_candidates(part)
-    said = f"{taken['name']}, which misses held-out latency by {numbers.percent(taken['error'])}"
+    said = (
+        f"{taken['name']}, which misses held-out latency by {numbers.percent(taken['error'])}"
+        f" (the log itself: {numbers.percent(part['floor'])})"
+    )
     rows = [
         f"{one['name']} {numbers.percent(one['error'])}{' (tail)' if one['misfit'] else ''}" for one in others
     ]
@@ -96,15 +105,44 @@ def order_text(order: Mapping[str, Any]) -> str:
     return text
 
 
-def gaps_text(gaps: Mapping[str, Any]) -> str:
-    """What is said of gaps, in words."""
-    when = (
-        f"every {numbers.latency(gaps['every_us'])}"
-        if gaps["every_us"]
-        else f"{gaps['per_second']:.3g} times a second of service, at random"
-    )
-    length = gaps["length_us"]
-    return (
-        f"{numbers.count(gaps['hits'])} gaps, {when}: mean {numbers.latency(length['mean'])},"
-        f" longest {numbers.latency(length['max'])}"
-    )
+def pauses_texts(gaps: Mapping[str, Any]) -> list[str]:
+    """What is said of pauses in services, in words: each sort, and how it is known."""
+    lines = []
+    for part in gaps["parts"]:
+        if part["chance"] is not None:
+            when = f"waits inside requests, in {numbers.percent(part['chance'])} of them"
+        elif part["every_us"]:
+            when = f"pauses by the clock, every {numbers.latency(part['every_us'])}"
+        else:
+            when = f"pauses by the clock, {part['per_second']:.3g} in a second of service, at random"
+        length = part["length_us"]
+        lines.append(
+            f"{numbers.count(part['hits'])} {when}: mean {numbers.latency(length['mean'])},"
+            f" longest {numbers.latency(length['max'])}"
+        )
+    if gaps["whom"] == "untold":
+        lines.append(f"by the clock or inside requests is not known: {gaps['why']}")
+    else:
+        found, expected = numbers.count(gaps["idle_delayed"]), numbers.number(gaps["idle_expected"])
+        low, high = (numbers.percent(min(1.0, share)) for share in gaps["clock_share"][1:])
+        lines.append(
+            f"arrivals at an idle thread that were delayed by more than {numbers.latency(gaps['longer_us'])}:"
+            f" {found}, and {expected} would be if all such pauses came by the clock; {low} to {high} of them"
+            " do (99 % interval)"
+        )
+    return lines
+
+
+def own_text(own: Mapping[str, Any]) -> str:
+    """The log's own latency against the clone's, in words."""
+    if own["why"]:
+        return f"not compared: {own['why']}"
+    rows = []
+    for row in own["rows"]:
+        log_us = numbers.latency(row["log_us"]["value"])
+        shown = (
+            f"{row['name']} {log_us}, clone {numbers.latency(row['clone_us'])}"
+            f" ({numbers.change(row['off'])}; chance ±{numbers.percent(row['chance'])})"
+        )
+        rows.append(f"{shown} !" if row["differs"] else shown)
+    return f"under the log's arrivals, {numbers.percent(own['utilisation'])} busy: {'; '.join(rows)}"

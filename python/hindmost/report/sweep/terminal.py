@@ -1,5 +1,6 @@
 """Sweeps for the terminal: a row a design point, then the answers of inverse questions."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -78,18 +79,8 @@ def told(found: "Found") -> list[str]:
     where = f" with {label(found['set'])}" if found["set"] else ""
     low, high = (_value(found, found["tried"][place]["value"]) for place in (0, -1))
     head = f"{found['objective']}{at}{where}:"
-    one = found["latency_us"]
-    if found["state"] == "found" and found["value"] is not None and one is not None:
-        side = found["side"].replace("_", " ")
-        shown = numbers.interval(one["value"], one["low"], one["high"], numbers.unit_for([one["value"]]))
-        unit = numbers.unit_for([one["value"]]).name
-        bounds = f" [{shown.low}, {shown.high}]" if one["low"] is not None else ""
-        lines = [
-            f"{head} {by} must be {side} {_value(found, found['value'])},"
-            f" where {found['figure']} is {shown.value}{bounds} {unit}"
-        ]
-        if found["surely"] is not None and found["surely"] != found["value"]:
-            lines.append(f"  the whole interval lies below the limit {side} {_value(found, found['surely'])}")
+    if found["state"] == "found":
+        lines = [f"{head} {by} {_answer(found)}"]
     elif found["state"] == "not_monotone":
         places = "; ".join(f"{_value(found, a)} and {_value(found, b)}" for a, b in found["crossings"])
         lines = [
@@ -102,6 +93,35 @@ def told(found: "Found") -> list[str]:
         places = ", ".join(_value(found, value) for value in found["uneven_at"][:4])
         lines.append(f"  not monotone: {found['figure']} goes back against its trend at {places}")
     return lines
+
+
+def _answer(found: "Found") -> str:
+    """The safe value first, then where the limit is met."""
+    assert found["low"] is not None
+    assert found["high"] is not None
+    side = found["side"].replace("_", " ")
+    safe, one = found["safe"], found["safe_latency_us"]
+    between = f"[{_value(found, found['low'])}, {_value(found, found['high'])}]"
+    if safe is None or one is None:
+        return f"has no value that surely holds; it may be {side} {between}"
+    unit = numbers.unit_for([one["value"]])
+    shown = numbers.interval(one["value"], one["low"], one["high"], unit)
+    said = (
+        f"must be {side} {_value(found, _inwards(found, safe))}, where {found['figure']} is {shown.value}"
+        f" [{shown.low}, {shown.high}] {unit.name}"
+    )
+    if isinstance(safe, int):
+        beyond = found["low"] if found["side"] == "at_least" else found["high"]
+        return said if beyond == safe else f"{said}; {_value(found, beyond)} may do, too"
+    return f"{said}; it stops to hold within {between} (95 %)"
+
+
+def _inwards(found: "Found", value: float) -> float:
+    """Four digits, rounded to the side that holds."""
+    if isinstance(value, int) or value == 0.0:
+        return value
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - 3)
+    return (math.floor if found["side"] == "at_most" else math.ceil)(value / step) * step
 
 
 def _value(found: "Found", value: float) -> str:

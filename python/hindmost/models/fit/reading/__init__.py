@@ -5,16 +5,36 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from hindmost.errors import UsageError
 from hindmost.models.fit.reading.checks import check_log, check_times
-from hindmost.models.fit.reading.log import UNITS, Log, digest, joined, together
+from hindmost.models.fit.reading.frame import frame_table, is_frame
+from hindmost.models.fit.reading.log import UNITS, Log, joined, together
 from hindmost.models.fit.reading.saturated import asked_rate, is_saturated, read_pair
 from hindmost.models.fit.reading.server_log import is_server_log, read_server_log
 from hindmost.models.fit.reading.study import read_study
 from hindmost.models.fit.reading.table import Table, open_table
 
-__all__ = ["UNITS", "Log", "joined", "read_log", "read_logs", "together"]
+__all__ = ["UNITS", "Log", "Source", "as_logs", "joined", "read_log", "read_logs", "together"]
+
+
+Source = str | Path | Any
+"""A path; or a DataFrame of pandas or polars, a series, an array of one column."""
+
+
+def as_logs(sources: Sequence[Log | Source]) -> tuple[tuple[Log, ...], Path | None]:
+    """Read whatever is not read yet; see `read_logs` for the study that tells the way."""
+    if not sources:
+        raise UsageError(
+            "there is no log to fit", hint='fit_clone("server.csv"), or fit_clone(read_log(frame))'
+        )
+    paths = [Path(one) for one in sources if isinstance(one, (str, Path))]
+    read, way = read_logs(paths) if paths else ([], None)
+    rest = [
+        one if isinstance(one, Log) else read_log(one) for one in sources if not isinstance(one, (str, Path))
+    ]
+    return (*read, *rest), way
 
 
 def read_logs(
@@ -53,13 +73,14 @@ def read_logs(
     return [check_log(read_pair(low[0], saturated[0], low[1] if low[1:] else None))], None
 
 
-def read_log(path: Path, column: str | None = None, unit: str | None = None) -> Log:
+def read_log(source: Source, column: str | None = None, unit: str | None = None) -> Log:
     """Read a log.
 
     Parameters
     ----------
-    path : Path
-        A server's log or any table of times, as CSV or Parquet; or a study's folder.
+    source : str, Path, DataFrame, or array of shape (n,)
+        A server's log or any table of times, as CSV or Parquet or a DataFrame (pandas, polars); or a study's
+        folder; or the times alone, in a unit that must then be said.
     column : str, optional
         The column of times; a server's log needs none.
     unit : str, optional
@@ -69,10 +90,25 @@ def read_log(path: Path, column: str | None = None, unit: str | None = None) -> 
     ------
     UsageError
         There is no such file or column, or it holds what no server can have done; with line and value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> times = np.random.default_rng(1).lognormal(4.0, 0.5, 5_000)
+    >>> read_log(times, unit="us").n
+    5000
     """
-    if path.is_dir():
-        return check_log(read_study(path))
-    table = open_table(path)
+    if is_frame(source):
+        table: Table = frame_table(source)
+    elif not isinstance(source, (str, Path)):
+        raise UsageError(
+            f"{type(source).__name__} is no log: a path, a DataFrame or an array of times is",
+            hint='read_log("server.csv"), or read_log(frame)',
+        )
+    elif Path(source).is_dir():
+        return check_log(read_study(Path(source)))
+    else:
+        table = open_table(Path(source))
     if column is None and is_server_log(table):
         return check_log(read_server_log(table))
     name = _column(table, column)
@@ -80,7 +116,7 @@ def read_log(path: Path, column: str | None = None, unit: str | None = None) -> 
     unknown = (
         "the log has times alone: no moments (disturbances, load, threads), no CPU time, no kinds of request",
     )
-    return check_log(Log(str(path), digest(path), name, us, unknown=unknown))
+    return check_log(Log(table.source, table.sha256(), name, us, unknown=unknown))
 
 
 def _column(table: Table, column: str | None) -> str:

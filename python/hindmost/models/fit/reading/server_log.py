@@ -7,7 +7,7 @@ import numpy as np
 from hindmost.errors import UsageError
 from hindmost.models.fit.bins import Floats, Ints
 from hindmost.models.fit.reading.checks import check_times
-from hindmost.models.fit.reading.log import Log, digest, numbered
+from hindmost.models.fit.reading.log import Log, numbered
 from hindmost.models.fit.reading.table import Table
 
 MOST_KINDS = 32
@@ -59,8 +59,8 @@ def read_server_log(table: Table) -> Log:
         return None if values is None else (values[order] - first) / 1e3
 
     return Log(
-        source=str(table.path),
-        sha256=digest(table.path),
+        source=table.source,
+        sha256=table.sha256(),
         what="end_ns - start_ns",
         wall_us=wall[order],
         cpu_us=sorted_(cpu),

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from hindmost import _engine
 from hindmost.errors import UsageError
 from hindmost.models.fit.bins import Floats, Ints
+from hindmost.models.fit.reading.log import digest
 
 HEAD = 1 << 16
 """Bytes of a text file in which the header is looked for."""
@@ -44,6 +45,15 @@ class Table:
         return f"{self.path}, {self.row_word} {row + self.first_line}"
 
     row_word = "line"
+
+    @property
+    def source(self) -> str:
+        """What it is called."""
+        return str(self.path)
+
+    def sha256(self) -> str:
+        """Of all that is in it."""
+        return digest(self.path)
 
     def whole(self, names: Sequence[str]) -> list[Ints]:
         """Columns of whole numbers."""

@@ -1,0 +1,172 @@
+"""The search for the place at which an objective stops to hold: values tried, and what they say together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hindmost.models.crossing import Crossing, Neighbourhood
+from hindmost.models.document import Clone
+from hindmost.models.parameters import FACTOR, Value, changes
+from hindmost.models.simulation import Design, Outcome, run_points
+from hindmost.plan.units import Threshold
+from hindmost.store.predictions import Interval
+
+CLOSE = 1.005
+"""A range of half a percent is narrow enough: intervals are not narrower."""
+UNEVEN = 0.02
+"""A latency that falls by more than this share where it should rise is not monotone."""
+WHOLE = ("threads", "instances")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: an objective, the parameter that is free, and its range.
+
+    ``by``: ``rate``, ``threads``, ``service`` (a factor on all service times), or a path. ``between``: the
+    range that is searched; one that follows from the present value when not given.
+    """
+
+    objective: Threshold
+    by: str
+    between: tuple[float, float] | None = None
+
+    @property
+    def path(self) -> str:
+        """The parameter's path."""
+        return FACTOR if self.by == "service" else self.by
+
+    @property
+    def whole(self) -> bool:
+        """Whether it takes whole numbers only."""
+        return self.path.rpartition(".")[2] in WHOLE
+
+
+class Search:
+    """Values of a parameter, and the latency at each."""
+
+    def __init__(
+        self,
+        clone: Clone,
+        question: Question,
+        load: Mapping[str, float] | None,
+        setting: Mapping[str, Value],
+        design: Design,
+    ) -> None:
+        self.clone, self.question, self.load, self.setting = clone, question, load, setting
+        level = question.objective.level
+        quantiles = design.quantiles if level is None else tuple(sorted({*design.quantiles, level}))
+        self.design = Design(**{**design.__dict__, "quantiles": quantiles})
+        self.tried: dict[float, Interval | None] = {}
+
+    def look(self, values: Sequence[float]) -> bool:
+        """Try values that are new; whether there were any."""
+        new = [value for value in values if value not in self.tried]
+        name = self.question.objective.name
+        for value, outcome in zip(new, self.run(new, [self.design.seed]), strict=True):
+            done = outcome.prediction["state"] == "done"
+            self.tried[value] = outcome.prediction["latency_us"][name] if done else None
+        return bool(new)
+
+    def run(self, values: Sequence[float], seeds: Sequence[int]) -> list[Outcome]:
+        """Simulate values of the parameter, all of them under each seed."""
+        points: list[dict[str, Any]] = []
+        for value in values:
+            if self.question.by == "rate":
+                load: Mapping[str, float] = {"rate_per_s": value}
+                setting = self.setting
+            else:
+                load = self.load or {}
+                given: Value = int(value) if self.question.whole else value
+                setting = {**self.setting, self.question.path: given}
+            points.append({"set": changes(self.clone.document, setting), "load": dict(load)})
+        seeded = [{**point, "seed": seed} for seed in seeds for point in points]
+        return run_points(self.clone, seeded, self.design)
+
+    def latency(self, value: float) -> float:
+        found = self.tried[value]
+        return math.inf if found is None else found["value"]
+
+    def holds(self, value: float, *, sure: bool = False) -> bool:
+        """Whether the objective holds; surely, if the whole interval lies below the limit."""
+        found = self.tried[value]
+        if found is None:
+            return False
+        reach = found["high"] if sure and found["high"] is not None else found["value"]
+        return reach < self.question.objective.limit_us
+
+    def crossings(self, *, sure: bool = False) -> list[tuple[float, float]]:
+        """Neighbours of which one holds and the other does not."""
+        pairs = itertools.pairwise(sorted(self.tried))
+        return [(a, b) for a, b in pairs if self.holds(a, sure=sure) != self.holds(b, sure=sure)]
+
+    def bracket(self, *, sure: bool = False) -> tuple[float, float] | None:
+        """Neighbours between which it changes, if it does so once."""
+        found = self.crossings(sure=sure)
+        return found[0] if len(found) == 1 else None
+
+    def end(self, *, sure: bool = False) -> float | None:
+        """The last value that holds before the first change, seen from the side that holds."""
+        found = self.crossings(sure=sure)
+        if not found:
+            return None
+        return found[0][0] if self.holds(found[0][0], sure=sure) else found[-1][1]
+
+    def changes_of_mind(self) -> list[tuple[float, float]]:
+        """Values between which it changes beyond chance: whole intervals on different sides of the limit."""
+        clear = [
+            (value, self.holds(value))
+            for value in sorted(self.tried)
+            if self.holds(value, sure=True) or self.surely_fails(value)
+        ]
+        return [(a, b) for (a, before), (b, after) in itertools.pairwise(clear) if before != after]
+
+    def uneven(self) -> list[float]:
+        """Values at which the latency goes back against its trend."""
+        values = sorted(self.tried)
+        latencies = [self.latency(value) for value in values]
+        rises = latencies[-1] >= latencies[0]
+        ahead = latencies if rises else latencies[::-1]
+        most, out = -math.inf, []
+        for value, latency in zip(values if rises else values[::-1], ahead, strict=True):
+            if latency < most * (1.0 - UNEVEN):
+                out.append(value)
+            most = max(most, latency)
+        return sorted(out)
+
+    def again(self, last: float, *, at_most: bool) -> Crossing:
+        """The place at which it changes, with other random numbers."""
+        objective, values = self.question.objective, sorted(self.tried)
+        near = Neighbourhood(self.run, objective.name, objective.limit_us, self.design.seed, at_most)
+        if self.question.whole:
+            return near.whole(last, values[0], values[-1])
+        holds = [value for value in values if self.holds(value, sure=True)]
+        fails = [value for value in values if not self.holds(value) and self.surely_fails(value)]
+        below = [one for one in (holds if at_most else fails) if one <= last] or [values[0]]
+        above = [one for one in (fails if at_most else holds) if one >= last] or [values[-1]]
+        return near.crossing((below[-1], above[0]), linear=self.question.by == "rate")
+
+    def surely_fails(self, value: float) -> bool:
+        """Whether the whole interval lies above the limit, or the value is above the capacity."""
+        one = self.tried[value]
+        low = math.inf if one is None else one["value"] if one["low"] is None else one["low"]
+        return low >= self.question.objective.limit_us
+
+
+
+def grid(low: float, high: float, *, points: int, whole: bool, linear: bool) -> list[float]:
+    steps = [step / (points - 1) for step in range(points)]
+    if linear:
+        values = [low + (high - low) * step for step in steps]
+    else:
+        values = [low * (high / low) ** step for step in steps]
+    values = [low, *values[1:-1], high]
+    return sorted({float(round(value)) for value in values} if whole else set(values))
+
+
+def wide(bracket: tuple[float, float], *, whole: bool) -> bool:
+    low, high = bracket
+    return high - low > 1.0 if whole else high / low > CLOSE

@@ -1,0 +1,161 @@
+"""The log's own latency against the clone's under the log's arrivals, with what chance alone makes of it.
+
+A law is fitted to service times; whether the queue before it is right, too, only waiting shows. So the clone
+meets the arrivals of the log, several times with other random numbers, and each time with as many pauses as
+the count of those in the log allows (few long pauses are known roughly, and are most of a tail). How its
+figures scatter between these is what chance does to a log of that length, if the clone is right: the noise
+floor of the comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hindmost.models.document import Clone
+from hindmost.models.fit.bins import Floats
+from hindmost.models.fit.disturbance import Disturbance
+from hindmost.models.fit.idle import idle_arrivals, stamped_by_others
+from hindmost.models.fit.reading import Log
+from hindmost.models.simulation import Design, run_points
+from hindmost.stats.tables import t_quantile
+
+LEVELS = (0.5, 0.95, 0.99, 0.999)
+REPLAYS = 12
+LONGEST = 200_000
+"""Requests of a log that are replayed."""
+
+BEYOND = 20
+"""Requests beyond a quantile, without which it is not compared."""
+
+BLOCKS = 40
+DRAWS = 400
+
+MARGIN = 0.05
+"""A clone within five percent is near enough, even where chance explains less."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of the latency.
+
+    Parameters
+    ----------
+    name : str
+        ``mean``, ``p99``.
+    log_us, clone_us : float
+        The log's, and the clone's under the log's arrivals.
+    low_us, high_us : float
+        95 % interval of the log's figure, by a bootstrap of blocks of its requests.
+    chance : float
+        By how much, as a share, the clone's figure differs from one such log to another (95 %).
+    """
+
+    name: str
+    log_us: float
+    low_us: float
+    high_us: float
+    clone_us: float
+    chance: float
+
+    @property
+    def off(self) -> float:
+        """The clone's over the log's, less 1."""
+        return self.clone_us / self.log_us - 1.0
+
+    @property
+    def differs(self) -> bool:
+        """Whether that is more than chance, and more than `MARGIN`."""
+        return abs(math.log1p(self.off)) > max(self.chance, math.log1p(MARGIN))
+
+
+@dataclass(frozen=True)
+class OwnLoad:
+    """One log: its busy share, and the figures."""
+
+    source: str
+    utilisation: float
+    requests: int
+    rows: tuple[Row, ...]
+
+
+def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturbance] = ()) -> OwnLoad | str:
+    """Compare; or say why the log does not know its latency.
+
+    Parameters
+    ----------
+    clone : Clone
+        With all disturbances that were in the log.
+    log : Log
+        Of any number of threads.
+    beside_us : float
+        What the clone's services contain and the log's do not: it comes after the end that was logged.
+    pauses : sequence of Disturbance
+        The clone's disturbances, in its order, by whose counts their rates are drawn.
+    """
+    if log.start_us is None or log.arrival_us is None:
+        return "the log has no moments of arrival, so that its own latency is not known"
+    if not stamped_by_others(log):
+        return (
+            "no request of the log arrives while all threads are busy: arrival_ns is when a thread turned to"
+            " the request, and what requests waited before is not in the log"
+        )
+    arrival = np.argsort(log.arrival_us, kind="stable")[:LONGEST]
+    latency = (log.start_us + log.wall_us - log.arrival_us)[arrival]
+    n = latency.size
+    found = idle_arrivals(log)
+    wake = float(np.median(found.delay_us)) if found is not None and found.delay_us.size else 0.0
+    document = {**clone.document, "threads": log.threads, "wake_us": wake, "outside_us": 0.0}
+    moments = log.arrival_us[arrival]
+    levels = tuple(level for level in LEVELS if n * (1.0 - level) >= BEYOND)
+    design = Design(
+        requests=n,
+        warmup=0,
+        sections=1,
+        quantiles=levels,
+        arrivals=[float(us) for us in moments - moments[0]],
+        backlog=True,
+    )
+    points = [{"seed": seed, "set": _redrawn(pauses, seed)} for seed in range(1, REPLAYS + 1)]
+    told = [one.prediction["latency_us"] for one in run_points(Clone.of(document), points, design)]
+    names = ("mean", *(f"p{100 * level:g}" for level in levels))
+    blocks = _drawn(latency, levels)
+    rows = []
+    for place, name in enumerate(names):
+        values = np.array([one[name]["value"] for one in told]) - beside_us
+        own = float(_figures(latency, levels)[place])
+        logs = np.log(np.maximum(values, 1e-3))
+        chance = float(t_quantile(REPLAYS - 1, 0.975) * logs.std(ddof=1) * np.sqrt(1.0 + 1.0 / REPLAYS))
+        low, high = np.quantile(blocks[:, place], [0.025, 0.975])
+        rows.append(Row(name, own, float(low), float(high), float(np.exp(logs.mean())), chance))
+    return OwnLoad(log.source, log.utilisation or 0.0, n, tuple(rows))
+
+
+def _redrawn(pauses: Sequence[Disturbance], seed: int) -> dict[str, float]:
+    """Rates and chances as another log might have shown them: gamma, of the counts seen."""
+    draws = np.random.default_rng(seed)
+    changes = {}
+    for place, one in enumerate(pauses):
+        name, rate = one.rate
+        if name != "every_us":
+            changes[f"/disturbances/{place}/when/{name}"] = min(rate * draws.gamma(one.hits) / one.hits, 1e6)
+    return changes
+
+
+def _figures(us: Floats, levels: Sequence[float]) -> Floats:
+    return np.array([us.mean(), *np.quantile(us, levels)])
+
+
+def _drawn(us: Floats, levels: Sequence[float]) -> Floats:
+    """Figures of logs made of blocks drawn, shape ``(DRAWS, 1 + len(levels))``."""
+    parts = np.array_split(us, BLOCKS)
+    draws = np.random.default_rng(1)
+    return np.array(
+        [
+            _figures(np.concatenate([parts[one] for one in draws.integers(BLOCKS, size=BLOCKS)]), levels)
+            for _ in range(max(20, min(DRAWS, 20_000_000 // us.size)))
+        ]
+    )

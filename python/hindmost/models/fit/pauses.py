@@ -1,0 +1,176 @@
+"""Which pauses there were in services: which are the host's by the clock, and which the requests' own.
+
+The long ones are judged first, by the arrivals at idle threads (`scope`): they are what a queue feels. Where
+those are waits of requests, the shorter ones (interrupts, as a rule) are judged by themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hindmost.models.fit.bins import Floats
+from hindmost.models.fit.demand import Demand
+from hindmost.models.fit.disturbance import Disturbance
+from hindmost.models.fit.idle import idle_arrivals, stamped_share
+from hindmost.models.fit.reading import Log
+from hindmost.models.fit.scope import VISIBLE, Scope, scope_of
+
+LEAST_US = 5.0
+"""Shorter gaps are interrupts of every kind; below this, the difference of two clocks."""
+
+LEAST_HITS = 10
+"""Fewer are told, but their law cannot be."""
+
+REGULAR = 0.9
+"""Length of the mean vector of phases (Rayleigh) above which hits come by the clock."""
+
+WEIGHTS = (0.9, 0.99)
+"""The longest pauses that have these shares of the sum of squares, which is what a queue feels: those of the
+first are judged, and where they are too few, those of the second."""
+
+WAKING = 4.0
+"""Times the median delay at an idle thread: shorter delays are wake-ups."""
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """All pauses in services, sort by sort, and by what the sorts were told apart.
+
+    Parameters
+    ----------
+    parts : tuple of Disturbance
+        Those by the clock, those inside requests, or both.
+    scope : Scope
+        What arrivals at idle threads say of the long ones.
+    lengths_us : array of shape (hits,)
+        How long each was.
+    """
+
+    parts: tuple[Disturbance, ...]
+    scope: Scope
+    lengths_us: Floats = field(repr=False)
+
+    @property
+    def hits(self) -> int:
+        """How many there were."""
+        return int(self.lengths_us.size)
+
+    def documents(self) -> list[dict[str, Any]]:
+        """Text of each sort in a clone document."""
+        return [one.document() for one in self.parts]
+
+    @property
+    def own(self) -> tuple[Disturbance, ...]:
+        """Those inside requests: the server's own, on whatever host it runs."""
+        return tuple(one for one in self.parts if one.requests is not None)
+
+
+def find_pauses(log: Log, demand: Demand) -> Pauses | str:
+    """Find pauses; or say why none can be told.
+
+    Returns
+    -------
+    Pauses or str
+        The text says what is unknown, and is empty where nothing happened.
+    """
+    if demand.excess_us is None:
+        return ""  # the demand says already that it has no CPU time
+    hit = demand.excess_us > LEAST_US
+    lengths = demand.excess_us[hit]
+    hits = int(lengths.size)
+    if hits == 0:
+        return ""
+    exposed = float(demand.us.sum()) / 1e6
+    if hits < LEAST_HITS:
+        return (
+            f"{hits} gap{'s' if hits > 1 else ''} off the CPU (longest {lengths.max():.4g} us) in"
+            f" {exposed:.3g} s of"
+            f" service: too few to tell a law (at least {LEAST_HITS}); none is in the clone"
+        )
+    scope, short = _scopes(log, demand, hit)
+    begins = None if log.start_us is None else log.start_us[hit]
+
+    def clock(taken: npt.NDArray[np.bool_], share: float = 1.0) -> Disturbance:
+        some = lengths[taken]
+        period = None if begins is None or share < 1.0 else _period(begins[taken])
+        every, within = period or (None, None)
+        return Disturbance(share * some.size, exposed, some, every_us=every, within_us=within)
+
+    def inside(taken: npt.NDArray[np.bool_], share: float = 1.0) -> Disturbance:
+        some = lengths[taken]
+        return Disturbance(share * some.size, exposed, some, requests=log.n)
+
+    every, long = np.ones(hits, dtype=np.bool_), lengths > scope.longer_us
+    parts: tuple[Disturbance, ...] = (clock(every),)
+    if scope.whom == "both":
+        parts = (clock(every, scope.clock[0]), inside(every, 1.0 - scope.clock[0]))
+    elif scope.whom == "request":
+        apart = short is not None and short.whom == "clock" and int((~long).sum()) >= LEAST_HITS
+        parts = (inside(long), clock(~long)) if apart else (inside(every),)
+    return Pauses(parts, scope, lengths)
+
+
+def _scopes(log: Log, demand: Demand, hit: npt.NDArray[np.bool_]) -> tuple[Scope, Scope | None]:
+    """Whom the long pauses hit, and whom the short ones, if those can differ."""
+    assert demand.excess_us is not None
+    lengths, exposed = demand.excess_us[hit], float(demand.us.sum())
+    arrivals = idle_arrivals(log)
+    if arrivals is None or not arrivals.delay_us.size:
+        why = "no arrival at an idle thread, while all others were busy, is in the log"
+        return Scope("untold", _long_us(lengths, WEIGHTS[0]), hits=lengths.size, why=why), None
+    least = max(WAKING * float(np.median(arrivals.delay_us)), LEAST_US)
+    # Other threads take over from one that stands still: longer delays than until then cannot be seen.
+    most = float(np.median(arrivals.cover_us))
+    long = Scope("untold")
+    for weight in WEIGHTS:
+        longer = max(min(_long_us(lengths, weight), most), least)
+        visible = stamped_share(log, demand.us, demand.excess_us > longer)
+        long = Scope("untold", longer, int((lengths > longer).sum()))
+        if np.isnan(visible):
+            why = "too few requests arrived while a service stood still, to tell who stamps arrivals"
+            long = replace(long, why=why)
+        elif visible < VISIBLE:
+            why = f"while services stood still, {visible:.0%} of the usual arrivals were stamped"
+            long = replace(long, why=why)
+        else:
+            long = scope_of(lengths, exposed, arrivals, longer_us=longer, visible=min(1.0, visible))
+        if long.whom != "untold":
+            break
+    if long.whom != "request" or least >= long.longer_us or not (lengths <= long.longer_us).any():
+        return long, None
+    return long, scope_of(lengths, exposed, arrivals, longer_us=least, up_to_us=long.longer_us)
+
+
+def _long_us(lengths_us: Floats, weight: float) -> float:
+    """Half of the shortest of the longest pauses that have that share of the sum of squares."""
+    falling = np.sort(lengths_us)[::-1]
+    squares = np.cumsum(falling**2)
+    return float(falling[np.searchsorted(squares, weight * squares[-1])]) / 2.0
+
+
+def _period(begins_us: Floats) -> tuple[float, tuple[float, float]] | None:
+    """The period of moments with its 95 % interval, by the Rayleigh test; None where there is none."""
+    gaps = np.diff(begins_us)
+    gaps = gaps[gaps > 0]
+    if gaps.size < 2 * LEAST_HITS:
+        return None
+    usual = float(np.median(gaps))
+    # Phases drift apart over many periods: the period must be found to a small part of 1 / hits.
+    near = gaps[(gaps > 0.8 * usual) & (gaps < 1.2 * usual)]
+    if near.size < 0.5 * gaps.size:
+        return None
+    fine, turns = float(near.mean()), np.zeros(0)
+    for _ in range(4):
+        turns = np.round((begins_us - begins_us[0]) / fine)
+        if turns[-1] < 1:
+            return None
+        fine = float(np.polyfit(turns, begins_us, 1)[0])
+    if abs(np.exp(2j * np.pi * begins_us / fine).mean()) <= REGULAR:
+        return None
+    off = begins_us - np.polyval(np.polyfit(turns, begins_us, 1), turns)
+    error = float(off.std(ddof=2)) / (float(turns.std()) * np.sqrt(turns.size))
+    return fine, (fine - 1.96 * error, fine + 1.96 * error)

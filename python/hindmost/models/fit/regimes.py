@@ -1,0 +1,119 @@
+"""Two levels of service times that take turns: found by the means of blocks, with intervals, and drawn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import special  # type: ignore[import-untyped]
+
+from hindmost.models.fit.bins import Floats
+from hindmost.models.fit.laws import rounded
+
+REGIME_BLOCKS = (20, 50, 100, 200, 500, 1_000)
+"""Requests over which the level of the service times is averaged to tell regimes."""
+
+LEAST_STAYS = 6
+"""Changes of regime without which their lengths cannot be told."""
+
+
+@dataclass(frozen=True)
+class Regimes:
+    """Two levels of the service times, and how long they stay; none, where there is one level."""
+
+    factors: tuple[float, float]
+    stays: tuple[float, float]
+    state: np.ndarray[tuple[int], np.dtype[np.int64]] = field(repr=False)
+
+    @property
+    def factor(self) -> Floats:
+        """Factor of each request."""
+        return np.asarray(self.factors)[self.state]
+
+    def intervals(self, us: Floats) -> dict[str, tuple[float, float]]:
+        """95 % intervals of what a document says of them.
+
+        Lengths are geometric, so that a sum of m stays over their mean is half a chi-squared variable of 2 m
+        degrees of freedom; stays, not requests, are what the ratio of the levels was seen in.
+
+        Parameters
+        ----------
+        us : array of shape (n,)
+            The times that they were found in.
+        """
+        begins = np.flatnonzero(np.diff(self.state, prepend=-1))
+        length = np.diff(np.append(begins, self.state.size))
+        mean, regime = np.add.reduceat(us, begins) / length, self.state[begins]
+        found, variance, free = {}, 0.0, math.inf
+        for number, stay in enumerate(self.stays):
+            own = regime == number
+            m = int(own.sum())
+            low, high = (2.0 * m * stay / float(special.chdtri(2 * m, p)) for p in (0.025, 0.975))
+            found[f"order.regimes[{number}].mean_requests"] = (low, high)
+            level = float(us[self.state == number].mean())
+            off = length[own] * (mean[own] / level - 1.0) / length[own].sum()
+            variance += float(off @ off) * m / max(m - 1, 1)
+            free = min(free, max(m - 1.0, 1.0))
+        reach = float(special.stdtrit(free, 0.975)) * math.sqrt(variance)
+        factor = self.factors[1]
+        found["order.regimes[1].factor"] = (factor * math.exp(-reach), factor * math.exp(reach))
+        return {name: (rounded(low), rounded(high)) for name, (low, high) in found.items()}
+
+
+def find_regimes(us: Floats) -> Regimes | None:
+    """Two levels, told by the means of blocks of requests; None where one explains them.
+
+    The block is the one in which the two levels are farthest apart in units of what is left within them.
+    """
+    x = np.log(us)
+    spread = float(x.std())
+    best: tuple[float, np.ndarray[Any, Any], int] | None = None
+    for size in REGIME_BLOCKS:
+        count = x.size // size
+        if count < 20:
+            break
+        means = x[: count * size].reshape(count, size).mean(axis=1)
+        low, high, cut = _two_means(means)
+        inner = np.where(means > cut, means - high, means - low)
+        apart = (high - low) / max(float(inner.std()), 1e-12)
+        # Of blocks of independent times, the two halves lie 2.65 standard deviations of what is left apart.
+        chance = spread / math.sqrt(size)
+        if apart > 4.0 and high - low > 4.0 * chance and (best is None or apart > best[0]):
+            best = (apart, means > cut, size)
+    if best is None:
+        return None
+    _, slow, size = best
+    state = np.repeat(slow.astype(np.int64), size)
+    state = np.concatenate([state, np.full(us.size - state.size, state[-1])])
+    changes = int(np.count_nonzero(np.diff(state)))
+    if changes < LEAST_STAYS:
+        return None
+    levels = [float(us[state == s].mean()) for s in (0, 1)]
+    stays = [float((state == s).sum()) / ((changes + 1) / 2) for s in (0, 1)]
+    return Regimes((1.0, levels[1] / levels[0]), (stays[0], stays[1]), state)
+
+
+def _two_means(values: Floats) -> tuple[float, float, float]:
+    """Centres and cut of the two clusters of least squares."""
+    ordered = np.sort(values)
+    n = ordered.size
+    sums = np.cumsum(ordered)
+    k = np.arange(1, n)
+    between = sums[:-1] ** 2 / k + (sums[-1] - sums[:-1]) ** 2 / (n - k)
+    at = int(np.argmax(between))
+    low, high = float(sums[at] / (at + 1)), float((sums[-1] - sums[at]) / (n - at - 1))
+    return low, high, float(ordered[at] + ordered[at + 1]) / 2.0
+
+
+def drawn_factors(regimes: Regimes, n: int, draws: np.random.Generator) -> Floats:
+    """Factors of n requests, in regimes of geometric length."""
+    lengths: list[int] = []
+    state = int(draws.random() < regimes.stays[1] / sum(regimes.stays))
+    states = []
+    while sum(lengths) < n:
+        lengths.append(int(draws.geometric(1.0 / regimes.stays[state])))
+        states.append(state)
+        state = 1 - state
+    return np.repeat(np.asarray(regimes.factors)[states], lengths)[:n]

@@ -1,0 +1,161 @@
+"""Where the fields of a document stand in the text that a person wrote: TOML or JSON.
+
+The engine reads a document as one line of JSON, and counts columns there. `field_at` names the field that
+stands at such a column; `line_of` finds that field in the text that was written.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_BLANK = re.compile(r"(?:[\s,]|#[^\n]*)*")
+_NAME = r"""(?:[\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
+_KEY = re.compile(rf"{_NAME}(?:\s*\.\s*{_NAME})*\s*[:=]")
+_PLAIN = re.compile(r"[^\s,\]}#]+")
+_TEXT = re.compile(
+    r'"""(?:[^\\]|\\.)*?"""|' + r"'''.*?'''|" + r'"(?:[^"\\\n]|\\.)*"|' + r"'[^'\n]*'", re.DOTALL
+)
+_TABLE = re.compile(r"(\[\[?)\s*([^\[\]\n]+?)\s*\]\]?")
+_PART = re.compile(_NAME)
+
+
+_COLUMN = re.compile(r" at line 1 column (\d+)$")
+_FIELD = re.compile(r"clone field `([^`]+)`")
+_NAMED = re.compile(r"(?:unknown|duplicate) field `([^`]+)`")
+_VALUE = re.compile(r"""unknown variant `([^`]+)`|invalid (?:type|value): \w+(?: point)? [`"]([^`"]*)[`"]""")
+
+
+@dataclass(frozen=True)
+class Written:
+    """A document's text, as a person wrote it."""
+
+    text: str
+    toml: bool
+
+
+def explained(message: str, document: str, where: str, written: Written | None) -> str:
+    """Say what the engine refused, by field, and by line of what was written.
+
+    Parameters
+    ----------
+    message : str
+        The engine's.
+    document : str
+        The JSON that it was given.
+    where : str
+        What the document is called.
+    written : Written, optional
+        What the document was read from.
+    """
+    column, known = _COLUMN.search(message), _FIELD.search(message)
+    path = known[1] if known else ""
+    if column:
+        path = _meant(document, field_at(document, int(column[1])), message)
+        message = message[: column.start()].removeprefix("the clone document cannot be read: ")
+        message = f"clone field `{path}`: {message}" if path else message
+    line = line_of(written.text, path, toml=written.toml) if written else None
+    return f"{where}{'' if line is None else f', line {line}'}: {message}"
+
+
+def _meant(document: str, path: str, message: str) -> str:
+    """Name the field within `path` that a message is about: of tagged laws the engine tells the end alone."""
+    named, value = _NAMED.search(message), _VALUE.search(message)
+    for name, begin, end in _json(document).found:
+        if not name.startswith(path):
+            continue
+        if named and name.rpartition(".")[2] == named[1]:
+            return name
+        if value and document[begin:end].strip('"') == (value[1] or value[2]):
+            return name
+    return path
+
+
+@dataclass
+class _Fields:
+    """Fields with the places of their keys and values in a text."""
+
+    text: str
+    found: list[tuple[str, int, int]] = field(default_factory=list)
+
+    def blank(self, at: int) -> int:
+        found = _BLANK.match(self.text, at)
+        return found.end() if found else at
+
+    def value(self, at: int, path: str) -> int:
+        """Note the value that begins here, and all that is in it; where it ends."""
+        opening = self.text[at : at + 1]
+        end = self.inside(at + 1, path, opening) if opening in ("[", "{") else self.plain(at)
+        self.found.append((path, at, end))
+        return end
+
+    def plain(self, at: int) -> int:
+        found = _TEXT.match(self.text, at) or _PLAIN.match(self.text, at)
+        return found.end() if found else at + 1
+
+    def inside(self, at: int, path: str, opening: str) -> int:
+        """The elements of an array, or the fields of a table in braces."""
+        number = 0
+        while (at := self.blank(at)) < len(self.text) and self.text[at] not in "]}":
+            at = self.value(at, f"{path}[{number}]") if opening == "[" else self.pair(at, path)
+            number += 1
+        return at + 1
+
+    def pair(self, at: int, path: str) -> int:
+        """A key and its value."""
+        key = _KEY.match(self.text, at)
+        if key is None:
+            return self.plain(at)
+        names = [part.strip("\"'") for part in _PART.findall(key[0].rstrip(":= \t"))]
+        own = ".".join([*([path] if path else []), *names])
+        self.found.append((own, at, len(key[0].rstrip(":= \t")) + at))
+        return self.value(self.blank(key.end()), own)
+
+
+def _json(text: str) -> _Fields:
+    fields = _Fields(text)
+    fields.value(fields.blank(0), "")
+    return fields
+
+
+def _toml(text: str) -> _Fields:
+    fields, at, path = _Fields(text), 0, ""
+    counts: dict[str, int] = {}
+    while (at := fields.blank(at)) < len(text):
+        table = _TABLE.match(text, at)
+        if table is None:
+            at = fields.pair(at, path)
+            continue
+        path = ""
+        names = [part.strip("\"'") for part in _PART.findall(table[2])]
+        for place, name in enumerate(names):
+            path = f"{path}.{name}" if path else name
+            if table[1] == "[[" and place == len(names) - 1:
+                counts[path] = counts.get(path, -1) + 1
+            if path in counts:
+                path = f"{path}[{counts[path]}]"
+        fields.found.append((path, at, table.end()))
+        at = table.end()
+    return fields
+
+
+def field_at(text: str, column: int) -> str:
+    """Name the field that stands before a column of one line of JSON, counted from 1; empty if none does.
+
+    >>> field_at('{"law": {"kind": "gamma", "mean": 3}}', 33)
+    'law.mean'
+    """
+    around = [one for one in _json(text).found if one[1] < column <= one[2]]
+    return min(around, key=lambda one: one[2] - one[1], default=("", 0, 0))[0]
+
+
+def line_of(text: str, path: str, *, toml: bool) -> int | None:
+    r"""Find the line of a field, or of the nearest above it that the text has; None where it has none.
+
+    >>> line_of('name = "a"\n[[service]]\nweight = 2\n', "service[0].weight", toml=True)
+    3
+    """
+    places = {name: begin for name, begin, _ in reversed((_toml if toml else _json)(text).found)}
+    while path and path not in places:
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return text.count("\n", 0, places[path]) + 1 if path else None

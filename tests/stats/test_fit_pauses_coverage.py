@@ -1,0 +1,91 @@
+"""Whether pauses are the host's or the requests' own is told as often as is stated, and regimes are covered.
+
+Seeded. The small form allows 4 standard errors around the stated rates; the nightly form asks more seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from pausing import queue_with_pauses
+
+from hindmost.models.fit.demand import demand
+from hindmost.models.fit.order import find_order
+from hindmost.models.fit.pauses import find_pauses
+
+WORLDS = {
+    "one in 500": {},
+    "low load": {"load": 0.2},
+    "short and often": {"pause_us": 500.0, "share": 0.01},
+    "of all lengths": {"spread": 0.7},
+    "three threads": {"threads": 3, "load": 0.7, "pause_us": 500.0, "share": 0.02},
+}
+
+
+def told(whom, name, logs, seed, n=10_000):
+    found: Counter[str] = Counter()
+    covered = 0
+    for number in range(logs):
+        log = queue_with_pauses(whom, [seed, number], n=n, **WORLDS[name])
+        judged = find_pauses(log, demand(log))
+        if isinstance(judged, str):
+            found["few"] += 1
+            continue
+        found[judged.scope.whom] += 1
+        covered += judged.scope.clock[1] <= (whom == "clock") <= judged.scope.clock[2]
+    return found, covered / max(1, logs - found["few"])
+
+
+def judge(whom, name, logs, seed, n):
+    found, covered = told(whom, name, logs, seed, n)
+    other = "clock" if whom == "request" else "request"
+    wrong = 0.01 + 4 * math.sqrt(0.01 * 0.99 / logs)
+    assert found[other] / logs <= wrong, found
+    # Most logs can tell, and those that cannot say so.
+    assert found[whom] / logs >= 0.6, found
+    assert covered >= 0.99 - 4 * math.sqrt(0.01 * 0.99 / logs), (covered, found)
+
+
+@pytest.mark.parametrize("whom", ["request", "clock"])
+@pytest.mark.parametrize("name", WORLDS)
+def test_pauses_are_taken_for_the_other_sort_in_no_more_logs_than_stated(whom, name):
+    judge(whom, name, 12, 1, 10_000)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("whom", ["request", "clock"])
+@pytest.mark.parametrize("name", WORLDS)
+def test_pauses_are_taken_for_the_other_sort_in_one_percent_of_many_logs(whom, name):
+    judge(whom, name, 300, int(np.random.default_rng().integers(1 << 30)), 10_000)
+
+
+def regimes_covered(logs, seed):
+    hits = dict.fromkeys(("factor", "first", "second"), 0)
+    for number in range(logs):
+        draws = np.random.default_rng([seed, number])
+        states = np.repeat(np.arange(80) % 2, draws.geometric(1 / np.tile([1_500, 500], 40)))
+        us = 100 * np.exp(0.3 * draws.standard_normal(states.size)) * np.array([1.0, 1.8])[states]
+        regimes = find_order(us).regimes
+        assert regimes is not None
+        both = regimes.intervals(us)
+        for key, name, value in (
+            ("factor", "order.regimes[1].factor", 1.8),
+            ("first", "order.regimes[0].mean_requests", 1_500),
+            ("second", "order.regimes[1].mean_requests", 500),
+        ):
+            hits[key] += both[name][0] <= value <= both[name][1]
+    return {key: count / logs for key, count in hits.items()}
+
+
+def test_regimes_are_covered_by_their_intervals():
+    found = regimes_covered(20, 1)
+    assert min(found.values()) >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 20), found
+
+
+@pytest.mark.nightly
+def test_regimes_are_covered_by_93_percent_of_intervals():
+    found = regimes_covered(300, int(np.random.default_rng().integers(1 << 30)))
+    assert min(found.values()) >= 0.93 - 4 * math.sqrt(0.93 * 0.07 / 300), found

@@ -1,0 +1,69 @@
+"""The interval of an inverse question covers the place that theory knows; its safe end holds as often as stated.
+
+M/M/1: the sojourn time is exponential with rate (1 - load) / service, so that the load at which a quantile meets
+its limit is known; M/M/c by Erlang's formula for the mean.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from hindmost.models.document import Clone
+from hindmost.models.inverse import Question, answer
+from hindmost.models.simulation import Design
+from hindmost.plan import parse_threshold
+
+CLONE = Clone.of(
+    {
+        "schema": "hindmost.clone/1",
+        "name": "queue",
+        "service": [{"law": {"kind": "exponential", "mean_us": 100}}],
+    }
+)
+ASKED = {
+    "p99 by rate": ("p99<1ms", "rate", None, 1e4 - 1e6 * math.log(100) / 1_000),
+    "p95 by rate": ("p95<2ms", "rate", None, 1e4 - 1e6 * math.log(20) / 2_000),
+    "mean by service": ("mean<300us", "service", {"rate_per_s": 5_000.0}, 1.2),
+}
+
+
+def coverage(name, questions, seed, requests):
+    objective, by, load, truth = ASKED[name]
+    inside = safe = 0
+    for number in range(questions):
+        design = Design(requests=requests, seed=seed + 1_000_003 * number)
+        found = answer(CLONE, Question(parse_threshold(objective), by), load, design=design)
+        assert found["state"] == "found"
+        inside += found["low"] <= truth <= found["high"]
+        safe += found["safe"] <= truth
+    return inside / questions, safe / questions
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_the_place_is_covered(name):
+    inside, safe = coverage(name, 16, 1, 20_000)
+    assert inside >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 16), inside
+    assert safe >= 0.975 - 4 * math.sqrt(0.975 * 0.025 / 16), safe
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ASKED)
+def test_the_place_is_covered_by_93_percent_of_many_intervals(name):
+    inside, safe = coverage(name, 300, int(np.random.default_rng().integers(1 << 30)), 50_000)
+    assert inside >= 0.93 - 4 * math.sqrt(0.93 * 0.07 / 300), inside
+    assert safe >= 0.955 - 4 * math.sqrt(0.955 * 0.045 / 300), safe
+
+
+def test_of_whole_numbers_the_safe_one_surely_holds_and_the_others_are_named():
+    # Erlang C at 25,000/s of 100 us: four threads wait 53 us on average, five 13 us, six 4 us.
+    at = {"rate_per_s": 25_000.0}
+    few = Design(requests=20_000)
+    clear = answer(CLONE, Question(parse_threshold("mean<120us"), "threads"), at, design=few)
+    assert (clear["safe"], clear["low"], clear["high"]) == (5, 5, 5)
+    # A limit at the mean of five threads itself: five may do, six surely do.
+    close = answer(CLONE, Question(parse_threshold("mean<113.04us"), "threads"), at, design=few)
+    assert close["high"] == close["safe"]
+    assert close["low"] <= 5 <= close["high"] <= 6

@@ -1,0 +1,114 @@
+"""Logs come as paths, as texts, as DataFrames and as arrays; what cannot be a log is refused by its shape."""
+
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hindmost.errors import UsageError
+from hindmost.models import load_clone
+from hindmost.models.fit import fit_clone, read_log
+from hindmost.models.parameters import Vary
+from hindmost.models.simulation import Design, simulate
+from hindmost.models.sweep import sweep
+
+from .planted import back_to_back, times_of
+
+FEW = Design(requests=2_000)
+
+
+class Pandas:
+    """What a pandas DataFrame shares with others: columns by name, each with `to_numpy`."""
+
+    def __init__(self, columns):
+        self._columns = columns
+        self.columns = list(columns)
+
+    def __getitem__(self, name):
+        class Series:
+            def to_numpy(_self):
+                return self._columns[name]
+
+        return Series()
+
+
+@pytest.fixture
+def path(tmp_path):
+    us = times_of("xapian", 4_000)
+    kinds = np.where(np.arange(us.size) % 2 == 0, "get", "set").tolist()
+    return back_to_back(tmp_path / "server.csv", us, cpu_ns=np.round(us * 1e3), kind=kinds)
+
+
+def test_a_path_a_text_and_a_frame_are_the_same_log(path):
+    whole = read_log(path)
+    frame = pl.read_csv(path)
+    pandas = Pandas({name: frame[name].to_numpy() for name in frame.columns})
+    for source in (str(path), frame, pandas):
+        one = read_log(source)
+        assert np.array_equal(one.wall_us, whole.wall_us)
+        assert np.array_equal(one.cpu_us, whole.cpu_us)
+        assert one.kinds == ("get", "set")
+    documents = [fit_clone(source, name="x").clone.document["kinds"] for source in (str(path), frame, whole)]
+    assert documents[0] == documents[1] == documents[2]
+
+
+def test_times_alone_are_a_log_if_their_unit_is_said():
+    us = times_of("xapian", 4_000)
+    assert np.array_equal(read_log(us, unit="us").wall_us, us)
+    assert read_log(pl.Series("service_ms", us / 1e3)).wall_us == pytest.approx(us)
+    assert read_log(pl.DataFrame({"service_us": us})).n == us.size
+    with pytest.raises(UsageError, match="unit of column service is not known"):
+        read_log(us)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (np.ones((3_000, 2)), r"has shape \(3000, 2\), and its columns have no names"),
+        (pl.DataFrame({"start_ns": [], "end_ns": []}), "no rows"),
+        (pl.DataFrame({"start_ns": [1.5] * 3_000, "end_ns": [9] * 3_000}), "row 0: start_ns is 1.5"),
+        (pl.DataFrame({"start_ns": [None, 1] * 2_000, "end_ns": [9] * 4_000}), "row 0: start_ns is nan"),
+        (pl.DataFrame({"service_us": ["fast"] * 3_000}), "column service_us holds no numbers"),
+        (pl.DataFrame({"a": [1.0] * 3_000, "b": [2.0] * 3_000}), "there are: a, b"),
+        (7, "int is no log"),
+    ],
+)
+def test_what_is_no_log_is_refused_by_its_shape(source, words):
+    with pytest.raises(UsageError, match=words):
+        read_log(source)
+
+
+def test_nothing_at_all_is_refused():
+    with pytest.raises(UsageError, match="no log to fit"):
+        fit_clone()
+
+
+def test_a_sweep_is_a_table_with_a_row_a_point():
+    found = sweep(
+        "silo", [Vary("threads", (1, 2))], [{"rate_per_s": 20_000.0}, {"rate_per_s": 65_000.0}], design=FEW
+    )
+    table = found.to_frame()
+    assert isinstance(table, pl.DataFrame)
+    assert table["threads"].to_list() == [1, 1, 2, 2]
+    assert table["state"].to_list() == ["done", "above_capacity", "done", "done"]
+    p99 = table["p99_us"].to_list()
+    assert p99[1] is None
+    assert p99[0] == found["points"][0]["latency_us"]["p99"]["value"]
+    assert (table["p99_low_us"] <= table["p99_high_us"]).drop_nulls().all()
+    with pytest.raises(UsageError, match="'arrow' makes no DataFrames"):
+        found.to_frame("arrow")
+
+
+def test_without_a_library_for_frames_it_is_said_which_to_install(monkeypatch):
+    found = sweep("silo", [], [{"utilisation": 0.5}], design=FEW)
+    monkeypatch.setitem(sys.modules, "polars", None)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="neither polars nor pandas is installed"):
+        found.to_frame()
+
+
+def test_clones_are_named_by_text_too():
+    assert simulate("silo", utilisation=0.5, design=FEW) == simulate(
+        load_clone("silo"), utilisation=0.5, design=FEW
+    )

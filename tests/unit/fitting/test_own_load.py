@@ -1,0 +1,48 @@
+"""The log's own latency stands beside the clone's under the log's arrivals, with what chance makes of it."""
+
+from dataclasses import replace
+
+import pytest
+from pausing import queue_with_pauses
+
+from hindmost.models import Clone
+from hindmost.models.fit import fit_clone
+from hindmost.models.fit.account import account
+from hindmost.models.fit.own_load import own_load
+from hindmost.report.fit.page import render_fit_page
+from hindmost.report.fit.terminal import render_fit
+
+
+@pytest.mark.parametrize("whom", ["request", "clock"])
+def test_the_clone_has_the_latency_of_the_log_at_the_load_of_the_log(whom):
+    (own,) = fit_clone(queue_with_pauses(whom, 1)).own
+    assert own.requests == 20_000
+    assert [row.name for row in own.rows] == ["mean", "p50", "p95", "p99", "p99.9"]
+    for row in own.rows:
+        assert not row.differs, row
+        assert row.low_us <= row.log_us <= row.high_us
+
+
+def test_a_clone_by_the_clock_of_waits_inside_requests_is_told_to_be_off():
+    """What the fit did before: p99 of 10 ms in the log, and of far more in the clone."""
+    log = queue_with_pauses("request", 1, load=0.3)
+    fit = fit_clone(log)
+    (wait,) = fit.clone.document["disturbances"]
+    per_second = wait["when"]["probability"] / 100e-6
+    clock = {**wait, "scope": "thread", "when": {"kind": "poisson", "per_second": per_second}}
+    wrong = Clone.of({**fit.clone.document, "disturbances": [clock]})
+    rows = {row.name: row for row in own_load(wrong, log, 0.0).rows}
+    assert rows["mean"].differs
+    assert rows["mean"].off > 0.3
+    result = account(replace(fit, own=(own_load(wrong, log, 0.0),)))
+    assert "off beyond chance" in render_fit_page(result)
+    assert " !" in render_fit(result)
+    assert "off beyond chance" not in render_fit_page(account(fit))
+
+
+def test_a_log_that_does_not_know_what_requests_waited_says_so():
+    log = queue_with_pauses("request", 1)
+    (silent,) = fit_clone(replace(log, arrival_us=None)).own
+    assert "no moments of arrival" in silent
+    (itself,) = fit_clone(replace(log, arrival_us=log.start_us)).own
+    assert "when a thread turned to the request" in itself

@@ -1,0 +1,70 @@
+"""What is wrong with a clone document is told by field, and by the line of the text that was written."""
+
+import json
+
+import pytest
+
+from hindmost.errors import UsageError
+from hindmost.models import load_clone
+from hindmost.models.positions import line_of
+
+HEAD = 'schema = "hindmost.clone/1"\nname = "x"  # [[service]]\n'
+
+
+def refused(tmp_path, text, name="mine.toml"):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        load_clone(path)
+    return str(caught.value).removeprefix(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ('[[service]]\nlaw = { kind = "exponential", mean_us = 3 }\nwieght = 1.0\n', 5, "service[0].wieght"),
+        ('[[service]]\nlaw = { kind = "exponential", mean_us = "3" }\n', 4, "service[0].law"),
+        ('[[service]]\nlaw = { kind = "gamma", mean_us = 3, shap = 2 }\n', 4, "service[0].law.shap"),
+        ("[[service]]\nweight = 1\n", 3, "service[0]"),
+        ('[[service]]\nlaw = { kind = "exponential", mean_us = -3 }\n', 4, "service[0].law.mean_us"),
+        ("threads = 0\n[[service]]\n[service.law]\nkind = 'exponential'\nmean_us = 3\n", 3, "threads"),
+        ("threads = 'two'\n", 3, "threads"),
+        (
+            'kinds = [\n  { name = "a", share = 1.0, service = [\n'
+            '    { weight = 0.5, law = { kind = "exponential", mean_us = 1 } },\n'
+            '    { weight = 7.0, law = { kind = "exponential", mean_us = 1 } },\n  ] },\n]\n',
+            6,
+            "kinds[0].service[1].weight",
+        ),
+        (
+            '[[kinds]]\nname = "a"\nshare = 1.0\n[[kinds.service]]\nweight = 1.0\n'
+            '[kinds.service.law]\nkind = "exponential"\nmean_us = 0\n',
+            10,
+            "kinds[0].service[0].law.mean_us",
+        ),
+    ],
+)
+def test_the_line_is_that_of_the_toml(tmp_path, text, line, words):
+    said = refused(tmp_path, HEAD + text)
+    assert said.startswith(f", line {line}: "), said
+    assert f"`{words}`" in said
+    assert "column" not in said
+
+
+def test_the_line_is_that_of_the_json_as_it_was_indented(tmp_path):
+    document = {"schema": "hindmost.clone/1", "name": "x", "threads": 0, "service": []}
+    assert refused(tmp_path, json.dumps(document, indent=2), "mine.json").startswith(
+        ", line 4: clone field `threads`"
+    )
+
+
+def test_applications_know_the_line_of_each_of_their_fields():
+    from hindmost.models import APPLICATIONS, source_text
+    from hindmost.models.parameters import known_paths
+
+    for name in APPLICATIONS:
+        text = source_text(name)
+        written = [path for path in known_paths(load_clone(name).document) if path.startswith("service[")]
+        for path in written:
+            leaf = path.rpartition(".")[2]
+            assert leaf in text.splitlines()[line_of(text, path, toml=True) - 1] or leaf not in text
