@@ -11,6 +11,7 @@ import random
 import struct
 import sys
 import time
+from pathlib import Path
 
 GAP_S, SERVICE_NS, SHARE, WAIT_NS = 500e-6, 100_000, 0.005, 6_000_000
 STAMP = struct.Struct("q")
@@ -34,10 +35,8 @@ def worker(pipe, log, file, requests):
                 os.fsync(disk)
         cpu, end = time.thread_time_ns() - before, time.monotonic_ns()
         lines.append(f"{arrival},{start},{end},{cpu},0,all")
-    with open(log, "w") as out:
-        out.write("\n".join([*lines, ""]))
-    with open("/proc/self/schedstat") as counters:
-        taken = int(counters.read().split()[1]) / 1e9
+    Path(log).write_text("\n".join([*lines, ""]), encoding="utf-8")
+    taken = int(Path("/proc/self/schedstat").read_text(encoding="utf-8").split()[1]) / 1e9
     print(taken, waited, flush=True)
 
 

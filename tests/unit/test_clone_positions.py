@@ -23,7 +23,7 @@ def refused(tmp_path, text, name="mine.toml"):
     ("text", "line", "words"),
     [
         ('[[service]]\nlaw = { kind = "exponential", mean_us = 3 }\nwieght = 1.0\n', 5, "service[0].wieght"),
-        ('[[service]]\nlaw = { kind = "exponential", mean_us = "3" }\n', 4, "service[0].law"),
+        ('[[service]]\nlaw = { kind = "exponential", mean_us = "3" }\n', 4, "service[0].law.mean_us"),
         ('[[service]]\nlaw = { kind = "gamma", mean_us = 3, shap = 2 }\n', 4, "service[0].law.shap"),
         ("[[service]]\nweight = 1\n", 3, "service[0]"),
         ('[[service]]\nlaw = { kind = "exponential", mean_us = -3 }\n', 4, "service[0].law.mean_us"),

@@ -1,4 +1,4 @@
-"""The search for the place at which an objective stops to hold: values tried, and what they say together."""
+"""The search for the place at which an objective ceases to hold: values tried, and what they say together."""
 
 from __future__ import annotations
 
@@ -87,6 +87,7 @@ class Search:
         return run_points(self.clone, seeded, self.design)
 
     def latency(self, value: float) -> float:
+        """Latency at a value that was tried; infinite above the capacity."""
         found = self.tried[value]
         return math.inf if found is None else found["value"]
 
@@ -156,8 +157,8 @@ class Search:
         return low >= self.question.objective.limit_us
 
 
-
 def grid(low: float, high: float, *, points: int, whole: bool, linear: bool) -> list[float]:
+    """Values from low to high: evenly, or in even ratios."""
     steps = [step / (points - 1) for step in range(points)]
     if linear:
         values = [low + (high - low) * step for step in steps]
@@ -168,5 +169,6 @@ def grid(low: float, high: float, *, points: int, whole: bool, linear: bool) -> 
 
 
 def wide(bracket: tuple[float, float], *, whole: bool) -> bool:
+    """Whether there is something to look at between two neighbours."""
     low, high = bracket
     return high - low > 1.0 if whole else high / low > CLOSE

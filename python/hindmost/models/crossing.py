@@ -1,4 +1,4 @@
-"""How sure the place is where an objective stops to hold: asked again, with other random numbers each time.
+"""How sure the place is where an objective ceases to hold: asked again, with other random numbers each time.
 
 The search looks at all values under the same random numbers, so that its curve is smooth, and off as a whole
 by what chance made of that one run. Each replication here has random numbers of its own and crosses the limit
@@ -35,7 +35,7 @@ Run = Callable[[Sequence[float], Sequence[int]], Sequence[Outcome]]
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where the objective stops to hold.
+    """Where the objective ceases to hold.
 
     Parameters
     ----------

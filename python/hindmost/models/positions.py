@@ -142,7 +142,7 @@ def _toml(text: str) -> _Fields:
 def field_at(text: str, column: int) -> str:
     """Name the field that stands before a column of one line of JSON, counted from 1; empty if none does.
 
-    >>> field_at('{"law": {"kind": "gamma", "mean": 3}}', 33)
+    >>> field_at('{"law": {"kind": "gamma", "mean": 3}}', 35)
     'law.mean'
     """
     around = [one for one in _json(text).found if one[1] < column <= one[2]]

@@ -100,7 +100,7 @@ class Found(TypedDict):
     """The answer of an inverse question.
 
     ``found``: ``safe`` is the answer, the last value that surely holds, on its ``side``, and ``low`` and
-    ``high`` are the 95 % interval of the place where the objective stops to hold, over replications;
+    ``high`` are the 95 % interval of the place where the objective ceases to hold, over replications;
     ``value`` is the last one that held in the search, ``surely`` the last whose whole interval there lay
     below the limit; ``always`` and ``never`` speak of the range that was tried;
     ``not_monotone``: it comes and goes, between the values of ``crossings``. ``uneven_at``: where the latency

@@ -28,10 +28,12 @@ def test_gaps_become_a_disturbance_and_leave_the_law_alone(tmp_path):
     (gap,) = fitted.clone.document["disturbances"]
     hits = int((gaps > 5.0).sum())
     assert gap["scope"] == "thread"
-    assert gap["when"]["per_second"] == pytest.approx(hits / (us.sum() / 1e6), rel=0.01)
+    # So many a second of service, and more by the clock, as in the clone they fall together at times.
+    crowd = 1.0 + gaps.sum() / us.sum()
+    assert gap["when"]["per_second"] == pytest.approx(crowd * hits / (us.sum() / 1e6), rel=0.01)
     low, high = fitted.clone.document["origin"]["intervals"]["disturbances[0].when.per_second"]
-    assert low < N / 40 / (us.sum() / 1e6) < high
-    assert fitted.clone.stopped_share == pytest.approx(gaps.sum() / us.sum(), rel=0.05)
+    assert low < crowd * N / 40 / (us.sum() / 1e6) < high
+    assert fitted.clone.stopped_share == pytest.approx(gaps.sum() / (us.sum() + gaps.sum()), rel=0.05)
     assert fitted.clone.mean_busy_us == pytest.approx(us.mean(), rel=1e-3)
 
 

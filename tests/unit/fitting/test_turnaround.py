@@ -157,3 +157,13 @@ def test_threads_are_busy_for_the_share_that_a_rate_is_asked_for(share):
     point = {"load": {"rate_per_s": clone.rate_at(share)}}
     told = run_points(clone, [point], Design(requests=200_000))[0].prediction
     assert told["busy_share"] == pytest.approx(share, rel=0.02)
+
+
+def test_the_rounding_of_stamps_is_no_time_beside_services():
+    log = queue_log(between=0.0)
+    # Stamps are whole nanoseconds, so that a next start is some of them after an end.
+    wall = log.wall_us - 0.0005
+    found = find_turnaround(Log("x", "", "", wall, start_us=log.start_us, arrival_us=log.arrival_us))
+    assert found.between.value == 0.0
+    assert "less than 0.1" in str(found)
+    assert "0.0005 us" not in str(found)

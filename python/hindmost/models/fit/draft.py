@@ -79,7 +79,7 @@ class Draft:
             self.body["disturbances"] = [one.document() for one in parts]
         for place, one in enumerate(parts):
             self.found |= one.intervals(f"disturbances[{place}]")
-        left = sum(one.hits for one in pauses.parts if one not in parts)
+        left = 0.0 if taken else sum(one.hits for one in pauses.parts if one.requests is None)
         if left:
             self.unknown.append(f"{left:,.0f} gaps off the CPU are left out: the clone is for the same host")
 

@@ -141,7 +141,8 @@ def _redrawn(pauses: Sequence[Disturbance], seed: int) -> dict[str, float]:
     for place, one in enumerate(pauses):
         name, rate = one.rate
         if name != "every_us":
-            changes[f"/disturbances/{place}/when/{name}"] = min(rate * draws.gamma(one.hits) / one.hits, 1e6)
+            drawn = rate * draws.gamma(one.hits) / one.hits
+            changes[f"/disturbances/{place}/when/{name}"] = min(drawn, 1.0) if one.requests else drawn
     return changes
 
 

@@ -109,7 +109,7 @@ def find_pauses(log: Log, demand: Demand) -> Pauses | str:
     if scope.whom == "both":
         parts = (clock(every, scope.clock[0]), inside(every, 1.0 - scope.clock[0]))
     elif scope.whom == "request":
-        apart = short is not None and short.whom == "clock" and int((~long).sum()) >= LEAST_HITS
+        apart = short is not None and short.whom == "clock" and min(long.sum(), (~long).sum()) >= LEAST_HITS
         parts = (inside(long), clock(~long)) if apart else (inside(every),)
     return Pauses(parts, scope, lengths)
 

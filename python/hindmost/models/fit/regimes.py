@@ -21,11 +21,16 @@ LEAST_STAYS = 6
 
 @dataclass(frozen=True)
 class Regimes:
-    """Two levels of the service times, and how long they stay; none, where there is one level."""
+    """Two levels of the service times, and how long they stay.
+
+    ``inner``: which requests lie in blocks between others of the same level. A block in which the level changes
+    is of neither, and would bring the two closer.
+    """
 
     factors: tuple[float, float]
     stays: tuple[float, float]
     state: np.ndarray[tuple[int], np.dtype[np.int64]] = field(repr=False)
+    inner: np.ndarray[tuple[int], np.dtype[np.bool_]] = field(repr=False)
 
     @property
     def factor(self) -> Floats:
@@ -36,7 +41,8 @@ class Regimes:
         """95 % intervals of what a document says of them.
 
         Lengths are geometric, so that a sum of m stays over their mean is half a chi-squared variable of 2 m
-        degrees of freedom; stays, not requests, are what the ratio of the levels was seen in.
+        degrees of freedom; stays, not requests, are what the ratio of the levels was seen in. Stays shorter than
+        a block are not seen: intervals of lengths near it lie a little too high.
 
         Parameters
         ----------
@@ -44,15 +50,16 @@ class Regimes:
             The times that they were found in.
         """
         begins = np.flatnonzero(np.diff(self.state, prepend=-1))
-        length = np.diff(np.append(begins, self.state.size))
-        mean, regime = np.add.reduceat(us, begins) / length, self.state[begins]
+        length = np.add.reduceat(self.inner.astype(np.int64), begins)
+        mean = np.add.reduceat(us * self.inner, begins) / np.maximum(length, 1)
+        regime = self.state[begins]
         found, variance, free = {}, 0.0, math.inf
         for number, stay in enumerate(self.stays):
             own = regime == number
             m = int(own.sum())
             low, high = (2.0 * m * stay / float(special.chdtri(2 * m, p)) for p in (0.025, 0.975))
             found[f"order.regimes[{number}].mean_requests"] = (low, high)
-            level = float(us[self.state == number].mean())
+            level = float(us[self.inner & (self.state == number)].mean())
             off = length[own] * (mean[own] / level - 1.0) / length[own].sum()
             variance += float(off @ off) * m / max(m - 1, 1)
             free = min(free, max(m - 1.0, 1.0))
@@ -90,9 +97,20 @@ def find_regimes(us: Floats) -> Regimes | None:
     changes = int(np.count_nonzero(np.diff(state)))
     if changes < LEAST_STAYS:
         return None
-    levels = [float(us[state == s].mean()) for s in (0, 1)]
+    within = np.repeat(_between_alike(slow), size)
+    within = np.concatenate([within, np.zeros(us.size - within.size, dtype=np.bool_)])
+    for level in (0, 1):
+        if not (within & (state == level)).any():
+            within = within | (state == level)
+    levels = [float(us[within & (state == s)].mean()) for s in (0, 1)]
     stays = [float((state == s).sum()) / ((changes + 1) / 2) for s in (0, 1)]
-    return Regimes((1.0, levels[1] / levels[0]), (stays[0], stays[1]), state)
+    return Regimes((1.0, levels[1] / levels[0]), (stays[0], stays[1]), state, within)
+
+
+def _between_alike(slow: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Blocks whose neighbours on both sides are of their own level."""
+    same = slow[1:] == slow[:-1]
+    return np.asarray(np.append(same, True) & np.insert(same, 0, True))
 
 
 def _two_means(values: Floats) -> tuple[float, float, float]:

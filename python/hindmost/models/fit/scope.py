@@ -9,7 +9,8 @@ for G is delayed by more than d by a pause that came in the last min(G, L - d), 
 the pauses is by the clock, so many are expected: f H M / E, where M is the sum of min(G, L - d) over
 arrivals, its mean over lengths. Pauses in services and pauses at idle threads are counts of one process, so
 that of H + K in all the K at idle threads are binomial, and the interval of f is exact (Clopper and Pearson,
-1934).
+1934). Of several threads, one that stands still is passed over and so found idle more often: shares come out
+too high there, never too low, and are cut at 1.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def scope_of(
 
     low = clock(float(special.betaincinv(delayed, hits + 1, ERROR))) if delayed else 0.0
     high = clock(float(special.betaincinv(delayed + 1, hits, 1.0 - ERROR)))
-    share = (delayed / hits / ratio, low, high)
+    share = (min(1.0, delayed / hits / ratio), min(1.0, low), high)
     found = Scope("clock", longer_us, hits, delayed, expected, share)
     if high < 1.0:
         both = delayed >= LEAST_DELAYED and low > LEAST_SHARE

@@ -75,7 +75,7 @@ class Turnaround:
     def __str__(self) -> str:
         between = self.between
         if not between.value:
-            said = f"less than {NOTHING:.1%} of each service time lies beside the service"
+            said = f"less than {100 * NOTHING:g} % of each service time lies beside the service"
         else:
             said = (
                 f"{between.value:.3g} us [{between.low:.3g}, {between.high:.3g}] of each service time lie"
@@ -138,13 +138,14 @@ def find_turnaround(log: Log, cpu_us: Floats | None = None) -> Turnaround | str:
         busy = _busy(log, service_us, apart)
         between, arrival = _costs(busy, log.threads, met=met)
     sections = [_costs(part, log.threads, met=met) for part in busy.parts()]
-    if between < NOTHING * float(service_us.mean()):
+    least = NOTHING * float(service_us.mean())
+    if between < least:
         found = Estimate(0.0, 0.0, 0.0, SECTIONS, 0.95)
     else:
         found = section_interval(between, [one[0] for one in sections])
     return Turnaround(
         found,
-        section_interval(arrival, [one[1] for one in sections]) if met and arrival > 0.0 else None,
+        section_interval(arrival, [one[1] for one in sections]) if met and arrival > least else None,
         apart,
         int(busy.between_us.size),
     )

@@ -9,7 +9,7 @@ from hindmost.report.common.axes import tail_ticks, time_ticks
 from hindmost.report.common.svg import Plot, linear_domain, linear_ticks, log10, log_domain, tail
 
 SUPPORTED = 10
-"""Samples beyond a level without which a departure there says nothing."""
+"""Samples on either side of a level without which a departure there says nothing."""
 
 
 def density(part: Mapping[str, Any], width: float) -> str | None:
@@ -48,11 +48,11 @@ def tails(part: Mapping[str, Any], width: float) -> str | None:
 def departures(part: Mapping[str, Any], width: float) -> str | None:
     """Draw by how many percent the law's quantile differs from the samples', level by level."""
     curves = part["curves"]
-    end = 1.0 - SUPPORTED / part["samples"]
+    least = SUPPORTED / part["samples"]
     rows = [
         (q, 100 * (law / us - 1.0))
         for q, us, law in zip(curves["levels"], curves["samples_us"], curves["law_us"], strict=True)
-        if q <= end
+        if least <= q <= 1.0 - least
     ]
     if len(rows) < 2:
         return None

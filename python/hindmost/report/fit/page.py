@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from hindmost.report.common import numbers
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.fit import charts as fit_charts
 from hindmost.report.fit.terminal import order_text, ordered_candidates, pauses_texts
@@ -26,7 +27,16 @@ def render_fit_page(result: Mapping[str, Any]) -> str:
         parts=[(part, charts(part)) for part in (result["kinds"] or [result["law"]])],
         whole=(result["law"], charts(result["law"])) if result["kinds"] else None,
         ordered=ordered_candidates,
+        by_load=by_load,
         order=order_text(result["order"]),
         pauses=pauses_texts(result["disturbance"]) if result["disturbance"] else [],
         differs=[row for one in result["own"] for row in one["rows"] if row["differs"]],
     )
+
+
+def by_load(candidate: Mapping[str, Any]) -> dict[str, str]:
+    """Errors of a candidate, load by load: those of mean, p95 and p99, in percent."""
+    found: dict[str, list[str]] = {}
+    for name, error in candidate["errors"].items():
+        found.setdefault(name.rpartition(" at ")[2], []).append(f"{100 * error:.2g}")
+    return {load: f"{' / '.join(errors)}{numbers.THIN}%" for load, errors in found.items()}

@@ -113,7 +113,7 @@ def _answer(found: "Found") -> str:
     if isinstance(safe, int):
         beyond = found["low"] if found["side"] == "at_least" else found["high"]
         return said if beyond == safe else f"{said}; {_value(found, beyond)} may do, too"
-    return f"{said}; it stops to hold within {between} (95 %)"
+    return f"{said}; it ceases to hold within {between} (95 %)"
 
 
 def _inwards(found: "Found", value: float) -> float:
