@@ -8,7 +8,8 @@ such pauses come with a chance for each request.
 
 In a clone, a pause that becomes due during another begins when that has ended. What a log shows are such
 clusters: at a rate r of the time that the thread runs, of lengths C. With a = r E[C], pauses at the rate
-r (1 + a), of lengths C / (1 + a)^2, make clusters of the same mean and mean square (the busy period of M/G/1).
+r (1 + a), of lengths C / (1 + a)^2, make clusters of the same mean and mean square (the busy period of
+M/G/1).
 """
 
 from __future__ import annotations
@@ -96,9 +97,9 @@ class Disturbance:
     def _length(self) -> dict[str, Any]:
         lengths = self._single_us
         if lengths.size >= EMPIRICAL:
-            points: dict[str, Any] = Empirical.of(
-                np.sort(lengths), body=50, per_decade=10
-            ).document()[0]["law"]
+            points: dict[str, Any] = Empirical.of(np.sort(lengths), body=50, per_decade=10).document()[0][
+                "law"
+            ]
             return points
         return {
             "kind": "lognormal",

@@ -23,8 +23,8 @@ LEAST_STAYS = 6
 class Regimes:
     """Two levels of the service times, and how long they stay.
 
-    ``inner``: which requests lie in blocks between others of the same level. A block in which the level changes
-    is of neither, and would bring the two closer.
+    ``inner``: which requests lie in blocks between others of the same level. A block in which the level
+    changes is of neither, and would bring the two closer.
     """
 
     factors: tuple[float, float]
@@ -41,8 +41,8 @@ class Regimes:
         """95 % intervals of what a document says of them.
 
         Lengths are geometric, so that a sum of m stays over their mean is half a chi-squared variable of 2 m
-        degrees of freedom; stays, not requests, are what the ratio of the levels was seen in. Stays shorter than
-        a block are not seen: intervals of lengths near it lie a little too high.
+        degrees of freedom; stays, not requests, are what the ratio of the levels was seen in. Stays shorter
+        than a block are not seen: intervals of lengths near it lie a little too high.
 
         Parameters
         ----------
