@@ -45,11 +45,15 @@ class Host:
 
 @dataclass
 class StealingFleet:
-    """Hosts that steal, and a server that takes ``service_us`` in the mean; ``stands_still``: run to (from, for)."""
+    """Hosts that steal, and a server that takes ``service_us`` in the mean.
+
+    ``stands_still``, ``clients_stand_still``: from when, and for how many seconds, by run.
+    """
 
     host: Host
     service_us: float = 100.0
     stands_still: dict[int, tuple[float, float]] = field(default_factory=dict)
+    clients_stand_still: dict[int, tuple[float, float]] = field(default_factory=dict)
     hosts: Sequence[str] = ("",)
 
     @contextmanager
@@ -96,12 +100,15 @@ def write_instance(plan: dict[str, Any], index: int, folder: Path, fleet: Steali
     taken = [_thefts(g, end_s, host.share if disturbed else 0.0, host.spell_ms / 1e3) for _ in range(2)]
     if (still := fleet.stands_still.get(plan["seed"])) is not None:
         taken[0] = (np.array([still[0]]), np.array([still[0] + still[1]]))
+    if (away := fleet.clients_stand_still.get(plan["seed"])) is not None:
+        taken[1] = (np.array([away[0]]), np.array([away[0] + away[1]]))
     services = g.exponential(fleet.service_us / 1e6, count) * (host.factor if slow else 1.0)
     sent = _after(due, *taken[1]) + 0.3e-6
     done = _after(_queue(sent, services, *taken[0]), *taken[1])
     inside = due >= before_s
     steal = max(_share(one, end_s) for one in taken) if still is None else 0.0
     late = int(((sent - due)[inside] > 5e-6).sum())
+    worst = int(1e9 * (sent - due).max())
     due_i, sent_i, done_i = due[inside], sent[inside], done[inside]
     lines = []
     edges = np.linspace(before_s, end_s, SECTIONS + 1)
@@ -141,9 +148,9 @@ def write_instance(plan: dict[str, Any], index: int, folder: Path, fleet: Steali
                 "dispersion": [],
                 "span": {"wall_ns": wall_ns, "involuntary_switches": 0, "voluntary_switches": 0},
                 "late": {
-                    "writing": {"requests": 0},
-                    "reading": {"requests": 0},
-                    "waiting": {"requests": late},
+                    "writing": {"requests": 0, "worst_ns": 0},
+                    "reading": {"requests": 0, "worst_ns": 0},
+                    "waiting": {"requests": late, "worst_ns": worst},
                 },
             }
         ],

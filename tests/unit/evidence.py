@@ -49,7 +49,10 @@ def thread(*, switches: int = 0, delay_ns: int = 0, wall_s: float = 10.0, **chan
 
 def by_stage(**requests: int) -> dict[str, dict[str, int]]:
     """Requests that left late, by stage."""
-    return {stage: {"requests": requests.get(stage, 0)} for stage in ("writing", "reading", "waiting")}
+    return {
+        stage: {"requests": requests.get(stage, 0), "worst_ns": 0}
+        for stage in ("writing", "reading", "waiting")
+    }
 
 
 def tcp(**changes: int) -> dict[str, int]:

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from impostor import impostor, memcached
+from queueing import mm1_sojourn
+from stealing_host import Host, StealingFleet
 from tiny_study import HOST, Diary, rewrite
 
 from hindmost import MeasurePlan, Study
 from hindmost.plan import parse_objective
-from hindmost.report import render_page, render_terminal
+from hindmost.report.measure import render_page, render_terminal
 from hindmost.studies.measure import Procedure, answer
 from hindmost.studies.search.rates import RateSearch
 from hindmost.targets import parse_target
-from tests.shared.impostor import impostor, memcached
-from tests.shared.queueing import mm1_sojourn
-from tests.shared.stealing_host import Host, StealingFleet
 
 SERVICE_US = 100.0
 
@@ -114,6 +114,11 @@ def test_a_host_that_steals_from_every_run_ends_soon_with_a_verdict_and_no_figur
     assert len(result["runs"]) < 15, "it does not spend the whole budget on a hopeless host"
     assert codes(result)["set_aside"] == "inconclusive"
     assert {one["verdict"] for one in result["latency_us"].values()} == {"inconclusive"}
+    study, again = Study.open(tmp_path / "study"), Diary()
+    with study.lock():
+        target = parse_target(plan_of(greeted).target)
+        Procedure(study, plan_of(greeted), target, again, fleet=StealingFleet(Host(disturbed=1.0))).run()
+    assert again.began == [], "what was set aside before is remembered"
     why, _, todo = result["headline"].partition(" To do: ")
     assert "none is calm" in why
     assert todo
@@ -200,3 +205,9 @@ def test_hysteresis_is_claimed_of_restarted_servers_on_a_calm_host_alone(
         rewrite(run.folder / "run.json", {"target": run.record["target"] | {"managed": managed}})
     found = answer(study)["hysteresis"]
     assert (found["visible"], words in found["text"]) == (visible, True), found
+
+
+def test_a_client_that_stood_still_is_not_taken_for_the_server(greeted, tmp_path):
+    plan = plan_of(greeted, runs=(6, 6), duration_s=3.0, seed=1, remake=0.0)
+    result, _ = studied(tmp_path / "study", plan, Host(), clients_stand_still={2: (1.7, 1.0)})
+    assert "stood_still" not in codes(result)

@@ -149,14 +149,15 @@ def late(run: RunFigures, stage: Literal["writing", "reading", "waiting"]) -> fl
 
 
 def own_slip(run: RunFigures) -> float | None:
-    """Slip at p99 (else at the first quantile), in microseconds, beyond what write calls alone make.
+    """Slip at p99 (else at the highest quantile below it), in microseconds, beyond what write calls make.
 
     The write calls' own part is the slip of a client that does nothing else (Lindley's recursion over the
     calls as they were measured): one thread cannot be earlier on this host.
     """
     if "ideal_slip" not in run.values:
         return None
-    name = "p99" if "p99" in run.values["slip"] else next(iter(run.values["slip"]))
+    levels = {float(name[1:]): name for name in run.values["slip"] if name != "mean"}
+    name = levels[max((level for level in levels if level <= 99.0), default=min(levels))]
     return run.values["slip"][name] - run.values["ideal_slip"][name]
 
 

@@ -3,6 +3,18 @@
 What the host takes is known by clocks and counters alone (`hindmost.run.soundness`), never by the latency of
 the run. Such a run stays in the study's folder, is counted and shown, and another is made in its place, as
 far as the budget goes. Where no run is left, all are shown, and the verdict says that none can be believed.
+
+Calm latency counts every run that it does not refuse by itself, those set aside, too. Simulated: 16 studies
+of 12 runs, M/M/1 at half load, some runs stolen from for 5 % of the time in spells of 3 ms; studies whose
+interval of the median p99 (where six runs are left for one) holds the truth, and its half-width:
+
+==================  ================  ================  ================  ================
+runs stolen from    raw, all          raw, not stolen   calm, not stolen  calm, all
+==================  ================  ================  ================  ================
+30 %                16 of 16, 1280 %  14 of 15, 3.2 %   14 of 15, 3.2 %   16 of 16, 2.6 %
+60 %                10 of 16, 111 %   6 of 8, 3.9 %     6 of 8, 3.9 %     16 of 16, 2.4 %
+90 %                1 of 16, 36 %     none has six      none has six      16 of 16, 2.3 %
+==================  ================  ================  ================  ================
 """
 
 from __future__ import annotations

@@ -6,8 +6,10 @@
                                             ^ stood still from here,  ^ to here
 
 Seen in the run's own series. A gap of the client looks the same there, but not in what the client says of
-itself: then its requests left late because its processor was away. After a server's silence they leave late
-because many replies are read at once. A server that never answers again did not stand still: it is gone.
+itself: then a request left as late as the gap is long, because its processor was away. After a server's
+silence requests leave late because many replies are read at once. A host that takes the client's processor
+for milliseconds, however often, makes no silence of a second. A server that never answers again did not stand
+still: it is gone.
 """
 
 from __future__ import annotations
@@ -25,8 +27,7 @@ EXPECTED = 20.0
 MOST = 0.5
 """Share of the measurement that may be silent; who is silent for longer did not just stand still."""
 BY_CLIENT = 0.5
-"""Share of the requests due in a silence that left late because the client's processor was away, or of the
-silence that it waited for one: then it was the client that stood still."""
+"""Share of a silence for which the client's processor was away at once: then the client stood still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,9 @@ def standstills(run: RunFigures, plan: MeasurePlan) -> list[Standstill]:
         last = next((i for i in range(place, len(rows) - 1) if _count(rows[i + 1])), None)
         if last is not None and (one := _silence(run.number, plan.rate_per_s, rows, place, last)):
             found.append(one)
-    silent_s = sum(one.for_s for one in found)
-    return found if silent_s <= MOST * plan.duration_s and not _by_client(run, found, silent_s) else []
+    away_s = _longest_away_s(run)
+    found = [one for one in found if away_s <= BY_CLIENT * one.for_s]
+    return found if sum(one.for_s for one in found) <= MOST * plan.duration_s else []
 
 
 def _series(run: RunFigures) -> list[list[Window]]:
@@ -88,10 +90,7 @@ def _silence(
     return Standstill(number, ends[1] - before_s, for_s, round(rate * for_s))
 
 
-def _by_client(run: RunFigures, found: list[Standstill], silent_s: float) -> bool:
-    """Whether the client says of itself that it was away meanwhile."""
-    late = (instrument.late(run, "waiting") or 0.0) * run.counts["due"]
-    away = max(instrument.waiting(run) or 0.0, instrument.stolen(run) or 0.0)
-    wall_s = max((t["span"].get("wall_ns") or 0 for t in instrument.threads(run)), default=0) / 1e9
-    waited = sum(one.waited for one in found)
-    return late > BY_CLIENT * waited or away * wall_s > BY_CLIENT * silent_s > 0.0
+def _longest_away_s(run: RunFigures) -> float:
+    """The latest that a request left because the client's processor was away."""
+    late = [thread["late"]["waiting"] for thread in instrument.threads(run) if "late" in thread]
+    return max((stage["worst_ns"] for stage in late), default=0) / 1e9
