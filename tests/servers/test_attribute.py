@@ -112,8 +112,7 @@ def test_a_cell_whose_server_does_not_start_is_reported_and_the_study_goes_on(tm
     file = study_file(tmp_path, broken, target="memcached", **SHORT)
     document = read(attribute(file, tmp_path / "study"))
     fine, failed = document["loads"][0]["cells"]
-    assert fine["failure"] is None
-    assert fine["runs"] + fine["invalid"] == 6
+    assert fine["runs"] + fine["invalid"] == 6, "all were made, however disturbed"
     assert failed["runs"] == 0
     assert "--no-such-option" in failed["failure"]
     assert any(reason["code"] == "cell" for reason in document["reasons"])

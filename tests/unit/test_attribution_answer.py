@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -119,9 +120,9 @@ def test_effects_in_microseconds_add_up(tmp_path):
 
 
 def test_a_smallest_effect_in_microseconds_is_read_where_effects_add_up(tmp_path):
-    plan = plan_of(tmp_path, 'scale = "us"', delta="20us")
-    answer = answered(plan, runs_of(lambda cell: 200.0 + 10.0 * cell[0], scatter=0.005))
-    assert one(answer, "a")["verdict"] == "negligible", "10 us, where 20 matter"
+    plan = plan_of(tmp_path, 'scale = "us"', delta="40us")
+    answer = answered(plan, runs_of(lambda cell: 200.0 + 30.0 * cell[0], scatter=0.005))
+    assert one(answer, "a")["verdict"] == "negligible", "30 us, where 40 matter"
     with pytest.raises(UsageError, match="on the scale of ratios effects are shares"):
         plan_of(tmp_path, delta="20us")
 
@@ -195,12 +196,19 @@ def test_a_setting_is_recommended_that_is_lower_beyond_doubt_and_changes_least(t
 
 def test_a_cell_of_two_runs_or_a_predicted_one_is_never_recommended(tmp_path):
     plan = plan_of(tmp_path)
-    cells = runs_of(product_truth)
-    for cell in ((0, 1, 0), (0, 1, 1)):  # the lowest ones
-        cells[cell].runs[:] = cells[cell].runs[:2]
-    found = advised(plan, cells)
-    assert found["outcome"] in ("open", "tied", "present")
-    assert found["levels"] is None
+    alone = replace(plan.design, terms=tuple(term for term in plan.design.terms if len(term) < 2))
+    smaller = replace(plan, design=alone)  # a model that speaks of every cell, whatever ran
+
+    def truth(cell):
+        return 200.0 * 0.7 ** cell[0] * 0.7 ** cell[1]
+
+    for runs in (2, 0):
+        cells = runs_of(truth)
+        for cell in ((1, 1, 0), (1, 1, 1)):  # the lowest ones
+            cells[cell].runs[:] = cells[cell].runs[:runs]
+        found = advised(smaller, cells)
+        assert found["outcome"] == "better"
+        assert (found["levels"]["a"], found["levels"]["b"]) != ("2", "spin"), runs
 
 
 def test_blocks_that_would_make_cells_count_are_told(tmp_path):
@@ -217,6 +225,19 @@ def test_where_the_present_setting_is_tied_none_is_shown_to_be_better(tmp_path):
     found = advised(plan_of(tmp_path), runs_of(lambda cell: 200.0, scatter=0.2))
     assert (found["outcome"], found["levels"]) == ("tied", None)
     assert "no setting is shown to be better than the present one" in found["text"]
+
+
+def test_the_setting_that_looks_lowest_is_named_with_the_blocks_that_would_tell(tmp_path):
+    plan = plan_of(tmp_path)
+    cells = runs_of(lambda cell: 200.0 * 0.7 ** cell[1], scatter=0.2, runs=4)
+    found = advised(plan, cells)
+    lowest = answered(plan, cells)["best"][0]["levels"]
+    now = plan.levels(plan.control)
+    changed = ", ".join(f"{name} = {level}" for name, level in lowest.items() if now[name] != level)
+    assert found["outcome"] == "tied"
+    assert f": {changed} looks " in found["text"]
+    assert found["more_blocks"] > 0
+    assert f"about {found['more_blocks']} more blocks would tell" in found["text"]
 
 
 def test_a_present_setting_that_is_the_lowest_is_left(tmp_path):
@@ -290,6 +311,7 @@ def test_an_interaction_tells_what_goes_beyond_its_parts(tmp_path):
         found = one(answered(plan_of(tmp_path), runs_of(truth, scatter=0.01)), "a:b", coding)
         assert found["base"] == pytest.approx(465.0, rel=0.12)
         assert found["low"] < 500.0 < found["high"]
+        assert found["base"] * found["share"] == pytest.approx(found["value"])
 
 
 def test_a_control_that_drifts_is_told():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hindmost.studies.attribution import apply
+from hindmost.studies.attribution.plan import LoadPoint
 from hindmost.studies.attribution.resolve import resolve
 
 STUDY = """
@@ -61,6 +63,13 @@ def test_what_was_not_confirmed_is_not_applied(plan, outcome, monkeypatch):
     levels, said, done = applied(plan, outcome, monkeypatch)
     assert (levels, done) == (None, [])
     assert "not confirmed" in said[0]
+
+
+def test_a_load_without_a_confirmation_keeps_a_setting_from_being_applied(plan, monkeypatch):
+    two = replace(plan, loads=(*plan.loads, LoadPoint("high", 2e3, "2-high")))
+    levels, said, done = applied(two, "confirmed", monkeypatch)
+    assert (levels, done) == (None, [])
+    assert "not confirmed at every load" in said[0]
 
 
 def test_where_nothing_is_recommended_nothing_is_applied(plan, monkeypatch):

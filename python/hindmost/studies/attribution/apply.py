@@ -28,7 +28,7 @@ def applied(plan: AttributionPlan, result: Attribution, say: Callable[[str], Non
         say(f"nothing to apply: {result['recommendation']['text']}")
         return None
     outcomes = [one["outcome"] for one in result["confirmations"]]
-    if not outcomes or any(one != "confirmed" for one in outcomes):
+    if len(outcomes) < len(plan.loads) or any(one != "confirmed" for one in outcomes):
         say("not applied: the recommended setting was not confirmed at every load")
         return None
     levels = plan.levels(after)

@@ -9,7 +9,7 @@ from hindmost.store.attribution import Answer, Effect, Evidence
 from hindmost.studies.attribution.plan import AttributionPlan
 from hindmost.studies.attribution.reasons import reasons_of
 
-_VERBS = {"raises": "raises", "lowers": "lowers"}
+_SHOWN = ("raises", "lowers")
 _MANY_TIMES = 9.0
 """A share beyond which it is told how many times as long: +2481258 % says nothing."""
 
@@ -84,7 +84,7 @@ def _effects(plan: AttributionPlan, document: Evidence) -> list[str]:
         (len(effect["factors"]) > 1, -_size(effect), load["name"], effect)
         for load in document["loads"]
         for effect in load["quantiles"][name]["average"]
-        if effect["verdict"] in _VERBS and 1 <= len(effect["factors"]) <= 2
+        if effect["verdict"] in _SHOWN and 1 <= len(effect["factors"]) <= 2
     ]
     return [_sentence(name, load, effect) for _, _, load, effect in sorted(shown, key=lambda one: one[:3])]
 
@@ -101,8 +101,7 @@ def _sentence(name: str, load: str, effect: Effect) -> str:
     if len(effect["factors"]) > 1:
         where = f"{name} at {load} load is {after} where each by itself would make it {before}"
         return f"{_subject(effect)} together: {where} {span}"
-    verb = _VERBS[effect["verdict"]]
-    change = f"{verb} {name} at {load} load from {before} to {after} {span}"
+    change = f"{effect['verdict']} {name} at {load} load from {before} to {after} {span}"
     return f"{_subject(effect)} {change}, on average over the other settings"
 
 

@@ -1,0 +1,100 @@
+"""A whole study of factors on a host that steals, simulated behind the Fleet: real procedures, known answers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from hindmost import Study
+from hindmost.fleet import Job
+from hindmost.studies.attribution import Course, Runner, answer
+from hindmost.studies.attribution.resolve import resolve
+from tests.shared.queueing import mm1_sojourn
+from tests.shared.stealing_host import Host, StealingFleet, StealingTeam
+
+STUDY = """
+name = "a host that steals"
+target = "memcached"
+quantiles = "50,95"
+
+[measure]
+duration = "1s"
+warmup = "250ms"
+samples = 0
+stamps = "off"
+
+[[load]]
+name = "usual"
+rate = "3k"
+
+[[factor]]
+name = "slow"
+option = "threads"
+levels = [2, 1]
+
+[[factor]]
+name = "nothing"
+option = "memory_mib"
+levels = [64, 128]
+
+[design]
+blocks = "5"
+
+[confirm]
+skip = true
+"""
+SERVICE_US = (150.0, 100.0)
+"""At each level of slow: its first is the slow one."""
+
+
+class Switched(StealingFleet):
+    """Its services take what the cell says whose folder a run is written to."""
+
+    @contextmanager
+    def start(self, jobs: Sequence[Job], folder: Path) -> Iterator[StealingTeam]:
+        cell = next((part for part in folder.parts if re.fullmatch(r"\d-\d", part)), "0-0")
+        self.service_us = SERVICE_US[int(cell[0])]
+        with super().start(jobs, folder) as team:
+            yield team
+
+
+def studied(folder: Path, host: Host) -> dict:
+    folder.mkdir()
+    file = folder / "study.toml"
+    file.write_text(STUDY)
+    plan, _ = resolve(file, None, budget=None, without=None)
+    manifest = {
+        "plan": plan.measure.model_dump(mode="json"),
+        "attribution": plan.file.model_dump(mode="json"),
+        "host": {"facts": {}, "findings": []},
+    }
+    study = Study.create(folder / "study", manifest)
+    with study.lock():
+        runner = Runner(study, plan, fleet=Switched(host))
+        Course(runner, lambda _: None).blocks()
+        return dict(answer(runner))
+
+
+def test_what_a_factor_does_is_found_on_a_host_that_steals_from_every_third_run(tmp_path):
+    document = studied(tmp_path / "s", Host(disturbed=0.35))
+    (load,) = document["loads"]
+    assert sum(cell["invalid"] for cell in load["cells"]) > 0, "nothing was stolen: the test shows nothing"
+    for label, q in (("p50", 0.5), ("p95", 0.95)):
+        effects = {one["term"]: one for one in load["quantiles"][label]["average"]}
+        slow, fast = (mm1_sojourn(3e3 * us / 1e6, us, q) for us in SERVICE_US)
+        assert effects["slow"]["verdict"] == "lowers"
+        # Nominal .95 each: four times as wide an interval misses once in millions.
+        low, high = (math.log1p(effects["slow"][end]) for end in ("share_low", "share_high"))
+        assert abs(math.log(fast / slow) - (low + high) / 2.0) < 2.0 * (high - low)
+        assert effects["nothing"]["verdict"] in ("negligible", "undecided")
+    assert document["recommendation"]["levels"] == {"slow": "1", "nothing": "64"}
+
+
+def test_where_every_run_is_stolen_from_nothing_is_recommended(tmp_path):
+    document = studied(tmp_path / "s", Host(disturbed=1.0))
+    assert document["verdict"] == "invalid"
+    assert document["recommendation"]["levels"] is None
+    assert "no setting can be recommended yet" in document["recommendation"]["text"]
