@@ -28,6 +28,7 @@ quantiles = "50,95,99"
 server_cpus = "0"
 client_cpus = "1"
 connections = 8
+workload = "few.json"
 duration = "1500ms"
 warmup = "200ms"
 
@@ -82,6 +83,7 @@ def test_planted_switches_are_found_by_calm_latency_under_a_thief(tmp_path):
     need_two_processors()
     file, out = tmp_path / "study.toml", tmp_path / "study"
     file.write_text(STUDY)
+    (tmp_path / "few.json").write_text('{"kind": "key-value", "keys": 50}')  # storing each takes a service
     with thief(0, 0.05, until_s=LIMIT_S):
         ran = finish(start("attribute", file, "--json", "--out", out), out, LIMIT_S)
     document = json.loads(ran.out)
