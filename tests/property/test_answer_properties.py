@@ -22,7 +22,7 @@ KINDS = ("get", "set")
 @st.composite
 def readings(draw):
     """One instance's reading: two kinds, ten sections each as the engine makes them, and an account that closes."""
-    reading = InstanceReading({"kinds": {}, "counts": {}, "index": 0})
+    reading = InstanceReading({"kinds": {}, "counts": {}, "index": 0, "threads": [{}]})
     for kind in KINDS:
         sections = []
         for _ in range(10):

@@ -10,7 +10,7 @@ import pytest
 from hindmost import _engine
 from hindmost.studies import begin
 
-UNFIT, FIT = ({"findings": [{"mark": mark}], "noise": {}} for mark in ("unfit", "fine"))
+UNFIT, FIT = (json.dumps({"findings": [{"mark": mark}], "noise": {}}) for mark in ("unfit", "fine"))
 
 
 @pytest.mark.parametrize(
@@ -19,12 +19,12 @@ UNFIT, FIT = ({"findings": [{"mark": mark}], "noise": {}} for mark in ("unfit", 
     ids=["fit", "a last breath", "unfit each time"],
 )
 def test_a_host_is_unfit_only_if_it_looks_so_each_time(
-    seen: tuple[dict[str, object], ...], looks: int, mark: str, monkeypatch: pytest.MonkeyPatch
+    seen: tuple[str, ...], looks: int, mark: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers: Iterator[str] = map(json.dumps, seen)
+    answers: Iterator[str] = iter(seen)
     pauses: list[float] = []
     monkeypatch.setattr(_engine, "doctor", lambda *_: next(answers))
     monkeypatch.setattr(begin.time, "sleep", pauses.append)
     host = begin._diagnosis()
-    assert host == {"findings": [{"mark": mark}]}
+    assert host["findings"][0] == {"mark": mark}
     assert len(pauses) == looks - 1

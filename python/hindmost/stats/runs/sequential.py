@@ -100,7 +100,7 @@ class PrecisionRule:
     >>> rule.decide({"p99": calm}).next_look
     11
     >>> rule.decide({"p99": [*calm, 30.2]}).reason
-    'p99 is known to ±0.48 % after 11 runs, 5 % was asked; 2 look(s) in a row agree'
+    'p99 is known to ±0.47 % after 11 runs, 5 % was asked; 2 look(s) in a row agree'
 
     """
 
