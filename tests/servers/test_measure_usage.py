@@ -162,12 +162,21 @@ def test_a_folder_that_is_not_empty_is_refused(capsys: pytest.CaptureFixture[str
     assert Path("full/precious").read_text() == "data"
 
 
+@pytest.mark.parametrize(
+    ("manifest", "way"),
+    [
+        ('{"schema": "hindmost.study/1", "host": {}, "plan": {}}', "hindmost measure --resume study"),
+        ("{}", "choose another --out"),
+    ],
+    ids=["a study", "what this version cannot read"],
+)
 def test_a_folder_that_holds_a_study_is_refused_with_the_way_to_go_on(
-    capsys: pytest.CaptureFixture[str],
+    manifest: str, way: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("study").mkdir()
-    Path("study/manifest.json").write_text("{}")
-    assert "hindmost measure --resume study" in refused(capsys, "synth", "--out", "study")
+    Path("study/runs/0001").mkdir(parents=True)
+    Path("study/manifest.json").write_text(manifest)
+    Path("study/runs/0001/run.json").write_text("{}")
+    assert way in refused(capsys, "synth", "--out", "study")
 
 
 def test_resume_takes_no_target(capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,7 +85,10 @@ class Study:
                 study.write("manifest.json", json.dumps(study.manifest, indent=1))
             return study
         if (folder / "manifest.json").exists():
-            there = cls.open(folder)
+            try:
+                there = cls.open(folder)
+            except StudyError as error:
+                raise UsageError(f"{folder} is in use: {error}", hint="choose another --out") from None
             raise UsageError(f"{folder} already holds a study", hint=f"go on with it: {there.again}")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(f"{folder} exists and is not an empty folder", hint="choose another --out")
