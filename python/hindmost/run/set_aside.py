@@ -33,8 +33,10 @@ def set_aside(run: RunFigures, plan: MeasurePlan) -> str | None:
     return found.why if found.kind == "host" else None
 
 
-def spent(counted: int, aside: int, plan: MeasurePlan) -> str | None:
+def spent(counted: int, aside: int, plan: MeasurePlan, *, calm: bool = False) -> str | None:
     """Why no further run is made, though more are asked for; None while one may be.
+
+    With `calm`, calm latency counts the runs that are set aside, so that they are not in vain.
 
     Examples
     --------
@@ -50,7 +52,7 @@ def spent(counted: int, aside: int, plan: MeasurePlan) -> str | None:
     said = f"the host disturbed {aside} of {counted + aside} runs"
     if counted + aside >= remaking.most:
         return f"{said}; {spare} were made again, and no more may be"
-    if remaking.hopeless(counted, aside, least):
+    if not calm and remaking.hopeless(counted, aside, least):
         return f"{said}, and the {spare} that may be made again would not give {least} that count"
     return None
 

@@ -164,7 +164,9 @@ def run_calm(
         spells=min(part.spells for part in parts),
         seen_us=known.thefts.seen_ns / 1e3,
         sources=known.sources,
-        onsets=tuple(Onsets.of(one.due, one.done, known.thefts, service) for one in requests),
+        onsets=tuple(
+            Onsets.of(one.due, one.done, known.thefts, service, alike_ns=known.alike_ns) for one in requests
+        ),
     )
 
 

@@ -29,11 +29,13 @@ class Seen:
     """What was seen: ``thefts`` in ns since the measurement began, as wide as they may have been.
 
     ``taken``: share of the measurement, by the likeliest begin of each. ``sources``: who saw it.
+    ``alike_ns``: thefts at least so long are seen whatever a client did at the time.
     """
 
     thefts: Thefts
     taken: float
     sources: tuple[str, ...]
+    alike_ns: float
 
 
 def seen(record: Mapping[str, Any], results: Sequence[InstanceResult], plan: MeasurePlan) -> Seen | Refusal:
@@ -82,6 +84,7 @@ def seen(record: Mapping[str, Any], results: Sequence[InstanceResult], plan: Mea
         Thefts.of(on, off, seen_ns=float(max(limits))),
         Thefts.of(likely, off).taken(0, length),
         ("sentinel", "spin gaps") if plan.pacing == "spin" else ("sentinel",),
+        float(max((one["call_ns"] for one in away), default=0)),
     )
 
 

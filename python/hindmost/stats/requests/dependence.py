@@ -44,20 +44,35 @@ class Onsets:
     busy: Floats
 
     @classmethod
-    def of(cls, due: Nanos, done: Nanos, thefts: Thefts, service: Service, *, seed: int = 1) -> Onsets:
-        """Read the state off due and done times in ns; a uniform sample of requests has less power."""
+    def of(
+        cls,
+        due: Nanos,
+        done: Nanos,
+        thefts: Thefts,
+        service: Service,
+        *,
+        alike_ns: float = 0.0,
+        seed: int = 1,
+    ) -> Onsets:
+        """Read the state off due and done times in ns; a uniform sample of requests has less power.
+
+        Only thefts of `alike_ns` and longer are onsets: shorter ones may be seen while nothing is done and
+        hidden in a call while requests are in flight, and would seem to avoid the work. They end spells all
+        the same.
+        """
         nothing = cls(np.empty((0, 1 + OTHERS)), np.empty((0, 1 + OTHERS)))
         if len(thefts) < 3:
             return nothing
         start = thefts.on[0] + calm_again(thefts, service, 1.0)[:-1]
         length = thefts.on[1:] - start
+        onset = (thefts.off - thefts.on)[1:] >= alike_ns
         calm = length > 0.0
-        start, length = start[calm], length[calm]
+        start, length, onset = start[calm], length[calm], onset[calm]
         order = np.argsort(length)
-        start, length = start[order], length[order]
+        start, length, onset = start[order], length[order], onset[order]
         # Only spells at least as long are at risk; the longest has nobody to be compared with.
         at_risk = np.arange(length.size)[::-1]
-        keep = np.flatnonzero(at_risk >= 1)
+        keep = np.flatnonzero((at_risk >= 1) & onset)
         random = np.random.default_rng(seed)
         # Spread over the spells at risk, none twice; where they are fewer, all of them.
         some = np.minimum(at_risk[keep], OTHERS)[:, None]

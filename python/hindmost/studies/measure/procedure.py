@@ -8,6 +8,7 @@ from typing import Protocol
 
 from hindmost.fleet import HERE, Fleet, Moment
 from hindmost.plan import MeasurePlan
+from hindmost.run.calm import RunCalm, judged
 from hindmost.run.capacity import fell_short
 from hindmost.run.figures import RunFigures, Totals, run_figures
 from hindmost.run.limits import SHORT_RUNS
@@ -96,18 +97,21 @@ class Procedure:
             If a run cannot be stored.
         """
         values: dict[str, list[float]] = {name: [] for name in (*self.plan.labels, "mean")}
+        calm: list[RunCalm] = []
         short: list[bool] = []
         aside: list[str] = []
 
         def look(figures: RunFigures) -> tuple[Decision, str | None]:
             why = self.saw(figures)
+            if figures.calm is not None and figures.calm.refused is None:
+                calm.append(figures.calm)
             if why is not None:
                 aside.append(why)
             else:
                 for name, column in values.items():
                     column.append(figures.values["latency"][name])
                 short.append(fell_short(self.plan, [figures]))
-            return self._decided(values, short, aside), why
+            return self._decided(values, calm, short, aside), why
 
         decision = self.rule.decide(values)
         for finished in self.study.runs():
@@ -123,7 +127,11 @@ class Procedure:
         return decision
 
     def _decided(
-        self, values: Mapping[str, Sequence[float]], short: Sequence[bool], aside: Sequence[str]
+        self,
+        values: Mapping[str, Sequence[float]],
+        calm: Sequence[RunCalm],
+        short: Sequence[bool],
+        aside: Sequence[str],
     ) -> Decision:
         """What the rule says; and whether more runs would be of no use, whatever it says."""
         decision = self.rule.decide(values)
@@ -131,6 +139,21 @@ class Procedure:
             return decision
         # Another rule has a budget of its own: it knows better what a run is worth to it.
         reason = spent(len(short), len(aside), self.plan) if self._by_plan else None
+        if reason and self._calm_counts(calm, len(short) + len(aside)):
+            reason = spent(len(short), len(aside), self.plan, calm=True)
+            by_calm = self.rule.decide(
+                {name: [run.values[name] for run in calm] for name in self.plan.labels}
+            )
+            if by_calm.stop:
+                reason = f"{by_calm.reason}, of calm latency"
         if len(short) >= SHORT_RUNS and all(short):
             reason = f"{len(short)} runs fell short of the asked rate: more would not help"
         return replace(decision, stop=True, reason=reason, next_look=None) if reason else decision
+
+    @staticmethod
+    def _calm_counts(calm: Sequence[RunCalm], runs: int) -> bool:
+        """Whether calm latency is to be had from most runs: then those that were set aside tell something."""
+        if 2 * len(calm) < runs:
+            return False
+        why = judged(calm)
+        return why is None or why.reason == "spells"
