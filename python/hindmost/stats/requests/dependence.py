@@ -72,7 +72,8 @@ class Onsets:
         start, length, onset = start[order], length[order], onset[order]
         # Only spells at least as long are at risk; the longest has nobody to be compared with.
         at_risk = np.arange(length.size)[::-1]
-        keep = np.flatnonzero((at_risk >= 1) & onset)
+        # A theft too short to be seen may have begun with this one, on another processor: look before it could.
+        keep = np.flatnonzero((at_risk >= 1) & onset & (length > thefts.seen_ns))
         random = np.random.default_rng(seed)
         # Spread over the spells at risk, none twice; where they are fewer, all of them.
         some = np.minimum(at_risk[keep], OTHERS)[:, None]
@@ -83,7 +84,7 @@ class Onsets:
             + ((random.random((keep.size, 1)) + place) * at_risk[keep, None] / some).astype(np.int64)
         )
         spell = np.column_stack([keep, np.where(place < some, others, keep[:, None])])
-        age = length[keep, None]
+        age = length[keep, None] - thefts.seen_ns
         at = start[spell] + age
         state = _State(due, done)
         window = np.minimum(age, WINDOW_NS)
