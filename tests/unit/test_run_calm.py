@@ -12,6 +12,7 @@ from hindmost.run.calm.refusal import Refusal
 from hindmost.run.calm.requests import Kept
 from hindmost.run.calm.thefts import seen
 from hindmost.stats import NEVER, Estimate, Onsets
+from hindmost.studies.measure import Procedure
 from tests.stats.theft_worlds import World, simulate
 
 MS = 1_000_000
@@ -209,3 +210,11 @@ def test_one_that_never_came_is_infinitely_late_and_no_time_is_made_up():
     assert found is not None
     assert found.values["p99"] == float("inf")
     assert found.values["p50"] == 1_000.0
+
+
+@pytest.mark.parametrize(
+    ("calm", "runs", "counts"), [(4, 4, True), (4, 8, True), (4, 9, False), (0, 1, False)]
+)
+def test_runs_that_are_set_aside_are_not_in_vain_where_calm_latency_counts_most(calm, runs, counts):
+    known = [RunCalm(values={"p50": 20.0}) for _ in range(calm)]
+    assert Procedure._calm_counts(known, runs) is counts

@@ -45,6 +45,8 @@ def spent(counted: int, aside: int, plan: MeasurePlan, *, calm: bool = False) ->
     True
     >>> spent(0, 9, plan)
     'the host disturbed 9 of 9 runs, and the 15 that may be made again would not give 10 that count'
+    >>> spent(0, 9, plan, calm=True) is None
+    True
     """
     least, most = plan.runs
     remaking = Remaking(most, plan.remake)

@@ -101,7 +101,19 @@ def headline(doc: Measure) -> tuple[str, str]:
     """Split the headline in what is so and what to do; the verdict stands before it and is not said twice."""
     text = (doc["headline"] or "").removeprefix(f"{doc['verdict']}: ")
     why, found, todo = text.partition(". To do: ")
-    return (f"{why}.", f"To do: {todo}") if found else (why, "")
+    stands = calm_stands(doc)
+    if not found:
+        return f"{why} {stands}".strip(), ""
+    return f"{why}. {stands}".strip(), f"To do: {todo}"
+
+
+def calm_stands(doc: Measure) -> str:
+    """Say that calm latency is known where latency is not."""
+    calm = doc.get("calm")
+    if doc["verdict"] == "valid" or not calm or calm["verdict"] != "valid" or not calm["latency_us"]:
+        return ""
+    taken = f"{100.0 * (calm['taken_share'] or 0.0):.2g} %"
+    return f"Calm latency, without the {taken} of the time that others took, is valid."
 
 
 def about(doc: Measure) -> str:

@@ -243,16 +243,19 @@ def _service(record: Mapping[str, Any], results: Sequence[InstanceResult], known
 def _late(
     requests: Sequence[Kept], known: Seen, service: Service, plan: MeasurePlan, values: Mapping[str, float]
 ) -> tuple[str, ...]:
-    """Quantiles of which slip is too large a part, among requests that count (as `verdict.client.late`)."""
-    slips = []
+    """Quantiles that tell of late sending, among requests that count (as `verdict.client.late`)."""
+    levels = list(plan.quantiles)
+    parts = []
     for one in requests:
         near = watch(one.due, one.done, known.thefts, service)
         whole = near.counted[~near.censored]
-        slips.append((one.sent - one.due)[whole] / 1e3)
+        if whole.size:
+            latency, served = ((one.done - since)[whole] for since in (one.due, one.sent))
+            parts.append((np.quantile(latency, levels) - np.quantile(served, levels)) / 1e3)
     found = []
-    for name, level in zip(plan.labels, plan.quantiles, strict=True):
-        slip = run_value([float(np.quantile(one, level)) if one.size else 0.0 for one in slips])
-        if slip > max(limits.LATENESS_FLOOR_US, limits.LATENESS * values[name]):
+    for place, name in enumerate(plan.labels):
+        late = run_value([float(part[place]) for part in parts] or [0.0])
+        if late > max(limits.LATENESS_FLOOR_US, limits.LATENESS * values[name]):
             found.append(name)
     return tuple(found)
 

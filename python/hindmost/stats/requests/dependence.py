@@ -72,7 +72,7 @@ class Onsets:
         start, length, onset = start[order], length[order], onset[order]
         # Only spells at least as long are at risk; the longest has nobody to be compared with.
         at_risk = np.arange(length.size)[::-1]
-        # A theft too short to be seen may have begun with this one, on another processor: look before it could.
+        # One too short to be seen may have begun with it, on another processor: look before it could.
         keep = np.flatnonzero((at_risk >= 1) & onset & (length > thefts.seen_ns))
         random = np.random.default_rng(seed)
         # Spread over the spells at risk, none twice; where they are fewer, all of them.

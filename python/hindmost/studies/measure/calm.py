@@ -40,7 +40,8 @@ def over_runs(
     why = judged(good) if good else _commonest(looked)
     others = list(reasons)
     if any(one.thefts for one in looked):
-        late = tuple(dict.fromkeys(name for one in good for name in one.late))
+        said = [name for one in good for name in one.late]
+        late = tuple(name for name in dict.fromkeys(said) if 2 * said.count(name) > len(good))
         others = [reason for reason in reasons if reason.code not in FROM_THEFT]
         others += [replace(reason, labels=late) for reason in reasons if reason.code == "slip" and late]
     shown = good if why is None else []
