@@ -19,8 +19,11 @@ fn threads_share_a_lock_one_at_a_time() {
             "spin_us": spin_us, "wake_us": 10.0, "release": release});
         let law = json!({"kind": "deterministic", "us": 50.0});
         let document = document(json!({"threads": 2, "locks": [lock], "service": [{"law": law}]}));
-        let (account, lines) = serve("locks", &document, BACK_TO_BACK, ServerConfig::default());
-        assert!(lines.iter().any(|line| line.waited > 0.0), "two threads met at the lock");
+        // Where others have a processor, the threads may run in turns and never meet.
+        let (account, lines) = (0..20)
+            .map(|_| serve("locks", &document, BACK_TO_BACK, ServerConfig::default()))
+            .find(|(_, lines)| lines.iter().any(|line| line.waited > 0.0))
+            .expect("two threads met at the lock");
         assert!(account.total.waited_ns > 0 && account.lock_waits.count > 0);
         // Each holds it for 100 us: so many requests take at least so long.
         let first = lines.iter().map(|line| line.start).fold(f64::INFINITY, f64::min);
