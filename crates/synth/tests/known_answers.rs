@@ -163,9 +163,9 @@ fn round(service: ServiceTime, load: f64, seed: u64, path: f64) -> Round {
         ServiceTime::Exponential { .. } => drawn(seed, REQUESTS).collect(),
         _ => vec![MEAN_NS; REQUESTS],
     };
-    let seen = measure(&server, &due);
+    let answers = measure(&server, &due);
     let total = server.stop().unwrap().total;
-    let (found, expected) = undisturbed(&due, &drawn, &seen, path);
+    let (found, expected) = undisturbed(&due, &drawn, &answers, path);
     Round { found, expected, total }
 }
 

@@ -9,6 +9,10 @@ use crate::{Protocol, ServerConfig};
 
 /// Feeds `chunks` through framing and answering, as one connection of a server would: what it answers, and
 /// `<closed>` where it hangs up.
+///
+/// # Panics
+///
+/// If the pipeline breaks its own rules: that is what tests and fuzzing are to find.
 pub fn converse<'a>(protocol: Protocol, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let config = ServerConfig { memory_mib: 4, ..ServerConfig::default() };
     let shared = Shared::new(&config, config.program().expect("the default makes sense"), Nanos::ZERO);
