@@ -119,7 +119,10 @@ def echoing(host: str) -> Iterator[int]:
 
         def serve() -> None:
             while True:
-                connection, _ = listener.accept()
+                try:
+                    connection, _ = listener.accept()
+                except OSError:  # the test is over
+                    return
                 threading.Thread(target=talk, args=(connection,), daemon=True).start()
 
         def talk(connection: socket.socket) -> None:
