@@ -189,7 +189,7 @@ def joined(home: Path) -> Iterator[VerifiedPoint]:
                 runs[who] += [run | {"run": before + run["run"]} for run in results[who]["runs"]]
             told = read_logged(logs_of(home, int(study.parent.name[6:]), ""))
             clone = load_clone(study.parent / "clone.json")
-            bad = unsound_pairs({who: Study.open(part / who) for who in WHO})
+            bad = unsound_pairs({who: Study.open(part / who) for who in WHO}, own["predicted"])
             by_cost = cost_ratios(clone, own["rate_per_s"], *sound_pairs(results, bad), told)
             unsound |= {before + number: why for number, why in bad.items()}
             by_draws = stored(part / "clone" / DRAWS)

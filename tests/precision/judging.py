@@ -28,10 +28,14 @@ Outcome = Literal["held", "broken", "undecided"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What one attempt found: whether the claim holds, and the figures that say so."""
+    """What one attempt found: whether the claim holds, and the figures that say so.
+
+    `spoiled`: the attempt read counters of the host itself, and they say that it found nothing.
+    """
 
     held: bool
     figure: str
+    spoiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,8 @@ class Attempt:
     def disturbances(self) -> list[str]:
         """What the host did beyond what the claim bears."""
         later = self.after.disturbances(self.bears) if self.after else []
-        return self.host.disturbances(self.bears) + [f"{one} afterwards" for one in later]
+        itself = ["says the attempt itself"] if self.finding and self.finding.spoiled else []
+        return self.host.disturbances(self.bears) + [f"{one} afterwards" for one in later] + itself
 
     def __str__(self) -> str:
         if self.finding is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import statistics
 from pathlib import Path
 
 import pytest
@@ -11,37 +12,43 @@ from measuring import need, need_two_processors
 from benches.thefts import QUANTILES, calm_of, made, plan_of
 from hindmost.run.figures import RunFigures
 from hindmost.store import Study
+from tests.precision import limits
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding
 
 SHARE, SPELL_MS = 0.1, 3.0
-CLOSE = 0.1
-ROUNDS = 3
+CLOSE = {"p50": 0.1, "p95": 0.1, "p99": 0.15}
+"""The sentinel wakes every millisecond: spells of the thief below that stay in, and raise the 99 % quantile by 5 to 10 %."""
+PAIRS, SECONDS = 4, 3.0
 
 
 def attempt(place: Path, which: int) -> Finding:
-    """Runs with and without the thief, in turns, 8 s each: a minute."""
+    """Pairs of a run without and a run with the thief, each by its own ratio: a server starts faster or slower."""
     cpu = need_two_processors()[which]
-    plan = plan_of("memcached", "20k", 8.0)
+    plan = plan_of("memcached", "20k", SECONDS)
     study = Study.create(place, {"plan": plan.model_dump(mode="json"), "host": {}})
-    runs: dict[float, list[RunFigures]] = {0.0: [], SHARE: []}
     numbers = itertools.count(1)
-    for _, share in itertools.product(range(ROUNDS), runs):
-        run, _ = made(study, next(numbers), plan, cpu, share, SPELL_MS)
-        runs[share].append(run)
-    ratios = {name: calm_of(runs[SHARE], name) / calm_of(runs[0.0], name) for name in QUANTILES}
+    pairs: list[list[RunFigures]] = []
+    for _ in range(PAIRS):
+        pairs.append([made(study, next(numbers), plan, cpu, share, SPELL_MS)[0] for share in (0.0, SHARE)])
+    ratios = {
+        name: statistics.median(calm_of([stolen], name) / calm_of([alone], name) for alone, stolen in pairs)
+        for name in QUANTILES
+    }
     told = ", ".join(f"{name} {ratio:.3f}" for name, ratio in ratios.items())
-    return Finding(
-        all(abs(ratio - 1.0) < CLOSE for ratio in ratios.values()), f"calm over undisturbed: {told}"
-    )
+    close = all(abs(ratios[name] - 1.0) < CLOSE[name] for name in QUANTILES)
+    return Finding(close, f"calm over undisturbed, median of {PAIRS} pairs: {told}")
 
 
 @pytest.mark.memcached
-@pytest.mark.parametrize("which", [0, 1], ids=["server", "client"])
+@pytest.mark.parametrize(
+    "which", [pytest.param(0, id="server"), pytest.param(1, id="client", marks=pytest.mark.nightly)]
+)
 def test_calm_latency_is_that_of_the_undisturbed_server(claim: Claim, tmp_path: Path, which: int) -> None:
     need("memcached")
     tries = itertools.count()
     claim.settle(
-        f"with a tenth of a processor stolen, calm p50, p95 and p99 are within {CLOSE:.0%} of the undisturbed",
+        "with a tenth of a processor stolen, calm p50 and p95 are within 10% of the undisturbed, p99 within 15%",
         lambda: attempt(tmp_path / str(next(tries)), which),
+        limits.BEARS_MORE,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ import pytest
 from clones import FEW, clone, served
 from measuring import finish, need_two_processors, start
 
+from hindmost.studies.verification.comparison import LEAST_PAIRS
 from tests.precision import limits
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding
 
-SHORT = (*FEW, "--pairs", "5")
+SHORT = (*FEW, "--pairs", str(LEAST_PAIRS + 1))
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +29,18 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def verify(study: Path, *words: object) -> dict[str, Any]:
-    """The document of one verification, whatever its verdict; a pair that was left out is a miss."""
+    """The document of one verification, whatever its verdict; pairs that the host spoiled were made again, or cost it."""
     answer = finish(start("synth", "verify", *words, *SHORT, "--json", "--out", study), study, 180.0)
     assert answer.out, answer.err
     document: dict[str, Any] = json.loads(answer.out)
-    (point,) = document["points"]
-    assert not point["left_out"], point["why"]
     return document
+
+
+def spoiled(point: Mapping[str, Any]) -> Finding | None:
+    """The host's counters, or the spinning client, had too many pairs left out."""
+    if point["pairs"] >= LEAST_PAIRS:
+        return None
+    return Finding(False, f"{point['left_out']} pairs left out: {point['why']}", spoiled=True)
 
 
 def test_a_clone_that_is_twice_as_slow_is_told_and_the_original_is_not_told_from_itself(
@@ -45,6 +52,8 @@ def test_a_clone_that_is_twice_as_slow_is_told_and_the_original_is_not_told_from
         slow = clone(truth.parent, 2.0)
         document = verify(truth.parent / f"study-{next(tries)}", slow, served(truth))
         (point,) = document["points"]
+        if none := spoiled(point):
+            return none
         mean = point["figures"]["mean"]
         ratio, floor = mean["clone"]["ratio"], mean["floor"]
         held = document["verdict"] == "different" and 1.6 < ratio < 2.4 and floor["outcome"] != "different"
@@ -58,6 +67,7 @@ def test_a_clone_that_is_twice_as_slow_is_told_and_the_original_is_not_told_from
     )
 
 
+@pytest.mark.nightly
 def test_what_a_request_cost_when_it_was_logged_is_told_beside_the_ratio(truth: Path, claim: Claim) -> None:
     """The original of this verification takes 1.5 times as long as the one that was logged: a host that slowed down."""
     tries = itertools.count()
@@ -86,6 +96,8 @@ def test_what_a_request_cost_when_it_was_logged_is_told_beside_the_ratio(truth: 
             words += ["--logged", study]
         slowed = served(clone(truth.parent, 1.5))
         (point,) = verify(place / "study", truth, slowed, *words)["points"]
+        if none := spoiled(point):
+            return none
         cost = point["cost"]["ratio"]
         ratios = {
             name: tuple(point["figures"][name][side]["ratio"] for side in ("clone", "as_logged"))

@@ -30,6 +30,7 @@ import pytest
 from freezing import stopped
 from measuring import Answer, finish, need, need_two_processors, running, start, wait_for
 
+from tests.precision import limits
 from tests.precision.claims import Claim
 from tests.precision.judging import Finding
 
@@ -206,6 +207,7 @@ def test_a_freeze_shows_in_full(arrivals: str, claim: Claim, tmp_path: Path) -> 
     claim.settle(
         f"a freeze of {FREEZE_S * 1e3:g} ms shows in full, {arrivals} arrivals",
         lambda: judge(*measure_frozen(arrivals, tmp_path / str(next(tries))), arrivals),
+        limits.BEARS_MORE,
     )
 
 

@@ -108,6 +108,13 @@ def test_a_defect_under_a_thief_is_undecided_and_broken_once_the_host_is_calm():
     assert outcome(settle(lambda: MISSED, Scripted(QUIET), tries=5)) == "broken"
 
 
+def test_an_attempt_that_read_the_hosts_counters_itself_may_say_that_it_found_nothing():
+    spoiled = Finding(False, "5 pairs left out: the hypervisor took 2.1 %", spoiled=True)
+    attempts = settle(lambda: spoiled, Scripted(QUIET), tries=3)
+    assert (outcome(attempts), len(attempts)) == ("undecided", 3)
+    assert "does not count, says the attempt itself" in str(attempts[0])
+
+
 def test_an_attempt_waits_for_a_calm_look_and_is_lost_when_patience_ends():
     began = []
 

@@ -64,7 +64,7 @@ def verified(
         parts[who] = Study.open(study.folder / point.folder / who)
         results[who] = measured(parts[who])
         parts[who].write("result.json", json.dumps(results[who], allow_nan=False))
-    unsound = unsound_pairs(parts)
+    unsound = unsound_pairs(parts, predicted[point.load])
     by_cost = None
     if asked.logged is not None:
         by_cost = cost_ratios(asked.clone, point.rate_per_s, *sound_pairs(results, unsound), asked.logged)

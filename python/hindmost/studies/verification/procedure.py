@@ -24,6 +24,7 @@ from hindmost.fleet import HERE, Fleet
 from hindmost.plan import MeasurePlan
 from hindmost.run.soundness import Remaking
 from hindmost.store import Study
+from hindmost.store.predictions import Prediction
 from hindmost.store.verification import Verification as Document
 from hindmost.store.verification import VerifiedPoint
 from hindmost.studies.pairs import interleave
@@ -84,7 +85,7 @@ class Verification:
         found = []
         for point in self.asked.points:
             plan = self.plan.model_copy(update={"rate_per_s": point.rate_per_s})
-            series = {who: self._series(point, who, plan) for who in WHO}
+            series = {who: self._series(point, who, plan, predicted[point.load]) for who in WHO}
             interleave(
                 series, f"{self.plan.seed} {point.folder}", Remaking(self.plan.runs[0], self.plan.remake)
             )
@@ -92,7 +93,7 @@ class Verification:
             self.on_load(found[-1])
         return document_of(self.study, self.asked, predicted, found)
 
-    def _series(self, point: Point, who: str, plan: MeasurePlan) -> Series:
+    def _series(self, point: Point, who: str, plan: MeasurePlan, predicted: Prediction) -> Series:
         named = plan.model_copy(update={"target": self.targets[who].name})
         study = open_part(self.study, self.study.folder / point.folder / who, named)
-        return Series(study, who, plan, self.targets[who], self.asked.clone, self.fleet)
+        return Series(study, who, plan, self.targets[who], self.asked.clone, predicted, self.fleet)

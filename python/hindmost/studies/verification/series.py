@@ -16,6 +16,7 @@ from hindmost.run.making import make_run
 from hindmost.run.readings import plan_of
 from hindmost.run.soundness import soundness
 from hindmost.store import RunRecord, Study
+from hindmost.store.predictions import Prediction
 from hindmost.studies.verification.draws import DRAWS, draw_ratios_of_log, stored
 from hindmost.targets import Attached, Managed
 
@@ -38,6 +39,8 @@ class Series:
         The server.
     clone : Clone
         What the server behind ``clone`` runs.
+    predicted : Prediction
+        What the simulated clone does at this load. It stood before any run: late sending is compared with it.
     fleet : Fleet, optional
         Where the load instances run; default: this machine.
     """
@@ -49,6 +52,7 @@ class Series:
         plan: MeasurePlan,
         target: Attached | Managed,
         clone: Clone,
+        predicted: Prediction,
         fleet: Fleet = HERE,
     ) -> None:
         self.study = study
@@ -56,6 +60,7 @@ class Series:
         self.plan = plan
         self.target = target
         self.clone = clone
+        self.predicted = predicted
         self.fleet = fleet
 
     def has(self, number: int) -> bool:
@@ -79,7 +84,7 @@ class Series:
 
     def unsound(self, number: int) -> str | None:
         """Why the run of this pair does not count."""
-        return unsound(self.study, number)
+        return unsound(self.study, number, self.predicted)
 
     def by_draws(self) -> dict[int, dict[str, float]]:
         """Of each pair, how much longer its draws made the latencies."""
@@ -92,26 +97,30 @@ class Series:
         return sum(one["counts"]["due"] for one in results)
 
 
-def unsound(study: Study, number: int) -> str | None:
+def unsound(study: Study, number: int, predicted: Prediction) -> str | None:
     """Why the run of a pair does not count; None of a sound one."""
-    return _judged(study.folder, number)
+    usual = {name: one["value"] for name, one in predicted["latency_us"].items()}
+    return _judged(study.folder, number, tuple(usual.items()))
 
 
 @cache
-def _judged(folder: Path, number: int) -> str | None:
+def _judged(folder: Path, number: int, against: tuple[tuple[str, float], ...]) -> str | None:
     """A stored run never changes, and to read one takes a tenth of a second."""
     study = Study.open(folder)
     run = _run(study, number)
     assert run is not None
     plan = plan_of(study)
-    found = soundness(run_figures(run, plan, Totals()), plan)
+    found = soundness(run_figures(run, plan, Totals()), plan, against=dict(against))
     return None if found.sound else found.why
 
 
-def unsound_pairs(series: Mapping[str, Study]) -> dict[int, str]:
+def unsound_pairs(series: Mapping[str, Study], predicted: Prediction) -> dict[int, str]:
     """Of the pairs that all series have, those that do not count, and why."""
     numbers = set.intersection(*({run.number for run in study.runs()} for study in series.values()))
-    whys = {n: [why for study in series.values() if (why := unsound(study, n))] for n in sorted(numbers)}
+    whys = {
+        n: [why for study in series.values() if (why := unsound(study, n, predicted))]
+        for n in sorted(numbers)
+    }
     return {n: why[0] for n, why in whys.items() if why}
 
 
