@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # make test: every ring that needs neither a calm host nor patience. setup/test.sh [PYTEST'S ARGUMENTS...]
 #
-# The tests of Rust are built (as the engine was, so nothing twice) and run beside those of Python that start no
-# servers; then come those that do. All rings run whatever fails; the register of skips comes last.
+# Three rings at a time. Whole programs on real servers wait for most of their time, and tests of Rust wait for
+# theirs; what starts no servers only computes, at a lower priority, and takes the processors whenever nobody else
+# does. So does the compilation of Rust's tests (built as the engine was, so nothing twice). All rings run whatever
+# fails; the register of skips comes last.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
@@ -12,31 +14,47 @@ trap 'rm -rf "$work"' EXIT
 HINDMOST_SKIPS=$work/skips
 export HINDMOST_SKIPS
 PYTEST=(setup/run python -m pytest -m "not nightly and not originals")
+LATER=(nice -n 5) # a third of a busy neighbour's share, so that nobody waits for ever
 
 rust() {
-  local begun=$SECONDS status=0
+  local status=0
+  "${LATER[@]}" setup/run cargo test --release --workspace --locked --quiet --no-run || return
   setup/run cargo test --release --workspace --locked --quiet || status=1
   # Ignored elsewhere for want of Python's hdrhistogram; here it is in .venv.
   setup/run cargo test --release -p hindmost-histogram --test foreign --locked --quiet -- --ignored || status=1
-  say "cargo test: done in $((SECONDS - begun)) s"
+  return "$status"
+}
+
+# No claim needs a processor of its own; what shares a study or a setting of the host is in one group.
+servers() { "${PYTEST[@]}" -n 3 --dist loadgroup tests/servers; }
+
+computed() {
+  "${LATER[@]}" "${PYTEST[@]}" -n 2 --dist worksteal tests/unit tests/stats tests/golden tests/property \
+    python/hindmost benches/peers
+}
+
+# ring NAME COMMAND...: tells how long it took.
+ring() {
+  local name=$1 begun=$SECONDS status=0
+  shift
+  "$@" || status=$?
+  say "$name: done in $((SECONDS - begun)) s"
   return "$status"
 }
 
 if [ $# = 0 ]; then
-  begun=$SECONDS
-  rust >"$work/rust" 2>&1 &
-  beside=$!
-  "${PYTEST[@]}" -n 2 --dist worksteal tests/unit tests/stats tests/golden tests/property python/hindmost \
-    benches/peers || failed+=("pytest, what starts no servers")
-  say "pytest, what starts no servers: done in $((SECONDS - begun)) s"
-  wait "$beside" || failed+=("cargo test")
+  ring "cargo test" rust >"$work/rust" 2>&1 &
+  rust=$!
+  ring "pytest, what starts servers" servers >"$work/servers" 2>&1 &
+  servers=$!
+  ring "pytest, what starts no servers" computed || failed+=("pytest, what starts no servers")
+  wait "$rust" || failed+=("cargo test")
   cat "$work/rust"
-  # No claim needs a processor of its own; what shares a study or a setting of the host is in one group.
-  set -- -n 2 --dist loadgroup tests/servers
+  wait "$servers" || failed+=("pytest, what starts servers")
+  cat "$work/servers"
+else
+  ring "pytest $*" "${PYTEST[@]}" "$@" || failed+=("pytest $*")
 fi
-begun=$SECONDS
-"${PYTEST[@]}" "$@" || failed+=("pytest $*")
-say "pytest $*: done in $((SECONDS - begun)) s"
 
 setup/run python setup/skips.py "$HINDMOST_SKIPS" >&2 || failed+=("unexpected skips")
 [ ${#failed[@]} = 0 ] || say "failed: $(printf '%s; ' "${failed[@]}")"

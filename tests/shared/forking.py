@@ -7,6 +7,7 @@ would pay for. Whatever is about the start itself starts an interpreter of its o
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import importlib
 import json
@@ -47,6 +48,10 @@ LOADED = (
     "scipy.special",
 )
 """What verbs load on their way, for which no test waits twice."""
+
+
+ROOM = 1 << 20
+"""Of a pipe. A test may wait for an end before it reads what was said, which is more than the usual 64 KiB at times."""
 
 
 class Forked:
@@ -113,6 +118,8 @@ def fork(arguments: list[str], first: str, env: Mapping[str, str] | None = None)
         "cpus": sorted(os.sched_getaffinity(0)),
     }
     pipes = [os.pipe() for _ in range(3)]
+    for _, write in pipes[1:]:
+        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, ROOM)
     talk = interpreter()
     socket.send_fds(talk, [json.dumps(asked).encode()], [write for _, write in pipes])
     for _, write in pipes:

@@ -20,7 +20,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from forking import Forked, fork, interpreter
+from forking import ROOM, Forked, fork, interpreter
 
 from hindmost.targets import Managed, ManagedServer, TargetSpec, parse_target, preset
 
@@ -219,6 +219,7 @@ def start(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        pipesize=ROOM,
         text=True,
         start_new_session=True,
         env=env,
