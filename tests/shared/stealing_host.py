@@ -20,11 +20,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from hindmost.fleet import Heard, Job
 
 Floats = npt.NDArray[np.float64]
 WINDOW_S, SECTIONS = 0.1, 10
+SENTINEL, PERIOD_NS, SERVER_CPU = "sentinel.json", 1_000_000, 0
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Host:
     hidden: float = 0.0
     factor: float = 20.0
     counters: bool = True
+    watched: bool = False
+    """Instances keep their gaps and requests, and leave in `SENTINEL` what one would have seen."""
 
 
 @dataclass
@@ -157,7 +161,53 @@ def write_instance(plan: dict[str, Any], index: int, folder: Path, fleet: Steali
         "steal_share": steal if host.counters else None,
         "series": [_series(done - due, done, end_s)],
     }
+    if host.watched:
+        watch(result, folder, before_s, end_s, taken, (due_i, sent_i, done_i))
     (folder / f"instance-{index}.json").write_text(json.dumps(result), encoding="utf-8")
+
+
+def watch(
+    result: dict[str, Any],
+    folder: Path,
+    before_s: float,
+    end_s: float,
+    taken: Sequence[tuple[Floats, Floats]],
+    requests: tuple[Floats, Floats, Floats],
+) -> None:
+    """What the spinning client and a sentinel know of thefts, and all requests, by the clock of the host."""
+    zero = int(before_s * 1e9)
+    server, client = [[tuple(span) for span in _ns(one, before_s, end_s).tolist()] for one in taken]
+    result["measured_from_ns"] = zero
+    result["achieved_per_s"] = requests[0].size / (end_s - before_s)
+    quiet: dict[str, Any] = {"wall_ns": 0, "cpus": [], "run_queues": [], "throttled": None}
+    quiet["neighbours"] = {"named": [], "more": 0, "forks": None}
+    quiet["interrupts"] = {"hard": [], "hard_total": 0, "soft": [], "soft_total": 0}
+    result["host"] = quiet
+    away = {
+        "spans_ns": [(on - zero, off - zero) for on, off in client],
+        "missed": 0,
+        "idle_ns": 5_000,
+        "call_ns": 300,
+    }
+    result["threads"][0]["away"] = away
+    spans = []
+    for on, off in server:
+        due = -(-on // PERIOD_NS) * PERIOD_NS  # the first waking that it misses
+        if off > due:
+            spans.append((due - PERIOD_NS, due, off))
+    seen = {"cpu": SERVER_CPU, "period_ns": PERIOD_NS, "late_ns": 50_000, "spans_ns": spans, "missed": 0}
+    seen |= {"from_ns": 0, "to_ns": int(end_s * 1e9) + 1, "cpu_ns": 0}
+    (folder / SENTINEL).write_text(json.dumps([seen]), encoding="utf-8")
+    due, sent, done = (np.rint(one * 1e9).astype(np.int64) - zero for one in requests)
+    columns = {"due_ns": due, "sent_ns": sent, "done_ns": done}
+    frame = pl.DataFrame(columns).with_columns(status=pl.lit("hit"))
+    frame.write_parquet(folder / f"samples-{result['index']}.parquet", compression="uncompressed")
+
+
+def _ns(taken: tuple[Floats, Floats], before_s: float, end_s: float) -> npt.NDArray[np.int64]:
+    """Thefts that end while it is measured, in ns."""
+    inside = (taken[1] > before_s) & (taken[0] < end_s)
+    return np.rint(np.column_stack(taken)[inside] * 1e9).astype(np.int64)
 
 
 def _thefts(g: np.random.Generator, end_s: float, share: float, spell_s: float) -> tuple[Floats, Floats]:

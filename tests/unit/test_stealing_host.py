@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,14 @@ from typing import Any
 import pytest
 from impostor import impostor, memcached
 from queueing import mm1_sojourn
-from stealing_host import Host, StealingFleet
+from stealing_host import SENTINEL, SERVER_CPU, Host, StealingFleet
 from tiny_study import HOST, Diary, rewrite
 
 from hindmost import MeasurePlan, Study
 from hindmost.plan import parse_objective
 from hindmost.report.measure import render_page, render_terminal
-from hindmost.studies.measure import Procedure, answer
+from hindmost.run.making import make_run
+from hindmost.studies.measure import Procedure, answer, procedure
 from hindmost.studies.search.rates import RateSearch
 from hindmost.targets import parse_target
 
@@ -211,3 +213,34 @@ def test_a_client_that_stood_still_is_not_taken_for_the_server(greeted, tmp_path
     plan = plan_of(greeted, runs=(6, 6), duration_s=3.0, seed=1, remake=0.0)
     result, _ = studied(tmp_path / "study", plan, Host(), clients_stand_still={2: (1.7, 1.0)})
     assert "stood_still" not in codes(result)
+
+
+@pytest.fixture
+def sentinel(monkeypatch):
+    """The sentinel of the simulated host: `run.json` holds what it saw, as of a server that was seen, too."""
+
+    def made(study: Study, number: int, plan: MeasurePlan, target: Any, **given: Any) -> Any:
+        done = make_run(study, number, plan, target, **given)
+        folder = study.runs()[-1].folder
+        seen = json.loads((folder / SENTINEL).read_text())
+        known = {"sentinel": seen, "server_cpu_share": plan.rate_per_s * SERVICE_US / 1e6}
+        known |= {"target": study.runs()[-1].record["target"] | {"cpus": [SERVER_CPU]}}
+        rewrite(folder / "run.json", known)
+        return done
+
+    monkeypatch.setattr(procedure, "make_run", made)
+
+
+def test_runs_go_on_where_calm_latency_counts_those_that_are_set_aside(greeted, sentinel, tmp_path):
+    """A host that takes 5 % of every run: no run counts, and calm latency knows the truth of M/M/1 from them all."""
+    asked = {"quantiles": (0.5, 0.95), "client_cpus": ((1,),), "pacing": "spin", "samples": 20_000}
+    plan = plan_of(greeted, runs=(6, 20), duration_s=2.0, **asked)
+    result, diary = studied(tmp_path / "study", plan, Host(disturbed=1.0, watched=True))
+    calm = result["calm"]["latency_us"]
+    assert (len(result["set_aside"]["runs"]), calm["p50"]["low"] is not None) == (len(result["runs"]), True)
+    reason = diary.ended[-1][1].reason
+    assert ("of calm latency" in reason, len(diary.ended) < 20) == (True, True), reason
+    for name, level in (("p50", 0.5), ("p95", 0.95)):
+        truth = mm1_sojourn(plan.rate_per_s * SERVICE_US / 1e6, SERVICE_US, level)
+        assert calm[name]["low"] <= truth <= calm[name]["high"], (name, truth, calm[name])
+    assert result["latency_us"]["p95"]["value"] > 1.5 * truth

@@ -80,10 +80,11 @@ fn the_account_says_what_the_log_says() {
 
 #[test]
 fn a_thread_serves_one_at_a_time_in_its_log_however_late_it_is() {
-    // Many and short: almost every service begins in arrears, which it makes up for.
+    // Many, short, and already waiting: almost every service begins in arrears, which it makes up for.
     let law = json!([{"law": {"kind": "exponential", "mean_us": 3.0}}]);
     let document = document(json!({"threads": 2, "service": law}));
-    let (_, mut lines) = serve("arrears", &document, BACK_TO_BACK, ServerConfig::default());
+    let inside = InProcess { arrivals: Arrivals::Poisson { rate_per_s: 600_000.0 }, requests: REQUESTS };
+    let (_, mut lines) = serve("arrears", &document, inside, ServerConfig::default());
     lines.sort_by(|a, b| (a.thread, a.start).partial_cmp(&(b.thread, b.start)).unwrap());
     for pair in lines.windows(2).filter(|pair| pair[0].thread == pair[1].thread) {
         assert!(pair[1].start >= pair[0].end, "{pair:?}");
