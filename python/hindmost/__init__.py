@@ -3,9 +3,10 @@
 The public face. Names are loaded when first used, so that ``hindmost --help`` and load agents start fast.
 
 =====================  ======================================================================
-measuring              `MeasureRequest`, `MeasurePlan`, `parse_target`, `Study`, `Procedure`
-clones of servers      `load_clone`, `Clone`, `read_log`, `fit_clone`, `simulate`, `sweep`, `Vary`
-reading                `answer` (a study's ``result.json``), `render_terminal`, `render_page`
+measuring              `measure`, `attribute`, `open_study`: each gives a `Result`
+clones of servers      `synth` (fit, simulate, sweep, serve, verify), `Clone`, `load_clone`
+parts of these         `MeasureRequest`, `MeasurePlan`, `parse_target`, `Study`, `Procedure`, `answer`,
+                       `render_terminal`, `render_page`; `read_log`, `fit_clone`, `simulate`, `sweep`, `Vary`
 statistics             `Histogram`, `mean_interval`, `Estimate`
 failures               `HindmostError` and what derives from it, in `hindmost.errors`
 =====================  ======================================================================
@@ -33,9 +34,11 @@ A clone predicts what a server would do under loads and changes that nobody has 
 >>> [point["latency_us"]["p99"]["value"] < 60.0 for point in found["points"]]
 [False, True]
 
-A stored study is answered again, years later, by::
+A server is measured, and the stored study answered again, years later, by::
 
-    hindmost.answer(hindmost.Study.open(Path("hindmost-memcached-20261120-100000")))["latency_us"]["p99"]
+    found = hindmost.measure("memcached://127.0.0.1:11211", rate=50_000)
+    found.verdict, found.latency, found.runs, found.requests(), found.plot()
+    hindmost.open_study(found.study).save("page.html")
 """
 
 from __future__ import annotations
@@ -44,6 +47,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hindmost import synth
     from hindmost._engine import Histogram
     from hindmost.errors import HindmostError
     from hindmost.models import Clone, load_clone
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
     from hindmost.models.sweep import sweep
     from hindmost.plan import MeasurePlan
     from hindmost.report.measure import render_page, render_terminal
+    from hindmost.results import Result, attribute, measure, open_study
     from hindmost.run.request import MeasureRequest
     from hindmost.stats import Estimate, mean_interval
     from hindmost.store import Study
@@ -70,18 +75,23 @@ __all__ = [
     "MeasurePlan",
     "MeasureRequest",
     "Procedure",
+    "Result",
     "Study",
     "Vary",
     "answer",
+    "attribute",
     "fit_clone",
     "load_clone",
     "mean_interval",
+    "measure",
+    "open_study",
     "parse_target",
     "read_log",
     "render_page",
     "render_terminal",
     "simulate",
     "sweep",
+    "synth",
 ]
 
 _HOME = {
@@ -92,25 +102,31 @@ _HOME = {
     "MeasurePlan": "plan",
     "MeasureRequest": "run.request",
     "Procedure": "studies.measure.procedure",
+    "Result": "results",
     "Study": "store",
     "Vary": "models.parameters",
     "answer": "studies.measure.answer",
+    "attribute": "results",
     "fit_clone": "models.fit",
     "load_clone": "models",
     "mean_interval": "stats",
+    "measure": "results",
+    "open_study": "results",
     "parse_target": "targets",
     "read_log": "models.fit",
     "render_page": "report.measure",
     "render_terminal": "report.measure",
     "simulate": "models.simulation",
     "sweep": "models.sweep",
+    "synth": "synth",
 }
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (module attributes have no common type)
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    home = import_module(f"{__name__}.{_HOME[name]}")
+    return home if name == _HOME[name] else getattr(home, name)
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,11 @@ from hindmost.errors import UsageError
 LIBRARIES = ("polars", "pandas")
 
 
-def frame(rows: Sequence[Mapping[str, Any]], library: Literal["polars", "pandas"] | None = None) -> Any:  # noqa: ANN401 (a DataFrame of either)
+def frame(
+    rows: Sequence[Mapping[str, Any]],
+    library: Literal["polars", "pandas"] | None = None,
+    columns: Sequence[str] = (),
+) -> Any:  # noqa: ANN401 (a DataFrame of either)
     """Give a DataFrame.
 
     Parameters
@@ -20,6 +24,8 @@ def frame(rows: Sequence[Mapping[str, Any]], library: Literal["polars", "pandas"
         One mapping a row; what a row lacks is null.
     library
         Which library; the first that is installed otherwise.
+    columns
+        Those that are there even where there is no row.
 
     Raises
     ------
@@ -28,14 +34,14 @@ def frame(rows: Sequence[Mapping[str, Any]], library: Literal["polars", "pandas"
     """
     if library is not None and library not in LIBRARIES:
         raise UsageError(f"{library!r} makes no DataFrames", hint=f"one of {', '.join(LIBRARIES)}")
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = {name: [row.get(name) for row in rows] for name in names}
+    names = list(dict.fromkeys(columns if not rows else (name for row in rows for name in row)))
+    values = {name: [row.get(name) for row in rows] for name in names}
     for name in LIBRARIES if library is None else (library,):
         try:
             module = import_module(name)
         except ImportError:
             continue
-        return module.DataFrame(columns, strict=False) if name == "polars" else module.DataFrame(columns)
+        return module.DataFrame(values, strict=False) if name == "polars" else module.DataFrame(values)
     raise UsageError(
         f"{library or 'neither polars nor pandas'} is {'not ' if library else ''}installed",
         hint=f"pip install {library or 'polars'}",

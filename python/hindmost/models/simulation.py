@@ -13,7 +13,7 @@ from hindmost.errors import Interrupted, UsageError
 from hindmost.models.document import Clone, load_clone
 from hindmost.stats.series.sectioning import section_interval
 from hindmost.store.estimates import bounds
-from hindmost.store.predictions import Interval, Prediction
+from hindmost.store.predictions import Interval, Prediction, Simulation
 
 SCHEMA = "hindmost.simulation/1"
 QUANTILES = (0.5, 0.95, 0.99, 0.999)
@@ -128,6 +128,13 @@ def simulate(
     if found["state"] == "above_capacity":
         raise above_capacity(found)
     return found
+
+
+def simulated(clone: Clone, load: Mapping[str, float], design: Design) -> Simulation:
+    """The document of a prediction at one load (``hindmost.simulation/1``); as `simulate`."""
+    found = simulate(clone, **load, design=design)
+    head = {"schema": SCHEMA, "clone": clone.name, "seed": design.seed, "arrivals": design.arrivals}
+    return cast("Simulation", {**head, **found})
 
 
 def above_capacity(found: Prediction) -> UsageError:

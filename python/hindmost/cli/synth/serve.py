@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
-from hindmost.cli.synth.load import check_counts
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
 
@@ -55,6 +54,7 @@ def serve(
     a client claims can be checked, and what this host took away. With --json, both are one JSON object.
     """
     from hindmost.models import load_clone
+    from hindmost.models.asked import check_counts
     from hindmost.models.serving import Serving
     from hindmost.plan.units import parse_rate
     from hindmost.report.serving.terminal import render_account

@@ -6,8 +6,7 @@ import json
 from typing import Annotated
 
 from hindmost.cli.options import LOAD, TARGET, Json, option, whole
-from hindmost.cli.synth.load import ArrivalsOf, Backlog, Requests, Seed, check_counts
-from hindmost.errors import UsageError
+from hindmost.cli.synth.load import ArrivalsOf, Backlog, Requests, Seed
 from hindmost.exits import Exit
 
 
@@ -32,25 +31,22 @@ def simulate(
     that `hindmost synth serve` meets.
     """
     from hindmost.models import load_clone
-    from hindmost.models.simulation import SCHEMA, Design
-    from hindmost.models.simulation import simulate as run
-    from hindmost.plan.units import parse_percent, parse_quantiles, parse_rate
+    from hindmost.models.asked import check_counts, one_load
+    from hindmost.models.simulation import Design, simulated
+    from hindmost.plan.units import parse_quantiles
     from hindmost.report.simulation.terminal import render_prediction
 
-    if rate is not None and utilisation is not None:
-        raise UsageError("--rate and --utilisation say the same thing twice", hint="leave out one of them")
+    load = one_load(rate, utilisation)
     check_counts(requests, seed)
     loaded = load_clone(clone)
     if threads is not None:
         loaded = loaded.with_changes(threads=threads)
-    share = None if rate else parse_percent(utilisation or "70%", "utilisation")
     design = Design(
         requests=requests, seed=seed, arrivals=arrivals, quantiles=parse_quantiles(quantiles), backlog=backlog
     )
-    found = run(loaded, rate_per_s=parse_rate(rate) if rate else None, utilisation=share, design=design)
+    found = simulated(loaded, load, design)
     if json_:
-        head = {"schema": SCHEMA, "clone": loaded.name, "seed": seed, "arrivals": arrivals}
-        print(json.dumps({**head, **found}, allow_nan=False))
+        print(json.dumps(found, allow_nan=False))
     else:
         print(render_prediction(loaded.name, found), end="")
     return Exit.DONE

@@ -65,34 +65,28 @@ def verify(
     """
     from hindmost.cli.outcome import tell
     from hindmost.cli.progress import Talk
-    from hindmost.models import load_clone
     from hindmost.studies.kind import carry_out
-    from hindmost.studies.verification import Asked, opened, points_of, read_logged, reopened, request_for
+    from hindmost.studies.verification import asked_for, reopened
 
     if original is None and not Path(clone).is_dir():
         raise UsageError(f"{clone} is a clone of what?", hint=f"hindmost synth verify {clone} ORIGINAL")
     if original is None:
         study = reopened(Path(clone))
     else:
-        document = load_clone(clone)
-        if threads is not None:
-            document = document.with_changes(threads=threads)
-        if not 2 <= pairs <= 1_000:
-            raise UsageError(
-                f"--pairs {pairs} is not between 2 and 1000: one pair says nothing about how runs scatter",
-                hint="--pairs 6",
-            )
-        points = points_of(loads, document)
-        request = request_for(
+        study = asked_for(
+            clone,
             original,
+            threads=threads,
+            loads=loads,
+            logged=logged,
+            pairs=pairs,
+            occupy=occupy,
+            out=out,
             seed=seed,
             connections=connections,
             duration=duration,
             warmup=warmup,
             server_cpus=server_cpus,
-            runs=str(pairs),
             remake=remake,
         )
-        asked = Asked(document, occupy, points, read_logged(logged) if logged else None)
-        study = opened(asked, request.plan(), out)
     return tell(carry_out(study, Talk(quiet=quiet), page), as_json=json_, quiet=quiet)

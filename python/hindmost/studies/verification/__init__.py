@@ -1,7 +1,15 @@
 """Verification: a clone against its original, in pairs of runs."""
 
 from hindmost.studies.verification.answer import answer
-from hindmost.studies.verification.asked import Asked, opened, points_of, refuse_unlike, reopened, request_for
+from hindmost.studies.verification.asked import (
+    Asked,
+    asked_for,
+    opened,
+    points_of,
+    refuse_unlike,
+    reopened,
+    request_for,
+)
 from hindmost.studies.verification.comparison import (
     MARGINS,
     WHO,
@@ -25,6 +33,7 @@ __all__ = [
     "Point",
     "Verification",
     "answer",
+    "asked_for",
     "compared",
     "cost_ratios",
     "opened",

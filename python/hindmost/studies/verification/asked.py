@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hindmost.errors import UsageError
-from hindmost.models import Clone
+from hindmost.models import Clone, load_clone
 from hindmost.plan import MeasurePlan, parse_percent
 from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
@@ -16,7 +16,7 @@ from hindmost.store import Study
 from hindmost.studies.begin import begin, go_on
 from hindmost.studies.kind import refuse_another
 from hindmost.studies.verification.comparison import Point
-from hindmost.studies.verification.logged import Logged
+from hindmost.studies.verification.logged import Logged, read_logged
 from hindmost.targets import parse_target
 
 MAY_CHANGE = ("runs", "remake")
@@ -112,6 +112,39 @@ def request_for(original: str, **asked: Any) -> MeasureRequest:  # noqa: ANN401 
             hint="a preset, or a target file with the command that starts it",
         )
     return MeasureRequest(target=original, rate="1k", samples=0, stamps="off", quantiles="50,95,99", **asked)
+
+
+def asked_for(
+    clone: Clone | str | Path,
+    original: str,
+    *,
+    threads: int | None = None,
+    loads: str = "20%,50%,70%",
+    logged: Sequence[Path] | None = None,
+    pairs: int = 6,
+    occupy: Occupy = "cpu",
+    out: Path | None = None,
+    **options: Any,  # noqa: ANN401 (options of measure)
+) -> Study:
+    """The study of a verification that is asked for in words.
+
+    Raises
+    ------
+    UsageError
+        If something of it cannot be meant, or the study in `out` was made in another way.
+    """
+    document = clone if isinstance(clone, Clone) else load_clone(clone)
+    if threads is not None:
+        document = document.with_changes(threads=threads)
+    if not 2 <= pairs <= 1_000:
+        raise UsageError(
+            f"--pairs {pairs} is not between 2 and 1000: one pair says nothing about how runs scatter",
+            hint="--pairs 6",
+        )
+    points = points_of(loads, document)
+    request = request_for(original, runs=str(pairs), **options)
+    asked = Asked(document, occupy, points, read_logged(logged) if logged else None)
+    return opened(asked, request.plan(), out)
 
 
 def opened(asked: Asked, plan: MeasurePlan, out: Path | None) -> Study:

@@ -1,0 +1,142 @@
+"""What people ask of a clone in words: loads, ranges, an objective; from words to a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hindmost.errors import UsageError
+from hindmost.models.document import Clone
+from hindmost.models.inverse import Question, answer
+from hindmost.models.parameters import Vary
+from hindmost.models.simulation import Design
+from hindmost.models.sweep import Swept, settings, sweep, with_found
+from hindmost.plan.units import parse_percent, parse_rate, parse_threshold
+
+MOST_LOADS = 1_000
+MOST_SEED = 1 << 63
+
+
+def check_counts(requests: int, seed: int) -> None:
+    """Refuse numbers of requests and seeds that cannot be meant.
+
+    Raises
+    ------
+    UsageError
+        With the value.
+    """
+    if not 1 <= requests <= 10_000_000_000:
+        raise UsageError(
+            f"--requests {requests} is not between 1 and 10,000,000,000", hint="--requests 1000000"
+        )
+    if not 0 <= seed < MOST_SEED:
+        raise UsageError(f"--seed {seed} is not between 0 and 2^63", hint="--seed 1")
+
+
+def one_load(rate: str | None, utilisation: str | None) -> dict[str, float]:
+    """Read a rate or a share of the capacity; 70 % where nothing is said."""
+    refuse_both(rate, utilisation)
+    if rate is not None:
+        return {"rate_per_s": parse_rate(rate)}
+    return {"utilisation": parse_percent(utilisation or "70%", "utilisation")}
+
+
+def swept(
+    clone: Clone,
+    varied: Sequence[Vary],
+    *,
+    together: bool = False,
+    rate: str | None = None,
+    utilisation: str | None = None,
+    find: str | None = None,
+    by: str | None = None,
+    between: str | None = None,
+    design: Design,
+    progress: Callable[[int, int], None] | None = None,
+) -> Swept:
+    """Sweep designs of a clone under loads that are written in words, and answer what is asked of them.
+
+    Parameters
+    ----------
+    rate, utilisation : str, optional
+        Grids, like ``1k,2k`` or ``10%..90%:9``; shares of the capacity where nothing is said.
+    find, by, between : str, optional
+        An objective, what is searched for it, and where.
+    progress : callable, optional
+        Told how many points are done, and of how many.
+
+    Raises
+    ------
+    UsageError
+        Something of it cannot be meant.
+    """
+    if find is None and (by or between):
+        raise UsageError("--by and --between belong to --find", hint="--find 'p99<500us' --by threads")
+    points = loads(rate, utilisation)
+    question = None if find is None else Question(parse_threshold(find), by or "rate", _between(between))
+    fixed = None
+    if question is not None and question.by != "rate":
+        if len(points) != 1:
+            raise UsageError(
+                f"--find needs one load to search --by {question.by}", hint="--rate 5k, or --utilisation 70%"
+            )
+        fixed = points[0]
+    designs = settings(varied, together=together)
+    count = len(designs) * len(points)
+    told = None if progress is None else lambda done: progress(done, count)
+    document = sweep(clone, varied, points, together=together, design=design, progress=told)
+    if question is None:
+        return document
+    return with_found(
+        document, [answer(clone, question, fixed, setting=one, design=design) for one in designs]
+    )
+
+
+def loads(rate: str | None, utilisation: str | None) -> list[dict[str, float]]:
+    """Read a grid of rates, or of shares of the capacity.
+
+    >>> loads("1k..3k:3", None)
+    [{'rate_per_s': 1000.0}, {'rate_per_s': 2000.0}, {'rate_per_s': 3000.0}]
+    """
+    refuse_both(rate, utilisation)
+    if rate is not None:
+        return [{"rate_per_s": value} for value in _grid(rate, parse_rate, "--rate 1k..9k:5")]
+    shares = _grid(
+        utilisation or "10%..90%:9", lambda one: parse_percent(one, "utilisation"), "--utilisation 10%..90%:9"
+    )
+    return [{"utilisation": value} for value in shares]
+
+
+def refuse_both(rate: str | None, utilisation: str | None) -> None:
+    """Refuse a load that is said twice."""
+    if rate is not None and utilisation is not None:
+        raise UsageError("--rate and --utilisation say the same thing twice", hint="leave out one of them")
+
+
+def _grid(text: str, parse: Callable[[str], float], example: str) -> list[float]:
+    """Read ``A,B,C`` and ``A..B:N``."""
+    values: list[float] = []
+    for part in text.split(","):
+        ends, _, count = part.partition(":")
+        low, dots, high = ends.partition("..")
+        if not dots and not count:
+            values.append(parse(low))
+            continue
+        if not (dots and count.isdigit() and 2 <= int(count) <= MOST_LOADS):
+            raise UsageError(f"{part!r} is no grid of loads: write FIRST..LAST:HOW_MANY", hint=example)
+        first, last, n = parse(low), parse(high), int(count)
+        if first >= last:
+            raise UsageError(f"{part!r} does not rise", hint=example)
+        values += [first + (last - first) * step / (n - 1) for step in range(n)]
+    if len(values) > MOST_LOADS:
+        raise UsageError(f"{len(values):,} loads are too many", hint=f"at most {MOST_LOADS:,}")
+    return sorted(set(values))
+
+
+def _between(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        low, high = (float(end) for end in text.split(".."))
+    except ValueError:
+        raise UsageError(f"--between {text!r} cannot be read", hint="--between 1..100") from None
+    return low, high

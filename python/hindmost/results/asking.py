@@ -1,0 +1,163 @@
+"""What Python users ask for: a measurement, a search, a study of factors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any, cast
+
+from hindmost.errors import UsageError
+from hindmost.names import nearest
+from hindmost.results.attributed import AttributionResult
+from hindmost.results.frames import Library
+from hindmost.results.measured import MeasureResult
+from hindmost.results.opening import result_of
+from hindmost.results.searched import SearchResult
+from hindmost.results.talking import Tell, Telling
+from hindmost.run.request import OPTIONS, MeasureRequest
+from hindmost.studies.kind import carry_out
+
+
+def measure(
+    target: str | Path,
+    *,
+    find_rate: str | None = None,
+    out: str | Path | None = None,
+    progress: Tell | None = None,
+    frames: Library | None = None,
+    **options: Any,  # noqa: ANN401 (those of `MeasureRequest`)
+) -> MeasureResult | SearchResult:
+    """Measure a server's tail latency with the whole procedure, as ``hindmost measure`` does.
+
+    Parameters
+    ----------
+    target : str or Path
+        A running server (``memcached://HOST:PORT``), a preset that is started and restarted (``memcached``,
+        ``redis``, ``nginx``, ``apache``, ``synth``), or a target file.
+    find_rate : str, optional
+        Search for the highest rate at which this holds, such as ``"p99<500us"``; the result then is a
+        `SearchResult`.
+    out : str or Path, optional
+        Folder of the study; by default a new one here, named after the target and the time.
+    progress : callable, optional
+        Told in lines how far it is, such as `print`. Nothing is printed by itself.
+    frames : {"polars", "pandas"}, optional
+        Of which library DataFrames are; the one that is installed otherwise, polars first.
+    **options
+        Those of `MeasureRequest`, with its defaults: ``rate=50_000`` or ``"50k"``, ``runs="3..5"``,
+        ``duration="2s"``, ``workload="mix.json"`` and so on.
+
+    Returns
+    -------
+    MeasureResult or SearchResult
+
+    Raises
+    ------
+    HindmostError
+        What was asked for makes no sense (`UsageError`), the server cannot be reached (`TargetError`), the
+        host cannot do it (`HostUnfit`), ...; its ``hint`` says what to do. A verdict is no error.
+
+    Examples
+    --------
+    >>> import hindmost
+    >>> hindmost.measure("memcached", rat=50_000)
+    Traceback (most recent call last):
+    hindmost.errors.UsageError: measure() has no option 'rat' (did you mean rate?)
+    """
+    from hindmost.studies.begin import begin
+    from hindmost.studies.search.asked import searching
+
+    asked = _request(target, options)
+    folder = None if out is None else Path(out)
+    with here():
+        if find_rate is not None:
+            plan, objective = searching(asked, find_rate, ())
+            study = begin(plan, folder, "search", search={"objective": objective.text})
+        else:
+            study = begin(asked.plan(), folder, "measure")
+        shown = carry_out(study, Telling(progress))
+    return cast("MeasureResult | SearchResult", result_of(study, shown.document, frames))
+
+
+def attribute(
+    study: str | Path,
+    *,
+    budget: str | None = None,
+    without: str | None = None,
+    confirm: bool = True,
+    out: str | Path | None = None,
+    progress: Tell | None = None,
+    frames: Library | None = None,
+) -> AttributionResult:
+    """Find which factors cause the tail, and what to set, as ``hindmost attribute`` does.
+
+    Parameters
+    ----------
+    study : str or Path
+        A study file (TOML), or the folder of a study, to go on with it.
+    budget : str, optional
+        Time for all runs, like ``"30m"``; it decides design and blocks.
+    without : str, optional
+        Factors to leave out, separated by commas.
+    confirm : bool
+        Make fresh runs of the recommended setting.
+    out, progress, frames
+        As `measure`.
+
+    Raises
+    ------
+    HindmostError
+        As `measure`. What was changed on the host is put back in any case.
+
+    Examples
+    --------
+    >>> import hindmost
+    >>> hindmost.attribute("no-such-file.toml")
+    Traceback (most recent call last):
+    hindmost.errors.UsageError: study file no-such-file.toml cannot be read: No such file or directory
+    """
+    from hindmost.studies.attribution.resolve import opened, resolve
+
+    folder = None if out is None else Path(out)
+    with here():
+        plan, before = resolve(Path(study), folder, budget=budget, without=without)
+        stored = opened(plan, before, folder)
+        shown = carry_out(stored, Telling(progress), confirm=confirm)
+    return cast("AttributionResult", result_of(stored, shown.document, frames))
+
+
+def _request(target: str | Path, options: dict[str, Any]) -> MeasureRequest:
+    for name in options:
+        if name not in OPTIONS:
+            raise UsageError(
+                f"measure() has no option {name!r}{nearest(name, OPTIONS)}", hint="help(hindmost.measure)"
+            )
+    return MeasureRequest.of({"target": str(target), **options})
+
+
+@contextmanager
+def here() -> Iterator[None]:
+    """Measuring steps aside from the server's processors; afterwards this process has its own again."""
+    mine = os.sched_getaffinity(0)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, mine)
+
+
+def _with_options() -> None:
+    """Show `measure` with the options of `MeasureRequest`: names, types and defaults stand there alone."""
+    own = signature(measure)
+    *first, _ = own.parameters.values()
+    rest = [
+        Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=one.type)
+        for one in OPTIONS.values()
+        if one.name != "target"
+    ]
+    measure.__signature__ = own.replace(parameters=[*first, *rest])  # type: ignore[attr-defined]
+
+
+_with_options()

@@ -1,0 +1,98 @@
+"""A study of factors: what each does to each quantile, what every setting gave, what to set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from hindmost.results.result import Result
+from hindmost.store.attribution import Attribution, Cell, Load, Recommendation
+
+_EFFECT = (
+    *("term", "base", "value", "low", "high", "share", "share_low", "share_high"),
+    *("error", "p", "adjusted", "permuted", "verdict", "more_runs"),
+)
+
+
+class AttributionResult(Result[Attribution]):
+    """What `hindmost.attribute` returns."""
+
+    @property
+    def verdict(self) -> str:
+        """``answered``, ``open`` or ``invalid``."""
+        return self.document["verdict"]
+
+    @property
+    def headline(self) -> str:
+        """The answer in a sentence."""
+        return self.document["headline"]
+
+    @property
+    def recommendation(self) -> Recommendation:
+        """Which setting to use, if one is lower than the present one beyond doubt."""
+        return self.document["recommendation"]
+
+    @property
+    def effects(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+        """A row a term, quantile and load: what it does, in microseconds and as a share, and how sure.
+
+        ``coding`` is ``average`` (over all levels of the other factors) or ``corner`` (while the others are
+        low).
+        """
+        rows = [row for load in self.document["loads"] for row in _effects(load)]
+        return self._frame(rows, "load", "quantile", "coding", *_EFFECT)
+
+    @property
+    def runs(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+        """A row a run and quantile: load, the level of each factor, the value in microseconds."""
+        return self._frame(
+            [row for load in self.document["loads"] for cell in load["cells"] for row in _runs(load, cell)]
+        )
+
+    @property
+    def confirmations(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+        """A row a load and quantile: the recommended setting over the one before, by fresh runs."""
+        return self._frame(
+            [
+                {"load": one["load"], "quantile": label, "ratio": ratio["value"]}
+                | {"low": ratio["low"], "high": ratio["high"], "outcome": one["outcome"]}
+                for one in self.document["confirmations"]
+                for label, ratio in one["ratio"].items()
+            ],
+            *("load", "quantile", "ratio", "low", "high", "outcome"),
+        )
+
+    def page(self) -> str:
+        """The page as HTML."""
+        from hindmost.report.attribution import render_attribution_page
+
+        return render_attribution_page(self.document)
+
+    def table(self) -> str:
+        """The terminal's table."""
+        from hindmost.report.attribution import render_attribution
+
+        return render_attribution(self.document)
+
+    def _latency(self) -> list[dict[str, Any]]:
+        return [
+            {"load": load["name"], **cell["levels"], "quantile": label, **one, "runs": cell["runs"]}
+            for load in self.document["loads"]
+            for cell in load["cells"]
+            for label, one in cell["latency_us"].items()
+        ]
+
+
+def _effects(load: Load) -> Iterator[dict[str, Any]]:
+    for label, answer in load["quantiles"].items():
+        for coding, effects in (("average", answer["average"]), ("corner", answer["corner"])):
+            for effect in effects:
+                row = {name: value for name, value in effect.items() if name in _EFFECT}
+                yield {"load": load["name"], "quantile": label, "coding": coding, **row}
+
+
+def _runs(load: Load, cell: Cell) -> Iterator[dict[str, Any]]:
+    for label, values in cell["values"].items():
+        for value in values:
+            us = float("inf") if value is None else value
+            yield {"load": load["name"], **cell["levels"], "quantile": label, "value": us}

@@ -1,0 +1,97 @@
+"""Estimates and requests as frames of whichever library is at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from hindmost import _engine
+from hindmost.errors import StudyError, UsageError
+from hindmost.names import nearest
+
+Library = Literal["polars", "pandas"]
+Kept = Literal["samples", "worst"]
+NULL = np.iinfo(np.int64).min
+"""What the engine's reader gives for null."""
+NUMBERS = ("due_ns", "sent_ns", "wire_out_ns", "wire_in_ns", "done_ns", "thread", "connection", "client_port")
+WORDS = ("kind", "status")
+PLACE = ("part", "run", "instance")
+"""Where a request was: the part of the study (``.`` where it has none), the run, the load instance."""
+
+
+def estimate_rows(of: str, estimates: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """One row a quantile; where requests were never answered, a figure is infinite instead of null."""
+    for label, one in estimates.items():
+        late = bool(one.get("censored_runs"))
+        row: dict[str, Any] = {"of": of, "quantile": label}
+        for name in ("value", "low", "high"):
+            row[name] = float("inf") if late and one[name] is None else one[name]
+        yield row | {name: one[name] for name in ("runs", "verdict") if name in one}
+
+
+def kept_requests(study: Path, kept: Kept, library: Library | None) -> Any:  # noqa: ANN401 (a frame of either)
+    """The kept requests of all runs: a polars LazyFrame, or a pandas DataFrame where that is asked for.
+
+    Raises
+    ------
+    UsageError
+        `kept` is none of the two.
+    StudyError
+        Nothing was kept.
+    """
+    if kept not in get_args(Kept):
+        raise UsageError(
+            f"requests({kept!r}): kept are {' and '.join(get_args(Kept))}{nearest(kept, get_args(Kept))}",
+            hint='requests("samples") is uniform, requests("worst") the slowest of each run',
+        )
+    files = {path: _place(study, path) for path in sorted(study.rglob(f"runs/[0-9]*/{kept}-*.parquet"))}
+    if not files:
+        raise StudyError(
+            f"{study} keeps no single requests", hint="measure(..., samples=20_000) keeps so many of each run"
+        )
+    if library == "pandas":
+        return _pandas(files)
+    try:
+        polars = import_module("polars")
+    except ImportError:
+        return _pandas(files)
+    frames = [polars.scan_parquet(path).with_columns(**_literals(polars, at)) for path, at in files.items()]
+    late = polars.col("done_ns") - polars.col("due_ns")
+    found = polars.concat(frames).with_columns(latency_us=late / 1e3)
+    return found.select(*PLACE, "latency_us", polars.exclude(*PLACE, "latency_us"))
+
+
+def _place(study: Path, path: Path) -> dict[str, Any]:
+    return {
+        "part": str(path.parents[2].relative_to(study)),
+        "run": int(path.parent.name),
+        "instance": int(path.stem.rpartition("-")[2]),
+    }
+
+
+def _literals(polars: Any, place: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401 (a module)
+    return {name: polars.lit(value) for name, value in place.items()}
+
+
+def _pandas(files: Mapping[Path, Mapping[str, Any]]) -> Any:  # noqa: ANN401 (a DataFrame)
+    """Read by the engine, which knows the format: pandas alone would want pyarrow."""
+    try:
+        pandas = import_module("pandas")
+    except ImportError:
+        raise UsageError("neither polars nor pandas is installed", hint="pip install polars") from None
+    frames = []
+    for path, place in files.items():
+        columns: dict[str, Any] = {}
+        for name, data in zip(NUMBERS, _engine.read_columns(str(path), list(NUMBERS)), strict=True):
+            numbers = np.frombuffer(data, np.int64)
+            columns[name] = pandas.array(np.where(numbers == NULL, 0, numbers), dtype="Int64")
+            columns[name][numbers == NULL] = pandas.NA
+        words = dict(zip(WORDS, _engine.read_words(str(path), list(WORDS)), strict=True))
+        frames.append(pandas.DataFrame({**place, **columns, **words}))
+    found = pandas.concat(frames, ignore_index=True)
+    found.insert(len(PLACE), "latency_us", (found["done_ns"] - found["due_ns"]) / 1e3)
+    return found

@@ -1,0 +1,74 @@
+"""A measurement: latency over runs, raw and calm, run by run, request by request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hindmost.results.frames import estimate_rows
+from hindmost.results.result import Result
+from hindmost.store.measure import Measure, Run
+
+
+class MeasureResult(Result[Measure]):
+    """What `hindmost.measure` returns."""
+
+    @property
+    def verdict(self) -> str:
+        """``valid``, ``invalid`` (the instrument distorted the figures) or ``inconclusive``."""
+        return self.document["verdict"]
+
+    @property
+    def headline(self) -> str:
+        """The answer in a sentence."""
+        return self.document["headline"]
+
+    @property
+    def runs(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+        """A row a run: seed, verdict, why it is set aside, rates, counts; latency in microseconds."""
+        return self._frame([_run(one) for one in self.document["runs"]])
+
+    @property
+    def parts(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+        """What latency is made of: service latency, slip, wire latency and client overhead, as `latency`."""
+        found = {
+            "service": self.document["service_us"],
+            "slip": self.document["slip_us"],
+            "wire": self.document["wire_us"],
+            "overhead": self.document.get("overhead_us"),
+        }
+        return self._frame([row for of, one in found.items() for row in estimate_rows(of, one or {})])
+
+    def page(self) -> str:
+        """The page as HTML."""
+        from hindmost.report.measure import render_page
+
+        return render_page(self.document)
+
+    def table(self) -> str:
+        """The terminal's table."""
+        from hindmost.report.measure import render_terminal
+
+        return render_terminal(self.document)
+
+    def _latency(self) -> list[dict[str, Any]]:
+        calm = self.document.get("calm")
+        return [
+            *estimate_rows("latency", self.document["latency_us"]),
+            *estimate_rows("calm", calm["latency_us"] if calm else {}),
+        ]
+
+
+def _run(run: Run) -> dict[str, Any]:
+    calm = run.get("calm")
+    row: dict[str, Any] = {name: run.get(name) for name in ("run", "seed", "started", "seconds", "verdict")}
+    row |= {"set_aside": run.get("set_aside"), "asked_per_s": run["throughput"]["asked"]}
+    row |= {"achieved_per_s": run["throughput"]["achieved"], **run["counts"]}
+    # A quantile that was never answered in a run is infinite; one of calm latency may not be known.
+    row |= {f"{label}_us": _infinite(value) for label, value in run["latency_us"].items()}
+    return row | {
+        f"calm_{label}_us": one["value"] for label, one in (calm["calm_us"] if calm else {}).items()
+    }
+
+
+def _infinite(value: float | None) -> float:
+    return float("inf") if value is None else value

@@ -1,0 +1,62 @@
+"""A stored study as the result that its kind has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hindmost.results.attributed import AttributionResult
+from hindmost.results.frames import Library
+from hindmost.results.measured import MeasureResult
+from hindmost.results.result import Result
+from hindmost.results.searched import SearchResult
+from hindmost.results.verified import VerificationResult
+from hindmost.store import Study
+from hindmost.studies.kind import kind_of
+
+RESULTS: dict[str, Callable[..., Result[Any]]] = {
+    "measure": MeasureResult,
+    "search": SearchResult,
+    "attribution": AttributionResult,
+    "verification": VerificationResult,
+}
+"""The registry: a study's kind to its result."""
+
+
+def open_study(path: str | Path, *, frames: Library | None = None) -> Result[Any]:
+    """Answer a stored study, or a part of one, from its folder alone; nothing is measured or written.
+
+    Parameters
+    ----------
+    path : str or Path
+        The study's folder.
+    frames : {"polars", "pandas"}, optional
+        Of which library DataFrames are; the one that is installed otherwise, polars first.
+
+    Returns
+    -------
+    Result
+        A `MeasureResult`, `SearchResult`, `AttributionResult` or `VerificationResult`, as its kind is.
+
+    Raises
+    ------
+    StudyError
+        There is no study, or it has no finished run, or this version cannot read it.
+
+    Examples
+    --------
+    >>> import hindmost
+    >>> hindmost.open_study("no-such-folder")
+    Traceback (most recent call last):
+    hindmost.errors.StudyError: no-such-folder holds no study: it has no manifest.json
+    """
+    study = Study.open(Path(path))
+    kind = kind_of(study)
+    document = kind.answer(study)
+    return result_of(study, document, frames)
+
+
+def result_of(study: Study, document: object, frames: Library | None) -> Result[Any]:
+    """The result of a study's kind."""
+    return RESULTS[kind_of(study).name](document, study.folder, frames=frames)

@@ -1,0 +1,121 @@
+"""What a clone predicts: one load, or a sweep of designs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from hindmost.results.result import Result
+from hindmost.store.predictions import Interval, Simulation, Sweep
+
+
+class SimulationResult(Result[Simulation]):
+    """What `hindmost.synth.simulate` returns."""
+
+    @property
+    def verdict(self) -> str:
+        """``done``: what makes no sense, or could not be served, is an error instead."""
+        return self.document["state"]
+
+    @property
+    def headline(self) -> str:
+        """What was simulated."""
+        load = self.document["load"]
+        share = f", {load:.0%} of its capacity" if load is not None else ""
+        rate = self.document["rate_per_s"] or 0.0
+        return f"{self.document['clone']}, simulated at {rate:,.0f} requests/s{share}"
+
+    def page(self) -> str:
+        """The page as HTML: that of a sweep with one point."""
+        from hindmost.report.sweep.page import render_sweep_page
+
+        one: Any = {
+            "clone": self.document["clone"],
+            "document": {},
+            "requests": self.document.get("requests", 0),
+            "seed": self.document["seed"],
+            "arrivals": self.document["arrivals"],
+            "vary": [],
+            "points": [{"design": 0, "set": {}, **self.document}],
+            "found": [],
+        }
+        return render_sweep_page(cast("Sweep", one))
+
+    def table(self) -> str:
+        """The terminal's table."""
+        from hindmost.report.simulation.terminal import render_prediction
+
+        return render_prediction(self.document["clone"], self.document)
+
+    def _latency(self) -> list[dict[str, Any]]:
+        return _estimates(self.document.get("latency_us", {}))
+
+
+class SweepResult(Result[Sweep]):
+    """What `hindmost.synth.sweep` returns."""
+
+    @property
+    def verdict(self) -> str:
+        """What was found: ``found``, ``always``, ``never``, ``not_monotone``.
+
+        ``several`` where designs differ in that; ``done`` where nothing was asked for.
+        """
+        states = {one["state"] for one in self.document["found"]}
+        if not states:
+            return "done"
+        return states.pop() if len(states) == 1 else "several"
+
+    @property
+    def headline(self) -> str:
+        """The answers to what was asked for, or what was simulated."""
+        from hindmost.report.sweep.terminal import told
+
+        points = self.document["points"]
+        designs = len({point["design"] for point in points})
+        head = f"{self.document['clone']}: {designs} design(s), {len(points)} points, simulated"
+        return " ".join([line for one in self.document["found"] for line in told(one)]) or head
+
+    @property
+    def points(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+        """A row a design point, a column a parameter and a figure: `latency` made wide."""
+        from hindmost.models.sweep import Swept
+
+        return Swept(cast("dict[str, Any]", self.document)).to_frame(self._library)
+
+    @property
+    def found(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+        """A row a design: the last value at which the objective surely holds, and its interval."""
+        names = ("objective", "by", "state", "safe", "low", "high", "value", "side")
+        return self._frame([{**one["set"], **{name: one[name] for name in names}} for one in self._found()])
+
+    def page(self) -> str:
+        """The page as HTML."""
+        from hindmost.report.sweep.page import render_sweep_page
+
+        return render_sweep_page(self.document)
+
+    def table(self) -> str:
+        """The terminal's table."""
+        from hindmost.report.sweep.terminal import render_sweep
+
+        return render_sweep(self.document)
+
+    def _found(self) -> list[Mapping[str, Any]]:
+        return cast("list[Mapping[str, Any]]", self.document["found"])
+
+    def _latency(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "design": point["design"],
+                **point["set"],
+                "rate_per_s": point["rate_per_s"],
+                "load": point["load"],
+            }
+            | row
+            for point in self.document["points"]
+            for row in _estimates(point.get("latency_us", {}))
+        ]
+
+
+def _estimates(estimates: Mapping[str, Interval]) -> list[dict[str, Any]]:
+    return [{"quantile": label, **one} for label, one in estimates.items()]

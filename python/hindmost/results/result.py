@@ -1,0 +1,165 @@
+"""What all results have: a document, where it is kept, the page, its figures, and a look in notebooks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast
+
+from hindmost.errors import HindmostError, StudyError, UsageError
+from hindmost.models.frames import frame
+from hindmost.names import nearest
+from hindmost.report.common.figure import Figure, figures
+from hindmost.report.common.notebook import fragment
+from hindmost.results.frames import Kept, Library, kept_requests
+from hindmost.store.types import Reason
+
+Document = TypeVar("Document")
+MOST_NOTES = 2
+"""Reasons that a notebook shows; all are in `reasons`."""
+
+
+class Result(ABC, Generic[Document]):
+    """What was found, as frames, figures and the document that all of it is made of.
+
+    Attributes
+    ----------
+    document : dict
+        What ``--json`` prints: see its schema in ``schemas/``.
+    study : Path or None
+        The study's folder; None of what measures nothing (simulations, sweeps, fits).
+    """
+
+    def __init__(
+        self, document: Document, study: Path | None = None, *, frames: Library | None = None
+    ) -> None:
+        self.document = document
+        self.study = study
+        self._library = frames
+
+    @property
+    @abstractmethod
+    def verdict(self) -> str:
+        """Whether the figures can be believed, or what was found."""
+
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """The answer in a sentence."""
+
+    @property
+    def reasons(self) -> Sequence[Reason]:
+        """Why the verdict is what it is, each with a hint; empty where nothing was found."""
+        return cast("Sequence[Reason]", cast("Mapping[str, Any]", self.document).get("reasons", ()))
+
+    @property
+    def latency(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+        """Latency as a DataFrame, in microseconds; infinite where requests were never answered.
+
+        A row a figure: ``quantile``, ``value``, ``low``, ``high`` (ends of its interval), and what tells the
+        rows apart.
+        """
+        return self._frame(self._latency(), "quantile", "value", "low", "high")
+
+    @cached_property
+    def figures(self) -> Sequence[Figure]:
+        """The page's figures, in their order."""
+        return figures(self.page())
+
+    def plot(self, name: str | None = None) -> Figure:
+        """One of the page's figures; the first one where no name is given.
+
+        Parameters
+        ----------
+        name : str, optional
+            Its short name, such as ``"runs"``, or words of its title.
+
+        Raises
+        ------
+        UsageError
+            The page has none of that name; with those that it has.
+        """
+        words = (name or "").lower()
+        named = [one for one in self.figures if one.name == words]
+        if found := named or [one for one in self.figures if words in one.title.lower()]:
+            return found[0]
+        if not self.figures:
+            raise UsageError("this page has no figures: it has nothing to draw", hint="result.latency")
+        known = [one.name or one.title for one in self.figures]
+        raise UsageError(f"no figure is called {name!r}{nearest(words, known)}", hint="result.figures")
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page: one HTML file that needs no network.
+
+        Raises
+        ------
+        StudyError
+            It cannot be written.
+        """
+        path = Path(path)
+        try:
+            path.write_text(self.page(), encoding="utf-8")
+        except OSError as error:
+            raise StudyError(
+                f"{path} cannot be written: {error.strerror}", hint=f"ls -ld {path.absolute().parent}"
+            ) from error
+        return path
+
+    @abstractmethod
+    def page(self) -> str:
+        """The page as HTML."""
+
+    @abstractmethod
+    def table(self) -> str:
+        """The terminal's table."""
+
+    def requests(self, kept: Kept = "samples") -> Any:  # noqa: ANN401 (a frame of either library)
+        """Single requests that the study kept: nothing is read before it is asked for.
+
+        Parameters
+        ----------
+        kept : {"samples", "worst"}
+            A uniform sample of each run, or its slowest requests.
+
+        Returns
+        -------
+        polars.LazyFrame or pandas.DataFrame
+            A row a request: ``part`` of the study, ``run``, ``instance``, ``latency_us`` (null: never
+            answered), and the columns of ``samples-K.parquet`` (docs/reference/study-folder.md). pandas has
+            no lazy frames: there it is read at once.
+
+        Raises
+        ------
+        StudyError
+            Nothing was kept, or this is no study.
+        """
+        if self.study is None:
+            raise StudyError("nothing was measured, so no request was kept", hint="hindmost.measure(...)")
+        return kept_requests(self.study, kept, self._library)
+
+    @abstractmethod
+    def _latency(self) -> Sequence[Mapping[str, Any]]:
+        """The rows of `latency`."""
+
+    def _frame(self, rows: Sequence[Mapping[str, Any]], *columns: str) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+        return frame(rows, self._library, columns)
+
+    def _repr_html_(self) -> str:
+        headline = self.headline.removeprefix(f"{self.verdict}: ")
+        others = [one for one in self.reasons if one["text"] not in headline]
+        notes = [f"{one['level']}: {one['text']}" for one in others[:MOST_NOTES]]
+        try:
+            drawn = self.plot()
+        except HindmostError:
+            drawn = None
+        return fragment(self.verdict, headline, self._latency(), notes, drawn)
+
+    def __repr__(self) -> str:
+        """Kind, verdict, and where it is kept."""
+        return f"<{type(self).__name__}: {self.verdict}{f', {self.study}' if self.study else ''}>"
+
+    def __str__(self) -> str:
+        """The terminal's table."""
+        return self.table()

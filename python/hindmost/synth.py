@@ -1,0 +1,335 @@
+"""Doubles of servers, from Python: fit one, simulate it, sweep it, serve it, verify it.
+
+The same as the verbs of ``hindmost synth``; ``import hindmost`` makes it ``hindmost.synth``.
+
+Examples
+--------
+>>> import hindmost
+>>> found = hindmost.synth.sweep("xapian", find="p99<10ms", by="threads", rate=2_000, requests=20_000)
+>>> found.verdict, found.document["found"][0]["side"]
+('found', 'at_least')
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, cast
+from urllib.parse import quote
+
+from hindmost.models import Clone, load_clone
+from hindmost.models.asked import check_counts, one_load, swept
+from hindmost.models.fit import Log, account, fit_clone, read_log
+from hindmost.models.fit.reading import Source, as_logs, read_logs
+from hindmost.models.parameters import Value, Vary, parse_vary
+from hindmost.models.simulation import Design, simulated
+from hindmost.plan.units import parse_quantiles
+from hindmost.results.asking import here
+from hindmost.results.fitted import FitResult
+from hindmost.results.frames import Library
+from hindmost.results.opening import result_of
+from hindmost.results.predicted import SimulationResult, SweepResult
+from hindmost.results.talking import Tell, Telling
+from hindmost.results.verified import VerificationResult
+from hindmost.studies.kind import carry_out
+from hindmost.studies.verification import asked_for
+from hindmost.targets import Managed, ManagedServer, parse_target
+
+__all__ = ["Serving", "fit", "serve", "simulate", "sweep", "verify"]
+
+Amount = str | float
+"""A rate (``2_000`` or ``"2k"``), or a share (``0.7`` or ``"70%"``)."""
+Arrivals = Literal["exponential", "deterministic"]
+
+
+def fit(
+    *logs: Log | Source,
+    column: str | None = None,
+    unit: Literal["ns", "us", "ms", "s"] | None = None,
+    threads: int | None = None,
+    demand: Literal["auto", "cpu", "wall"] = "auto",
+    same_host: bool = False,
+    name: str | None = None,
+    frames: Library | None = None,
+) -> FitResult:
+    """Fit a clone to measured service times, as ``hindmost synth fit`` does.
+
+    Parameters
+    ----------
+    *logs : str, Path, DataFrame, array or Log
+        Logs of a server, at several loads or of 1, 2 and 4 threads; studies; times alone.
+    column, unit : str, optional
+        The column of times, and its unit, where a log does not say it.
+    threads : int, optional
+        Worker threads of the clone; those in the log otherwise.
+    demand : {"auto", "cpu", "wall"}
+        Which time of a server's log is the demand.
+    same_host : bool
+        The clone will run where the log was made: leave out what the host took.
+    name : str, optional
+        What it is a clone of.
+    frames
+        As `hindmost.measure`.
+
+    Raises
+    ------
+    UsageError, Inconclusive
+        As `hindmost.fit_clone`.
+
+    Examples
+    --------
+    >>> import numpy as np, hindmost
+    >>> times = np.random.default_rng(1).lognormal(4.0, 0.5, 5_000)
+    >>> found = hindmost.synth.fit(times, unit="us", name="mine")
+    >>> found.clone.name, 55 < found.clone.mean_busy_us < 70
+    ('mine', True)
+    """
+    read: Sequence[Log]
+    way: Path | None = None
+    if column is None and unit is None:
+        read, way = as_logs(logs)
+    elif all(isinstance(one, (str, Path)) for one in logs):
+        read, way = read_logs([Path(cast("str | Path", one)) for one in logs], column, unit)
+    else:
+        read = [one if isinstance(one, Log) else read_log(one, column, unit) for one in logs]
+    found = fit_clone(*read, name=name, threads=threads, of=demand, disturbed=not same_host, way=way)
+    return FitResult(account(found), found.clone, frames=frames)
+
+
+def simulate(
+    clone: Clone | str | Path,
+    *,
+    rate: Amount | None = None,
+    utilisation: Amount | None = None,
+    arrivals: Arrivals = "exponential",
+    threads: int | None = None,
+    quantiles: str = "50,95,99,99.9",
+    requests: int = 1_000_000,
+    seed: int = 1,
+    backlog: bool = False,
+    frames: Library | None = None,
+) -> SimulationResult:
+    """Predict the latency of a clone at one load, as ``hindmost synth simulate`` does.
+
+    Parameters
+    ----------
+    clone : Clone, str or Path
+        A clone; or a document's file, or an application's name.
+    rate, utilisation : float or str, optional
+        Requests a second, or a share of the capacity (by default 70 %).
+    arrivals, threads, quantiles, requests, seed, backlog
+        As the options of that verb.
+
+    Raises
+    ------
+    UsageError
+        Something of it cannot be meant, or more would arrive than can be served.
+
+    Examples
+    --------
+    >>> import hindmost
+    >>> found = hindmost.synth.simulate("silo", utilisation=0.5, requests=20_000)
+    >>> list(found.latency.columns)
+    ['quantile', 'value', 'low', 'high']
+    """
+    check_counts(requests, seed)
+    loaded = _clone(clone, threads)
+    load = one_load(_text(rate), _text(utilisation))
+    design = Design(
+        requests=requests, seed=seed, arrivals=arrivals, quantiles=parse_quantiles(quantiles), backlog=backlog
+    )
+    return SimulationResult(simulated(loaded, load, design), frames=frames)
+
+
+def sweep(
+    clone: Clone | str | Path,
+    vary: Mapping[str, Sequence[Value]] | Sequence[Vary | str] = (),
+    *,
+    together: bool = False,
+    rate: Amount | Sequence[Amount] | None = None,
+    utilisation: Amount | Sequence[Amount] | None = None,
+    arrivals: Arrivals = "exponential",
+    find: str | None = None,
+    by: str | None = None,
+    between: tuple[float, float] | str | None = None,
+    requests: int = 100_000,
+    seed: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+    frames: Library | None = None,
+) -> SweepResult:
+    """Predict latency against load for many designs of a clone, as ``hindmost synth sweep`` does.
+
+    Parameters
+    ----------
+    clone : Clone, str or Path
+        As `simulate`.
+    vary : mapping, or sequence of Vary or str
+        Parameters and their values: ``{"threads": (1, 2, 4)}``, or ``["threads=1,2,4"]``.
+    together : bool
+        Vary the parameters together, not in all combinations.
+    rate, utilisation : float, str, or sequence of them, optional
+        Loads: ``[1_000, 2_000]`` or ``"1k..9k:5"``; shares of the capacity, by default 10 % to 90 %.
+    find, by, between : optional
+        Search for the last value of a parameter at which an objective holds: ``find="p99<500us"``.
+    progress : callable, optional
+        Told how many points are done, and of how many.
+    arrivals, requests, seed
+        As the options of that verb.
+
+    Raises
+    ------
+    UsageError
+        Something of it cannot be meant.
+    """
+    check_counts(requests, seed)
+    if isinstance(vary, Mapping):
+        varied = [Vary(path, tuple(values)) for path, values in vary.items()]
+    else:
+        varied = [one if isinstance(one, Vary) else parse_vary(one) for one in vary]
+    document = swept(
+        _clone(clone, None),
+        varied,
+        together=together,
+        rate=_text(rate),
+        utilisation=_text(utilisation),
+        find=find,
+        by=by,
+        between=between if between is None or isinstance(between, str) else "..".join(map(str, between)),
+        design=Design(requests=requests, seed=seed, arrivals=arrivals),
+        progress=progress,
+    )
+    return SweepResult(document.typed, frames=frames)
+
+
+def verify(
+    clone: Clone | str | Path,
+    original: str | Path,
+    *,
+    threads: int | None = None,
+    loads: str = "20%,50%,70%",
+    logged: Sequence[str | Path] = (),
+    pairs: int = 6,
+    occupy: Literal["wall", "cpu"] = "cpu",
+    out: str | Path | None = None,
+    progress: Tell | None = None,
+    frames: Library | None = None,
+    **options: Any,  # noqa: ANN401 (options of measure)
+) -> VerificationResult:
+    """Show whether a clone is as slow as its original, as ``hindmost synth verify`` does.
+
+    Parameters
+    ----------
+    clone : Clone, str or Path
+        As `simulate`.
+    original : str or Path
+        What it is a clone of: a preset, or a target file that starts it.
+    loads : str
+        Shares of the clone's capacity.
+    logged : sequence of str or Path
+        Studies in which the clone's logs were made.
+    pairs : int
+        Pairs of runs at each load.
+    **options
+        Options of `hindmost.measure` for each run: ``duration`` ("5s"), ``warmup`` ("1s"), ``connections``
+        (16), ``server_cpus``, ``seed``, ``remake``.
+    out, progress, frames
+        As `hindmost.measure`.
+
+    Raises
+    ------
+    HindmostError
+        As `hindmost.measure`.
+    """
+    folder = None if out is None else Path(out)
+    with here():
+        study = asked_for(
+            clone,
+            str(original),
+            threads=threads,
+            loads=loads,
+            logged=[Path(one) for one in logged] or None,
+            pairs=pairs,
+            occupy=occupy,
+            out=folder,
+            **{"duration": "5s", "warmup": "1s", "connections": 16, "remake": "50%", **options},
+        )
+        shown = carry_out(study, Telling(progress))
+    return cast("VerificationResult", result_of(study, shown.document, frames))
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A clone that serves.
+
+    Attributes
+    ----------
+    target : str
+        What to give to `hindmost.measure`: ``memcached://127.0.0.1:20417``.
+    address : str
+        ``HOST:PORT`` for any other client.
+    """
+
+    target: str
+    address: str
+
+
+@contextmanager
+def serve(
+    clone: Clone | str | Path,
+    *,
+    protocol: Literal["memcached", "http"] = "memcached",
+    threads: int | None = None,
+    cpus: Sequence[int] | None = None,
+    idle: Literal["block", "spin"] = "block",
+    occupy: Literal["wall", "cpu"] = "wall",
+    seed: int = 1,
+) -> Iterator[Serving]:
+    """Serve a clone for as long as the block lasts, in a process of its own, on a free port.
+
+    Parameters
+    ----------
+    clone : Clone, str or Path
+        As `simulate`.
+    cpus : sequence of int, optional
+        Its processors.
+    protocol, threads, idle, occupy, seed
+        As the options of ``hindmost synth serve``.
+
+    Raises
+    ------
+    TargetError
+        It cannot be started.
+
+    Examples
+    --------
+    >>> import hindmost
+    >>> with hindmost.synth.serve("silo", protocol="http") as server:  # doctest: +SKIP
+    ...     hindmost.measure(server.target, rate="5k")
+    """
+    document = _clone(clone, threads)
+    with TemporaryDirectory(prefix="hindmost-") as folder:
+        file = Path(folder) / "clone.json"
+        file.write_text(json.dumps(document.document), encoding="utf-8")
+        words = f"protocol={protocol}&idle={idle}&occupy={occupy}&seed={seed}"
+        target = parse_target(f"synth?clone={quote(str(file))}&{words}")
+        assert isinstance(target, Managed), "a preset"
+        with ManagedServer(target.spec, cpus=cpus) as server:
+            yield Serving(f"{protocol}://{server.address}", server.address)
+
+
+def _clone(clone: Clone | str | Path, threads: int | None) -> Clone:
+    loaded = clone if isinstance(clone, Clone) else load_clone(clone)
+    return loaded if threads is None else loaded.with_changes(threads=threads)
+
+
+def _text(amount: Amount | Sequence[Amount] | None) -> str | None:
+    """Numbers in the words that people write; grids as they are."""
+    if amount is None or isinstance(amount, str):
+        return amount
+    if isinstance(amount, Sequence):
+        return ",".join(str(one) for one in amount)
+    return str(amount)

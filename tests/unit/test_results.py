@@ -1,0 +1,266 @@
+"""Results as Python users get them: frames, figures, pages and documents, from real and from sample documents."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import shutil
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pandas
+import polars as pl
+import pytest
+from tiny_study import Diary
+
+import hindmost
+from hindmost.errors import StudyError, UsageError
+from hindmost.results import AttributionResult, MeasureResult, SearchResult
+from hindmost.studies.kind import KINDS
+from tests.golden import sample_attributions, sample_results
+
+TINY = ["of", "quantile", "value", "low", "high", "runs", "verdict"]
+
+
+@pytest.fixture(scope="module")
+def opened(made_study: tuple[Path, Diary]) -> MeasureResult:
+    found = hindmost.open_study(made_study[0])
+    assert isinstance(found, MeasureResult)
+    return found
+
+
+def measured(name: str = "valid") -> MeasureResult:
+    return MeasureResult(sample_results.SAMPLES[name]())
+
+
+def test_a_stored_study_opens_as_the_result_of_its_kind_from_text_or_path(opened):
+    again = hindmost.open_study(str(opened.study)).document
+    assert {**again, "created": ""} == {**opened.document, "created": ""}
+    assert opened.verdict == opened.document["verdict"]
+    assert opened.study == Path(opened.study)
+
+
+def test_every_kind_of_study_has_a_result():
+    from hindmost.results.opening import RESULTS
+
+    assert set(RESULTS) == set(KINDS)
+
+
+def test_opening_a_study_writes_and_prints_nothing(made_study, tmp_path, capfd):
+    copied = shutil.copytree(made_study[0], tmp_path / "study")
+    before = {path: path.stat().st_mtime_ns for path in sorted(copied.rglob("*"))}
+    repr(hindmost.open_study(copied)._repr_html_())
+    assert {path: path.stat().st_mtime_ns for path in sorted(copied.rglob("*"))} == before
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_folder_without_a_study_is_an_error_with_a_hint_and_no_exit(tmp_path):
+    with pytest.raises(StudyError, match="holds no study") as caught:
+        hindmost.open_study(tmp_path)
+    assert caught.value.hint
+
+
+def test_latency_is_tidy_and_what_the_document_says(opened):
+    frame = opened.latency
+    assert frame.columns == TINY
+    p99 = frame.row(by_predicate=(pl.col("of") == "latency") & (pl.col("quantile") == "p99"), named=True)
+    said = opened.document["latency_us"]["p99"]
+    assert (p99["value"], p99["low"], p99["high"]) == (said["value"], said["low"], said["high"])
+
+
+def test_calm_latency_stands_beside_latency_in_rows_of_its_own():
+    found = measured("stolen")
+    calm = found.latency.filter(pl.col("of") == "calm")
+    assert calm["quantile"].to_list() == list(found.document["calm"]["latency_us"])
+
+
+def test_what_was_never_answered_is_infinite_and_not_missing():
+    found = measured("censored")
+    late = {name for name, one in found.document["latency_us"].items() if one["value"] is None}
+    rows = found.latency.filter(pl.col("quantile").is_in(sorted(late)) & (pl.col("of") == "latency"))
+    assert late
+    assert rows["value"].to_list() == [math.inf] * len(late)
+
+
+def test_parts_of_latency_are_frames_as_latency_is(opened):
+    assert opened.parts.columns == TINY
+    assert {"service", "slip"} <= set(opened.parts["of"])
+
+
+def test_runs_have_a_row_each_with_rates_counts_and_quantiles(opened):
+    runs = opened.runs
+    assert runs["run"].to_list() == [1, 2]
+    assert (runs["due"] == runs["done"] + runs["errors"] + runs["timeouts"] + runs["unsent"]).all()
+    assert runs["p50_us"].to_list() == [run["latency_us"]["p50"] for run in opened.document["runs"]]
+
+
+@pytest.mark.parametrize("kept", ["samples", "worst"])
+def test_requests_are_read_lazily_and_with_their_place(opened, kept):
+    frame = opened.requests(kept)
+    assert isinstance(frame, pl.LazyFrame)
+    rows = frame.collect()
+    stored = pl.concat(
+        [pl.read_parquet(path) for path in sorted(opened.study.glob(f"runs/*/{kept}-*.parquet"))]
+    )
+    assert rows.height == stored.height
+    assert set(rows["run"]) == {1, 2}
+    assert set(rows["instance"]) == {0, 1}
+    late = (stored["done_ns"] - stored["due_ns"]) / 1e3
+    assert sorted(rows["latency_us"].drop_nulls()) == pytest.approx(sorted(late.drop_nulls()))
+
+
+def test_a_pandas_user_gets_pandas_with_the_same_figures(opened):
+    same = hindmost.open_study(opened.study, frames="pandas")
+    assert isinstance(same.latency, pandas.DataFrame)
+    assert same.latency["value"].to_list() == opened.latency["value"].to_list()
+    requests, ours = same.requests(), opened.requests().collect()
+    assert isinstance(requests, pandas.DataFrame)
+    assert requests["due_ns"].to_list() == ours["due_ns"].to_list()
+    assert requests["wire_out_ns"].isna().to_list() == ours["wire_out_ns"].is_null().to_list()
+    assert requests["latency_us"].to_list() == pytest.approx(ours["latency_us"].to_list())
+
+
+def test_without_polars_pandas_is_taken_and_without_both_it_is_said(opened, monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    assert isinstance(opened.latency, pandas.DataFrame)
+    assert isinstance(opened.requests(), pandas.DataFrame)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="neither polars nor pandas is installed"):
+        _ = opened.latency
+    with pytest.raises(UsageError, match="neither polars nor pandas is installed"):
+        opened.requests()
+
+
+def test_what_was_not_kept_and_a_wrong_word_are_told(opened, tmp_path):
+    with pytest.raises(UsageError, match="did you mean worst"):
+        opened.requests("worts")
+    copied = shutil.copytree(opened.study, tmp_path / "study", ignore=shutil.ignore_patterns("*.parquet"))
+    with pytest.raises(StudyError, match="keeps no single requests"):
+        MeasureResult(opened.document, copied).requests()
+    with pytest.raises(StudyError, match="nothing was measured"):
+        hindmost.synth.simulate("silo", requests=1_000).requests()
+
+
+def test_figures_are_those_of_the_page_and_stand_alone():
+    found = measured()
+    names = [one.name for one in found.figures]
+    assert names[:2] == ["tail", "runs"]
+    for one in found.figures:
+        root = ElementTree.fromstring(one.svg)
+        assert root.tag.endswith("svg")
+        assert root.get("width"), "it has a size of its own"
+        assert "var(--latency)" not in one.svg or "--latency:" in one.svg, "its colours are inside"
+        assert "http" not in one.svg.replace("http://www.w3.org/2000/svg", "")
+    legend = "".join(ElementTree.fromstring(found.plot("tail").svg).itertext())
+    assert "service latency" in legend
+
+
+def test_a_figure_is_found_by_name_or_words_and_a_wrong_one_is_told():
+    found = measured()
+    assert found.plot() is found.plot("tail")
+    assert found.plot("each run") is found.plot("runs")
+    with pytest.raises(UsageError, match="did you mean series"):
+        found.plot("serie")
+
+
+def test_save_writes_the_page_that_the_command_line_writes(tmp_path):
+    found = measured()
+    assert found.save(tmp_path / "page.html").read_text() == hindmost.render_page(found.document)
+    with pytest.raises(StudyError, match="cannot be written") as caught:
+        found.save(str(tmp_path / "no" / "page.html"))
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("result", [measured("hostile"), AttributionResult(sample_attributions.hostile())])
+def test_a_notebook_shows_nothing_that_a_server_could_have_written_as_markup(result):
+    shown = result._repr_html_()
+    assert "<script" not in shown
+    assert "<b onload" not in shown
+    assert "\x1b" not in shown
+
+
+def test_a_notebook_shows_verdict_figures_and_a_picture():
+    found = measured()
+    shown = found._repr_html_()
+    assert ">valid</b>" in shown
+    assert "<td>p99.9</td>" in shown
+    assert 'src="data:image/svg+xml;base64,' in shown
+    assert repr(found) == "<MeasureResult: valid>"
+    assert str(found) == hindmost.render_terminal(found.document)
+
+
+def test_an_attribution_gives_effects_runs_and_confirmations():
+    found = AttributionResult(sample_attributions.full())
+    effects = found.effects.filter((pl.col("quantile") == "p99") & (pl.col("coding") == "average"))
+    load = found.document["loads"][0]
+    said = {one["term"]: one["value"] for one in load["quantiles"]["p99"]["average"]}
+    here = effects.filter(pl.col("load") == load["name"])
+    assert dict(zip(here["term"], here["value"], strict=True)) == said
+    assert {one["name"] for one in found.document["factors"]} <= set(found.runs.columns)
+    assert found.confirmations["ratio"].len() == sum(
+        len(one["ratio"]) for one in found.document["confirmations"]
+    )
+    assert found.recommendation["levels"] == found.document["recommendation"]["levels"]
+    assert found.figures
+
+
+def test_a_search_says_the_rate_and_its_steps_by_rate():
+    step = {"outcome": "holds", "value_us": 100.0, "low_us": 90.0, "high_us": 110.0, "runs": 5}
+    late = {"outcome": "fails", "value_us": None, "low_us": None, "high_us": None, "runs": 5}
+    document = {"objective": "p99<500us", "rate_per_s": 1e4, "finished": True, "headline": "10k/s hold"}
+    found = SearchResult({**document, "steps": [{"rate_per_s": 2e4, **late}, {"rate_per_s": 1e4, **step}]})
+    assert (found.verdict, found.rate_per_s) == ("found", 1e4)
+    assert found.latency["rate_per_s"].to_list() == [1e4, 2e4]
+    assert found.latency["value"].to_list() == [100.0, math.inf]
+    assert found.latency["quantile"].to_list() == ["p99", "p99"]
+    assert SearchResult({**copy.deepcopy(found.document), "rate_per_s": None}).verdict == "open"
+
+
+def test_a_sweep_is_long_and_wide_and_answers():
+    found = hindmost.synth.sweep("silo", {"threads": (1, 2)}, utilisation=[0.3, "60%"], requests=2_000)
+    assert found.points.height == 4
+    assert found.latency.height == 4 * 5
+    assert found.points["threads"].to_list() == [1, 1, 2, 2]
+    assert found.points["load"].to_list() == pytest.approx([0.3, 0.6] * 2)
+    assert found.figures
+    asked = hindmost.synth.sweep(
+        "xapian", find="p99<10ms", by="threads", between=(1, 16), rate=2_000, requests=5_000
+    )
+    assert asked.found["by"].to_list() == ["threads"]
+    assert asked.headline == asked.headline.strip()
+    assert asked.verdict == "found"
+
+
+def test_numbers_and_words_ask_for_the_same():
+    asked = {"requests": 2_000, "seed": 3}
+    by_number = hindmost.synth.simulate("silo", rate=10_000, **asked)
+    assert by_number.document == hindmost.synth.simulate("silo", rate="10k", **asked).document
+    assert by_number.figures
+
+
+def test_a_wrong_option_names_the_right_one_before_anything_starts():
+    for wrong, right in (("rat", "rate"), ("connection", "connections")):
+        with pytest.raises(UsageError, match=f"did you mean {right}"):
+            hindmost.measure("synth", **{wrong: 1})
+
+
+def test_the_signature_of_measure_tells_every_option():
+    import inspect
+
+    from hindmost.run.request import OPTIONS
+
+    shown = inspect.signature(hindmost.measure).parameters
+    assert {name: one.default for name, one in OPTIONS.items() if name != "target"}.items() <= {
+        name: one.default for name, one in shown.items()
+    }.items()
+
+
+def test_measuring_leaves_this_process_on_its_processors():
+    from hindmost.results.asking import here
+
+    mine = os.sched_getaffinity(0)
+    with here():
+        os.sched_setaffinity(0, {min(mine)})
+    assert os.sched_getaffinity(0) == mine
