@@ -273,17 +273,14 @@ def _interval(tag: str, start_s: float, for_s: float, seconds: Floats) -> str:
     ns = np.maximum(np.rint(seconds * 1e9), 1.0).astype(np.int64)
     bucket = np.maximum(np.frexp(ns.astype(np.float64))[1] - 11, 0)
     index = (bucket << 10) + (ns >> bucket)
-    counts = np.bincount(index) if index.size else np.zeros(0, dtype=np.int64)
+    filled, counts = np.unique(index, return_counts=True)
     payload = bytearray()
-    zeros = 0
-    for count in counts.tolist():
-        if count == 0:
-            zeros += 1
-            continue
-        if zeros:
+    before = -1
+    for place, count in zip(filled.tolist(), counts.tolist(), strict=True):
+        if (zeros := place - before - 1) > 0:
             payload += _leb(2 * zeros - 1)
-            zeros = 0
         payload += _leb(2 * count)
+        before = place
     head = struct.pack(">IIIIQQd", 0x1C849313, len(payload), 0, 3, 1, (1 << 62) - 1, 1.0)
     text = base64.b64encode(head + bytes(payload)).decode()
     most = float(ns.max()) / 1e6 if ns.size else 0.0

@@ -81,10 +81,10 @@ def regimes_covered(logs, seed):
 
 
 def test_regimes_are_covered_by_their_intervals():
-    found = regimes_covered(20, 1)
-    assert found["factor"] >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 20), found
+    found = regimes_covered(10, 1)
+    assert found["factor"] >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 10), found
     # Stays shorter than a block are not seen, which makes the others look longer.
-    assert min(found.values()) >= 0.85 - 4 * math.sqrt(0.85 * 0.15 / 20), found
+    assert min(found.values()) >= 0.85 - 4 * math.sqrt(0.85 * 0.15 / 10), found
 
 
 @pytest.mark.nightly

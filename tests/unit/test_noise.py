@@ -54,6 +54,11 @@ def makers(mark: str) -> set[str]:
     return {line.split()[-1] for line in marked(mark).values() if "--maker " in line}
 
 
+def writes(mark: str) -> bool:
+    """Whether the writer has begun: its file has a name for a moment before."""
+    return any(line.startswith(("dd ", "sleep 1 ")) for line in marked(mark).values())
+
+
 def wait_until(holds: Callable[[], object], what: str) -> None:
     end = time.monotonic() + PATIENCE_S
     while not holds():
@@ -84,6 +89,7 @@ def test_a_loop_a_thief_and_a_writer_run_beside_the_command_and_end_with_it(
     wait_until(lambda: makers(mark) == {"busy", "thief", "writer"}, "no noise")
     cpus = len(os.sched_getaffinity(0))
     wait_until(lambda: sum("--maker " in one for one in marked(mark).values()) == 2 * cpus + 1, "not on each")
+    wait_until(lambda: writes(mark), "nothing is written")
     go.touch()
     assert running.wait(PATIENCE_S) == 7
     wait_until(lambda: not marked(mark), f"left behind: {marked(mark)}")  # killed, and a moment later gone
@@ -96,6 +102,7 @@ def test_nothing_outlives_the_script_however_it_ends(
 ) -> None:
     running = start(sys.executable, "-c", "import time; time.sleep(600)")
     wait_until(lambda: makers(mark) == {"busy", "thief", "writer"}, "no noise")
+    wait_until(lambda: writes(mark), "nothing is written")
     running.send_signal(number)
     assert running.wait(PATIENCE_S) == -number
     wait_until(lambda: not marked(mark), f"left behind: {marked(mark)}")
