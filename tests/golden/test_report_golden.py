@@ -35,6 +35,18 @@ def test_terminal_text_is_what_it_was(name):
     check(f"report_{name}.txt", render_terminal(SAMPLES[name](), width=100, color=False))
 
 
+@pytest.mark.parametrize("name", ["valid", "stolen", "slipping", "captured", "single"])
+def test_the_account_is_what_it_was(name):
+    check(
+        f"report_{name}_verbose.txt", render_terminal(SAMPLES[name](), width=100, color=False, verbose=True)
+    )
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_is_shown_without_being_asked_for_fits_one_screen(name):
+    assert render_terminal(SAMPLES[name](), width=100, color=False).count("\n") <= 20
+
+
 @pytest.mark.parametrize("name", ["valid", "censored"])
 def test_narrow_terminal_text_is_what_it_was(name):
     check(f"report_{name}_60.txt", render_terminal(SAMPLES[name](), width=60, color=False))

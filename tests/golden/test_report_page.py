@@ -95,6 +95,7 @@ def test_labels_from_the_document_stay_inside_the_embedded_json():
 
 
 NEWER = (
+    "causes",
     "calm",
     "ideal_slip_us",
     "overhead_us",
@@ -121,7 +122,7 @@ def of_an_early_build() -> dict:
 def test_a_document_of_an_early_build_is_shown():
     document = of_an_early_build()
     assert set(NEWER) == {name for name in Measure.__optional_keys__ if name not in document}
-    assert "instrument" not in render_terminal(document, width=100, color=False)
+    assert "instrument" not in render_terminal(document, width=100, color=False, verbose=True)
     html = render_page(document, scripts=False)
     assert 'id="instrument"' not in html
     assert "<h1>" in html
@@ -220,16 +221,21 @@ def test_vendored_files_are_those_that_versions_names():
 
 def test_calm_latency_stands_beside_latency_with_what_it_rests_on():
     document = stolen()
-    for text in (render_terminal(document, width=200, color=False), render_page(document, scripts=False)):
+    for text in (
+        render_terminal(document, width=200, color=False, verbose=True),
+        render_page(document, scripts=False),
+    ):
         # The text wraps where it likes.
         words = " ".join(text.replace(numbers.THIN, " ").split())
         assert "5.1 % of the time was taken, in 812 thefts (sentinel and spin gaps" in words
         assert "78 % of requests count; 9 of 10 runs have it; p99.9 still changes" in words
     head = next(
-        line for line in render_terminal(document, width=200, color=False).splitlines() if "slip" in line
+        line
+        for line in render_terminal(document, width=200, color=False, verbose=True).splitlines()
+        if "slip" in line
     )
     assert head.index("latency") < head.index("calm") < head.index("service")
-    narrow = render_terminal(document, width=100, color=False)
+    narrow = render_terminal(document, width=100, color=False, verbose=True)
     assert "slip: in a wider terminal, or in the page" in narrow
     assert "calm µs" in narrow
 
@@ -237,7 +243,7 @@ def test_calm_latency_stands_beside_latency_with_what_it_rests_on():
 def test_without_a_theft_calm_latency_is_no_column_but_said():
     document = stolen()
     document["calm"] |= {"thefts": 0, "taken_share": 0.0, "latency_us": document["latency_us"]}
-    text = render_terminal(document, width=200, color=False)
+    text = render_terminal(document, width=200, color=False, verbose=True)
     assert "as latency: nobody took a processor" in text
     assert "calm µs" not in text
 
@@ -246,6 +252,8 @@ def test_a_refusal_is_said_with_the_reason_and_what_would_help():
     document = stolen()
     why = {"reason": "unwatched", "text": "no thread at real-time priority can watch", "need": "run as root"}
     document["calm"] |= {"latency_us": {}, "refused": why}
-    text = " ".join(render_terminal(document, width=200, color=False).replace(numbers.THIN, " ").split())
+    text = " ".join(
+        render_terminal(document, width=200, color=False, verbose=True).replace(numbers.THIN, " ").split()
+    )
     assert "none: no thread at real-time priority can watch (5.1 % of the time was taken)" in text
     assert "needed: run as root" in text

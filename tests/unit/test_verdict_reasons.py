@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from hindmost.plan.units import format_us
 from hindmost.run import limits
-from hindmost.run.verdict import Reason, headline, judge, of_label, overall
+from hindmost.run.verdict import Cause, headline, judge, of_label, overall
 from hindmost.stats import Decision, Ownership, over_runs
 
 
@@ -337,8 +337,8 @@ def test_every_reason_has_a_text_and_a_hint():
 
 
 def test_the_first_line_says_outcome_why_and_what_to_do():
-    reason = Reason("slip", "invalid", "requests left late", "a lower `--rate`")
-    line = headline("invalid", [reason], "p50 31 us [30, 32] over 10 runs")
+    cause = Cause("invalid", "requests left late", "a lower `--rate`", ("slip",))
+    line = headline("invalid", [cause], "p50 31 us [30, 32] over 10 runs")
     assert line == (
         "invalid: requests left late. To do: a lower --rate. Still good: p50 31 us [30, 32] over 10 runs"
     )

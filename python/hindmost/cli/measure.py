@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, Json, option, switch
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, Json, Verbose, option, switch
 from hindmost.cli.requests import takes
 from hindmost.run.request import MeasureRequest
 
@@ -45,6 +45,7 @@ def measure(
         ),
     ] = (),
     json_: Json = False,
+    verbose: Verbose = False,
     quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
 ) -> int:
     """Measure a server's tail latency with the whole Treadmill procedure.
@@ -74,5 +75,5 @@ def measure(
     else:
         study = begin(measured(asked.plan(), thresholds), out, "measure")
     shown = carry_out(study, Talk(quiet=quiet))
-    code = tell(shown, as_json=json_, quiet=quiet)
+    code = tell(shown, as_json=json_, quiet=quiet, verbose=verbose)
     return exit_code(shown.document, thresholds, study.folder) if thresholds else code

@@ -41,3 +41,7 @@ def whole(group: Group, help: str, metavar: str = "N") -> Parameter:
 
 Json = Annotated[bool, switch(OUTPUT, "Print the result as JSON.", "--json")]
 """Every view for people has a machine's twin."""
+
+Verbose = Annotated[
+    bool, switch(OUTPUT, "The whole account of load, runs and instrument, as on the page.", "--verbose", "-v")
+]

@@ -20,7 +20,7 @@ from typing import Literal
 
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
-from hindmost.run import instrument, limits
+from hindmost.run import instrument, lateness, limits
 from hindmost.run.capacity import replies_per_s, saturation
 from hindmost.run.figures import RunFigures
 from hindmost.stats.tables import binomial_bounds
@@ -162,7 +162,7 @@ def _late(run: RunFigures, plan: MeasurePlan, against: Mapping[str, float]) -> I
         return
     for name, us in against.items():
         late = run.values["slip"].get(name, 0.0)
-        if late > max(limits.LATENESS_FLOOR_US, limits.LATENESS * us):
+        if lateness.matters(late, us):
             yield Soundness(
                 "client" if _by_itself(run, plan) else "host",
                 f"requests left late: {name} of their slip is {format_us(late)}, beside {format_us(us)} that"

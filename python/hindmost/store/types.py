@@ -28,6 +28,15 @@ class Reason(TypedDict):
     hint: str | None
 
 
+class Cause(TypedDict):
+    """What reasons of one cause say together, in one line; ``codes``: which these are."""
+
+    level: Literal["invalid", "inconclusive", "mind"]
+    text: str
+    hint: str | None
+    codes: list[str]
+
+
 class Target(TypedDict):
     """The server under test; ``managed`` says whether Hindmost started (and restarted) it."""
 

@@ -47,12 +47,15 @@ class Shown:
         What it says to scripts.
     notes : tuple of str
         Where things lie and what could be done next; talk, not data.
+    account : callable, optional
+        Writes the table with all that is known, where it leaves anything out (``--verbose``).
     """
 
     document: Mapping[str, Any]
     table: Callable[[], str]
     exit: Exit
     notes: tuple[str, ...]
+    account: Callable[[], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

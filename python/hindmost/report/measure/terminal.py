@@ -4,22 +4,31 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from hindmost.report.common import numbers
-from hindmost.report.common.console import console_of, hinted, printed, text_of, wrapped
+from hindmost.report.common.console import console_of, hinted, printed, text_of
 from hindmost.report.common.document import clean
 from hindmost.report.common.writing import VERDICT_MARKS
-from hindmost.report.measure import instrument, proof, tables, view
-from hindmost.report.measure.values import labels
-from hindmost.store.measure import Estimates, Measure
+from hindmost.report.measure import tables, view
+from hindmost.report.measure.account import account, told
+from hindmost.store.measure import Measure
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _STYLES = {"valid": "bold green", "invalid": "bold red", "inconclusive": "bold yellow"}
-_KEY = 12
+MOST = 3
+"""So many causes are told beside that of the headline."""
 
 
-def render_terminal(result: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
+def render_terminal(
+    result: Mapping[str, Any],
+    *,
+    width: int | None = None,
+    color: bool | None = None,
+    verbose: bool = False,
+) -> str:
     """Write a result for the terminal: verdict, why, what to do, then the figures with their intervals.
+
+    It fits one screen: a line by cause, those beyond the gravest counted; the page has the account.
 
     Parameters
     ----------
@@ -29,14 +38,20 @@ def render_terminal(result: Mapping[str, Any], *, width: int | None = None, colo
         Columns; of the terminal when not given, 100 where there is none.
     color
         Whether to colour; when not given, on a terminal and unless ``NO_COLOR`` is set.
+    verbose
+        With the account of load, runs and instrument, and every reason by itself.
 
     """
     doc = cast(Measure, clean(result))
     console = console_of(width, color)
     _head(console, doc)
-    _quantiles(console, doc)
-    _facts(console, doc)
-    _reasons(console, doc)
+    _quantiles(console, doc, verbose=verbose)
+    if verbose:
+        told(console, account(doc))
+        _reasons(console, doc)
+    else:
+        told(console, _brief_account(doc))
+        _causes(console, doc)
     return text_of(console)
 
 
@@ -52,7 +67,7 @@ def _head(console: "Console", doc: Measure) -> None:
     console.print()
 
 
-def _quantiles(console: "Console", doc: Measure) -> None:
+def _quantiles(console: "Console", doc: Measure, *, verbose: bool) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -81,7 +96,7 @@ def _quantiles(console: "Console", doc: Measure) -> None:
     console.print(out)
     for line in _table_notes(table, doc["verdict"]):
         printed(console, Text(line, style="dim"), indent=2)
-    if hidden := [view.COLUMNS[name] for name in table.columns if name not in shown]:
+    if verbose and (hidden := [view.COLUMNS[name] for name in table.columns if name not in shown]):
         text = f"{' and '.join(hidden)}: in a wider terminal, or in the page"
         console.print(Text(text, style="dim"))
     console.print()
@@ -106,97 +121,47 @@ def _few(words: Sequence[str]) -> str:
     return ", ".join(words) if len(words) <= 4 else f"{', '.join(words[:3])} and {len(words) - 3} more"
 
 
-def _facts(console: "Console", doc: Measure) -> None:
-    rows: list[tuple[str, str]] = [("throughput", view.throughput(doc))]
+def _brief_account(doc: Measure) -> list[tuple[str, str]]:
+    """What became of the load and of the runs, in a line each."""
+    load = view.throughput(doc)
+    counts, (_, missing) = doc["counts"], view.accounting(doc["counts"])
+    lost = [f"{numbers.count(counts[way])} {way}" for way in ("errors", "timeouts", "unsent") if counts[way]]
+    if missing:
+        lost.append(f"{numbers.count(missing)} NOT ACCOUNTED FOR")
+    load += f"; {numbers.count(counts['due'])} requests, {', '.join(lost) or 'all answered'}"
+    if counts["misses"]:
+        load += f", {numbers.count(counts['misses'])} not found"
+    rows = [("load", load)]
     if full := view.saturation(doc):
         rows.append(("saturation", full))
-    if calm := view.calm_text(doc):
-        rows.append(("calm", calm))
-    text, missing = view.accounting(doc["counts"])
-    if missing:
-        text += f"; {numbers.count(missing)} NOT ACCOUNTED FOR"
-    if doc["counts"]["misses"]:
-        text += f" ({numbers.count(doc['counts']['misses'])} of the done missed)"
-    rows.append(("requests", text))
-    merged = [
-        f"{label} {numbers.latency(doc['merged_us'][label], missing=numbers.INFINITE)}"
-        for label in labels(doc["merged_us"])
-        if label != "mean"
-    ]
-    if doc["wire_us"]:
-        rows.append(("wire", f"{_briefly('wire', doc['wire_us'])}, {view.stamps_text(doc)}"))
-    if overhead := doc.get("overhead_us"):
-        rows.append(("overhead", f"{_briefly('client', overhead)} of service latency, by the same"))
-    if proved := proof.proof_text(doc):
-        rows.append(("capture", f"{proved}; what we measured less what tcpdump saw:"))
-        for one in proof.proofs(doc):
-            rows.append((f"  {one.what}", f"{one.gaps}: {one.constancy}"))
-    if merged:
-        rows.append(("merged", ", ".join(merged) + " (all runs and clients thrown together, for contrast)"))
-    if aside := view.set_aside(doc):
-        rows.append(("set aside", aside))
-    if both := tables.both_table(doc):
-        other = both.columns[1]
-        about = f"; {doc['over_runs']['claims']}" if other == "mean" else ""
-        rows.append((other, f"{_briefly(other, doc['over_runs']['beside_us'])}, over runs{about}"))
-    if off := view.runs_off(doc):
-        rows.append(("runs off", "; ".join(off)))
-    label = _telling(doc)
-    if label:
-        rows.append(("variance", f"{label} {view.variance_text(label, doc)}"))
-    if doc["hysteresis"]["text"]:
-        rows.append(("hysteresis", doc["hysteresis"]["text"]))
-    rows.append(("clients", clients_text(doc)))
-    if seen := instrument.lines(doc):
-        rows.append(("instrument", "the worst client of each, mean over runs"))
-        rows += [(f"  {key}", text) for key, text in seen]
-    if doc["stopping"]["rule"]:
-        how = {True: "reached", False: "not reached", None: "not asked for"}[doc["stopping"]["reached"]]
-        rows.append(
-            (
-                "stopping",
-                f"{how} after {view.runs_text(doc)}: {doc['stopping']['rule']}",
-            )
-        )
+    rows.append(("runs", view.counted_runs(doc)))
+    if (calm := doc.get("calm")) and (why := calm["refused"]) and doc["verdict"] != "valid":
+        rows.append(("calm", f"none: {_clause(why['text'])}"))
+    return rows
+
+
+def _causes(console: "Console", doc: Measure) -> None:
+    """The causes beyond the headline's, in a line or two each, as many as matter."""
     from rich.text import Text
 
-    for key, value in rows:
-        for number, line in enumerate(wrapped(console, Text(value), console.width - _KEY)):
-            console.print(Text(f"{'' if number else key:<{_KEY}}", style="bold") + line, soft_wrap=True)
+    found = view.causes(doc)
+    if doc["verdict"] != "valid":  # the headline tells the gravest
+        found = found[1:]
+    for cause in found[:MOST]:
+        line = Text(f"{cause['level']}: ", style=_STYLES.get(cause["level"], "yellow"))
+        line.append(_clause(cause["text"]), style="default not bold")
+        printed(console, line, indent=2)
+        if cause["level"] != "mind":
+            hinted(console, None, cause["hint"], indent=2)
+    more = len(found) - MOST
+    if more > 0:
+        text = f"and {more} more to bear in mind: --verbose, or the page"
+        console.print(Text(text, style="dim"))
 
 
-def _briefly(name: str, group: Estimates) -> str:
-    """Write a group of estimates in one line."""
-    table = tables.estimate_table({name: group})
-    parts = []
-    for row in table.rows:
-        one = row.cells[name].interval
-        if row.label != "mean":
-            bounds = f" [{one.low}, {one.high}]" if one.low else ""
-            parts.append(f"{row.label} {one.value}{bounds}")
-    return f"{', '.join(parts)} {table.unit.name}"
-
-
-def _telling(doc: Measure) -> str | None:
-    """Pick the quantile whose variance is told: the one that ended the runs, or the last that has one."""
-    known = labels(doc["variance"])
-    wanted = doc["stopping"]["quantile"]
-    return wanted if wanted in known else known[-1] if known else None
-
-
-def clients_text(doc: Measure) -> str:
-    """Say how many instances there were and who contributed the slowest samples."""
-    clients = doc["clients"]
-    if clients["instances"] < 2:
-        return "one instance only: nothing to tell apart"
-    shares = " + ".join(numbers.percent(share) for share in clients["share_of_slowest"])
-    text = f"{clients['instances']} instances"
-    if clients["pacing"] == "sleep":
-        text += " that sleep between due times"
-    if shares:
-        where = f" (above {numbers.latency(clients['threshold_us'])})" if clients["threshold_us"] else ""
-        text += f"; of the slowest 1 %{where} they contribute {shares}"
-    return text if clients["owner"] is None else f"{text}: instance {clients['owner']} owns the tail"
+def _clause(text: str) -> str:
+    """What a reason says first; the rest is in its account."""
+    return text.partition("; ")[0]
 
 
 def _reasons(console: "Console", doc: Measure) -> None:

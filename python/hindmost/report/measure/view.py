@@ -7,7 +7,7 @@ from hindmost.report.common import numbers
 from hindmost.report.common.document import finite
 from hindmost.report.measure.values import run_value
 from hindmost.store.measure import Measure, Run
-from hindmost.store.types import Counts
+from hindmost.store.types import Cause, Counts
 
 MEANINGS = {
     "latency": "done − due: what a user waits",
@@ -101,19 +101,16 @@ def headline(doc: Measure) -> tuple[str, str]:
     """Split the headline in what is so and what to do; the verdict stands before it and is not said twice."""
     text = (doc["headline"] or "").removeprefix(f"{doc['verdict']}: ")
     why, found, todo = text.partition(". To do: ")
-    stands = calm_stands(doc)
-    if not found:
-        return f"{why} {stands}".strip(), ""
-    return f"{why}. {stands}".strip(), f"To do: {todo}"
+    return (f"{why}.", f"To do: {todo}") if found else (why, "")
 
 
-def calm_stands(doc: Measure) -> str:
-    """Say that calm latency is known where latency is not."""
-    calm = doc.get("calm")
-    if doc["verdict"] == "valid" or not calm or calm["verdict"] != "valid" or not calm["latency_us"]:
-        return ""
-    taken = f"{100.0 * (calm['taken_share'] or 0.0):.2g} %"
-    return f"Calm latency, without the {taken} of the time that others took, is valid."
+def causes(doc: Measure) -> list[Cause]:
+    """What is told, a line by cause; in documents before 0.6 a line by reason."""
+    plain: list[Cause] = [
+        {"level": one["level"], "text": one["text"], "hint": one["hint"], "codes": [one["code"]]}
+        for one in doc["reasons"]
+    ]
+    return doc.get("causes", plain)
 
 
 def about(doc: Measure) -> str:
@@ -136,6 +133,21 @@ def set_aside(doc: Measure) -> str:
     why = "; ".join(f"run {one['run']}: {one['why']}" for one in runs[:2])
     more = f"; and {len(runs) - 2} more" if len(runs) > 2 else ""
     return f"{len(runs)} of {numbers.plural(found['made'], 'run')}, by clocks and counters alone: {why}{more}"
+
+
+def counted_runs(doc: Measure) -> str:
+    """Say how many runs were made, whether they are enough, and how many do not count."""
+    found = doc.get("set_aside")
+    text = numbers.plural(found["made"] if found else doc["stopping"]["runs"], "run")
+    if total := doc["seconds_total"]:
+        text += f" in {numbers.seconds(total)}"
+    if found and found["runs"]:
+        text += f", {len(found['runs'])} of them set aside"
+    asked = doc["stopping"]["precision"]
+    if asked is None or doc["stopping"]["reached"] is None:
+        return text
+    how = "reached" if doc["stopping"]["reached"] else "not reached"
+    return f"{text}; precision of ±{numbers.percent(asked)} {how}"
 
 
 def runs_off(doc: Measure) -> list[str]:

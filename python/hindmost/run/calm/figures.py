@@ -12,7 +12,7 @@ import numpy as np
 
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import label
-from hindmost.run import limits
+from hindmost.run import lateness, limits
 from hindmost.run.calm.refusal import Refusal
 from hindmost.run.calm.requests import Kept, kept
 from hindmost.run.calm.thefts import Seen, seen
@@ -243,7 +243,7 @@ def _service(record: Mapping[str, Any], results: Sequence[InstanceResult], known
 def _late(
     requests: Sequence[Kept], known: Seen, service: Service, plan: MeasurePlan, values: Mapping[str, float]
 ) -> tuple[str, ...]:
-    """Quantiles that tell of late sending, among requests that count (as `verdict.client.late`)."""
+    """Quantiles that tell of late sending,, among requests that count."""
     levels = list(plan.quantiles)
     parts = []
     for one in requests:
@@ -255,7 +255,7 @@ def _late(
     found = []
     for place, name in enumerate(plan.labels):
         late = run_value([float(part[place]) for part in parts] or [0.0])
-        if late > max(limits.LATENESS_FLOOR_US, limits.LATENESS * values[name]):
+        if lateness.matters(late, values[name]):
             found.append(name)
     return tuple(found)
 

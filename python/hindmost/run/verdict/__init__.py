@@ -7,16 +7,26 @@ sample cannot carry the claim. `mind` reasons leave the verdict alone. Limits an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from hindmost.run.verdict import accidents, capacity, client, sample, server, setting, stamps, witness
+from hindmost.run.verdict.cause import LEVELS, Cause, causes
 from hindmost.run.verdict.reason import STOOD_STILL, Evidence, Level, Reason
 from hindmost.store.types import Verdict
 
-__all__ = ["CHECKS", "Evidence", "Level", "Reason", "Verdict", "headline", "judge", "of_label", "overall"]
+__all__ = [
+    "CHECKS",
+    "Cause",
+    "Evidence",
+    "Level",
+    "Reason",
+    "Verdict",
+    "causes",
+    "headline",
+    "judge",
+    "of_label",
+    "overall",
+]
 
-BENT = ("slip", "arrivals")
-"""What a host that takes processors does to clients."""
 CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
     sample.disturbed,
     capacity.rate,
@@ -48,10 +58,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
 def judge(evidence: Evidence) -> list[Reason]:
     """All reasons, gravest first."""
     found = [reason for check in CHECKS for reason in check(evidence)]
-    if evidence.parted is not None and not evidence.parted.believed:
-        # It was the host that bent them, and the first reason says so.
-        found = [replace(one, level="inconclusive") if one.code in BENT else one for one in found]
-    return sorted(found, key=lambda reason: ("invalid", "inconclusive", "mind").index(reason.level))
+    return sorted(found, key=lambda reason: LEVELS.index(reason.level))
 
 
 def overall(reasons: Sequence[Reason]) -> Verdict:
@@ -65,12 +72,19 @@ def of_label(reasons: Sequence[Reason], name: str) -> Verdict:
     return overall([reason for reason in reasons if not reason.labels or name in reason.labels])
 
 
-def headline(verdict: Verdict, reasons: Sequence[Reason], figures: str) -> str:
-    """One sentence: the outcome, why, what to do, and the figures that can be believed all the same."""
-    still = next((one.text.partition("; no reply")[0] for one in reasons if one.code == STOOD_STILL), "")
+def headline(verdict: Verdict, found: Sequence[Cause], figures: str, calm: str = "") -> str:
+    """The outcome, its gravest cause, what to do, and the figures that can be believed all the same.
+
+    Parameters
+    ----------
+    figures, calm : str
+        Those of latency, and of calm latency where they stand although latency does not.
+    """
+    still = next((one.text.partition("; no reply")[0] for one in found if STOOD_STILL in one.codes), "")
     if verdict == "valid":
         return f"valid: {figures}{f'; {still}' if still else ''}"
-    gravest = reasons[0]
+    gravest = found[0]
     todo = f". To do: {gravest.hint.replace('`', '')}" if gravest.hint else ""
+    stands = f". The calm figures stand: {calm}" if calm else ""
     good = f". Still good: {figures}" if figures else ""
-    return f"{verdict}: {still}{'; ' if still else ''}{gravest.text}{todo}{good}"
+    return f"{verdict}: {still}{'; ' if still else ''}{gravest.text}{stands}{todo}{good}"

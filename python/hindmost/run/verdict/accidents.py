@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from hindmost.plan.units import format_us
-from hindmost.run import instrument, limits
+from hindmost.run import instrument, lateness, limits
 from hindmost.run.instrument import Neighbour
 from hindmost.run.verdict.reason import Evidence, Level, Reason, listed, mean
 
@@ -30,8 +30,7 @@ def reached(e: Evidence, share: float, limit: float, wait_us: float = math.inf) 
     for level, name in zip(e.plan.quantiles, e.plan.labels, strict=True):
         latency = mean([run.values["latency"][name] for run in e.runs])
         # An infinite quantile has other reasons.
-        matters = wait_us > max(limits.LATENESS_FLOOR_US, limits.LATENESS * latency)
-        if share > limit * (1.0 - level) and matters:
+        if share > limit * (1.0 - level) and lateness.matters(wait_us, latency):
             names.append(name)
     return tuple(names)
 
@@ -193,6 +192,7 @@ def buffers(e: Evidence) -> Iterator[Reason]:
             f"{'; '.join(found)}: the server reads more slowly than requests come, and latency is that of its"
             " queue",
             "a lower `--rate`, smaller values in `--workload`, or more `--connections`",
+            brief="the server reads more slowly than requests come",
         )
     fill = instrument.over(e.runs, instrument.receive_fill) or 0.0
     if fill > limits.RECEIVE_FILL_MIND:

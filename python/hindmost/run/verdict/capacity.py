@@ -30,6 +30,8 @@ def rate(e: Evidence) -> Iterator[Reason]:
         f"{found.asked_per_s:.0f} requests a second were asked, {share:.1%} of them were sent and answered in"
         f" time; {found.text}",
         hint,
+        origin="client" if found.by == "client" else "server",
+        brief=f"{share:.1%} of the requests asked for were answered in time",
     )
 
 

@@ -11,9 +11,11 @@ from hindmost.laws import LAWS
 from hindmost.plan.units import format_us
 from hindmost.run import instrument, limits
 from hindmost.run.figures import RunFigures
+from hindmost.run.lateness import matters
 from hindmost.run.standstill import standstills
 from hindmost.run.verdict import accidents
-from hindmost.run.verdict.reason import Evidence, Level, Reason, listed, mean
+from hindmost.run.verdict.reason import Evidence, Level, Origin, Reason, listed, mean
+from hindmost.run.verdict.taken import bends, explains, taken
 from hindmost.stats import Middle, over_runs
 
 
@@ -36,7 +38,7 @@ class Lateness:
     @property
     def matters(self) -> bool:
         """Whether it is more than a tenth, and more than a quiet host's noise."""
-        return self.share > limits.LATENESS and self.late_us > limits.LATENESS_FLOOR_US
+        return matters(self.late_us, self.latency_us)
 
 
 def lateness(runs: Sequence[RunFigures], name: str, about: Middle) -> Lateness | None:
@@ -61,19 +63,45 @@ def late(e: Evidence) -> Iterator[Reason]:
         one, undisturbed = (lateness(runs, name, e.plan.middle) for runs in (e.runs, running))
         if one is not None and one.matters and undisturbed is not None and undisturbed.matters:
             found.append(one)
-    if not found:
-        return
+    of_host = [one for one in found if explains(e, one.name)]
+    own = [one for one in found if one not in of_host]
+    if own:
+        yield _late(e, own, "invalid", None, *_cause_of_lateness(e, busy))
+    if of_host:
+        yield _late(e, of_host, "inconclusive", "host", *_theft(e))
+
+
+def _late(
+    e: Evidence, found: Sequence[Lateness], level: Level, origin: Origin | None, cause: str, hint: str
+) -> Reason:
     worst = max(found, key=lambda one: one.share)
     names = tuple(one.name for one in found)
-    cause, hint = _cause_of_lateness(e, busy)
-    yield Reason(
+    return Reason(
         "slip",
-        "invalid",
+        level,
         f"{listed(names)} tell{'s' if len(names) == 1 else ''} of late sending: requests left late, which"
         f" makes {format_us(worst.late_us)} of {worst.name}, {format_us(worst.latency_us)}"
         f" ({worst.share:.0%}; {limits.LATENESS:.0%} is the limit); {cause}",
         hint,
         names,
+        origin or "client",
+        f"requests left late ({worst.share:.0%} of {worst.name})",
+    )
+
+
+def _theft(e: Evidence) -> tuple[str, str]:
+    """The host's part in late sending, and what helps."""
+    took = taken(e, whole=False)
+    if took.programs >= took.hypervisor and took.programs > limits.STEAL_MIND:
+        neighbours = instrument.neighbours(e.runs)
+        return (
+            f"others had the client's processor for {took.programs:.1%} of the time:"
+            f" {accidents.who(neighbours)}",
+            accidents.keep_off(e, neighbours),
+        )
+    return (
+        f"the host took the client's processor{f': {took.text}' if took.text else ''}",
+        "`hindmost doctor` shows the host's noise; ask for lower quantiles, or use a quieter machine",
     )
 
 
@@ -83,13 +111,8 @@ def _cause_of_lateness(e: Evidence, busy: float) -> tuple[str, str]:
             f"a client was busy {busy:.0%} of the time",
             _more_clients(e),
         )
-    waited = instrument.over(e.runs, instrument.waiting) or 0.0
-    if waited > limits.STEAL_MIND:
-        neighbours = instrument.neighbours(e.runs)
-        return (
-            f"others had the client's processor for {waited:.1%} of the time: {accidents.who(neighbours)}",
-            accidents.keep_off(e, neighbours),
-        )
+    if (instrument.over(e.runs, instrument.waiting) or 0.0) > limits.STEAL_MIND:
+        return _theft(e)
     stage, share = _stage(e)
     if stage in ("writing", "reading") and share > 0.5:
         doing = "others were handed to the kernel" if stage == "writing" else "replies were taken"
@@ -150,11 +173,15 @@ def arrivals(e: Evidence) -> Iterator[Reason]:
             f"Kolmogorov distance of their gaps {distance:.3f} ({limits.ARRIVALS_MIND} is worth a word,"
             f" {limits.ARRIVALS_INVALID} invalid)",
         )
+    level: Level = "invalid" if distance > limits.ARRIVALS_INVALID else "mind"
+    bent = bends(e)
     yield Reason(
         "arrivals",
-        "invalid" if distance > limits.ARRIVALS_INVALID else "mind",
+        "inconclusive" if bent and level == "invalid" else level,
         f"requests did not leave quite as ordered: {'; '.join(parts)}; {cause}",
         hint,
+        origin="host" if bent else "client",
+        brief="" if level == "mind" else "requests did not leave as ordered",
     )
 
 
@@ -169,4 +196,5 @@ def busy(e: Evidence) -> Iterator[Reason]:
             f"the busiest client worked {busy:.0%} of the time; above {limits.BUSY_INVALID:.0%} its own queue"
             f" distorts the tail, above {limits.BUSY_MIND:.0%} it can be seen",
             _more_clients(e),
+            brief=f"the busiest client worked {busy:.0%} of the time",
         )

@@ -15,17 +15,24 @@ from hindmost.store import types as documents
 STOOD_STILL = "stood_still"
 """A reason that the headline tells first: what is seen elsewhere followed from it."""
 Level = Literal["invalid", "inconclusive", "mind"]
+Origin = Literal["host", "client", "server"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One finding. ``labels``: the quantiles it concerns; empty means the whole measurement."""
+    """One finding.
+
+    ``labels``: the quantiles it concerns; empty means the whole measurement. ``origin``: where it comes from,
+    if its code does not tell (`cause.ORIGINS`). ``brief``: how another finding's line names it.
+    """
 
     code: str
     level: Level
     text: str
     hint: str | None = None
     labels: tuple[str, ...] = ()
+    origin: Origin | None = None
+    brief: str = ""
 
     def document(self) -> documents.Reason:
         """As it stands in ``result.json``."""
@@ -34,7 +41,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that a judgement may look at; ``runs`` are those that count."""
+    """All that a judgement may look at; ``runs`` are those that count, of those that were ``made``."""
 
     plan: MeasurePlan
     target: Mapping[str, Any]
@@ -46,6 +53,7 @@ class Evidence:
     """The command that goes on with the study, or with the whole that it is a part of."""
     proof: Mapping[str, Any] | None = None
     parted: Parted | None = None
+    made: Sequence[RunFigures] = ()
 
 
 def mean(values: Sequence[float]) -> float:

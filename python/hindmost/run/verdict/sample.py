@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from hindmost.plan.units import format_us, label
 from hindmost.run import limits
 from hindmost.run.capacity import fell_short
+from hindmost.run.set_aside import spent
 from hindmost.run.verdict.reason import Evidence, Level, Reason, listed
 from hindmost.stats import modality, order_effect, over_runs
 
@@ -17,12 +18,17 @@ def precision(e: Evidence) -> Iterator[Reason]:
     if e.decision.reached or fell_short(e.plan, e.runs):  # more runs at this rate would not help
         return
     enough = e.decision.runs >= 2
+    aside = len(e.parted.aside) if e.parted is not None else 0
+    counted = len(e.runs) if e.parted is None or e.parted.believed else 0
+    of_host = aside > 0 and spent(counted, aside, e.plan) is not None
     yield Reason(
         "precision",
         "inconclusive",
         e.decision.reason if enough else "one run carries no interval: nothing is known of how runs differ",
         _how_to_know_more(e),
         _too_wide(e) if enough else (),
+        "host" if of_host else None,
+        "too few runs count" if of_host else "",
     )
 
 

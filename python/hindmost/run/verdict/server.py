@@ -36,6 +36,7 @@ def unanswered(e: Evidence) -> Iterator[Reason]:
             f"{totals['timeouts']} requests timed out after {e.plan.timeout_s:g} s and {totals['unsent']}"
             f" could not be sent ({late / due:.2%}): they count as infinitely late; {which}",
             "a lower `--rate`, or see the server's log",
+            brief=f"{late / due:.2%} of requests are infinitely late",
         )
     errors = totals["errors"] / due
     if errors > limits.ERROR_MIND:
@@ -88,6 +89,7 @@ def steady(e: Evidence) -> Iterator[Reason]:
             "inconclusive" if share > limits.NEVER_STEADY else "mind",
             f"in {never} of {len(e.runs)} runs the latency was still changing when the warm-up had to end",
             "see the time series in the page; a longer warm-up may help: `--warmup 60s`",
+            brief=f"the latency did not settle in {never} of {len(e.runs)} runs",
         )
 
 
@@ -102,4 +104,5 @@ def out_of_range(e: Evidence) -> Iterator[Reason]:
             f"{above / due:.1%} of latencies lie above the range that the calibration found: the server got"
             " slower after it",
             "a longer `--warmup`, or see the time series in the page",
+            brief=f"{above / due:.1%} of latencies lie above the calibrated range",
         )

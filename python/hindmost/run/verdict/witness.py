@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hindmost.plan.units import format_us
-from hindmost.run import limits
+from hindmost.run.lateness import matters
 from hindmost.run.verdict.reason import Evidence, Level, Reason
 
 
@@ -49,8 +49,7 @@ def _drifts(e: Evidence, what: str, name: str, one: Mapping[str, Any]) -> Iterat
         label
         for label in e.plan.labels
         if label in one["gap_us"]
-        and (more := one["gap_us"][label]["value"] - least) > limits.LATENESS_FLOOR_US
-        and more > limits.LATENESS * one["capture_us"][label]["value"]
+        and matters(one["gap_us"][label]["value"] - least, one["capture_us"][label]["value"])
     )
     if off <= one["goal_us"] and not bad:
         return

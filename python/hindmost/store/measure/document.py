@@ -25,7 +25,18 @@ from hindmost.store.measure.figures import Distributions, Estimates, RunCurve, S
 from hindmost.store.measure.instrument import Instrument
 from hindmost.store.measure.proof import Capture
 from hindmost.store.measure.runs import Outstanding, OverRuns, Run, Series, SetAside, Stopping
-from hindmost.store.types import Count, Counts, Label, Level, Microseconds, Reason, Share, Target, Verdict
+from hindmost.store.types import (
+    Cause,
+    Count,
+    Counts,
+    Label,
+    Level,
+    Microseconds,
+    Reason,
+    Share,
+    Target,
+    Verdict,
+)
 
 
 class Kind(TypedDict):
@@ -80,6 +91,7 @@ class Measure(TypedDict):
     verdict: Verdict
     headline: str
     reasons: list[Reason]
+    causes: NotRequired[list[Cause]]
     study: str
     seconds_total: float
     target: Target

@@ -11,7 +11,7 @@ from typing import cast
 from hindmost import __version__
 from hindmost._engine import Histogram
 from hindmost.plan import MeasurePlan
-from hindmost.plan.units import format_us, label
+from hindmost.plan.units import label
 from hindmost.run import verdict
 from hindmost.run.capacity import saturation
 from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, run_figures, summed
@@ -40,6 +40,7 @@ from hindmost.store.manifest import Plan
 from hindmost.store.types import Target
 from hindmost.studies.kind import again
 from hindmost.studies.measure import calm, pictures
+from hindmost.studies.measure.words import figure
 
 HOST_TOOK = {"steal", "run_delay", "throttled", "host_unfit", "slip"}
 """Reasons for which a host is not called calm."""
@@ -83,25 +84,30 @@ def answer(study: Study) -> documents.Measure:
     owner = _owner(runs, threshold)
     host = study.manifest["host"]
     proof = proof_of(study.runs(), plan)
-    reasons = verdict.judge(
-        verdict.Evidence(plan, target, runs, decision, owner, host["findings"], again(study), proof, found)
+    evidence = verdict.Evidence(
+        plan, target, runs, decision, owner, host["findings"], again(study), proof, found, made
     )
+    reasons = verdict.judge(evidence)
+    causes = verdict.causes(evidence, reasons)
     outcome = verdict.overall(reasons)
     full = saturation(plan, target, runs)
     estimates = {what: _estimates([run.values[what] for run in runs], reasons, plan.middle) for what in WHATS}
+    calmly = calm.over_runs(made, reasons, partial(_estimates, about=plan.middle))
+    stands = "" if outcome == "valid" else calm.stands(calmly, plan)
     document: documents.Measure = {
         "schema": "hindmost.measure/1",
         "version": __version__,
         "created": now_utc(),
         "verdict": outcome,
-        "headline": verdict.headline(outcome, reasons, _figures(estimates["latency"], plan)),
+        "headline": verdict.headline(outcome, causes, _figures(estimates["latency"], plan), stands),
         "reasons": [reason.document() for reason in reasons],
+        "causes": [cause.document() for cause in causes],
         "study": study.folder.resolve().name,
         "seconds_total": sum(run.record["seconds"] for run in made),
         "target": target,
         "plan": cast(Plan, plan.model_dump(mode="json")),
         "latency_us": estimates["latency"],
-        "calm": calm.over_runs(made, reasons, partial(_estimates, about=plan.middle)),
+        "calm": calmly,
         "service_us": estimates["service"],
         "slip_us": estimates["slip"],
         "ideal_slip_us": _stamped(IDEAL, runs, reasons, plan.middle),
@@ -210,14 +216,7 @@ def _over_runs(
 def _figures(latency: documents.Estimates, plan: MeasurePlan) -> str:
     """The figures that can be believed, in words."""
     good = [name for name in plan.labels if latency[name]["verdict"] == "valid"]
-    parts = []
-    for name in good:
-        one = latency[name]
-        if one["value"] is None:
-            parts.append(f"{name} infinitely late")
-        else:
-            ends = ", ".join(format_us(math.nan if end is None else end) for end in (one["low"], one["high"]))
-            parts.append(f"{name} {format_us(one['value'])} [{ends}]")
+    parts = [figure(name, latency[name]) for name in good]
     return f"{', '.join(parts)}, {plan.middle} over {latency[good[0]]['runs']} runs" if parts else ""
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from hindmost.plan import MeasurePlan
 from hindmost.run.calm import Refusal, RunCalm, judged
 from hindmost.run.figures import RunFigures, Values
 from hindmost.run.verdict import Reason, overall
 from hindmost.stats import Estimate
 from hindmost.store import measure as documents
 from hindmost.store.estimates import Value, number, written
+from hindmost.studies.measure.words import figure
 
 FROM_THEFT = ("steal", "run_delay", "switches", "interrupts", "slip", "precision", "set_aside")
 """Reasons that thefts give against the latency itself: they are what calm latency is without. Late sending
@@ -58,6 +60,16 @@ def over_runs(
         "unsettled": list(dict.fromkeys(name for one in shown for name in one.unsettled)),
         "refused": refusal(why),
     }
+
+
+def stands(calm: documents.Calm | None, plan: MeasurePlan) -> str:
+    """The calm figures that can be believed, in words; empty where nobody took a processor."""
+    if calm is None or not calm["thefts"]:
+        return ""
+    found = [(name, calm["latency_us"].get(name)) for name in plan.labels]
+    good = [figure(name, one) for name, one in found if one is not None and one["verdict"] == "valid"]
+    taken = f"without the {100.0 * (calm['taken_share'] or 0.0):.2g}% of the time that others took"
+    return f"{', '.join(good)}, {taken}" if good else ""
 
 
 def _commonest(looked: Sequence[RunCalm]) -> Refusal | None:

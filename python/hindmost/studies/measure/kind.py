@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from hindmost.errors import StudyError
@@ -46,7 +47,8 @@ def publish(study: Study, result: Measure, page: Path | None = None) -> Shown:
     from hindmost.report.measure import render_page, render_terminal
 
     code = EXITS[result["verdict"]]
-    return write_answer(study, "result.json", result, (render_page, render_terminal), code, page)
+    shown = write_answer(study, "result.json", result, (render_page, render_terminal), code, page)
+    return replace(shown, account=lambda: render_terminal(result, verbose=True))
 
 
 def _say_without_capture(plan: MeasurePlan, talk: Talk, target: Attached | Managed) -> None:

@@ -1,0 +1,26 @@
+"""When late sending matters to a figure: the one place of that limit (`limits.LATENESS`)."""
+
+from __future__ import annotations
+
+import math
+
+from hindmost.run import limits
+
+
+def matters(late_us: float, of_us: float) -> bool:
+    """Whether a lateness is a large share of a figure, and more than a quiet host's noise.
+
+    Parameters
+    ----------
+    late_us : float
+        The lateness, or what else a figure holds that is not the server's.
+    of_us : float
+        The figure; beside one that is infinite nothing matters.
+
+    Examples
+    --------
+    >>> matters(11.0, 100.0), matters(9.0, 100.0), matters(4.0, 10.0), matters(1e6, float("inf"))
+    (True, False, False, False)
+    """
+    share = late_us / of_us if of_us > 0.0 else math.inf
+    return late_us > limits.LATENESS_FLOOR_US and share > limits.LATENESS
