@@ -81,7 +81,7 @@ def percent(share: float) -> str:
                 f"{limits.LATENESS_FLOOR_US:g} us",
             ],
         ),
-        ("requests answered with an error", [percent(limits.ERROR_INVALID)]),
+        ("requests answered with an error", [percent(limits.ERROR_INCONCLUSIVE)]),
         ("requests beyond the percentile", [f"{limits.SAMPLES_MIND}", f"{limits.SAMPLES_INCONCLUSIVE}"]),
         ("latencies above the calibrated range", [percent(limits.OUT_OF_RANGE)]),
         ("time that the hypervisor took", [percent(limits.STEAL_MIND), percent(limits.STEAL_INCONCLUSIVE)]),
@@ -115,7 +115,7 @@ def test_exit_codes_in_the_reference_are_those_of_the_code():
 def test_limits_of_runs_that_count_are_those_of_the_code():
     text = (ROOT / "docs/concepts/procedure.md").read_text(encoding="utf-8")
     section = text[text.index("## Runs that do not count") :]
-    shares = (limits.ERROR_INVALID, limits.BUSY_INVALID, limits.STEAL_INCONCLUSIVE, limits.DELAYED)
+    shares = (limits.ERROR_INCONCLUSIVE, limits.BUSY_INVALID, limits.STEAL_INCONCLUSIVE, limits.DELAYED)
     for number in (
         *map(percent, (*shares, limits.THROTTLED_INCONCLUSIVE, limits.LATENESS, limits.AWAY)),
         f"{limits.ARRIVALS_INVALID:g}",

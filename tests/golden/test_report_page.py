@@ -96,6 +96,7 @@ def test_labels_from_the_document_stay_inside_the_embedded_json():
 
 NEWER = (
     "causes",
+    "limits",
     "calm",
     "ideal_slip_us",
     "overhead_us",

@@ -43,7 +43,7 @@ def saturated(place: Path) -> Finding:
     target = f'synth?service={{"kind":"deterministic","mean_us":{FULL_US:g}}}&idle=spin'
     words = ("--rate", "5k", "--runs", "3..8", "--timeout", "0.5s", "--duration", "1s", "--clients", 1)
     answer = measure(target, place / "study", *words, "--workload", few_keys(place))
-    assert answer.code == 6, answer.err
+    assert answer.code in (4, 6), answer.err
     full = answer.result["saturation"]
     answered = full["answered_per_s"]["value"]
     low, high = (1e6 / service for service in (FULL_US + OWN_US, FULL_US))

@@ -16,11 +16,11 @@ from hindmost.plan import (
     parse_quantiles,
     parse_rate,
     parse_runs,
-    parse_threshold,
+    parse_term,
 )
 from hindmost.plan.units import format_us, label
 
-PARSERS = (parse_rate, parse_duration, parse_percent, parse_quantiles, parse_runs, parse_threshold)
+PARSERS = (parse_rate, parse_duration, parse_percent, parse_quantiles, parse_runs, parse_term)
 
 
 @given(st.floats(min_value=1e-3, max_value=8.6e10))

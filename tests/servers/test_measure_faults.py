@@ -191,19 +191,19 @@ def test_a_server_that_answers_nothing_makes_requests_infinitely_late(
     household: Household, tmp_path: Path
 ) -> None:
     answer = against_impostor(memcached(lambda connection, heard: None), tmp_path, "--runs", "1")
-    assert answer.code == 6, answer.err
+    assert answer.code in (4, 6), answer.err  # 6 where this host made the client late, too
     assert_counts_close(answer.result)
     assert answer.result["counts"]["timeouts"] == answer.result["counts"]["due"] > 0
     assert answer.result["latency_us"]["p50"]["value"] is None
     assert "infinitely_late" in {reason["code"] for reason in answer.result["reasons"]}
 
 
-def test_a_server_that_fails_every_request_makes_the_measurement_invalid(
+def test_a_server_that_fails_every_request_makes_the_measurement_inconclusive(
     household: Household, tmp_path: Path
 ) -> None:
     failing = memcached(saying(b"SERVER_ERROR out of beer\r\n"))
     answer = against_impostor(failing, tmp_path, "--runs", "1")
-    assert answer.code == 6, answer.err
+    assert answer.code in (4, 6), answer.err  # 6 where this host made the client late, too
     assert_counts_close(answer.result)
     assert answer.result["counts"]["errors"] == answer.result["counts"]["due"] > 0
     assert "errors" in {reason["code"] for reason in answer.result["reasons"]}

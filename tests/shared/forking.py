@@ -31,7 +31,7 @@ LOADED = (
     "hindmost.cli.outcome",
     "hindmost.cli.progress",
     "hindmost.cli.report",
-    "hindmost.cli.require",
+    "hindmost.cli.gate",
     "hindmost.cli.synth.serve",
     "hindmost.cli.synth.verify",
     "hindmost.fleet",

@@ -14,7 +14,7 @@ import pytest
 from hindmost.models.document import Clone
 from hindmost.models.inverse import Question, answer
 from hindmost.models.simulation import Design
-from hindmost.plan import parse_threshold
+from hindmost.plan import parse_term
 
 CLONE = Clone.of(
     {
@@ -35,7 +35,7 @@ def coverage(name, questions, seed, requests):
     inside = safe = 0
     for number in range(questions):
         design = Design(requests=requests, seed=seed + 1_000_003 * number)
-        found = answer(CLONE, Question(parse_threshold(objective), by), load, design=design)
+        found = answer(CLONE, Question(parse_term(objective), by), load, design=design)
         assert found["state"] == "found"
         inside += found["low"] <= truth <= found["high"]
         safe += found["safe"] <= truth
@@ -61,10 +61,10 @@ def test_of_whole_numbers_the_safe_one_surely_holds_and_the_others_are_named():
     # Erlang C at 25,000/s of 100 us: four threads wait 53 us on average, five 13 us, six 4 us.
     at = {"rate_per_s": 25_000.0}
     few = Design(requests=20_000)
-    clear = answer(CLONE, Question(parse_threshold("mean<120us"), "threads"), at, design=few)
+    clear = answer(CLONE, Question(parse_term("mean<120us"), "threads"), at, design=few)
     assert (clear["safe"], clear["low"], clear["high"]) == (5, 5, 5)
     # A limit within the interval of five threads: five may do, six surely do.
     five = clear["safe_latency_us"]
     limit = f"mean<{(five['value'] + five['high']) / 2:.6f}us"
-    close = answer(CLONE, Question(parse_threshold(limit), "threads"), at, design=few)
+    close = answer(CLONE, Question(parse_term(limit), "threads"), at, design=few)
     assert (close["safe"], close["low"], close["high"]) == (6, 5, 6)

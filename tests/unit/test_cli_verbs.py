@@ -149,7 +149,7 @@ def test_a_run_that_was_moved_away_is_not_made_over_another(study, hindmost):
 def test_measure_attaches_to_a_running_server(server, tmp_path, hindmost):
     done = hindmost(
         *("measure", f"memcached://{server.address}", "--rate", "2k", "--runs", "1", "--duration", "300ms"),
-        *("--warmup", "100ms", "--out", "study", "--require", "p50<1h"),
+        *("--warmup", "100ms", "--out", "study", "--require", "p50<1h", "--verbose"),
         cwd=tmp_path,
     )
     assert done.returncode in (4, 6), done.stderr

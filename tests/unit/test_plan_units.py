@@ -11,7 +11,6 @@ from hindmost.plan import (
     parse_quantiles,
     parse_rate,
     parse_runs,
-    parse_threshold,
 )
 from hindmost.plan.units import format_us, label
 
@@ -168,31 +167,6 @@ def test_percentiles_are_sorted_and_lie_inside(text, levels):
 )
 def test_levels_are_named_by_their_percentile(level, name):
     assert label(level) == name
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "limit_us", "level"),
-    [
-        ("p99<500us", "p99", 500.0, 0.99),
-        ("p99 < 0.5 ms", "p99", 500.0, 0.99),
-        ("p99.9<=1ms", "p99.9", 1000.0, 0.999),
-        ("mean<1ms", "mean", 1000.0, None),
-        ("p50.0<1s", "p50", 1e6, 0.5),
-    ],
-)
-def test_thresholds_are_read_in_microseconds(text, name, limit_us, level):
-    threshold = parse_threshold(text)
-    assert (threshold.name, threshold.level) == (name, level)
-    assert threshold.limit_us == pytest.approx(limit_us)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "p99", "p99>500us", "p99<500", "p99<0us", "p99<-1s", "p100<1s", "max<1s", "p99<fast", "p0<1s"],
-)
-def test_thresholds_that_mean_nothing_are_refused(text):
-    with pytest.raises(UsageError):
-        parse_threshold(text)
 
 
 @pytest.mark.parametrize(

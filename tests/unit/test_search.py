@@ -363,10 +363,14 @@ def test_the_table_stands_by_rate_and_wraps():
     assert shown == ["20,000", "14,100", "10,000"]
 
 
-@pytest.mark.parametrize("option", ["closed", "require", "precision", "verify_wire"])
+@pytest.mark.parametrize("option", ["closed", "require", "junit", "markdown", "precision", "verify_wire"])
 def test_contradictions_are_refused(option):
     refuse_contradictions(MeasureRequest(target="synth"))
     given = {"closed": True, "precision": "2%", "verify_wire": True}
     asked = MeasureRequest(target="synth", **{name: given[name] for name in {option} & set(given)})
     with pytest.raises(UsageError, match=f"--{option.replace('_', '-')}"):
-        refuse_contradictions(asked, ["p99<1ms"] if option == "require" else [])
+        refuse_contradictions(
+            asked,
+            {"require": (), "junit": None}
+            | ({} if asked != MeasureRequest(target="synth") else {option: "p99<1ms"}),
+        )

@@ -13,7 +13,7 @@ from hindmost.models.inverse import Question, answer
 from hindmost.models.parameters import Vary, applied, changes, known_paths, parse_vary, value_at
 from hindmost.models.simulation import Design
 from hindmost.models.sweep import settings, sweep
-from hindmost.plan import parse_threshold
+from hindmost.plan import parse_term
 from hindmost.report.sweep.page import render_sweep_page
 from hindmost.report.sweep.terminal import told
 from hindmost.store.schema import schemas
@@ -109,7 +109,7 @@ def test_a_sweep_is_what_single_simulations_give_and_marks_what_cannot_be():
 
 def test_the_rate_that_holds_is_that_of_theory():
     # M/M/1: p99 = 100 us ln(100) / (1 - load), so 1 ms is reached at 53.9 %.
-    one = found(Question(parse_threshold("p99<1ms"), "rate"))
+    one = found(Question(parse_term("p99<1ms"), "rate"))
     assert (one["state"], one["side"], one["uneven_at"]) == ("found", "at_most", [])
     assert one["value"] == pytest.approx(5_395, rel=0.05)
     assert one["surely"] <= one["value"]
@@ -117,10 +117,10 @@ def test_the_rate_that_holds_is_that_of_theory():
 
 
 def test_threads_and_service_times_are_found_from_their_side():
-    threads = found(Question(parse_threshold("mean<120us"), "threads"), {"rate_per_s": 25_000})
+    threads = found(Question(parse_term("mean<120us"), "threads"), {"rate_per_s": 25_000})
     # Erlang C at 25,000/s of 100 us: four threads wait 53 us on average, five 13 us, six 4 us.
     assert (threads["state"], threads["side"], threads["value"]) == ("found", "at_least", 5)
-    service = found(Question(parse_threshold("mean<300us"), "service"), {"rate_per_s": 5_000})
+    service = found(Question(parse_term("mean<300us"), "service"), {"rate_per_s": 5_000})
     assert service["value"] == pytest.approx(1.2, rel=0.02)
     assert service["side"] == "at_most"
     assert "at most 1.2" in told(service)[0] or "at most 1.1" in told(service)[0]
@@ -134,7 +134,7 @@ def test_how_rare_a_pause_must_be_is_found():
         "when": {"kind": "poisson", "per_second": 10},
     }
     one = found(
-        Question(parse_threshold("p99<1ms"), "disturbances[0].when.per_second"),
+        Question(parse_term("p99<1ms"), "disturbances[0].when.per_second"),
         {"rate_per_s": 2_000},
         queue(disturbances=[pause]),
     )
@@ -144,10 +144,10 @@ def test_how_rare_a_pause_must_be_is_found():
 
 def test_what_always_or_never_holds_is_said():
     load = {"rate_per_s": 5_000}
-    never = found(Question(parse_threshold("p99<100us"), "threads"), load)
+    never = found(Question(parse_term("p99<100us"), "threads"), load)
     assert never["state"] == "never"
     assert "not reachable for threads from 1 to 128" in told(never)[0]
-    always = found(Question(parse_threshold("p99<10s"), "threads"), load)
+    always = found(Question(parse_term("p99<10s"), "threads"), load)
     assert always["state"] == "always"
     assert "holds everywhere" in told(always)[0]
 
@@ -162,7 +162,7 @@ def test_what_comes_and_goes_has_no_single_answer():
     }
     clone = queue(disturbances=[gc])
     one = found(
-        Question(parse_threshold("p99.9<900us"), "disturbances[0].when.at_us[0]", (1e3, 1e8)),
+        Question(parse_term("p99.9<900us"), "disturbances[0].when.at_us[0]", (1e3, 1e8)),
         {"rate_per_s": 1_000},
         clone,
     )

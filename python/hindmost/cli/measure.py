@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
+from hindmost.cli.gate import Junit, Markdown, Require
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, Json, Verbose, option, switch
 from hindmost.cli.requests import takes
 from hindmost.run.request import MeasureRequest
@@ -35,15 +34,9 @@ def measure(
     out: Annotated[
         Path | None, option(OUTPUT, "STUDY", "Folder of the study. [default: hindmost-TARGET-TIME]")
     ] = None,
-    require: Annotated[
-        tuple[str, ...],
-        Parameter(
-            group=OUTPUT,
-            metavar="LIMIT",
-            negative="",
-            help="Exit with 3 unless this holds, like 'p99<500us'; may be repeated.",
-        ),
-    ] = (),
+    require: Require = (),
+    junit: Junit = None,
+    markdown: Markdown = None,
     json_: Json = False,
     verbose: Verbose = False,
     quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
@@ -54,26 +47,31 @@ def measure(
     started server until the interval of every percentile is narrow enough; a verdict on whether the figures
     can be believed.
     """
+    from hindmost.cli.gate import files, refuse_unwritable
     from hindmost.cli.outcome import tell
     from hindmost.cli.progress import Talk
-    from hindmost.cli.require import exit_code, measured
-    from hindmost.plan import parse_threshold
+    from hindmost.plan.limits import fitting, parse_limits
     from hindmost.store import name_of
     from hindmost.studies.begin import begin, go_on, reopened
     from hindmost.studies.kind import carry_out
     from hindmost.studies.search.asked import refuse_contradictions, searching
 
-    thresholds = [parse_threshold(text, calm_too=True) for text in require]
+    limits = parse_limits(require)
+    gate = {"require": require, "junit": junit, "markdown": markdown}
     if resume is not None:
         study, plan = reopened(resume, asked, find_rate=find_rate, out=out)
         if name_of(study.manifest) == "search":
-            refuse_contradictions(asked, require)
-        study = go_on(study, measured(plan, thresholds))
+            refuse_contradictions(asked, gate)
+        texts = list(require) or study.manifest.get("require", [])
+        refuse_unwritable(junit=junit, markdown=markdown, limits=bool(texts))
+        study = go_on(study, fitting(plan, limits), **({"require": texts} if texts else {}))
     elif find_rate is not None:
-        plan, objective = searching(asked, find_rate, require)
+        plan, objective = searching(asked, find_rate, gate)
         study = begin(plan, out, "search", search={"objective": objective.text})
     else:
-        study = begin(measured(asked.plan(), thresholds), out, "measure")
+        refuse_unwritable(junit=junit, markdown=markdown, limits=bool(limits))
+        more = {"require": list(require)} if limits else {}
+        study = begin(fitting(asked.plan(), limits), out, "measure", **more)
     shown = carry_out(study, Talk(quiet=quiet))
-    code = tell(shown, as_json=json_, quiet=quiet, verbose=verbose)
-    return exit_code(shown.document, thresholds, study.folder) if thresholds else code
+    written = files(shown.document, junit=junit, markdown=markdown)
+    return tell(shown, as_json=json_, quiet=quiet, verbose=verbose, files=written)

@@ -1,10 +1,19 @@
-"""How a study's answer leaves: data on standard output, talk on standard error."""
+"""How a study's answer leaves: data on standard output, talk on standard error.
+
+A reader that has had enough, a full disk, or a file that cannot be written do not change what was measured:
+each is said in a line, all else is still told, and the exit code stays that of the answer. Only a code 0
+becomes 1 where something that was asked for could not be written.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 from hindmost.exits import Exit
 
@@ -12,10 +21,66 @@ if TYPE_CHECKING:
     from hindmost.studies.kind import Shown
 
 
-def tell(shown: Shown, *, as_json: bool, quiet: bool = False, verbose: bool = False) -> Exit:
-    """Print an answer; returns what it says to scripts."""
+def tell(
+    shown: Shown,
+    *,
+    as_json: bool,
+    quiet: bool = False,
+    verbose: bool = False,
+    files: Mapping[Path, str] | None = None,
+) -> Exit:
+    """Print an answer; returns what it says to scripts.
+
+    Parameters
+    ----------
+    shown : Shown
+        The answer; what it ``said`` of limits is told even when `quiet`.
+    files : mapping of Path to str
+        What else was asked for, and where it goes.
+    """
+    failed = [*shown.failed]
     table = shown.account if verbose and shown.account else shown.table
-    print(json.dumps(shown.document, allow_nan=False) if as_json else table())
-    if not quiet:
-        print("\n".join(shown.notes), file=sys.stderr)
-    return shown.exit
+    if fault := put(json.dumps(shown.document, allow_nan=False) if as_json else table()):
+        failed.append(fault)
+    failed += [fault for path, text in (files or {}).items() if (fault := _written(path, text))]
+    lines = [] if quiet else [*shown.notes]
+    _say(*lines, *shown.said, *(f"error: {fault}" for fault in dict.fromkeys(failed)))
+    return Exit.ERROR if failed and shown.exit == Exit.DONE else shown.exit
+
+
+def put(text: str) -> str | None:
+    """Print on standard output; returns what went wrong, unless its reader had enough, which is only told."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        silence(sys.stdout)
+        _say("note: standard output was closed before all of it was read")
+    except OSError as error:
+        silence(sys.stdout)
+        return f"standard output cannot be written: {error.strerror}"
+    return None
+
+
+def silence(stream: TextIO) -> None:
+    """Let what a stream still holds go nowhere, so that it is not tried again at the end."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def _say(*lines: str) -> None:
+    try:
+        for line in lines:
+            print(line, file=sys.stderr, flush=True)
+    except OSError:  # nobody is left to be told
+        silence(sys.stderr)
+
+
+def _written(path: Path, text: str) -> str | None:
+    """Write a file in place: it may be a pipe, or one that somebody watches."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        return f"{path} cannot be written: {error.strerror}"
+    return None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+from hindmost.cli.gate import Junit, Markdown, Require, files, refuse_unwritable
 from hindmost.cli.options import TARGET, Json, Verbose, option
 from hindmost.exits import Exit
 
@@ -12,13 +14,28 @@ from hindmost.exits import Exit
 def report(
     study: Annotated[Path, option(TARGET, None, "The study's folder.")],
     *,
+    require: Require = (),
+    junit: Junit = None,
+    markdown: Markdown = None,
     json_: Json = False,
     verbose: Verbose = False,
 ) -> int:
-    """Build the page and the table again from a study's stored runs."""
+    """Build the page and the table again from a study's stored runs, or hold them against limits.
+
+    Nothing is measured and no server is needed. The exit code is that of the limits that are required here;
+    without any it is 0 where the answer could be shown, whatever it is.
+    """
     from hindmost.cli.outcome import tell
     from hindmost.store import Study
     from hindmost.studies.kind import reported
+    from hindmost.studies.measure.limits import required
 
-    tell(reported(Study.open(study)), as_json=json_, verbose=verbose)
-    return Exit.DONE
+    stored = Study.open(study)
+    if require or junit or markdown:
+        texts = list(require) or stored.manifest.get("require", [])
+        required(stored, texts)
+        refuse_unwritable(junit=junit, markdown=markdown, limits=bool(texts))
+    shown = reported(stored)
+    shown = shown if require else replace(shown, exit=Exit.DONE)
+    written = files(shown.document, junit=junit, markdown=markdown)
+    return tell(shown, as_json=json_, verbose=verbose, files=written)

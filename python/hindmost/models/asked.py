@@ -10,7 +10,8 @@ from hindmost.models.inverse import Question, answer
 from hindmost.models.parameters import Vary
 from hindmost.models.simulation import Design
 from hindmost.models.sweep import Swept, settings, sweep, with_found
-from hindmost.plan.units import parse_percent, parse_rate, parse_threshold
+from hindmost.plan import Term, parse_term
+from hindmost.plan.units import parse_percent, parse_rate
 
 MOST_LOADS = 1_000
 MOST_SEED = 1 << 63
@@ -72,7 +73,7 @@ def swept(
     if find is None and (by or between):
         raise UsageError("--by and --between belong to --find", hint="--find 'p99<500us' --by threads")
     points = loads(rate, utilisation)
-    question = None if find is None else Question(parse_threshold(find), by or "rate", _between(between))
+    question = None if find is None else Question(_objective(find), by or "rate", _between(between))
     fixed = None
     if question is not None and question.by != "rate":
         if len(points) != 1:
@@ -130,6 +131,16 @@ def _grid(text: str, parse: Callable[[str], float], example: str) -> list[float]
     if len(values) > MOST_LOADS:
         raise UsageError(f"{len(values):,} loads are too many", hint=f"at most {MOST_LOADS:,}")
     return sorted(set(values))
+
+
+def _objective(text: str) -> Term:
+    """What is asked of a clone, which nobody steals from: a latency below a limit."""
+    term = parse_term(text, "--find", "'p99<500us' or 'mean<1ms'")
+    if term.calm or term.above or not term.is_latency:
+        raise UsageError(
+            f"--find {text!r}: a clone is asked where a latency stays below a limit", hint="'p99<500us'"
+        )
+    return term
 
 
 def _between(text: str | None) -> tuple[float, float] | None:

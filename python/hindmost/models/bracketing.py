@@ -12,7 +12,7 @@ from hindmost.models.crossing import Crossing, Neighbourhood
 from hindmost.models.document import Clone
 from hindmost.models.parameters import FACTOR, Value, changes
 from hindmost.models.simulation import Design, Outcome, run_points
-from hindmost.plan.units import Threshold
+from hindmost.plan import Term
 from hindmost.store.predictions import Interval
 
 CLOSE = 1.005
@@ -30,7 +30,7 @@ class Question:
     range that is searched; one that follows from the present value when not given.
     """
 
-    objective: Threshold
+    objective: Term
     by: str
     between: tuple[float, float] | None = None
 
@@ -97,7 +97,7 @@ class Search:
         if found is None:
             return False
         reach = found["high"] if sure and found["high"] is not None else found["value"]
-        return reach < self.question.objective.limit_us
+        return reach < self.question.objective.limit
 
     def crossings(self, *, sure: bool = False) -> list[tuple[float, float]]:
         """Neighbours of which one holds and the other does not."""
@@ -141,7 +141,7 @@ class Search:
     def again(self, last: float, *, at_most: bool) -> Crossing:
         """The place at which it changes, with other random numbers."""
         objective, values = self.question.objective, sorted(self.tried)
-        near = Neighbourhood(self.run, objective.name, objective.limit_us, self.design.seed, at_most)
+        near = Neighbourhood(self.run, objective.name, objective.limit, self.design.seed, at_most)
         if self.question.whole:
             return near.whole(last, values[0], values[-1])
         holds = [value for value in values if self.holds(value, sure=True)]
@@ -154,7 +154,7 @@ class Search:
         """Whether the whole interval lies above the limit, or the value is above the capacity."""
         one = self.tried[value]
         low = math.inf if one is None else one["value"] if one["low"] is None else one["low"]
-        return low >= self.question.objective.limit_us
+        return low >= self.question.objective.limit
 
 
 def grid(low: float, high: float, *, points: int, whole: bool, linear: bool) -> list[float]:

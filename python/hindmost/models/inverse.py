@@ -85,7 +85,7 @@ def _found(search: Search) -> Found:
     document: Any = {
         "objective": search.question.objective.text,
         "figure": search.question.objective.name,
-        "limit_us": search.question.objective.limit_us,
+        "limit_us": search.question.objective.limit,
         "by": search.question.by,
         "set": dict(search.setting),
         "load": dict(search.load) if search.load else None,

@@ -1,25 +1,23 @@
 """What people ask for: units, workload files, and the measure plan that follows from them."""
 
 from hindmost.plan.measure import MeasurePlan
-from hindmost.plan.objective import SHARES, Objective, Term, parse_objective
+from hindmost.plan.objective import Objective, parse_objective
+from hindmost.plan.term import THROUGHPUT, Term, parse_term, share
 from hindmost.plan.units import (
-    Threshold,
     parse_duration,
     parse_percent,
     parse_quantiles,
     parse_rate,
     parse_runs,
     parse_share,
-    parse_threshold,
 )
 from hindmost.plan.workload import load_workload
 
 __all__ = [
-    "SHARES",
+    "THROUGHPUT",
     "MeasurePlan",
     "Objective",
     "Term",
-    "Threshold",
     "load_workload",
     "parse_duration",
     "parse_objective",
@@ -28,5 +26,6 @@ __all__ = [
     "parse_rate",
     "parse_runs",
     "parse_share",
-    "parse_threshold",
+    "parse_term",
+    "share",
 ]

@@ -2,54 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Literal
 
 from hindmost.errors import UsageError
-from hindmost.plan.units import format_us, parse_percent, parse_threshold
+from hindmost.plan.term import Term, parse_term
 
-Share = Literal["errors", "unanswered"]
-SHARES: dict[str, tuple[Literal["errors", "timeouts", "unsent"], ...]] = {
-    "errors": ("errors",),
-    "unanswered": ("timeouts", "unsent"),
-}
-"""Shares of the requests that were due, and the counts they are made of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One limit: ``name`` stays below ``limit``, in microseconds, or as a fraction for a share.
-
-    ``calm``: of calm latency, not of latency itself.
-    """
-
-    name: str
-    limit: float
-    calm: bool = False
-
-    @property
-    def key(self) -> str:
-        """What tells it from all others: ``p99``, ``calm p99``, ``errors``."""
-        return f"calm {self.name}" if self.calm else self.name
-
-    @property
-    def is_share(self) -> bool:
-        """Whether it limits a share of requests, not a latency."""
-        return self.name in SHARES
-
-    @property
-    def level(self) -> float | None:
-        """The quantile's level; None for the mean and for shares."""
-        return round(float(self.name[1:]) / 100.0, 12) if self.name[0] == "p" else None
-
-    def write(self, value: float) -> str:
-        """A value of this term in words.
-
-        >>> Term("p99", 500.0).write(431.2), Term("errors", 0.001).write(0.0004)
-        ('431 us', '0.04 %')
-        """
-        return f"{100.0 * value:.3g} %" if self.is_share else format_us(value)
+EXAMPLES = "'p99<500us', 'calm p99<500us' or 'p99<500us,errors<0.1%,unanswered<1%'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +20,7 @@ class Objective:
     @property
     def leading(self) -> Term:
         """The first latency term."""
-        return next(term for term in self.terms if not term.is_share)
+        return next(term for term in self.terms if term.is_latency)
 
     @property
     def calm(self) -> bool:
@@ -86,7 +44,14 @@ def parse_objective(text: str) -> Objective:
     UsageError
         If it cannot be read, limits no latency, or limits something twice.
     """
-    terms = tuple(_term(part) for part in text.split(","))
+    terms = tuple(parse_term(part, "objective", EXAMPLES) for part in text.split(","))
+    for term in terms:
+        if term.above or not (term.is_share or term.is_latency):
+            raise UsageError(
+                f"objective {term.text!r}: a search raises the rate until a latency or a share of requests"
+                " leaves its limit, which is above it",
+                hint=f"write it like {EXAMPLES}",
+            )
     if all(term.is_share for term in terms):
         raise UsageError(
             f"objective {text!r} limits no latency: a server that answers late holds every rate",
@@ -96,19 +61,3 @@ def parse_objective(text: str) -> Objective:
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"objective {text!r} limits {twice} twice", hint="leave one of them out")
     return Objective(",".join(part.strip() for part in text.split(",")), terms)
-
-
-def _term(text: str) -> Term:
-    match = re.fullmatch(r"\s*(errors|unanswered)\s*<=?\s*(.+?)\s*", text)
-    if match:
-        return Term(match[1], parse_percent(match[2], f"limit of {match[1]}"))
-    try:
-        threshold = parse_threshold(text, calm_too=True)
-    except UsageError as error:
-        if "cannot be read" not in error.message:
-            raise
-        raise UsageError(
-            f"objective {text.strip()!r} cannot be read",
-            hint="write it like 'p99<500us', 'calm p99<500us' or 'p99<500us,errors<0.1%,unanswered<1%'",
-        ) from None
-    return Term(threshold.name, threshold.limit_us, threshold.calm)

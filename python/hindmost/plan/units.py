@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
 from hindmost.errors import UsageError
 
@@ -145,49 +144,3 @@ def format_us(us: float, digits: int = 3) -> str:
             number = rounded / size
             return f"{number:.{digits}g} {unit}" if number < 10**digits else f"{number:.0f} {unit}"
     raise AssertionError("the last unit takes all")
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """A limit on a latency figure: ``name`` below ``limit_us`` microseconds, as ``text`` says.
-
-    ``calm``: on calm latency, not on latency itself.
-    """
-
-    text: str
-    name: str
-    limit_us: float
-    calm: bool = False
-
-    @property
-    def level(self) -> float | None:
-        """The quantile's level; None for the mean."""
-        return None if self.name == "mean" else round(float(self.name[1:]) / 100.0, 12)
-
-
-def parse_threshold(text: str, *, calm_too: bool = False) -> Threshold:
-    """Read a ``--require``; limits on calm latency only where there can be any (`calm_too`).
-
-    >>> parse_threshold("p99<500us").limit_us
-    500.0
-    >>> parse_threshold("calm p99<500us", calm_too=True).calm
-    True
-    """
-    match = re.fullmatch(r"\s*(calm\s+)?(mean|p\d{1,2}(?:\.\d+)?)\s*<=?\s*(.+)", text)
-    if match is None:
-        raise UsageError(
-            f"threshold {text!r} cannot be read",
-            hint="write it like 'p99<500us', 'calm p99<500us' or 'mean<1ms'",
-        )
-    calm = match[1] is not None
-    if calm and not calm_too:
-        raise UsageError(f"threshold {text!r}: here is no calm latency", hint="'p99<500us'")
-    if match[2] != "mean":
-        parse_quantiles(match[2])
-    elif calm:
-        raise UsageError("calm latency has percentiles and no mean", hint="'calm p99<500us'")
-    limit_s = parse_duration(match[3], "threshold")
-    if limit_s <= 0.0:
-        raise UsageError(f"threshold {text!r} cannot be met: latencies are above 0", hint="'p99<500us'")
-    name = "mean" if match[2] == "mean" else label(float(match[2][1:]) / 100.0)
-    return Threshold(text.strip(), name, limit_s * 1e6, calm)

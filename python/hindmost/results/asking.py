@@ -74,7 +74,7 @@ def measure(
     folder = None if out is None else Path(out)
     with here():
         if find_rate is not None:
-            plan, objective = searching(asked, find_rate, ())
+            plan, objective = searching(asked, find_rate)
             study = begin(plan, folder, "search", search={"objective": objective.text})
         else:
             study = begin(asked.plan(), folder, "measure")

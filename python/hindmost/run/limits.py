@@ -37,7 +37,7 @@ DISPERSION = 0.05
 """How far the index of dispersion of counts may be from that of the law, beyond three standard errors. Tools
 that send in clumps have 4 to 16 where 1 is asked (load-testers notes, section 6)."""
 
-ERROR_INVALID, ERROR_MIND = 0.01, 0.0
+ERROR_INCONCLUSIVE, ERROR_MIND = 0.01, 0.0
 """Share of requests answered with an error. Errors are often faster than answers: one in a hundred already
 decides what p99 is about."""
 

@@ -140,7 +140,7 @@ def _findings(
 
 def _errors(run: RunFigures) -> Soundness | None:
     share = run.counts["errors"] / max(1, run.counts["due"])
-    if share <= limits.ERROR_INVALID:
+    if share <= limits.ERROR_INCONCLUSIVE:
         return None
     return Soundness("errors", f"{run.counts['errors']} requests ({share:.2%}) failed", "errors")
 

@@ -62,8 +62,8 @@ class Verified(TypedDict):
 class Manifest(TypedDict):
     """What a study was asked to do, on which host, with which versions.
 
-    ``search``, ``verification`` or ``attribution`` (the study file, and what each factor sets) where it is
-    one.
+    ``require``: limits as they were asked for. ``search``, ``verification`` or ``attribution`` (the study
+    file, and what each factor sets) where it is one.
     """
 
     schema: Literal["hindmost.study/1"]
@@ -73,6 +73,7 @@ class Manifest(TypedDict):
     kind: NotRequired[Literal["measure", "search", "attribution", "verification"]]
     plan: Plan
     host: Host
+    require: NotRequired[list[str]]
     search: NotRequired[Objective]
     verification: NotRequired[Verified]
     attribution: NotRequired[dict[str, Any]]

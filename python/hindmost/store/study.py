@@ -191,11 +191,14 @@ class Study:
         return self._kept(elsewhere or self.folder / "report.html", text)
 
     def _kept(self, path: Path, text: str) -> Path:
+        failed = _TOLERATED.get()
+        if failed is not None and not os.access(path.parent, os.W_OK):
+            failed.append(f"{path.parent} is read-only")
+            return path
         try:
             with _telling(self.folder, self.again):
                 return _write(path, text)
         except StudyError as error:
-            failed = _TOLERATED.get()
             if failed is None:
                 raise
             failed.append(error.message.partition(";")[0])

@@ -19,13 +19,20 @@ Microseconds = Annotated[
 ]
 
 
+Blame = Literal["instrument", "host", "server", "sample"]
+
+
 class Reason(TypedDict):
-    """Why the verdict is what it is, or what to keep in mind; commands in a hint stand between backticks."""
+    """Why the verdict is what it is, or what to keep in mind; commands in a hint stand between backticks.
+
+    ``labels``: the quantiles it concerns; empty is the whole measurement.
+    """
 
     code: str
     level: Literal["invalid", "inconclusive", "mind"]
     text: str
     hint: str | None
+    labels: NotRequired[list[Label]]
 
 
 class Cause(TypedDict):

@@ -49,6 +49,10 @@ class Shown:
         Where things lie and what could be done next; talk, not data.
     account : callable, optional
         Writes the table with all that is known, where it leaves anything out (``--verbose``).
+    said : tuple of str
+        What is told even to those who want no talk.
+    failed : tuple of str
+        What could not be written.
     """
 
     document: Mapping[str, Any]
@@ -56,6 +60,8 @@ class Shown:
     exit: Exit
     notes: tuple[str, ...]
     account: Callable[[], str] | None = None
+    said: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +177,13 @@ def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: obj
     kind = kind_of(study)
     try:
         with study.lock():
-            return kind.publish(study, kind.run(study, talk, **options), page)
+            answer = kind.run(study, talk, **options)
+            with read_only() as failed:
+                shown = kind.publish(study, answer, page)
+            if failed:  # it is shown all the same, and what was measured is kept
+                notes = (f"study: {study.folder}",)
+                return replace(shown, notes=notes, failed=tuple(dict.fromkeys(failed)))
+            return shown
     except (KeyboardInterrupt, Interrupted) as stop:
         raise Interrupted(
             f"{str(stop) or 'interrupted'}; {_kept(study)} are kept in {study.folder}", hint=study.again
@@ -193,7 +205,7 @@ def reported(study: Study) -> Shown:
         If it has no finished run, or cannot be read.
     """
     kind = kind_of(study)
-    with read_only() as failed:
+    with read_only() as failed:  # parts of a study are answered, and written, with it
         shown = kind.publish(study, kind.answer(study), None)
     if failed:
         return replace(shown, notes=(f"not kept: {failed[0]}", f"study: {study.folder}"))

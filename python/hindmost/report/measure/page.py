@@ -7,7 +7,7 @@ from typing import Any, cast
 from hindmost.report.common import numbers
 from hindmost.report.common.document import clean
 from hindmost.report.common.sheet import asset, drawing, render
-from hindmost.report.measure import charts, data, instrument, proof, tables, view
+from hindmost.report.measure import charts, data, instrument, limits, proof, tables, view
 from hindmost.report.measure.curves import drawable, flattening, on_grid
 from hindmost.report.measure.values import labels, run_value
 from hindmost.store.measure import Measure
@@ -65,6 +65,7 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         data=Markup(data.embedded(doc)) if scripts else "",
         view=view,
         instrument=instrument,
+        limits=limits,
         self_diagnosis=instrument.self_diagnosis(doc),
         run_value=run_value,
         alone=view.alone,

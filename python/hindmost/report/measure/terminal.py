@@ -9,6 +9,7 @@ from hindmost.report.common.document import clean
 from hindmost.report.common.writing import VERDICT_MARKS
 from hindmost.report.measure import tables, view
 from hindmost.report.measure.account import account, told
+from hindmost.report.measure.limits import LEVELS, head
 from hindmost.store.measure import Measure
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def render_terminal(
     doc = cast(Measure, clean(result))
     console = console_of(width, color)
     _head(console, doc)
+    _limits(console, doc)
     _quantiles(console, doc, verbose=verbose)
     if verbose:
         told(console, account(doc))
@@ -65,6 +67,17 @@ def _head(console: "Console", doc: Measure) -> None:
     if doc["headline"]:
         printed(console, Text(" ".join(view.headline(doc)).rstrip()))
     console.print()
+
+
+def _limits(console: "Console", doc: Measure) -> None:
+    from rich.text import Text
+
+    for one in doc.get("limits") or []:
+        line = Text(head(one), style=_STYLES[LEVELS[one["result"]]])
+        line.append(f": {one['text']}", style="default not bold")
+        printed(console, line, indent=2)
+    if doc.get("limits"):
+        console.print()
 
 
 def _quantiles(console: "Console", doc: Measure, *, verbose: bool) -> None:

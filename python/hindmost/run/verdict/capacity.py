@@ -26,7 +26,7 @@ def rate(e: Evidence) -> Iterator[Reason]:
     }[found.by]
     yield Reason(
         "rate_unmet",
-        "invalid",
+        "invalid" if found.by == "client" else "inconclusive",
         f"{found.asked_per_s:.0f} requests a second were asked, {share:.1%} of them were sent and answered in"
         f" time; {found.text}",
         hint,

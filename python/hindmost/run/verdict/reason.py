@@ -36,7 +36,13 @@ class Reason:
 
     def document(self) -> documents.Reason:
         """As it stands in ``result.json``."""
-        return {"code": self.code, "level": self.level, "text": self.text, "hint": self.hint}
+        return {
+            "code": self.code,
+            "level": self.level,
+            "text": self.text,
+            "hint": self.hint,
+            "labels": list(self.labels),
+        }
 
 
 @dataclass(frozen=True, slots=True)

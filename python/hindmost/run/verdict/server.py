@@ -45,7 +45,7 @@ def unanswered(e: Evidence) -> Iterator[Reason]:
         )
         yield Reason(
             "errors",
-            "invalid" if errors > limits.ERROR_INVALID else "mind",
+            "inconclusive" if errors > limits.ERROR_INCONCLUSIVE else "mind",
             f"{totals['errors']} requests ({errors:.2%}) failed"
             + (f"; the server said {said!r}" if said else ""),
             "see the server's log; errors have no latency, so the rest may look too good",

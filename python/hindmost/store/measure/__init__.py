@@ -21,6 +21,7 @@ from hindmost.store.measure.figures import (
     Values,
 )
 from hindmost.store.measure.instrument import Figure, Instrument, InterruptSource, Neighbour
+from hindmost.store.measure.limits import Limit
 from hindmost.store.measure.proof import Capture, Compared, Curves, Differences, Margin
 from hindmost.store.measure.runs import (
     Alone,
@@ -59,6 +60,7 @@ __all__ = [
     "Instrument",
     "InterruptSource",
     "Kind",
+    "Limit",
     "Look",
     "Margin",
     "Measure",

@@ -23,6 +23,7 @@ from hindmost.store.manifest import Host, Plan
 from hindmost.store.measure.calm import Calm
 from hindmost.store.measure.figures import Distributions, Estimates, RunCurve, Saturation, Throughput, Values
 from hindmost.store.measure.instrument import Instrument
+from hindmost.store.measure.limits import Limit
 from hindmost.store.measure.proof import Capture
 from hindmost.store.measure.runs import Outstanding, OverRuns, Run, Series, SetAside, Stopping
 from hindmost.store.types import (
@@ -97,6 +98,7 @@ class Measure(TypedDict):
     target: Target
     plan: Plan
     latency_us: Estimates
+    limits: NotRequired[list[Limit]]
     calm: NotRequired[Calm | None]
     service_us: Estimates
     slip_us: Estimates

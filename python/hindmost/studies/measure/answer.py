@@ -40,6 +40,7 @@ from hindmost.store.manifest import Plan
 from hindmost.store.types import Target
 from hindmost.studies.kind import again
 from hindmost.studies.measure import calm, pictures
+from hindmost.studies.measure.limits import held_against
 from hindmost.studies.measure.words import figure
 
 HOST_TOOK = {"steal", "run_delay", "throttled", "host_unfit", "slip"}
@@ -138,6 +139,8 @@ def answer(study: Study) -> documents.Measure:
     }
     if proof is not None:
         document["capture"] = proof
+    if texts := study.manifest.get("require"):
+        document["limits"] = held_against(finite(document), texts, again(study))
     return finite(document)
 
 

@@ -13,12 +13,13 @@ from hindmost.store import Study
 from hindmost.store.measure import Measure
 from hindmost.studies.kind import Kind, Shown, write_answer
 from hindmost.studies.measure.answer import answer
+from hindmost.studies.measure.limits import exit_of
 from hindmost.studies.measure.procedure import Procedure
 from hindmost.studies.talk import Talk
 from hindmost.targets import Attached, Managed, parse_target
 
 EXITS = {"valid": Exit.DONE, "inconclusive": Exit.INCONCLUSIVE, "invalid": Exit.INVALID}
-"""What a verdict says to scripts."""
+"""What a verdict says to scripts, where no limits were required."""
 
 
 def run(study: Study, talk: Talk) -> Measure:
@@ -45,10 +46,12 @@ def read(study: Study) -> Measure:
 def publish(study: Study, result: Measure, page: Path | None = None) -> Shown:
     """Write ``result.json`` and the page."""
     from hindmost.report.measure import render_page, render_terminal
+    from hindmost.report.measure.limits import lines
 
-    code = EXITS[result["verdict"]]
+    limits = result.get("limits")
+    code = exit_of(limits) if limits else EXITS[result["verdict"]]
     shown = write_answer(study, "result.json", result, (render_page, render_terminal), code, page)
-    return replace(shown, account=lambda: render_terminal(result, verbose=True))
+    return replace(shown, account=lambda: render_terminal(result, verbose=True), said=lines(result))
 
 
 def _say_without_capture(plan: MeasurePlan, talk: Talk, target: Attached | Managed) -> None:

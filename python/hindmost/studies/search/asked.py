@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hindmost.errors import UsageError
@@ -17,12 +17,14 @@ takes 32 (45) runs in the mean and its span is 9 % (16 %) wide; with 12 at most 
 CONTRADICTIONS = {
     "closed": "a closed loop waits for replies, so it has no rate that could be searched for",
     "require": "a search has an objective of its own, and measures it at many rates",
+    "junit": "it is about limits, and a search has an objective",
+    "markdown": "it is the summary of one measurement",
     "precision": "the runs of a step end when its interval lies on one side of the limit",
     "verify_wire": "its steps are judged by latency alone",
 }
 
 
-def refuse_contradictions(asked: MeasureRequest, require: Sequence[str] = ()) -> None:
+def refuse_contradictions(asked: MeasureRequest, beside: Mapping[str, object] | None = None) -> None:
     """Refuse what means nothing beside ``--find-rate``.
 
     Raises
@@ -31,7 +33,7 @@ def refuse_contradictions(asked: MeasureRequest, require: Sequence[str] = ()) ->
         Naming the first of them and why.
     """
     for name, why in CONTRADICTIONS.items():
-        if require if name == "require" else getattr(asked, name):
+        if getattr(asked, name, None) or (beside or {}).get(name):
             option = name.replace("_", "-")
             raise UsageError(
                 f"--{option} does not go with --find-rate: {why}", hint=f"leave out --{option} or --find-rate"
@@ -39,7 +41,7 @@ def refuse_contradictions(asked: MeasureRequest, require: Sequence[str] = ()) ->
 
 
 def searching(
-    asked: MeasureRequest, objective_text: str, require: Sequence[str] = ()
+    asked: MeasureRequest, objective_text: str, beside: Mapping[str, object] | None = None
 ) -> tuple[MeasurePlan, Objective]:
     """The plan of a search's steps, whose rate is where the search starts; and what is held against them.
 
@@ -49,15 +51,15 @@ def searching(
         How each step is made.
     objective_text : str
         Such as ``p99<500us,errors<0.1%``; its percentiles are added to those that are reported.
-    require : sequence of str
-        Limits, which contradict a search.
+    beside : mapping, optional
+        What else was asked for, by name of the option.
 
     Raises
     ------
     UsageError
         If something of it cannot be meant, no search can start there, or none of its steps could be decided.
     """
-    refuse_contradictions(asked, require)
+    refuse_contradictions(asked, beside)
     objective = parse_objective(objective_text)
     plan = replace(asked, runs=asked.runs or f"{RUNS[0]}..{RUNS[1]}").plan()
     enough_runs(plan)

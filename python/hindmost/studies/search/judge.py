@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from hindmost.plan import SHARES, MeasurePlan, Objective, Term
+from hindmost.plan import MeasurePlan, Objective, Term, share
 from hindmost.run.figures import RunFigures
 from hindmost.run.limits import REMAKE
 from hindmost.run.soundness import SOUND, Kind, Remaking, Soundness, soundness
@@ -85,7 +85,8 @@ def step_run(run: RunFigures, plan: MeasurePlan, objective: Objective) -> StepRu
 
 def _value(run: RunFigures, term: Term) -> float:
     if term.is_share:
-        return sum(run.counts[name] for name in SHARES[term.name]) / max(1, run.counts["due"])
+        counted, of = share(term.name, run.counts)
+        return counted / of
     if not term.calm:
         return run.values["latency"][term.name]
     return math.inf if run.calm is None else run.calm.values.get(term.name, math.inf)

@@ -1,0 +1,60 @@
+"""Options of verbs that hold a measurement against limits, and the files in which a CI job reads of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from hindmost.cli.options import OUTPUT, option
+from hindmost.errors import UsageError
+
+Require = Annotated[
+    tuple[str, ...],
+    Parameter(
+        group=OUTPUT,
+        metavar="LIMIT",
+        negative="",
+        help="Exit with 3 where this is crossed, 4 where undecided, like 'p99<5ms', 'errors<1%' or"
+        " 'throughput>49k'; may be repeated.",
+    ),
+]
+Junit = Annotated[Path | None, option(OUTPUT, "FILE", "Write the limits as JUnit XML, a test case each.")]
+Markdown = Annotated[Path | None, option(OUTPUT, "FILE", "Write a summary in Markdown, for a CI job's page.")]
+
+
+def refuse_unwritable(*, junit: Path | None, markdown: Path | None, limits: bool) -> None:
+    """Refuse files that cannot be written before anything is measured.
+
+    Raises
+    ------
+    UsageError
+        If one cannot, or there would be no limit to write of.
+    """
+    if junit is not None and not limits:
+        raise UsageError(
+            "--junit writes a test case for each limit, and no limit is required", hint="--require 'p99<5ms'"
+        )
+    for flag, path in (("--junit", junit), ("--markdown", markdown)):
+        if path is None:
+            continue
+        if path.is_dir():
+            raise UsageError(f"{flag} {path} is a folder", hint=f"{flag} {path / 'result'}")
+        if not path.absolute().parent.is_dir():
+            raise UsageError(
+                f"there is no folder {path.parent} for {path.name}", hint=f"mkdir -p {path.parent}"
+            )
+        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+            raise UsageError(f"{flag} {path} cannot be written", hint=f"ls -ld {path.absolute().parent}")
+
+
+def files(document: Mapping[str, Any], *, junit: Path | None, markdown: Path | None) -> dict[Path, str]:
+    """What goes into which file."""
+    from hindmost.report.measure.junit import render_junit
+    from hindmost.report.measure.markdown import render_markdown
+
+    asked = ((junit, render_junit), (markdown, render_markdown))
+    return {path: render(document) for path, render in asked if path is not None}

@@ -1,0 +1,67 @@
+"""What ``--require`` holds against a measurement: limits that can be held together, of what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hindmost.errors import UsageError
+from hindmost.plan.measure import MeasurePlan
+from hindmost.plan.term import THROUGHPUT, Term, parse_term
+
+
+def parse_limits(texts: Sequence[str]) -> tuple[Term, ...]:
+    """Read limits; one text may hold several with commas between them.
+
+    >>> [term.key for term in parse_limits(["p99<5ms, errors<1%", "throughput>49k"])]
+    ['p99', 'errors', 'throughput']
+
+    Raises
+    ------
+    UsageError
+        If one cannot be read, or no result could hold them all.
+    """
+    terms = tuple(parse_term(part) for text in texts for part in text.split(","))
+    for low in (term for term in terms if term.above):
+        for high in (term for term in terms if not term.above):
+            if _never_below(low, high) and high.limit <= low.limit:
+                same = "" if low.key == high.key else f", and {high.key} is never below {low.key}"
+                raise UsageError(
+                    f"--require {high.text!r} and {low.text!r} contradict each other: nothing is below"
+                    f" {high.write(high.limit)} and above {low.write(low.limit)}{same}",
+                    hint=f"leave out one of them: --require {high.text!r}",
+                )
+    return terms
+
+
+def fitting(plan: MeasurePlan, terms: Sequence[Term], *, stored: bool = False) -> MeasurePlan:
+    """Give the plan back, if all that is limited can be told of it.
+
+    Raises
+    ------
+    UsageError
+        If a percentile is not measured, or more throughput is required than is asked for.
+    """
+    for term in terms:
+        if term.level is not None and term.level not in plan.quantiles:
+            names = ",".join(name[1:] for name in plan.labels)
+            raise UsageError(
+                f"--require {term.text!r} names a percentile that is not measured",
+                hint=f"this study has {', '.join(plan.labels)}"
+                if stored
+                else f"--quantiles {names},{term.name[1:]}",
+            )
+        if term.name == THROUGHPUT and term.above and plan.rate_per_s and term.limit >= plan.rate_per_s:
+            raise UsageError(
+                f"--require {term.text!r} cannot be held at a rate of {plan.rate_per_s:g}/s: no more requests"
+                " come back than are sent",
+                hint=f"throughput>{0.98 * plan.rate_per_s:.6g}{'' if stored else ', or a higher --rate'}",
+            )
+    return plan
+
+
+def _never_below(low: Term, high: Term) -> bool:
+    """Whether the figure of `high` is never below that of `low`: itself, or a higher percentile."""
+    if low.key == high.key:
+        return True
+    both = low.level is not None and high.level is not None and low.calm == high.calm
+    return both and (high.level or 0.0) >= (low.level or 0.0)

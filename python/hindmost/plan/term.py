@@ -1,0 +1,148 @@
+"""One limit on one figure, as people write it: ``p99<5ms``, ``errors<1%``, ``throughput>49k``.
+
+What ``--require`` holds against a result, what ``--find-rate`` holds rates against, and what ``synth sweep
+--find`` asks a clone for are made of these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hindmost.errors import UsageError
+from hindmost.names import nearest
+from hindmost.plan.units import (
+    format_us,
+    label,
+    parse_duration,
+    parse_percent,
+    parse_quantiles,
+    parse_rate,
+)
+
+Ways = tuple[Literal["errors", "misses", "timeouts", "unsent"], ...]
+SHARES: dict[str, tuple[Ways, Literal["due", "done"]]] = {
+    "errors": (("errors",), "due"),
+    "unanswered": (("timeouts", "unsent"), "due"),
+    "misses": (("misses",), "done"),
+}
+"""Shares of requests: the counts that they are made of, and those that they are a share of."""
+THROUGHPUT = "throughput"
+Unit = Literal["us", "share", "per_s"]
+EXAMPLES = (
+    "'p99<5ms', 'mean<1ms', 'calm p99<5ms', 'errors<1%', 'unanswered<1%', 'misses<5%' or 'throughput>49k'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One limit: ``name`` stays below ``limit``, or ``above`` it.
+
+    ``limit`` in microseconds; as a fraction for a share; a second for throughput. ``calm``: of calm latency,
+    not of latency itself. ``text``: as it was written.
+    """
+
+    name: str
+    limit: float
+    calm: bool = False
+    above: bool = False
+    text: str = field(default="", compare=False)
+
+    @property
+    def key(self) -> str:
+        """What tells it from all others: ``p99``, ``calm p99``, ``errors``."""
+        return f"calm {self.name}" if self.calm else self.name
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it limits a share of requests."""
+        return self.name in SHARES
+
+    @property
+    def is_latency(self) -> bool:
+        """Whether it limits a latency."""
+        return not self.is_share and self.name != THROUGHPUT
+
+    @property
+    def unit(self) -> Unit:
+        """Of its limit."""
+        return "us" if self.is_latency else "share" if self.is_share else "per_s"
+
+    @property
+    def level(self) -> float | None:
+        """The quantile's level; None for the mean, for shares and for throughput."""
+        return round(float(self.name[1:]) / 100.0, 12) if self.name[0] == "p" else None
+
+    def write(self, value: float) -> str:
+        """A value of this term in words.
+
+        >>> Term("p99", 500.0).write(431.2), Term("errors", 0.001).write(0.0004)
+        ('431 us', '0.04 %')
+        >>> Term("throughput", 49_000.0).write(49_876.1)
+        '49,900/s'
+        """
+        if self.is_latency:
+            return format_us(value)
+        return f"{100.0 * value:.3g} %" if self.is_share else f"{float(f'{value:.3g}'):,.12g}/s"
+
+
+def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term:
+    """Read one limit.
+
+    >>> parse_term("calm p99 < 500us").key, parse_term("throughput>49k").limit, parse_term("errors<1%").limit
+    ('calm p99', 49000.0, 0.01)
+
+    Parameters
+    ----------
+    what, examples : str
+        What it is called where it cannot be read, and how it is written.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, or limits what is not measured.
+    """
+    match = re.fullmatch(r"\s*(calm\s+)?([a-z]+(?:\d{1,3}(?:\.\d+)?)?)\s*([<>])=?\s*(.+?)\s*", text)
+    if match is None:
+        raise UsageError(f"{what} {text.strip()!r} cannot be read", hint=f"write it like {examples}")
+    calm, name, above = match[1] is not None, match[2], match[3] == ">"
+    if re.fullmatch(r"p\d{1,3}(\.\d+)?", name):
+        name = label(parse_quantiles(name)[0])
+    elif name == "max":
+        raise UsageError(
+            f"{what} {text.strip()!r}: a longest latency only grows with the number of requests, so that no"
+            " interval tells where it lies",
+            hint=f"a high percentile: {match[1] or ''}p99.9{match[3]}{match[4]}",
+        )
+    elif name not in ("mean", THROUGHPUT, *SHARES):
+        known = ("p99", "mean", *SHARES, THROUGHPUT)
+        raise UsageError(
+            f"{what} {text.strip()!r} limits {name!r}, which is not measured{nearest(name, known)}",
+            hint=f"write it like {examples}",
+        )
+    if calm and name[0] != "p":
+        raise UsageError(f"calm latency has percentiles and no {name}", hint="'calm p99<500us'")
+    return Term(name, _limit(name, match[4], text), calm, above, text.strip())
+
+
+def share(name: str, counts: Mapping[str, Any]) -> tuple[int, int]:
+    """How many requests a share counts, and of how many; a run without any has not one of one.
+
+    >>> share("unanswered", {"due": 100, "timeouts": 3, "unsent": 1})
+    (4, 100)
+    """
+    ways, base = SHARES[name]
+    return sum(counts[way] for way in ways), max(1, counts[base])
+
+
+def _limit(name: str, written: str, text: str) -> float:
+    if name == THROUGHPUT:
+        return parse_rate(written)
+    if name in SHARES:
+        return parse_percent(written, f"limit of {name}")
+    limit_s = parse_duration(written, f"limit of {name}")
+    if limit_s <= 0.0:
+        raise UsageError(f"limit {text.strip()!r} cannot be met: latencies are above 0", hint="'p99<500us'")
+    return limit_s * 1e6

@@ -1,0 +1,30 @@
+"""Limits that were required, and what became of each."""
+
+from typing import Literal, NotRequired, TypedDict
+
+from hindmost.store.types import Blame, Count
+
+
+class Limit(TypedDict):
+    """One limit of ``--require``: ``held``, ``crossed`` or ``undecided``, by the interval of its figure.
+
+    ``value``, ``low``, ``high`` and ``bound`` are in ``unit``: microseconds, a share of 1, or requests a
+    second; null where infinite, or not known. The figure has to stay below ``bound``, or ``above`` it.
+    ``about``: what the figure is over runs. ``blame``: what leaves it undecided. ``text``: the figure with
+    its interval, and why, in words.
+    """
+
+    limit: str
+    figure: str
+    result: Literal["held", "crossed", "undecided"]
+    above: bool
+    bound: float
+    unit: Literal["us", "share", "per_s"]
+    value: float | None
+    low: float | None
+    high: float | None
+    about: NotRequired[str]
+    runs: Count
+    blame: Blame | None
+    text: str
+    hint: str | None

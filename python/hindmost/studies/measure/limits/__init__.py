@@ -1,0 +1,5 @@
+"""Limits that a measurement is held against: each is held, crossed or undecided, by its interval."""
+
+from hindmost.studies.measure.limits.judge import exit_of, held_against, required
+
+__all__ = ["exit_of", "held_against", "required"]

@@ -1,0 +1,94 @@
+"""The figure that a limit is about, with its interval over runs, from the answer's document.
+
+Of latencies, what the study's table shows: the median over runs, or the mean of so few runs that no interval
+of their median is to be had. Throughput is the mean over runs. A share is that of all requests; its interval
+holds what runs differ by and what chance alone gives so many requests: none failed of 1,000 is not 0 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hindmost.plan import Term, share
+from hindmost.stats import Estimate, Middle, over_runs, positive_mean_interval
+from hindmost.stats.tables import binomial_bounds
+from hindmost.store import measure as documents
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure, what it is over runs, and the value of each run by its number."""
+
+    estimate: Estimate
+    about: str
+    by_run: dict[int, float]
+
+
+def figure(document: documents.Measure, term: Term) -> Figure | None:
+    """What a limit is about; None where there is none, which is so of calm latency that is refused."""
+    runs = _counted(document)
+    if term.is_share:
+        return _share([(run["run"], share(term.name, run["counts"])) for run in runs])
+    if not term.is_latency:
+        rates = {run["run"]: run["throughput"]["achieved"] for run in runs}
+        return Figure(positive_mean_interval(list(rates.values()), CONFIDENCE), "mean", rates)
+    values = _calm(document, term.name) if term.calm else _late(runs, term.name)
+    return _latency(values, _about(document)) if values else None
+
+
+def _counted(document: documents.Measure) -> list[documents.Run]:
+    """Runs that make the figures: where none counts, all do."""
+    return [run for run in document["runs"] if not run.get("set_aside")] or document["runs"]
+
+
+def _late(runs: Sequence[documents.Run], name: str) -> dict[int, float]:
+    return {run["run"]: _infinite(run["latency_us"][name]) for run in runs}
+
+
+def _calm(document: documents.Measure, name: str) -> dict[int, float]:
+    """Calm latency counts all runs that it does not refuse, those set aside, too."""
+    calm = document.get("calm")
+    if not calm or calm["refused"]:
+        return {}
+    return {
+        run["run"]: _infinite(found["calm_us"][name]["value"])
+        for run in document["runs"]
+        if (found := run.get("calm")) and name in found["calm_us"]
+    }
+
+
+def _infinite(us: float | None) -> float:
+    return math.inf if us is None else us
+
+
+def _about(document: documents.Measure) -> Middle:
+    found = document.get("over_runs")
+    return found["about"] if found else "mean"
+
+
+def _latency(values: dict[int, float], about: Middle) -> Figure:
+    column = list(values.values())
+    estimate = over_runs(column, about, CONFIDENCE)
+    if not estimate.known and len(column) > 1:
+        if all(map(math.isinf, column)):
+            estimate = Estimate(math.inf, math.inf, math.inf, len(column), CONFIDENCE)
+        elif about == "median":
+            return _latency(values, "mean")
+    return Figure(estimate, about, values)
+
+
+def _share(runs: Sequence[tuple[int, tuple[int, int]]]) -> Figure:
+    """Share of all requests; one run says nothing of how runs differ."""
+    shares = {number: counted / of for number, (counted, of) in runs}
+    counted, of = (sum(pair[place] for _, pair in runs) for place in (0, 1))
+    value = counted / of
+    between = positive_mean_interval(list(shares.values()), CONFIDENCE)
+    if not between.known:
+        return Figure(Estimate(value, math.nan, math.nan, len(runs), CONFIDENCE), "share", shares)
+    least, most = binomial_bounds(counted, of, CONFIDENCE)
+    low, high = min(between.low, least, value), max(min(between.high, 1.0), most, value)
+    return Figure(Estimate(value, low, high, len(runs), CONFIDENCE), "share", shares)

@@ -1,0 +1,204 @@
+"""Each limit against its figure: what the interval says, and whether what bent the figure leaves it so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hindmost.errors import UsageError
+from hindmost.exits import Exit
+from hindmost.plan import Term
+from hindmost.plan.limits import fitting, parse_limits
+from hindmost.run.readings import plan_of
+from hindmost.stats.runs.limit import Judgement, judged, stands
+from hindmost.store import Study, name_of
+from hindmost.store import measure as documents
+from hindmost.store.estimates import number
+from hindmost.store.types import Blame
+from hindmost.studies.measure.limits.doubts import Doubt, doubts
+from hindmost.studies.measure.limits.figures import Figure, figure
+
+NAMED = 5
+"""So many runs on the other side are named."""
+
+
+def required(study: Study, texts: Sequence[str]) -> None:
+    """Have a stored study answered with these limits instead of those it was made with; nothing is written.
+
+    Raises
+    ------
+    UsageError
+        If it is no measurement, or cannot tell of them.
+    """
+    if (kind := name_of(study.manifest)) != "measure":
+        raise UsageError(
+            f"{study.folder} is a study of kind {kind}: --require, --junit and --markdown are for"
+            " measurements",
+            hint=f"hindmost report {study.folder}",
+        )
+    fitting(plan_of(study), parse_limits(texts), stored=True)
+    study.manifest = study.manifest | {"require": list(texts)}
+
+
+def held_against(document: documents.Measure, texts: Sequence[str], again: str) -> list[documents.Limit]:
+    """Hold a measurement against limits.
+
+    Parameters
+    ----------
+    document : Measure
+        Without them.
+    texts : sequence of str
+        As they were asked for.
+    again : str
+        The command that goes on with the study.
+    """
+    return [_limit(document, term, again) for term in parse_limits(texts)]
+
+
+def exit_of(limits: Sequence[documents.Limit]) -> Exit:
+    """What limits say to scripts; an instrument is to blame only where it leaves one of them undecided."""
+    if any(one["result"] == "crossed" for one in limits):
+        return Exit.CROSSED
+    blamed = [one["blame"] for one in limits if one["result"] == "undecided"]
+    if "instrument" in blamed:
+        return Exit.INVALID
+    return Exit.INCONCLUSIVE if blamed else Exit.DONE
+
+
+def _limit(document: documents.Measure, term: Term, again: str) -> documents.Limit:
+    found = figure(document, term)
+    if found is None:
+        text, need = _no_calm(document)
+        return _document(term, None, "undecided", "host", text, f"needed: {need}")
+    says = judged(found.estimate, term.limit, above=term.above)
+    told = _told(term, found)
+    if says == "undecided":
+        why, hint = _open(term, found, again)
+        return _document(term, found, says, "sample", f"{told}; {why}", hint)
+    against = [
+        doubt
+        for doubt in doubts(document, term)
+        if not stands(says, doubt.bent, above=term.above) and not _far_beyond(document, term, found, doubt)
+    ]
+    if not against:
+        beyond = _on_the_other_side(term, found, says)
+        return _document(term, found, says, None, f"{told}{beyond}", None)
+    if calm := _calm_says_so(document, term, says, against):
+        return _document(term, found, says, None, f"{told}; {calm}", None)
+    worst = min(against, key=lambda one: ("instrument", "server", "sample", "host").index(one.blame))
+    return _document(
+        term, found, "undecided", worst.blame, f"{told}; {_why(says, worst)}", _hint(term, worst)
+    )
+
+
+def _told(term: Term, found: Figure) -> str:
+    """The figure and its interval."""
+    one = found.estimate
+    runs = "one run" if one.n == 1 else f"{one.n} runs"
+    over = f"over {runs}" if found.about == "share" else f"{found.about} over {runs}"
+    text = f"{term.key} {'are' if term.name in ('errors', 'misses') else 'is'} {term.write(one.value)}"
+    if not one.known:
+        return f"{text} in one run" if one.n == 1 else f"{text}, {over}"
+    return f"{text} [{term.write(one.low)}, {term.write(one.high)}], {over}"
+
+
+def _open(term: Term, found: Figure, again: str) -> tuple[str, str]:
+    """Why an interval decides nothing, and what would make it."""
+    runs = found.estimate.n
+    more = f"{again} --runs {2 * runs}..{max(30, 4 * runs)}" if "measure" in again else again
+    if not found.estimate.known:
+        few = "one run carries" if runs == 1 else f"{runs} runs carry"
+        return f"{few} no interval: nothing is known of how runs differ", f"{again} --runs 10..30"
+    return "the limit lies within the interval", f"more runs: {more}"
+
+
+def _why(says: Judgement, doubt: Doubt) -> str:
+    return f"it would be {says}, but {doubt.reason['text'].partition('; ')[0]}"
+
+
+def _hint(term: Term, doubt: Doubt) -> str | None:
+    hint = doubt.reason["hint"]
+    if doubt.blame == "host" and term.level is not None and not term.calm and not term.above:
+        return f"--require 'calm {term.text}' takes out what the host took" + (f"; {hint}" if hint else "")
+    if doubt.reason["code"] == "errors":
+        return f"--require 'errors<1%' decides about errors; {hint}"
+    return hint
+
+
+def _on_the_other_side(term: Term, found: Figure, says: Judgement) -> str:
+    """Runs that lie off a limit that is held over all of them."""
+    if says != "held" or found.about == "share":
+        return ""
+    off = [
+        n for n, value in found.by_run.items() if (value <= term.limit if term.above else value >= term.limit)
+    ]
+    if not off:
+        return ""
+    which = ", ".join(map(str, off[:NAMED])) + (", ..." if len(off) > NAMED else "")
+    side = "below" if term.above else "above"
+    return f"; {len(off)} of {len(found.by_run)} runs lie {side} the limit ({which})"
+
+
+def _no_calm(document: documents.Measure) -> tuple[str, str]:
+    """Why there is no calm latency, and what it would need."""
+    calm = document.get("calm")
+    if not calm:
+        return "there is no calm latency: this study did not look for thefts", "a new study, without --resume"
+    if refused := calm["refused"]:
+        return f"there is no calm latency: {refused['text']}", refused["need"]
+    return "no run has calm latency at this percentile", "longer runs: --duration 30s"
+
+
+def _calm_says_so(
+    document: documents.Measure, term: Term, says: Judgement, against: Sequence[Doubt]
+) -> str | None:
+    """Calm latency on the same side, in words: what only a host put in doubt stands by it."""
+    if term.calm or term.level is None or not all(doubt.of_host for doubt in against):
+        return None
+    calm = replace(term, calm=True)
+    found = figure(document, calm)
+    if found is None or judged(found.estimate, term.limit, above=term.above) != says:
+        return None
+    if not all(stands(says, doubt.bent, above=term.above) for doubt in doubts(document, calm)):
+        return None
+    return f"{_told(calm, found)}, so it is not the host's doing"
+
+
+def _far_beyond(document: documents.Measure, term: Term, found: Figure, doubt: Doubt) -> bool:
+    """Throughput so far from the limit that the time the host took cannot account for it.
+
+    A server that had the share t of its time taken would with all of it have answered at most 1 / (1 - t)
+    times as much.
+    """
+    calm = document.get("calm")
+    taken = calm["taken_share"] if calm else None
+    if term.unit != "per_s" or not doubt.of_host or taken is None or not taken < 1.0:
+        return False
+    scaled = replace(found.estimate, high=found.estimate.high / (1.0 - taken))
+    return judged(scaled, term.limit, above=term.above) == judged(
+        found.estimate, term.limit, above=term.above
+    )
+
+
+def _document(
+    term: Term, found: Figure | None, result: Judgement, blame: Blame | None, text: str, hint: str | None
+) -> documents.Limit:
+    one = found.estimate if found else None
+    limit: documents.Limit = {
+        "limit": term.text,
+        "figure": term.key,
+        "result": result,
+        "above": term.above,
+        "bound": term.limit,
+        "unit": term.unit,
+        "value": number(one.value) if one else None,
+        "low": number(one.low) if one else None,
+        "high": number(one.high) if one else None,
+        "runs": one.n if one else 0,
+        "blame": blame,
+        "text": text,
+        "hint": hint,
+    }
+    if found:
+        limit["about"] = found.about
+    return limit

@@ -1,0 +1,298 @@
+"""Limits against measurements: held, crossed or undecided, by interval and by what may have bent the figure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hindmost.stats import over_runs
+from hindmost.stats.runs.limit import Bent, judged, stands
+from hindmost.studies.measure.limits import exit_of, held_against
+
+AGAIN = "hindmost measure --resume S"
+NEAR = [396.0, 398.0, 400.0, 402.0, 404.0, 399.0, 401.0, 397.0, 403.0, 400.0]
+"""Ten runs around 400 us; the interval of their median is [397, 403]."""
+CODES = {"held": 0, "crossed": 3, "undecided": 4}
+
+
+def run(number: int, us: float | None, calm: float | None = None, **counts: int) -> dict[str, Any]:
+    told = {"due": 10_000, "done": 10_000, "misses": 0, "errors": 0, "timeouts": 0, "unsent": 0} | counts
+    return {
+        "run": number,
+        "latency_us": {"p50": 100.0, "p99": us, "mean": 150.0},
+        "throughput": {"asked": 1000.0, "achieved": told["done"] / 10.0},
+        "counts": told,
+        "calm": None if calm is None else {"calm_us": {"p99": {"value": calm, "low": None, "high": None}}},
+    }
+
+
+def reason(code: str, level: str = "inconclusive", *labels: str) -> dict[str, Any]:
+    return {
+        "code": code,
+        "level": level,
+        "text": f"{code} it was; more",
+        "hint": f"mend {code}",
+        "labels": [*labels],
+    }
+
+
+def measured(
+    p99: list[float | None] = NEAR,  # type: ignore[assignment]
+    *reasons: dict[str, Any],
+    calm: list[float] | None = None,
+    taken: float = 0.05,
+    **counts: int,
+) -> dict[str, Any]:
+    runs = [run(n, us, calm[n - 1] if calm else None, **counts) for n, us in enumerate(p99, 1)]
+    return {
+        "runs": runs,
+        "reasons": list(reasons),
+        "over_runs": {"about": "median"},
+        "calm": calm and {"refused": None, "taken_share": taken, "latency_us": {"p99": {"verdict": "valid"}}},
+    }
+
+
+def limit(document: dict[str, Any], text: str) -> dict[str, Any]:
+    (one,) = held_against(document, [text], AGAIN)  # type: ignore[arg-type]
+    return one  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("p99<500us", "held"),
+        ("p99<403.1us", "held"),
+        ("p99<403us", "undecided"),  # the interval reaches it
+        ("p99<400us", "undecided"),
+        ("p99<397us", "crossed"),
+        ("p99<300us", "crossed"),
+        ("p99>300us", "held"),
+        ("p99>397us", "undecided"),
+        ("p99>403us", "crossed"),
+        ("mean<1ms", "held"),
+        ("p50<50us", "crossed"),
+        ("errors<1%", "held"),
+        ("errors<0.001%", "undecided"),  # none of 100,000 failed: that is at most 0.0037 %
+        ("throughput>900", "held"),
+        ("throughput>1000", "crossed"),
+    ],
+)
+def test_the_interval_decides(text, result):
+    assert limit(measured(), text)["result"] == result
+
+
+@pytest.mark.parametrize(
+    ("counts", "text", "result"),
+    [
+        ({"errors": 500, "done": 9_500}, "errors<1%", "crossed"),
+        ({"errors": 500, "done": 9_500}, "errors<10%", "held"),
+        ({"timeouts": 150, "unsent": 150, "done": 9_700}, "unanswered<1%", "crossed"),
+        ({"timeouts": 150, "unsent": 150, "done": 9_700}, "errors<1%", "held"),
+        ({"misses": 4_000}, "misses<10%", "crossed"),
+        (
+            {"misses": 500, "done": 1_000, "timeouts": 9_000},
+            "misses<10%",
+            "crossed",
+        ),  # of those that were done
+        ({"done": 5_000, "timeouts": 5_000}, "throughput>900", "crossed"),
+    ],
+)
+def test_what_the_server_did_to_requests_is_judged_as_it_was_counted(counts, text, result):
+    assert limit(measured(**counts), text)["result"] == result
+
+
+def test_errors_in_one_run_of_many_decide_nothing_of_the_next_ones():
+    document = measured()
+    document["runs"][3] = run(4, 400.0, errors=1_500, done=8_500)
+    found = limit(document, "errors<1%")
+    assert (found["result"], found["value"]) == ("undecided", 0.015)
+    assert found["low"] < 0.01 < found["high"]
+
+
+@pytest.mark.parametrize(
+    "code", ["steal", "host_unfit", "run_delay", "throttled", "set_aside", "slip", "arrivals"]
+)
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("p99<500us", "held"),
+        ("p99<300us", "undecided"),
+        ("p99>300us", "undecided"),
+        ("p99>500us", "crossed"),
+        ("throughput>900", "held"),
+        ("throughput>1001", "undecided"),
+        ("errors<1%", "held"),
+        ("misses<1%", "held"),
+    ],
+)
+def test_noise_of_the_host_only_adds(code, text, result):
+    found = limit(measured(NEAR, reason(code)), text)
+    assert found["result"] == result
+    assert exit_of([found]) == CODES[result]
+    if result == "undecided":
+        assert found["blame"] == "host"
+        assert f"{code} it was" in found["text"]
+
+
+def test_a_limit_crossed_on_a_noisy_host_is_crossed_where_calm_latency_crosses_it_as_well():
+    noise = reason("steal")
+    assert limit(measured(NEAR, noise, calm=[350.0] * 10), "p99<300us")["result"] == "crossed"
+    assert limit(measured(NEAR, noise, calm=[200.0] * 10), "p99<300us")["result"] == "undecided"
+    busy = reason("client_busy", "invalid")
+    blamed = limit(measured(NEAR, noise, busy, calm=[350.0] * 10), "p99<300us")
+    assert (blamed["result"], blamed["blame"]) == ("undecided", "instrument")
+
+
+def test_calm_limits_are_decided_whatever_the_host_did():
+    document = measured(NEAR, reason("steal"), reason("host_unfit"), reason("set_aside"), calm=[350.0] * 10)
+    assert limit(document, "calm p99<360us")["result"] == "held"
+    assert limit(document, "calm p99<340us")["result"] == "crossed"
+
+
+@pytest.mark.parametrize(
+    ("calm", "words"),
+    [
+        (None, "did not look for thefts"),
+        ({"refused": {"reason": "unwatched", "text": "nobody watched", "need": "root"}}, "nobody watched"),
+    ],
+)
+def test_without_calm_latency_a_limit_on_it_is_undecided_with_the_reason_and_what_would_help(calm, words):
+    found = limit(measured() | {"calm": calm}, "calm p99<500us")
+    assert (found["result"], found["blame"], found["value"]) == ("undecided", "host", None)
+    assert words in found["text"]
+    assert found["hint"].startswith("needed: ")
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "result"),
+    [
+        ("rate_unmet", "p99<500us", "undecided"),  # the queue grows as long as one looks
+        ("rate_unmet", "p99<300us", "crossed"),
+        ("rate_unmet", "throughput>1001", "crossed"),
+        ("rate_unmet", "unanswered<1%", "held"),
+        ("errors", "p99<500us", "undecided"),  # errors have no latency
+        ("errors", "p99<300us", "crossed"),
+        ("errors", "errors<1%", "held"),
+    ],
+)
+def test_faults_of_the_server_are_findings_and_never_the_instruments(code, text, result):
+    found = limit(measured(NEAR, reason(code)), text)
+    assert found["result"] == result
+    assert exit_of([found]) == CODES[result]
+
+
+@pytest.mark.parametrize("code", ["client_busy", "slip", "arrivals", "rate_unmet", "of tomorrow"])
+def test_the_instrument_is_blamed_only_for_limits_that_it_leaves_open(code):
+    document = measured(NEAR, reason(code, "invalid"))
+    assert limit(document, "errors<1%")["result"] == "held"
+    crossed = limit(document, "p99<300us")
+    assert (crossed["result"], exit_of([crossed])) == ("undecided", 6)
+    held = limit(document, "p99<500us")
+    assert held["result"] == ("undecided" if code in ("rate_unmet", "of tomorrow") else "held")
+
+
+def test_what_is_unknown_of_another_percentile_is_no_matter():
+    document = measured(NEAR, reason("few_samples", "inconclusive", "p99.9"), reason("precision"))
+    assert limit(document, "p99<500us")["result"] == "held"
+    thin = measured(NEAR, reason("few_samples", "inconclusive", "p99"))
+    assert limit(thin, "p99<500us")["result"] == "undecided"
+    assert limit(thin, "p50<500us")["result"] == "held"
+
+
+def test_what_is_only_to_be_kept_in_mind_decides_nothing():
+    minds = [reason(code, "mind") for code in ("steal", "errors", "set_aside", "attached")]
+    assert limit(measured(NEAR, *minds), "p99<300us")["result"] == "crossed"
+
+
+def test_throughput_far_below_its_limit_is_crossed_though_the_host_took_some_of_the_time():
+    document = measured(NEAR, reason("steal"), calm=NEAR, done=5_000, timeouts=5_000)
+    assert limit(document, "throughput>900")["result"] == "crossed"
+    assert (
+        limit(document | {"calm": document["calm"] | {"taken_share": 0.6}}, "throughput>900")["result"]
+        == "undecided"
+    )
+
+
+@pytest.mark.parametrize(
+    ("p99", "text", "result"),
+    [
+        ([400.0], "p99<500us", "undecided"),  # one run says nothing of how runs differ
+        ([400.0], "p99<300us", "undecided"),
+        ([None], "p99<300us", "undecided"),
+        ([None, None, None], "p99<1h", "crossed"),
+        ([400.0, 400.0, None], "p99<500us", "undecided"),
+        ([400.0, 401.0, 399.0], "p99<500us", "held"),  # of the mean, where the median has no interval
+        ([None] * 9 + [400.0], "p99<1h", "crossed"),
+        ([None] * 2 + [400.0] * 8, "p99<300us", "crossed"),
+    ],
+)
+def test_few_runs_and_infinitely_late_ones(p99, text, result):
+    found = limit(measured(p99), text)
+    assert found["result"] == result
+    assert found["value"] is None or found["value"] < 1e6
+    if result == "undecided":
+        assert AGAIN in found["hint"]
+
+
+def test_runs_that_were_set_aside_count_for_no_limit_unless_none_counts():
+    document = measured()
+    for one in document["runs"][:4]:
+        one |= {"set_aside": "stolen from", "latency_us": {"p99": 9e6}}
+    assert limit(document, "p99<500us")["runs"] == 6
+    for one in document["runs"]:
+        one["set_aside"] = "stolen from"
+    assert limit(document, "p99<500us")["runs"] == 10
+
+
+def test_a_limit_that_holds_for_the_median_and_not_for_all_runs_says_so():
+    found = limit(measured([*NEAR[:9], 9e3]), "p99<500us")
+    assert found["result"] == "held"
+    assert "1 of 10 runs lie above the limit (10)" in found["text"]
+
+
+def test_a_crossed_limit_outweighs_an_undecided_one_and_the_instrument_one_that_needs_more_runs():
+    def results(*blames: str) -> list[Any]:
+        return [{"result": r, "blame": b} for r, _, b in (one.partition(":") for one in blames)]
+
+    assert exit_of(results("held", "held")) == 0
+    assert exit_of(results("held", "undecided:sample")) == 4
+    assert exit_of(results("undecided:sample", "undecided:instrument")) == 6
+    assert exit_of(results("undecided:instrument", "crossed")) == 3
+
+
+VALUES = st.lists(st.floats(1.0, 1e6) | st.just(float("inf")), min_size=1, max_size=30)
+BENT = st.builds(Bent, st.booleans(), st.booleans())
+
+
+@given(VALUES, st.sampled_from(["median", "mean"]), st.floats(1.0, 1e6), st.booleans())
+def test_what_is_held_or_crossed_never_has_the_limit_within_its_interval(values, about, bound, above):
+    figure = over_runs(values, about)
+    found = judged(figure, bound, above=above)
+    if not figure.known:
+        assert found == "undecided"
+    elif found != "undecided":
+        assert not figure.low < bound < figure.high
+        assert (figure.value >= bound) == ((found == "held") == above) or figure.value == bound
+
+
+@given(VALUES, st.floats(1.0, 1e6), st.floats(1.0, 1e6), st.booleans())
+def test_a_wider_limit_is_never_judged_worse(values, one, other, above):
+    tight, wide = sorted((one, other), reverse=above)
+    order = ["crossed", "undecided", "held"]
+    figure = over_runs(values, "median")
+    first, second = (judged(figure, bound, above=above) for bound in (tight, wide))
+    assert order.index(first) <= order.index(second)
+
+
+@given(st.lists(st.floats(1.0, 1e5), min_size=6, max_size=20), st.floats(0.0, 1e5), st.floats(1.0, 1e5), BENT)
+def test_a_judgement_that_stands_is_that_of_the_truth(truth, noise, bound, bent):
+    """Whatever was added where a figure may be too high, or taken where it may be too low."""
+    for sign, allowed in ((1.0, bent.too_high), (-1.0, bent.too_low)):
+        shown = [max(0.0, value + sign * noise) if allowed else value for value in truth]
+        for above in (False, True):
+            said = judged(over_runs(shown, "median"), bound, above=above)
+            if said != "undecided" and stands(said, bent, above=above):
+                assert judged(over_runs(truth, "median"), bound, above=above) == said

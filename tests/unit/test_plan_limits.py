@@ -1,0 +1,102 @@
+"""Limits as people write them: what is read, what contradicts itself, what cannot be told of a plan."""
+
+from __future__ import annotations
+
+import pytest
+
+from hindmost.errors import UsageError
+from hindmost.plan import MeasurePlan, parse_term
+from hindmost.plan.limits import fitting, parse_limits
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "limit", "unit", "above"),
+    [
+        ("p99<500us", "p99", 500.0, "us", False),
+        ("p99 < 0.5 ms", "p99", 500.0, "us", False),
+        ("p99.9<=1ms", "p99.9", 1000.0, "us", False),
+        ("mean<1ms", "mean", 1000.0, "us", False),
+        ("p50.0<1s", "p50", 1e6, "us", False),
+        ("p99>2ms", "p99", 2000.0, "us", True),
+        ("calm p99<500us", "calm p99", 500.0, "us", False),
+        ("errors<1%", "errors", 0.01, "share", False),
+        ("unanswered<0.1%", "unanswered", 0.001, "share", False),
+        ("misses < 5 %", "misses", 0.05, "share", False),
+        ("throughput>49k", "throughput", 49_000.0, "per_s", True),
+        ("throughput>=1200/s", "throughput", 1_200.0, "per_s", True),
+    ],
+)
+def test_limits_are_read_in_their_unit(text, key, limit, unit, above):
+    term = parse_term(text)
+    assert (term.key, term.unit, term.above, term.text) == (key, unit, above, text)
+    assert term.limit == pytest.approx(limit)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "cannot be read"),
+        ("p99", "cannot be read"),
+        ("p99<500", "500"),
+        ("p99<0us", "above 0"),
+        ("p99<-1s", "-1s"),
+        ("p99<fast", "fast"),
+        ("p100<1s", "between 0 and 100"),
+        ("p0<1s", "between 0 and 100"),
+        ("max<1s", "grows with the number of requests"),
+        ("error<1%", "did you mean errors"),
+        ("speed<1ms", "not measured"),
+        ("errors<0%", "between 0 and 100 %"),
+        ("throughput>-1", "-1"),
+        ("calm mean<1ms", "no mean"),
+        ("calm errors<1%", "no errors"),
+    ],
+)
+def test_a_limit_that_means_nothing_is_refused_with_what_would(text, words):
+    with pytest.raises(UsageError, match=words) as caught:
+        parse_term(text)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["p99<1ms", "p99>2ms"],
+        ["p99>2ms", "p99<2ms"],
+        ["p99<1ms,p50>2ms"],  # p99 is never below p50
+        ["calm p99<1ms", "calm p95>2ms"],
+        ["errors<1%", "errors>5%"],
+        ["throughput>60k", "throughput<50k"],
+    ],
+)
+def test_limits_that_contradict_each_other_are_refused(texts):
+    with pytest.raises(UsageError, match="contradict each other") as caught:
+        parse_limits(texts)
+    assert (caught.value.hint or "").startswith("leave out one of them")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["p99<2ms", "p99>1ms"],
+        ["p50<1ms", "p99>2ms"],
+        ["calm p99<1ms", "p99>2ms"],  # a host may add as much
+        ["errors<1%", "unanswered>5%"],
+        ["mean<1ms", "p99>2ms", "p99<3ms", "p99<4ms"],
+    ],
+)
+def test_limits_that_can_hold_together_are_taken(texts):
+    assert len(parse_limits(texts)) == sum(text.count(",") + 1 for text in texts)
+
+
+def test_what_a_plan_cannot_tell_is_refused_before_anything_runs():
+    plan = MeasurePlan(target="memcached", rate_per_s=50_000.0)
+    assert fitting(plan, parse_limits(["p99<5ms", "errors<1%", "throughput>49k"])) is plan
+    with pytest.raises(UsageError, match="not measured") as caught:
+        fitting(plan, parse_limits(["p99.99<5ms"]))
+    assert caught.value.hint == "--quantiles 50,95,99,99.9,99.99"
+    with pytest.raises(UsageError, match="no more requests come back"):
+        fitting(plan, parse_limits(["throughput>50k"]))
+    with pytest.raises(UsageError, match="not measured") as caught:
+        fitting(plan, parse_limits(["p99.99<5ms"]), stored=True)
+    assert caught.value.hint == "this study has p50, p95, p99, p99.9"
