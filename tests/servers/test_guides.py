@@ -1,0 +1,126 @@
+"""What the guides and README tell people to type is true: snippets run, commands are understood, quick ones run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hindmost.cli import main
+from hindmost.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/guides/*.md"))]
+NOT_RUN = {
+    "hindmost measure": "takes minutes, or needs a server of the reader's: tests/servers/test_measure_*.py run it",
+    "hindmost report": "needs the study before it: tests/servers run it",
+    "hindmost attribute": "takes an hour: tests/servers/test_attribute.py runs it; --dry-run is run here",
+    "hindmost synth fit": "needs the reader's logs: tests/unit/fitting run it, and the snippet beside it is run here",
+    "hindmost synth verify": "takes minutes and the originals: tests/servers/test_synth_verify.py runs it",
+    "hindmost synth serve": "lasts until Ctrl-C: tests/servers/test_serve_clone.py runs it; --integrated is run here",
+    "hindmost doctor memcached": "needs a server of the reader's",
+    "hindmost knobs set": "changes the host: tests/servers/test_knobs_kills.py sets and restores",
+    "hindmost knobs restore": "changes the host: tests/servers/test_knobs_kills.py sets and restores",
+    "make ": "tests/golden/test_readme.py holds the targets against the Makefile",
+    "for ": "a loop of the shell; what it repeats is read like any other command",
+}
+"""Commands that are read but not run here, by how they begin, and why."""
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Page and command of every line that a reader would type, without the comment behind it."""
+    for page in PAGES:
+        for block in blocks(page, "console"):
+            for line in re.findall(r"^[$>] +(.*)$", block, re.MULTILINE):
+                command = re.sub(r"\s+# .*", "", line).removeprefix(".venv/bin/")
+                yield page.name, command
+
+
+COMMANDS = list(dict.fromkeys(commands()))
+OURS = [(page, command) for page, command in COMMANDS if command.startswith("hindmost")]
+
+
+def why_not(command: str) -> str | None:
+    if "--dry-run" in command or "--integrated" in command:
+        return None
+    return next((why for begins, why in NOT_RUN.items() if command.startswith(begins)), None)
+
+
+RUN = [(page, command) for page, command in OURS if why_not(command) is None]
+
+
+def words(command: str) -> list[str]:
+    """As a shell would split it, up to a redirection."""
+    return shlex.split(command.partition(" > ")[0])[1:]
+
+
+@pytest.mark.parametrize(("page", "command"), OURS, ids=lambda one: one[:60])
+def test_every_command_of_the_guides_has_the_options_that_it_names(page, command):
+    _, bound, unused, *_ = app.parse_known_args(words(command))
+    assert not unused, f"{page}: {command}"
+    assert bound.arguments or command == "hindmost doctor" or " knobs " in command
+
+
+def test_every_command_is_run_here_or_has_a_reason():
+    left = [
+        command
+        for _, command in COMMANDS
+        if command.startswith("hindmost") is False and why_not(command) is None
+    ]
+    assert [one for one in left if one not in ("done",)] == []
+    used = {begins for begins in NOT_RUN if any(command.startswith(begins) for _, command in COMMANDS)}
+    assert used == set(NOT_RUN), "a reason for what nobody is told any more"
+
+
+@pytest.mark.parametrize(("page", "command"), RUN, ids=lambda one: one[:60])
+def test_quick_commands_of_the_guides_run(page, command, monkeypatch, capsys, tmp_path):
+    if "clone.toml" in command:
+        (tmp_path / "clone.toml").write_text(
+            Path(ROOT / "python/hindmost/models/applications/silo.toml").read_text()
+        )
+        monkeypatch.chdir(tmp_path)
+    else:
+        monkeypatch.chdir(ROOT)
+    code = main(words(command))
+    said = capsys.readouterr()
+    assert said.out
+    assert code == 0 or (command == "hindmost doctor" and code == 5), said.err
+
+
+def write_log(path: Path, rate_per_s: float, seed: int, requests: int = 3_000) -> None:
+    """What a server of one thread would log that serves for 100 us in the mean, one after the other."""
+    random = np.random.default_rng(seed)
+    arrival = np.cumsum(random.exponential(1e9 / rate_per_s, requests)).astype(int)
+    service = random.lognormal(np.log(9e4), 0.45, requests).astype(int)
+    start, end, free = np.zeros_like(arrival), np.zeros_like(arrival), 0
+    for one in range(requests):
+        start[one] = max(arrival[one], free)
+        end[one] = free = start[one] + service[one]
+    columns = {"arrival_ns": arrival, "start_ns": start, "end_ns": end, "thread": np.zeros_like(arrival)}
+    pl.DataFrame(columns).write_csv(path)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem
+)
+def test_snippets_of_a_guide_run_one_after_the_other(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, object] = {}
+    if page.stem == "fit-a-clone":
+        for seed, (name, rate) in enumerate((("low", 1e3), ("half", 5e3), ("high", 8e3))):
+            write_log(Path(f"{name}.csv"), rate, seed)
+        space["frame"] = pl.read_csv("low.csv")
+        space["times"] = np.random.default_rng(1).lognormal(4.0, 0.5, 2_000)
+    for number, block in enumerate(blocks(page, "python")):
+        exec(compile(block, f"{page.name}, snippet {number + 1}", "exec"), space)

@@ -1,0 +1,78 @@
+"""The notebooks of the docs run from top to bottom without a screen, and are kept with what they gave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+LONGER = {
+    'RUNS, DURATION = 5, "500ms"': 'RUNS, DURATION = "10..12", "5s"',
+    'BLOCKS, DURATION = 3, "300ms"': 'BLOCKS, DURATION = 10, "2s"',
+    "REQUESTS = 50_000": "REQUESTS = 1_000_000",
+}
+"""The settings that a notebook itself names for figures to rely on."""
+PATIENCE_S = 300
+
+
+def read(path: Path) -> nbformat.NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def code(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def run(notebook: nbformat.NotebookNode, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
+    NotebookClient(
+        notebook, timeout=PATIENCE_S, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    ).execute()
+
+
+def kinds(cell: nbformat.NotebookNode) -> list[tuple[str, list[str]]]:
+    """What a cell gave, by kind: figures differ from host to host, their form does not."""
+    return [(one.output_type, sorted(one.get("data", {}))) for one in cell.outputs]
+
+
+def test_there_are_three():
+    assert [path.stem for path in NOTEBOOKS] == ["find-the-cause", "measure-and-compare", "what-if"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_kept_notebook_has_its_outputs_and_no_error(path):
+    cells = code(read(path))
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1)), "run in one go"
+    given = [one for cell in cells for one in cell.outputs]
+    assert not [one for one in given if one.output_type == "error"]
+    assert any("image/svg+xml" in str(one.get("data", {})) for one in given), "a figure is shown"
+    assert not any("/work/" in str(one) or "/home/" in str(one) for one in given)
+
+
+@pytest.mark.filterwarnings("ignore")  # of the Jupyter libraries, about one another
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_gives_what_is_kept(path, tmp_path, monkeypatch):
+    kept, now = read(path), read(path)
+    run(now, tmp_path, monkeypatch)
+    for before, after in zip(code(kept), code(now), strict=True):
+        assert kinds(after) == kinds(before), after.source
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.timeout(3 * PATIENCE_S)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_with_the_settings_that_it_recommends(path, tmp_path, monkeypatch):
+    notebook = read(path)
+    longer = 0
+    for cell in code(notebook):
+        for short, long in LONGER.items():
+            longer += short in cell.source
+            cell.source = cell.source.replace(short, long)
+    assert longer == 1
+    run(notebook, tmp_path, monkeypatch)
