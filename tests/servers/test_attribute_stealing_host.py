@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from factorials import factor, load
+
 from hindmost import Study
 from hindmost.fleet import Job
 from hindmost.studies.attribution import Course, Runner, answer
@@ -15,37 +17,16 @@ from hindmost.studies.attribution.resolve import resolve
 from tests.shared.queueing import mm1_sojourn
 from tests.shared.stealing_host import Host, StealingFleet, StealingTeam
 
-STUDY = """
-name = "a host that steals"
-target = "memcached"
-quantiles = "50,95"
-
-[measure]
-duration = "1s"
-warmup = "250ms"
-samples = 0
-stamps = "off"
-
-[[load]]
-name = "usual"
-rate = "3k"
-
-[[factor]]
-name = "slow"
-option = "threads"
-levels = [2, 1]
-
-[[factor]]
-name = "nothing"
-option = "memory_mib"
-levels = [64, 128]
-
-[design]
-blocks = "5"
-
-[confirm]
-skip = true
-"""
+STUDY = "".join(
+    [
+        'name = "a host that steals"\ntarget = "memcached"\nquantiles = "50,95"\n',
+        '[measure]\nduration = "1s"\nwarmup = "250ms"\nsamples = 0\nstamps = "off"\n',
+        load("usual", "3k"),
+        factor("slow", 2, 1, option="threads"),
+        factor("nothing", 64, 128, option="memory_mib"),
+        '[design]\nblocks = "5"\n[confirm]\nskip = true\n',
+    ]
+)
 SERVICE_US = (150.0, 100.0)
 """At each level of slow: its first is the slow one."""
 

@@ -25,22 +25,22 @@ workload = "few.json"
 duration = "{duration}"
 warmup = "100ms"
 
-[[load]]
-name = "low"
-rate = "500"
 """
-BODY = """
-[[factor]]
-name = "body"
-option = "body_us"
-levels = [100, 300]
-"""
-HOLD = """
-[[factor]]
-name = "hold"
-option = "hold_us"
-levels = [200, 5]
-"""
+
+
+def factor(name, *levels, option="", knob=""):
+    """A factor of a study file: levels of an option of the target (its name if nothing is said), or of a knob."""
+    what = f'knob = "{knob}"' if knob else f'option = "{option or name}"'
+    return f'[[factor]]\nname = "{name}"\n{what}\nlevels = {json.dumps(levels)}\n\n'
+
+
+def load(name, rate):
+    """A load of a study file."""
+    return f'[[load]]\nname = "{name}"\nrate = "{rate}"\n\n'
+
+
+BODY = factor("body", 100, 300, option="body_us")
+HOLD = factor("hold", 200, 5, option="hold_us")
 
 
 def study_file(
@@ -54,7 +54,7 @@ def study_file(
     file = folder / "study.toml"
     (folder / "few.json").write_text('{"kind": "key-value", "keys": 100}')  # storing each takes a service
     head = HEAD.format(target=target, duration=duration)
-    file.write_text("".join([head, *parts, design, f"[confirm]\n{confirm}\n"]))
+    file.write_text("".join([head, load("low", "500"), *parts, design, f"[confirm]\n{confirm}\n"]))
     return file
 
 

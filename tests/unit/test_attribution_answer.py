@@ -8,6 +8,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from factorials import factor, load
 
 from hindmost.errors import UsageError
 from hindmost.studies.attribution import effects, model, reasons, words
@@ -16,35 +17,16 @@ from hindmost.studies.attribution.drift import drift_of
 from hindmost.studies.attribution.recommend import recommendation
 from hindmost.studies.attribution.resolve import resolve
 
-STUDY = """
-name = "planted"
-target = "synth"
-quantiles = "50,99"
-delta = "{delta}"
-{more}
-[[load]]
-name = "low"
-rate = "1k"
-
-[[factor]]
-name = "a"
-option = "seed"
-levels = [1, 2]
-
-[[factor]]
-name = "b"
-option = "idle"
-levels = ["block", "spin"]
-
-[[factor]]
-name = "c"
-option = "memory_mib"
-levels = [64, 128]
-
-[design]
-blocks = "10"
-{design}
-"""
+STUDY = "".join(
+    [
+        'name = "planted"\ntarget = "synth"\nquantiles = "50,99"\ndelta = "{delta}"\n{more}\n',
+        load("low", "1k"),
+        factor("a", 1, 2, option="seed"),
+        factor("b", "block", "spin", option="idle"),
+        factor("c", 64, 128, option="memory_mib"),
+        '[design]\nblocks = "10"\n{design}\n',
+    ]
+)
 CELLS = list(itertools.product((0, 1), repeat=3))
 
 

@@ -4,6 +4,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from factorials import factor
 
 from hindmost.errors import UsageError
 from hindmost.knobs import kind_of
@@ -14,27 +15,19 @@ ROOT = Path(__file__).parents[2]
 STUDIES = sorted(
     path for path in (ROOT / "examples" / "attribution").glob("*.toml") if path.name != "planted-server.toml"
 )
-GOOD = """
+HEAD = """
 name = "two factors"
 target = "memcached"
 delta = "3%"
 measure = { duration = "1s", connections = 8 }
 load = [{ name = "low", rate = 2000 }, { name = "high", rate = "20k" }]
-
-[[factor]]
-name = "threads"
-option = "threads"
-levels = [1, 2]
-
-[[factor]]
-name = "huge"
-knob = "thp"
-levels = ["madvise", "always"]
-
+"""
+DESIGN = """
 [design]
 blocks = "4..8"
 forbidden = [{ threads = 2, huge = "always" }]
 """
+GOOD = HEAD + factor("threads", 1, 2) + factor("huge", "madvise", "always", knob="thp") + DESIGN
 
 
 def read(tmp_path, text):

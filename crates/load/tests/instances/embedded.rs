@@ -148,17 +148,30 @@ fn what_the_server_refuses_is_an_error_with_its_words() {
     assert!(error.to_string().contains("out of memory"), "{error}");
 }
 
-#[test]
-fn a_warm_up_ends_when_latencies_are_steady() {
+/// Seconds of a warm-up that may take 0.3 to 4, of a server that needs none.
+fn warm_up_s() -> f64 {
     let server = synth();
     let phases =
         json!({"warmup": {"auto": {"min_s": 0.3, "max_s": 4.0}}, "calibration_s": 0.1, "measure_s": 0.2});
     let ran =
         run(&plan("memcached", &server.local_address().to_string(), &json!({"phases": phases}))).unwrap();
-    let warmup = ran.result["warmup_s"].as_f64().unwrap();
+    assert_ne!(ran.result["warmup_ended"], "elapsed");
+    ran.result["warmup_s"].as_f64().unwrap()
+}
+
+#[test]
+fn a_warm_up_ends_when_latencies_are_steady() {
+    let warmup = warm_up_s();
     // Its end is seen a little later, on a busy host by more.
     assert!((0.3..8.0).contains(&warmup), "{warmup}");
-    assert_ne!(ran.result["warmup_ended"], "elapsed");
+}
+
+#[test]
+#[ignore = "precision"]
+fn a_warm_up_ends_as_soon_as_it_may() {
+    let warmup = warm_up_s();
+    println!("warm-up of {warmup:.2} s");
+    assert!((0.3..4.4).contains(&warmup), "{warmup}");
 }
 
 #[test]

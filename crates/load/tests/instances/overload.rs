@@ -81,8 +81,8 @@ fn a_server_that_answers_by_single_bytes_is_waited_for_no_longer_than_the_timeou
     assert!(ran.count("done") < 40, "{}", ran.result["counts"]);
 }
 
-#[test]
-fn a_slow_server_is_measured_at_its_capacity() {
+/// What was answered a second by a server that answers 1,000; each waits for 1,000 others, about as long as the timeout.
+fn served_per_s() -> f64 {
     let service = ServiceTime::Deterministic { mean_us: 1000.0 };
     let config = ServerConfig { service, ..ServerConfig::default() };
     let slow = Server::spawn(&config).unwrap();
@@ -90,9 +90,21 @@ fn a_slow_server_is_measured_at_its_capacity() {
         &slow.local_address().to_string(),
         &json!({"load": {"loop": "open", "rate_per_s": 50_000.0}, "max_outstanding": 1000}),
     );
-    // 1,000 a second and no more; each waits for 1,000 others, about as long as the timeout. A client that lost its
-    // processor as the measurement began has more places to fill.
-    let served = ran.count("done") as f64 / 0.4;
-    assert!(served < 2_000.0, "{served}");
     assert!(ran.count("unsent") > ran.count("done"), "{}", ran.result["counts"]);
+    ran.count("done") as f64 / 0.4
+}
+
+#[test]
+fn a_slow_server_is_measured_at_its_capacity() {
+    let served = served_per_s();
+    // A client that lost its processor as the measurement began has more places to fill.
+    assert!(served < 2_000.0, "{served}");
+}
+
+#[test]
+#[ignore = "precision"]
+fn no_more_is_measured_than_a_slow_server_can_do() {
+    let served = served_per_s();
+    println!("{served:.0} a second of 1,000");
+    assert!(served < 1_100.0, "{served}");
 }

@@ -1,6 +1,6 @@
 """Claims that Rust tests make: built once, and each run of one is an attempt.
 
-They are ``#[ignore = "precision"]`` in ``crates/synth/tests``: `cargo test` alone says nothing about them.
+They are ``#[ignore = "precision"]`` in tests of ``PACKAGES``: `cargo test` alone says nothing about them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from measuring import need
 
 from tests.precision import limits
 from tests.precision.claims import Claim
@@ -18,6 +19,7 @@ from tests.precision.judging import Finding
 
 ROOT = Path(__file__).parents[2]
 BUILD_S, RUN_S = 800, 120
+PACKAGES = ("hindmost-synth", "hindmost-load")
 
 CLAIMS = {
     "double": [
@@ -31,13 +33,26 @@ CLAIMS = {
     ],
     "known_answers": ["sojourn_times_are_those_of_queueing_theory"],
     "sockets": ["deterministic_service_times_are_kept"],
+    "instances": [
+        "embedded::a_warm_up_ends_as_soon_as_it_may",
+        "overload::no_more_is_measured_than_a_slow_server_can_do",
+        "real_servers::few_are_asked_again_of_a_server_that_limits_keep_alive",
+        "real_servers::what_is_pipelined_is_sent_soon_and_most_stamps_come",
+    ],
+    "uring": [
+        "embedded::a_warm_up_ends_as_soon_as_it_may",
+        "real_servers::few_are_asked_again_of_a_server_that_limits_keep_alive",
+        "real_servers::what_is_pipelined_is_sent_soon_and_most_stamps_come",
+    ],
 }
 
 
 @pytest.fixture(scope="session")
 def programs() -> dict[str, Path]:
-    """Test binaries of the embedded server by name, as cargo builds them for `make test`."""
-    words = ["cargo", "test", "--release", "--locked", "-p", "hindmost-synth", "--no-run"]
+    """Test binaries by name, as cargo builds them for `make test`."""
+    words = ["cargo", "test", "--release", "--locked", "--no-run"]
+    for package in PACKAGES:
+        words += ["-p", package]
     for name in CLAIMS:
         words += ["--test", name]
     done = subprocess.run(
@@ -74,9 +89,9 @@ def attempt(program: Path, test: str) -> Callable[[], Finding]:
 
 
 @pytest.mark.parametrize(("name", "test"), [(name, test) for name, tests in CLAIMS.items() for test in tests])
-def test_the_embedded_server_keeps_time(
-    name: str, test: str, claim: Claim, programs: dict[str, Path]
-) -> None:
+def test_servers_and_clients_keep_time(name: str, test: str, claim: Claim, programs: dict[str, Path]) -> None:
+    if test.startswith("real_servers"):
+        need("nginx")
     claim.settle(f"{name}: {test.replace('_', ' ')}", attempt(programs[name], test), limits.BEARS_MORE)
 
 
