@@ -20,7 +20,7 @@ $(shell rm -rf .venv .stamps)
 endif
 endif
 
-.PHONY: help demo test precision nightly fuzz originals wheel bench lint format setup clean
+.PHONY: help demo test precision nightly fuzz originals wheel bench docs lint format setup clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ bench: .stamps/engine ## Cost and precision, ours and of other load testers: hal
 	@$(RUN) python benches/quantiles.py
 	@$(RUN) python -m benches.peers
 
+docs: .stamps/engine .stamps/docs ## The documentation as a site with search, that needs no network: dist/docs/index.html
+	@setup/docs.sh
+
 lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be said
 	@setup/system.sh lint
 	@$(RUN) ruff check .
@@ -112,6 +115,10 @@ clean: ## Remove all that was built or made here, the demo's study too
 
 .stamps/dev: requirements-dev.lock .stamps/runtime
 	@setup/venv.sh requirements-dev.lock
+	@touch $@
+
+.stamps/docs: requirements-docs.lock .stamps/runtime
+	@setup/venv.sh requirements-docs.lock
 	@touch $@
 
 .stamps/engine: $(ENGINE) .stamps/runtime

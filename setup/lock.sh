@@ -33,6 +33,7 @@ PYTHON
 cd "$ROOT"
 mapfile -t runtime < <(wanted runtime)
 mapfile -t dev < <(wanted developers)
+mapfile -t docs < <(wanted documentation)
 {
   echo "# What builds and runs Hindmost, pinned. Made by setup/lock.sh."
   freeze runtime "${runtime[@]}"
@@ -41,4 +42,10 @@ mapfile -t dev < <(wanted developers)
   echo "# What tests and checks it, beside requirements.lock, pinned. Made by setup/lock.sh."
   freeze dev -c "$place/requirements.lock" "${dev[@]}" | grep -vxFf "$place/requirements.lock"
 } >"$place/requirements-dev.lock"
+{
+  echo "# What builds the documentation (make docs), beside requirements.lock, pinned. Made by setup/lock.sh."
+  # As the developers have it, where both have it: the two share .venv.
+  cat "$place/requirements.lock" "$place/requirements-dev.lock" | grep '==' >"$place/both"
+  freeze docs -c "$place/both" "${docs[@]}" | grep -vxFf "$place/requirements.lock"
+} >"$place/requirements-docs.lock"
 mv "$place"/*.lock "$ROOT/"
