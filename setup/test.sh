@@ -15,7 +15,7 @@ HINDMOST_SKIPS=$work/skips
 export HINDMOST_SKIPS
 unset PYTHONDONTWRITEBYTECODE # some hundred interpreters are started, and would compile all of it each
 PYTEST=(setup/run python -m pytest -m "not nightly and not originals")
-LATER=(nice -n 5) # a third of a busy neighbour's share, so that nobody waits for ever
+LATER=(nice -n 3) # half of a busy neighbour's share, so that nobody waits for ever
 
 rust() {
   local status=0
