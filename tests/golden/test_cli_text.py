@@ -65,6 +65,13 @@ MISTAKES = [
     ["measure", "memcached", "--duration", "10"],
     ["measure", "memcached", "--warmup", "cold"],
     ["measure", "memcached", "--quantiles", "101"],
+    ["measure", "memcached", "--quantiles", "0.99"],
+    ["measure", "memcached", "--quick", "--runs", "5"],
+    ["measure", "memcached", "--find-rate", "p99<300us", "--quick"],
+    ["measure", "memcached", "--workload", "DIR/mix.json"],
+    ["measure", "memcached", "--workload", "DIR/share.json"],
+    ["measure", "DIR/server.toml"],
+    ["attribute", "DIR/factors.toml", "--dry-run"],
     ["measure", "memcached", "--seed", "-1"],
     ["measure", "memcached", "--seed", "1", "--seed", "2"],
     ["measure", "memcached", "--server-cpus", "4095"],
@@ -126,6 +133,13 @@ def say(capsys, monkeypatch, tmp_path):
     """Run a command as on a terminal of 80 columns; gives what it says, free of this machine's paths."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    (tmp_path / "mix.json").write_text('{\n  "keys": 100,\n  "get_ration": 0.9\n}\n')
+    (tmp_path / "share.json").write_text('{\n  "get_ratio": 1.9\n}\n')
+    (tmp_path / "server.toml").write_text(
+        'name = "mine"\nprotocol = "http"\ncommand = ["./server", "{port}"]\n\n[ready]\nkindd = "tcp"\n'
+    )
+    study = (Path(__file__).parents[2] / "examples/attribution/memcached.toml").read_text()
+    (tmp_path / "factors.toml").write_text(study.replace('interference = "spin"', 'interferense = "spin"'))
     (tmp_path / "plan.json").write_text('{"schema": "hindmost.plan/1", "seed": -1}')
 
     def run(arguments: list[str]) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from hindmost import _engine
 from hindmost.studies import begin
+from hindmost.targets import parse_target
 
 UNFIT, FIT = (json.dumps({"findings": [{"mark": mark}], "noise": {}}) for mark in ("unfit", "fine"))
 
@@ -25,6 +26,19 @@ def test_a_host_is_unfit_only_if_it_looks_so_each_time(
     pauses: list[float] = []
     monkeypatch.setattr(_engine, "doctor", lambda *_: next(answers))
     monkeypatch.setattr(begin.time, "sleep", pauses.append)
-    host = begin._diagnosis()
+    host = begin._diagnosis(begin.LOOKS)
     assert host["findings"][0] == {"mark": mark}
     assert len(pauses) == looks - 1
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("memcached://127.0.0.1:11211", "127.0.0.1-11211"),
+        ("http://127.0.0.1:8080/a/b.html", "127.0.0.1-8080"),
+        ("redis://[::1]", "1-6379"),
+        ("memcached?connections=64", "memcached"),
+    ],
+)
+def test_the_folder_keeps_the_whole_address(target: str, name: str) -> None:
+    assert begin.folder_name(parse_target(target)) == name

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -43,7 +44,8 @@ def tell(
     if fault := put(json.dumps(shown.document, allow_nan=False) if as_json else table()):
         failed.append(fault)
     failed += [fault for path, text in (files or {}).items() if (fault := _written(path, text))]
-    lines = [] if quiet else [*shown.notes]
+    took = f"answered {since_start():.1f} s after the command began"
+    lines = [] if quiet else [*shown.notes, took]
     _say(*lines, *shown.said, *(f"error: {fault}" for fault in dict.fromkeys(failed)))
     return Exit.ERROR if failed and shown.exit == Exit.DONE else shown.exit
 
@@ -84,3 +86,9 @@ def _written(path: Path, text: str) -> str | None:
     except OSError as error:
         return f"{path} cannot be written: {error.strerror}"
     return None
+
+
+def since_start() -> float:
+    """Seconds since this process began, starting the interpreter included (proc(5), ``starttime``)."""
+    fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")

@@ -17,7 +17,7 @@ from typing import Any
 
 from hindmost import _engine
 from hindmost.errors import UsageError
-from hindmost.models.positions import Written, explained
+from hindmost.plan.positions import Written, explained
 
 SCHEMA = "hindmost.clone/1"
 FOLDER = Path(__file__).parent / "applications"

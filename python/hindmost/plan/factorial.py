@@ -37,6 +37,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from hindmost.errors import UsageError
+from hindmost.plan.positions import Written
 from hindmost.plan.problems import problems_of
 
 LARGEST_BYTES = 1 << 20
@@ -210,7 +211,8 @@ def load_study_file(path: Path) -> StudyFile:
         data = path.read_bytes()[: LARGEST_BYTES + 1]
         if len(data) > LARGEST_BYTES:
             raise UsageError(f"study file {path} is larger than {LARGEST_BYTES} bytes", hint=hint)
-        return read_study(tomllib.loads(data.decode()), f"study file {path}")
+        text = data.decode()
+        return read_study(tomllib.loads(text), f"study file {path}", Written(text, toml=True))
     except OSError as error:
         raise UsageError(f"study file {path} cannot be read: {error.strerror}", hint=hint) from None
     except UnicodeDecodeError as error:
@@ -219,8 +221,8 @@ def load_study_file(path: Path) -> StudyFile:
         raise UsageError(f"study file {path} is not TOML: {error}", hint=hint) from None
 
 
-def read_study(document: object, where: str) -> StudyFile:
-    """Check a study file that was read already; `where` names it in messages.
+def read_study(document: object, where: str, written: Written | None = None) -> StudyFile:
+    """Check a study file that was read already; `where` names it in messages, `written` gives their lines.
 
     Raises
     ------
@@ -230,9 +232,7 @@ def read_study(document: object, where: str) -> StudyFile:
     try:
         return StudyFile.model_validate(document)
     except ValidationError as error:
-        problems = problems_of(error, _MODELS)
-        head = where + (": " if len(problems) == 1 else f", {len(problems)} problems:\n  ")
-        raise UsageError(head + "\n  ".join(problems), hint=_HINT) from None
+        raise UsageError(problems_of(error, _MODELS, where, written), hint=_HINT) from None
 
 
 def json_schema_text() -> str:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hindmost import _engine
 from hindmost.errors import UsageError
 from hindmost.laws import USUAL, ArrivalLaw
+from hindmost.plan.positions import Written, explained
 from hindmost.plan.protocols import ENTRIES
 from hindmost.plan.units import label
 
@@ -49,6 +50,7 @@ class MeasurePlan(BaseModel):
     server_cpus: tuple[int, ...] = ()
     pacing: Literal["spin", "sleep"] = "spin"
     io: Literal["epoll", "io_uring"] = "epoll"
+    quick: bool = Field(default=False, description="a look of seconds, which promises no precision")
     runs: tuple[int, int] = (10, 30)
     precision: float = 0.05
     remake: float = Field(default=0.5, ge=0.0, description="runs made again, as a share of those asked for")
@@ -79,7 +81,9 @@ class MeasurePlan(BaseModel):
         """What intervals over runs are about; so few runs that the median has none give their mean."""
         return "mean" if self.runs[1] < MEDIAN_LEAST_RUNS else self.over_runs
 
-    def engine_plan(self, run: int, index: int, protocol: str, address: str) -> str:
+    def engine_plan(
+        self, run: int, index: int, protocol: str, address: str, workload: tuple[str, Written] | None = None
+    ) -> str:
         """One instance's plan for one run, as the engine's JSON.
 
         Parameters
@@ -88,6 +92,8 @@ class MeasurePlan(BaseModel):
             Counted from 1; decides the seed.
         index : int
             Which instance.
+        workload : pair, optional
+            What its workload was read from, with its name, for messages.
 
         Raises
         ------
@@ -125,10 +131,15 @@ class MeasurePlan(BaseModel):
         }
         if self.verify_wire:
             plan["witnessed"] = self._witnessed(connections)
+        text = ""
         try:
-            return _engine.check_plan(json.dumps(plan, allow_nan=False))
+            text = json.dumps(plan, allow_nan=False)
+            return _engine.check_plan(text)
         except _engine.EngineError as error:
-            raise UsageError(str(error.args[1]), hint="hindmost measure --help") from None
+            told, hint = str(error.args[1]), "hindmost measure --help"
+            if workload is not None and (located := explained(told, text, *workload, "workload")) != told:
+                told, hint = located, "its keys and values: schemas/plan.schema.json, Workload"
+            raise UsageError(told, hint=hint) from None
         except ValueError as error:
             raise UsageError(
                 f"the plan holds a number that is none: {error}", hint="see the file given with --workload"

@@ -113,12 +113,32 @@ def parse_quantiles(text: str) -> tuple[float, ...]:
             raise UsageError(
                 f"percentile {part!r} cannot be read", hint="write them like 50,95,99,99.9"
             ) from None
+        if 0.0 < percent < 1.0 and not part.strip().startswith("p"):
+            meant = ",".join(_percentile(one) for one in text.split(","))
+            raise UsageError(
+                f"percentile {part.strip()!r} is below 1: was {_percentile(part)} meant? They are written as"
+                " percentiles, not as shares",
+                hint=f"--quantiles {meant}; or p{part.strip()}, if that low a percentile is meant",
+            )
         if not 0.0 < percent < 100.0:
             raise UsageError(
                 f"percentile {part!r} is not between 0 and 100", hint="write them like 50,95,99,99.9"
             )
         levels.add(round(percent / 100.0, 12))
     return tuple(sorted(levels))
+
+
+def _percentile(part: str) -> str:
+    """Write what may be a share as a percentile.
+
+    >>> _percentile("0.99"), _percentile("50"), _percentile("all")
+    ('99', '50', 'all')
+    """
+    try:
+        share = float(part.strip())
+    except ValueError:
+        return part.strip()
+    return f"{100.0 * share:.10g}" if 0.0 < share <= 1.0 else part.strip()
 
 
 def label(level: float) -> str:

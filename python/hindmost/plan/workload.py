@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.errors import UsageError
+from hindmost.plan.positions import Written
 
 _LARGEST_BYTES = 1 << 20
 _EXAMPLE = '{"kind": "key-value", "keys": 10000, "get_ratio": 0.9, "value_bytes": 200}'
@@ -39,3 +40,8 @@ def load_workload(path: Path) -> dict[str, Any]:
         raise UsageError(f"workload file {path} holds no JSON object", hint=f"write it like {_EXAMPLE}")
     document.setdefault("kind", "key-value")
     return document
+
+
+def written_workload(path: Path) -> tuple[str, Written]:
+    """What messages call a workload file that was read, and its text."""
+    return f"workload file {path}", Written(path.read_text(encoding="utf-8"), toml=False)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hindmost.errors import UsageError
 from hindmost.laws import USUAL, ArrivalLaw
+from hindmost.run import quick
 from hindmost.run.options import Option, declared
 
 if TYPE_CHECKING:
@@ -95,6 +96,14 @@ class MeasureRequest:
             "Clients", "HOW", "How clients ask the kernel; io_uring makes two calls a request (Linux 6.1)."
         ),
     ] = "epoll"
+    quick: Annotated[
+        bool,
+        Option(
+            "Procedure",
+            None,
+            "A first look in some 15 s: 3 short runs, wide intervals, no precision promised.",
+        ),
+    ] = False
     runs: Annotated[
         str | None,
         Option(
@@ -186,11 +195,14 @@ class MeasureRequest:
         """
         from hindmost.fleet import allot
         from hindmost.plan import MeasurePlan, parse_duration, parse_quantiles, parse_rate
+        from hindmost.plan.workload import written_workload
         from hindmost.targets import parse_target
 
-        stopping = self.stopping()
         for one in OPTIONS.values():
             one.check(getattr(self, one.name))
+        if self.quick:
+            return quick.asked(self).plan().model_copy(update=quick.PLAN)
+        stopping = self.stopping()
         if self.target is None:
             raise UsageError(
                 "no target is named", hint="hindmost measure memcached, or hindmost measure --help"
@@ -237,7 +249,8 @@ class MeasureRequest:
                 hint="--pacing auto, or fewer --clients",
             )
         # The engine's own checks; what it returns has the workload's defaults filled in.
-        checked = json.loads(plan.engine_plan(1, 0, target.protocol, "127.0.0.1:1"))
+        written = None if self.workload is None else written_workload(self.workload)
+        checked = json.loads(plan.engine_plan(1, 0, target.protocol, "127.0.0.1:1", written))
         return plan.model_copy(update={"workload": checked["workload"]})
 
     def stopping(self) -> dict[str, Any]:

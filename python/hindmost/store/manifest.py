@@ -18,6 +18,7 @@ class Plan(TypedDict, total=False):
     clients: int
     connections: int
     pacing: Literal["spin", "sleep"]
+    quick: bool
     runs: list[int]
     precision: float
     duration_s: float

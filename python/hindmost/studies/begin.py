@@ -23,6 +23,8 @@ from hindmost.targets import Attached, Managed, first_answering, parse_target
 
 SPIN_S = 0.3
 """Spin for the noise floor before a study: short, and long enough to see a host that is busy."""
+LONGEST_NAME = 100
+"""Letters of a target in the name of a folder, which has 255 in all."""
 LOOKS, PAUSE_S = 3, 1.0
 """A host is called unfit only if it looks so each time: one look of a third of a second may meet the last
 breath of the program that ran before."""
@@ -108,12 +110,8 @@ def _greet(target: Attached) -> None:
 
 def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, **more: object) -> Study:
     """A new study of a target, with what this host is like; `more` goes into its manifest."""
-    safe = (
-        "".join(c if c.isalnum() or c in "-." else "-" for c in Path(target.name).stem).strip("-.")
-        or "target"
-    )
-    folder = out or Path(f"hindmost-{safe}-{datetime.now():%Y%m%d-%H%M%S}")
-    host = _diagnosis()
+    folder = out or Path(f"hindmost-{folder_name(target)}-{datetime.now():%Y%m%d-%H%M%S}")
+    host = _diagnosis(1 if plan.quick else LOOKS)
     manifest = {
         "created": now_utc(),
         "version": __version__,
@@ -125,10 +123,17 @@ def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, 
     return Study.create(folder, manifest)
 
 
-def _diagnosis() -> dict[str, Any]:
+def folder_name(target: Attached | Managed) -> str:
+    """A target in the name of a folder: of a running server its whole address, host and port."""
+    name = target.spec.name if target.managed else f"{target.host}-{target.port}"
+    safe = "".join(c if c.isalnum() or c in "-." else "-" for c in name).strip("-.")
+    return safe[:LONGEST_NAME] or "target"
+
+
+def _diagnosis(looks: int) -> dict[str, Any]:
     """Facts and findings of this host; looked at again where it seems unfit."""
     host: dict[str, Any] = {}
-    for look in range(LOOKS):
+    for look in range(looks):
         if look:
             time.sleep(PAUSE_S)
         host = json.loads(_engine.doctor("/", SPIN_S))

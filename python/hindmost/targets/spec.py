@@ -26,6 +26,7 @@ from pydantic import (
 
 from hindmost.errors import UsageError
 from hindmost.names import nearest
+from hindmost.plan.positions import Written
 from hindmost.plan.problems import problems_of
 from hindmost.plan.protocols import ENTRIES, PROTOCOLS, Protocol
 from hindmost.targets import placeholders
@@ -261,10 +262,8 @@ def parse_target_toml(text: str, where: str, folder: Path) -> TargetSpec:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"target file {where} is not TOML: {error}", hint="see examples/targets/") from None
     except ValidationError as error:
-        problems = problems_of(error, _MODELS)
-        head = f"target file {where}"
-        head += ": " if len(problems) == 1 else f", {len(problems)} problems:\n  "
-        raise UsageError(head + "\n  ".join(problems), hint="see examples/targets/") from None
+        told = problems_of(error, _MODELS, f"target file {where}", Written(text, toml=True))
+        raise UsageError(told, hint="see examples/targets/") from None
     spec._folder = folder
     return spec
 

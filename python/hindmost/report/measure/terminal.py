@@ -61,7 +61,9 @@ def _head(console: "Console", doc: Measure) -> None:
     from rich.text import Text
 
     verdict = doc["verdict"]
-    line = Text(f"{VERDICT_MARKS.get(verdict, '?')} {verdict}", style=_STYLES.get(verdict, "bold"))
+    line = Text(
+        f"{VERDICT_MARKS.get(verdict, '?')} {view.verdict_word(doc)}", style=_STYLES.get(verdict, "bold")
+    )
     line.append(f"  {view.target_line(doc)}", style="default not bold")
     printed(console, line, indent=2)
     if doc["headline"]:
@@ -158,7 +160,9 @@ def _causes(console: "Console", doc: Measure) -> None:
     from rich.text import Text
 
     found = view.causes(doc)
-    if doc["verdict"] != "valid":  # the headline tells the gravest
+    if doc["verdict"] == "valid":  # the headline tells of a quick look
+        found = [cause for cause in found if "quick" not in cause["codes"]]
+    else:  # it tells the gravest
         found = found[1:]
     for cause in found[:MOST]:
         line = Text(f"{cause['level']}: ", style=_STYLES.get(cause["level"], "yellow"))

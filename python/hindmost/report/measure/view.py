@@ -143,6 +143,8 @@ def counted_runs(doc: Measure) -> str:
         text += f" in {numbers.seconds(total)}"
     if found and found["runs"]:
         text += f", {len(found['runs'])} of them set aside"
+    if doc["plan"].get("quick"):
+        return f"{text}; no precision was asked for"
     asked = doc["stopping"]["precision"]
     if asked is None or doc["stopping"]["reached"] is None:
         return text
@@ -184,6 +186,11 @@ def outstanding_text(doc: Measure) -> str:
         f"How many requests each arrival found still unanswered{within}. A closed loop cannot go beyond"
         f" {bound}; an open loop shows the queue that users meet."
     )
+
+
+def verdict_word(doc: Measure) -> str:
+    """The verdict, and that it rests on a quick look."""
+    return f"{doc['verdict']} (quick look)" if doc["plan"].get("quick") else doc["verdict"]
 
 
 def target_line(doc: Measure) -> str:

@@ -82,7 +82,8 @@ def headline(verdict: Verdict, found: Sequence[Cause], figures: str, calm: str =
     """
     still = next((one.text.partition("; no reply")[0] for one in found if STOOD_STILL in one.codes), "")
     if verdict == "valid":
-        return f"valid: {figures}{f'; {still}' if still else ''}"
+        quick = next((f"; {one.text}. To do: {one.hint}" for one in found if "quick" in one.codes), "")
+        return f"valid: {figures}{f'; {still}' if still else ''}{quick.replace('`', '')}"
     gravest = found[0]
     todo = f". To do: {gravest.hint.replace('`', '')}" if gravest.hint else ""
     stands = f". The calm figures stand: {calm}" if calm else ""

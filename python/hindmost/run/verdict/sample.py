@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from hindmost.plan.units import format_us, label
 from hindmost.run import limits
 from hindmost.run.capacity import fell_short
+from hindmost.run.quick import FULL_S
+from hindmost.run.quick import RUNS as QUICK_RUNS
 from hindmost.run.set_aside import spent
 from hindmost.run.verdict.reason import Evidence, Level, Reason, listed
 from hindmost.stats import modality, order_effect, over_runs
@@ -16,6 +18,9 @@ from hindmost.stats import modality, order_effect, over_runs
 def precision(e: Evidence) -> Iterator[Reason]:
     """The intervals are too wide."""
     if e.decision.reached or fell_short(e.plan, e.runs):  # more runs at this rate would not help
+        return
+    if e.plan.quick and e.decision.runs >= QUICK_RUNS:
+        yield _quick(e)
         return
     enough = e.decision.runs >= 2
     aside = len(e.parted.aside) if e.parted is not None else 0
@@ -29,6 +34,20 @@ def precision(e: Evidence) -> Iterator[Reason]:
         _too_wide(e) if enough else (),
         "host" if of_host else None,
         "too few runs count" if of_host else "",
+    )
+
+
+def _quick(e: Evidence) -> Reason:
+    """What a quick look does not promise, and what would."""
+    width = e.decision.half_width
+    wide = f": ±{100.0 * width:.2g}% at {e.decision.widest}" if math.isfinite(width) else ""
+    least, most = (seconds / 60.0 for seconds in FULL_S)
+    return Reason(
+        "quick",
+        "mind",
+        f"a quick look: {len(e.runs)} runs of {e.plan.duration_s:g} s, so the intervals are wide{wide}, and a"
+        " state that every third run falls into may not have been seen",
+        f"without `--quick`: 10 to 30 runs until ±5%, in {least:.2g} to {most:.2g} minutes",
     )
 
 

@@ -19,6 +19,7 @@ CONTRADICTIONS = {
     "require": "a search has an objective of its own, and measures it at many rates",
     "junit": "it is about limits, and a search has an objective",
     "markdown": "it is the summary of one measurement",
+    "quick": "its steps need runs enough to decide",
     "precision": "the runs of a step end when its interval lies on one side of the limit",
     "verify_wire": "its steps are judged by latency alone",
 }

@@ -6,7 +6,7 @@ import pytest
 
 from hindmost.errors import UsageError
 from hindmost.models import load_clone
-from hindmost.models.positions import line_of
+from hindmost.plan.positions import line_of
 
 HEAD = 'schema = "hindmost.clone/1"\nname = "x"  # [[service]]\n'
 

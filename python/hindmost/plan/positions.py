@@ -1,4 +1,4 @@
-"""Where the fields of a document stand in the text that a person wrote: TOML or JSON.
+"""Where the keys of a document stand in the text that a person wrote: TOML or JSON.
 
 The engine reads a document as one line of JSON, and counts columns there. `field_at` names the field that
 stands at such a column; `line_of` finds that field in the text that was written.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+
+from hindmost.names import nearest
 
 _BLANK = re.compile(r"(?:[\s,]|#[^\n]*)*")
 _NAME = r"""(?:[\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
@@ -21,7 +23,9 @@ _PART = re.compile(_NAME)
 
 
 _COLUMN = re.compile(r" at line 1 column (\d+)$")
-_FIELD = re.compile(r"clone field `([^`]+)`")
+_FIELD = re.compile(r"(?:clone|plan) field `([^`]+)`")
+_UNREAD = re.compile(r"the (?:clone document|plan) cannot be read: ")
+_EXPECTED = re.compile(r"unknown (?:field|variant) `([^`]+)`, expected (?:one of )?(.*)")
 _NAMED = re.compile(r"(?:unknown|duplicate) field `([^`]+)`")
 _VALUE = re.compile(r"""unknown variant `([^`]+)`|invalid (?:type|value): \w+(?: point)? [`"]([^`"]*)[`"]""")
 
@@ -34,8 +38,10 @@ class Written:
     toml: bool
 
 
-def explained(message: str, document: str, where: str, written: Written | None) -> str:
+def explained(message: str, document: str, where: str, written: Written | None, within: str = "") -> str:
     """Say what the engine refused, by field, and by line of what was written.
+
+    Where the field does not lie within what was written, the message is given back without its column.
 
     Parameters
     ----------
@@ -47,15 +53,43 @@ def explained(message: str, document: str, where: str, written: Written | None) 
         What the document is called.
     written : Written, optional
         What the document was read from.
+    within : str
+        The part of the document that was written; all of it by default.
     """
     column, known = _COLUMN.search(message), _FIELD.search(message)
     path = known[1] if known else ""
     if column:
         path = _meant(document, field_at(document, int(column[1])), message)
-        message = message[: column.start()].removeprefix("the clone document cannot be read: ")
-        message = f"clone field `{path}`: {message}" if path else message
+        message = _UNREAD.sub("", message[: column.start()])
+    if not within:
+        message = f"clone field `{path}`: {message}{_near(message)}" if column and path else message
+    elif path.partition(".")[0] != within:
+        return message
+    else:
+        path = path.removeprefix(within).removeprefix(".")
+        message = _by_key(message, path) if column else message.replace(f"plan field `{within}.", "`")
     line = line_of(written.text, path, toml=written.toml) if written else None
     return f"{where}{'' if line is None else f', line {line}'}: {message}"
+
+
+def _by_key(message: str, path: str) -> str:
+    """Name the key first, and that which was meant."""
+    found = _EXPECTED.search(message)
+    if found is None:
+        return f"`{path}`: {message}"
+    unknown = "key" if found[1] == path.rpartition(".")[2] else f"`{path}`"
+    return f"unknown {unknown} {found[1]}{nearest(found[1], _names(found[2]))}"
+
+
+def _near(message: str) -> str:
+    """The name that was meant, where one of those that the engine expected is near."""
+    found = _EXPECTED.search(message)
+    told = nearest(found[1], _names(found[2])) if found else ""
+    return told if "mean" in told else ""
+
+
+def _names(expected: str) -> list[str]:
+    return re.findall("`([^`]+)`", expected)
 
 
 def _meant(document: str, path: str, message: str) -> str:

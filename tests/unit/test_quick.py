@@ -1,0 +1,60 @@
+"""``--quick``: what it stands for, what contradicts it, and the words that say what it cannot know."""
+
+import pytest
+from evidence import evidence, run
+
+from hindmost.errors import UsageError
+from hindmost.run.quick import FREE, RUNS, SETTINGS
+from hindmost.run.request import MeasureRequest
+from hindmost.run.verdict import causes, headline, judge, overall
+from hindmost.stats import Decision
+
+WIDE = Decision(True, False, "p99 is known to ±40 %", None, 3, "p99", 0.4)
+OTHER = {"runs": "5", "duration": "3s", "warmup": "auto", "remake": "50%"}
+
+
+def test_a_quick_look_makes_three_short_runs_and_promises_no_precision():
+    plan = MeasureRequest(target="synth", quick=True).plan()
+    assert (plan.quick, plan.runs, plan.duration_s, plan.warmup, plan.remake) == (
+        True,
+        (RUNS, RUNS),
+        2.0,
+        1.0,
+        0.0,
+    )
+    assert plan.labels == ("p50", "p95", "p99")
+    assert plan.middle == "mean", "three runs have an interval of their mean alone"
+
+
+def test_percentiles_and_load_may_be_given_beside_it():
+    plan = MeasureRequest(target="synth", quick=True, quantiles="50,99.9", rate="30k").plan()
+    assert (plan.labels, plan.rate_per_s) == (("p50", "p99.9"), 30_000.0)
+
+
+@pytest.mark.parametrize("name", sorted(set(SETTINGS) - set(FREE) - {"warmup"}))
+def test_what_it_decides_itself_is_refused_beside_it(name):
+    with pytest.raises(UsageError, match=f"--{name} does not go with --quick"):
+        MeasureRequest(target="synth", quick=True, **{name: OTHER[name]}).plan()
+
+
+def quick(decision=WIDE):
+    e = evidence(plan={"quick": True, "runs": (3, 3)}, runs=[run(n) for n in (1, 2, 3)], decision=decision)
+    reasons = judge(e)
+    return overall(reasons), causes(e, reasons)
+
+
+def test_wide_intervals_of_a_quick_look_are_said_and_not_held_against_it():
+    verdict, found = quick()
+    assert verdict == "valid"
+    assert [one.codes for one in found] == [("quick",)]
+    assert "±40% at p99" in found[0].text
+    line = headline(verdict, found, "p99 50 us [30, 70]")
+    assert line.startswith("valid: p99 50 us [30, 70]; a quick look: 3 runs of 10 s")
+    assert "To do: without --quick: 10 to 30 runs until ±5%" in line
+
+
+def test_a_quick_look_that_was_cut_short_is_inconclusive():
+    alone = Decision(True, False, "one run carries no interval", None, 1, "p99", float("inf"))
+    verdict, found = quick(alone)
+    assert verdict == "inconclusive"
+    assert ("precision",) in [one.codes for one in found]
