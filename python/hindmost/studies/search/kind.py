@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from hindmost.exits import Exit
 from hindmost.plan import Objective, parse_objective
 from hindmost.run.readings import plan_of
 from hindmost.store import Study
+from hindmost.store.measure import Estimates
+from hindmost.store.search import Search
 from hindmost.studies.kind import Kind, Shown
 from hindmost.studies.search.asked import RUNS
 from hindmost.studies.search.found import Found, Step, at, brief, counted, figures, stored
@@ -54,12 +57,25 @@ def objective_of(study: Study) -> Objective:
 
 
 def publish(study: Study, found: Found, page: Path | None = None) -> Shown:
-    """Nothing is left to write: a search stores its answer after each step, and each step has a page."""
+    """Write the page; the search stored its answer after each step."""
+    from hindmost.report.search.page import render_search_page
     from hindmost.report.search.terminal import render_search
 
     document = found.document()
     code = Exit.DONE if found.holds is not None else Exit.INCONCLUSIVE
-    return Shown(document, lambda: render_search(document), code, tuple(_notes(study, found)))
+    where = study.write_page(render_search_page(document, latencies(study, document)), page)
+    notes = (f"page: {where}", *_notes(study, found))
+    return Shown(document, lambda: render_search(document), code, notes)
+
+
+def latencies(study: Study, document: Search) -> dict[str, Estimates]:
+    """Latency of the steps that have a finished run, by their folders."""
+    found: dict[str, Estimates] = {}
+    for step in document["steps"]:
+        path = study.folder / step["study"] / "result.json"
+        if step["runs"] and path.is_file():
+            found[step["study"]] = json.loads(path.read_text(encoding="utf-8"))["latency_us"]
+    return found
 
 
 def _notes(study: Study, found: Found) -> list[str]:
