@@ -264,3 +264,13 @@ def test_measuring_leaves_this_process_on_its_processors():
     with here():
         os.sched_setaffinity(0, {min(mine)})
     assert os.sched_getaffinity(0) == mine
+
+
+def test_limits_of_a_stored_study_are_judged_and_a_wrong_one_is_told(opened):
+    found = hindmost.open_study(opened.study, require=["p50<1h", "mean<1ns"])
+    assert found.limits["limit"].to_list() == ["p50<1h", "mean<1ns"]
+    assert found.limits["result"].to_list()[1] != "held"
+    assert opened.limits.height == 0
+    assert "result" in opened.limits.columns
+    with pytest.raises(UsageError, match="is not measured"):
+        hindmost.open_study(opened.study, require=["p77<1ms"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from inspect import Parameter, signature
 from pathlib import Path
@@ -25,6 +25,7 @@ def measure(
     target: str | Path,
     *,
     find_rate: str | None = None,
+    require: Sequence[str] = (),
     out: str | Path | None = None,
     progress: Tell | None = None,
     frames: Library | None = None,
@@ -40,6 +41,8 @@ def measure(
     find_rate : str, optional
         Search for the highest rate at which this holds, such as ``"p99<500us"``; the result then is a
         `SearchResult`.
+    require : sequence of str
+        Limits to hold it against, such as ``["p99<5ms", "errors<1%"]``: see `MeasureResult.limits`.
     out : str or Path, optional
         Folder of the study; by default a new one here, named after the target and the time.
     progress : callable, optional
@@ -67,17 +70,20 @@ def measure(
     Traceback (most recent call last):
     hindmost.errors.UsageError: measure() has no option 'rat' (did you mean rate?)
     """
+    from hindmost.plan.limits import fitting, parse_limits
     from hindmost.studies.begin import begin
     from hindmost.studies.search.asked import searching
 
     asked = _request(target, options)
+    limits = parse_limits(require)
     folder = None if out is None else Path(out)
     with here():
         if find_rate is not None:
             plan, objective = searching(asked, find_rate)
             study = begin(plan, folder, "search", search={"objective": objective.text})
         else:
-            study = begin(asked.plan(), folder, "measure")
+            more = {"require": list(require)} if limits else {}
+            study = begin(fitting(asked.plan(), limits), folder, "measure", **more)
         shown = carry_out(study, Telling(progress))
     return cast("MeasureResult | SearchResult", result_of(study, shown.document, frames))
 

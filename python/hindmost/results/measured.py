@@ -28,6 +28,14 @@ class MeasureResult(Result[Measure]):
         return self._frame([_run(one) for one in self.document["runs"]])
 
     @property
+    def limits(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+        """A row a required limit: ``held``, ``crossed`` or ``undecided``, by which figure, and why."""
+        rows = [dict(one) for one in self.document.get("limits", [])]
+        return self._frame(
+            rows, *("limit", "figure", "result", "bound", "unit", "value", "low", "high", "text")
+        )
+
+    @property
     def parts(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
         """What latency is made of: service latency, slip, wire latency and client overhead, as `latency`."""
         found = {

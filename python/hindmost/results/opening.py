@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,17 @@ RESULTS: dict[str, Callable[..., Result[Any]]] = {
 """The registry: a study's kind to its result."""
 
 
-def open_study(path: str | Path, *, frames: Library | None = None) -> Result[Any]:
+def open_study(
+    path: str | Path, *, require: Sequence[str] = (), frames: Library | None = None
+) -> Result[Any]:
     """Answer a stored study, or a part of one, from its folder alone; nothing is measured or written.
 
     Parameters
     ----------
     path : str or Path
         The study's folder.
+    require : sequence of str
+        Limits to hold a measurement against, such as ``["p99<5ms"]``, in place of those it was made with.
     frames : {"polars", "pandas"}, optional
         Of which library DataFrames are; the one that is installed otherwise, polars first.
 
@@ -41,6 +45,8 @@ def open_study(path: str | Path, *, frames: Library | None = None) -> Result[Any
 
     Raises
     ------
+    UsageError
+        A limit cannot be meant, or not of this study.
     StudyError
         There is no study, or it has no finished run, or this version cannot read it.
 
@@ -51,7 +57,11 @@ def open_study(path: str | Path, *, frames: Library | None = None) -> Result[Any
     Traceback (most recent call last):
     hindmost.errors.StudyError: no-such-folder holds no study: it has no manifest.json
     """
+    from hindmost.studies.measure.limits import required
+
     study = Study.open(Path(path))
+    if require:
+        required(study, list(require))
     kind = kind_of(study)
     document = kind.answer(study)
     return result_of(study, document, frames)
