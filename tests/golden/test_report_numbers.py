@@ -5,9 +5,9 @@ import math
 import pytest
 
 from hindmost.report.common import numbers
+from hindmost.report.common.curves import grid, on_grid, thinned
 from hindmost.report.common.svg import linear_ticks, log_domain, log_ticks, tail
 from hindmost.report.common.writing import glued, hint_parts
-from hindmost.report.measure.curves import grid, on_grid, thinned
 from hindmost.report.measure.view import span
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from inspect import Parameter as Argument
 from inspect import signature
 from typing import Annotated, Any, get_type_hints
@@ -15,7 +15,7 @@ from hindmost.run.options import Declared, declared
 Verb = Callable[..., int]
 
 
-def takes(request: type, before: Mapping[str, str]) -> Callable[[Verb], Verb]:
+def takes(request: type, before: Mapping[str, str], without: Collection[str] = ()) -> Callable[[Verb], Verb]:
     """Give a verb, in place of its first parameter, an option for each field of a request.
 
     Parameters
@@ -25,25 +25,31 @@ def takes(request: type, before: Mapping[str, str]) -> Callable[[Verb], Verb]:
         given without its name.
     before : mapping
         Options of the verb's own that the help page shows before a field, by name of that field.
+    without : collection of str, optional
+        Fields that are no options of this verb.
     """
-    fields = declared(request)
+    fields = {name: one for name, one in declared(request).items() if name not in without}
 
     def spread(verb: Verb) -> Verb:
         _, *own = signature(verb).parameters.values()
         hints = get_type_hints(verb, include_extras=True)
         arguments = {one.name: one.replace(annotation=hints[one.name]) for one in own}
-        ordered: list[Argument] = []
+        many = [one for one in own if one.kind is Argument.VAR_POSITIONAL]
+        ordered: list[Argument] = [arguments.pop(one.name) for one in many]
         for place, one in enumerate(fields.values()):
             if (earlier := before.get(one.name)) is not None:
                 ordered.append(arguments.pop(earlier))
-            kind = Argument.POSITIONAL_OR_KEYWORD if place == 0 else Argument.KEYWORD_ONLY
+            kind = Argument.POSITIONAL_OR_KEYWORD if place == 0 and not many else Argument.KEYWORD_ONLY
             ordered.append(Argument(one.name, kind, default=one.default, annotation=_annotated(one)))
         ordered += arguments.values()
 
         def called(*words: Any, **options: Any) -> int:  # noqa: ANN401 (whatever cyclopts read)
-            given = dict(zip((one.name for one in ordered), words, strict=False)) | options
+            if many:
+                given, rest = options, words
+            else:
+                given, rest = dict(zip((one.name for one in ordered), words, strict=False)) | options, ()
             asked = {name: given.pop(name) for name in fields if name in given}
-            return verb(request(**asked), **given)
+            return verb(request(**asked), *rest, **given)
 
         called.__doc__ = verb.__doc__
         called.__name__ = verb.__name__

@@ -55,6 +55,16 @@ VERBS = (
             "attribute examples/attribution/memcached.toml --budget 30m",
         ),
     ),
+    Verb(
+        "compare",
+        "STUDY STUDY... [OPTIONS]",
+        "Show whether two servers, settings or versions really differ.",
+        (
+            "compare before after --fail-if 'p99>+5%'",
+            "compare --live nginx apache --rate 5k --pairs 10",
+            "compare one two three --margin 10% --page compare.html",
+        ),
+    ),
     Verb("doctor", "[TARGET] [OPTIONS]", "List what on this host will distort a measurement."),
     Verb("report", "STUDY [OPTIONS]", "Build the page and the table again from a study's stored runs."),
     Verb("load", "PLAN.json [OPTIONS]", "Run one bare load instance from an engine plan."),

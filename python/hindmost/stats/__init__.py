@@ -21,6 +21,7 @@ from hindmost.stats.requests.thefts import Service, Thefts
 from hindmost.stats.runs.aggregate import Aggregate, run_value
 from hindmost.stats.runs.before_after import Comparison, compare_runs
 from hindmost.stats.runs.bisection import Belief, Span
+from hindmost.stats.runs.contrast import Contrast, contrasts
 from hindmost.stats.runs.equivalence import Equivalence, equivalence
 from hindmost.stats.runs.hysteresis import Hysteresis, hysteresis
 from hindmost.stats.runs.intervals import mean_interval, median_interval, smallest_n_for_median
@@ -61,6 +62,7 @@ __all__ = [
     "CalmQuantile",
     "Column",
     "Comparison",
+    "Contrast",
     "Crossing",
     "Decision",
     "Dependence",
@@ -103,6 +105,7 @@ __all__ = [
     "coefficient_ps",
     "compare_runs",
     "constancy",
+    "contrasts",
     "crossings",
     "decide",
     "equivalence",

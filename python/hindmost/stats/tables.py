@@ -27,6 +27,13 @@ def t_quantile(degrees: float, probability: float) -> float:
     return float(stdtrit(degrees, probability))
 
 
+def t_quantiles(degrees: Floats, probability: float) -> Floats:
+    """`t_quantile` of each number of degrees."""
+    from scipy.special import stdtrit
+
+    return np.asarray(stdtrit(degrees, probability), dtype=np.float64)
+
+
 def upper_tail(z: Floats, degrees: float = 0) -> Floats:
     """P(T > z) for Student's t with these degrees of freedom, or for the normal law when they are 0."""
     from scipy.special import ndtr, stdtr

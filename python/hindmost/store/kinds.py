@@ -11,6 +11,7 @@ GO_ON = {
     "search": "measure --resume",
     "attribution": "attribute",
     "verification": "synth verify",
+    "comparison": "compare",
 }
 """Each kind's verb, before the study's folder. `hindmost.studies.kind` has what else there is to a kind."""
 

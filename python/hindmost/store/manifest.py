@@ -60,23 +60,32 @@ class Verified(TypedDict):
     logged: NotRequired[LoggedCost | None]
 
 
+class Compared(TypedDict):
+    """Plans of the sides of a comparison, the first of which is what the others are compared with."""
+
+    plans: list[Plan]
+    margin: Share
+    fail_if: list[str]
+
+
 class Manifest(TypedDict):
     """What a study was asked to do, on which host, with which versions.
 
-    ``require``: limits as they were asked for. ``search``, ``verification`` or ``attribution`` (the study
-    file, and what each factor sets) where it is one.
+    ``require``: limits as they were asked for. ``search``, ``verification``, ``comparison`` or
+    ``attribution`` (the study file, and what each factor sets) where it is one.
     """
 
     schema: Literal["hindmost.study/1"]
     created: str
     version: str
     python: str
-    kind: NotRequired[Literal["measure", "search", "attribution", "verification"]]
+    kind: NotRequired[Literal["measure", "search", "attribution", "verification", "comparison"]]
     plan: Plan
     host: Host
     require: NotRequired[list[str]]
     search: NotRequired[Objective]
     verification: NotRequired[Verified]
+    comparison: NotRequired[Compared]
     attribution: NotRequired[dict[str, Any]]
     sets: NotRequired[list[tuple[str, str]]]
 

@@ -10,6 +10,7 @@ schema                      where                               written by
 ``hindmost.search/1``       ``search.json``                     `hindmost.studies.search`
 ``hindmost.attribution/1``  ``attribution.json``                `hindmost.studies.attribution.answer`
 ``hindmost.verification/1`` ``verification.json``               `hindmost.studies.verification`
+``hindmost.compare/1``      ``comparison.json``, ``--json``     `hindmost.studies.comparison`
 ``hindmost.fit/1``          ``hindmost synth fit --json``       `hindmost.models.fit.account`
 ``hindmost.simulation/1``   ``hindmost synth simulate --json``  `hindmost.models.simulation`
 ``hindmost.sweep/1``        ``hindmost synth sweep --json``     `hindmost.models.sweep`
@@ -32,7 +33,17 @@ from typing import Any
 
 import msgspec
 
-from hindmost.store import attribution, fit, knobs, manifest, measure, predictions, search, serving
+from hindmost.store import (
+    attribution,
+    comparison,
+    fit,
+    knobs,
+    manifest,
+    measure,
+    predictions,
+    search,
+    serving,
+)
 from hindmost.store import verification as verifications
 
 Schema = dict[str, Any]
@@ -44,6 +55,7 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "search": (search.Search, "Result of hindmost measure --find-rate"),
     "attribution": (attribution.Attribution, "Result of hindmost attribute"),
     "verification": (verifications.Verification, "Result of hindmost synth verify"),
+    "compare": (comparison.Comparison, "Result of hindmost compare"),
     "fit": (fit.FitResult, "Result of hindmost synth fit"),
     "simulation": (predictions.Simulation, "Result of hindmost synth simulate"),
     "sweep": (predictions.Sweep, "Result of hindmost synth sweep"),

@@ -148,6 +148,17 @@ class Study:
                 shutil.rmtree(left, ignore_errors=True)
             yield
 
+    def busy(self) -> bool:
+        """Whether another process is at work in it; one that may not be looked at is taken for idle."""
+        try:
+            with (self.folder / ".lock").open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
     def runs(self) -> list[RunRecord]:
         """All finished runs, in order."""
         found = []

@@ -53,7 +53,7 @@ def begin(plan: MeasurePlan, out: Path | None, kind: str, **more: object) -> Stu
 
     In both cases nothing is written.
     """
-    target = _ready(plan)
+    target = ready(plan)
     study = _new_study(plan, target, out, kind=kind, **more)
     _step_aside(plan)
     return study
@@ -61,7 +61,7 @@ def begin(plan: MeasurePlan, out: Path | None, kind: str, **more: object) -> Stu
 
 def go_on(study: Study, plan: MeasurePlan, **more: object) -> Study:
     """Do all that comes before the next run of a study; its manifest then says the plan, and `more`."""
-    _ready(plan)
+    ready(plan)
     study.manifest |= {"plan": plan.model_dump(mode="json"), "kind": name_of(study.manifest), **more}
     study.write("manifest.json", json.dumps(study.manifest, indent=1))
     _step_aside(plan)
@@ -93,8 +93,16 @@ def reopened(
     return study, plan_of(study).model_copy(update=changes)
 
 
-def _ready(plan: MeasurePlan) -> Attached | Managed:
-    """Make room for a plan's connections, and greet a server that runs already."""
+def ready(plan: MeasurePlan) -> Attached | Managed:
+    """Make room for a plan's connections, and greet a server that runs already.
+
+    Raises
+    ------
+    HostUnfit
+        If this host has no room for them.
+    TargetError
+        If a running server is not there or speaks another protocol.
+    """
     target = parse_target(plan.target)
     takes = target.spec.options.get("connections") if target.managed else None
     make_room(plan, target.protocol, takes=takes, managed=target.managed)

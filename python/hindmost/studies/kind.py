@@ -27,6 +27,7 @@ KINDS = {
     "search": "hindmost.studies.search.kind",
     "attribution": "hindmost.studies.attribution.kind",
     "verification": "hindmost.studies.verification.kind",
+    "comparison": "hindmost.studies.comparison.kind",
 }
 """The registry: name to the module whose `KIND` it is, loaded when such a study is met."""
 DEEPEST = 4

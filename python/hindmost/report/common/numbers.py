@@ -148,6 +148,18 @@ def plural(amount: int, word: str) -> str:
     return f"{count(amount)} {word}{'' if amount == 1 else 's'}"
 
 
+def cut(text: str, most: int) -> str:
+    """Cut a name that is too long, in its middle: both ends may tell it from others.
+
+    >>> cut("memcached", 16), cut("memcached-with-4-threads", 16)
+    ('memcached', 'memcach…-threads')
+    """
+    if len(text) <= most:
+        return text
+    head = (most - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
+
+
 def bytes_(value: float | None) -> str:
     """Write a size of memory in binary units."""
     if value is None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from hindmost.report.common import numbers
 from hindmost.report.common.axes import tail_ticks, time_ticks
+from hindmost.report.common.curves import Values, drawable, flattening, grid, infinite_from, on_grid, thinned
 from hindmost.report.common.document import finite
 from hindmost.report.common.svg import (
     Plot,
@@ -20,7 +21,6 @@ from hindmost.report.common.svg import (
     tail,
 )
 from hindmost.report.measure import view
-from hindmost.report.measure.curves import Values, drawable, flattening, grid, infinite_from, on_grid, thinned
 from hindmost.report.measure.values import run_value
 from hindmost.store.measure import Curve, Look, Measure, Series
 

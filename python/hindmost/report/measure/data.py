@@ -6,12 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hindmost.report.common.axes import tail_ticks
-from hindmost.report.common.document import finite
-from hindmost.report.common.numbers import about_level, tick
-from hindmost.report.common.svg import linear_ticks, tail
-from hindmost.report.measure import view
-from hindmost.report.measure.charts import at, run_domain
-from hindmost.report.measure.curves import (
+from hindmost.report.common.curves import (
     drawable,
     flattening,
     grid,
@@ -20,6 +15,11 @@ from hindmost.report.measure.curves import (
     rounded,
     thinned,
 )
+from hindmost.report.common.document import finite
+from hindmost.report.common.numbers import about_level, tick
+from hindmost.report.common.svg import linear_ticks, tail
+from hindmost.report.measure import view
+from hindmost.report.measure.charts import at, run_domain
 from hindmost.report.measure.values import labels, run_value
 from hindmost.store.measure import Measure
 

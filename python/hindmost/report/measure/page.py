@@ -5,10 +5,10 @@ from functools import partial
 from typing import Any, cast
 
 from hindmost.report.common import numbers
+from hindmost.report.common.curves import drawable, flattening, on_grid
 from hindmost.report.common.document import clean
 from hindmost.report.common.sheet import asset, drawing, render
 from hindmost.report.measure import charts, data, instrument, limits, proof, tables, view
-from hindmost.report.measure.curves import drawable, flattening, on_grid
 from hindmost.report.measure.values import labels, run_value
 from hindmost.store.measure import Measure
 

@@ -1,0 +1,139 @@
+"""``hindmost compare``: whether two servers, settings or versions really differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.requests import takes
+from hindmost.errors import UsageError
+from hindmost.run.request import MeasureRequest
+
+if TYPE_CHECKING:
+    from hindmost.studies.kind import Shown
+
+
+@takes(
+    MeasureRequest,
+    before={"server_cpus": "live", "aggregate": "pairs"},
+    without=("target", "runs", "precision", "verify_wire"),
+)
+def compare(
+    asked: MeasureRequest,
+    *what: Annotated[
+        str, option(TARGET, "STUDY|TARGET", "Folders of studies; with --live, servers as measure takes them.")
+    ],
+    live: Annotated[
+        bool, switch(TARGET, "Measure the targets now, in rounds of one run each, in an order drawn anew.")
+    ] = False,
+    pairs: Annotated[
+        int | None, whole(PROCEDURE, "Rounds that count, with --live; may be raised later. [default: 10]")
+    ] = None,
+    margin: Annotated[
+        str | None, option(PROCEDURE, "SHARE", "Ratios within it count as the same. [default: 5%]")
+    ] = None,
+    anyway: Annotated[bool, switch(PROCEDURE, "Compare studies that were not loaded alike, too.")] = False,
+    fail_if: Annotated[
+        tuple[str, ...],
+        Parameter(
+            group=OUTPUT,
+            metavar="CHANGE",
+            negative="",
+            help="Exit with 3 if a change lies beyond with all of its interval, like 'p99>+5%'.",
+        ),
+    ] = (),
+    out: Annotated[
+        Path | None, option(OUTPUT, "STUDY", "Folder of a live comparison. [default: hindmost-TARGET-TIME]")
+    ] = None,
+    page: Annotated[
+        Path | None, option(OUTPUT, "FILE", "Write the page there. [default: into the study, if --live]")
+    ] = None,
+    json_: Json = False,
+    quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
+) -> int:
+    """Show whether two servers, settings or versions differ, percentile by percentile.
+
+    Each ratio to the first has an interval over runs; same is what is shown to lie within the margin. Studies
+    are compared as they are stored; with --live, targets are measured in turn, so that what drifts meets all
+    alike. A folder of such a comparison alone goes on with it.
+    """
+    from hindmost.cli.outcome import tell
+    from hindmost.plan import parse_changes, parse_percent
+
+    limits = [one.text for one in parse_changes(fail_if)]
+    share = None if margin is None else parse_percent(margin, "--margin")
+    if live or _goes_on(what):
+        if anyway:
+            raise UsageError("--anyway is for stored studies: targets are loaded alike", hint="leave it out")
+        shown = _measured(asked, what, more=(pairs, share, limits, out), talk=(page, quiet))
+    else:
+        _refuse_options_of_live(asked, pairs=pairs, out=out)
+        shown = _stored(what, share, limits, page, anyway=anyway)
+    return tell(shown, as_json=json_, quiet=quiet)
+
+
+def _goes_on(what: tuple[str, ...]) -> bool:
+    """Whether what is named is a comparison that was begun."""
+    from hindmost.store import Study, name_of
+
+    if len(what) != 1 or not (Path(what[0]) / "manifest.json").exists():
+        return False
+    return name_of(Study.open(Path(what[0])).manifest) == "comparison"
+
+
+def _measured(
+    asked: MeasureRequest,
+    what: tuple[str, ...],
+    more: tuple[int | None, float | None, list[str], Path | None],
+    talk: tuple[Path | None, bool],
+) -> Shown:
+    """Measure targets in turn, or go on with that."""
+    from hindmost.cli.progress import Talk
+    from hindmost.studies.comparison import opened, reopened
+    from hindmost.studies.kind import carry_out
+
+    pairs, margin, limits, out = more
+    if _goes_on(what):
+        if (fixed := asked.fixed()) or margin is not None or out is not None:
+            name = fixed[0] if fixed else "--margin" if margin is not None else "--out"
+            raise UsageError(
+                f"{name} cannot change in a comparison that goes on: runs would not be alike",
+                hint=f"hindmost compare {what[0]}; --pairs and --fail-if may change",
+            )
+        study = reopened(Path(what[0]), pairs, limits)
+    else:
+        study = opened(what, asked, pairs, margin, limits, out)
+    return carry_out(study, Talk(quiet=talk[1]), talk[0])
+
+
+def _stored(
+    what: tuple[str, ...], margin: float | None, limits: list[str], page: Path | None, *, anyway: bool
+) -> Shown:
+    """Compare studies as they are stored."""
+    from hindmost.studies.comparison import MARGIN, compare, shown
+
+    for one in what:
+        if not Path(one).exists():
+            raise UsageError(
+                f"{one} is no folder of a study",
+                hint=f"to measure targets now: hindmost compare --live {' '.join(what)}",
+            )
+    document = compare(what, margin=MARGIN if margin is None else margin, fail_if=limits, anyway=anyway)
+    return shown(document, page)
+
+
+def _refuse_options_of_live(asked: MeasureRequest, *, pairs: int | None, out: Path | None) -> None:
+    """Refuse what only runs that are made now can have."""
+    given = asked.fixed() + [
+        flag
+        for flag, value in (("--remake", asked.remake), ("--pairs", pairs), ("--out", out))
+        if value is not None
+    ]
+    if given:
+        raise UsageError(
+            f"{given[0]} is for runs that are made now, and stored studies have theirs",
+            hint="--live, or leave it out",
+        )

@@ -1,0 +1,139 @@
+"""Charts of a comparison: distributions over each other, ratios with the margin, the runs of each side."""
+
+from collections.abc import Sequence
+
+from hindmost.report.common import numbers
+from hindmost.report.common.axes import tail_ticks, time_ticks
+from hindmost.report.common.curves import drawable, grid, infinite_from, on_grid
+from hindmost.report.common.svg import Plot, linear_ticks, log10, log_domain, tail
+from hindmost.store.comparison import Comparison, Contrast
+
+COLOURS = 8
+"""Sides beyond take the colours of the first again."""
+ROW = 26.0
+
+
+def distributions(doc: Comparison, width: float) -> str | None:
+    """Draw the quantile curve of each side, all runs together."""
+    curves = [drawable(side["distribution"]) for side in doc["sides"]]
+    values = [us for _, found in curves for us in found if us is not None]
+    if not values:
+        return None
+    levels = [q for found, _ in curves for q in found]
+    end = max(*levels, 0.9)
+    plot = Plot(
+        width, 340, "Quantiles of each side, on a scale where each further nine takes the same room", top=24
+    )
+    x, y = plot.x(0.0, end, tail), plot.y(*log_domain(values), log10)
+    plot.axes(x, y, x_ticks=tail_ticks(end), y_ticks=time_ticks(y.low, y.high), x_title="percentile")
+    picked = grid(levels, 90)
+    for place, side in enumerate(doc["sides"]):
+        read = on_grid(side["distribution"], picked)
+        plot.line(
+            [(x(q), y(us)) for q, us in zip(picked, read, strict=True) if us is not None], colour(place)
+        )
+        if (late := infinite_from(side["distribution"])) is not None:
+            note = f"{side['label']} ∞ from p{numbers.about_level(late)}"
+            plot.text(x(late) - 6, y.end + 10 + 14 * place, note, anchor="end", cls="tick")
+    return str(plot)
+
+
+def colour(place: int) -> str:
+    """Class of a side's lines."""
+    return f"side c{place % COLOURS}"
+
+
+def ratios(doc: Comparison, width: float) -> str | None:
+    """Draw each ratio with its interval, the margin as a band; calm ones hollow."""
+    lines = [
+        (f"calm {name}" if calm else name, place, one, calm)
+        for calm in (False, True)
+        for name in _names(doc, calm=calm)
+        for place, against in enumerate(doc["against"], 1)
+        if (one := (against["calm"] if calm else against["latency"]).get(name)) is not None
+    ]
+    known = [line for line in lines if line[2]["ratio"]["value"] is not None]
+    if not known:
+        return None
+    margin = doc["margin"]
+    # A bar may say that nothing is known: it is cut off then, so that the others can be read.
+    reach = max(2.0 * margin, *(1.3 * _off(one["ratio"]["value"]) for _, _, one, _ in known))
+    wide = [_off(end) for _, _, one, _ in known for end in (one["ratio"]["low"], one["ratio"]["high"])]
+    reach = max(reach, min(max(wide), 3.0 * reach))
+    height = 60.0 + ROW * len(lines)
+    plot = Plot(width, height, "Ratios to the first, with 95 % intervals", left=92, top=8)
+    x = plot.x(1.0 / (1.0 + reach), 1.0 + reach, log10)
+    y = plot.y(0.0, float(len(lines)))
+    plot.area(
+        [(x(1.0 / (1.0 + margin)), y.end), (x(1.0 + margin), y.end)],
+        [(x(1.0 / (1.0 + margin)), y.start), (x(1.0 + margin), y.start)],
+        "band",
+    )
+    ticks = [(t, f"{t:g}") for t in linear_ticks(x.low, x.high, 6 if width > 500 else 4)]
+    plot.axes(x, y, x_ticks=ticks, y_ticks=[], x_title=f"ratio to {doc['sides'][0]['label']}")
+    plot.line([(x(1.0), y.start), (x(1.0), y.end)], "fair")
+    for row, (name, place, one, calm) in enumerate(lines):
+        at = y(len(lines) - row - 0.5)
+        plot.text(x.start - 10, at + 4, name, anchor="end", cls="tick")
+        value, low, high = one["ratio"]["value"], one["ratio"]["low"], one["ratio"]["high"]
+        if value is None:
+            continue
+        if low is not None:
+            plot.line(
+                [(x(max(low, x.low)), at), (x(x.high if high is None else min(high, x.high)), at)],
+                colour(place),
+            )
+        side = doc["sides"][place]["label"]
+        title = f"{side}, {name}: {value:.3f}, {one['word']}"
+        plot.dot(x(value), at, cls="hollow" if calm else f"c{place % COLOURS}", title=title, radius=4.0)
+    return str(plot)
+
+
+def _names(doc: Comparison, *, calm: bool) -> list[str]:
+    found: dict[str, Contrast] = {}
+    for one in doc["against"]:
+        found |= one["calm"] if calm else one["latency"]
+    return sorted(found, key=numbers.label_order)
+
+
+def _off(ratio: float | None) -> float:
+    """How far a ratio is from 1, to either side alike."""
+    return 0.0 if not ratio else max(ratio, 1.0 / ratio) - 1.0
+
+
+def runs(doc: Comparison, name: str, width: float) -> str | None:
+    """Draw the runs of each side at one percentile; pairs are joined."""
+    columns: list[Sequence[float | None]] = [side["values_us"].get(name, []) for side in doc["sides"]]
+    values = [us for column in columns for us in column if us is not None]
+    if not values:
+        return None
+    plot = Plot(width, 220, f"{name} of each run", top=24)
+    plot.text(4, 12, f"{name} of each run", cls="name")
+    x, y = plot.x(0.0, float(len(columns))), plot.y(*log_domain(values), log10)
+    ticks = [
+        (place + 0.5, numbers.cut(side["label"], max(8, int(width / len(columns) / 8))))
+        for place, side in enumerate(doc["sides"])
+    ]
+    plot.axes(x, y, x_ticks=ticks, y_ticks=time_ticks(y.low, y.high))
+    spread = 0.5
+
+    def at(place: int, number: int) -> float:
+        of = max(len(columns[place]) - 1, 1)
+        return x(place + 0.5 + spread * (number / of - 0.5))
+
+    for place, column in enumerate(columns):
+        for number, us in enumerate(column):
+            side = doc["sides"][place]
+            said = numbers.latency(us, missing=numbers.INFINITE)
+            plot.dot(
+                at(place, number),
+                y.end if us is None else y(us),
+                cls=f"c{place % COLOURS}",
+                title=f"{side['label']}, run {side['runs'][number]}: {said}",
+            )
+        quoted = doc["sides"][place]["latency_us"].get(name)
+        if quoted is not None and (middle := quoted["value"]) is not None:
+            plot.line(
+                [(at(place, 0) - 8, y(middle)), (at(place, len(column) - 1) + 8, y(middle))], colour(place)
+            )
+    return str(plot)

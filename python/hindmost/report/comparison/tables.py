@@ -1,0 +1,116 @@
+"""Rows of a comparison that terminal and page have in common."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hindmost.report.common import numbers
+from hindmost.store.comparison import Against, Comparison, Contrast, Side
+
+IN_WORDS = {
+    "same": "the same",
+    "different": "different",
+    "undecided": "not decided",
+    "invalid": "invalid",
+}
+
+
+class Row(NamedTuple):
+    """One percentile of one side beside the first, written."""
+
+    name: str
+    side: str
+    first: str
+    second: str
+    ratio: str
+    difference: str
+    p: str
+    word: str
+    kind: str
+
+
+def rows(document: Comparison) -> list[Row]:
+    """All percentiles of all sides; calm ones below."""
+    return [*_rows(document, "latency"), *_rows(document, "calm")]
+
+
+def _rows(document: Comparison, what: str) -> Iterator[Row]:
+    first = document["sides"][0]
+    names = dict.fromkeys(name for one in document["against"] for name in _table(one, what))
+    for name in sorted(names, key=numbers.label_order):
+        for one, side in zip(document["against"], document["sides"][1:], strict=True):
+            found = _table(one, what).get(name)
+            if found is not None:
+                head = f"calm {name}" if what == "calm" else name
+                cells = (_value(first, what, name), _value(side, what, name))
+                yield Row(
+                    head,
+                    side["label"],
+                    *cells,
+                    ratio(found),
+                    difference(found),
+                    p(found),
+                    word(found),
+                    found["word"],
+                )
+
+
+def _table(one: Against, what: str) -> dict[str, Contrast]:
+    return one["calm"] if what == "calm" else one["latency"]
+
+
+def _value(side: Side, what: str, name: str) -> str:
+    estimate = (side["calm_us"] if what == "calm" else side["latency_us"]).get(name)
+    return (
+        numbers.MISSING if estimate is None else numbers.latency(estimate["value"], missing=numbers.INFINITE)
+    )
+
+
+def ratio(one: Contrast) -> str:
+    """Write a ratio and its interval."""
+    found = one["ratio"]
+    if found["value"] is None:
+        bound = "" if found["low"] is None else f" [{_times(found['low'])}, {numbers.INFINITE}]"
+        return f"{numbers.INFINITE}{bound}" if bound else numbers.MISSING
+    if found["low"] is None:
+        return _times(found["value"])
+    return f"{_times(found['value'])} [{_times(found['low'])}, {_times(found['high'])}]"
+
+
+def _times(value: float | None) -> str:
+    return numbers.INFINITE if value is None else f"{value:.3f}" if value < 2.0 else f"{value:.3g}"
+
+
+def difference(one: Contrast) -> str:
+    """Write a difference with its interval, in one unit."""
+    found = one["difference_us"]
+    if found["value"] is None:
+        return numbers.MISSING
+    known = [us for us in (found["value"], found["low"], found["high"]) if us is not None]
+    unit = numbers.unit_for([10.0 * abs(us) for us in known])
+    places = numbers.decimals(max(abs(us) for us in known) / unit.us)
+    value, *ends = (f"{'+' if us > 0 else ''}{numbers.number(us / unit.us, places)}" for us in known)
+    return f"{value}{f' [{ends[0]}, {ends[1]}]' if len(ends) == 2 else ''}{numbers.THIN}{unit.name}"
+
+
+def p(one: Contrast) -> str:
+    """Write p, adjusted for all percentiles."""
+    found = one["adjusted"]
+    return (
+        numbers.MISSING if found is None else "<.001" if found < 0.001 else f"{found:.3f}".removeprefix("0")
+    )
+
+
+def word(one: Contrast) -> str:
+    """Write what follows."""
+    if one["word"] != "undecided":
+        return one["word"]
+    return "not comparable" if one["why"] else "not decided"
+
+
+def side_line(side: Side) -> str:
+    """Say of a side what was measured, with how many runs."""
+    rate = "flat out" if side["rate_per_s"] is None else numbers.rate(side["rate_per_s"])
+    runs = numbers.plural(len(side["runs"]), "run")
+    if side["made"] != len(side["runs"]):
+        runs += f" of {side['made']}"
+    return f"{side['target']['name']} at {rate}, {runs}, {side['verdict']}"

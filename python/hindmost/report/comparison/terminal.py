@@ -1,0 +1,102 @@
+"""A comparison for the terminal: what follows, the table, limits, and what to keep in mind."""
+
+from typing import TYPE_CHECKING, cast
+
+from hindmost.report.common import numbers
+from hindmost.report.common.console import console_of, hinted, printed, text_of
+from hindmost.report.common.document import clean
+from hindmost.report.comparison.tables import IN_WORDS, rows, side_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hindmost.store.comparison import Comparison
+
+_STYLES = {
+    "same": "bold green",
+    "different": "bold yellow",
+    "undecided": "bold yellow",
+    "invalid": "bold red",
+}
+_WORDS = {"slower": "bold red", "faster": "bold green", "same": "green", "undecided": "yellow"}
+_RESULTS = {"held": "green", "crossed": "bold red", "undecided": "yellow"}
+_LABEL = 12
+"""Columns of a name at most."""
+MOST_UNLIKE = 4
+"""So many settings that differ are named; the document has all."""
+
+
+def render_comparison(document: "Comparison", *, width: int | None = None, color: bool | None = None) -> str:
+    """Write a document ``hindmost.compare/1`` as text."""
+    from rich.text import Text
+
+    doc = cast("Comparison", clean(document))
+    console = console_of(width, color)
+    head = Text(IN_WORDS[doc["verdict"]], style=_STYLES[doc["verdict"]])
+    printed(console, head + Text(f"  {doc['headline']}", style="default not bold"), indent=2)
+    console.print()
+    room = max(len(side["label"]) for side in doc["sides"]) + 2
+    for side in doc["sides"]:
+        printed(console, f"{side['label']:<{room}}{side_line(side)}", indent=room)
+    _table(console, doc)
+    _limits(console, doc)
+    for reason in doc["reasons"]:
+        printed(console, f"{reason['level']}: {reason['text']}", indent=2)
+        hinted(console, None, reason["hint"], indent=2)
+    _unlike(console, doc)
+    return text_of(console)
+
+
+def _table(console: "Console", doc: "Comparison") -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    first, *others = doc["sides"]
+    several = len(others) > 1
+    out = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    out.add_column("", no_wrap=True)
+    if several:
+        out.add_column("against", no_wrap=True)
+    second = "latency" if several else others[0]["label"]
+    heads = (first["label"], second, "ratio", *(() if several else ("difference",)), "p")
+    for name in heads:
+        out.add_column(numbers.cut(name, _LABEL), justify="right", no_wrap=True)
+    out.add_column("", no_wrap=True)
+    for row in rows(doc):
+        cells = [row.name, *([numbers.cut(row.side, 2 * _LABEL)] if several else []), row.first, row.second]
+        cells += [row.ratio, *([] if several else [row.difference]), row.p]
+        out.add_row(*map(Text, cells), Text(row.word, style=_WORDS[row.kind]))
+    console.print(out)
+    how = "pairs of runs made in turn" if doc["how"] == "live" else "runs"
+    console.print(
+        Text(
+            f"{numbers.percent(doc['confidence'])} intervals over {how}, by ranks; p adjusted for all rows;"
+            f" same: within {numbers.percent(doc['margin'])}",
+            style="dim",
+        ),
+        soft_wrap=True,
+    )
+    if doc.get("left_out"):
+        printed(
+            console,
+            f"{numbers.plural(len(doc['left_out']), 'round')} left out: {doc['left_out'][0]}",
+            indent=2,
+        )
+
+
+def _limits(console: "Console", doc: "Comparison") -> None:
+    from rich.text import Text
+
+    for limit in doc["limits"]:
+        line = Text(f"{limit['result']}: ", style=_RESULTS[limit["result"]])
+        printed(console, line + Text(f"{limit['text']}: {limit['said']}", style="default not bold"), indent=2)
+
+
+def _unlike(console: "Console", doc: "Comparison") -> None:
+    found = doc["unlike"]
+    for one in found[:MOST_UNLIKE]:
+        printed(console, f"unlike: {one['what']}: {' / '.join(one['values'])}", indent=2)
+    if len(found) > MOST_UNLIKE:
+        rest = ", ".join(one["what"] for one in found[MOST_UNLIKE:])
+        printed(console, f"unlike, too: {rest}", indent=2)

@@ -1,0 +1,306 @@
+"""From sides to the answer: the document ``hindmost.compare/1``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+from hindmost import __version__
+from hindmost.errors import StudyError, UsageError
+from hindmost.plan import parse_changes
+from hindmost.report.common import numbers
+from hindmost.stats import Contrast, contrasts
+from hindmost.stats.runs.contrast import CONFIDENCE
+from hindmost.store import Study, now_utc
+from hindmost.store import comparison as documents
+from hindmost.store.comparison import Against, Comparison, Outcome
+from hindmost.store.estimates import finite, number, written
+from hindmost.store.types import Reason
+from hindmost.studies.comparison.alike import refuse_unlike_loads, unlike
+from hindmost.studies.comparison.asked import MARGIN, Asked
+from hindmost.studies.comparison.limits import judged
+from hindmost.studies.comparison.runs import unsound_rounds
+from hindmost.studies.comparison.sides import Columns, Measured, first_words, labels_of, opened, result_of
+from hindmost.studies.comparison.words import headline, said
+from hindmost.studies.measure.answer import answer as measured
+
+APART_S = 3_600.0
+"""Runs of two studies that began further apart than this met another host."""
+
+
+def compare(
+    studies: Sequence[str | Path | Study],
+    *,
+    margin: float = MARGIN,
+    fail_if: Sequence[str] = (),
+    anyway: bool = False,
+) -> Comparison:
+    """Compare stored measurements with the first of them; nothing is measured, and nothing written.
+
+    Parameters
+    ----------
+    studies : sequence
+        Folders of studies of kind ``measure``, or open ones; at least two.
+    margin : float
+        Ratios of up to ``1 + margin`` count as the same.
+    fail_if : sequence of str
+        Limits of change, such as ``p99>+5%``.
+    anyway : bool
+        Compare those that were not loaded alike, too.
+
+    Returns
+    -------
+    Comparison
+        A document ``hindmost.compare/1``.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer than two, one is no measurement, or they were not loaded alike.
+    StudyError
+        If one cannot be read, is being written, or has no finished run.
+    """
+    limits = parse_changes(fail_if)
+    folders = [Path(one.folder if isinstance(one, Study) else one) for one in studies]
+    if len(folders) < 2:
+        raise UsageError("a comparison needs two studies at least", hint="hindmost compare STUDY STUDY")
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise UsageError(
+            "the same study is named twice: it does not differ from itself",
+            hint="hindmost compare STUDY STUDY",
+        )
+    opened_ = [opened(folder) for folder in folders]
+    sides = [
+        Measured(label, study, result_of(study))
+        for label, study in zip(labels_of(folders), opened_, strict=True)
+    ]
+    differing = unlike(sides)
+    if not anyway:
+        refuse_unlike_loads(differing, [side.label for side in sides])
+    counted = [(side.counted(), list(side.calm())) for side in sides]
+    against = [
+        _against(sides[0], side, (counted[0], mine), margin, comparisons=len(sides) - 1)
+        for side, mine in zip(sides[1:], counted[1:], strict=True)
+    ]
+    document: Comparison = {
+        "schema": "hindmost.compare/1",
+        "version": __version__,
+        "created": now_utc(),
+        "how": "stored",
+        "study": None,
+        "margin": margin,
+        "confidence": CONFIDENCE,
+        "verdict": _overall([one["verdict"] for one in against]),
+        "headline": headline(against, sides[0].label, margin),
+        "reasons": [*_of_sides(sides), *_apart(sides), *_of_loads(differing)],
+        "sides": [side.document(*runs) for side, runs in zip(sides, counted, strict=True)],
+        "against": against,
+        "unlike": differing,
+        "left_out": [],
+        "limits": judged(limits, against),
+    }
+    return finite(document)
+
+
+def answer(study: Study) -> Comparison:
+    """Everything that interleaved runs say, as far as they came.
+
+    Raises
+    ------
+    StudyError
+        If no round is finished.
+    """
+    asked = Asked.of(study)
+    sides = []
+    for place, label in enumerate(asked.labels, 1):
+        folder = study.folder / str(place)
+        if not any(folder.glob("runs/[0-9]*/run.json")):
+            raise StudyError(f"{study.folder} holds no finished round of runs", hint=study.again)
+        part = Study.open(folder)
+        result = measured(part)
+        part.write("result.json", json.dumps(result, allow_nan=False))
+        sides.append(Measured(label, part, result))
+    rounds = sorted(set.intersection(*({run["run"] for run in side.result["runs"]} for side in sides)))
+    unsound = unsound_rounds([side.study for side in sides], rounds)
+    sound = [number for number in rounds if number not in unsound]
+    calm = [number for number in rounds if all(number in side.calm() for side in sides)]
+    if not rounds:
+        raise StudyError(f"{study.folder} holds no finished round of runs", hint=study.again)
+    counted = sound or rounds
+    against = [
+        _against(
+            sides[0],
+            side,
+            ((counted, calm), (counted, calm)),
+            asked.margin,
+            comparisons=len(sides) - 1,
+            paired=True,
+        )
+        for side in sides[1:]
+    ]
+    reasons = _of_sides(sides)
+    if not sound:
+        why = next(iter(unsound.values()))
+        reasons.insert(
+            0,
+            _reason(
+                "set_aside", f"the host disturbed every round, so all count: {why}", None, "inconclusive"
+            ),
+        )
+    document: Comparison = {
+        "schema": "hindmost.compare/1",
+        "version": __version__,
+        "created": now_utc(),
+        "how": "live",
+        "study": study.folder.resolve().name,
+        "margin": asked.margin,
+        "confidence": CONFIDENCE,
+        "verdict": _overall([one["verdict"] for one in against]),
+        "headline": headline(against, sides[0].label, asked.margin),
+        "reasons": reasons,
+        "sides": [side.document(counted, calm) for side in sides],
+        "against": against,
+        "unlike": unlike(sides),
+        "left_out": [f"round {number_}: {why}" for number_, why in unsound.items()],
+        "limits": judged(parse_changes(asked.fail_if), against),
+    }
+    return finite(document)
+
+
+Runs = tuple[Sequence[int], Sequence[int]]
+"""Numbers of runs that count, and of those that calm latency is known of."""
+
+
+def _against(
+    first: Measured,
+    side: Measured,
+    runs: tuple[Runs, Runs],
+    margin: float,
+    *,
+    comparisons: int,
+    paired: bool = False,
+) -> Against:
+    """One side beside the first."""
+    (ours, calm_ours), (theirs, calm_theirs) = runs
+    faults = side.faults() | first.faults()
+
+    def table(a: Columns, b: Columns, *, faulty: bool) -> dict[str, documents.Contrast]:
+        found = contrasts(a, b, margin, paired=paired, comparisons=comparisons)
+        names = [name for name in a if name in b]
+        why = {name: faults.get(name, faults.get("*")) for name in names} if faulty else {}
+        return {name: _document(found.get(name), why.get(name)) for name in names}
+
+    latency = table(first.values(ours), side.values(theirs), faulty=True)
+    calm = table(_calm(first, calm_ours), _calm(side, calm_theirs), faulty="*" in faults)
+    words = [one["word"] for one in latency.values()]
+    verdict: Outcome = "undecided"
+    if {"slower", "faster"} & set(words):
+        verdict = "different"
+    elif (first.distorted or side.distorted) and all(one["why"] for one in latency.values()):
+        verdict = "invalid"
+    elif words and set(words) == {"same"}:
+        verdict = "same"
+    unit = "pair" if paired else "run"
+    text = said(latency, margin, unit)
+    if calm:
+        text += f". Calm: {said(calm, margin, unit)}"
+    return {
+        "side": side.label,
+        "runs": (len(ours), len(theirs)),
+        "pairs": len(ours) if paired else None,
+        "verdict": verdict,
+        "text": text,
+        "latency": latency,
+        "calm": calm,
+    }
+
+
+def _calm(side: Measured, numbers_: Sequence[int]) -> Columns:
+    known = side.calm()
+    names = list(next(iter(known.values()), ())) if numbers_ else []
+    return {name: [known[number_][name] for number_ in numbers_] for name in names}
+
+
+def _document(one: Contrast | None, why: str | None) -> documents.Contrast:
+    """A contrast as it stands in the document; of none, both sides were infinitely late."""
+    if one is None:
+        unknown: documents.Ratio = dict.fromkeys(("value", "low", "high", "within_low", "within_high"))  # type: ignore[assignment]
+        return {
+            "ratio": unknown,
+            "difference_us": {"value": None, "low": None, "high": None},
+            "p": None,
+            "p_twin": None,
+            "adjusted": None,
+            "word": "undecided",
+            "more": None,
+            "why": why or "both have runs that are infinitely late there",
+        }
+    low, high = one.within
+    return {
+        "ratio": {**written(one.ratio), "within_low": number(low), "within_high": number(high)},
+        "difference_us": written(one.difference),
+        "p": one.p,
+        "p_twin": number(one.p_twin),
+        "adjusted": one.adjusted,
+        "word": "undecided" if why else one.word,
+        "more": None if why else one.more,
+        "why": why,
+    }
+
+
+def _overall(verdicts: Sequence[Outcome]) -> Outcome:
+    for one in ("different", "invalid", "undecided"):
+        if one in verdicts:
+            return one
+    return "same"
+
+
+def _reason(code: str, text: str, hint: str | None = None, level: str = "mind") -> Reason:
+    return {"code": code, "level": level, "text": text, "hint": hint}  # type: ignore[typeddict-item]
+
+
+def _of_sides(sides: Sequence[Measured]) -> list[Reason]:
+    """What each measurement says of itself that bears on this."""
+    found = []
+    for side in sides:
+        grave = [one for one in side.result["reasons"] if one["level"] == side.result["verdict"]]
+        if side.result["verdict"] == "valid" or not grave:
+            continue
+        level = "invalid" if side.distorted else "inconclusive" if "*" in side.faults() else "mind"
+        why = first_words(grave[0]["text"])
+        again = f"hindmost report {side.study.folder}"
+        found.append(_reason("side", f"{side.label} is {side.result['verdict']}: {why}", again, level))
+    return found
+
+
+def _apart(sides: Sequence[Measured]) -> list[Reason]:
+    """Whether hours lie between the studies: what drifted since is in the ratios."""
+    begun = sorted(
+        datetime.fromisoformat(run["started"]) for side in sides for run in side.result["runs"][:1]
+    )
+    gap = max(((later - earlier).total_seconds() for earlier, later in pairwise(begun)), default=0.0)
+    if gap < APART_S:
+        return []
+    text = numbers.seconds(gap) if gap < 2 * 86_400 else numbers.plural(round(gap / 86_400), "day")
+    return [
+        _reason(
+            "apart",
+            f"they were measured {text} apart: what changed on the host since is in every ratio",
+            "`hindmost compare --live TARGET TARGET` makes the runs in turn",
+        )
+    ]
+
+
+def _of_loads(differing: Sequence[Mapping[str, object]]) -> list[Reason]:
+    grave = [str(one["what"]) for one in differing if one["grave"]]
+    if not grave:
+        return []
+    return [
+        _reason(
+            "unlike",
+            f"they were not loaded alike ({', '.join(grave)}): their latencies answer different questions",
+        )
+    ]

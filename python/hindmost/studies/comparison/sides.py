@@ -1,0 +1,185 @@
+"""A stored measurement as one side of a comparison: its answer, its runs, and what may be said of them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import StudyError, UsageError
+from hindmost.store import Study, name_of
+from hindmost.store.comparison import Side
+from hindmost.store.estimates import Value
+from hindmost.studies.measure.answer import answer
+
+Columns = dict[str, list[float]]
+SERVERS_OWN = ("server", "connections", "silence")
+"""Who keeps a rate from being carried, if not the instrument: then late replies are a finding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One side.
+
+    Attributes
+    ----------
+    label : str
+        Its name beside the others.
+    study : Study
+        Where it is stored.
+    result : mapping
+        Its answer, ``hindmost.measure/1``.
+    """
+
+    label: str
+    study: Study
+    result: Mapping[str, Any]
+
+    def counted(self) -> list[int]:
+        """Numbers of the runs that count; all, where none does."""
+        runs = self.result["runs"]
+        return [run["run"] for run in runs if not run.get("set_aside")] or [run["run"] for run in runs]
+
+    def values(self, numbers: Sequence[int]) -> Columns:
+        """Latency of these runs by percentile, infinite where it was infinitely late."""
+        runs = {run["run"]: run["latency_us"] for run in self.result["runs"]}
+        return {
+            name: [_late(runs[number].get(name)) for number in numbers] for name in self.result["latency_us"]
+        }
+
+    def calm(self) -> dict[int, Mapping[str, float]]:
+        """Calm latency of each run that has it; none where the study as a whole has none."""
+        if not (self.result.get("calm") or {}).get("latency_us"):
+            return {}
+        return {
+            run["run"]: {name: one["value"] for name, one in run["calm"]["calm_us"].items()}
+            for run in self.result["runs"]
+            if run.get("calm")
+            and run["calm"]["calm_us"]
+            and all(one["value"] is not None for one in run["calm"]["calm_us"].values())
+        }
+
+    def faults(self) -> dict[str, str]:
+        """By percentile, what keeps its figures from being compared; ``*``: all of them."""
+        grave = [one for one in self.result["reasons"] if one["level"] == "invalid"]
+        failing = next((one for one in grave if one["code"] == "errors"), None)
+        if failing is not None:
+            return {"*": f"{self.label}: {first_words(failing['text'])}"}
+        own = (self.result.get("saturation") or {}).get("by") in SERVERS_OWN
+        bent = [one for one in grave if not (own and one["code"] == "rate_unmet")]
+        if not bent:
+            return {}
+        return {
+            name: f"{self.label}: {first_words(bent[0]['text'])}"
+            for name, one in self.result["latency_us"].items()
+            if one["verdict"] == "invalid"
+        }
+
+    @property
+    def distorted(self) -> bool:
+        """Whether it is the instrument that keeps figures from being compared."""
+        return bool(self.faults()) and "*" not in self.faults()
+
+    def document(self, numbers: Sequence[int], calm: Sequence[int]) -> Side:
+        """As it stands in ``hindmost.compare/1``, by these runs."""
+        columns, calm_values = self.values(numbers), self.calm()
+        names = list(next(iter(calm_values.values()), ()))
+        return {
+            "label": self.label,
+            "folder": str(self.study.folder),
+            "study": self.study.folder.resolve().name,
+            "target": self.result["target"],
+            "rate_per_s": self.study.manifest["plan"].get("rate_per_s"),
+            "created": self.study.manifest.get("created", self.result["created"]),
+            "version": self.study.manifest.get("version", self.result["version"]),
+            "verdict": self.result["verdict"],
+            "runs": list(numbers),
+            "made": len(self.result["runs"]),
+            "latency_us": _values(self.result["latency_us"]),
+            "calm_us": _values((self.result.get("calm") or {}).get("latency_us", {})),
+            "values_us": {name: [_number(us) for us in column] for name, column in columns.items()},
+            "calm_values_us": {name: [calm_values[number][name] for number in calm] for name in names},
+            "distribution": self.result["distributions"].get("latency", {"q": [], "us": []}),
+        }
+
+
+def opened(folder: Path) -> Study:
+    """A stored measurement that may be compared.
+
+    Raises
+    ------
+    StudyError
+        If there is none, it is being written, or it has no finished run.
+    UsageError
+        If it is a study of another kind.
+    """
+    study = Study.open(folder)
+    if (kind := name_of(study.manifest)) != "measure":
+        raise UsageError(
+            f"{folder} is a study of kind {kind}, and measurements are compared",
+            hint=f"hindmost report {folder} shows what it says; its parts are measurements: ls {folder}",
+        )
+    if study.busy():
+        raise StudyError(
+            f"another hindmost is at work in {folder}: its runs are not complete",
+            hint="wait for it, and compare again",
+        )
+    if not _numbers(study):
+        raise StudyError(f"{folder} holds no finished run", hint=study.again)
+    return study
+
+
+def result_of(study: Study) -> Mapping[str, Any]:
+    """Its answer: the stored one if that is of all its runs, else made anew, and not kept."""
+    try:
+        result = json.loads((study.folder / "result.json").read_text(encoding="utf-8"))
+        if result["schema"] == "hindmost.measure/1" and [r["run"] for r in result["runs"]] == _numbers(study):
+            return dict(result)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return answer(study)
+
+
+def labels_of(folders: Sequence[Path]) -> list[str]:
+    """Short names that tell folders apart.
+
+    >>> labels_of([Path("a/one"), Path("a/two")]), labels_of([Path("a/one"), Path("b/one")])
+    (['one', 'two'], ['a/one', 'b/one'])
+    """
+    names = [folder.resolve().name for folder in folders]
+    if len(set(names)) == len(names):
+        return names
+    paths = [str(folder) for folder in folders]
+    return paths if len(set(paths)) == len(paths) else [f"{path} ({n})" for n, path in enumerate(paths, 1)]
+
+
+def first_words(text: str) -> str:
+    """A reason without its particulars.
+
+    >>> first_words("p50 tells of late sending: requests left late; others had the processor")
+    'p50 tells of late sending'
+    """
+    return re.split(r"[;:(]", text)[0].strip()
+
+
+def _numbers(study: Study) -> list[int]:
+    return sorted(int(path.parent.name) for path in study.folder.glob("runs/[0-9]*/run.json"))
+
+
+def _values(estimates: Mapping[str, Any]) -> dict[str, Value]:
+    return {
+        name: {"value": one["value"], "low": one["low"], "high": one["high"]}
+        for name, one in estimates.items()
+    }
+
+
+def _late(us: float | None) -> float:
+    return math.inf if us is None else us
+
+
+def _number(us: float) -> float | None:
+    return us if math.isfinite(us) else None

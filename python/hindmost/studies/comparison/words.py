@@ -1,0 +1,73 @@
+"""What a comparison says, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hindmost.report.common import numbers
+from hindmost.store.comparison import Against, Contrast
+
+TIMES = 2.0
+"""Ratios from here on are told as such: 2.4 times, not +140 %."""
+
+
+def change_of(one: Contrast) -> str:
+    """By how much, with the interval, without which way: ``8.1 % [5.2 %, 11 %]``."""
+    ratio = one["ratio"]
+    value, low, high = ratio["value"], ratio["low"], ratio["high"]
+    if value is None:
+        return "without end"
+    if one["word"] == "faster":
+        return _shares([None if x is None else 1.0 - x for x in (value, high, low)])
+    if value >= TIMES:
+        ends = ", ".join(numbers.INFINITE if end is None else f"{end:.3g}" for end in (low, high))
+        return f"a factor of {value:.3g} [{ends}]"
+    return _shares([None if x is None else x - 1.0 for x in (value, low, high)])
+
+
+def _shares(values: Sequence[float | None]) -> str:
+    value, low, high = (numbers.INFINITE if x is None else f"{100 * x:.2g}{numbers.THIN}%" for x in values)
+    return f"{value} [{low}, {high}]"
+
+
+def more_of(one: Contrast, unit: str) -> str:
+    """How many more would tell."""
+    if one["why"]:
+        return "not comparable"
+    if one["more"] is None:
+        return "not decided"
+    return f"not decided: about {numbers.plural(one['more'], f'more {unit}')}"
+
+
+def said(table: Mapping[str, Contrast], margin: float, unit: str) -> str:
+    """All percentiles of a table, those that differ first."""
+    parts = [
+        f"{name} {one['word']} by {change_of(one)}"
+        for name, one in table.items()
+        if one["word"] in ("slower", "faster")
+    ]
+    if same := [name for name, one in table.items() if one["word"] == "same"]:
+        parts.append(f"{', '.join(same)} same within {numbers.percent(margin)}")
+    open_ = {name: one for name, one in table.items() if one["word"] == "undecided"}
+    by_reason: dict[str, list[str]] = {}
+    for name, one in open_.items():
+        by_reason.setdefault(more_of(one, unit), []).append(name)
+    parts += [f"{', '.join(names)} {reason}" for reason, names in by_reason.items()]
+    return "; ".join(parts)
+
+
+def headline(against: Sequence[Against], first: str, margin: float) -> str:
+    """One sentence."""
+    if len(against) == 1:
+        one = against[0]
+        return f"{one['side']} against {first}: {one['text']}"
+    groups: dict[str, list[str]] = {}
+    for one in against:
+        groups.setdefault(one["verdict"], []).append(one["side"])
+    words = {
+        "different": f"not as {first}",
+        "same": f"same as {first} within {numbers.percent(margin)}",
+        "undecided": f"not told from {first}, nor shown to be the same",
+        "invalid": "distorted by the instrument",
+    }
+    return "; ".join(f"{', '.join(groups[word])}: {words[word]}" for word in words if word in groups)

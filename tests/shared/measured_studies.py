@@ -1,0 +1,109 @@
+"""Folders of measurements as they are stored, with figures that a test chooses; nothing is run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+NAMES = ("p50", "p99")
+PLAN = {
+    "target": "memcached",
+    "loop": "open",
+    "rate_per_s": 5_000.0,
+    "arrivals": "poisson",
+    "clients": 1,
+    "connections": 16,
+    "duration_s": 10.0,
+    "warmup": 2.0,
+    "aggregate": "mean",
+    "workload": {"kind": "key-value"},
+}
+FACTS = {"hostname": "one", "cpu_model": "a processor", "cpus_online": 2, "kernel": "6.1"}
+
+
+def runs_of(seed: int, factor: float = 1.0, runs: int = 10, scatter: float = 0.01) -> dict[str, list[float]]:
+    """Figures of runs that scatter by a share."""
+    random = np.random.default_rng(seed)
+    middle = {"p50": 100.0, "p99": 400.0}
+    return {
+        name: [float(us) for us in factor * us_ * np.exp(random.normal(0.0, scatter, runs))]
+        for name, us_ in middle.items()
+    }
+
+
+def stored(
+    folder: Path,
+    values: Mapping[str, Sequence[float | None]],
+    *,
+    plan: Mapping[str, Any] | None = None,
+    calm: Mapping[str, Sequence[float]] | None = None,
+    started: str = "2026-01-02T03:04:05Z",
+    facts: Mapping[str, Any] | None = None,
+    aside: Sequence[int] = (),
+    **result: Any,
+) -> Path:
+    """Write a study with its answer; `result` replaces parts of that."""
+    count = len(next(iter(values.values())))
+    runs = [
+        {
+            "run": number,
+            "started": started,
+            "set_aside": "stolen" if number in aside else None,
+            "latency_us": {name: column[number - 1] for name, column in values.items()},
+            "calm": None
+            if calm is None
+            else {"calm_us": {name: {"value": column[number - 1]} for name, column in calm.items()}},
+        }
+        for number in range(1, count + 1)
+    ]
+    for run in runs:
+        place = folder / "runs" / f"{run['run']:04d}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "run.json").write_text(json.dumps({"schema": "hindmost.run/1", "target": {}}))
+    manifest = {
+        "schema": "hindmost.study/1",
+        "kind": "measure",
+        "created": started,
+        "version": "0.1.0",
+        "plan": {**PLAN, **(plan or {})},
+        "host": {"facts": {**FACTS, **(facts or {})}, "findings": []},
+    }
+    document = {
+        "schema": "hindmost.measure/1",
+        "version": "0.1.0",
+        "created": started,
+        "verdict": "valid",
+        "headline": "",
+        "reasons": [],
+        "study": folder.name,
+        "target": {"name": "memcached", "protocol": "memcached", "address": "127.0.0.1:1", "managed": True},
+        "latency_us": {name: _estimate(column) for name, column in values.items()},
+        "calm": None if calm is None else {"latency_us": {name: _estimate(c) for name, c in calm.items()}},
+        "saturation": None,
+        "distributions": {"latency": {"q": [0.0, 0.5, 0.99], "us": [80.0, *_middles(values)]}},
+        "runs": runs,
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "result.json").write_text(json.dumps({**document, **result}))
+    return folder
+
+
+def _middles(values: Mapping[str, Sequence[float | None]]) -> list[float | None]:
+    return [_estimate(values[name])["value"] for name in NAMES]
+
+
+def _estimate(column: Sequence[float | None]) -> dict[str, Any]:
+    known = sorted(us for us in column if us is not None)
+    late = len(column) - len(known)
+    return {
+        "value": known[len(known) // 2] if len(known) > late else None,
+        "low": known[0] if known else None,
+        "high": None if late else known[-1],
+        "runs": len(column),
+        "censored_runs": late,
+        "verdict": "valid",
+    }

@@ -1,0 +1,247 @@
+"""Stored measurements beside each other: what is said, what is refused, and what scripts are told."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+
+import pytest
+from measured_studies import runs_of, stored
+
+from hindmost.cli import main
+from hindmost.errors import StudyError, UsageError
+from hindmost.plan import parse_change, parse_changes
+from hindmost.studies.comparison import compare
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Writes two studies, the second as a test says."""
+
+    def make(factor=1.0, **more):
+        first = stored(tmp_path / "before", runs_of(1))
+        return first, stored(tmp_path / "after", runs_of(2, factor), **more)
+
+    return make
+
+
+def words(document):
+    return {name: one["word"] for name, one in document["against"][0]["latency"].items()}
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict", "word"),
+    [(1.0, "same", "same"), (1.2, "different", "slower"), (0.8, "different", "faster")],
+)
+def test_a_known_ratio_is_found(pair, factor, verdict, word):
+    found = compare(pair(factor))
+    assert (found["verdict"], words(found)) == (verdict, {"p50": word, "p99": word})
+    for one in found["against"][0]["latency"].values():
+        assert one["ratio"]["low"] < factor < one["ratio"]["high"]
+        assert one["ratio"]["within_low"] >= one["ratio"]["low"]
+    p99 = found["against"][0]["latency"]["p99"]["difference_us"]
+    assert p99["low"] < 400.0 * (factor - 1.0) < p99["high"]
+
+
+def test_few_runs_decide_nothing_and_say_how_many_more(tmp_path):
+    found = compare([stored(tmp_path / name, runs_of(1, f, runs=3)) for name, f in (("a", 1.0), ("b", 1.3))])
+    assert found["verdict"] == "undecided"
+    assert {one["more"] for one in found["against"][0]["latency"].values()} == {1}
+    assert "not decided: about 1 more run" in found["headline"]
+
+
+def test_runs_that_are_set_aside_do_not_count(tmp_path):
+    values = runs_of(2)
+    values["p99"][3] = values["p50"][3] = 90_000.0
+    found = compare([stored(tmp_path / "a", runs_of(1)), stored(tmp_path / "b", values, aside=[4])])
+    assert found["verdict"] == "same"
+    assert 4 not in found["sides"][1]["runs"]
+    assert (len(found["sides"][1]["runs"]), found["sides"][1]["made"]) == (9, 10)
+
+
+def test_calm_latency_is_compared_where_both_have_it(tmp_path):
+    calm = {"p99": runs_of(3)["p99"]}
+    slow = {"p99": runs_of(4, 1.3)["p99"]}
+    a, b = (
+        stored(tmp_path / n, runs_of(i), calm=c) for i, (n, c) in enumerate([("a", calm), ("b", slow)], 1)
+    )
+    found = compare([a, b])["against"][0]
+    assert (found["latency"]["p99"]["word"], found["calm"]["p99"]["word"]) == ("same", "slower")
+    bare = stored(tmp_path / "bare", runs_of(5))
+    assert compare([a, bare])["against"][0]["calm"] == {}
+
+
+def test_a_side_that_is_infinitely_late_is_slower_without_end(tmp_path):
+    values = runs_of(2, 1.2)
+    values["p99"] = [None] * 10
+    found = compare([stored(tmp_path / "a", runs_of(1)), stored(tmp_path / "b", values)])
+    one = found["against"][0]["latency"]["p99"]
+    assert (one["word"], one["ratio"]["value"], one["ratio"]["high"]) == ("slower", None, None)
+    json.dumps(found, allow_nan=False)
+    both = compare([tmp_path / "b", stored(tmp_path / "c", values)])["against"][0]["latency"]
+    assert (both["p99"]["word"], both["p50"]["word"]) == ("undecided", "same")
+    assert "infinitely late" in both["p99"]["why"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"plan": {"rate_per_s": 9_000.0}}, "rate 5000/s (before), 9000/s (after)"),
+        ({"plan": {"loop": "closed"}}, "loop open (before), closed (after)"),
+        ({"plan": {"workload": {"kind": "key-value", "keys": 7}}}, "workload"),
+    ],
+)
+def test_other_loads_are_refused_unless_anyway(pair, change, said):
+    studies = pair(**change)
+    with pytest.raises(UsageError, match="not loaded alike") as caught:
+        compare(studies)
+    assert said in caught.value.message
+    assert "--anyway" in caught.value.hint
+    found = compare(studies, anyway=True)
+    assert [one["grave"] for one in found["unlike"]] == [True]
+    assert "not loaded alike" in found["reasons"][-1]["text"]
+
+
+def test_another_host_version_or_day_is_said_and_not_refused(pair):
+    first, second = pair(facts={"hostname": "other"}, started="2026-01-05T03:04:05Z")
+    manifest = json.loads((second / "manifest.json").read_text())
+    (second / "manifest.json").write_text(json.dumps({**manifest, "version": "9.9"}))
+    found = compare([first, second])
+    assert {one["what"]: one["values"] for one in found["unlike"]} == {
+        "host": ["one", "other"],
+        "version of Hindmost": ["0.1.0", "9.9"],
+    }
+    assert "measured 3 days apart" in found["reasons"][0]["text"]
+
+
+INVALID = [
+    {"code": "slip", "level": "invalid", "text": "p99 tells of late sending: much; more", "hint": None}
+]
+
+
+def test_what_the_instrument_distorted_is_not_compared(pair):
+    studies = pair(1.5, verdict="invalid", reasons=INVALID, latency_us=_verdicts("p50", "p99"))
+    found = compare(studies, fail_if=["p99>+5%"])
+    assert (found["verdict"], set(words(found).values())) == ("invalid", {"undecided"})
+    assert found["limits"][0]["result"] == "undecided"
+    assert found["against"][0]["latency"]["p99"]["why"] == "after: p99 tells of late sending"
+
+
+def test_only_the_distorted_percentile_is_left_open(pair):
+    found = compare(pair(1.5, verdict="invalid", reasons=INVALID, latency_us=_verdicts("p99")))
+    assert words(found) == {"p50": "slower", "p99": "undecided"}
+
+
+def _verdicts(*bad):
+    good = {"value": 1.0, "low": 1.0, "high": 1.0}
+    return {name: {**good, "verdict": "invalid" if name in bad else "valid"} for name in ("p50", "p99")}
+
+
+def test_a_server_that_did_not_carry_the_rate_is_compared_all_the_same(pair):
+    unmet = [
+        {"code": "rate_unmet", "level": "invalid", "text": "half was answered; by the server", "hint": None}
+    ]
+    more = {"verdict": "invalid", "reasons": unmet, "latency_us": _verdicts("p50", "p99")}
+    found = compare(pair(1.5, saturation={"by": "server"}, **more))
+    assert found["verdict"] == "different"
+    assert compare(pair(1.5, saturation={"by": "client"}, **more))["verdict"] == "invalid"
+
+
+def test_a_server_that_fails_is_not_fast(pair):
+    errors = [{"code": "errors", "level": "invalid", "text": "5 % of requests failed", "hint": None}]
+    found = compare(pair(0.5, verdict="invalid", reasons=errors))
+    assert (found["verdict"], set(words(found).values())) == ("undecided", {"undecided"})
+
+
+@pytest.mark.parametrize(
+    ("factor", "limits", "results", "code"),
+    [
+        (1.2, ["p99>+5%"], ["crossed"], 3),
+        (1.0, ["p99>+5%"], ["held"], 0),
+        (1.05, ["p99>+5%"], ["undecided"], 4),
+        (1.2, ["p99>+50%", "p50>+10us"], ["held", "crossed"], 3),
+        (1.2, ["p99<+50%"], ["crossed"], 3),
+        (1.2, [], [], 0),
+    ],
+)
+def test_limits_are_judged_on_the_edge_of_the_interval(pair, capsys, factor, limits, results, code):
+    studies = map(str, pair(factor))
+    asked = [word for limit in limits for word in ("--fail-if", limit)]
+    assert main(["compare", *studies, *asked, "--json"]) == code
+    said = capsys.readouterr()
+    assert [one["result"] for one in json.loads(said.out)["limits"]] == results
+    assert [line.split(":")[0] for line in said.err.splitlines()] == results
+
+
+def test_more_than_two_are_compared_with_the_first(tmp_path):
+    made = [stored(tmp_path / n, runs_of(i, f)) for i, (n, f) in enumerate([("a", 1), ("b", 1.3), ("c", 1)])]
+    found = compare(made)
+    assert [(one["side"], one["verdict"]) for one in found["against"]] == [("b", "different"), ("c", "same")]
+    assert found["headline"] == "b: not as a; c: same as a within 5\u202f%"
+    alone = compare(made[::2])["against"][0]["latency"]["p99"]
+    assert found["against"][1]["latency"]["p99"]["adjusted"] == min(1.0, 2 * alone["adjusted"])
+
+
+def refused(capsys, *words):
+    code = main(["compare", *map(str, words)])
+    return code, capsys.readouterr().err
+
+
+def test_what_is_no_finished_measurement_is_refused_with_the_way_on(pair, tmp_path, capsys):
+    first, second = pair()
+    assert refused(capsys, first, tmp_path / "nosuch")[0] == 2
+    (tmp_path / "empty").mkdir()
+    code, err = refused(capsys, first, tmp_path / "empty")
+    assert (code, "holds no study" in err) == (1, True)
+    code, err = refused(capsys, first)
+    assert (code, "two studies at least" in err) == (2, True)
+    code, err = refused(capsys, first, tmp_path / "after/../before")
+    assert (code, "named twice" in err) == (2, True)
+    manifest = json.loads((second / "manifest.json").read_text())
+    (second / "manifest.json").write_text(json.dumps({**manifest, "kind": "search"}))
+    code, err = refused(capsys, first, second)
+    assert (code, "of kind search" in err) == (2, True)
+    code, err = refused(capsys, first, second, "--rate", "5k")
+    assert (code, "--rate is for runs that are made now" in err) == (2, True)
+
+
+def test_a_study_without_a_finished_run_says_how_to_make_one(pair):
+    first, second = pair()
+    for run in (second / "runs").iterdir():
+        (run / "run.json").unlink()
+    with pytest.raises(StudyError, match="no finished run") as caught:
+        compare([first, second])
+    assert caught.value.hint == f"hindmost measure --resume {second}"
+
+
+def test_a_study_that_is_being_written_is_refused(pair):
+    first, second = pair()
+    with (second / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(StudyError, match="another hindmost is at work"):
+            compare([first, second])
+    assert compare([first, second])["verdict"] == "same"
+
+
+@pytest.mark.parametrize("text", ["p99>5%", "p99", "p99>+5", "p99>-100%", "throughput>+5%", "p99>+x%"])
+def test_limits_that_mean_nothing_are_refused(text):
+    with pytest.raises(UsageError, match="--fail-if"):
+        parse_change(text)
+
+
+def test_limits_that_nothing_can_hold_are_refused():
+    parse_changes(["p99>+5%", "p99<-5%", "p50<+9%"])
+    with pytest.raises(UsageError, match="contradict each other"):
+        parse_changes(["p99>+5%", "p99<+6%"])
+
+
+def test_the_table_fits_a_screen_and_the_page_is_whole(pair, tmp_path, capsys):
+    a, b = map(str, pair(1.2, facts={"hostname": "other"}))
+    assert main(["compare", a, b, "--fail-if", "p99>+50%", "--page", str(tmp_path / "page.html")]) == 0
+    said = capsys.readouterr()
+    lines = said.out.splitlines()
+    assert len(lines) <= 20
+    assert max(map(len, lines)) <= 100
+    assert "…" not in said.out
+    assert f"page: {tmp_path / 'page.html'}" in said.err
+    assert main(["compare", a, b, "--page", str(tmp_path / "nosuch/page.html")]) == 1
