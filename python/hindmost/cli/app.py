@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import signal
 import sys
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from types import FrameType
 import cyclopts
 
 from hindmost.cli.parser import parser
+from hindmost.cli.streams import say, silence
 from hindmost.cli.usage import explained
 from hindmost.cli.verbs import following
 from hindmost.errors import HindmostError, Interrupted
@@ -18,6 +19,8 @@ from hindmost.exits import Exit
 
 app = parser()
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a write says that names no file: it was one to standard output."""
 ENDS = (signal.SIGTERM, signal.SIGHUP)
 """Asked to end from outside: like Ctrl-C, everything is put away first."""
 
@@ -38,7 +41,14 @@ def run(argv: Sequence[str] | None = None) -> int:
     except HindmostError as error:
         return _tell(error)
     except BrokenPipeError:  # whoever read our output has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(sys.stdout)
+        say("note: standard output was closed before all of it was read")
+        return Exit.ERROR
+    except OSError as error:
+        if error.filename is not None or error.errno not in FULL:
+            raise
+        silence(sys.stdout)
+        say(f"error: standard output cannot be written: {error.strerror}")
         return Exit.ERROR
 
 

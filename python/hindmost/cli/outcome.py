@@ -7,15 +7,14 @@ becomes 1 where something that was asked for could not be written.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
+from hindmost.cli.streams import say, silence
 from hindmost.exits import Exit
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def tell(
     failed += [fault for path, text in (files or {}).items() if (fault := _written(path, text))]
     took = f"answered {since_start():.1f} s after the command began"
     lines = [] if quiet else [*shown.notes, took]
-    _say(*lines, *shown.said, *(f"error: {fault}" for fault in dict.fromkeys(failed)))
+    say(*lines, *shown.said, *(f"error: {fault}" for fault in dict.fromkeys(failed)))
     return Exit.ERROR if failed and shown.exit == Exit.DONE else shown.exit
 
 
@@ -56,27 +55,11 @@ def put(text: str) -> str | None:
         print(text, flush=True)
     except BrokenPipeError:
         silence(sys.stdout)
-        _say("note: standard output was closed before all of it was read")
+        say("note: standard output was closed before all of it was read")
     except OSError as error:
         silence(sys.stdout)
         return f"standard output cannot be written: {error.strerror}"
     return None
-
-
-def silence(stream: TextIO) -> None:
-    """Let what a stream still holds go nowhere, so that it is not tried again at the end."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
-
-
-def _say(*lines: str) -> None:
-    try:
-        for line in lines:
-            print(line, file=sys.stderr, flush=True)
-    except OSError:  # nobody is left to be told
-        silence(sys.stderr)
 
 
 def _written(path: Path, text: str) -> str | None:

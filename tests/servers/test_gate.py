@@ -1,0 +1,195 @@
+"""Limits against real servers: one that is well, slow, saturated, failing, dying, and the jobs of examples/ci."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import pytest
+from impostor import impostor, memcached, saying
+from measuring import Answer, Household, measure
+
+ROOT = Path(__file__).parents[2]
+SYNTH = 'synth?service={"kind":"deterministic","mean_us":%d}'
+FIVE = ("--runs", "5", "--rate", "300", "--clients", "1", "--connections", "4", "--timeout", "1s")
+
+
+@contextmanager
+def web(*, failing_every: int = 0) -> Iterator[str]:
+    """An HTTP server, of whose replies one in so many is a 500."""
+    asked = itertools.count(1)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            bad = failing_every and next(asked) % failing_every == 0
+            self.send_response(500 if bad else 200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, *words: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+
+
+def results(answer: Answer) -> dict[str, str]:
+    """Each limit and what became of it, which standard error says as well."""
+    limits = answer.result["limits"]
+    for one in limits:
+        assert f"limit {one['limit']} {one['result']}: {one['text']}" in answer.err.splitlines()
+    return {one["limit"]: one["result"] for one in limits}
+
+
+def test_a_server_that_is_well_holds_what_a_noisy_host_cannot_bend(
+    household: Household, tmp_path: Path
+) -> None:
+    answer = measure(
+        SYNTH % 100, tmp_path / "study", *FIVE, "-q", "--require", "p50<10m,errors<5%,unanswered<50%"
+    )
+    assert results(answer) == dict.fromkeys(("p50<10m", "errors<5%", "unanswered<50%"), "held"), answer.err
+    assert answer.code == 0, "whatever the verdict is"
+
+
+def test_a_server_that_fails_one_request_in_twenty_crosses_a_limit_on_errors(tmp_path: Path) -> None:
+    with web(failing_every=20) as url:
+        answer = measure(url, tmp_path / "study", *FIVE, "--require", "errors<1%", "--require", "errors<40%")
+    assert answer.code == 3, answer.err
+    assert results(answer) == {"errors<1%": "crossed", "errors<40%": "held"}
+    (one, _) = answer.result["limits"]
+    assert 0.03 < one["value"] < 0.07
+
+
+def test_a_slow_server_crosses_a_limit_on_latency_unless_the_host_could_have_made_it_slow(
+    tmp_path: Path,
+) -> None:
+    rate = ("--rate", "20", "--duration", "2s", "--runs", "6")
+    answer = measure(SYNTH % 20_000, tmp_path / "study", *FIVE, *rate, "--require", "p50<5ms")
+    (one,) = answer.result["limits"]
+    assert one["low"] > 5_000.0
+    assert (answer.code, one["result"]) == (3, "crossed") or (one["blame"] and answer.code in (4, 6)), (
+        answer.err
+    )
+
+
+def test_a_saturated_server_crosses_throughput_and_is_never_the_instruments_fault(tmp_path: Path) -> None:
+    words = (*FIVE, "--rate", "5k", "--timeout", "0.5s", "--workload", few_keys(tmp_path))
+    answer = measure(
+        SYNTH % 1_000, tmp_path / "study", *words, "--require", "unanswered<1%", "--require", "p50<1ms"
+    )
+    assert results(answer)["unanswered<1%"] == "crossed" or answer.result["limits"][0]["blame"] == "host", (
+        answer.err
+    )
+    assert answer.code == 3 or answer.result["limits"][0]["blame"], answer.err
+
+
+def test_what_the_runs_cannot_tell_is_undecided(tmp_path: Path) -> None:
+    answer = measure(SYNTH % 100, tmp_path / "study", *FIVE, "--require", "errors<0.001%")
+    assert (answer.code, results(answer)) == (4, {"errors<0.001%": "undecided"}), answer.err
+    assert "hint: more runs: hindmost measure --resume" in answer.err
+
+
+def test_a_server_that_answers_nothing_crosses_what_speaks_of_it(tmp_path: Path) -> None:
+    with impostor(memcached(lambda connection, heard: None)) as address:
+        words = (
+            *FIVE,
+            "--workload",
+            few_keys(tmp_path),
+            "--require",
+            "unanswered<1%",
+            "--require",
+            "throughput>100",
+        )
+        answer = measure(f"memcached://{address}", tmp_path / "study", *words)
+    noisy = any(one["blame"] == "host" for one in answer.result["limits"])
+    assert answer.code == 3 or noisy, answer.err
+    assert answer.result["counts"]["done"] == 0
+
+
+def test_a_server_that_speaks_nonsense_is_an_error_and_no_limit(tmp_path: Path) -> None:
+    with impostor(memcached(saying(b"\x00nonsense\r\n"))) as address:
+        words = (
+            *FIVE,
+            "--workload",
+            few_keys(tmp_path),
+            "--require",
+            "errors<1%",
+            "--junit",
+            tmp_path / "l.xml",
+        )
+        answer = measure(f"memcached://{address}", tmp_path / "study", *words)
+    answer.assert_one_clear_error(1, "run 1: ")
+    assert not (tmp_path / "l.xml").exists()
+
+
+def test_contradicting_limits_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    answer = measure("synth", tmp_path / "study", "--require", "p99<1ms", "--require", "p99>2ms")
+    answer.assert_one_clear_error(2, "contradict each other")
+    assert not (tmp_path / "study").exists()
+
+
+def few_keys(folder: Path) -> Path:
+    """A workload whose values are soon stored."""
+    file = folder / "few.json"
+    file.write_text('{"kind": "key-value", "keys": 100, "get_ratio": 1.0}')
+    return file
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [("p50<10m,errors<5%", 0), ("errors<0.001%", 4), ("p50>10m", 3)],
+    ids=["held", "undecided", "crossed"],
+)
+def test_the_script_of_the_ci_jobs_ends_with_the_code_of_the_limits(
+    limits: str, code: int, tmp_path: Path
+) -> None:
+    program = tmp_path / "bin/hindmost"
+    program.parent.mkdir()
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nfrom hindmost.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+    )
+    program.chmod(0o755)
+    short = ("--runs", "2", "--duration", "0.3s", "--warmup", "0.2s", "--remake", "0", "--quantiles", "50,90")
+    done = subprocess.run(
+        ["sh", str(ROOT / "examples/ci/gate.sh"), SYNTH % 100, "--rate", "300", "--clients", "1", *short],
+        cwd=tmp_path,
+        env=os.environ
+        | {
+            "PATH": f"{program.parent}:{os.environ['PATH']}",
+            "LIMITS": limits,
+            "OUT": "results of the job",
+            "MORE_RUNS": "3",
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "step.md"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == code, done.stderr
+    out = tmp_path / "results of the job"
+    assert len(list((out / "study/runs").glob("[0-9]*"))) == (3 if code == 4 else 2), (
+        "undecided: more runs, once"
+    )
+    assert int(Xml.parse(out / "limits.xml").getroot().get("tests", "0")) == limits.count(",") + 1
+    assert (tmp_path / "step.md").read_text() == (out / "summary.md").read_text()
+
+
+@pytest.mark.parametrize("job", ["github-actions.yml", "gitlab-ci.yml"])
+def test_both_jobs_call_that_script(job: str) -> None:
+    text = (ROOT / "examples/ci" / job).read_text()
+    assert "sh examples/ci/gate.sh " in text
+    assert "hindmost-ci" in text

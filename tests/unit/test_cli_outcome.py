@@ -1,0 +1,201 @@
+"""How an answer leaves: limits, files for CI, and outputs that end early, are full or cannot be written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from hindmost import Study
+from hindmost.cli import main
+from hindmost.studies import kind as kinds
+
+HELD, CROSSED = "mean<1h", "p50>1h"
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    """Exit code, standard output and error of a command."""
+    code = main([*map(str, words)])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def into(stdout: Any, *words: object, **more: Any) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, whose standard output goes there."""
+    program = [sys.executable, "-c", "import sys; from hindmost.cli import main; sys.exit(main())"]
+    return subprocess.run(
+        [*program, *map(str, words)],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=120,
+        **more,
+    )
+
+
+@pytest.fixture
+def noisy(study: Study) -> Study:
+    """The tiny study; this host may have been noisy, so that only what noise cannot bend is required of it."""
+    return study
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [
+        ([], 0),
+        ([HELD], 0),
+        ([HELD, CROSSED], 3),
+        ([HELD, "errors<0.0001%"], 4),  # so few requests cannot tell
+        ([CROSSED, "errors<0.0001%"], 3),
+    ],
+)
+def test_a_stored_study_is_judged_without_its_server(noisy, limits, code, capsys):
+    words = [word for one in limits for word in ("--require", one)]
+    found, out, err = told(capsys, "report", noisy.folder, "--json", *words)
+    assert found == code, err
+    result = json.loads(out)
+    assert [one["limit"] for one in result.get("limits", [])] == limits
+    for one in result.get("limits", []):
+        assert f"limit {one['limit']} {one['result']}: {one['text']}" in err.splitlines()
+        assert (one["result"] == "undecided") == bool(one["hint"])
+    page = (noisy.folder / "report.html").read_text()
+    assert ('id="limits"' in page) == bool(limits)
+
+
+def test_limits_of_a_measurement_stay_with_its_study_and_decide_no_later_report(noisy, capsys):
+    manifest = noisy.folder / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"require": [CROSSED]}))
+    code, out, err = told(capsys, "report", noisy.folder)
+    assert code == 0, "it was shown, whatever it says"
+    assert f"✕ {CROSSED} crossed" in out
+    assert f"limit {CROSSED} crossed" in err
+    assert told(capsys, "report", noisy.folder, "--require", HELD)[0] == 0
+    assert json.loads(manifest.read_text())["require"] == [CROSSED]
+
+
+def test_junit_has_a_case_for_each_limit_and_markdown_a_row(noisy, tmp_path, capsys):
+    xml, summary = tmp_path / "limits.xml", tmp_path / "summary.md"
+    limits = ("--require", f"{HELD},{CROSSED}", "--require", "errors<0.0001%")
+    code, _, err = told(capsys, "report", noisy.folder, *limits, "--junit", xml, "--markdown", summary)
+    assert code == 3, err
+    suite = Xml.parse(xml).getroot()[0]
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors")} == {
+        "tests": "3",
+        "failures": "1",
+        "errors": "1",
+    }
+    kinds_of = {case.get("name"): case[0].tag for case in suite}
+    assert kinds_of == {HELD: "system-out", CROSSED: "failure", "errors<0.0001%": "error"}
+    text = summary.read_text()
+    for mark, limit in (("✓ held", HELD), ("✕ crossed", CROSSED), ("? undecided", "errors<0.0001%")):
+        assert f"| `{limit}` | {mark} |" in text
+
+
+def test_words_of_a_server_are_neither_markup_nor_broken_xml(noisy, capsys):
+    from hindmost.report.measure.junit import render_junit
+    from hindmost.report.measure.markdown import render_markdown
+
+    _, out, _ = told(capsys, "report", noisy.folder, "--json", "--require", HELD)
+    document = json.loads(out)
+    evil = "<b>|*x*\x00\x1b[31m\uffff]]>\u202e & `"
+    document["target"]["name"] = document["headline"] = document["limits"][0]["text"] = evil
+    Xml.fromstring(render_junit(document))
+    lines = render_markdown(document).splitlines()
+    assert not any("<b>" in line and "\\<b\\>" not in line for line in lines)
+    row = next(line for line in lines if line.startswith(f"| `{HELD}`"))
+    assert row.count("|") - row.count("\\|") == 4
+
+
+@pytest.mark.parametrize(("limits", "code"), [((HELD,), 0), ((CROSSED,), 3), (("errors<0.0001%",), 4)])
+def test_a_reader_that_goes_early_changes_no_exit_code(noisy, limits, code):
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = into(writes, "report", noisy.folder, "--require", *limits)
+    os.close(writes)
+    assert done.returncode == code, done.stderr
+    assert "note: standard output was closed before all of it was read" in done.stderr
+    assert f"limit {limits[0]} " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize(("limit", "code"), [(HELD, 1), (CROSSED, 3)])
+def test_a_full_disk_is_told_in_a_line_and_a_crossed_limit_stays_crossed(noisy, limit, code):
+    with Path("/dev/full").open("w") as full:
+        done = into(full, "report", noisy.folder, "--require", limit)
+    assert done.returncode == code, done.stderr
+    said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert said == ["error: standard output cannot be written: No space left on device"]
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_other_verbs_tell_of_a_full_disk_too():
+    with Path("/dev/full").open("w") as full:
+        done = into(full, "completion", "bash")
+    assert done.returncode == 1
+    assert done.stderr == "error: standard output cannot be written: No space left on device\n"
+
+
+def test_files_of_ci_that_cannot_be_written_in_the_end_are_told_and_all_else_is_shown(noisy, capsys):
+    code, out, err = told(capsys, "report", noisy.folder, "--require", HELD, "--junit", "/dev/full")
+    assert code == 1
+    assert "error: /dev/full cannot be written: No space left on device" in err
+    assert f"✓ {HELD} held" in out
+    code, _, _ = told(capsys, "report", noisy.folder, "--require", CROSSED, "--junit", "/dev/full")
+    assert code == 3
+
+
+def test_a_page_that_cannot_be_written_costs_neither_table_nor_runs(noisy, monkeypatch):
+    from hindmost.store import study as room
+    from hindmost.studies.measure import answer
+    from hindmost.studies.measure.kind import publish
+
+    whole = room._write
+
+    def full(path: Path, text: str) -> Path:
+        if path.name == "report.html":
+            raise OSError(28, "No space left on device", str(path))
+        return whole(path, text)
+
+    monkeypatch.setattr(room, "_write", full)
+    kind = kinds.Kind("measure", lambda study, talk: answer(study), answer, publish)
+    monkeypatch.setattr(kinds, "kind_of", lambda study: kind)
+    shown = kinds.carry_out(noisy, None)  # type: ignore[arg-type]
+    assert "requests" in shown.table()
+    assert [one.partition(": ")[2] for one in shown.failed] == ["No space left on device"]
+    assert not any(note.startswith("page: ") for note in shown.notes)
+
+
+def test_a_read_only_study_is_judged_and_nothing_is_tried_to_be_written(noisy, monkeypatch, capsys):
+    from hindmost.store import study as room
+
+    def never(path: Path, text: str) -> Path:
+        raise AssertionError(f"{path} was tried")
+
+    monkeypatch.setattr(room, "_write", never)
+    monkeypatch.setattr(room.os, "access", lambda path, mode: False)
+    code, out, err = told(capsys, "report", noisy.folder, "--require", CROSSED)
+    assert code == 3
+    assert f"✕ {CROSSED} crossed" in out
+    assert f"not kept: {noisy.folder} is read-only" in err
+
+
+def test_only_a_measurement_can_be_held_against_limits(noisy, capsys, tmp_path):
+    shutil.copytree(noisy.folder, tmp_path / "other")
+    manifest = tmp_path / "other/manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"kind": "search"}))
+    code, _, err = told(capsys, "report", tmp_path / "other", "--require", HELD)
+    assert code == 2
+    assert "is a study of kind search" in err
+    code, _, err = told(capsys, "report", noisy.folder, "--junit", tmp_path / "none.xml")
+    assert code == 2
+    assert "no limit is required" in err
