@@ -8,6 +8,7 @@ becomes 1 where something that was asked for could not be written.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping
