@@ -103,3 +103,11 @@ def test_hostile_words_are_text():
     document["headline"] = document["steps"][0]["why"] = "</script><b onload=alert(1)>"
     html = render_search_page(document, LATENCIES)  # type: ignore[arg-type]
     assert "<b onload" not in html
+
+
+def test_a_search_of_which_every_step_was_disturbed_claims_no_span():
+    document = copy.deepcopy(SEARCH) | {"rate_per_s": None}
+    document["steps"] = [document["steps"][2]]
+    html = render_search_page(document, LATENCIES)  # type: ignore[arg-type]
+    assert "The highest rate that holds" not in words(html)
+    assert 'class="band"' not in html

@@ -114,6 +114,9 @@ def test_what_holds_nowhere_exits_with_4_and_is_shown_again(interrupted: Interru
     assert again.code == 0
     assert " ".join(again.out.split()).startswith(found["headline"][:40])
     assert json.loads(hindmost("report", out, "--json").out)["steps"] == found["steps"]
+    page = (out / "report.html").read_text()
+    assert "Latency against rate" in page
+    assert all(f"({step['study']})" in page for step in found["steps"])
     first = found["steps"][0]["study"]
     step = json.loads(hindmost("report", out / first, "--json").out)
     assert step["schema"] == "hindmost.measure/1"

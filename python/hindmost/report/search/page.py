@@ -53,7 +53,7 @@ def render_search_page(document: Search, latencies: Mapping[str, Estimates]) -> 
         doc=document,
         names=names,
         mark="valid" if document["rate_per_s"] is not None and document["finished"] else "inconclusive",
-        answer=_answer(document),
+        answer=_answer(document, rows),
         chart=drawing(partial(chart, document, rows, names)),
         colour=lambda name: f"i{names.index(name) % COLOURS}",
         rows=[(row, _cells(row, names)) for row in reversed(rows)],
@@ -61,11 +61,18 @@ def render_search_page(document: Search, latencies: Mapping[str, Estimates]) -> 
     )
 
 
-def _answer(document: Search) -> str:
-    """Where the highest rate that holds lies."""
+def _answer(document: Search, rows: Sequence[Row]) -> str:
+    """Where the highest rate that holds lies; empty where no step says anything."""
+    if not any(_told(row) for row in rows):
+        return ""
     low, high = (_end(document["low_per_s"]), _end(document["high_per_s"]))
     confidence = f"with {numbers.percent(document['confidence'])} confidence"
     return f"The highest rate that holds lies between {low} and {high}, {confidence}."
+
+
+def _told(row: Row) -> bool:
+    """Whether a step told where the rate lies: one that the host disturbed did not, too high a rate did."""
+    return row.step["outcome"] != "spoiled"
 
 
 def _end(rate: float | None) -> str:
@@ -97,6 +104,7 @@ def chart(document: Search, rows: Sequence[Row], names: Sequence[str], width: fl
         return None
     rates = [row.step["rate_per_s"] for row in drawn]
     ends = [end for end in (document["low_per_s"], document["high_per_s"]) if end is not None]
+    ends = ends if any(_told(row) for row in rows) else []
     plot = Plot(width, 380, "Latency of each percentile against the rate", top=24)
     plot.text(4, 12, "latency", cls="name")
     x = plot.x(*log_domain([*rates, *ends], floor=1.0), log10)
