@@ -95,8 +95,12 @@ def test_a_search_from_python_knows_its_rates(few, tmp_path):
     assert found.latency["rate_per_s"].to_list() == sorted(found.steps["rate_per_s"])
     assert found.rate_per_s is None, "no server answers in a microsecond"
     assert found.verdict == "open"
-    assert found.plot().name == "tail"
-    assert isinstance(hindmost.open_study(tmp_path / "study"), SearchResult)
+    assert found.page() == (tmp_path / "study" / "report.html").read_text()
+    assert found.figures
+    again = hindmost.open_study(tmp_path / "study")
+    assert isinstance(again, SearchResult)
+    assert again.document["steps"] == found.document["steps"]
+    assert again.page() == found.page()
 
 
 def test_a_study_of_factors_from_python_has_its_effects(tmp_path):

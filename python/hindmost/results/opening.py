@@ -14,6 +14,7 @@ from hindmost.results.searched import SearchResult
 from hindmost.results.verified import VerificationResult
 from hindmost.store import Study
 from hindmost.studies.kind import kind_of
+from hindmost.studies.search import Found
 
 RESULTS: dict[str, Callable[..., Result[Any]]] = {
     "measure": MeasureResult,
@@ -63,7 +64,8 @@ def open_study(
     if require:
         required(study, list(require))
     kind = kind_of(study)
-    document = kind.answer(study)
+    found = kind.answer(study)
+    document = found.document() if isinstance(found, Found) else found
     return result_of(study, document, frames)
 
 

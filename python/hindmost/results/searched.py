@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hindmost.errors import StudyError
 from hindmost.results.result import Result
 from hindmost.store import Study
 from hindmost.store.search import Search
-from hindmost.studies.measure.answer import answer
+from hindmost.studies.search.kind import latencies
 
 
 class SearchResult(Result[Search]):
@@ -35,21 +34,11 @@ class SearchResult(Result[Search]):
         return self._frame([dict(step) for step in self.document["steps"]])
 
     def page(self) -> str:
-        """The page of the step that answers: the highest rate that held, else the lowest that was tried.
+        """The page as HTML: every percentile against the rate, the answer marked."""
+        from hindmost.report.search.page import render_search_page
 
-        Raises
-        ------
-        StudyError
-            No step has a finished run.
-        """
-        from hindmost.report.measure import render_page
-
-        steps = [one for one in self.document["steps"] if one["runs"] > 0]
-        if not steps or self.study is None:
-            raise StudyError("the search has no step with a finished run", hint="result.steps")
-        held = [one for one in steps if one["rate_per_s"] == self.rate_per_s]
-        step = (held or sorted(steps, key=lambda one: one["rate_per_s"]))[0]
-        return render_page(answer(Study.open(self.study / step["study"])))
+        stored = {} if self.study is None else latencies(Study.open(self.study), self.document)
+        return render_search_page(self.document, stored)
 
     def table(self) -> str:
         """The terminal's table."""
