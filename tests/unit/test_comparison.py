@@ -167,7 +167,7 @@ def test_a_server_that_fails_is_not_fast(pair):
 def test_limits_are_judged_on_the_edge_of_the_interval(pair, capsys, factor, limits, results, code):
     studies = map(str, pair(factor))
     asked = [word for limit in limits for word in ("--fail-if", limit)]
-    assert main(["compare", *studies, *asked, "--json"]) == code
+    assert main(["compare", *studies, *asked, "--json", "--quiet"]) == code
     said = capsys.readouterr()
     assert [one["result"] for one in json.loads(said.out)["limits"]] == results
     assert [line.split(":")[0] for line in said.err.splitlines()] == results

@@ -65,6 +65,12 @@ VERBS = (
             "compare one two three --margin 10% --page compare.html",
         ),
     ),
+    Verb(
+        "list",
+        "[FOLDER] [OPTIONS]",
+        "List the studies in a folder with their verdicts, and their trend over time.",
+        ("list", "list nightly --page nightly/index.html"),
+    ),
     Verb("doctor", "[TARGET] [OPTIONS]", "List what on this host will distort a measurement."),
     Verb("report", "STUDY [OPTIONS]", "Build the page and the table again from a study's stored runs."),
     Verb("load", "PLAN.json [OPTIONS]", "Run one bare load instance from an engine plan."),

@@ -1,0 +1,36 @@
+"""``hindmost list``: what was measured here, and how it went."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import OUTPUT, TARGET, Json, option
+from hindmost.exits import Exit
+
+
+def list_(
+    folder: Annotated[
+        Path, option(TARGET, None, "Where to look; studies within studies are parts.")
+    ] = Path(),
+    *,
+    page: Annotated[
+        Path | None, option(OUTPUT, "FILE", "Write an index page there, with links and trends over time.")
+    ] = None,
+    json_: Json = False,
+) -> int:
+    """List the studies below a folder: kind, target, rate, p99 with its interval, verdict, date."""
+    from hindmost.cli.outcome import tell
+    from hindmost.report.listing import render_listing, render_listing_page
+    from hindmost.studies.kind import Shown
+    from hindmost.studies.listing import listing
+
+    document = listing(folder)
+    files = {}
+    if page is not None:
+        root = os.path.relpath(folder.resolve(), page.resolve().parent)
+        files[page] = render_listing_page(document, root)
+    notes = (f"page: {page}",) if page is not None else ()
+    shown = Shown(document, lambda: render_listing(document), Exit.DONE, notes)
+    return tell(shown, as_json=json_, files=files)

@@ -1,0 +1,50 @@
+"""A list of studies for the terminal: one line a study."""
+
+from typing import TYPE_CHECKING, cast
+
+from hindmost.report.common import numbers, writing
+from hindmost.report.common.document import clean
+from hindmost.report.simulation.terminal import aligned
+
+if TYPE_CHECKING:
+    from hindmost.store.listing import Listed, Listing
+
+HEADS = ("date", "kind", "target", "rate", "p99", "verdict", "study")
+TARGET = 28
+
+
+def render_listing(document: "Listing") -> str:
+    """Write a document ``hindmost.list/1`` as text."""
+    doc = cast("Listing", clean(document))
+    good = [one for one in doc["studies"] if one["fault"] is None]
+    lines = aligned([HEADS, *map(row, good)], "<<<>><<") if good else [f"no study lies in {doc['folder']}"]
+    lines += [f"unreadable: {one['folder']}: {one['fault']}" for one in doc["studies"] if one["fault"]]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def row(one: "Listed") -> tuple[str, ...]:
+    """Write what is known of a study in the words of table and page."""
+    return (
+        writing.moment(one["created"] or ""),
+        one["kind"] or numbers.MISSING,
+        numbers.cut(one["target"] or numbers.MISSING, TARGET),
+        "flat out" if one["rate_per_s"] is None else numbers.rate(one["rate_per_s"]),
+        figure(one, "p99"),
+        "being written" if one["busy"] else one["verdict"] or "no answer",
+        one["folder"],
+    )
+
+
+def figure(one: "Listed", name: str) -> str:
+    """Write a percentile of a study with its interval."""
+    found = one["latency_us"].get(name)
+    if found is None:
+        return numbers.MISSING
+    if found["value"] is None:
+        return numbers.INFINITE
+    if found["low"] is None:
+        return numbers.latency(found["value"])
+    unit = numbers.unit_for([found["value"]])
+    written = numbers.interval(found["value"], found["low"], found["high"], unit)
+    high = written.high if found["high"] is not None else numbers.INFINITE
+    return f"{written.value} [{written.low}, {high}]{numbers.THIN}{unit.name}"

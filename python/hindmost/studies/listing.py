@@ -1,0 +1,146 @@
+"""Which studies lie below a folder, by their manifests and answers alone: no run is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hindmost import __version__
+from hindmost.errors import StudyError, UsageError
+from hindmost.store import Study, name_of, now_utc
+from hindmost.store.listing import Listed, Listing
+
+FILES = {
+    "measure": ("result.json", "report.html"),
+    "search": ("search.json", "report.html"),
+    "attribution": ("attribution.json", "report.html"),
+    "verification": ("verification.json", "verification.html"),
+    "comparison": ("comparison.json", "report.html"),
+}
+"""Of each kind of study its answer and its page."""
+DEEPEST = 6
+"""Folders between the one that is listed and a study."""
+
+
+class _Figure(msgspec.Struct):
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class _Answer(msgspec.Struct):
+    """What is read of any answer; all else is passed over, which takes a tenth of the time."""
+
+    verdict: str | None = None
+    headline: str | None = None
+    finished: bool | None = None
+    latency_us: dict[str, _Figure] = {}
+
+
+_READ = msgspec.json.Decoder(_Answer)
+
+
+def listing(folder: Path) -> Listing:
+    """List all studies below a folder.
+
+    Raises
+    ------
+    UsageError
+        If there is no such folder.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder", hint="hindmost list .")
+    found = [_listed(place, folder) for place in _studies(folder, 0)]
+    return {
+        "schema": "hindmost.list/1",
+        "version": __version__,
+        "created": now_utc(),
+        "folder": str(folder),
+        "studies": sorted(found, key=lambda one: (one["created"] or "", one["folder"])),
+    }
+
+
+def _studies(folder: Path, depth: int) -> Iterator[Path]:
+    """Folders with a manifest; what lies within them are their parts and runs."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda one: one.name)
+    except OSError:
+        return
+    if any(one.name == "manifest.json" for one in entries):
+        yield folder
+    elif depth < DEEPEST:
+        for one in entries:
+            if one.is_dir(follow_symlinks=False) and not one.name.startswith("."):
+                yield from _studies(Path(one.path), depth + 1)
+
+
+def _listed(place: Path, below: Path) -> Listed:
+    name = str(place.relative_to(below))
+    try:
+        study = Study.open(place)
+        return _read(study, name)
+    except StudyError as error:
+        return _unreadable(name, error.message)
+    except (OSError, ValueError, msgspec.MsgspecError) as error:
+        return _unreadable(name, f"its answer cannot be read: {error}")
+
+
+def _read(study: Study, name: str) -> Listed:
+    plan: dict[str, Any] = study.manifest["plan"]
+    kind = name_of(study.manifest)
+    file, page = FILES.get(kind, ("result.json", "report.html"))
+    answer = _Answer()
+    if (study.folder / file).exists():
+        answer = _READ.decode((study.folder / file).read_bytes())
+    verdict = answer.verdict
+    if kind == "search" and answer.finished is not None:
+        verdict = "found" if answer.finished else "open"
+    comparison = study.manifest.get("comparison")
+    targets = [one["target"] for one in comparison["plans"]] if comparison else [plan.get("target")]
+    return {
+        "folder": name,
+        "kind": kind,
+        "target": " against ".join(str(one) for one in targets),
+        "rate_per_s": plan.get("rate_per_s"),
+        "load": f"{plan.get('loop', 'open')} loop",
+        "created": study.manifest.get("created"),
+        "verdict": verdict,
+        "headline": answer.headline,
+        "runs": _runs(study.folder),
+        "latency_us": {
+            label: {"value": one.value, "low": one.low, "high": one.high}
+            for label, one in answer.latency_us.items()
+        },
+        "page": page if (study.folder / page).exists() else None,
+        "busy": study.busy(),
+        "fault": None,
+    }
+
+
+def _runs(folder: Path) -> int:
+    try:
+        return sum(entry.name.isdigit() for entry in os.scandir(folder / "runs"))
+    except OSError:
+        return 0
+
+
+def _unreadable(name: str, why: str) -> Listed:
+    return {
+        "folder": name,
+        "kind": None,
+        "target": None,
+        "rate_per_s": None,
+        "load": None,
+        "created": None,
+        "verdict": None,
+        "headline": None,
+        "runs": 0,
+        "latency_us": {},
+        "page": None,
+        "busy": False,
+        "fault": why,
+    }

@@ -1,0 +1,101 @@
+"""What lies in a folder: every kind of study in a line, what cannot be read in one, and a thousand soon."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+
+import pytest
+from measured_studies import runs_of, stored
+
+from hindmost.cli import main
+from hindmost.report.listing import render_listing, render_listing_page
+from hindmost.studies.listing import listing
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two of one target, one of another load, one deeper, one broken, one without an answer."""
+    stored(tmp_path / "second", runs_of(2), started="2026-02-02T00:00:00Z")
+    stored(tmp_path / "first", runs_of(1), started="2026-01-01T00:00:00Z")
+    stored(tmp_path / "faster", runs_of(3), plan={"rate_per_s": 9_000.0}, started="2026-03-01T00:00:00Z")
+    stored(tmp_path / "deep/er", runs_of(4), verdict="invalid", started="2026-04-01T00:00:00Z")
+    stored(tmp_path / "begun", runs_of(5), started="2026-05-01T00:00:00Z")
+    (tmp_path / "begun/result.json").unlink()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/manifest.json").write_text("{")
+    (tmp_path / "first/report.html").write_text("page")
+    stored(tmp_path / "first/part", runs_of(6))
+    (tmp_path / "no study").mkdir()
+    return tmp_path
+
+
+def test_studies_are_listed_by_age_and_their_parts_are_not(folder):
+    found = listing(folder)["studies"]
+    assert [one["folder"] for one in found] == ["broken", "first", "second", "faster", "deep/er", "begun"]
+    first = found[1]
+    assert (first["kind"], first["verdict"], first["runs"], first["page"]) == (
+        "measure",
+        "valid",
+        10,
+        "report.html",
+    )
+    assert first["latency_us"]["p99"]["low"] < 400 < first["latency_us"]["p99"]["high"]
+    assert (found[-1]["verdict"], found[-1]["latency_us"]) == (None, {})
+
+
+def test_what_cannot_be_read_is_a_line_and_no_error(folder, capsys):
+    (folder / "second/result.json").write_text('{"verdict": 3}')
+    assert main(["list", str(folder)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("unreadable: ") for line in said) == 2
+    assert any("broken" in line and "cannot be read" in line for line in said)
+    assert len(said) == 1 + 4 + 2
+
+
+def test_a_study_at_work_is_said_to_be(folder):
+    with (folder / "second/.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert [one["folder"] for one in listing(folder)["studies"] if one["busy"]] == ["second"]
+    assert "being written" not in render_listing(listing(folder))
+
+
+def test_the_page_links_to_reports_and_shows_the_trend_of_each_load(folder, tmp_path, capsys):
+    (tmp_path / "pages").mkdir()
+    assert main(["list", str(folder), "--page", str(tmp_path / "pages/index.html"), "--json"]) == 0
+    json.loads(capsys.readouterr().out)
+    page = (tmp_path / "pages/index.html").read_text()
+    assert 'href="../first/report.html"' in page
+    assert page.count("<figure>") == 1
+    assert "memcached, open loop, 5000/s" in page
+
+
+def test_an_empty_folder_and_none_are_told_apart(tmp_path, capsys):
+    assert main(["list", str(tmp_path)]) == 0
+    assert "no study lies in" in capsys.readouterr().out
+    assert main(["list", str(tmp_path / "nosuch")]) == 2
+
+
+def test_no_run_is_read(folder, monkeypatch):
+    from hindmost.store import Study
+
+    monkeypatch.setattr(Study, "runs", lambda self: pytest.fail("read a run"))
+    assert render_listing_page(listing(folder))
+
+
+def test_the_time_grows_with_the_number_of_studies_and_no_faster(tmp_path):
+    """A thousand take twenty times as long as fifty: no study is looked at twice."""
+    document = stored(tmp_path / "one", runs_of(1))
+    seconds = []
+    for count in (20, 200):
+        below = tmp_path / f"{count}"
+        for number in range(count):
+            place = below / f"{number}"
+            place.mkdir(parents=True)
+            for name in ("manifest.json", "result.json"):
+                (place / name).write_bytes((document / name).read_bytes())
+        begun = time.process_time()
+        assert len(listing(below)["studies"]) == count
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < 40 * seconds[0]
