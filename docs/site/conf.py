@@ -69,7 +69,7 @@ def python_reference() -> str:
 
     lines = []
     groups = {
-        "Asking": [f"hindmost.{name}" for name in ("measure", "attribute", "open_study")],
+        "Asking": [f"hindmost.{name}" for name in ("measure", "attribute", "compare", "open_study")],
         "Results": [f"hindmost.results.{name}" for name in results.__all__ if name[0].isupper()],
         "Clones": [f"hindmost.synth.{name}" for name in hindmost.synth.__all__],
     }

@@ -274,3 +274,15 @@ def test_limits_of_a_stored_study_are_judged_and_a_wrong_one_is_told(opened):
     assert "result" in opened.limits.columns
     with pytest.raises(UsageError, match="is not measured"):
         hindmost.open_study(opened.study, require=["p77<1ms"])
+
+
+def test_a_study_compared_with_itself_has_ratios_of_one(opened, tmp_path):
+    other = shutil.copytree(opened.study, tmp_path / "other")
+    found = hindmost.compare(opened, other, fail_if=["p50>+50%"], anyway=True)
+    assert set(found.ratios["ratio"].drop_nulls()) == {1.0}
+    assert found.limits.height == 1
+    assert found.latency["side"].n_unique() == 2
+    assert found.page()
+    assert str(found)
+    with pytest.raises(UsageError, match="rate is for runs that are made now"):
+        hindmost.compare(opened, other, rate=100)

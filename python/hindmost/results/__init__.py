@@ -4,8 +4,9 @@ One file a kind of result. All of them are made of the document that the command
 is judged, estimated or drawn here.
 """
 
-from hindmost.results.asking import attribute, measure
+from hindmost.results.asking import attribute, compare, measure
 from hindmost.results.attributed import AttributionResult
+from hindmost.results.compared import ComparisonResult
 from hindmost.results.fitted import FitResult
 from hindmost.results.measured import MeasureResult
 from hindmost.results.opening import open_study
@@ -16,6 +17,7 @@ from hindmost.results.verified import VerificationResult
 
 __all__ = [
     "AttributionResult",
+    "ComparisonResult",
     "FitResult",
     "MeasureResult",
     "Result",
@@ -24,6 +26,7 @@ __all__ = [
     "SweepResult",
     "VerificationResult",
     "attribute",
+    "compare",
     "measure",
     "open_study",
 ]

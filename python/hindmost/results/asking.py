@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, cast
@@ -12,9 +13,11 @@ from typing import Any, cast
 from hindmost.errors import UsageError
 from hindmost.names import nearest
 from hindmost.results.attributed import AttributionResult
+from hindmost.results.compared import ComparisonResult
 from hindmost.results.frames import Library
 from hindmost.results.measured import MeasureResult
 from hindmost.results.opening import result_of
+from hindmost.results.result import Result
 from hindmost.results.searched import SearchResult
 from hindmost.results.talking import Tell, Telling
 from hindmost.run.request import OPTIONS, MeasureRequest
@@ -133,6 +136,69 @@ def attribute(
         stored = opened(plan, before, folder)
         shown = carry_out(stored, Telling(progress), confirm=confirm)
     return cast("AttributionResult", result_of(stored, shown.document, frames))
+
+
+def compare(
+    *what: str | Path | Result[Any],
+    live: bool = False,
+    pairs: int | None = None,
+    margin: str | float | None = None,
+    anyway: bool = False,
+    fail_if: Sequence[str] = (),
+    out: str | Path | None = None,
+    progress: Tell | None = None,
+    frames: Library | None = None,
+    **options: Any,  # noqa: ANN401 (those of `MeasureRequest`)
+) -> ComparisonResult:
+    """Show whether servers, settings or versions differ, as ``hindmost compare`` does.
+
+    Parameters
+    ----------
+    *what : str, Path or Result
+        Studies, by folder or result; with `live`, targets. The first is what others are compared with.
+    live : bool
+        Measure the targets now, in rounds of one run each.
+    pairs : int, optional
+        Rounds that count, with `live`.
+    margin : float or str, optional
+        Ratios within it count as the same, by default 5 %.
+    anyway : bool
+        Compare studies that were not loaded alike, too.
+    fail_if : sequence of str
+        Limits of changes, such as ``["p99>+5%"]``: see `ComparisonResult.limits`.
+    out, progress, frames, **options
+        As `measure`; `out` and options with `live`.
+
+    Raises
+    ------
+    HindmostError
+        As `measure`; a study cannot be read, or comparing would be meaningless.
+
+    Examples
+    --------
+    >>> import hindmost
+    >>> hindmost.compare("no-such-study", "nor-this")
+    Traceback (most recent call last):
+    hindmost.errors.StudyError: no-such-study holds no study: it has no manifest.json
+    """
+    from hindmost.plan import parse_changes, parse_percent
+    from hindmost.studies.comparison import MARGIN, opened
+    from hindmost.studies.comparison import compare as stored
+
+    limits = [one.text for one in parse_changes(fail_if)]
+    share = None if margin is None else parse_percent(str(margin), "margin")
+    names = [str(one.study if isinstance(one, Result) else one) for one in what]
+    if not live:
+        if options or pairs is not None or out is not None:
+            given = [*options, *(["pairs"] if pairs is not None else []), *(["out"] if out else [])]
+            raise UsageError(f"{given[0]} is for runs that are made now", hint="live=True, or leave it out")
+        document = stored(names, margin=MARGIN if share is None else share, fail_if=limits, anyway=anyway)
+        return ComparisonResult(document, frames=frames)
+    asked = replace(_request("synth", options), target=None)
+    with here():
+        study = opened(names, asked, pairs, share, limits, None if out is None else Path(out))
+        shown = carry_out(study, Telling(progress))
+    return cast("ComparisonResult", result_of(study, shown.document, frames))
 
 
 def _request(target: str | Path, options: dict[str, Any]) -> MeasureRequest:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.results.attributed import AttributionResult
+from hindmost.results.compared import ComparisonResult
 from hindmost.results.frames import Library
 from hindmost.results.measured import MeasureResult
 from hindmost.results.result import Result
@@ -21,6 +22,7 @@ RESULTS: dict[str, Callable[..., Result[Any]]] = {
     "search": SearchResult,
     "attribution": AttributionResult,
     "verification": VerificationResult,
+    "comparison": ComparisonResult,
 }
 """The registry: a study's kind to its result."""
 
@@ -42,7 +44,8 @@ def open_study(
     Returns
     -------
     Result
-        A `MeasureResult`, `SearchResult`, `AttributionResult` or `VerificationResult`, as its kind is.
+        A `MeasureResult`, `SearchResult`, `AttributionResult`, `VerificationResult` or `ComparisonResult`,
+        as its kind is.
 
     Raises
     ------
