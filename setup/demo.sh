@@ -30,7 +30,7 @@ status=0
 case $status in
 0) ;;
 4) say "the verdict is inconclusive, which is an answer too: the table says why and what would help" ;;
-6) say "the verdict is invalid, which is an answer too: this host disturbed the client; see: .venv/bin/hindmost doctor" ;;
+6) say "the verdict is invalid, which is an answer too: the client distorted the figures, and the first lines say how" ;;
 *) exit "$status" ;;
 esac
 cat >&2 <<END
