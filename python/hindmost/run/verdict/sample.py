@@ -40,7 +40,7 @@ def precision(e: Evidence) -> Iterator[Reason]:
 def _quick(e: Evidence) -> Reason:
     """What a quick look does not promise, and what would."""
     width = e.decision.half_width
-    wide = f": ±{100.0 * width:.2g}% at {e.decision.widest}" if math.isfinite(width) else ""
+    wide = f": ±{100.0 * width:,.0f}% at {e.decision.widest}" if math.isfinite(width) else ""
     least, most = (seconds / 60.0 for seconds in FULL_S)
     return Reason(
         "quick",
