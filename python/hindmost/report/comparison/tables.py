@@ -88,8 +88,10 @@ def difference(one: Contrast) -> str:
     known = [us for us in (found["value"], found["low"], found["high"]) if us is not None]
     unit = numbers.unit_for([10.0 * abs(us) for us in known])
     places = numbers.decimals(max(abs(us) for us in known) / unit.us)
-    value, *ends = (f"{'+' if us > 0 else ''}{numbers.number(us / unit.us, places)}" for us in known)
-    return f"{value}{f' [{ends[0]}, {ends[1]}]' if len(ends) == 2 else ''}{numbers.THIN}{unit.name}"
+    value, *ends = (numbers.number(us / unit.us, places) for us in known)
+    sign = "+" if known[0] > 0 else ""
+    span = f" [{ends[0]}, {ends[1]}]" if len(ends) == 2 else ""
+    return f"{sign}{value}{span}{numbers.THIN}{unit.name}"
 
 
 def p(one: Contrast) -> str:

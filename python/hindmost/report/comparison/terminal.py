@@ -20,7 +20,7 @@ _STYLES = {
 }
 _WORDS = {"slower": "bold red", "faster": "bold green", "same": "green", "undecided": "yellow"}
 _RESULTS = {"held": "green", "crossed": "bold red", "undecided": "yellow"}
-_LABEL = 12
+_LABEL = 10
 """Columns of a name at most."""
 MOST_UNLIKE = 4
 """So many settings that differ are named; the document has all."""
@@ -54,7 +54,14 @@ def _table(console: "Console", doc: "Comparison") -> None:
 
     first, *others = doc["sides"]
     several = len(others) > 1
-    out = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    out = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1),
+        collapse_padding=True,
+        show_edge=False,
+        header_style="bold",
+    )
     out.add_column("", no_wrap=True)
     if several:
         out.add_column("against", no_wrap=True)
