@@ -1,0 +1,80 @@
+"""Words of a comparison, in simulated studies: how often they are wrong, what they find, what intervals cover."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from hindmost.stats.runs.contrast import contrasts
+
+NAMES = ("p50", "p90", "p95", "p99")
+COMMON, SD = 0.8, 0.03
+"""What percentiles of one run share of their scatter; how far apart runs are."""
+
+
+@dataclass
+class Told:
+    """Shares of studies."""
+
+    differ: float
+    same: float
+    covered: float
+
+
+def studied(studies: int, runs: int, ratio: float, *, paired: bool = False, wide: float = 1.0) -> Told:
+    """Comparisons of servers of which the second takes `ratio` times as long; its runs scatter `wide` times as far."""
+    differ = same = covered = 0
+    for seed in range(studies):
+        g = np.random.default_rng([seed, runs])
+        first, second = (side(g, runs, sd) for sd in (SD, wide * SD))
+        found = contrasts(first, {name: ratio * of for name, of in second.items()}, paired=paired, seed=seed)
+        differ += any(one.word in ("slower", "faster") for one in found.values())
+        same += found["p99"].word == "same"
+        covered += found["p99"].ratio.low <= ratio <= found["p99"].ratio.high
+    return Told(differ / studies, same / studies, covered / studies)
+
+
+def side(g: np.random.Generator, runs: int, sd: float) -> dict[str, np.ndarray]:
+    together = g.normal(size=runs)
+    own = {name: g.normal(size=runs) for name in NAMES}
+    return {
+        name: 100.0 * np.exp(sd * (math.sqrt(COMMON) * together + math.sqrt(1.0 - COMMON) * of))
+        for name, of in own.items()
+    }
+
+
+def errors(share: float, studies: int) -> float:
+    """Four standard errors."""
+    return 4.0 * math.sqrt(share * (1.0 - share) / studies)
+
+
+@pytest.mark.parametrize(
+    "studies", [40, pytest.param(400, marks=[pytest.mark.nightly, pytest.mark.timeout(3600)])]
+)
+@pytest.mark.parametrize(("runs", "paired"), [(5, False), (10, False), (8, True)], ids=["5", "10", "8 pairs"])
+def test_a_server_is_seldom_told_from_itself_and_a_tenth_is_found(
+    studies: int, runs: int, paired: bool
+) -> None:
+    alike = studied(studies, runs, 1.0, paired=paired)
+    assert alike.differ <= 0.05 + errors(0.05, studies), alike
+    assert alike.covered >= 0.95 - errors(0.95, studies), alike
+    slower = studied(studies, runs, 1.1, paired=paired)
+    assert slower.differ >= 0.97 - errors(0.97, studies), slower
+    assert slower.same <= errors(0.05, studies), slower
+
+
+@pytest.mark.parametrize(
+    "studies", [40, pytest.param(400, marks=[pytest.mark.nightly, pytest.mark.timeout(3600)])]
+)
+def test_five_percent_off_is_seldom_called_the_same_within_five(studies: int) -> None:
+    assert studied(studies, 10, 1.05).same <= 0.05 + errors(0.05, studies)
+
+
+@pytest.mark.parametrize(
+    "studies", [60, pytest.param(1_000, marks=[pytest.mark.nightly, pytest.mark.timeout(3600)])]
+)
+def test_intervals_cover_where_one_side_scatters_four_times_as_far(studies: int) -> None:
+    assert studied(studies, 10, 1.1, wide=4.0).covered >= 0.94 - errors(0.94, studies)
