@@ -122,7 +122,7 @@ def test_no_target_at_all_is_refused(capsys: pytest.CaptureFixture[str]) -> None
         ("{", "JSON"),
         ("[]", "object"),
         ("null", "object"),
-        ('{"kind": "http"}', "workload.kind"),
+        ('{"kind": "http"}', "line 1: `kind` is http"),
         ('{"get_ratio": 2}', "get_ratio"),
         ('{"keys": 0}', "keys"),
         ('{"keys": NaN}', "number"),

@@ -89,7 +89,7 @@ def test_runs_that_were_stolen_from_are_kept_counted_shown_and_made_again(greete
     assert result["stopping"]["runs"] == result["set_aside"]["counted"] == made - len(aside)
     assert codes(result)["set_aside"] == "mind"
     assert all("hypervisor" in one["why"] for one in result["set_aside"]["runs"])
-    assert f"{len(aside)} of {made} runs" in render_terminal(result, width=400, color=False)
+    assert f"{len(aside)} of {made} runs" in render_terminal(result, width=400, color=False, verbose=True)
     assert f"{len(aside)} of {made} runs" in render_page(result)
 
 

@@ -45,13 +45,22 @@ class Cause:
 
 
 def causes(e: Evidence, reasons: Sequence[Reason]) -> list[Cause]:
-    """Merge reasons of one cause, gravest first; of one gravity, what the host did first."""
+    """Merge reasons of one cause, gravest first; of one gravity, what the host did first.
+
+    A server that does not carry the rate comes before: it would not on a calm host either (`run.capacity`).
+    """
     groups: dict[str, list[Reason]] = {}
     for place, one in enumerate(reasons):
         origin = one.origin or ORIGINS.get(one.code)
         groups.setdefault(origin or str(place), []).append(one)
     found = [(origin, _merged(e, origin, group)) for origin, group in groups.items()]
-    found.sort(key=lambda one: (LEVELS.index(one[1].level), one[0] != "host"))
+    found.sort(
+        key=lambda one: (
+            LEVELS.index(one[1].level),
+            not (one[0] == "server" and "rate_unmet" in one[1].codes),
+            one[0] != "host",
+        )
+    )
     return [cause for _, cause in found]
 
 

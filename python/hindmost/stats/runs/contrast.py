@@ -7,9 +7,9 @@ is called *same* where the 90 % interval of its ratio lies within the margin (tw
 together is below 5 %; *undecided* otherwise, with a guess of how many more runs would tell.
 
 Simulated, four percentiles of a run that have .8 of their scatter in common, sd 3 % of runs, margin 5 %, 400
-studies of sides and 300 of pairs (`tests/stats/test_contrast.py` makes them anew): share with any percentile called slower or faster where nothing differs (in brackets: by unadjusted
-p) and where all are 10 % slower; share in which a p99 that does not differ is called the same, and one that
-is 5 % off:
+studies of sides and 300 of pairs (`tests/stats/test_contrast.py` makes them anew): share with any percentile
+called slower or faster where nothing differs (in brackets: by unadjusted p) and where all are 10 % slower;
+share in which a p99 that does not differ is called the same, and one that is 5 % off:
 
 ===========  ===============  ==========  ============  ==============
 runs         A against A      10 % off    called same   5 % off: same
