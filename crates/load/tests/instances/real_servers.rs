@@ -75,11 +75,12 @@ fn a_server_that_limits_keep_alive_costs_reconnects_and_not_the_account() {
 
 #[test]
 #[ignore = "precision"]
+#[expect(clippy::print_stderr, reason = "the figures of a claim")]
 fn few_are_asked_again_of_a_server_that_limits_keep_alive() {
     let server = Managed::nginx(100).expect("an nginx");
     let ran = run(&plan("http", &server.address, &json!({}))).unwrap();
     let (reconnects, resent) = (&ran.result["reconnects"], ran.result["resent"].as_u64().unwrap());
-    println!("{reconnects} reconnects, {resent} of {} asked again", ran.count("due"));
+    eprintln!("{reconnects} reconnects, {resent} of {} asked again", ran.count("due"));
     assert!((10..=20).contains(&reconnects.as_u64().unwrap()), "{reconnects}");
     assert!(resent < ran.count("due") / 20, "{resent}");
 }
@@ -134,11 +135,12 @@ fn a_server_that_limits_keep_alive_loses_nothing_of_what_is_pipelined() {
 
 #[test]
 #[ignore = "precision"]
+#[expect(clippy::print_stderr, reason = "the figures of a claim")]
 fn what_is_pipelined_is_sent_soon_and_most_stamps_come() {
     pipelined(|what, _, stamp_every, ran| {
         let (due, unsent) = (ran.count("due"), ran.count("unsent"));
         let count = |name: &str| ran.result["stamps"][name].as_u64().unwrap();
-        println!("{unsent} of {due} unsent, {} of {} stamps came", count("came"), count("asked"));
+        eprintln!("{unsent} of {due} unsent, {} of {} stamps came", count("came"), count("asked"));
         // Of two connections both may be down when a request is due.
         assert!(unsent * 5 < due, "{what}: {}", ran.result["counts"]);
         assert!(stamp_every == 0 || count("came") * 2 > count("asked"), "{what}: {}", ran.result["stamps"]);
