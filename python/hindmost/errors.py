@@ -52,12 +52,6 @@ class StudyError(HindmostError):
     """A study folder cannot be read or written (exit 1)."""
 
 
-class ThresholdCrossed(HindmostError):
-    """A ``--require`` threshold does not hold (exit 3)."""
-
-    exit_code = Exit.CROSSED
-
-
 class Inconclusive(HindmostError):
     """The machine or the sample cannot carry the claim (exit 4)."""
 

@@ -148,7 +148,6 @@ def test_every_error_has_its_exit_code():
         "TargetError": 1,
         "InstanceError": 1,
         "StudyError": 1,
-        "ThresholdCrossed": 3,
         "Inconclusive": 4,
         "HostUnfit": 5,
         "InvalidMeasurement": 6,
