@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import pytest
 
+from hindmost.errors import UsageError
+from hindmost.store import Study
 from hindmost.studies.attribution.attempts import Attempt
 from hindmost.studies.attribution.plan import LoadPoint
+from hindmost.studies.attribution.resolve import resolve
 from hindmost.studies.attribution.runner import Runner
 from hindmost.studies.pairs import GivenUp
 
@@ -77,3 +81,44 @@ def test_a_side_that_fails_twice_is_given_up(tmp_path):
     assert side.unsound(1) == "the server did not start"
     with pytest.raises(GivenUp):
         side.make(2)
+
+
+FILE = """
+name = "again"
+target = "synth"
+[measure]
+remake = {remake}
+[[load]]
+name = "low"
+rate = "1k"
+[[factor]]
+name = "idle"
+option = "idle"
+levels = ["block", "spin"]
+"""
+
+
+def asked(folder, in_file="'25%'", **options):
+    file = folder / "study.toml"
+    file.write_text(FILE.format(remake=in_file))
+    return resolve(file, folder / "study", budget=None, without=None, **options)
+
+
+def test_what_the_command_line_says_of_runs_made_again_stands_before_the_file(tmp_path):
+    assert asked(tmp_path)[0].measure.remake == 0.25
+    assert asked(tmp_path, remake="0")[0].measure.remake == 0.0
+    with pytest.raises(UsageError, match="--remake 'often' cannot be read"):
+        asked(tmp_path, remake="often")
+
+
+def test_a_study_that_goes_on_may_make_more_runs_again_and_remembers_it(tmp_path):
+    plan, _ = asked(tmp_path)
+    begun = {"plan": plan.measure.model_dump(mode="json"), "attribution": plan.file.model_dump(mode="json")}
+    study = Study.create(tmp_path / "study", {**begun, "kind": "attribution", "host": {}})
+    more, before = resolve(study.folder, None, budget=None, without=None, remake="100%")
+    assert (more.measure.remake, before is not None) == (1.0, True)
+    study.manifest |= {"plan": more.measure.model_dump(mode="json")}
+    study.manifest |= {"attribution": more.file.model_dump(mode="json")}
+    study.write("manifest.json", json.dumps(study.manifest))
+    assert resolve(study.folder, None, budget=None, without=None)[0].measure.remake == 1.0
+    assert asked(tmp_path, "'75%'")[0].measure.remake == 0.75, "the file's is what is asked for now"

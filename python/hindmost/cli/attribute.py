@@ -21,6 +21,15 @@ def attribute(
     without: Annotated[
         str | None, option(PROCEDURE, "NAMES", "Factors to leave out, like 'turbo,huge pages'.")
     ] = None,
+    remake: Annotated[
+        str | None,
+        option(
+            PROCEDURE,
+            "SHARE",
+            "Set aside runs that the host disturbed, and make so many more again, as a share of all; 0: all"
+            " runs count. [default: the study file's, or 50%]",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, switch(PROCEDURE, "Say what would be run, how long it takes and what it can tell; run nothing.")
     ] = False,
@@ -48,7 +57,7 @@ def attribute(
     from hindmost.studies.attribution.resolve import opened, resolve, told_before, untried
     from hindmost.studies.kind import carry_out
 
-    plan, before = resolve(study, out, budget=budget, without=without, dry=dry_run)
+    plan, before = resolve(study, out, budget=budget, without=without, remake=remake, dry=dry_run)
     print(told_before(plan), file=sys.stdout if dry_run else sys.stderr)
     if dry_run:
         if left_open := untried(plan):

@@ -96,6 +96,7 @@ def attribute(
     *,
     budget: str | None = None,
     without: str | None = None,
+    remake: str | None = None,
     confirm: bool = True,
     out: str | Path | None = None,
     progress: Tell | None = None,
@@ -111,6 +112,9 @@ def attribute(
         Time for all runs, like ``"30m"``; it decides design and blocks.
     without : str, optional
         Factors to leave out, separated by commas.
+    remake : str, optional
+        Runs that the host disturbed are set aside, and so many more made again, such as ``"50%"`` of all; by
+        default as the study file says.
     confirm : bool
         Make fresh runs of the recommended setting.
     out, progress, frames
@@ -132,7 +136,7 @@ def attribute(
 
     folder = None if out is None else Path(out)
     with here():
-        plan, before = resolve(Path(study), folder, budget=budget, without=without)
+        plan, before = resolve(Path(study), folder, budget=budget, without=without, remake=remake)
         stored = opened(plan, before, folder)
         shown = carry_out(stored, Telling(progress), confirm=confirm)
     return cast("AttributionResult", result_of(stored, shown.document, frames))

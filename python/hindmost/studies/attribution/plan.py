@@ -154,14 +154,20 @@ def refuse_clashes(names: Sequence[str], knobs: Sequence[Knob]) -> None:
 def same_study(before: dict[str, Any], now: StudyFile) -> list[str]:
     """What differs between the file that a study was begun with and the one at hand, as far as it matters.
 
-    How many blocks, how much time and what to confirm may change.
+    How many blocks, how much time, what is made again and what to confirm may change.
     """
     left = {"design", "confirm", "delta", "scale", "name"}
     new = now.model_dump(mode="json")
-    changed = [key for key in new if key not in left and before.get(key) != new[key]]
+    old, new = ({**one, "measure": _alike(one.get("measure", {}))} for one in (before, new))
+    changed = [key for key in new if key not in left and old.get(key) != new[key]]
     old_design = before.get("design", {})
     return changed + [
         f"design.{key}"
         for key in ("kind", "resolution", "forbidden", "control")
         if old_design.get(key) != new["design"][key]
     ]
+
+
+def _alike(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of ``hindmost measure`` that must stay, so that runs are alike."""
+    return {name: value for name, value in options.items() if name != "remake"}

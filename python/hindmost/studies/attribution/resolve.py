@@ -13,6 +13,7 @@ from hindmost.errors import UsageError
 from hindmost.knobs.knob import takes_a_trial
 from hindmost.plan import MeasurePlan, parse_runs
 from hindmost.plan.factorial import StudyFile, load_study_file, read_study
+from hindmost.plan.units import parse_share
 from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
 from hindmost.stats.runs.before_after import LEAST_PAIRS
@@ -25,7 +26,13 @@ from hindmost.studies.kind import refuse_another
 
 
 def resolve(
-    where: Path, out: Path | None, *, budget: str | None, without: str | None, dry: bool = False
+    where: Path,
+    out: Path | None,
+    *,
+    budget: str | None,
+    without: str | None,
+    remake: str | None = None,
+    dry: bool = False,
 ) -> tuple[AttributionPlan, Study | None]:
     """Everything that was asked for, checked before anything is changed or started.
 
@@ -63,11 +70,13 @@ def resolve(
         if before is not None and (changed := same_study(before, file)):
             raise UsageError(
                 f"{folder} was made with another {changed[0]}: runs would not be alike",
-                hint="choose another --out; blocks, budget, delta and [confirm] may change",
+                hint="choose another --out; blocks, budget, remake, delta and [confirm] may change",
             )
     if budget is not None:  # it decides the design: whoever goes on, or reports, must find the same
         file = file.model_copy(update={"design": file.design.model_copy(update={"budget": budget})})
-    measure = _measure(file) if study is None else plan_of(study)
+    if remake is not None:
+        file = file.model_copy(update={"measure": {**file.measure, "remake": remake}})
+    measure = _measure(file) if study is None else _remade(plan_of(study), file)
     return planned(file, measure, dry=dry), study
 
 
@@ -152,6 +161,12 @@ def _measure(file: StudyFile) -> MeasurePlan:
         return MeasureRequest.of({**first, **options}).plan()
     except UsageError as error:
         raise UsageError(f"[measure] of the study file: {error.message}", hint=error.hint) from None
+
+
+def _remade(plan: MeasurePlan, file: StudyFile) -> MeasurePlan:
+    """The plan of a study that goes on; what may be made again is as it is asked for now."""
+    asked = file.measure.get("remake")
+    return plan if asked is None else plan.model_copy(update={"remake": parse_share(str(asked), "--remake")})
 
 
 def opened(plan: AttributionPlan, study: Study | None, out: Path | None) -> Study:
