@@ -140,7 +140,10 @@ impl Worker {
     ///               |-------- drawn, waited, stood still ----|
     /// ```
     fn serve_one(&mut self, recorder: &mut ThreadRecorder, flags: Flags) -> Result<(), SynthError> {
-        let runs = self.pauses.after(now().max(self.free_at));
+        let looked = now();
+        let runs = self.pauses.after(looked.max(self.free_at));
+        // What it begins next, it begins no earlier.
+        self.pauses.forget(self.free_at.max(looked.saturating_sub(self.spinner.carry())));
         if runs > now().saturating_add(CARRY) {
             // It stands still: who waits may be served by another thread.
             self.spinner.wait(runs, &self.station, flags)?;
