@@ -144,3 +144,26 @@ def throttled(rho: float, quota: float, period_ms: float, requests: int, seed: i
     end = (np.floor(begin / period) + 1) * period
     rounded = (np.rint(x).astype(np.int64) for x in (arrival, done, served(arrival, service), begin, end))
     return Seen(*rounded)
+
+
+def taken_while_busy(rho: float, share: float, spell_ns: float, requests: int, seed: int) -> Seen:
+    """Thefts that begin at a constant hazard of the time that the server works, and never while it idles."""
+    g = np.random.default_rng(seed)
+    arrival = np.cumsum(g.exponential(SERVICE_NS / rho, requests))
+    service = exponential(g, requests)
+    gap = spell_ns * rho * (1.0 - share) / share
+    done = np.empty(requests)
+    on, off = [], []
+    now, left = 0.0, g.exponential(gap)  # left: work until the next theft
+    for i in range(requests):
+        now, work = max(now, arrival[i]), service[i]
+        while left < work:
+            work, now = work - left, now + left
+            on.append(now)
+            now += g.exponential(spell_ns)
+            off.append(now)
+            left = g.exponential(gap)
+        left, now = left - work, now + work
+        done[i] = now
+    times = (arrival, done, served(arrival, service), np.array(on), np.array(off))
+    return Seen(*(np.rint(x).astype(np.int64) for x in times))

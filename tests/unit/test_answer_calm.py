@@ -1,17 +1,20 @@
 """Calm latency in the answer: the same estimator as for latency, a verdict without what thefts did, refusals."""
 
 import itertools
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pytest
 from evidence import LABELS, ten
 
+from hindmost.plan import MeasurePlan
 from hindmost.run.calm import Refusal, RunCalm
 from hindmost.run.verdict import Reason
 from hindmost.stats import Onsets
 from hindmost.studies.measure.answer import _estimates
-from hindmost.studies.measure.calm import of_run, over_runs
+from hindmost.studies.measure.calm import of_run, over_runs, stands
 
 STEAL = Reason("steal", "inconclusive", "the hypervisor took 5 % of the time")
 ESTIMATES = partial(_estimates, about="mean")
@@ -69,6 +72,25 @@ def test_runs_that_refuse_are_counted_and_the_others_speak():
     assert (found["thefts"], found["unsettled"], found["seen_us"]) == (140, ["p99"], 1_100.0)
 
 
+@pytest.mark.parametrize(("said", "unsettled"), [(1, []), (2, ["p99"])])
+def test_one_run_of_ten_that_changes_with_a_longer_wait_is_chance_and_two_are_told(said, unsettled):
+    calm = iter([stolen_from(unsettled=("p99",)) for _ in range(said)] + [stolen_from() for _ in range(10)])
+    runs = ten(calm=lambda: next(calm))
+    found = over_runs(runs, [], ESTIMATES)
+    assert found is not None
+    assert found["unsettled"] == unsettled
+    assert found["refused"] is None
+    assert ("p99 " in stands(found, MeasurePlan(target="memcached"))) == (not unsettled)
+
+
+def test_a_host_that_doctor_calls_too_noisy_is_no_reason_against_calm_figures_and_its_clock_is():
+    runs = ten(calm=stolen_from)
+    for code, verdict in (("host_unfit", "valid"), ("host_setting", "inconclusive")):
+        found = over_runs(runs, [replace(STEAL, code=code)], ESTIMATES)
+        assert found is not None
+        assert found["verdict"] == verdict
+
+
 def test_where_all_runs_refuse_or_their_thefts_follow_the_server_there_are_no_figures():
     none = over_runs(ten(calm=lambda: REFUSED), [], ESTIMATES)
     assert none is not None
@@ -76,7 +98,7 @@ def test_where_all_runs_refuse_or_their_thefts_follow_the_server_there_are_no_fi
     assert none["verdict"] == "inconclusive"
     assert none["refused"] == {"reason": "unwatched", "text": "nobody watched", "need": "root"}
     one = stolen_from()
-    one.onsets[0].flying[:, 0] += 3.0
+    one.onsets[0].busy[:, 0] += 0.5
     follows = over_runs(ten(calm=lambda: one), [], ESTIMATES)
     assert follows is not None
     assert follows["refused"] is not None

@@ -284,8 +284,9 @@ def test_stolen_time_is_minded_and_then_inconclusive(steal, level, where):
 
 @pytest.mark.parametrize(("mark", "level"), [("fine", None), ("mind", None), ("unfit", "inconclusive")])
 def test_an_unfit_host_is_inconclusive(mark, level):
-    finding = {"id": "noise", "title": "Noise floor", "value": "61 %", "mark": mark, "why": "too much"}
+    finding = {"id": "noise_floor", "title": "Noise floor", "value": "61 %", "mark": mark, "why": "too much"}
     assert levels("host_unfit", findings=[finding]) == level
+    assert levels("host_setting", findings=[finding | {"id": "clocksource"}]) == level
 
 
 def test_two_states_of_the_server_are_named():

@@ -18,6 +18,7 @@ ORIGINS: dict[str, Origin] = {
     "switches": "host",
     "throttled": "host",
     "host_unfit": "host",
+    "host_setting": "host",
     "client_busy": "client",
     "client_slow_to_read": "client",
     "sleeping": "client",

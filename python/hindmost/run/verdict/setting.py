@@ -8,6 +8,9 @@ from hindmost.plan.units import format_us
 from hindmost.run import limits
 from hindmost.run.verdict.reason import Evidence, Reason, mean
 
+THEFT = ("steal", "noise_floor", "preemption", "load_average", "cpu_pressure")
+"""What doctor finds of others who take the processors; calm latency is without them."""
+
 
 def host(e: Evidence) -> Iterator[Reason]:
     """The machine itself is too noisy."""
@@ -23,7 +26,7 @@ def host(e: Evidence) -> Iterator[Reason]:
     for finding in e.findings:
         if finding["mark"] == "unfit":
             yield Reason(
-                "host_unfit",
+                "host_unfit" if finding.get("id") in THEFT else "host_setting",
                 "inconclusive",
                 f"the host is too noisy: {finding['title']}: {finding['value']}; {finding.get('why') or ''}",
                 finding.get("hint") or "`hindmost doctor`",

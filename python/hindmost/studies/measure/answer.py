@@ -43,7 +43,7 @@ from hindmost.studies.measure import calm, pictures
 from hindmost.studies.measure.limits import held_against
 from hindmost.studies.measure.words import figure
 
-HOST_TOOK = {"steal", "run_delay", "throttled", "host_unfit", "slip"}
+HOST_TOOK = {"steal", "run_delay", "throttled", "host_unfit", "host_setting", "slip"}
 """Reasons for which a host is not called calm."""
 OWNED = 0.99
 """Who contributes the slowest 1 %: the paper's Figure 2."""

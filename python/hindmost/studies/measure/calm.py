@@ -10,11 +10,22 @@ from hindmost.run.calm import Refusal, RunCalm, judged
 from hindmost.run.figures import RunFigures, Values
 from hindmost.run.verdict import Reason, overall
 from hindmost.stats import Estimate
+from hindmost.stats.requests.calm import SURE
+from hindmost.stats.tables import binomial_bounds
 from hindmost.store import measure as documents
 from hindmost.store.estimates import Value, number, written
 from hindmost.studies.measure.words import figure
 
-FROM_THEFT = ("steal", "run_delay", "switches", "interrupts", "slip", "precision", "set_aside")
+FROM_THEFT = (
+    "steal",
+    "host_unfit",
+    "run_delay",
+    "switches",
+    "interrupts",
+    "slip",
+    "precision",
+    "set_aside",
+)
 """Reasons that thefts give against the latency itself: they are what calm latency is without. Late sending
 counts against the quantiles that tell of it in calm time, too."""
 
@@ -57,16 +68,26 @@ def over_runs(
         "thefts": sum(one.thefts for one in looked),
         "seen_us": max((us for one in looked if (us := number(one.seen_us)) is not None), default=None),
         "sources": list(dict.fromkeys(source for one in looked for source in one.sources)),
-        "unsettled": list(dict.fromkeys(name for one in shown for name in one.unsettled)),
+        "unsettled": _unsettled(shown),
         "refused": refusal(why),
     }
+
+
+def _unsettled(runs: Sequence[RunCalm]) -> list[str]:
+    """Quantiles of which more runs say so than chance alone would make, to 1 %."""
+    said = [name for run in runs for name in run.unsettled]
+    return [
+        name
+        for name in dict.fromkeys(said)
+        if binomial_bounds(said.count(name), len(runs), 1.0 - 2.0 * SURE)[0] > SURE
+    ]
 
 
 def stands(calm: documents.Calm | None, plan: MeasurePlan) -> str:
     """The calm figures that can be believed, in words; empty where nobody took a processor."""
     if calm is None or not calm["thefts"]:
         return ""
-    found = [(name, calm["latency_us"].get(name)) for name in plan.labels]
+    found = [(name, calm["latency_us"].get(name)) for name in plan.labels if name not in calm["unsettled"]]
     good = [figure(name, one) for name, one in found if one is not None and one["verdict"] == "valid"]
     taken = f"without the {100.0 * (calm['taken_share'] or 0.0):.2g}% of the time that others took"
     return f"{', '.join(good)}, {taken}" if good else ""

@@ -13,7 +13,7 @@ from hindmost.studies.measure.calm import FROM_THEFT
 
 HIGH, LOW, EITHER = Bent(too_high=True), Bent(too_low=True), Bent(too_high=True, too_low=True)
 
-HOST = ("steal", "host_unfit", "run_delay", "throttled", "set_aside", "retransmits")
+HOST = ("steal", "host_unfit", "host_setting", "run_delay", "throttled", "set_aside", "retransmits")
 """What took processors or segments: it adds to latency."""
 LATE = ("slip", "arrivals", "client_busy", "capture_service")
 """A client that sent or read late: adds to latency, too."""
@@ -55,7 +55,7 @@ def _about_calm(document: documents.Measure, term: Term, grave: Sequence[Reason]
     """Without what thefts did; late sending stays where it was late in calm time, which its verdict tells."""
     calm = document.get("calm")
     found = calm["latency_us"].get(term.name) if calm else None
-    rest = [one for one in grave if one["code"] not in (*FROM_THEFT, "host_unfit")]
+    rest = [one for one in grave if one["code"] not in FROM_THEFT]
     if found is not None and found["verdict"] == "invalid" and not any(o["level"] == "invalid" for o in rest):
         return [one for one in grave if one["code"] not in ("steal", "host_unfit", "set_aside", "run_delay")]
     return rest
