@@ -32,6 +32,19 @@ def test_value_and_interval_share_their_decimals(value, low, high, expected):
     assert tuple(plain(text) for text in numbers.interval(value, low, high)) == expected
 
 
+@pytest.mark.parametrize("low", [4.0, 0.4, 0.04, 0.0004, 1e-9])
+@pytest.mark.parametrize("high", [50.0, 2_641.0, 5e6])
+def test_an_interval_of_what_is_positive_is_not_written_to_reach_zero(low, high):
+    """Of two runs far apart, on the scale of logarithms."""
+    written = plain(numbers.interval(42.0, low, high, numbers.unit_for([high])).low)
+    assert float(written.strip("<")) > 0.0, written
+
+
+def test_a_difference_that_excludes_zero_is_written_so():
+    shown = [plain(text) for text in numbers.interval(250.0, -300.0, -0.2)[:3]]
+    assert shown == ["250", "−300", "−0.200"]
+
+
 @pytest.mark.parametrize(
     ("us", "expected"),
     [

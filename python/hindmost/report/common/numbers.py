@@ -187,7 +187,11 @@ def interval(
     """Write value, low and high (all in microseconds, ``inf`` allowed, ``None`` for not known) alike.
 
     As many decimals as three digits of the value need, or the first digit of half the width, whichever is
-    more.
+    more. An end that they would write as zero, and is none, has its own: a time has no interval that reaches
+    zero, and whether a difference excludes it is what is asked.
+
+    >>> interval(41.0, 0.0312, 2641.0)[:3], interval(41.0, 1e-9, 2641.0).low
+    (('41.0', '0.031', '2641.0'), '<0.001')
     """
     scaled = [None if v is None else v / unit.us for v in (value, low, high)]
     known = [v for v in scaled if v is not None and math.isfinite(v)]
@@ -200,7 +204,15 @@ def interval(
         if point > 0:
             share = 100 * half / point
             half_share = f"±{share:.{1 if share < 9.95 else 0}f}{THIN}%"
-    return Interval(number(point, places), number(bottom, places), number(top, places), half_share)
+    return Interval(number(point, places), _end(bottom, places), _end(top, places), half_share)
+
+
+def _end(value: float | None, places: int) -> str:
+    """One end of an interval; zero is written for zero alone."""
+    if value is None or not 0.0 < abs(value) < 0.5 * 10.0**-places:
+        return number(value, places)
+    sign = "−" if value < 0.0 else ""
+    return number(value) if abs(value) >= 0.0005 else f"{'>' if sign else '<'}{sign}0.001"
 
 
 def level_label(q: float) -> str:
