@@ -120,3 +120,13 @@ def test_a_server_that_does_not_carry_the_rate_is_told_before_what_the_host_took
     assert second.text.startswith("the host took the processors")
     carried = told(runs=stolen(0.03, counts={"done": 98_999, "errors": 1_001}))
     assert [one.text.startswith("the host took") for one in carried] == [True, False]
+
+
+def test_where_server_and_client_share_a_processor_that_is_the_cause_and_quantiles_it_spares_are_left():
+    """Neither the host, nor a client that should be one of several: `--clients 1` would help nothing."""
+    plan = {"pacing": "sleep", "client_cpus": ((1,),), "clients": 1}
+    e = evidence(runs=ten(**LATE), plan=plan, target={"managed": True, "cpus": [1]})
+    (late,) = [one for one in judge(e) if one.code == "slip"]
+    assert "server and client share CPU 1: while one works, the other waits" in late.text
+    assert "a processor for each: a machine (or cpuset) with two" in (late.hint or "")
+    assert late.labels == ("p99",)

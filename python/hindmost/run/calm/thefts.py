@@ -20,6 +20,7 @@ from typing import Any
 
 from hindmost.plan import MeasurePlan
 from hindmost.run.calm.refusal import Refusal
+from hindmost.run.sharing import apart
 from hindmost.stats import Thefts
 from hindmost.store.engine import InstanceResult
 
@@ -103,12 +104,12 @@ def _unseen(
             "the server's processors are not known: it does not run here, or its process cannot be found",
             "clients beside the server, as whoever may see its process",
         )
-    clients = [set(one) for one in plan.client_cpus]
-    if not all(one and not one & cpus for one in clients):
+    if not apart(plan, cpus):
         return Refusal(
             "shared",
             "a client may run where the server does: what takes its time may be the server's own work",
-            "processors apart: --server-cpus and --client-cpus, or taskset for a server that runs already",
+            "a processor for each: a machine (or cpuset) with two, then --server-cpus and --client-cpus, or"
+            " taskset for a server that runs already",
         )
     stops = sum(quota["periods"] for one in results if (quota := one["host"]["throttled"]))
     if stops:

@@ -17,6 +17,7 @@ from hindmost import _engine
 from hindmost.errors import HindmostError
 from hindmost.plan import MeasurePlan
 from hindmost.run.companions.companion import Companion, Scene
+from hindmost.run.sharing import apart
 from hindmost.targets import cpu_affinity
 
 PERIOD_NS = 1_000_000
@@ -65,10 +66,16 @@ class Sentinel(Companion):
 
 
 def _watched(scene: Scene) -> list[int]:
-    """Processors of the server; those of sleeping clients; none where the server runs elsewhere."""
+    """Processors of the server; those of sleeping clients.
+
+    None where the server runs elsewhere, or where clients share its processors, and thefts could not be told
+    from its work: a thread of ours would only be one more to wait for.
+    """
     if scene.pid is None:
         return []
     cpus = set(scene.plan.server_cpus or cpu_affinity(scene.pid))
+    if not apart(scene.plan, cpus):
+        return []
     if scene.plan.pacing == "sleep":
         cpus.update(*(one or tuple(os.sched_getaffinity(0)) for one in scene.plan.client_cpus))
     return sorted(cpus)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from hindmost.plan.units import format_us
 from hindmost.run import instrument, lateness, limits
 from hindmost.run.instrument import Neighbour
+from hindmost.run.sharing import A_PROCESSOR_EACH
 from hindmost.run.verdict.reason import Evidence, Level, Reason, listed, mean
 
 NAMED = 3
@@ -48,10 +49,7 @@ def keep_off(e: Evidence, neighbours: Sequence[Neighbour]) -> str:
     where = ",".join(str(cpu) for cpu in sorted(cpu for cpu in clients if cpu is not None))
     programs = [one for one in neighbours if not one.kernel]
     if programs and programs[0].server:
-        return (
-            f"the server shares CPU {where} with the client: a processor for each"
-            " (`--server-cpus` and `--client-cpus`, or taskset), or a lower `--rate`"
-        )
+        return f"the server shares CPU {where} with the client: {A_PROCESSOR_EACH}"
     if programs:
         pid = programs[0].pid
         return f"`ps -o pid,psr,pcpu,args -p {pid}`, then stop it, or keep it off CPU {where} (taskset -acp)"

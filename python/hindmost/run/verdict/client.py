@@ -12,6 +12,7 @@ from hindmost.plan.units import format_us
 from hindmost.run import instrument, limits
 from hindmost.run.figures import RunFigures
 from hindmost.run.lateness import matters
+from hindmost.run.sharing import A_PROCESSOR_EACH, cpus_named, shared_cpus
 from hindmost.run.standstill import standstills
 from hindmost.run.verdict import accidents
 from hindmost.run.verdict.reason import Evidence, Level, Origin, Reason, listed, mean
@@ -106,6 +107,11 @@ def _theft(e: Evidence) -> tuple[str, str]:
 
 
 def _cause_of_lateness(e: Evidence, busy: float) -> tuple[str, str]:
+    if shared := shared_cpus(e.plan, e.target.get("cpus") or ()):
+        return (
+            f"server and client share {cpus_named(shared)}: while one works, the other waits",
+            A_PROCESSOR_EACH,
+        )
     if busy > limits.BUSY_MIND:
         return (
             f"a client was busy {busy:.0%} of the time",
