@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from evidence import instance, reasons, ten
+from evidence import host, instance, neighbour, reasons, ten, thread
 
 
 def left(distance=0.0, dispersion=1.0, error=0.03):
@@ -44,3 +44,49 @@ def test_equal_gaps_must_not_scatter():
     plan = {"arrivals": "deterministic"}
     assert "arrivals" in reasons(runs=left(dispersion=1.0), plan=plan)
     assert "arrivals" not in reasons(runs=left(dispersion=0.04), plan=plan)
+
+
+SERVER, NAMESAKE, STRANGER = 4, 5, 6
+
+
+def shared_with(*neighbours, pids=(SERVER,)):
+    """Ten runs that left far from as ordered, whose client waited half of the time for its processor."""
+    runs = left(distance=0.55)
+    for run in runs:
+        run.record.update(server_process="hindmost", server_pids=None if pids is None else list(pids))
+        for one in run.instances:
+            named = {"named": list(neighbours), "more": 0, "forks": 0}
+            one.result["threads"] = [thread(delay_ns=5_000_000_000)]
+            one.result["host"] = host(neighbours=named)
+    return runs
+
+
+def ran(pid, share, name="hindmost"):
+    """Wherever it pleased for a share of the ten seconds; the clients' processor was its last."""
+    return neighbour(name, pid=pid, on_cpu_ns=int(share * 10e9), bound=False)
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "pids", "origin"),
+    [
+        ([ran(STRANGER, 0.4, "cc1")], [SERVER], "host"),
+        ([ran(NAMESAKE, 0.4)], [SERVER], "host"),  # of the server's name, and not the server
+        (
+            [ran(SERVER, 0.001), ran(STRANGER, 0.4, "cc1")],
+            [SERVER],
+            "host",
+        ),  # it looked in, and is not what took it
+        (
+            [ran(SERVER, 0.6), ran(STRANGER, 0.1, "cc1")],
+            [SERVER],
+            "client",
+        ),  # all of it may have been the server
+        ([ran(SERVER, 0.3), ran(NAMESAKE, 0.3)], [SERVER, NAMESAKE], "client"),
+        ([ran(NAMESAKE, 0.6)], None, "client"),  # an older study knows the name alone
+    ],
+)
+def test_gaps_are_the_hosts_doing_where_another_than_the_server_had_the_clients_processor(
+    neighbours, pids, origin
+):
+    found = reasons(runs=shared_with(*neighbours, pids=pids))["arrivals"]
+    assert (found.origin, found.level) == (origin, "inconclusive" if origin == "host" else "invalid")

@@ -63,24 +63,34 @@ def waiting(run: RunFigures) -> float | None:
 def kept_off(run: RunFigures) -> float | None:
     """The same, less the server under test where it shares the client's processors.
 
-    There a slow server makes longer waits, and a limit on them would favour fast runs. What others took is
-    then at most their time on these processors.
+    There a slow server makes longer waits, and a limit on them would favour fast runs. Others had what is
+    left of the wait if the server ran there all of its time, and what those took that can run nowhere else.
     """
     waited = waiting(run)
     if waited is None or not any(is_server(run, one) for host in _hosts(run) for one in _named(host)):
         return waited
-    others = [
-        sum(one["on_cpu_ns"] for one in _named(host) if one["bound"] and not is_server(run, one))
-        / host["wall_ns"]
+    server = _on_cpu(run, lambda one: is_server(run, one))
+    bound = _on_cpu(run, lambda one: one["bound"] and not is_server(run, one))
+    return max(waited - server, min(waited, bound), 0.0)
+
+
+def _on_cpu(run: RunFigures, whose: Callable[[engine.Neighbour], bool]) -> float:
+    """Share of the time that some of the neighbours ran, beside the instance where it was most."""
+    shares = [
+        sum(one["on_cpu_ns"] for one in _named(host) if whose(one)) / host["wall_ns"]
         for host in _hosts(run)
         if host["wall_ns"]
     ]
-    return min(waited, max(others, default=0.0))
+    return max(shares, default=0.0)
 
 
 def is_server(run: RunFigures, one: engine.Neighbour) -> bool:
-    """Whether a neighbour of the clients is the server under test, or a process that it made."""
-    return one["process"] == server_process(run)
+    """Whether a neighbour of the clients is the server under test, or a process that it made.
+
+    Older studies know no processes of it, but its name, which others may have, too.
+    """
+    pids = run.record.get("server_pids")
+    return one["process"] == server_process(run) if pids is None else one["pid"] in pids
 
 
 def server_process(run: RunFigures) -> str | None:
@@ -256,12 +266,11 @@ class Neighbour:
 def neighbours(runs: Sequence[RunFigures]) -> list[Neighbour]:
     """All that ran on the clients' processors, by name, those that took most first."""
     wall_s = sum(host["wall_ns"] for run in runs for host in _hosts(run)) / 1e9
-    servers = {name for run in runs if (name := server_process(run))}
-    rows: dict[str, list[engine.Neighbour]] = {}
+    rows: dict[tuple[str, bool], list[engine.Neighbour]] = {}
     for run in runs:
         for host in _hosts(run):
-            for one in host["neighbours"]["named"]:
-                rows.setdefault(_name(one), []).append(one)
+            for one in _named(host):
+                rows.setdefault((_name(one), is_server(run, one)), []).append(one)
     found = [
         Neighbour(
             name,
@@ -270,9 +279,9 @@ def neighbours(runs: Sequence[RunFigures]) -> list[Neighbour]:
             sum(one["turns"] for one in ones) / wall_s,
             all(one["bound"] for one in ones),
             ones[-1]["kernel"],
-            _name(ones[-1]).partition("/")[0] in servers,
+            server,
         )
-        for name, ones in rows.items()
+        for (name, server), ones in rows.items()
         if wall_s
     ]
     return sorted(found, key=lambda one: (one.share, one.turns_per_s), reverse=True)

@@ -131,8 +131,9 @@ class Fault(TypedDict):
 class RunRecord(TypedDict):
     """One finished run; ``server_cpu_share`` counts CPUs, so it may exceed 1.
 
-    ``server_tcp`` and ``server_queues`` are null where the server is on another host. ``sentinel``: the
-    processors that were watched for thefts, or why none was.
+    ``server_tcp`` and ``server_queues`` are null where the server is on another host. ``server_process`` is
+    its name, ``server_pids`` are its processes. ``sentinel``: the processors that were watched for thefts, or
+    why none was.
     """
 
     schema: Literal["hindmost.run/1"]
@@ -144,6 +145,8 @@ class RunRecord(TypedDict):
     target: Target
     server_cpu_share: float | None
     server_steal_share: Share | None
+    server_process: NotRequired[str | None]
+    server_pids: NotRequired[list[Count] | None]
     server_busy_share: NotRequired[Share | None]
     server_tcp: NotRequired[dict[str, Count] | None]
     server_queues: NotRequired[ServerQueues | None]

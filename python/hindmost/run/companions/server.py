@@ -10,6 +10,7 @@ from typing import Any
 
 from hindmost import _engine
 from hindmost.run.companions.companion import Companion, Scene
+from hindmost.targets import process_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ class ServerCounters(Companion):
     def record(self) -> dict[str, Any]:
         """What goes into ``run.json``; None where unknown.
 
-        ``server_process``: its name; ``server_cpu_share``: CPUs' worth of time used; ``server_steal_share``;
+        ``server_process``: its name; ``server_pids``: it, and what it made; ``server_cpu_share``: CPUs' worth
+        of time used; ``server_steal_share``;
         ``server_busy_share``: of its processors' time, any program's; ``server_tcp``: troubles of its network
         namespace; ``server_queues``: what waited in its sockets at the beginning, under load, and at the end,
         after the last reply.
@@ -81,13 +83,14 @@ class ServerCounters(Companion):
         before, after = self._before, self._after
         told = {"server_process": self._name}
         if before is None or after is None:
-            names = ("cpu_share", "steal_share", "busy_share", "tcp", "queues")
+            names = ("pids", "cpu_share", "steal_share", "busy_share", "tcp", "queues")
             return told | dict.fromkeys(f"server_{name}" for name in names)
         ticks = after.ticks - before.ticks
         used = None
         if before.used_ns is not None and after.used_ns is not None:
             used = max(0.0, (after.used_ns - before.used_ns) / 1e9 / self.scene.seconds)
         return told | {
+            "server_pids": None if self._pid is None else process_tree(self._pid),
             "server_cpu_share": used,
             "server_steal_share": (after.stolen - before.stolen) / ticks if ticks > 0 else None,
             "server_busy_share": (after.busy - before.busy) / ticks if ticks > 0 else None,
