@@ -95,6 +95,9 @@ def test_labels_from_the_document_stay_inside_the_embedded_json():
 
 
 NEWER = (
+    "codes",
+    "connections",
+    "connect_us",
     "causes",
     "limits",
     "calm",

@@ -92,6 +92,7 @@ def instance(
         "calibration": {"above": 0, "seconds": 0.5},
         "series": [],
         "first_error": None,
+        "counts": {"lost": 0},
         "reconnects": 0,
         "steal_share": 0.0,
         "threads": [thread(busy_share=busy)],

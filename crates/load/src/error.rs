@@ -65,6 +65,14 @@ pub enum LoadError {
         /// Of how many.
         of: usize,
     },
+    /// No local port is left, in mid-load.
+    #[error("after {made} connections, {after_s:.1} s into the load, no local port is left for another: a closed one keeps its port for a minute")]
+    PortsUsedUp {
+        /// Connections made by one worker.
+        made: u64,
+        /// Seconds since the load started.
+        after_s: f64,
+    },
     /// The server went away and did not come back.
     #[error(
         "the server went away {after_s:.2} s into the load; {lost} requests were lost with it: {reason}"
@@ -148,7 +156,7 @@ impl LoadError {
             Self::Connect { .. } => "connect",
             Self::Full { .. } => "full",
             Self::OpenFiles { .. } => "open_files",
-            Self::Ports { .. } => "ports",
+            Self::Ports { .. } | Self::PortsUsedUp { .. } => "ports",
             Self::ServerGone { .. } => "server_gone",
             Self::Closing { .. } => "closing",
             Self::Garbage(_) | Self::Unasked { .. } => "garbage",

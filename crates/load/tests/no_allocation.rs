@@ -133,6 +133,14 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         let ran = allocates_nothing("http", &server.address, &changes);
         assert!(ran.result["resent"].as_u64() > Some(0), "{}", ran.result["resent"]);
     }
+    // One connection for each request, also for more of them than the server can serve.
+    let Some(server) = Managed::nginx(1) else { return };
+    for (io, rate) in [("epoll", 3_000.0), ("io_uring", 3_000.0), ("epoll", 500_000.0)] {
+        let load = json!({"loop": "open", "rate_per_s": rate});
+        let changes = json!({"load": load, "io": io, "workload": {"kind": "http", "paths": ["/"]}});
+        let ran = allocates_nothing("http", &server.address, &changes);
+        assert_eq!(ran.result["by_turns"], true, "{io} {rate}");
+    }
 }
 
 fn allocates_nothing(protocol: &str, address: &str, changes: &Value) -> Ran {

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use hindmost_clock::Rate;
 
-use crate::{Http, KeyValue, Load, Phases, Plan, Popularity, Size, Warmup, Workload, SCHEMA};
+use crate::{Codes, Http, KeyValue, Load, Phases, Plan, Popularity, Size, Warmup, Workload, SCHEMA};
 
 /// Why a plan is refused.
 #[derive(Debug, Error, PartialEq)]
@@ -196,6 +196,14 @@ impl Http {
                 return Err(refuse("workload.paths", format!("{path:?}"), must));
             }
         }
+        if self.accept.is_empty() {
+            return Err(refuse("workload.accept", "empty", "a list of status codes, such as [\"2xx\", 304]"));
+        }
+        for codes in &self.accept {
+            if let Codes::One(code @ (..200 | 600..)) = codes {
+                return Err(refuse("workload.accept", code, "made of codes from 200 to 599, or of classes"));
+            }
+        }
         match &self.host {
             Some(host) if host.is_empty() || !clean(host) => {
                 Err(refuse("workload.host", format!("{host:?}"), "a host name without spaces"))
@@ -265,6 +273,21 @@ mod tests {
             "value_bytes",
         );
         check_refused(&["workload"], json!({"kind": "key-value", "popularity": {"zipf": -1.0}}), "zipf");
+        let http = json!({"protocol": "http", "address": "127.0.0.1:80"});
+        for accept in [json!([]), json!([100]), json!([99]), json!([600])] {
+            let plan = json!({"workload": {"kind": "http", "accept": accept}, "target": http});
+            let mut all = plain();
+            all.as_object_mut().unwrap().extend(plan.as_object().unwrap().clone());
+            let error = Plan::from_json(&all.to_string()).unwrap_err().to_string();
+            assert!(error.contains("workload.accept"), "{error}");
+        }
+    }
+
+    #[test]
+    fn codes_are_spelled_as_numbers_and_classes() {
+        let accept: Vec<Codes> = serde_json::from_str(r#"["2xx",304]"#).unwrap();
+        assert_eq!(accept, [Codes::Successful, Codes::One(304)]);
+        assert_eq!(serde_json::to_string(&accept).unwrap(), r#"["2xx",304]"#);
     }
 
     #[test]

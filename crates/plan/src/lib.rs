@@ -12,7 +12,7 @@ mod workload;
 pub use check::PlanError;
 pub use document::{Io, Keep, Load, Pacing, Phases, Plan, Share, Target, Thread, Warmup};
 pub use hindmost_wire::{Mix, Protocol};
-pub use workload::{Http, KeyValue, Popularity, Size, Workload};
+pub use workload::{Codes, Http, KeyValue, Popularity, Size, Workload};
 
 /// The schema name that every plan carries.
 pub const SCHEMA: &str = "hindmost.plan/1";

@@ -12,12 +12,12 @@ HINTS = {
     "full": "does the server take so many? (memcached -c, redis maxclients, nginx worker_connections, its"
     " open files, its listen queue: sysctl net.core.somaxconn); or fewer --connections",
     "open_files": "sudo prlimit --pid $$ --nofile=65536, then again; or fewer --connections",
-    "ports": "ss -s shows who has them (a closed connection keeps its port for a minute);"
+    "ports": "a lower --rate; ss -s shows who has them (a closed connection keeps its port for a minute);"
     " sudo sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
     "server_gone": "see server.log in the study's folder, and the server's own log",
     "garbage": "is this port the protocol that TARGET names? "
     + " or ".join(", ".join(f"{name}://" for name in PROTOCOLS).rsplit(", ", 1)),
-    "closing": "let the server keep connections open (nginx: keepalive_requests, worker_connections)",
+    "closing": "does the server take connections at all? see its log (nginx: worker_connections)",
     "preload": "does the server have room for all keys (else fewer keys or smaller values in --workload),"
     " and is it the protocol that TARGET names?",
     "no_uring": "--io epoll; who forbids it: sysctl kernel.io_uring_disabled, a container's seccomp profile",

@@ -18,6 +18,7 @@ from hindmost.plan.units import label
 from hindmost.run.arrivals import arrivals_of
 from hindmost.run.calm import RunCalm, run_calm
 from hindmost.run.readings import (
+    CONNECT,
     IDEAL,
     STAMPED,
     WHATS,
@@ -132,7 +133,7 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
         named = {label(level): over_instances(what, level, kind) for level in levels}
         return named | {"mean": over_instances(what, None, kind)}
 
-    values = {what: all_levels(what) for what in (*WHATS, *_ideal(instances), *_stamped(instances))}
+    values = {what: all_levels(what) for what in (*WHATS, *_extra(instances))}
     each = [_instance(one, plan) for one in instances]
     sections = {label(level): _sections(instances, level, how) for level in levels}
     sections["mean"] = _sections(instances, None, how)
@@ -158,13 +159,14 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
     )
 
 
-def _stamped(instances: Sequence[InstanceReading]) -> Sequence[What]:
-    """What is known by kernel stamps: everything or nothing."""
-    return STAMPED if all(one.whole("wire").count for one in instances) else ()
+def _extra(instances: Sequence[InstanceReading]) -> list[What]:
+    """What not every run has: the write calls' own slip, stamps of the kernel, connections made anew."""
+    whats: list[What] = [what for what in (IDEAL, CONNECT) if _have(instances, what)]
+    return whats + (list(STAMPED) if _have(instances, "wire") else [])
 
 
-def _ideal(instances: Sequence[InstanceReading]) -> Sequence[What]:
-    return (IDEAL,) if all(one.whole(IDEAL).count for one in instances) else ()
+def _have(instances: Sequence[InstanceReading], what: What) -> bool:
+    return all(one.whole(what).count for one in instances)
 
 
 def _pick(one: InstanceReading, what: What, kind: str | None) -> Histogram:

@@ -18,13 +18,15 @@ from hindmost.plan import MeasurePlan
 from hindmost.store import RunRecord, Study
 from hindmost.store.engine import InstanceResult
 
-What = Literal["latency", "service", "slip", "ideal_slip", "wire", "overhead"]
+What = Literal["latency", "service", "slip", "ideal_slip", "wire", "overhead", "connect"]
 INSTANCE_SCHEMA = "hindmost.instance/1"
 WHATS: tuple[What, ...] = ("latency", "service", "slip")
 IDEAL: What = "ideal_slip"
 """How late requests would have left by the client's write calls alone; not known of studies before 0.2."""
 STAMPED: tuple[What, ...] = ("wire", "overhead")
 """Known of requests that the kernel stamped: a sample, or none where it has no stamps."""
+CONNECT: What = "connect"
+"""From the start of an attempt to connect to the connection; none where the server keeps what is open."""
 
 
 def merged(histograms: Iterable[Histogram]) -> Histogram:
@@ -58,7 +60,8 @@ class InstanceReading:
     @cached_property
     def _wholes(self) -> dict[What, Histogram]:
         return {
-            w: merged(h for (x, _), h in self.by_kind.items() if x == w) for w in (*WHATS, IDEAL, *STAMPED)
+            w: merged(h for (x, _), h in self.by_kind.items() if x == w)
+            for w in (*WHATS, IDEAL, *STAMPED, CONNECT)
         }
 
     def sections(self, how_many: int) -> list[Histogram]:
@@ -124,7 +127,7 @@ def _instance(
         if what == "latency":
             reading.latency_sections.setdefault(kind, []).append(histogram)
             reading.by_kind.setdefault(("latency", kind), Histogram()).merge(histogram)
-        elif what in (*WHATS, IDEAL, *STAMPED):
+        elif what in (*WHATS, IDEAL, *STAMPED, CONNECT):
             reading.by_kind[what, kind] = histogram
         elif what == "outstanding":
             reading.outstanding = histogram

@@ -61,6 +61,15 @@ class MeasureRequest:
             "Load", "FILE", "JSON file with mix, sizes and popularity. [default: 90 % get, 200-byte values]"
         ),
     ] = None
+    accept: Annotated[
+        str | None,
+        Option(
+            "Load",
+            "CODES",
+            "HTTP status codes that are a success, like 2xx,304; 404 and 410 are misses, all others errors."
+            " [default: 2xx]",
+        ),
+    ] = None
     arrivals: Annotated[ArrivalLaw, Option("Load", "LAW", "Law of the gaps between requests.")] = USUAL
     closed: Annotated[
         bool, Option("Load", None, "Closed loop, to see its bias; without --rate as fast as it goes.")
@@ -278,9 +287,18 @@ class MeasureRequest:
         from hindmost.plan import load_workload
         from hindmost.plan.protocols import ENTRIES
 
-        if self.workload is not None:
-            return load_workload(self.workload)
-        return ENTRIES[target.protocol].mix.workload(target.path)
+        mix = ENTRIES[target.protocol].mix
+        asked = mix.workload(target.path) if self.workload is None else load_workload(self.workload)
+        if self.accept is None:
+            return asked
+        from hindmost.plan.codes import parse_codes
+
+        if not mix.paths:
+            raise UsageError(
+                f"--accept {self.accept}: replies of {target.protocol} have no status codes",
+                hint="leave out --accept, or measure an http:// target",
+            )
+        return asked | {"accept": parse_codes(self.accept)}
 
     def _processors_of(self, target: Attached | Managed) -> list[int] | None:
         """Processors of the server, as far as they are asked for or known; empty where it is elsewhere."""

@@ -22,6 +22,7 @@ from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
 from hindmost.run import instrument, lateness, limits
 from hindmost.run.capacity import replies_per_s, saturation
+from hindmost.run.connections import codes, failed, lost
 from hindmost.run.figures import RunFigures
 from hindmost.stats.tables import binomial_bounds
 
@@ -142,7 +143,9 @@ def _errors(run: RunFigures) -> Soundness | None:
     share = run.counts["errors"] / max(1, run.counts["due"])
     if share <= limits.ERROR_INCONCLUSIVE:
         return None
-    return Soundness("errors", f"{run.counts['errors']} requests ({share:.2%}) failed", "errors")
+    which = failed(codes([run]), lost([run]))
+    text = f"{run.counts['errors']} requests ({share:.2%}) failed" + (f": {which}" if which else "")
+    return Soundness("errors", text, "errors")
 
 
 def _by_itself(run: RunFigures, plan: MeasurePlan) -> bool:

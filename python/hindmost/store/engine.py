@@ -226,6 +226,25 @@ class Checkup(TypedDict):
     findings: list[Finding]
 
 
+Outcome = Literal["hit", "miss", "error"]
+"""What a reply says."""
+
+
+class CodeCount(TypedDict):
+    """Replies with one status code, and what it means here."""
+
+    count: Count
+    outcome: Outcome
+
+
+class Connects(TypedDict):
+    """What became of attempts to connect."""
+
+    all: Count
+    made: Count
+    failed: Count
+
+
 class Counts(TypedDict):
     """The account of one kind of request. `due = done + errors + timeouts + unsent`, always."""
 
@@ -488,6 +507,9 @@ class InstanceResult(TypedDict):
     threads: list[ThreadReport]
     steal_share: Share | None
     tcp: TcpCounters | None
+    by_turns: NotRequired[bool]
+    codes: NotRequired[dict[str, CodeCount]]
+    connects: NotRequired[Connects]
     host: NotRequired[HostSpan]
     measured_from_ns: NotRequired[Count]
     memory: NotRequired[Memory]

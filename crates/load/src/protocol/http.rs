@@ -1,4 +1,4 @@
-//! HTTP/1.1: GET on kept-alive connections (RFC 9112).
+//! HTTP/1: GET on connections that are kept as long as the server keeps them (RFC 9112).
 
 use hindmost_plan::{Plan, Workload};
 use httparse::Status;
@@ -10,13 +10,19 @@ use crate::workload::{Kind, Request};
 /// More header fields than any server sends that one would measure.
 const MAX_HEADERS: usize = 96;
 
+/// Status codes lie below this (RFC 9110, 15); what is not is an error.
+pub const CODES: usize = 600;
+
 /// The codec. The requests are written out once, one for each path.
 pub struct Http {
     requests: Vec<Vec<u8>>,
+    /// What each status code means.
+    outcomes: [Outcome; CODES],
 }
 
 impl Protocol for Http {
     const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Http;
+    const MAY_CLOSE: bool = true;
     /// The header section, with those of the interim replies before it.
     const MAX_HEAD: usize = 64 * 1024;
 
@@ -30,7 +36,10 @@ impl Protocol for Http {
             format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {agent}\r\nAccept: */*\r\n\r\n")
                 .into_bytes()
         };
-        Self { requests: mix.paths.iter().map(request).collect() }
+        Self {
+            requests: mix.paths.iter().map(request).collect(),
+            outcomes: std::array::from_fn(|code| outcome(mix, code as u16)),
+        }
     }
 
     #[inline]
@@ -41,60 +50,67 @@ impl Protocol for Http {
     fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let mut at = 0;
         loop {
-            match reply(&bytes[at..]).map_err(|NotHttp| Garbage::new::<Self>(kind, &bytes[at..]))? {
+            match self.reply(&bytes[at..]).map_err(|NotHttp| Garbage::new::<Self>(kind, &bytes[at..]))? {
                 // An interim reply (RFC 9110, 15.2): the one that counts follows it.
-                (100..=199, Parsed::Reply { head, .. }) => at += head,
-                (_, Parsed::Reply { head, rest, outcome, closes }) => {
-                    return Ok(Parsed::Reply { head: at + head, rest, outcome, closes });
+                Parsed::Reply { head, code: 100..=199, .. } => at += head,
+                Parsed::Reply { head, rest, outcome, closes, code } => {
+                    return Ok(Parsed::Reply { head: at + head, rest, outcome, closes, code });
                 }
-                (_, Parsed::More) => return Ok(Parsed::More),
+                Parsed::More => return Ok(Parsed::More),
             }
         }
+    }
+}
+
+/// What a status code means: what the workload accepts is a success; where there is nothing is a miss; anything else,
+/// a redirection too, is an error.
+pub fn outcome(mix: &hindmost_plan::Http, code: u16) -> Outcome {
+    match code {
+        code if mix.accept.iter().any(|one| one.holds(code)) => Outcome::Hit,
+        404 | 410 => Outcome::Miss,
+        _ => Outcome::Error,
     }
 }
 
 /// Not a reply in HTTP/1.
 struct NotHttp;
 
-/// The first reply in `bytes`, with its status code.
-fn reply(bytes: &[u8]) -> Result<(u16, Parsed), NotHttp> {
-    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut response = httparse::Response::new(&mut headers);
-    let Status::Complete(head) = response.parse(bytes).map_err(|_| NotHttp)? else {
-        return Ok((0, Parsed::More));
-    };
-    let code = response.code.unwrap_or(0);
-    let (mut length, mut coding) = (None, None);
-    let (mut close, mut keep) = (false, response.version != Some(0));
-    for header in response.headers.iter() {
-        if header.name.eq_ignore_ascii_case("content-length") {
-            let stated = number(header.value.trim_ascii()).ok_or(NotHttp)?;
-            if length.is_some_and(|length| length != stated) {
-                return Err(NotHttp);
+impl Http {
+    /// The first reply in `bytes`.
+    fn reply(&self, bytes: &[u8]) -> Result<Parsed, NotHttp> {
+        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+        let mut response = httparse::Response::new(&mut headers);
+        let Status::Complete(head) = response.parse(bytes).map_err(|_| NotHttp)? else {
+            return Ok(Parsed::More);
+        };
+        let code = response.code.unwrap_or(0);
+        let (mut length, mut coding) = (None, None);
+        let (mut close, mut keep) = (false, response.version != Some(0));
+        for header in response.headers.iter() {
+            if header.name.eq_ignore_ascii_case("content-length") {
+                let stated = number(header.value.trim_ascii()).ok_or(NotHttp)?;
+                if length.is_some_and(|length| length != stated) {
+                    return Err(NotHttp);
+                }
+                length = Some(stated);
+            } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+                coding = Some(header.value);
+            } else if header.name.eq_ignore_ascii_case("connection") {
+                close |= names(header.value, b"close");
+                keep |= names(header.value, b"keep-alive");
             }
-            length = Some(stated);
-        } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
-            coding = Some(header.value);
-        } else if header.name.eq_ignore_ascii_case("connection") {
-            close |= names(header.value, b"close");
-            keep |= names(header.value, b"keep-alive");
         }
+        // How the length of a body is stated: RFC 9112, 6.3. One without is as long as it takes until the server closes.
+        let rest = match (code, coding, length) {
+            (100..=199 | 204 | 304, ..) => Rest::NOTHING,
+            (_, Some(coding), _) if is_chunked(coding) => Rest::Chunks(Chunks::new()),
+            (_, None, Some(length)) => Rest::Bytes { left: length, end: b"" },
+            (_, Some(_), _) | (_, None, None) => Rest::UntilClosed,
+        };
+        let outcome = self.outcomes.get(usize::from(code)).copied().unwrap_or(Outcome::Error);
+        let closes = close || !keep || rest == Rest::UntilClosed;
+        Ok(Parsed::Reply { head, rest, outcome, closes, code })
     }
-    // How the length of a body is stated: RFC 9112, 6.3. One that the server ends by closing has none as
-    // far as we can tell: its request is lost.
-    let bytes = |left| Rest::Bytes { left, end: b"" };
-    let rest = match (code, coding, length) {
-        (100..=199 | 204 | 304, ..) => Rest::NOTHING,
-        (_, Some(coding), _) if is_chunked(coding) => Rest::Chunks(Chunks::new()),
-        (_, None, Some(length)) => bytes(length),
-        (_, Some(_), _) | (_, None, None) => bytes(u64::MAX),
-    };
-    let outcome = match code {
-        200..=399 => Outcome::Hit,
-        404 | 410 => Outcome::Miss,
-        _ => Outcome::Error,
-    };
-    Ok((code, Parsed::Reply { head, rest, outcome, closes: close || !keep }))
 }
 
 /// Whether `option` is among the options of a `Connection` header.
@@ -130,6 +146,8 @@ mod tests {
         for (reply, outcome) in [
             (&b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"[..], Outcome::Hit),
             (b"HTTP/1.1 204 No Content\r\n\r\n", Outcome::Hit),
+            (b"HTTP/1.1 304 Not Modified\r\n\r\n", Outcome::Error),
+            (b"HTTP/1.1 301 Moved Permanently\r\nContent-Length: 0\r\n\r\n", Outcome::Error),
             (b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", Outcome::Miss),
             (b"HTTP/1.1 503 Busy\r\nContent-Length: 1\r\n\r\nx", Outcome::Error),
             (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", Outcome::Hit),
@@ -183,17 +201,55 @@ mod tests {
             }
         }
         assert_eq!(next(b"0\r\nExpires: 0\r\n"), None);
-        let last = Reply { taken: 2, outcome: Outcome::Hit, closes: false };
+        let last = Reply { taken: 2, outcome: Outcome::Hit, closes: false, code: 200 };
         assert_eq!(next(b"\r\nHTTP/1.1 200 OK\r\n"), Some(last));
     }
 
     #[test]
-    fn a_body_without_length_never_ends_and_nonsense_is_refused() {
+    fn a_body_without_length_ends_with_the_connection() {
         let codec = Http::new(&plan("http"));
-        for head in ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"] {
-            let reply = codec.read(Kind::GET, head.as_bytes());
-            assert!(matches!(reply, Ok(Parsed::Reply { rest: Rest::Bytes { left: u64::MAX, .. }, .. })));
+        for head in ["HTTP/1.0 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"] {
+            let mut reader = Reader::new::<Http>();
+            for piece in [&head.as_bytes()[..9], &head.as_bytes()[9..], b"any", b"", b"bytes"] {
+                assert_eq!(reader.next(&codec, Kind::GET, piece, |_| ()).unwrap(), None);
+            }
+            assert!(!reader.is_fresh());
+            let whole = Reply { taken: 0, outcome: Outcome::Hit, closes: true, code: 200 };
+            assert_eq!((reader.end(), reader.end(), reader.is_fresh()), (Some(whole), None, true));
         }
+        let mut reader = Reader::new::<Http>();
+        let cut = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc";
+        assert_eq!(reader.next(&codec, Kind::GET, cut, |_| ()).unwrap(), None);
+        assert_eq!(reader.end(), None, "a reply that stated its length is not whole");
+    }
+
+    #[test]
+    fn what_the_workload_accepts_is_a_success_and_its_codes_are_told() {
+        let mut plan = plan("http");
+        plan.workload =
+            serde_json::from_value(serde_json::json!({"kind": "http", "accept": ["2xx", 304, 404]})).unwrap();
+        let codec = Http::new(&plan);
+        for (code, expected) in [
+            (200, Outcome::Hit),
+            (299, Outcome::Hit),
+            (304, Outcome::Hit),
+            (301, Outcome::Error),
+            (404, Outcome::Hit),
+            (410, Outcome::Miss),
+            (500, Outcome::Error),
+            (999, Outcome::Error),
+        ] {
+            let head = format!("HTTP/1.1 {code} Word\r\nContent-Length: 0\r\n\r\n");
+            let Ok(Parsed::Reply { outcome, code: seen, .. }) = codec.read(Kind::GET, head.as_bytes()) else {
+                panic!("{code}")
+            };
+            assert_eq!((outcome, seen), (expected, code));
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let codec = Http::new(&plan("http"));
         for bytes in [
             &b"VALUE k 0 1\r\n"[..],
             b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",

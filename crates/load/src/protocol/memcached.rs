@@ -50,7 +50,7 @@ impl Protocol for Memcached {
             if let Some(header) = line.strip_prefix(b"VALUE ") {
                 let size = header.split(|&b| b == b' ').nth(2).and_then(number).ok_or_else(garbage)?;
                 let rest = Rest::Bytes { left: size + TAIL.len() as u64, end: TAIL };
-                return Ok(Parsed::Reply { head: end, rest, outcome: Outcome::Hit, closes: false });
+                return Ok(Parsed::Reply { head: end, rest, outcome: Outcome::Hit, closes: false, code: 0 });
             }
             if line == b"END" {
                 return Ok(Parsed::line(end, Outcome::Miss));

@@ -15,9 +15,11 @@ mod redis;
 mod rest;
 
 use hindmost_plan::Plan;
+use schemars::JsonSchema;
+use serde::Serialize;
 use thiserror::Error;
 
-pub use http::Http;
+pub use http::{outcome, Http, CODES};
 pub use memcached::Memcached;
 pub use passing::{Misplaced, Passed};
 pub use reader::{Reader, Reply};
@@ -30,6 +32,9 @@ use crate::workload::{Kind, Request};
 pub trait Protocol: Send {
     /// Its entry in the table.
     const PROTOCOL: hindmost_wire::Protocol;
+    /// Whether a server may close a connection after any reply, as HTTP's may. All its requests may then be asked
+    /// again, and requests take turns on connections where it does so all the time.
+    const MAY_CLOSE: bool = false;
     /// The longest start of a reply that may be needed to tell what it is. More than that is garbage.
     const MAX_HEAD: usize;
 
@@ -63,17 +68,20 @@ pub enum Parsed {
         outcome: Outcome,
         /// The server closes the connection after this reply.
         closes: bool,
+        /// HTTP's status code; 0 where the protocol has none.
+        code: u16,
     },
 }
 
 impl Parsed {
     fn line(head: usize, outcome: Outcome) -> Self {
-        Self::Reply { head, rest: Rest::NOTHING, outcome, closes: false }
+        Self::Reply { head, rest: Rest::NOTHING, outcome, closes: false, code: 0 }
     }
 }
 
 /// What a reply says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// Found, stored, served.
     Hit,

@@ -18,6 +18,7 @@ struct Tail {
     rest: Rest,
     outcome: Outcome,
     closes: bool,
+    code: u16,
 }
 
 /// A whole reply.
@@ -29,6 +30,14 @@ pub struct Reply {
     pub outcome: Outcome,
     /// The server closes the connection after it.
     pub closes: bool,
+    /// HTTP's status code; 0 where the protocol has none.
+    pub code: u16,
+}
+
+impl Tail {
+    const fn reply(self, taken: usize) -> Reply {
+        Reply { taken, outcome: self.outcome, closes: self.closes, code: self.code }
+    }
 }
 
 impl Reader {
@@ -46,6 +55,17 @@ impl Reader {
     /// Bytes kept.
     pub fn held(&self) -> usize {
         self.head.len()
+    }
+
+    /// Whether nothing has come of the next reply.
+    pub fn is_fresh(&self) -> bool {
+        self.head.is_empty() && self.tail.is_none()
+    }
+
+    /// The stream has ended: the reply that is whole by that, if it is one.
+    pub fn end(&mut self) -> Option<Reply> {
+        let tail = self.tail.take_if(|tail| tail.rest == Rest::UntilClosed)?;
+        Some(tail.reply(0))
     }
 
     /// The reply to a request of `kind` that ends in `bytes`, which follow those of earlier calls.
@@ -75,7 +95,7 @@ impl Reader {
             self.tail = Some(tail);
             return Ok(None);
         }
-        Ok(Some(Reply { taken: head + passed.bytes, outcome: tail.outcome, closes: tail.closes }))
+        Ok(Some(tail.reply(head + passed.bytes)))
     }
 
     /// The head that ends in `bytes`, and how many of them it takes.
@@ -95,12 +115,12 @@ impl Reader {
         }
         let start = if held > 0 { &self.head[..] } else { window };
         match codec.read(kind, start)? {
-            Parsed::Reply { head, rest, outcome, closes } => {
+            Parsed::Reply { head, rest, outcome, closes, code } => {
                 if outcome == Outcome::Error {
                     error(&start[..head]);
                 }
                 self.head.clear();
-                Ok(Some((Tail { rest, outcome, closes }, head - held)))
+                Ok(Some((Tail { rest, outcome, closes, code }, head - held)))
             }
             Parsed::More if start.len() >= P::MAX_HEAD => Err(Garbage::endless::<P>(kind, start)),
             Parsed::More => {

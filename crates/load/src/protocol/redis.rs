@@ -51,7 +51,7 @@ impl Protocol for Redis {
             (Some(b'$'), Kind::GET) => {
                 let size = number(&line[1..]).ok_or_else(garbage)?;
                 let rest = Rest::Bytes { left: size + 2, end: b"\r\n" };
-                Ok(Parsed::Reply { head: end, rest, outcome: Outcome::Hit, closes: false })
+                Ok(Parsed::Reply { head: end, rest, outcome: Outcome::Hit, closes: false, code: 0 })
             }
             _ => Err(garbage()),
         }

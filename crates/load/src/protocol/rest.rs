@@ -14,6 +14,8 @@ pub enum Rest {
         /// What the last of them are, or the reply is garbage.
         end: &'static [u8],
     },
+    /// All, until the server closes the connection: HTTP without a stated length.
+    UntilClosed,
     /// HTTP's chunked coding: their number stands among them.
     Chunks(Chunks),
 }
@@ -36,6 +38,7 @@ impl Rest {
                 *left = after;
                 Ok(Passed { bytes, whole: after == 0 })
             }
+            Self::UntilClosed => Ok(Passed { bytes: piece.len(), whole: false }),
             Self::Chunks(chunks) => chunks.pass(piece),
         }
     }

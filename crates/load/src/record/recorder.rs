@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Gaps, Row, StampCounts, Status, Wire, WireRecord};
+use crate::protocol::CODES;
 use crate::random::Random;
 use crate::schema::came_later;
 use crate::workload::Kind;
@@ -54,6 +55,25 @@ impl Counts {
     }
 }
 
+/// What became of attempts to connect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct Connects {
+    /// Connections made, those before the measurement included.
+    pub all: u64,
+    /// Of these, begun in the measurement.
+    pub made: u64,
+    /// Attempts begun in the measurement that failed.
+    pub failed: u64,
+}
+
+impl Connects {
+    fn add(&mut self, other: &Self) {
+        self.all += other.all;
+        self.made += other.made;
+        self.failed += other.failed;
+    }
+}
+
 /// What is kept of one kind of request.
 #[derive(Clone, Debug, Default)]
 pub struct KindRecord {
@@ -92,6 +112,12 @@ pub struct Recorder {
     pub calibration: Histogram,
     /// How late requests of an open loop would have left by their write calls alone.
     pub ideal_slip: Histogram,
+    /// From the start of an attempt to connect to the connection, of those begun in the measurement.
+    pub connect: Histogram,
+    /// The account of attempts to connect.
+    pub connects: Connects,
+    /// Replies in time by status code, for protocols that have such.
+    pub codes: Vec<u64>,
     /// Gaps between sends.
     pub gaps: Gaps,
     /// The account of stamps.
@@ -116,6 +142,9 @@ impl Recorder {
             outstanding: Histogram::new(),
             calibration: Histogram::new(),
             ideal_slip: Histogram::new(),
+            connect: Histogram::new(),
+            connects: Connects::default(),
+            codes: vec![0; CODES],
             gaps: Gaps::default(),
             stamps: StampCounts::default(),
             sample: UniformSample::new(keep.samples as usize),
@@ -138,13 +167,15 @@ impl Recorder {
         recorder.outstanding.prefault();
         recorder.calibration.prefault();
         recorder.ideal_slip.prefault();
+        recorder.connect.prefault();
         recorder
     }
 
     /// Memory of the histograms of a recorder for `kinds` kinds.
     pub fn histogram_bytes(kinds: usize) -> usize {
-        // Of a kind: its sections, service, slip, wire and overhead; of all: outstanding, calibration, gaps.
-        (kinds * (SECTIONS + 4) + 3) * Histogram::BYTES
+        // Of a kind: its sections, service, slip, wire and overhead; of all: outstanding, calibration, ideal slip,
+        // connect, gaps.
+        (kinds * (SECTIONS + 4) + 5) * Histogram::BYTES
     }
 
     /// Samples only requests of the first `count` connections; `u32::MAX` stands for all, also for requests that
@@ -169,6 +200,11 @@ impl Recorder {
         self.outstanding.merge(&other.outstanding);
         self.calibration.merge(&other.calibration);
         self.ideal_slip.merge(&other.ideal_slip);
+        self.connect.merge(&other.connect);
+        self.connects.add(&other.connects);
+        for (mine, theirs) in self.codes.iter_mut().zip(&other.codes) {
+            *mine += theirs;
+        }
         self.gaps.merge(&other.gaps);
         self.stamps.add(&other.stamps);
         self.sample.merge(&other.sample);
@@ -205,6 +241,30 @@ impl Recorder {
     pub fn found_outstanding(&mut self, due_ns: u64, others: u64) {
         if self.measured(due_ns) {
             self.outstanding.record(others);
+        }
+    }
+
+    /// An attempt to connect that began at `tried_ns` has succeeded at `now_ns`.
+    pub fn connected(&mut self, tried_ns: u64, now_ns: u64) {
+        self.connects.all += 1;
+        if self.measured(tried_ns) {
+            self.connects.made += 1;
+            self.connect.record(now_ns - tried_ns);
+        }
+    }
+
+    /// One that began at `tried_ns` has failed.
+    pub fn refused(&mut self, tried_ns: u64) {
+        self.connects.failed += u64::from(self.measured(tried_ns));
+    }
+
+    /// The reply in time to a request due at `due_ns` had this status code.
+    #[inline]
+    pub fn replied_with(&mut self, due_ns: u64, code: u16) {
+        if self.measured(due_ns) {
+            if let Some(count) = self.codes.get_mut(usize::from(code)) {
+                *count += 1;
+            }
         }
     }
 

@@ -33,10 +33,16 @@ def account(doc: Measure) -> list[tuple[str, str]]:
         for label in labels(doc["merged_us"])
         if label != "mean"
     ]
+    if codes := view.codes(doc):
+        rows.append(("codes", codes))
+    if made := view.connections(doc):
+        rows.append(("connections", made))
+    if connect := doc.get("connect_us"):
+        rows.append(("connect", f"{briefly('connect', connect)}, from the attempt to the connection"))
     if doc["wire_us"]:
-        rows.append(("wire", f"{_briefly('wire', doc['wire_us'])}, {view.stamps_text(doc)}"))
+        rows.append(("wire", f"{briefly('wire', doc['wire_us'])}, {view.stamps_text(doc)}"))
     if overhead := doc.get("overhead_us"):
-        rows.append(("overhead", f"{_briefly('client', overhead)} of service latency, by the same"))
+        rows.append(("overhead", f"{briefly('client', overhead)} of service latency, by the same"))
     if proved := proof.proof_text(doc):
         rows.append(("capture", f"{proved}; what we measured less what tcpdump saw:"))
         for one in proof.proofs(doc):
@@ -48,7 +54,7 @@ def account(doc: Measure) -> list[tuple[str, str]]:
     if both := tables.both_table(doc):
         other = both.columns[1]
         about = f"; {doc['over_runs']['claims']}" if other == "mean" else ""
-        rows.append((other, f"{_briefly(other, doc['over_runs']['beside_us'])}, over runs{about}"))
+        rows.append((other, f"{briefly(other, doc['over_runs']['beside_us'])}, over runs{about}"))
     if off := view.runs_off(doc):
         rows.append(("runs off", "; ".join(off)))
     label = _telling(doc)
@@ -80,7 +86,7 @@ def told(console: "Console", rows: list[tuple[str, str]]) -> None:
             console.print(Text(f"{'' if number else key:<{KEY}}", style="bold") + line, soft_wrap=True)
 
 
-def _briefly(name: str, group: Estimates) -> str:
+def briefly(name: str, group: Estimates) -> str:
     """Write a group of estimates in one line."""
     table = tables.estimate_table({name: group})
     parts = []

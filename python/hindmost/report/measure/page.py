@@ -40,6 +40,7 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         table=tables.quantile_table(doc),
         kinds=kind_tables(doc),
         wire=tables.wire_table(doc),
+        connect=tables.connect_table(doc),
         both=tables.both_table(doc),
         proofs=proof.proofs(doc),
         proof_text=proof.proof_text(doc),

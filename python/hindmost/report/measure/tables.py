@@ -113,3 +113,9 @@ def wire_table(doc: Measure) -> Table | None:
     if not wire or not overhead:
         return None
     return estimate_table({"wire latency": wire, "client overhead": overhead})
+
+
+def connect_table(doc: Measure) -> Table | None:
+    """How long it took to connect; none where the server kept what was open."""
+    found = doc.get("connect_us")
+    return estimate_table({"connect": found}) if found else None

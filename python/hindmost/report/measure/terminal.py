@@ -8,7 +8,7 @@ from hindmost.report.common.console import console_of, hinted, printed, text_of
 from hindmost.report.common.document import clean
 from hindmost.report.common.writing import VERDICT_MARKS
 from hindmost.report.measure import tables, view
-from hindmost.report.measure.account import account, told
+from hindmost.report.measure.account import account, briefly, told
 from hindmost.report.measure.limits import LEVELS, head
 from hindmost.store.measure import Measure
 
@@ -141,6 +141,8 @@ def _brief_account(doc: Measure) -> list[tuple[str, str]]:
     load = view.throughput(doc)
     counts, (_, missing) = doc["counts"], view.accounting(doc["counts"])
     lost = [f"{numbers.count(counts[way])} {way}" for way in ("errors", "timeouts", "unsent") if counts[way]]
+    if counts["errors"] and (which := view.error_codes(doc)):
+        lost[0] += f" ({which})"
     if missing:
         lost.append(f"{numbers.count(missing)} NOT ACCOUNTED FOR")
     load += f"; {numbers.count(counts['due'])} requests, {', '.join(lost) or 'all answered'}"
@@ -149,6 +151,10 @@ def _brief_account(doc: Measure) -> list[tuple[str, str]]:
     rows = [("load", load)]
     if full := view.saturation(doc):
         rows.append(("saturation", full))
+    if (found := doc.get("connections")) and found["by_turns"] and (connect := doc.get("connect_us")):
+        rows.append(
+            ("connect", f"{briefly('connect', connect)}, in latency; {numbers.count(found['made'])} made")
+        )
     rows.append(("runs", view.counted_runs(doc)))
     if (calm := doc.get("calm")) and (why := calm["refused"]) and doc["verdict"] != "valid":
         rows.append(("calm", f"none: {_clause(why['text'])}"))

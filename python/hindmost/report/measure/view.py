@@ -44,6 +44,42 @@ def accounting(counts: Counts) -> tuple[str, int]:
     return f"{numbers.count(counts['due'])} due = {text}", missing
 
 
+def codes(doc: Measure) -> str:
+    """Write HTTP status codes by class, each class's codes with it; nothing where there are none."""
+    found = doc.get("codes") or {}
+    parts = []
+    for kind in sorted({code[0] for code in found}):
+        of = {code: one["count"] for code, one in found.items() if code[0] == kind}
+        each = ", ".join(f"{code} × {numbers.count(count)}" for code, count in of.items())
+        parts.append(f"{kind}xx {numbers.count(sum(of.values()))} ({each})" if len(of) > 1 else each)
+    return "; ".join(parts)
+
+
+def error_codes(doc: Measure) -> str:
+    """Write which status codes the errors had, the most frequent first; nothing where none is known."""
+    errors = {
+        code: one["count"] for code, one in (doc.get("codes") or {}).items() if one["outcome"] == "error"
+    }
+    most = sorted(errors.items(), key=lambda one: -one[1])
+    told = [f"{code} × {numbers.count(count)}" for code, count in most]
+    lost = doc["counts"]["errors"] - sum(errors.values())
+    return ", ".join([*told, *([f"{numbers.count(lost)} without a whole reply"] if told and lost else [])])
+
+
+def connections(doc: Measure) -> str:
+    """Say how many connections were made, and why; nothing where the server kept what was open."""
+    found = doc.get("connections")
+    if not found or not (found["made"] or found["failed"]):
+        return ""
+    due = doc["counts"]["due"]
+    text = f"{numbers.count(found['made'])} made for {numbers.plural(due, 'request')}"
+    if found["failed"]:
+        text += f", {numbers.plural(found['failed'], 'attempt')} failed"
+    if found["by_turns"]:
+        return f"{text}: the server closes them after each reply, or nearly so; latency holds it"
+    return f"{text}, in place of those that the server closed"
+
+
 def throughput(doc: Measure) -> str:
     """Say what rate was asked for and what came of it."""
     asked, achieved = doc["throughput"]["asked"], doc["throughput"]["achieved"]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from hindmost.run import limits
+from hindmost.run.connections import codes, failed, lost
 from hindmost.run.standstill import standstills
 from hindmost.run.verdict.reason import STOOD_STILL, Evidence, Reason, listed
 
@@ -43,22 +44,45 @@ def unanswered(e: Evidence) -> Iterator[Reason]:
         said = next(
             (m for run in e.runs for one in run.instances if (m := one.result.get("first_error"))), None
         )
+        which = failed(codes(e.runs), lost(e.runs))
         yield Reason(
             "errors",
             "inconclusive" if errors > limits.ERROR_INCONCLUSIVE else "mind",
             f"{totals['errors']} requests ({errors:.2%}) failed"
+            + (f": {which}" if which else "")
             + (f"; the server said {said!r}" if said else ""),
-            "see the server's log; errors have no latency, so the rest may look too good",
+            _about_errors(e),
         )
     misses = totals["misses"] / max(1, totals["done"])
     if misses > limits.MISS_MIND:
-        yield Reason(
+        yield _missed(e, misses)
+
+
+def _about_errors(e: Evidence) -> str:
+    """What to do about them; a redirection may be what was wanted."""
+    hint = "see the server's log; errors have no latency, so the rest may look too good"
+    moved = [code for code, one in codes(e.runs).items() if one["outcome"] == "error" and code[0] == "3"]
+    if moved:
+        return f"name the page that it redirects to, or count it as a success: `--accept 2xx,{moved[0]}`"
+    return hint
+
+
+def _missed(e: Evidence, share: float) -> Reason:
+    """Keys that the server no longer has, or pages that it never had."""
+    if found := [code for code, one in codes(e.runs).items() if one["outcome"] == "miss"]:
+        which = " or ".join(found)
+        return Reason(
             "misses",
             "mind",
-            f"{misses:.1%} of requests missed, though every key was stored before: the server forgets or"
-            " evicts",
-            "give the server more memory, or the workload fewer keys",
+            f"{share:.1%} of requests were answered with {which}: there is no such page",
+            f"name pages that exist; or count it as a success: `--accept 2xx,{found[0]}`",
         )
+    return Reason(
+        "misses",
+        "mind",
+        f"{share:.1%} of requests missed, though every key was stored before: the server forgets or evicts",
+        "give the server more memory, or the workload fewer keys",
+    )
 
 
 def stood_still(e: Evidence) -> Iterator[Reason]:

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from hindmost.plan.units import format_us
 from hindmost.run import limits
+from hindmost.run.connections import connections
+from hindmost.run.figures import summed
+from hindmost.run.readings import CONNECT
 from hindmost.run.verdict.reason import Evidence, Reason, mean
 
 THEFT = ("steal", "noise_floor", "preemption", "load_average", "cpu_pressure")
@@ -75,11 +78,29 @@ def method(e: Evidence) -> Iterator[Reason]:
             e.owner.text,
             "the per-instance means are the figures to trust, not the merged ones",
         )
-    lost = sum(one.result["reconnects"] for run in e.runs for one in run.instances)
-    if lost:
+    yield from _connections(e)
+
+
+def _connections(e: Evidence) -> Iterator[Reason]:
+    """Connections that the server closed: all the time, or now and then."""
+    found = connections(e.runs)
+    lost = found["closed"] if found else sum(o.result["reconnects"] for run in e.runs for o in run.instances)
+    if found and found["by_turns"]:
+        known = [run.values[CONNECT][e.plan.labels[0]] for run in e.runs if CONNECT in run.values]
+        took = f" ({format_us(mean(known))} at {e.plan.labels[0]})" if known else ""
+        yield Reason(
+            "new_connections",
+            "mind",
+            f"the server closes its connections after each reply, or nearly so: {found['made']} were made for"
+            f" {summed([run.counts for run in e.runs])['due']} requests, and latency holds the time to"
+            f" connect{took}",
+            "right if its users connect for each request, too; else let it keep connections open (HTTP/1.1,"
+            " keep-alive)",
+        )
+    elif lost:
         yield Reason(
             "reconnects",
             "mind",
             f"the server closed {lost} connections during the load; each was made anew",
-            "let the server keep connections open",
+            "let the server keep connections open (nginx: keepalive_requests, keepalive_timeout)",
         )

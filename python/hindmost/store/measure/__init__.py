@@ -1,6 +1,7 @@
 """The document that ``hindmost measure`` writes as ``result.json``: see `document`."""
 
 from hindmost.store.measure.calm import Calm, CalmRefusal, RunCalm
+from hindmost.store.measure.connections import Code, Connections
 from hindmost.store.measure.document import (
     Clients,
     Hysteresis,
@@ -47,7 +48,9 @@ __all__ = [
     "CalmRefusal",
     "Capture",
     "Clients",
+    "Code",
     "Compared",
+    "Connections",
     "Curve",
     "Curves",
     "Differences",

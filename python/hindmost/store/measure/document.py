@@ -12,7 +12,10 @@ Rules that hold everywhere in the document:
   *infinitely late*: that quantile was reached by unsent or timed-out requests. ``low`` and ``high`` are
   ``null`` with ``censored_runs == 0`` when one run cannot carry an interval.
 - Quantiles are labelled by their percentile, ``p50``, ``p99.9``; ``mean`` stands beside them.
-- ``due = done + errors + timeouts + unsent``; ``misses`` are part of ``done``.
+- ``due = done + errors + timeouts + unsent``; ``misses`` are part of ``done``. ``codes`` (of HTTP) add up to
+  ``done`` and ``errors``, less those that were no whole reply.
+- ``connect_us`` is there where connections were made in every run's measurement; ``latency_us`` and
+  ``service_us`` hold it where ``connections`` are ``by_turns``.
 
 History of the format: ``hindmost.measure/1`` (0.1.0), the first.
 """
@@ -21,6 +24,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from hindmost.store.manifest import Host, Plan
 from hindmost.store.measure.calm import Calm
+from hindmost.store.measure.connections import Code, Connections
 from hindmost.store.measure.figures import Distributions, Estimates, RunCurve, Saturation, Throughput, Values
 from hindmost.store.measure.instrument import Instrument
 from hindmost.store.measure.limits import Limit
@@ -102,6 +106,7 @@ class Measure(TypedDict):
     calm: NotRequired[Calm | None]
     service_us: Estimates
     slip_us: Estimates
+    connect_us: NotRequired[Estimates | None]
     ideal_slip_us: NotRequired[Estimates | None]
     wire_us: Estimates | None
     overhead_us: NotRequired[Estimates | None]
@@ -112,6 +117,8 @@ class Measure(TypedDict):
     throughput: Throughput
     saturation: NotRequired[Saturation | None]
     counts: Counts
+    codes: NotRequired[dict[str, Code]]
+    connections: NotRequired[Connections | None]
     runs: list[Run]
     set_aside: NotRequired[SetAside]
     variance: dict[Label, Variance]

@@ -4,6 +4,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from hindmost.store.engine import StampReport
 from hindmost.store.measure.calm import RunCalm
+from hindmost.store.measure.connections import Code, Connections
 from hindmost.store.measure.figures import Estimates, Throughput, Values
 from hindmost.store.types import Count, Counts, Label, Microseconds, Reason, Share, Verdict
 
@@ -71,8 +72,11 @@ class Run(TypedDict):
     latency_us: Values
     service_us: Values
     slip_us: Values
+    connect_us: NotRequired[Values | None]
     throughput: Throughput
     counts: Counts
+    codes: NotRequired[dict[str, Code]]
+    connections: NotRequired[Connections | None]
     server_cpu_share: float | None
     calm: NotRequired[RunCalm | None]
     instances: list[Instance]

@@ -14,9 +14,10 @@ from hindmost.plan import MeasurePlan
 from hindmost.plan.units import label
 from hindmost.run import verdict
 from hindmost.run.capacity import saturation
+from hindmost.run.connections import codes, connections
 from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, run_figures, summed
 from hindmost.run.proof import proof_of
-from hindmost.run.readings import IDEAL, WHATS, What, microseconds, plan_of
+from hindmost.run.readings import CONNECT, IDEAL, WHATS, What, microseconds, plan_of
 from hindmost.run.self_diagnosis import self_diagnosis
 from hindmost.run.set_aside import Parted, parted, spent
 from hindmost.run.verdict.alone import NOBODY, reasons_of_run
@@ -111,6 +112,7 @@ def answer(study: Study) -> documents.Measure:
         "calm": calmly,
         "service_us": estimates["service"],
         "slip_us": estimates["slip"],
+        "connect_us": _stamped(CONNECT, runs, reasons, plan.middle),
         "ideal_slip_us": _stamped(IDEAL, runs, reasons, plan.middle),
         "wire_us": _stamped("wire", runs, reasons, plan.middle),
         "overhead_us": _stamped("overhead", runs, reasons, plan.middle),
@@ -120,6 +122,8 @@ def answer(study: Study) -> documents.Measure:
         "throughput": _throughput(plan, runs),
         "saturation": None if full is None else full.document(),
         "counts": summed([run.counts for run in runs]),
+        "codes": codes(runs),
+        "connections": connections(runs),
         "runs": [_run(plan, run, target, found.aside.get(run.number)) for run in made],
         "set_aside": _set_aside(plan, made, found),
         "variance": _variance(runs, plan),
@@ -185,7 +189,7 @@ def _estimate(estimate: Estimate, values: Sequence[float], outcome: verdict.Verd
 def _stamped(
     what: What, runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason], about: Middle
 ) -> documents.Estimates | None:
-    """Estimates of what a run may lack (kernel stamps, the write calls' own slip); None where one does."""
+    """Estimates of what a run may lack: stamps, new connections, the calls' own slip. None where one does."""
     if not all(what in run.values for run in runs):
         return None
     return _estimates([run.values[what] for run in runs], reasons, about)
@@ -254,8 +258,11 @@ def _run(plan: MeasurePlan, run: RunFigures, target: Target, aside: str | None) 
         "latency_us": numbers(run.values["latency"]),
         "service_us": numbers(run.values["service"]),
         "slip_us": numbers(run.values["slip"]),
+        "connect_us": numbers(run.values[CONNECT]) if CONNECT in run.values else None,
         "throughput": _throughput(plan, [run]),
         "counts": run.counts,
+        "codes": codes([run]),
+        "connections": connections([run]),
         "server_cpu_share": run.record.get("server_cpu_share"),
         "calm": calm.of_run(run),
         "instances": [_instance(plan, one) for one in run.instances],

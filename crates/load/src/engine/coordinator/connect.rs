@@ -29,8 +29,8 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         while !self.connections.all_open() {
             while started < slots && started - self.connections.open() < at_once {
                 let slot = started as u32;
+                self.connections.trying(slot, self.clock.now());
                 self.transport.connect(slot).map_err(|e| self.not_connected(address, slot, e))?;
-                self.connections[slot].reset(State::Connecting);
                 started += 1;
             }
             let now = self.clock.now();
@@ -48,6 +48,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 let one = self.ready[at];
                 if self.connections[one.slot].state == State::Connecting {
                     self.finish_connecting(one).map_err(|e| self.not_connected(address, one.slot, e))?;
+                    self.connections.release(one.slot);
                     until = self.clock.now() + PATIENCE;
                 } else if one.readable {
                     // Nothing was asked: it hangs up, or says first that it is full (redis).

@@ -51,6 +51,8 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
         + buffers.out_bytes
         + P::MAX_HEAD
         + 512;
+    // Requests that wait for a connection, where they take turns on them.
+    let waiting = if P::MAY_CLOSE { plan.max_outstanding as usize * size_of::<Pending>() } else { 0 };
     let rows = (u64::from(plan.keep.samples) + u64::from(plan.keep.worst)) * size_of::<Row>() as u64;
     let (_, windows) = windows(plan);
     let thread = Recorder::histogram_bytes(plan.workload.mix().kinds.len()) as u64
@@ -62,6 +64,7 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
         ports: connections,
         memory_bytes: PROCESS_BYTES
             + threads * thread
+            + waiting as u64
             + COPIES * rows
             + connections * connection_bytes as u64,
         connection_bytes: connection_bytes as u64,

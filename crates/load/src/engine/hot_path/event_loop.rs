@@ -68,6 +68,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         if now >= self.connections.retry_at {
             self.retry(now)?;
         }
+        if now >= self.turns.part_by() {
+            self.hang_up(now)?;
+        }
         let slept = self.wait(now)?;
         let mut ready = std::mem::take(&mut self.ready);
         if !ready.is_empty() {
@@ -115,7 +118,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         // that frees one wakes us.
         let blocked = self.schedule.closed && !self.connections.any_usable();
         let due = if blocked { Nanos::MAX } else { self.schedule.next_due };
-        due.min(self.connections.retry_at)
+        due.min(self.connections.retry_at).min(self.turns.part_by())
     }
 
     fn follow_timeline(&mut self) {
@@ -152,6 +155,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 self.end(slot, pending, Ending::unanswered(Status::Timeout));
             }
         }
+        self.end_turns();
         self.schedule.outstanding = 0;
         Ok(())
     }

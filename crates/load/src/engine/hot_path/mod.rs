@@ -9,6 +9,7 @@ mod receive;
 mod reconnect;
 mod resend;
 mod send;
+mod turns;
 mod wire_stamps;
 mod worker;
 

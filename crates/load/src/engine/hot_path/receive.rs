@@ -8,7 +8,7 @@ use super::worker::Worker;
 use crate::engine::state::connection::State;
 use crate::engine::state::request::Ending;
 use crate::engine::state::stamping::Arrived;
-use crate::protocol::{Outcome, Protocol};
+use crate::protocol::{Outcome, Protocol, Reply};
 use crate::record::Status;
 use crate::transport::{Ready, Stamp, Stamped};
 use crate::LoadError;
@@ -19,7 +19,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     pub(super) fn serve(&mut self, ready: Ready) -> Result<Nanos, LoadError> {
         let slot = ready.slot;
         match self.connections[slot].state {
-            State::Open => {}
+            State::Open | State::Parting => {}
             State::Connecting => return self.connecting(ready),
             // Lost to an earlier event of this round.
             State::Down => return Ok(self.clock.now()),
@@ -30,7 +30,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             let now = self.clock.now();
             self.unblock(slot, now)?;
         }
-        if (ready.readable || failed) && self.connections.is_open(slot) {
+        if (ready.readable || failed) && self.connections[slot].state != State::Down {
             return self.receive(slot);
         }
         Ok(self.clock.now())
@@ -53,7 +53,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         let now = self.clock.now();
         self.away.called(now);
         match got {
-            Ok(0) => self.lose(slot, now, "the server closed the connection")?,
+            Ok(0) => self.ended(slot, now)?,
+            // Nothing was asked that they could answer.
+            Ok(_) if self.connections[slot].state == State::Parting => {}
             Ok(n) => {
                 self.stamping.arrived = Arrived { last, untaken: if peeked { n } else { 0 } };
                 self.connections[slot].reply_bytes += n as u64;
@@ -63,6 +65,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 let result = self.take_replies(slot, &scratch[..n], now);
                 self.scratch = scratch;
                 result?;
+                if self.turns.on && self.connections[slot].is_idle() {
+                    self.give_turn(slot)?;
+                }
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(e) => self.lose(slot, now, &e.to_string())?,
@@ -82,7 +87,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 break;
             };
             bytes = &bytes[reply.taken..];
-            self.reply(slot, reply.outcome, now, bytes.len());
+            self.reply(slot, reply, now, bytes.len());
             if reply.closes {
                 return self.part(slot, now);
             }
@@ -93,12 +98,12 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// The oldest request of `slot` is answered; `left` bytes read so far lie behind its reply.
     #[inline]
-    fn reply(&mut self, slot: u32, outcome: Outcome, now: Nanos, left: usize) {
+    pub(super) fn reply(&mut self, slot: u32, reply: Reply, now: Nanos, left: usize) {
         let connection = &mut self.connections[slot];
         let Some((pending, serial)) = connection.answer() else { return };
         let reply_end = connection.reply_bytes - left as u64;
         self.schedule.outstanding -= 1;
-        if self.schedule.closed {
+        if self.schedule.closed && !self.turns.on {
             self.connections.release(slot);
         }
         let latency = now.0 - pending.due_ns;
@@ -106,12 +111,15 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         if self.schedule.timeline.calibrates(Nanos(pending.due_ns)) {
             self.recorder.calibrate(latency);
         }
-        let status = match outcome {
+        let status = match reply.outcome {
             _ if latency > self.schedule.timeout.0 => Status::Timeout,
             Outcome::Hit => Status::Hit,
             Outcome::Miss => Status::Miss,
             Outcome::Error => Status::Error,
         };
+        if P::MAY_CLOSE && status != Status::Timeout {
+            self.recorder.replied_with(pending.due_ns, reply.code);
+        }
         let ending = Ending { done_ns: now.0, status, reply_end };
         if pending.stamped && pending.resends == 0 {
             let last = self.arrived_with(slot, left);

@@ -5,7 +5,6 @@ use std::io::{self, ErrorKind};
 use hindmost_clock::{Clock, Nanos};
 
 use super::worker::Worker;
-use crate::engine::state::connection::State;
 use crate::engine::state::request::{Ending, Pending};
 use crate::protocol::Protocol;
 use crate::record::Status;
@@ -21,27 +20,66 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             return Err(ErrorKind::ConnectionReset.into());
         }
         self.connections.opened(ready.slot, self.transport.local_port(ready.slot));
+        self.recorder.connected(self.connections[ready.slot].tried.0, self.clock.now().0);
         Ok(())
     }
 
     /// The end of an attempt to connect during the load.
-    #[cold]
     pub(super) fn connecting(&mut self, ready: Ready) -> Result<Nanos, LoadError> {
-        let now = self.clock.now();
+        let (slot, now) = (ready.slot, self.clock.now());
         if let Err(e) = self.finish_connecting(ready) {
-            self.transport.close(ready.slot);
-            self.connections.refused(ready.slot, &e, now);
-            self.connections.down.push(ready.slot);
-            self.check_gone(now)?;
-        } else if !self.connections[ready.slot].pending.is_empty() {
-            self.send_again(ready.slot, now)?;
+            self.transport.close(slot);
+            self.refused(slot, &e, now)?;
+        } else if self.turns.on {
+            self.begin_turn(slot, now)?;
+        } else {
+            self.connections.release(slot);
+            if !self.connections[slot].pending.is_empty() {
+                self.send_again(slot, now)?;
+            }
         }
         Ok(now)
+    }
+
+    /// An attempt to connect has failed, and is made again later.
+    pub(super) fn refused(&mut self, slot: u32, error: &io::Error, now: Nanos) -> Result<(), LoadError> {
+        self.recorder.refused(self.connections[slot].tried.0);
+        self.connections.refused(slot, error, now);
+        self.connections.down.push(slot);
+        if self.turns.on {
+            self.lose_turn(slot);
+        }
+        self.check_ports(error, now)?;
+        self.check_gone(now)
+    }
+
+    /// Without a local port left, it is not the server that keeps requests waiting.
+    fn check_ports(&self, error: &io::Error, now: Nanos) -> Result<(), LoadError> {
+        if error.kind() != ErrorKind::AddrNotAvailable || (self.connections.open() > 0 && !self.turns.on) {
+            return Ok(());
+        }
+        let made = self.recorder.connects.all;
+        Err(LoadError::PortsUsedUp { made, after_s: self.schedule.elapsed_s(now) })
+    }
+
+    /// The server has closed the connection. That makes a reply whole which did not state its length.
+    pub(super) fn ended(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        const REASON: &str = "the server closed the connection";
+        let connection = &mut self.connections[slot];
+        if let Some(reply) = connection.reader.end() {
+            self.reply(slot, reply, now, 0);
+            self.leave_unanswered(slot);
+            return self.disconnect(slot, now, REASON);
+        }
+        self.lose(slot, now, REASON)
     }
 
     /// A connection broke: its requests are lost.
     #[cold]
     pub(super) fn lose(&mut self, slot: u32, now: Nanos, reason: &str) -> Result<(), LoadError> {
+        if self.turns.on {
+            self.repeat_turn(slot);
+        }
         while let Some(pending) = self.connections[slot].pending.pop_front() {
             self.drop_lost(slot, pending);
         }
@@ -58,37 +96,45 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// Closes a connection, to be made again; what is pending on it stays.
     pub(super) fn disconnect(&mut self, slot: u32, now: Nanos, reason: &str) -> Result<(), LoadError> {
         self.tally.closings += 1;
-        if self.tally.closes_too_often(self.connections.all().len()) {
+        let slots = self.connections.all().len();
+        let begins = P::MAY_CLOSE && !self.turns.on && self.tally.closes_each(slots);
+        if !self.turns.on && !begins && self.tally.closes_too_often(slots) {
             return Err(LoadError::Closing { closed: self.tally.closings, replies: self.tally.replies });
         }
         self.end_waiting(slot);
         self.transport.close(slot);
+        self.turns.parted(slot);
         self.connections.closed(slot, now, reason);
+        if begins {
+            self.begin_turns();
+        }
         self.check_gone(now)
     }
 
     /// Tries all broken connections again.
-    #[cold]
     pub(super) fn retry(&mut self, now: Nanos) -> Result<(), LoadError> {
         self.connections.retry_at = Nanos::MAX;
+        if self.turns.on {
+            return self.retry_turns(now);
+        }
         let mut down = std::mem::take(&mut self.connections.down);
-        down.retain(|&slot| match self.transport.connect(slot) {
-            Ok(()) => {
-                self.connections[slot].reset(State::Connecting);
-                false
-            }
-            Err(e) => {
-                self.connections.refused(slot, &e, now);
-                true
-            }
+        let mut ports = Ok(());
+        down.retain(|&slot| {
+            self.connections.trying(slot, now);
+            let Err(e) = self.transport.connect(slot) else { return false };
+            self.recorder.refused(now.0);
+            self.connections.refused(slot, &e, now);
+            ports = self.check_ports(&e, now);
+            true
         });
         self.connections.down = down;
+        ports?;
         self.check_gone(now)
     }
 
     /// Without any connection for too long, the server is gone.
     pub(super) fn check_gone(&mut self, now: Nanos) -> Result<(), LoadError> {
-        self.connections.gone_since(now).map_or(Ok(()), |since| Err(self.gone(since)))
+        self.connections.gone_since(now, self.turns.on).map_or(Ok(()), |since| Err(self.gone(since)))
     }
 
     /// At the end of the load, a server that refuses every connection is gone, too.

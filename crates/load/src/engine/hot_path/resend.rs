@@ -11,6 +11,7 @@
 use hindmost_clock::{Clock, Nanos};
 
 use super::worker::Worker;
+use crate::engine::state::connection::State;
 use crate::protocol::Protocol;
 use crate::transport::Stamped;
 use crate::workload::Request;
@@ -18,12 +19,22 @@ use crate::LoadError;
 
 /// A request is sent again so often, and then is lost. A server that closes after 50 replies, as careful ones do, comes
 /// to whatever has up to 400 ahead of it on its connection.
-const MOST_RESENDS: u8 = 8;
+pub(super) const MOST_RESENDS: u8 = 8;
 
 impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// The server closes `slot` after the reply that was just taken.
-    #[cold]
     pub(super) fn part(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        self.leave_unanswered(slot);
+        if self.turns.on {
+            self.connections[slot].state = State::Parting;
+            self.turns.parts(slot, now);
+            return Ok(());
+        }
+        self.disconnect(slot, now, "the server closes the connection after this reply")
+    }
+
+    /// What is pending on `slot` will have no answer there, and is to be sent again.
+    pub(super) fn leave_unanswered(&mut self, slot: u32) {
         for pending in &mut self.connections[slot].pending {
             pending.resends += 1;
         }
@@ -32,7 +43,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             let Some(pending) = self.connections[slot].pending.pop_front() else { break };
             self.drop_lost(slot, pending);
         }
-        self.disconnect(slot, now, "the server closes the connection after this reply")
+        if self.turns.on {
+            self.lose_turn(slot);
+        }
     }
 
     /// Sends what was left unanswered when `slot` was closed; it is connected anew.

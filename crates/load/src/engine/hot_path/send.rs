@@ -6,9 +6,9 @@ use hindmost_clock::{Clock, Nanos};
 
 use super::worker::Worker;
 use crate::engine::state::request::Pending;
-use crate::engine::state::stages::Stage;
+use crate::engine::state::stages::{Ideal, Stage, Stages};
 use crate::protocol::Protocol;
-use crate::record::{Place, Row, Status};
+use crate::record::{Place, Recorder, Row, Status};
 use crate::transport::Stamped;
 use crate::workload::Request;
 use crate::LoadError;
@@ -31,7 +31,11 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// would be counted as the server's.
     fn send_batch(&mut self, now: Nanos) -> Result<bool, LoadError> {
         let mut taken = 0;
-        while taken < BATCH && self.schedule.is_due(now) && self.take(now) {
+        while taken < BATCH && self.schedule.is_due(now) {
+            let went = if self.turns.on { self.send_by_turns(now)? } else { self.take(now) };
+            if !went {
+                break;
+            }
             taken += 1;
         }
         self.flush_unwritten()?;
@@ -148,20 +152,22 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// The fresh requests of `slot` were handed over at `now`.
     #[inline]
     fn stamp_sent(&mut self, slot: u32, now: Nanos) {
-        let closed = self.schedule.closed;
         let connection = &mut self.connections[slot];
         let fresh = std::mem::take(&mut connection.fresh);
-        self.tally.sent += fresh as u64;
         // None are left of a connection that has just been lost.
         let from = connection.pending.len().saturating_sub(fresh);
+        self.tally.sent += fresh as u64;
         for pending in connection.pending.range_mut(from..) {
-            pending.sent_ns = now.0;
-            // Slip means something in the open loop only.
-            let ideal = (!closed).then(|| self.ideal.due(Nanos(pending.due_ns)));
-            if self.recorder.sent(pending.kind, pending.due_ns, now.0, ideal) && !closed {
-                self.stages.sent(now.0 - pending.due_ns);
-            }
+            let closed = self.schedule.closed;
+            stamp(pending, now, closed, &mut self.recorder, &mut self.stages, &mut self.ideal);
         }
+    }
+
+    /// The same of one that is on no connection yet.
+    pub(super) fn stamp_alone(&mut self, pending: &mut Pending, now: Nanos) {
+        self.tally.sent += 1;
+        let closed = self.schedule.closed;
+        stamp(pending, now, closed, &mut self.recorder, &mut self.stages, &mut self.ideal);
     }
 
     pub(super) fn submit(&mut self) -> Result<(), LoadError> {
@@ -243,5 +249,23 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             connection: u32::MAX,
             thread: self.index,
         });
+    }
+}
+
+/// A request was handed over at `now`.
+#[inline]
+fn stamp(
+    pending: &mut Pending,
+    now: Nanos,
+    closed: bool,
+    recorder: &mut Recorder,
+    stages: &mut Stages,
+    ideal: &mut Ideal,
+) {
+    pending.sent_ns = now.0;
+    // Slip means something in the open loop only.
+    let ideal = (!closed).then(|| ideal.due(Nanos(pending.due_ns)));
+    if recorder.sent(pending.kind, pending.due_ns, now.0, ideal) && !closed {
+        stages.sent(now.0 - pending.due_ns);
     }
 }

@@ -8,7 +8,7 @@ use hindmost_plan::{Pacing, Plan};
 use crate::arrivals::Arrivals;
 use crate::engine::control::{Control, Progress};
 use crate::engine::state::away::Away;
-use crate::engine::state::buffers::{largest_request, Buffers};
+use crate::engine::state::buffers::{largest_request, max_outstanding, Buffers};
 use crate::engine::state::connection::Connection;
 use crate::engine::state::connections::Connections;
 use crate::engine::state::request::{Ending, Pending};
@@ -18,6 +18,7 @@ use crate::engine::state::stages::{Ideal, Stages};
 use crate::engine::state::stamping::Stamping;
 use crate::engine::state::tally::Tally;
 use crate::engine::state::time_of_day::TimeOfDay;
+use crate::engine::state::turns::Turns;
 use crate::protocol::Protocol;
 use crate::record::{Place, Recorder, Row, Wire};
 use crate::transport::{Ready, Stamped};
@@ -77,6 +78,7 @@ pub struct Worker<P, T, C> {
     pub pacing: Pacing,
     pub schedule: Schedule,
     pub connections: Connections,
+    pub turns: Turns,
     pub stamping: Stamping,
     pub recorder: Recorder,
     pub tally: Tally,
@@ -100,6 +102,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         let witnessed = plan.witnessed.map_or(u32::MAX, |n| n / workers + u32::from(index < n % workers));
         let mut recorder = parts.recorder;
         recorder.sample_connections(witnessed);
+        let waiting = if P::MAY_CLOSE { max_outstanding(plan, slots) as usize } else { 0 };
         let time_of_day = TimeOfDay::new(parts.clock.realtime_ahead());
         Self {
             index: parts.index,
@@ -111,6 +114,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             pacing: plan.pacing,
             schedule: Schedule::new(plan, slots, parts.arrivals, parts.requests),
             connections: Connections::new((0..slots).map(one).collect(), parts.routing),
+            turns: Turns::new(waiting, slots as usize),
             stamping: Stamping::new(plan.stamp_every, witnessed, time_of_day),
             recorder,
             tally: Tally::new(parts.window),

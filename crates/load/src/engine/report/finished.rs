@@ -22,6 +22,7 @@ pub struct Finished {
     pub first_error: String,
     pub reconnects: u64,
     pub resent: u64,
+    pub by_turns: bool,
     pub shares: Shares,
     pub late: LateByStage,
     pub away: Away,
@@ -42,6 +43,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             first_error: self.tally.first_error,
             reconnects: self.tally.closings,
             resent: self.tally.resent,
+            by_turns: self.turns.on,
             late: self.stages.late,
             away: self.away,
         }

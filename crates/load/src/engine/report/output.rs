@@ -110,7 +110,7 @@ impl Outputs {
 }
 
 /// `latency/KIND` by section; `service`, `slip`, `wire` and `overhead` of each kind as a whole;
-/// `outstanding`, `ideal_slip` of an open loop, `gaps`, `calibration`.
+/// `outstanding`, `ideal_slip` of an open loop, `connect` where there was any, `gaps`, `calibration`.
 fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> Vec<Interval<&'r Histogram>> {
     let at = |moment: u64| moment.saturating_sub(timeline.start.0) as f64 / 1e9;
     let (from, to) = (timeline.measure.0, timeline.end.0);
@@ -134,6 +134,9 @@ fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> 
     all.push(whole(tag("outstanding", ""), &recorder.outstanding));
     if recorder.ideal_slip.count() > 0 {
         all.push(whole(tag("ideal_slip", ""), &recorder.ideal_slip));
+    }
+    if recorder.connect.count() > 0 {
+        all.push(whole(tag("connect", ""), &recorder.connect));
     }
     all.push(whole(tag("gaps", ""), &recorder.gaps.histogram));
     let calibration = &recorder.calibration;

@@ -14,15 +14,27 @@ use super::stamps::StampReport;
 use crate::engine::state::away::AwayReport;
 use crate::engine::state::sockets::SocketReport;
 use crate::engine::state::stages::LateByStage;
-use crate::record::{Counts, Dispersion, Window};
+use crate::protocol::Outcome;
+use crate::record::{Connects, Counts, Dispersion, Window};
 use crate::schema::came_later;
 use crate::stop::Ended;
 
 /// The schema name that every instance result carries.
 pub const SCHEMA: &str = "hindmost.instance/1";
 
-const LATER: [&str; 8] =
-    ["resent", "stamps", "tcp_before", "memory", "host", "raw_gaps_ns", "series", "measured_from_ns"];
+const LATER: [&str; 11] = [
+    "codes",
+    "connects",
+    "by_turns",
+    "resent",
+    "stamps",
+    "tcp_before",
+    "memory",
+    "host",
+    "raw_gaps_ns",
+    "series",
+    "measured_from_ns",
+];
 const LATER_OF_THREADS: [&str; 4] = ["shares", "late", "sockets", "away"];
 
 /// The result of one instance; its distributions lie beside it in `instance-K.hlog`.
@@ -62,7 +74,15 @@ pub struct InstanceResult {
     pub kinds: BTreeMap<&'static str, Counts>,
     /// The first error the server answered with.
     pub first_error: Option<String>,
-    /// Connections that had to be made again.
+    /// Replies in time by HTTP status code; empty for protocols that have none. Together they are `done` and
+    /// `errors` less `lost`.
+    pub codes: BTreeMap<String, CodeCount>,
+    /// What became of attempts to connect; `connect` in the distributions tells how long they took.
+    pub connects: Connects,
+    /// The server closed connections after each reply, or nearly so: requests took turns on them, one at a time,
+    /// and opened those that they needed.
+    pub by_turns: bool,
+    /// Connections that the server closed, from the start of the load on.
     pub reconnects: u64,
     /// Requests sent again, because the server closed their connection with an earlier reply.
     pub resent: u64,
@@ -85,6 +105,15 @@ pub struct InstanceResult {
     pub raw_gaps_ns: Vec<u64>,
     /// Latency over time, from the start of the warm-up, by worker.
     pub series: Vec<Vec<Window>>,
+}
+
+/// Replies with one status code, and what it means here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct CodeCount {
+    /// So many.
+    pub count: u64,
+    /// As the workload accepts them.
+    pub outcome: Outcome,
 }
 
 /// Memory of an instance, in bytes.

@@ -7,12 +7,13 @@ use hindmost_clock::Nanos;
 use hindmost_histogram::{Histogram, UniformSample};
 use hindmost_host::counters::peak_memory;
 use hindmost_host::Tree;
-use hindmost_plan::Plan;
+use hindmost_plan::{Plan, Workload};
 
 use super::finished::Finished;
 use super::host::{HostReading, HostSeen};
-use super::result::{Calibration, InstanceResult, Memory, ThreadReport, SCHEMA};
+use super::result::{Calibration, CodeCount, InstanceResult, Memory, ThreadReport, SCHEMA};
 use super::stamps::StampReport;
+use crate::protocol::outcome;
 use crate::record::{Counts, Recorder, Window};
 use crate::stop::Ended;
 
@@ -39,7 +40,7 @@ pub fn summarise(
     let mut threads = Vec::new();
     let mut whole: Option<Recorder> = None;
     let mut first_error = None;
-    let (mut reconnects, mut resent) = (0, 0);
+    let (mut reconnects, mut resent, mut by_turns) = (0, 0, false);
     let mut stamps = Vec::new();
     for (thread, one) in plan.threads.iter().zip(finished) {
         let span = one.span;
@@ -57,6 +58,7 @@ pub fn summarise(
         });
         reconnects += one.reconnects;
         resent += one.resent;
+        by_turns |= one.by_turns;
         stamps.push(one.stamps);
         if first_error.is_none() && !one.first_error.is_empty() {
             first_error = Some(one.first_error);
@@ -93,6 +95,9 @@ pub fn summarise(
         counts,
         kinds: by_kind,
         first_error,
+        codes: codes(plan, &recorder),
+        connects: recorder.connects,
+        by_turns,
         reconnects,
         resent,
         threads,
@@ -106,6 +111,12 @@ pub fn summarise(
         series,
     };
     (result, recorder)
+}
+
+fn codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, CodeCount> {
+    let Workload::Http(mix) = &plan.workload else { return BTreeMap::new() };
+    let seen = (0..).zip(recorder.codes.iter().copied()).filter(|&(_, count)| count > 0);
+    seen.map(|(code, count)| (code.to_string(), CodeCount { count, outcome: outcome(mix, code) })).collect()
 }
 
 fn calibration(plan: &Plan, recorder: &Recorder) -> Calibration {

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use hindmost_clock::Nanos;
+
 use super::request::Pending;
 use super::stamp_queue::StampQueue;
 use crate::protocol::{Protocol, Reader};
@@ -14,13 +16,17 @@ pub enum State {
     Open,
     /// The attempt to connect has not ended.
     Connecting,
-    /// To be tried again.
+    /// Not connected.
     Down,
+    /// The server said that it closes it, and has not yet.
+    Parting,
 }
 
 #[derive(Debug)]
 pub struct Connection {
     pub state: State,
+    /// When the last attempt to connect began.
+    pub tried: Nanos,
     /// Requests not yet answered, oldest first. Never grows beyond its first capacity.
     pub pending: VecDeque<Pending>,
     /// How many of `pending`, at its end, are not yet handed to the kernel.
@@ -58,6 +64,7 @@ impl Connection {
         out.resize((out_bytes / 4).clamp(TOUCHED_BYTES.0, TOUCHED_BYTES.1).min(out_bytes), 1);
         let mut connection = Self {
             state: State::Down,
+            tried: Nanos::ZERO,
             pending,
             fresh: 0,
             out,
@@ -123,6 +130,12 @@ impl Connection {
         self.out.drain(..self.written);
         self.written = 0;
         self.out.len() + bytes <= self.out.capacity()
+    }
+
+    /// Open, and nothing is asked on it.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.state == State::Open && self.pending.is_empty()
     }
 
     /// Forgets everything but the capacity, what it carried, and what is to be sent again.

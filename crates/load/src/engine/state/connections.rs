@@ -89,6 +89,23 @@ impl Connections {
         Some(self.usable[at as usize])
     }
 
+    /// Takes a usable slot, by chance, which is not usable until it is released.
+    #[inline]
+    pub fn take_any(&mut self) -> Option<u32> {
+        if self.usable.is_empty() {
+            return None;
+        }
+        let at = Requests::pick(&mut self.routing, self.usable.len() as u32);
+        Some(self.usable.swap_remove(at as usize))
+    }
+
+    /// Takes `slot`, where it is usable.
+    pub fn take(&mut self, slot: u32) {
+        if let Some(at) = self.usable.iter().position(|&other| other == slot) {
+            self.usable.swap_remove(at);
+        }
+    }
+
     /// Takes a free slot, which is not usable until it is released.
     #[inline]
     pub fn take_free(&mut self) -> Option<u32> {
@@ -116,12 +133,18 @@ impl Connections {
         connection.fresh += 1;
     }
 
-    /// An attempt to connect has succeeded.
+    /// An attempt to connect begins.
+    pub fn trying(&mut self, slot: u32, now: Nanos) {
+        let connection = &mut self[slot];
+        connection.reset(State::Connecting);
+        connection.tried = now;
+    }
+
+    /// An attempt to connect has succeeded. The slot is still to be released.
     pub fn opened(&mut self, slot: u32, port: u16) {
         let connection = &mut self[slot];
         connection.state = State::Open;
         connection.port = port;
-        self.usable.push(slot);
         self.open += 1;
         self.none_since = None;
         self.refused = false;
@@ -140,22 +163,27 @@ impl Connections {
         self.open -= 1;
     }
 
+    /// An open connection on which nothing was asked is closed, to be made again when it is needed.
+    pub fn rests(&mut self, slot: u32) {
+        self.open -= 1;
+        self[slot].reset(State::Down);
+    }
+
     /// An open connection is closed, to be made again in the next round: this one may still hold an event of the old
     /// connection under the same slot.
     pub fn closed(&mut self, slot: u32, now: Nanos, reason: &str) {
         reason.clone_into(&mut self.last_failure);
-        if let Some(at) = self.usable.iter().position(|&other| other == slot) {
-            self.usable.swap_remove(at);
-        }
+        self.take(slot);
         self.open -= 1;
         self[slot].reset(State::Down);
         self.down.push(slot);
         self.retry_at = now;
     }
 
-    /// Since when there has been no connection, if that is too long.
-    pub fn gone_since(&mut self, now: Nanos) -> Option<Nanos> {
-        if self.open > 0 {
+    /// Since when there has been no connection, if that is too long; where requests take `turns` and open what they
+    /// need, since when none could be made.
+    pub fn gone_since(&mut self, now: Nanos, turns: bool) -> Option<Nanos> {
+        if self.open > 0 || (turns && !self.refused) {
             self.none_since = None;
             return None;
         }
@@ -197,6 +225,7 @@ mod tests {
         let mut connections = Connections::new(all, stream(1, 0, 0, Purpose::Routing));
         for slot in 0..open {
             connections.opened(slot, 4_000);
+            connections.release(slot);
         }
         connections
     }
@@ -241,20 +270,31 @@ mod tests {
     fn a_server_is_gone_when_no_connection_has_been_open_for_a_quarter_of_a_second() {
         let mut connections = connections(2);
         connections.closed(0, Nanos(100), "reset");
-        assert_eq!(connections.gone_since(Nanos(100)), None, "one is left");
+        assert_eq!(connections.gone_since(Nanos(100), false), None, "one is left");
         connections.closed(1, Nanos(200), "reset");
-        assert_eq!(connections.gone_since(Nanos(200)), None);
-        assert_eq!(connections.gone_since(Nanos(199) + GONE), None);
-        assert_eq!(connections.gone_since(Nanos(200) + GONE), Some(Nanos(200)));
+        assert_eq!(connections.gone_since(Nanos(200), false), None);
+        assert_eq!(connections.gone_since(Nanos(199) + GONE, false), None);
+        assert_eq!(connections.gone_since(Nanos(200) + GONE, false), Some(Nanos(200)));
         connections.opened(1, 4_000);
-        assert_eq!(connections.gone_since(Nanos(300) + GONE), None, "it is back");
+        assert_eq!(connections.gone_since(Nanos(300) + GONE, false), None, "it is back");
+    }
+
+    #[test]
+    fn where_requests_take_turns_a_server_is_gone_when_none_can_be_opened() {
+        let mut connections = connections(1);
+        connections.rests(0);
+        assert_eq!(connections.gone_since(Nanos(200), true), None);
+        assert_eq!(connections.gone_since(Nanos(200) + GONE, true), None, "nobody has tried");
+        connections.refused(0, &refusal(), Nanos(300) + GONE);
+        assert_eq!(connections.gone_since(Nanos(300) + GONE, true), None);
+        assert_eq!(connections.gone_since(Nanos(300) + GONE + GONE, true), Some(Nanos(300) + GONE));
     }
 
     #[test]
     fn a_server_that_refuses_at_the_end_has_died() {
         let mut connections = connections(1);
         connections.closed(0, Nanos(100), "reset");
-        assert_eq!(connections.gone_since(Nanos(100)), None);
+        assert_eq!(connections.gone_since(Nanos(100), false), None);
         assert_eq!(connections.refused_since(), None, "nobody has tried again");
         connections.refused(0, &refusal(), Nanos(110));
         assert_eq!((connections.refused_since(), connections.retry_at), (Some(Nanos(100)), Nanos(100)));

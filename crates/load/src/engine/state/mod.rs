@@ -12,3 +12,4 @@ pub mod stamp_queue;
 pub mod stamping;
 pub mod tally;
 pub mod time_of_day;
+pub mod turns;

@@ -7,12 +7,13 @@ use hindmost_clock::Nanos;
 use crate::engine::control::Progress;
 use crate::record::WindowRecorder;
 
-/// A server that closes more than one connection for every so many replies cannot be measured over
-/// kept-alive connections ...
+/// A server that closes more than one connection for every so many replies does not keep them alive ...
 const REPLIES_PER_CLOSING: u64 = 10;
 /// ... once every connection was closed so often, so that a single mishap, which may close them all,
 /// is not judged.
 const CLOSINGS_EACH: u64 = 4;
+/// One that has closed so many, and has not answered twice on any, closes after each reply.
+const CLOSES_EACH: u64 = 4;
 /// The start of an error that is kept.
 const ERROR_BYTES: usize = 120;
 
@@ -67,6 +68,12 @@ impl Tally {
             && self.closings * REPLIES_PER_CLOSING > self.replies
     }
 
+    /// Whether the server closes its connections after each reply, or nearly so.
+    pub fn closes_each(&self, connections: usize) -> bool {
+        self.replies > 0
+            && (self.closings >= self.replies.max(CLOSES_EACH) || self.closes_too_often(connections))
+    }
+
     /// Keeps the first line of the first error.
     #[cold]
     pub fn note_error(&mut self, head: &[u8]) {
@@ -116,6 +123,16 @@ mod tests {
         {
             let tally = Tally { replies, closings, ..Tally::new(Nanos(10)) };
             assert_eq!(tally.closes_too_often(2), habit, "{closings} {replies}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_closes_after_each_reply_is_known_by_its_first_ones() {
+        for (closings, replies, each) in
+            [(3, 3, false), (4, 4, true), (5, 4, true), (4, 5, false), (4, 0, false), (9, 89, true)]
+        {
+            let tally = Tally { replies, closings, ..Tally::new(Nanos(10)) };
+            assert_eq!(tally.closes_each(2), each, "{closings} {replies}");
         }
     }
 

@@ -45,7 +45,7 @@ pub const NEVER: Range<u64> = u64::MAX..u64::MAX;
 /// The port of the first connection; the others follow it.
 pub const FIRST_PORT: u16 = 4000;
 /// How long it takes to connect.
-const HANDSHAKE_NS: u64 = 50_000;
+pub const HANDSHAKE_NS: u64 = 50_000;
 
 #[derive(Default)]
 struct Line {
@@ -81,6 +81,8 @@ pub struct Fake {
     pub takes: usize,
     /// Connections are refused.
     pub refuses: Range<u64>,
+    /// No local port is left.
+    pub portless: Range<u64>,
     /// Attempts to connect come to nothing.
     pub hangs: Range<u64>,
     /// The worker itself is held up: from when, and for how long.
@@ -120,6 +122,7 @@ impl Fake {
             full: NEVER,
             takes: usize::MAX,
             refuses: NEVER,
+            portless: NEVER,
             hangs: NEVER,
             stall: None,
             stall_writing: None,
@@ -273,6 +276,9 @@ impl Transport for Fake {
         let now = self.now();
         if self.refuses.contains(&now) {
             return Err(ErrorKind::ConnectionRefused.into());
+        }
+        if self.portless.contains(&now) {
+            return Err(ErrorKind::AddrNotAvailable.into());
         }
         let hangs = self.hangs.contains(&now);
         self.lines[slot as usize].opens_at = Some(if hangs { u64::MAX } else { now + HANDSHAKE_NS });

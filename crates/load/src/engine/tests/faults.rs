@@ -21,7 +21,7 @@ fn account_closes_when_connections_break() {
 }
 
 /// A server that closes after some replies, says so, and forgets what was asked behind them.
-fn announcing(slots: u32, delay_ns: u64, closes: fn(u64) -> bool) -> Fake {
+pub fn announcing(slots: u32, delay_ns: u64, closes: fn(u64) -> bool) -> Fake {
     let mut fake = Fake::new(slots, 0);
     fake.framing = next_get;
     fake.behaviour = Box::new(move |n, _| {
@@ -33,7 +33,7 @@ fn announcing(slots: u32, delay_ns: u64, closes: fn(u64) -> bool) -> Fake {
     fake
 }
 
-fn http(rate: u32, connections: u32) -> hindmost_plan::Plan {
+pub fn http(rate: u32, connections: u32) -> hindmost_plan::Plan {
     let changes = json!({
         "target": {"protocol": "http", "address": "127.0.0.1:1"}, "workload": {"kind": "http", "paths": ["/a", "/b"]},
     });
@@ -88,7 +88,7 @@ fn a_request_that_is_cut_off_time_after_time_is_lost_at_last() {
 /// What a hostile server does.
 type Deed = (&'static str, fn(&mut Fake));
 
-const HOSTILE: [Deed; 9] = [
+const HOSTILE: [Deed; 11] = [
     ("never answers", |fake| fake.frozen = 0..u64::MAX),
     ("stops answering", |fake| fake.frozen = 50 * MS..u64::MAX),
     ("stops reading", |fake| fake.full = 50 * MS..u64::MAX),
@@ -112,6 +112,11 @@ const HOSTILE: [Deed; 9] = [
         fake.behaviour = Box::new(|n, _| Answer { ends: n % 30 == 29, ..Answer::after(MS / 10, REPLY) });
     }),
     ("closes and says so", |fake| *fake = announcing(2, MS / 10, |n| n % 30 == 29)),
+    ("closes after each reply", |fake| *fake = announcing(2, MS / 10, |_| true)),
+    ("closes after each reply, and then takes no connection", |fake| {
+        *fake = announcing(2, MS / 10, |_| true);
+        fake.hangs = 60 * MS..u64::MAX;
+    }),
     ("takes no new connection", |fake| {
         fake.breaks = vec![(60 * MS, 1), (60 * MS, 0)];
         fake.hangs = 60 * MS..u64::MAX;

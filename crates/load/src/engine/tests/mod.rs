@@ -18,6 +18,8 @@ mod scripts;
 #[cfg(test)]
 mod stamps;
 #[cfg(test)]
+mod turns;
+#[cfg(test)]
 mod wire;
 
 use std::sync::Arc;
@@ -82,6 +84,7 @@ pub struct Driven {
     pub ended: Nanos,
     pub reconnects: u64,
     pub resent: u64,
+    pub by_turns: bool,
     pub stamps: StampSummary,
     pub away: AwayReport,
 }
@@ -152,6 +155,7 @@ fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
         ended: clock.now(),
         reconnects: worker.tally.closings,
         resent: worker.tally.resent,
+        by_turns: worker.turns.on,
         stamps,
         away: worker.away.report(Nanos(MEASURE)),
     }

@@ -1,0 +1,190 @@
+//! A server that closes after each reply, or nearly so: requests take turns on its connections.
+//!
+//! ```text
+//! due ──► a connection is free? ──► connect ──► write ──► the reply ──► the server closes ──► free
+//!           no: wait, the first come first          `── it may also keep the connection for the next one
+//! ```
+//!
+//! A request counts as sent when all that we could do for it was done: its connection was asked for, or all were in
+//! use. The server keeps it waiting from then on, not the instrument. So latency and service latency hold the time to
+//! connect, as its user's would; that time is kept by itself, too.
+
+use hindmost_clock::{Clock, Nanos};
+
+use super::resend::MOST_RESENDS;
+use super::worker::Worker;
+use crate::engine::state::connection::State;
+use crate::engine::state::request::{Ending, Pending};
+use crate::engine::state::stages::Stage;
+use crate::protocol::Protocol;
+use crate::record::{Place, Row, Status};
+use crate::transport::Stamped;
+use crate::workload::Request;
+use crate::LoadError;
+
+impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+    /// From now on requests take turns. What waits for an answer on an open connection gets it there, or comes back.
+    #[cold]
+    pub(super) fn begin_turns(&mut self) {
+        self.turns.on = true;
+        for slot in self.connections.slots() {
+            match self.connections[slot].state {
+                // Open without need, it might keep the server from looking at others.
+                State::Open if self.connections[slot].is_idle() => {
+                    self.end_waiting(slot);
+                    self.transport.close(slot);
+                    self.connections.rests(slot);
+                }
+                State::Open => self.connections.take(slot),
+                State::Connecting | State::Down => self.lose_turn(slot),
+                State::Parting => {}
+            }
+        }
+        self.turns.sort();
+    }
+
+    /// The due request gets a connection, or waits for one. In the closed loop, `false` when none is free.
+    pub(super) fn send_by_turns(&mut self, now: Nanos) -> Result<bool, LoadError> {
+        if self.schedule.closed {
+            if now >= self.schedule.timeline.end || !self.connections.any_usable() {
+                return Ok(false);
+            }
+            self.schedule.next_due = now;
+        } else if self.schedule.is_full() {
+            self.unsent();
+            self.schedule.draw();
+            return Ok(true);
+        }
+        let (Request { kind, item, .. }, due_ns) = (self.schedule.next, self.schedule.next_due.0);
+        let mut pending = Pending { due_ns, kind, item, ..Pending::BLANK };
+        self.recorder.found_outstanding(due_ns, self.schedule.outstanding);
+        self.schedule.outstanding += 1;
+        self.schedule.draw();
+        if let Some(slot) = self.connections.take_any() {
+            self.take_turn(slot, pending)?;
+        } else {
+            self.stamp_alone(&mut pending, now);
+            self.turns.wait(pending);
+        }
+        Ok(true)
+    }
+
+    /// `slot` is free: for whoever waits.
+    pub(super) fn give_turn(&mut self, slot: u32) -> Result<(), LoadError> {
+        if let Some(pending) = self.turns.next() {
+            return self.take_turn(slot, pending);
+        }
+        self.connections.release(slot);
+        Ok(())
+    }
+
+    /// Puts a request on a connection that nobody else uses.
+    fn take_turn(&mut self, slot: u32, mut pending: Pending) -> Result<(), LoadError> {
+        let now = self.clock.now();
+        self.stages.enter(Stage::Writing, now);
+        self.away.called(now);
+        if pending.sent_ns == 0 {
+            self.stamp_alone(&mut pending, now);
+        }
+        let measured = pending.due_ns >= self.schedule.timeline.measure.0;
+        let connection = &mut self.connections[slot];
+        connection.pending.push_back(pending);
+        connection.measured += u32::from(measured);
+        if connection.state == State::Open {
+            self.ask(slot, now)?;
+        } else {
+            self.connections.trying(slot, now);
+            if let Err(e) = self.transport.connect(slot) {
+                self.refused(slot, &e, now)?;
+            }
+        }
+        let after = self.clock.now();
+        self.stages.enter(Stage::Waiting, after);
+        self.away.called(after);
+        self.ideal.wrote(after.saturating_sub(now));
+        Ok(())
+    }
+
+    /// `slot` is connected: asks what it was opened for.
+    pub(super) fn begin_turn(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        if self.connections[slot].pending.is_empty() {
+            return self.give_turn(slot);
+        }
+        self.ask(slot, now)
+    }
+
+    /// Writes the only request of `slot`.
+    fn ask(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        let Some(mut pending) = self.connections[slot].pending.pop_front() else { return Ok(()) };
+        if pending.resends == 0 {
+            pending.stamped = self.is_stamped(slot);
+        }
+        let connection = &mut self.connections[slot];
+        // Only protocols whose requests can be repeated are asked by turns; they have no values.
+        let request = Request { kind: pending.kind, item: pending.item, value_bytes: 0 };
+        pending.end = connection.ask(&self.codec, request);
+        connection.pending.push_back(pending);
+        self.flush(slot, now)?;
+        self.submit()
+    }
+
+    /// What is pending on `slot` waits for another connection.
+    pub(super) fn lose_turn(&mut self, slot: u32) {
+        while let Some(pending) = self.connections[slot].pending.pop_back() {
+            self.turns.wait_again(pending);
+        }
+    }
+
+    /// A connection that had served before was closed before a byte of the next reply: the server had closed it when
+    /// it was asked, as it may at any time, and the request is asked again (RFC 9110, 9.2.2).
+    pub(super) fn repeat_turn(&mut self, slot: u32) {
+        let connection = &mut self.connections[slot];
+        if connection.answered == 0 || !connection.reader.is_fresh() {
+            return;
+        }
+        let Some(mut pending) = connection.pending.pop_front_if(|one| one.resends < MOST_RESENDS) else {
+            return;
+        };
+        pending.resends += 1;
+        self.tally.resent += 1;
+        self.turns.wait_again(pending);
+    }
+
+    /// All that are closed, or could not be opened a while ago, are free.
+    pub(super) fn retry_turns(&mut self, now: Nanos) -> Result<(), LoadError> {
+        for _ in 0..self.connections.down.len() {
+            let slot = self.connections.down.remove(0);
+            self.give_turn(slot)?;
+        }
+        self.check_gone(now)
+    }
+
+    /// Closes what the server should have closed by `now`.
+    #[cold]
+    pub(super) fn hang_up(&mut self, now: Nanos) -> Result<(), LoadError> {
+        while let Some(slot) = self.turns.overdue(now) {
+            self.disconnect(slot, now, "the server said that it closes the connection")?;
+        }
+        Ok(())
+    }
+
+    /// The load is over for those that still wait for a connection.
+    pub(super) fn end_turns(&mut self) {
+        while let Some(Pending { due_ns, sent_ns, kind, .. }) = self.turns.next() {
+            let Ending { done_ns, status, .. } = Ending::unanswered(Status::Timeout);
+            self.recorder.ended(Row {
+                due_ns,
+                sent_ns,
+                wire_out_ns: 0,
+                wire_in_ns: 0,
+                card_wire_ns: 0,
+                done_ns,
+                place: Place::default(),
+                kind,
+                status,
+                connection: u32::MAX,
+                thread: self.index,
+            });
+        }
+    }
+}

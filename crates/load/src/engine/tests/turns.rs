@@ -1,0 +1,179 @@
+//! Servers that close after each reply, or nearly so: requests take turns on connections that they open.
+
+use serde_json::json;
+
+use super::any_server::next_get;
+use super::fake::{Answer, Fake, HANDSHAKE_NS};
+use super::faults::{announcing, http};
+use super::{drive, driven, Driven, END, MS};
+use crate::record::Status;
+use crate::LoadError;
+
+const SAID: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi";
+const OLD: &str = "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+const ENDLESS: &str = "HTTP/1.0 200 OK\r\n\r\nas long as it takes";
+const SILENT: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+
+/// A server that gives `reply` after `delay_ns`; whether it closes then is told by the request's number.
+fn server(slots: u32, delay_ns: u64, reply: &'static str, closes: fn(u64) -> bool) -> Fake {
+    let mut fake = Fake::new(slots, 0);
+    fake.framing = next_get;
+    fake.behaviour =
+        Box::new(move |n, _| Answer { ends: closes(n), ..Answer::after(delay_ns, reply.as_bytes()) });
+    fake
+}
+
+fn latencies(run: &Driven) -> impl Iterator<Item = u64> + '_ {
+    run.rows.iter().filter(|row| row.done_ns > 0).map(|row| row.done_ns - row.due_ns)
+}
+
+#[test]
+fn each_request_opens_its_connection_which_its_latency_holds_and_which_is_told_apart() {
+    for reply in [SAID, OLD, ENDLESS, SILENT] {
+        for pacing in ["spin", "sleep"] {
+            let mut plan = http(1_000, 3);
+            plan.pacing = serde_json::from_value(json!(pacing)).unwrap();
+            let run = driven(&plan, server(3, 200_000, reply, |_| true));
+            assert_eq!((run.counts.due, run.counts.done), (100, 100), "{reply}: {:?}", run.counts);
+            assert!(run.by_turns);
+            assert_eq!(run.recorder.connects.made, 100, "{reply}");
+            assert!(run.recorder.connect.min() >= Some(HANDSHAKE_NS), "{:?}", run.recorder.connect.min());
+            let least = latencies(&run).min().unwrap();
+            assert!(least >= 200_000 + HANDSHAKE_NS, "{reply}, {pacing}: {least}");
+            assert!(
+                run.rows.iter().all(|row| row.sent_ns - row.due_ns < MS / 10),
+                "the instrument was not late"
+            );
+            assert_eq!(run.recorder.codes[200], 100);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_keeps_its_connections_is_not_asked_by_turns() {
+    let run = driven(&http(1_000, 3), announcing(3, 200_000, |n| n % 25 == 24));
+    assert!(!run.by_turns && run.reconnects > 0);
+    assert!((3..=6).contains(&run.recorder.connects.made), "{:?}", run.recorder.connects);
+}
+
+#[test]
+fn two_connections_that_serve_fewer_than_are_due_are_no_fault_of_the_instrument() {
+    // 2 ms and the handshake each: some 970 a second of 2,000.
+    let run = driven(&http(2_000, 2), server(2, 2 * MS, OLD, |_| true));
+    assert_eq!((run.counts.due, run.counts.errors), (200, 0), "{:?}", run.counts);
+    assert!(run.counts.done > 40 && run.counts.timeouts > 50, "{:?}", run.counts);
+    assert!(run.ended.0 <= END + 80 * MS, "{}", run.ended);
+    assert!(run.rows.iter().all(|row| row.sent_ns - row.due_ns < MS / 10), "it handed over what it could");
+}
+
+#[test]
+fn what_waits_beyond_the_room_for_it_is_not_sent() {
+    let mut plan = http(5_000, 2);
+    plan.max_outstanding = 10;
+    let run = driven(&plan, server(2, 2 * MS, OLD, |_| true));
+    assert_eq!((run.counts.due, run.counts.errors), (500, 0));
+    assert!(run.counts.unsent > 300 && run.counts.done > 80, "{:?}", run.counts);
+}
+
+#[test]
+fn a_connection_that_the_server_keeps_for_a_few_serves_a_few() {
+    for reply in [SAID, SILENT] {
+        // Kept for three requests: `SAID` cannot be, since each says that it closes.
+        let closes: fn(u64) -> bool = if reply == SAID { |_| true } else { |n| n % 3 == 2 };
+        let run = driven(&http(1_000, 1), server(1, 200_000, reply, closes));
+        assert_eq!((run.counts.done, run.by_turns), (100, true), "{reply}: {:?}", run.counts);
+        let made = run.recorder.connects.made;
+        assert!(if reply == SAID { made == 100 } else { (32..=35).contains(&made) }, "{reply}: {made}");
+    }
+}
+
+#[test]
+fn a_reply_that_is_cut_off_is_an_error_and_costs_no_other() {
+    let mut fake = Fake::new(3, 0);
+    fake.framing = next_get;
+    fake.behaviour = Box::new(|n, _| {
+        let cut = n % 10 == 9;
+        let reply = if cut { "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi" } else { SAID };
+        Answer { ends: true, ..Answer::after(200_000, reply.as_bytes()) }
+    });
+    let run = driven(&http(1_000, 3), fake);
+    assert_eq!((run.counts.due, run.counts.lost, run.counts.errors), (100, 10, 10), "{:?}", run.counts);
+    assert_eq!(run.counts.done, 90);
+}
+
+#[test]
+fn a_connection_that_is_closed_without_an_answer_is_an_error() {
+    let mut fake = Fake::new(3, 0);
+    fake.framing = next_get;
+    fake.behaviour = Box::new(|n, _| Answer {
+        ends: true,
+        ..Answer::after(200_000, if n % 10 == 9 { b"" } else { SAID.as_bytes() })
+    });
+    let run = driven(&http(1_000, 3), fake);
+    assert_eq!((run.counts.lost, run.counts.done), (10, 90), "{:?}", run.counts);
+}
+
+#[test]
+fn connections_that_are_closed_while_they_idle_cost_nothing() {
+    let mut fake = server(3, 200_000, SILENT, |n| n < 8);
+    fake.breaks = (0..30_u64).rev().map(|i| ((30 + 3 * i) * MS + MS / 2, (i % 3) as u32)).collect();
+    let run = driven(&http(1_000, 3), fake);
+    assert!(run.by_turns);
+    assert_eq!((run.counts.done, run.counts.errors), (100, 0), "{:?}", run.counts);
+    assert!((5..=31).contains(&run.recorder.connects.made), "{:?}", run.recorder.connects);
+}
+
+#[test]
+fn requests_wait_while_connections_are_refused() {
+    let mut fake = server(3, 200_000, OLD, |_| true);
+    fake.refuses = 60 * MS..80 * MS;
+    let run = driven(&http(1_000, 3), fake);
+    assert_eq!((run.counts.done, run.counts.errors), (100, 0), "{:?}", run.counts);
+    assert!(run.recorder.connects.failed > 0);
+    let slowest = latencies(&run).max().unwrap();
+    assert!((20 * MS..50 * MS).contains(&slowest), "{slowest}");
+}
+
+#[test]
+fn a_server_that_refuses_for_long_is_gone() {
+    let mut fake = server(3, 200_000, OLD, |_| true);
+    fake.refuses = 60 * MS..u64::MAX;
+    let run = drive(&http(1_000, 3), fake);
+    assert!(matches!(run.outcome, Err(LoadError::ServerGone { .. })), "{:?}", run.outcome);
+}
+
+#[test]
+fn attempts_that_hang_leave_their_requests_without_an_answer() {
+    let mut fake = server(3, 200_000, OLD, |_| true);
+    fake.hangs = 100 * MS..u64::MAX;
+    let run = driven(&http(1_000, 3), fake);
+    assert!((18..=22).contains(&run.counts.timeouts), "{:?}", run.counts);
+    assert!(run.rows.iter().all(|row| row.status != Status::Unsent));
+}
+
+#[test]
+fn without_a_local_port_the_run_ends_with_that_reason() {
+    let mut fake = server(3, 200_000, OLD, |_| true);
+    fake.portless = 60 * MS..u64::MAX;
+    let run = drive(&http(1_000, 3), fake);
+    let Err(error @ LoadError::PortsUsedUp { made, .. }) = run.outcome else { panic!("{:?}", run.outcome) };
+    assert!((55..=65).contains(&made), "{made}");
+    assert_eq!(error.code(), "ports");
+}
+
+#[test]
+fn a_server_that_does_not_close_what_it_says_is_not_waited_for() {
+    let run = driven(&http(1_000, 2), server(2, 200_000, SAID, |_| false));
+    assert_eq!((run.counts.done, run.by_turns), (100, true), "{:?}", run.counts);
+    assert_eq!(run.recorder.connects.made, 100);
+}
+
+#[test]
+fn a_closed_loop_keeps_each_connection_busy_once() {
+    let mut plan = http(1_000, 2);
+    plan.load = serde_json::from_value(json!({"loop": "closed"})).unwrap();
+    let run = driven(&plan, server(2, 200_000, OLD, |_| true));
+    assert_eq!(run.counts.done, run.counts.due, "{:?}", run.counts);
+    // 100 ms by two, 200 us and the handshake each.
+    assert!((600..=800).contains(&run.counts.done), "{:?}", run.counts);
+}

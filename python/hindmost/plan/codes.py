@@ -1,0 +1,32 @@
+"""HTTP status codes, as people write which are a success: ``2xx,304``."""
+
+from __future__ import annotations
+
+import re
+
+from hindmost.errors import UsageError
+
+
+def parse_codes(text: str) -> list[str | int]:
+    """Read a list of status codes and classes of them, as a workload has it.
+
+    >>> parse_codes("2xx, 304")
+    ['2xx', 304]
+
+    Raises
+    ------
+    UsageError
+        If one is neither.
+    """
+    return [_one(part.strip(), text) for part in text.split(",")]
+
+
+def _one(part: str, text: str) -> str | int:
+    if re.fullmatch(r"[2-5]xx", part):
+        return part
+    if re.fullmatch(r"[2-5]\d\d", part):
+        return int(part)
+    raise UsageError(
+        f"--accept {text}: {part!r} is neither a status code from 200 to 599 nor a class of them",
+        hint="write it like --accept 2xx,304",
+    )

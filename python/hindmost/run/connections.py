@@ -1,0 +1,59 @@
+"""What the server did with connections, and which status codes it gave, over instances and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from hindmost.run.figures import RunFigures
+from hindmost.store.engine import InstanceResult
+from hindmost.store.measure import Code, Connections
+
+
+def connections(runs: Iterable[RunFigures]) -> Connections | None:
+    """The account of connections of these runs together; None of studies that did not keep it.
+
+    >>> connections([]) is None
+    True
+    """
+    results = _results(runs)
+    known = [counts for one in results if (counts := one.get("connects")) is not None]
+    if not known:
+        return None
+    return {
+        "made": sum(one["made"] for one in known),
+        "failed": sum(one["failed"] for one in known),
+        "all": sum(one["all"] for one in known),
+        "closed": sum(one["reconnects"] for one in results),
+        "by_turns": any(one.get("by_turns") for one in results),
+    }
+
+
+def codes(runs: Iterable[RunFigures]) -> dict[str, Code]:
+    """Replies in time by HTTP status code, of these runs together, in the order of codes; empty elsewhere."""
+    found: dict[str, Code] = {}
+    for one in _results(runs):
+        for code, counted in one.get("codes", {}).items():
+            earlier = found.get(code)
+            count = counted["count"] + (earlier["count"] if earlier else 0)
+            found[code] = {"count": count, "outcome": counted["outcome"]}
+    return dict(sorted(found.items()))
+
+
+def failed(codes: Mapping[str, Code], lost: int) -> str:
+    """What errors were, the most frequent first: ``500 x 312, 503 x 4, 2 without a whole reply``.
+
+    >>> failed({"200": {"count": 9, "outcome": "hit"}, "500": {"count": 3, "outcome": "error"}}, 2)
+    '500 x 3, 2 without a whole reply'
+    """
+    errors = [(one["count"], code) for code, one in codes.items() if one["outcome"] == "error"]
+    told = [f"{code} x {count}" for count, code in sorted(errors, reverse=True)]
+    return ", ".join([*told, *([f"{lost} without a whole reply"] if lost else [])])
+
+
+def lost(runs: Iterable[RunFigures]) -> int:
+    """Errors that were no reply: their connection broke."""
+    return sum(one["counts"].get("lost", 0) for one in _results(runs))
+
+
+def _results(runs: Iterable[RunFigures]) -> list[InstanceResult]:
+    return [one.result for run in runs for one in run.instances]

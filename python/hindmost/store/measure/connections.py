@@ -1,0 +1,27 @@
+"""Connections and status codes in ``hindmost.measure/1``."""
+
+from typing import Literal, TypedDict
+
+from hindmost.store.types import Count
+
+
+class Connections(TypedDict):
+    """What became of connections, over all instances.
+
+    ``made`` and ``failed``: attempts begun in the measurement; ``all``: made in the whole load and before it;
+    ``closed``: by the server, from the start of the load on. ``by_turns``: the server closes after each
+    reply, or nearly so, and each request opened the connection that it needed.
+    """
+
+    made: Count
+    failed: Count
+    all: Count
+    closed: Count
+    by_turns: bool
+
+
+class Code(TypedDict):
+    """Replies in time with one HTTP status code, and what the workload takes it for."""
+
+    count: Count
+    outcome: Literal["hit", "miss", "error"]

@@ -1,0 +1,119 @@
+"""What is said of connections that a server closes, and of its status codes."""
+
+import pytest
+from evidence import evidence, instance, reasons, run
+
+from hindmost.errors import UsageError
+from hindmost.plan.codes import parse_codes
+from hindmost.report.measure import view
+from hindmost.run.connections import codes, connections, failed
+from hindmost.run.soundness import soundness
+from hindmost.run.verdict.server import unanswered
+
+TARGET = {"target": {"managed": True, "cpus": [0]}}
+
+
+def counted(count, outcome):
+    return {"count": count, "outcome": outcome}
+
+
+def closing(number=1, **changes):
+    """A run whose two instances made a connection for each of 100,000 requests."""
+    told = {"connects": {"made": 50_000, "failed": 1, "all": 60_000}, "by_turns": True, "reconnects": 60_000}
+    figures = run(number, record=TARGET, instances=[instance(0, **told), instance(1, **told)], **changes)
+    figures.values["connect"] = dict.fromkeys(figures.values["latency"], 80.0)
+    return figures
+
+
+def failing(**shares):
+    """A run of 100,000 requests with these codes in each of two instances, all else served."""
+    given = {code.removeprefix("code"): counted(count, "error") for code, count in shares.items()}
+    errors = 2 * sum(shares.values()) + 4
+    told = {
+        "codes": {"200": counted(9_000, "hit")} | given,
+        "counts": {"lost": 2},
+        "first_error": "HTTP/1.1 500",
+    }
+    return run(
+        1, instances=[instance(0, **told), instance(1, **told)], record=TARGET, counts={"errors": errors}
+    )
+
+
+def test_connections_add_up_over_instances_and_runs():
+    assert connections([closing(1), closing(2)]) == {
+        "made": 200_000, "failed": 4, "all": 240_000, "closed": 240_000, "by_turns": True,
+    }  # fmt: skip
+    assert connections([run(1)]) is None, "studies that did not keep the account"
+
+
+def test_codes_add_up_in_their_order():
+    assert codes([failing(code503=4, code500=312)]) == {
+        "200": counted(18_000, "hit"), "500": counted(624, "error"), "503": counted(8, "error"),
+    }  # fmt: skip
+
+
+def test_a_server_that_closes_after_each_reply_is_told_with_the_time_to_connect_and_is_no_fault():
+    found = reasons(runs=[closing(number) for number in range(1, 11)])
+    assert "reconnects" not in found
+    one = found["new_connections"]
+    assert one.level == "mind"
+    assert "1000000 were made for 1000000 requests" in one.text
+    assert "80 us at p50" in one.text
+    assert soundness(closing(), evidence().plan).kind == "sound"
+
+
+def test_errors_tell_their_codes_the_most_frequent_first():
+    one = failing(code503=4, code500=312)
+    text = next(r.text for r in unanswered(evidence(runs=[one])) if r.code == "errors")
+    assert "500 x 624, 503 x 8, 4 without a whole reply" in text
+    bad = failing(code500=1_000)
+    assert "500 x 2000" in soundness(bad, evidence().plan).why
+
+
+def test_a_redirection_that_was_wanted_can_be_accepted():
+    found = {r.code: r for r in unanswered(evidence(runs=[failing(code301=500)]))}
+    assert "`--accept 2xx,301`" in (found["errors"].hint or "")
+
+
+def test_pages_that_are_not_there_are_no_keys_that_were_evicted():
+    told = {"codes": {"404": counted(40_000, "miss")}}
+    one = run(1, instances=[instance(0, **told)], counts={"misses": 40_000})
+    found = {r.code: r for r in unanswered(evidence(runs=[one]))}
+    assert "answered with 404" in found["misses"].text
+
+
+@pytest.mark.parametrize(
+    ("found", "lost", "said"),
+    [({}, 0, ""), ({}, 3, "3 without a whole reply"), ({"500": counted(1, "error")}, 0, "500 x 1")],
+)
+def test_what_failed_is_told_as_far_as_it_is_known(found, lost, said):
+    assert failed(found, lost) == said
+
+
+def document(**given):
+    return {"counts": {"due": 100, "errors": 3}, **given}
+
+
+def test_codes_stand_by_class():
+    found = {"200": counted(90, "hit"), "301": counted(1, "error"), "500": counted(1, "error")}
+    found["503"] = counted(4_000, "error")
+    assert view.codes(document(codes=found)) == "200 × 90; 301 × 1; 5xx 4001 (500 × 1, 503 × 4000)"
+    assert view.codes(document()) == ""
+
+
+def test_connections_that_were_kept_are_not_spoken_of():
+    kept = {"made": 0, "failed": 0, "all": 16, "closed": 0, "by_turns": False}
+    assert view.connections(document(connections=kept)) == ""
+    some = view.connections(document(connections=kept | {"made": 7}))
+    assert some == "7 made for 100 requests, in place of those that the server closed"
+
+
+@pytest.mark.parametrize(("text", "read"), [("2xx", ["2xx"]), ("200, 3xx,404", [200, "3xx", 404])])
+def test_codes_are_read(text, read):
+    assert parse_codes(text) == read
+
+
+@pytest.mark.parametrize("text", ["", "2xx,", "1xx", "600", "99", "ok", "2XX", "200-299"])
+def test_what_is_no_code_is_refused(text):
+    with pytest.raises(UsageError, match="neither a status code"):
+        parse_codes(text)
