@@ -25,7 +25,8 @@ exclude_patterns = ["site"]
 
 html_theme = "furo"
 html_title = "Hindmost"
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = html_show_copyright = False
 html_theme_options = {"source_repository": "", "footer_icons": []}
 
@@ -69,7 +70,9 @@ def python_reference() -> str:
 
     lines = []
     groups = {
-        "Asking": [f"hindmost.{name}" for name in ("measure", "attribute", "compare", "open_study")],
+        "Asking": [
+            f"hindmost.{name}" for name in ("measure", "attribute", "compare", "open_study", "list_studies")
+        ],
         "Results": [f"hindmost.results.{name}" for name in results.__all__ if name[0].isupper()],
         "Clones": [f"hindmost.synth.{name}" for name in hindmost.synth.__all__],
     }

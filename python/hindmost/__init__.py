@@ -3,7 +3,7 @@
 The public face. Names are loaded when first used, so that ``hindmost --help`` and load agents start fast.
 
 =====================  ======================================================================
-measuring              `measure`, `attribute`, `compare`, `open_study`: each gives a `Result`
+measuring              `measure`, `attribute`, `compare`, `open_study`: each gives a `Result`; `list_studies`
 clones of servers      `synth` (fit, simulate, sweep, serve, verify), `Clone`, `load_clone`
 parts of these         `MeasureRequest`, `MeasurePlan`, `parse_target`, `Study`, `Procedure`, `answer`,
                        `render_terminal`, `render_page`; `read_log`, `fit_clone`, `simulate`, `sweep`, `Vary`
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from hindmost.models.sweep import sweep
     from hindmost.plan import MeasurePlan
     from hindmost.report.measure import render_page, render_terminal
-    from hindmost.results import Result, attribute, compare, measure, open_study
+    from hindmost.results import Result, attribute, compare, list_studies, measure, open_study
     from hindmost.run.request import MeasureRequest
     from hindmost.stats import Estimate, mean_interval
     from hindmost.store import Study
@@ -82,6 +82,7 @@ __all__ = [
     "attribute",
     "compare",
     "fit_clone",
+    "list_studies",
     "load_clone",
     "mean_interval",
     "measure",
@@ -110,6 +111,7 @@ _HOME = {
     "attribute": "results",
     "compare": "results",
     "fit_clone": "models.fit",
+    "list_studies": "results",
     "load_clone": "models",
     "mean_interval": "stats",
     "measure": "results",

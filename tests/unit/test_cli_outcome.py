@@ -28,7 +28,8 @@ def told(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, 
 
 
 def into(stdout: Any, *words: object, **more: Any) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, whose standard output goes there."""
+    """The command in a process of its own, whose standard output goes there, buffered as people have it."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     program = [sys.executable, "-c", "import sys; from hindmost.cli import main; sys.exit(main())"]
     return subprocess.run(
         [*program, *map(str, words)],
@@ -37,6 +38,7 @@ def into(stdout: Any, *words: object, **more: Any) -> subprocess.CompletedProces
         text=True,
         check=False,
         timeout=120,
+        env=env,
         **more,
     )
 
@@ -77,6 +79,7 @@ def test_limits_of_a_measurement_stay_with_its_study_and_decide_no_later_report(
     assert code == 0, "it was shown, whatever it says"
     assert f"✕ {CROSSED} crossed" in out
     assert f"limit {CROSSED} crossed" in err
+    assert "after the command began" not in err, "a report measures nothing"
     assert told(capsys, "report", noisy.folder, "--require", HELD)[0] == 0
     assert json.loads(manifest.read_text())["require"] == [CROSSED]
 
@@ -138,11 +141,28 @@ def test_a_full_disk_is_told_in_a_line_and_a_crossed_limit_stays_crossed(noisy, 
     assert "Exception ignored" not in done.stderr
 
 
-def test_other_verbs_tell_of_a_full_disk_too():
+SHORT_AND_LONG = [("synth", "show", "silo"), ("completion", "bash")]
+"""What a buffer holds until the end, and what fills it before."""
+
+
+@pytest.mark.parametrize("words", SHORT_AND_LONG, ids=" ".join)
+def test_other_verbs_tell_of_a_full_disk_too(words):
     with Path("/dev/full").open("w") as full:
-        done = into(full, "completion", "bash")
+        done = into(full, *words)
     assert done.returncode == 1
-    assert done.stderr == "error: standard output cannot be written: No space left on device\n"
+    assert done.stderr.endswith("error: standard output cannot be written: No space left on device\n")
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("words", SHORT_AND_LONG, ids=" ".join)
+def test_other_verbs_tell_of_a_closed_pipe_in_one_line(words):
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = into(writes, *words)
+    os.close(writes)
+    assert done.returncode == 1
+    assert done.stderr.endswith("note: standard output was closed before all of it was read\n")
+    assert "Traceback" not in done.stderr
 
 
 def test_files_of_ci_that_cannot_be_written_in_the_end_are_told_and_all_else_is_shown(noisy, capsys):

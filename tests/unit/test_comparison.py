@@ -11,6 +11,7 @@ from measured_studies import runs_of, stored
 from hindmost.cli import main
 from hindmost.errors import StudyError, UsageError
 from hindmost.plan import parse_change, parse_changes
+from hindmost.report.comparison.tables import p
 from hindmost.studies.comparison import compare
 
 
@@ -244,4 +245,10 @@ def test_the_table_fits_a_screen_and_the_page_is_whole(pair, tmp_path, capsys):
     assert max(map(len, lines)) <= 100
     assert "…" not in said.out
     assert f"page: {tmp_path / 'page.html'}" in said.err
+    assert "after the command began" not in said.err, "nobody waited for what was stored"
+    page = (tmp_path / "page.html").read_text()
+    assert "Mann–Whitney" in page
+    for one in compare([a, b])["against"][0]["latency"].values():
+        cells = "".join(f"<td>{p(one[key])}</td>" for key in ("p", "p_twin", "adjusted"))
+        assert cells.replace("<.", "&lt;.") in page
     assert main(["compare", a, b, "--page", str(tmp_path / "nosuch/page.html")]) == 1

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import time
+from pathlib import Path
 
 import pytest
 from measured_studies import runs_of, stored
 
+import hindmost
 from hindmost.cli import main
 from hindmost.report.listing import render_listing, render_listing_page
 from hindmost.studies.listing import listing
@@ -99,3 +102,37 @@ def test_the_time_grows_with_the_number_of_studies_and_no_faster(tmp_path):
         assert len(listing(below)["studies"]) == count
         seconds.append(time.process_time() - begun)
     assert seconds[1] < 40 * seconds[0]
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_from_python_the_list_is_a_frame_with_a_row_a_study(folder, library):
+    found = hindmost.list_studies(str(folder), frames=library)
+    assert type(found).__module__.partition(".")[0] == library
+    rows = found.to_dicts() if library == "polars" else found.to_dict("records")
+    assert [Path(row["folder"]).relative_to(folder).name for row in rows] == [
+        *("broken", "first", "second", "faster", "er", "begun")
+    ]
+    first = rows[1]
+    assert (Path(rows[2]["folder"]) / "manifest.json").exists(), (
+        "a path, whatever the folder it is called from"
+    )
+    assert (first["kind"], first["verdict"], first["runs"], first["created"].year) == (
+        "measure",
+        "valid",
+        10,
+        2026,
+    )
+    assert first["p99_low_us"] < 400 < first["p99_high_us"]
+    assert "cannot be read" in rows[0]["fault"]
+
+
+def test_a_percentile_that_was_never_answered_is_infinite_in_the_frame_and_an_empty_folder_has_columns(
+    tmp_path,
+):
+    assert {"folder", "verdict", "created"} <= set(hindmost.list_studies(tmp_path).columns)
+    values = runs_of(1)
+    values["p99"] = [None] * 10
+    stored(tmp_path / "late", values)
+    row = hindmost.list_studies(tmp_path).to_dicts()[0]
+    assert (row["p99_us"], row["p99_high_us"]) == (math.inf, None)
+    assert row["p50_us"] == pytest.approx(100, rel=0.1)

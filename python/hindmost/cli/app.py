@@ -61,8 +61,6 @@ def _tell(error: HindmostError) -> int:
         for number in (signal.SIGINT, *ENDS):
             signal.signal(number, signal.SIG_IGN)
     for note in getattr(error, "__notes__", ()):
-        print(note, file=sys.stderr)
-    print(f"error: {error.message}", file=sys.stderr)
-    if error.hint:
-        print(f"hint: {error.hint}", file=sys.stderr)
+        say(note)
+    say(f"error: {error.message}", *([f"hint: {error.hint}"] if error.hint else []))
     return error.exit_code

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch
+from hindmost.cli.streams import say
 from hindmost.exits import Exit
 
 
@@ -58,11 +58,11 @@ def attribute(
     from hindmost.studies.kind import carry_out
 
     plan, before = resolve(study, out, budget=budget, without=without, remake=remake, dry=dry_run)
-    print(told_before(plan), file=sys.stdout if dry_run else sys.stderr)
+    (print if dry_run else say)(told_before(plan))
     if dry_run:
         if left_open := untried(plan):
             print(left_open)
         return Exit.DONE
     folder = opened(plan, before, out)
     shown = carry_out(folder, Talk(quiet=quiet), confirm=not no_confirm, apply=apply)
-    return tell(shown, as_json=json_, quiet=quiet)
+    return tell(shown, as_json=json_, quiet=quiet, timed=True)

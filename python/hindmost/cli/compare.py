@@ -65,14 +65,14 @@ def compare(
 
     limits = [one.text for one in parse_changes(fail_if)]
     share = None if margin is None else parse_percent(margin, "--margin")
-    if live or _goes_on(what):
+    if measures := live or _goes_on(what):
         if anyway:
             raise UsageError("--anyway is for stored studies: targets are loaded alike", hint="leave it out")
         shown = _measured(asked, what, more=(pairs, share, limits, out), talk=(page, quiet))
     else:
         _refuse_options_of_live(asked, pairs=pairs, out=out)
         shown = _stored(what, share, limits, page, anyway=anyway)
-    return tell(shown, as_json=json_, quiet=quiet)
+    return tell(shown, as_json=json_, quiet=quiet, timed=measures)
 
 
 def _goes_on(what: tuple[str, ...]) -> bool:

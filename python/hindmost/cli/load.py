@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 from hindmost import _engine
 from hindmost.cli.options import OUTPUT, TARGET, option
+from hindmost.cli.streams import say
 from hindmost.errors import InstanceError, UsageError
 from hindmost.exits import Exit
 
@@ -40,5 +40,5 @@ def load(
     for bulky in ("series", "raw_gaps_ns"):
         result.pop(bulky)
     print(json.dumps(result))
-    print(f"files: {out}", file=sys.stderr)
+    say(f"files: {out}")
     return Exit.DONE

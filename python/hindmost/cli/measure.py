@@ -74,4 +74,4 @@ def measure(
         study = begin(fitting(asked.plan(), limits), out, "measure", **more)
     shown = carry_out(study, Talk(quiet=quiet))
     written = files(shown.document, junit=junit, markdown=markdown)
-    return tell(shown, as_json=json_, quiet=quiet, verbose=verbose, files=written)
+    return tell(shown, as_json=json_, quiet=quiet, verbose=verbose, files=written, timed=True)

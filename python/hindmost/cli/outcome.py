@@ -29,6 +29,7 @@ def tell(
     quiet: bool = False,
     verbose: bool = False,
     files: Mapping[Path, str] | None = None,
+    timed: bool = False,
 ) -> Exit:
     """Print an answer; returns what it says to scripts.
 
@@ -38,14 +39,16 @@ def tell(
         The answer; what it ``said`` of limits is told even when `quiet`.
     files : mapping of Path to str
         What else was asked for, and where it goes.
+    timed : bool
+        Say how long the command took to its answer, as whoever measured has waited for it.
     """
     failed = [*shown.failed]
     table = shown.account if verbose and shown.account else shown.table
     if fault := put(json.dumps(shown.document, allow_nan=False) if as_json else table()):
         failed.append(fault)
     failed += [fault for path, text in (files or {}).items() if (fault := _written(path, text))]
-    took = f"answered {since_start():.1f} s after the command began"
-    lines = [] if quiet else [*shown.notes, took]
+    took = [f"answered {since_start():.1f} s after the command began"] if timed else []
+    lines = [] if quiet else [*shown.notes, *took]
     say(*lines, *shown.said, *(f"error: {fault}" for fault in dict.fromkeys(failed)))
     return Exit.ERROR if failed and shown.exit == Exit.DONE else shown.exit
 

@@ -1,7 +1,7 @@
 """Progress on standard error: one line that renews itself on a terminal, one line a run elsewhere.
 
 Kept far cheaper than a drawing library: it runs beside a measurement, and on a small host on the client's
-own processor.
+own processor. Where its reader went away (``2>&1 | head -1``) the study goes on, and its exit code tells.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
+from hindmost.cli.streams import say
 from hindmost.fleet import Moment
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
@@ -48,7 +49,7 @@ class Talk:
     def warn(self, text: str) -> None:
         """One that must be read, even by who wants no progress."""
         clear = CLEAR if self._out.isatty() else ""
-        print(f"{clear}{text}", file=self._out, flush=True)
+        say(f"{clear}{text}", out=self._out)
 
     def runs(self, plan: MeasurePlan) -> Progress:
         """Whoever watches runs of a plan."""
@@ -108,7 +109,7 @@ class Progress:
         """A line that stays."""
         if not self._quiet:
             self._clear()
-            print(text, file=self._out, flush=True)
+            say(text, out=self._out)
 
     def _remaining(self) -> str:
         decision = self._decision
@@ -126,11 +127,11 @@ class Progress:
         if self._live:
             head = f"run {self._number} of {self._least}..{self._most}: "
             left = f"; {self._remaining()}" if self._decision else ""
-            print(f"{CLEAR}{head}{text}{left}", end="", file=self._out, flush=True)
+            say(f"{CLEAR}{head}{text}{left}", out=self._out, end="")
 
     def _clear(self) -> None:
         if self._live:
-            print(CLEAR, end="", file=self._out)
+            say(CLEAR, out=self._out, end="")
 
 
 class CellProgress:
@@ -157,14 +158,14 @@ class CellProgress:
         self._laps.append(seconds)
         line = f"{step.what}, {step.done} of {step.of}, {self._left(step)} left"
         if self._live:
-            print(f"{CLEAR}{line}: {step.load.name}, {setting}"[:200], end="", file=self._out, flush=True)
+            say(f"{CLEAR}{line}: {step.load.name}, {setting}"[:200], out=self._out, end="")
         elif step.what != self._what:
             self._say(line)
         self._what = step.what
 
     def _say(self, text: str) -> None:
         if not self._quiet:
-            print(f"{CLEAR if self._live else ''}{text}", file=self._out, flush=True)
+            say(f"{CLEAR if self._live else ''}{text}", out=self._out)
 
     def _left(self, step: Step) -> str:
         from hindmost.design.cost import duration_text  # whoever makes these steps has a design

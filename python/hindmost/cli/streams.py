@@ -16,10 +16,21 @@ def silence(stream: TextIO) -> None:
         os.close(nowhere)
 
 
-def say(*lines: str) -> None:
-    """Tell people; where nobody is left to be told, that is no error."""
+def say(*lines: str, out: TextIO | None = None, end: str = "\n") -> None:
+    """Tell people; where nobody is left to be told, that is no error, and work goes on.
+
+    Parameters
+    ----------
+    *lines : str
+        What is told.
+    out : file, optional
+        Where people look: standard error.
+    end : str
+        Behind each line.
+    """
+    stream = out or sys.stderr
     try:
         for line in lines:
-            print(line, file=sys.stderr, flush=True)
+            print(line, file=stream, end=end, flush=True)
     except OSError:
-        silence(sys.stderr)
+        silence(stream)

@@ -8,6 +8,7 @@ from hindmost.results.asking import attribute, compare, measure
 from hindmost.results.attributed import AttributionResult
 from hindmost.results.compared import ComparisonResult
 from hindmost.results.fitted import FitResult
+from hindmost.results.listed import list_studies
 from hindmost.results.measured import MeasureResult
 from hindmost.results.opening import open_study
 from hindmost.results.predicted import SimulationResult, SweepResult
@@ -27,6 +28,7 @@ __all__ = [
     "VerificationResult",
     "attribute",
     "compare",
+    "list_studies",
     "measure",
     "open_study",
 ]

@@ -23,11 +23,6 @@ class AttributionResult(Result[Attribution]):
         return self.document["verdict"]
 
     @property
-    def headline(self) -> str:
-        """The answer in a sentence."""
-        return self.document["headline"]
-
-    @property
     def recommendation(self) -> Recommendation:
         """Which setting to use, if one is lower than the present one beyond doubt."""
         return self.document["recommendation"]

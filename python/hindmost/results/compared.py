@@ -17,20 +17,17 @@ class ComparisonResult(Result[Comparison]):
         return self.document["verdict"]
 
     @property
-    def headline(self) -> str:
-        """The answer in a sentence."""
-        return self.document["headline"]
-
-    @property
     def ratios(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
         """A row a side and percentile: its ratio to the first side with its interval, and what follows.
 
-        ``of`` is ``latency`` or ``calm``; ``difference`` is in microseconds.
+        ``of`` is ``latency`` or ``calm``; ``difference`` is in microseconds; ``p_twin`` is the textbook's
+        beside ``p``, ``adjusted`` is `p` for all rows together.
         """
         rows = [
             {"side": one["side"], "of": of, "quantile": label, "ratio": ratio["ratio"]["value"]}
             | {"low": ratio["ratio"]["low"], "high": ratio["ratio"]["high"], "word": ratio["word"]}
-            | {"difference": ratio["difference_us"]["value"], "p": ratio["p"], "adjusted": ratio["adjusted"]}
+            | {"difference": ratio["difference_us"]["value"], "p": ratio["p"], "p_twin": ratio["p_twin"]}
+            | {"adjusted": ratio["adjusted"]}
             for one in self.document["against"]
             for of, contrasts in (("latency", one["latency"]), ("calm", one["calm"]))
             for label, ratio in contrasts.items()

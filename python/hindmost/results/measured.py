@@ -18,11 +18,6 @@ class MeasureResult(Result[Measure]):
         return self.document["verdict"]
 
     @property
-    def headline(self) -> str:
-        """The answer in a sentence."""
-        return self.document["headline"]
-
-    @property
     def runs(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
         """A row a run: seed, verdict, why it is set aside, rates, counts; latency in microseconds."""
         return self._frame([_run(one) for one in self.document["runs"]])

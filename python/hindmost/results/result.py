@@ -45,9 +45,9 @@ class Result(ABC, Generic[Document]):
         """Whether the figures can be believed, or what was found."""
 
     @property
-    @abstractmethod
     def headline(self) -> str:
         """The answer in a sentence."""
+        return cast("Mapping[str, str]", self.document)["headline"]
 
     @property
     def reasons(self) -> Sequence[Reason]:

@@ -19,11 +19,6 @@ class SearchResult(Result[Search]):
         return "found" if self.document["rate_per_s"] is not None and self.document["finished"] else "open"
 
     @property
-    def headline(self) -> str:
-        """The answer in a sentence."""
-        return self.document["headline"]
-
-    @property
     def rate_per_s(self) -> float | None:
         """The highest rate that held, in requests a second; None where none did."""
         return self.document["rate_per_s"]

@@ -5,6 +5,10 @@ side with fewer runs scatters more, it is far too narrow. Brunner and Munzel's s
 common shape: shifts that it does not reject make an interval, too, a little short at few runs. The two
 together, as far as either reaches, hold in both worlds, and cost nothing where the first alone would do.
 
+No ranks reach beyond the outermost runs, between which the middle lies in 15 of 16 studies of five runs:
+where the side with fewer runs scatters visibly more, Welch's t is asked as well. In the last row of the table
+the three cover .952 (1.13 times as wide as two); 5 beside 30 that scatter alike have .963 as before (1.02).
+
 Coverage of nominal 95 %, 1,000 studies; runs lognormal, their sd on either side, and with *stalls* 15 % of
 runs slower by 1 + an exponential factor with mean .5. In brackets the width, as a multiple of the first's:
 
@@ -32,6 +36,11 @@ import numpy.typing as npt
 from hindmost.stats.ranks import rank_sum_interval
 from hindmost.stats.tables import Floats, t_quantiles
 
+FEW = 10
+"""Runs of a side, below which ranks alone are too short if it scatters more."""
+MORE = 1.5
+"""Times the other side's sd that count as more: seen by chance in 6 % of studies of 5 runs beside 30."""
+
 
 def shift_interval(x: Floats, y: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
     """How far y is shifted from x: median of all differences, and the interval.
@@ -58,8 +67,9 @@ def shift_interval(x: Floats, y: Floats, confidence: float = 0.95) -> tuple[floa
     value, low, high = rank_sum_interval(x, y, confidence)
     if np.isnan(low) or min(x.size, y.size) < 2:
         return value, low, high
-    unequal = _unequal(x, y, confidence)
-    return (value, low, high) if unequal is None else (value, min(low, unequal[0]), max(high, unequal[1]))
+    others = (_unequal(x, y, confidence), _by_spread(x, y, confidence))
+    ends = [(low, high), *(one for one in others if one is not None)]
+    return value, min(one[0] for one in ends), max(one[1] for one in ends)
 
 
 def studentised(above_x: Floats, above_y: Floats) -> tuple[Floats, Floats]:
@@ -103,3 +113,17 @@ def _unequal(x: Floats, y: Floats, confidence: float) -> tuple[float, float] | N
     if not places.size:
         return None
     return float(ordered[places[0]]), float(ordered[places[-1] + 1])
+
+
+def _by_spread(x: Floats, y: Floats, confidence: float) -> tuple[float, float] | None:
+    """Welch's interval, where the side with fewer runs has few and scatters more; all runs must be finite."""
+    few, many = sorted((x, y), key=lambda side: side.size)
+    if few.size >= min(FEW, many.size) or not (np.isfinite(x).all() and np.isfinite(y).all()):
+        return None
+    of_x, of_y = (side.var(ddof=1) / side.size for side in (x, y))
+    if few.std(ddof=1) <= MORE * many.std(ddof=1):
+        return None
+    degrees = _degrees(np.asarray(of_x), np.asarray(of_y), x.size, y.size)
+    half = float(t_quantiles(degrees, 0.5 + confidence / 2.0) * np.sqrt(of_x + of_y))
+    middle = float(y.mean() - x.mean())
+    return middle - half, middle + half

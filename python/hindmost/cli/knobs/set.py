@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated
 
 from hindmost import _engine
 from hindmost.cli.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import TARGET, Json, option
+from hindmost.cli.streams import say
 from hindmost.exits import Exit
 from hindmost.knobs.journal import told
 from hindmost.store.knobs import SCHEMA_NAME
@@ -30,5 +30,5 @@ def set_(
         print(json.dumps({"schema": SCHEMA_NAME, "knobs": [knob]}))
     else:
         print(f"{name}  {knob['value']} (found: {knob['found']})")
-    print("to put everything back: hindmost knobs restore", file=sys.stderr)
+    say("to put everything back: hindmost knobs restore")
     return Exit.DONE

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.streams import say
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
 
@@ -84,10 +84,10 @@ def fit(
         print(json.dumps(result, allow_nan=False))
     elif out is None:
         print(text, end="")
-        print(render_fit(result), file=sys.stderr)
+        say(render_fit(result))
     else:
         print(render_fit(result))
     for place, what in ((out, "clone"), (page, "page")):
         if place is not None:
-            print(f"{what}: {place}", file=sys.stderr)
+            say(f"{what}: {place}")
     return Exit.DONE

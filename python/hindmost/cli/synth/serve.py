@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.streams import say
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
 
@@ -78,9 +78,7 @@ def serve(
         account = serving.inside(requests, None if rate is None else parse_rate(rate))
     else:
         where = f"{loaded.name}, {loaded.threads} thread(s), {protocol}"
-        account = serving.over_sockets(
-            lambda at: print(f"{where} at {at}; Ctrl-C ends it", file=sys.stderr, flush=True)
-        )
+        account = serving.over_sockets(lambda at: say(f"{where} at {at}; Ctrl-C ends it"))
     if json_:
         outside = loaded.document["outside_us"]
         head = {"schema": "hindmost.serve/1", "clone": loaded.name, "seed": seed, "outside_us": outside}
@@ -106,17 +104,16 @@ def _tell_certificate(clone: Clone, found: dict[str, Any], *, as_json: bool) -> 
     if as_json:
         print(json.dumps({"schema": "hindmost.certificate/1", **found}, allow_nan=False))
     else:
-        print(render_certificate(found, clone.mean_busy_us), end="", file=sys.stderr)
+        say(render_certificate(found, clone.mean_busy_us), end="")
 
 
 def _warn(clone: Clone, found: dict[str, Any]) -> None:
     """Say before the first request how far it can be trusted, and what of the document is not served."""
     from hindmost.report.serving.terminal import render_certificate
 
-    print(render_certificate(found, clone.mean_busy_us), end="", file=sys.stderr)
+    say(render_certificate(found, clone.mean_busy_us), end="")
     if outside := clone.document["outside_us"]:
-        print(
+        say(
             f"outside_us = {outside:g} is not served: kernel and network take their own time, and without"
-            " sockets there is none; simulate adds it",
-            file=sys.stderr,
+            " sockets there is none; simulate adds it"
         )

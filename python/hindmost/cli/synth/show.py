@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from typing import Annotated
 
 from hindmost.cli.options import TARGET, Json, option
+from hindmost.cli.streams import say
 from hindmost.exits import Exit
 
 
@@ -38,5 +38,5 @@ def show(
         if capacity is None
         else f"capacity: {capacity:,.6g} requests a second; 70 % of it: {0.7 * capacity:,.6g}"
     )
-    print("\n".join(facts), file=sys.stderr)
+    say(*facts)
     return Exit.DONE

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 from hindmost.cli.options import LOAD, OUTPUT, TARGET, Json, option, switch
+from hindmost.cli.streams import say
 from hindmost.cli.synth.load import ArrivalsOf, Requests, Seed
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
@@ -78,7 +79,7 @@ def sweep(
     else:
         print(render_sweep(document.typed), end="")
     if out is not None:
-        print(f"page: {out}", file=sys.stderr)
+        say(f"page: {out}")
     return Exit.DONE
 
 
@@ -88,6 +89,6 @@ def _progress() -> Callable[[int, int], None] | None:
 
     def told(done: int, count: int) -> None:
         end = "\n" if done >= count else ""
-        print(f"\r{done:,} of {count:,} design points", end=end, file=sys.stderr, flush=True)
+        say(f"\r{done:,} of {count:,} design points", end=end)
 
     return told

@@ -89,4 +89,4 @@ def verify(
             server_cpus=server_cpus,
             remake=remake,
         )
-    return tell(carry_out(study, Talk(quiet=quiet), page), as_json=json_, quiet=quiet)
+    return tell(carry_out(study, Talk(quiet=quiet), page), as_json=json_, quiet=quiet, timed=True)

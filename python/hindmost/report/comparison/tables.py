@@ -24,6 +24,8 @@ class Row(NamedTuple):
     ratio: str
     difference: str
     p: str
+    alone: str
+    twin: str
     word: str
     kind: str
 
@@ -41,16 +43,18 @@ def _rows(document: Comparison, what: str) -> Iterator[Row]:
             found = _table(one, what).get(name)
             if found is not None:
                 head = f"calm {name}" if what == "calm" else name
-                cells = (_value(first, what, name), _value(side, what, name))
                 yield Row(
-                    head,
-                    side["label"],
-                    *cells,
-                    ratio(found),
-                    difference(found),
-                    p(found),
-                    word(found),
-                    found["word"],
+                    name=head,
+                    side=side["label"],
+                    first=_value(first, what, name),
+                    second=_value(side, what, name),
+                    ratio=ratio(found),
+                    difference=difference(found),
+                    p=p(found["adjusted"]),
+                    alone=p(found["p"]),
+                    twin=p(found["p_twin"]),
+                    word=word(found),
+                    kind=found["word"],
                 )
 
 
@@ -94,12 +98,11 @@ def difference(one: Contrast) -> str:
     return f"{sign}{value}{span}{numbers.THIN}{unit.name}"
 
 
-def p(one: Contrast) -> str:
-    """Write p, adjusted for all percentiles."""
-    found = one["adjusted"]
-    return (
-        numbers.MISSING if found is None else "<.001" if found < 0.001 else f"{found:.3f}".removeprefix("0")
-    )
+def p(found: float | None) -> str:
+    """Write a p-value."""
+    if found is None:
+        return numbers.MISSING
+    return "<.001" if found < 0.001 else f"{found:.3f}".removeprefix("0")
 
 
 def word(one: Contrast) -> str:

@@ -1,0 +1,69 @@
+"""The studies of a folder as a frame: what was measured here, and how it went over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from hindmost.models.frames import frame
+from hindmost.results.frames import Library
+from hindmost.store.listing import Listed
+
+_FIRST = ("folder", "kind", "target", "rate_per_s", "load", "created", "verdict", "runs", "busy", "fault")
+
+
+def list_studies(folder: str | Path = ".", *, frames: Library | None = None) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+    """List the studies below a folder, as ``hindmost list`` does; no run is read, nothing is written.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Where to look; studies within studies are their parts and not listed.
+    frames : {"polars", "pandas"}, optional
+        Of which library the DataFrame is; the one that is installed otherwise, polars first.
+
+    Returns
+    -------
+    polars.DataFrame or pandas.DataFrame
+        A row a study, the oldest first: ``folder`` (a path that `open_study` takes), ``kind``, ``target``,
+        ``rate_per_s`` (null: flat out), ``load``, ``created`` (UTC), ``verdict`` (null: no answer yet),
+        ``runs``, ``busy`` (being written), ``fault`` (why it cannot be read), ``headline``; of measurements
+        ``p99_us``, ``p99_low_us``, ``p99_high_us`` and so on, in microseconds.
+
+    Raises
+    ------
+    UsageError
+        There is no such folder.
+
+    Examples
+    --------
+    >>> import hindmost
+    >>> hindmost.list_studies("no-such-folder")
+    Traceback (most recent call last):
+    hindmost.errors.UsageError: no-such-folder is no folder
+    """
+    from hindmost.studies.listing import listing
+
+    root = Path(folder)
+    rows = [_row(one, root) for one in listing(root)["studies"]]
+    names = dict.fromkeys([*_FIRST, "headline", *(name for row in rows for name in row)])
+    return frame([{name: row.get(name) for name in names} for row in rows], frames, tuple(names))
+
+
+def _row(one: Listed, root: Path) -> dict[str, Any]:
+    known: Mapping[str, Any] = one
+    created = one["created"]
+    row: dict[str, Any] = {name: known[name] for name in _FIRST}
+    row |= {"folder": str(root / one["folder"]), "headline": one["headline"]}
+    row["created"] = datetime.fromisoformat(created) if created else None
+    for label, estimate in one["latency_us"].items():
+        # A percentile whose value is null was never answered; its bounds may be unknown.
+        value = float("inf") if estimate["value"] is None else estimate["value"]
+        row |= {
+            f"{label}_us": value,
+            f"{label}_low_us": estimate["low"],
+            f"{label}_high_us": estimate["high"],
+        }
+    return row
