@@ -112,3 +112,15 @@ def test_sides_that_scatter_alike_are_told_apart_as_well_as_ranks_can() -> None:
         differences = np.subtract.outer(y, x)
         assert low in differences, "an end is a difference of two runs"
         assert high in differences
+
+
+def test_an_interval_beside_one_is_no_word_where_so_many_are_compared_that_chance_would_do_it() -> None:
+    first = {"p99": [100.0, 101.0, 102.0, 103.0, 104.0]}
+    second = {"p99": [105.0, 103.5, 107.0, 108.0, 109.0]}
+    alone = contrasts(first, second, margin=0.01)["p99"]
+    among = contrasts(first, second, margin=0.01, comparisons=4)["p99"]
+    assert alone.word == "slower"
+    assert alone.adjusted < 0.05 < among.adjusted < 0.1
+    assert among.ratio == alone.ratio
+    assert among.ratio.low > 1.0
+    assert among.word == "undecided"

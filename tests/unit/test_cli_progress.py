@@ -97,3 +97,23 @@ def test_a_run_that_is_set_aside_is_told_and_those_to_come_take_so_much_longer()
     assert out.getvalue().splitlines()[1] == (
         "run 2: set aside, made again: the hypervisor took 3 %; 3.6 min to 11.6 min left"
     )
+
+
+def test_storing_keys_for_long_is_told_with_count_and_time_and_in_a_log_once():
+    log, screen = io.StringIO(), Screen()
+    for out in (log, screen):
+        shown = made(out)
+        shown.run_begins(1, 10, 30)
+        for second in (0.1, 1.0, 4.0, 5.1, 6.1):
+            shown.moment(Moment("start", second, 0, keys=10_000))
+        shown.run_begins(2, 10, 30)
+        shown.moment(Moment("start", 7.0, 0, keys=10_000))
+    told = 'run 1: storing 10,000 keys, 5 s so far; a workload of fewer "keys" starts sooner\n'
+    assert log.getvalue() == told
+    lines = screen.getvalue().split("\r\x1b[2K")
+    assert lines.count(told) == 1
+    assert "run 1 of 10..30: storing 10,000 keys, 4 s" in lines
+    assert lines[-1] == "run 2 of 10..30: storing 10,000 keys, 7 s"
+    silent = io.StringIO()
+    made(silent, quiet=True).moment(Moment("start", 9.0, 0, keys=10))
+    assert silent.getvalue() == ""

@@ -25,7 +25,7 @@ echo '{"schema": "hindmost.instance/1", "plan": '$(cat "$plan")'}' > "$place/ins
 def fleet(tmp_path, monkeypatch):
     """Run scripts in place of agents; gives their results."""
 
-    def run(*scripts: str, watch=lambda _: None):
+    def run(*scripts: str, watch=lambda _: None, **plan):
         agent = tmp_path / "agent"
         agent.write_text(
             "#!/bin/sh\nplan=$5 place=$6 index=${5##*-} index=${index%.json}\n"
@@ -37,7 +37,7 @@ def fleet(tmp_path, monkeypatch):
         )
         agent.chmod(agent.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setattr(instance, "sys", SimpleNamespace(executable=str(agent)))
-        jobs = [Job(json.dumps({"index": index})) for index in range(len(scripts))]
+        jobs = [Job(json.dumps({"index": index, **plan})) for index in range(len(scripts))]
         return run_instances(LocalFleet(), jobs, tmp_path, (0.1, 5.0), watch)
 
     return run
@@ -64,6 +64,30 @@ def test_phases_pass_only_when_all_are_there(fleet):
     assert phases == sorted(phases, key=["start", "warm-up", "measure", "collect"].index)
     assert {"warm-up", "measure", "collect"} <= set(phases)
     assert seen[-1].replies == 14
+
+
+STORES = {"preload": True, "workload": {"keys": 10_000}}
+
+
+def test_while_keys_are_stored_it_is_told_again_and_again_and_never_after(fleet, monkeypatch):
+    monkeypatch.setattr(phases, "STORING_LOOK_S", 0.05)
+    seen: list[Moment] = []
+    fleet(GOOD.replace("say ready", "sleep 0.5; say ready"), watch=seen.append, **STORES)
+    storing = [moment for moment in seen if moment.keys]
+    assert len(storing) > 3
+    assert {(moment.phase, moment.keys) for moment in storing} == {("start", 10_000)}
+    seen.clear()
+    fleet(GOOD.replace("say ready", "sleep 0.5; say ready"), watch=seen.append)
+    assert not [moment for moment in seen if moment.phase == "start"], (
+        "nobody is woken where nothing is stored"
+    )
+
+
+def test_keys_that_take_too_long_are_named_as_what_does(fleet, monkeypatch):
+    monkeypatch.setattr(phases, "PREPARE_S", 0.3)
+    with pytest.raises(InstanceError, match="has not stored all of 10,000 keys after 0 s") as caught:
+        fleet("sleep 60", **STORES)
+    assert "--workload" in caught.value.hint
 
 
 def test_orders_name_one_moment_ahead_for_all(fleet, tmp_path):

@@ -24,6 +24,8 @@ CLEAR = "\r\x1b[2K"
 """Begin the terminal's line anew."""
 STORED_S = 0.2
 """A run over so soon was stored before."""
+LONG_S = 5.0
+"""Storing keys for so long is worth a line in a log."""
 RECENT = 50
 """Runs that what remains is reckoned from."""
 _PHASES = {
@@ -73,6 +75,7 @@ class Progress:
         self._run_began = 0.0
         self._run_seconds: list[float] = []
         self._aside = 0
+        self._slow = False
 
     def run_begins(self, number: int, least: int, most: int) -> None:
         """A run begins."""
@@ -82,11 +85,18 @@ class Progress:
 
     def moment(self, moment: Moment) -> None:
         """Where it stands."""
+        storing = moment.keys > 0 and moment.elapsed_s >= 1.0
+        text = f"storing {moment.keys:,} keys, {moment.elapsed_s:.0f} s"
+        if storing and moment.elapsed_s >= LONG_S and not self._slow:
+            self._slow = True  # once a study: it is the same in each of its runs
+            self.say(f'run {self._number}: {text} so far; a workload of fewer "keys" starts sooner')
         if not self._live:
             return
         if moment.phase == "measure":  # one line for all of it: drawing could disturb a client
             seconds = self._plan.calibration_s + self._plan.duration_s
             self._line(f"warm after {moment.elapsed_s:.1f} s; measuring in silence for {seconds:g} s")
+        elif storing:
+            self._line(text)
         else:
             self._line(f"{_PHASES[moment.phase]}, {moment.elapsed_s:.0f} s, {moment.replies:,} replies")
 

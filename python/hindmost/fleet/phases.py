@@ -25,6 +25,8 @@ from hindmost.fleet.fleet import Fleet, Heard, Job, Team
 
 PREPARE_S = 120.0
 """Longest time for connecting and storing the keys."""
+STORING_LOOK_S = 1.0
+"""Between looks while keys are stored; nothing is measured yet."""
 _WARMING_S = 86_400.0
 """The warm-up has its own bound, in the plan."""
 
@@ -35,11 +37,15 @@ _AWAITED: dict[Phase, str] = {"start": "ready", "warm-up": "warm", "measure": "d
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Where a run stands: its phase, seconds since its load began, requests answered so far."""
+    """Where a run stands: its phase, seconds since its load began, requests answered so far.
+
+    ``keys``: while it starts, how many are being stored; that takes the server its service time for each.
+    """
 
     phase: Phase
     elapsed_s: float
     replies: int
+    keys: int = 0
 
 
 def run_instances(
@@ -80,7 +86,7 @@ def run_instances(
         If one failed; then all are stopped.
     """
     with fleet.start(jobs, folder) as team:
-        _Course(team, len(jobs), phases_s, look, before_measuring).follow()
+        _Course(team, jobs, phases_s, look, before_measuring).follow()
         team.fetch()
     return [_result(index, folder) for index in range(len(jobs))]
 
@@ -91,13 +97,14 @@ class _Course:
     def __init__(
         self,
         team: Team,
-        everyone: int,
+        jobs: Sequence[Job],
         phases_s: tuple[float, float],
         look: Callable[[Moment], None],
         before_measuring: Callable[[Sequence[int]], None],
     ) -> None:
         self._team = team
-        self._everyone = everyone
+        self._everyone = len(jobs)
+        self._keys = sum(_keys_stored(job) for job in jobs)
         self._phases_s = phases_s
         self._look = look
         self._before_measuring = before_measuring
@@ -115,7 +122,8 @@ class _Course:
             left_s = self._deadline - time.monotonic()
             if left_s < 0.0:
                 raise self._stuck()
-            for heard in self._team.hear(left_s):
+            storing = self._phase == "start" and self._keys > 0
+            for heard in self._team.hear(min(left_s, STORING_LOOK_S) if storing else left_s):
                 self._take(heard)
             self._go_on()
 
@@ -152,7 +160,8 @@ class _Course:
 
     def _tell(self) -> None:
         elapsed_s = time.monotonic() - self._begun
-        self._look(Moment(self._phase, elapsed_s, sum(self._replies.values())))
+        keys = self._keys if self._phase == "start" else 0
+        self._look(Moment(self._phase, elapsed_s, sum(self._replies.values()), keys))
 
     def _order(self, command: str, moment: str) -> None:
         at_ns = _engine.monotonic_ns() + self._team.ahead_ns
@@ -162,6 +171,12 @@ class _Course:
     def _stuck(self) -> InstanceError:
         late = min(set(range(self._everyone)) - self._said[_AWAITED[self._phase]])
         seconds = time.monotonic() - self._begun
+        if self._phase == "start" and self._keys:
+            return InstanceError(
+                f"instance {late} has not stored all of {self._keys:,} keys after {seconds:.0f} s: the server"
+                " answers slowly",
+                hint='--workload FILE with fewer: {"kind": "key-value", "keys": 100}',
+            )
         return InstanceError(
             f"instance {late} is stuck in phase `{self._phase}` after {seconds:.0f} s",
             hint="hindmost doctor shows whether this host is overloaded",
@@ -174,3 +189,9 @@ def _result(index: int, folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise unreadable(index, error) from None
     return result
+
+
+def _keys_stored(job: Job) -> int:
+    """How many keys an instance stores before its load."""
+    plan = json.loads(job.plan)
+    return int(plan["workload"]["keys"]) if plan.get("preload") else 0
