@@ -178,7 +178,12 @@ def test_more_than_two_are_compared_with_the_first(tmp_path):
     made = [stored(tmp_path / n, runs_of(i, f)) for i, (n, f) in enumerate([("a", 1), ("b", 1.3), ("c", 1)])]
     found = compare(made)
     assert [(one["side"], one["verdict"]) for one in found["against"]] == [("b", "different"), ("c", "same")]
-    assert found["headline"] == "b: not as a; c: same as a within 5\u202f%"
+    assert found["headline"] == "b: slower than a; c: same as a within 5\u202f%"
+    mixed = runs_of(3, 0.8)
+    mixed["p99"] = runs_of(4, 1.3)["p99"]
+    several = [made[0], stored(tmp_path / "d", runs_of(5, 0.8)), stored(tmp_path / "e", mixed)]
+    told = "d: faster than a; e: slower than a in some percentiles, faster in others"
+    assert compare(several)["headline"] == told
     alone = compare(made[::2])["against"][0]["latency"]["p99"]
     assert found["against"][1]["latency"]["p99"]["adjusted"] == min(1.0, 2 * alone["adjusted"])
 

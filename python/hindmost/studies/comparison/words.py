@@ -63,11 +63,22 @@ def headline(against: Sequence[Against], first: str, margin: float) -> str:
         return f"{one['side']} against {first}: {one['text']}"
     groups: dict[str, list[str]] = {}
     for one in against:
-        groups.setdefault(one["verdict"], []).append(one["side"])
+        groups.setdefault(_way(one), []).append(one["side"])
     words = {
-        "different": f"not as {first}",
+        "slower": f"slower than {first}",
+        "faster": f"faster than {first}",
+        "different": f"slower than {first} in some percentiles, faster in others",
         "same": f"same as {first} within {numbers.percent(margin)}",
         "undecided": f"not told from {first}, nor shown to be the same",
         "invalid": "distorted by the instrument",
     }
     return "; ".join(f"{', '.join(groups[word])}: {words[word]}" for word in words if word in groups)
+
+
+def _way(one: Against) -> str:
+    """The verdict; of a side that differs all one way, which."""
+    if one["verdict"] != "different":
+        return one["verdict"]
+    contrasts = (*one["latency"].values(), *one["calm"].values())
+    ways = {contrast["word"] for contrast in contrasts} & {"slower", "faster"}
+    return ways.pop() if len(ways) == 1 else "different"
