@@ -6,6 +6,8 @@ helps.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from hindmost.exits import Exit
 
 
@@ -38,14 +40,25 @@ class UsageError(HindmostError):
     exit_code = Exit.USAGE
 
 
+Shows = Literal["silent", "failing", "missing"]
+"""What all requests come to at a server: no answer, an error, a miss."""
+
+
 class TargetError(HindmostError):
-    """The server under test could not be started, reached or recognised (exit 1)."""
+    """The server under test could not be started, reached or recognised (exit 1).
+
+    ``shows``: what that tells of the server itself, which limits may speak of; None where a person has to
+    put something right.
+    """
+
+    shows: Shows | None = None
 
 
 class InstanceError(HindmostError):
     """A load instance failed in mid-run (exit 1); ``code`` is the engine's name for it, if it gave one."""
 
     code: str | None = None
+    shows: Shows | None = None
 
 
 class StudyError(HindmostError):

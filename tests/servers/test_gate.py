@@ -123,6 +123,90 @@ def test_a_server_that_answers_nothing_crosses_what_speaks_of_it(tmp_path: Path)
     assert answer.result["counts"]["done"] == 0
 
 
+@contextmanager
+def always(code: int) -> Iterator[str]:
+    """An HTTP server that answers everything with `code`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self.send_response(code)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *words: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("code", "limits", "crossed"),
+    [
+        (500, "errors<1%,misses<5%", ["errors<1%"]),
+        (503, "p90<5ms,unanswered<1%", ["p90<5ms"]),
+        (403, "throughput>100", ["throughput>100"]),
+        (404, "misses<5%,p90<5ms", ["misses<5%"]),
+        (404, "errors<1%", None),
+        (500, "unanswered<1%", None),
+        (500, "", None),
+    ],
+)
+def test_a_first_look_that_fails_crosses_what_speaks_of_it_and_is_an_error_else(
+    code: int, limits: str, crossed: list[str] | None, tmp_path: Path
+) -> None:
+    asked = (
+        ("--require", limits, "--junit", tmp_path / "l.xml", "--markdown", tmp_path / "l.md")
+        if limits
+        else ()
+    )
+    with always(code) as url:
+        answer = measure(url, tmp_path / "study", *FIVE, *asked)
+    if crossed is None:
+        answer.assert_one_clear_error(1, f"{code}")
+        return
+    assert (answer.code, answer.out) == (3, ""), answer.err
+    told = [line.split()[1] for line in answer.err.splitlines() if " crossed: " in line]
+    assert told == crossed, answer.err
+    assert f"HTTP/1.1 {code}" in answer.err
+    suite = Xml.parse(tmp_path / "l.xml").getroot()
+    assert suite.attrib["failures"] == "1"
+    assert f"`{crossed[0]}` crossed" in (tmp_path / "l.md").read_text()
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_code_that_is_accepted_is_measured(tmp_path: Path) -> None:
+    with always(404) as url:
+        words = (*FIVE, "--accept", "404", "--require", "misses<1%,errors<1%")
+        answer = measure(url, tmp_path / "study", *words)
+    assert set(results(answer).values()) == {"held"}, answer.err
+    assert answer.result["codes"]["404"] == {"count": answer.result["counts"]["done"], "outcome": "hit"}
+
+
+def test_nobody_who_listens_crosses_what_speaks_of_it(tmp_path: Path) -> None:
+    with always(200) as url:
+        pass  # gone
+    answer = measure(url, tmp_path / "study", *FIVE, "-q", "--require", "errors<1%,p90<5ms,misses<5%")
+    assert answer.code == 3, answer.err
+    assert (
+        "limit errors<1% crossed: errors would be 100 %; nothing could be measured: connection refused"
+        in answer.err
+    )
+    assert "limit misses<5% undecided" in answer.err
+    measure(url, tmp_path / "study", *FIVE).assert_one_clear_error(1, "connection refused")
+
+
+def test_a_server_that_could_not_be_started_is_an_error_whatever_is_required(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text('name = "broken"\nprotocol = "http"\ncommand = ["false", "{port}"]\n')
+    answer = measure(str(broken), tmp_path / "study", *FIVE, "--require", "errors<1%")
+    assert answer.code == 1, answer.err
+
+
 def test_a_server_that_speaks_nonsense_is_an_error_and_no_limit(tmp_path: Path) -> None:
     with impostor(memcached(saying(b"\x00nonsense\r\n"))) as address:
         words = (

@@ -87,7 +87,7 @@ def test_a_right_server_is_identified_however_its_bytes_arrive(
         ("http", b"-ERR wrong number of arguments\r\n", WrongProtocol, ["redis"]),
         ("http", b"ERROR\r\n", WrongProtocol, ["memcached"]),
         ("http", b"HTTP/1.1 503 Busy\r\n\r\n", NotReady, ["503"]),
-        ("http", b"HTTP/1.1 404 Not Found\r\n\r\n", TargetError, ["404", "every request would be an error"]),
+        ("http", b"HTTP/1.1 404 Not Found\r\n\r\n", TargetError, ["404", "every request would be a miss"]),
         ("http", b"HTTP/1.1 xyz\r\n\r\n", WrongProtocol, ["xyz"]),
     ],
 )

@@ -20,12 +20,24 @@ pub struct Answer {
     /// What follows from it.
     #[serde(flatten)]
     pub means: Meaning,
+    /// What every request would come to, where that is known.
+    pub shows: Option<Shows>,
+}
+
+/// What requests come to at a server that answers so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shows {
+    /// An error.
+    Failing,
+    /// A miss.
+    Missing,
 }
 
 impl Answer {
     /// The server serves.
     pub(crate) const fn serves(pattern: &'static str) -> Self {
-        Self { pattern, means: Meaning::Serves }
+        Self { pattern, means: Meaning::Serves, shows: None }
     }
 }
 

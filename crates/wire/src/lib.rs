@@ -8,5 +8,5 @@ mod greeting;
 mod table;
 
 pub use entry::{Entry, Framing, Mix};
-pub use greeting::{Answer, Ask, Meaning, Version};
+pub use greeting::{Answer, Ask, Meaning, Shows, Version};
 pub use table::Protocol;

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Ask, Entry, Framing, Meaning, Mix, Version};
+use crate::{Answer, Ask, Entry, Framing, Meaning, Mix, Shows, Version};
 
 /// Declares [`Protocol`] and [`with_protocol`] from the table. The `$` that it starts with stands for that of the
 /// inner macro.
@@ -88,6 +88,7 @@ protocols! { ($)
                             message: "redis on {address} refuses to serve: {reply}",
                             hint: "Hindmost does not log in yet: measure a redis without password and protected mode",
                         },
+                        shows: None,
                     },
                     Answer {
                         pattern: "-((?:LOADING|BUSY|MASTERDOWN).{0,112})",
@@ -95,6 +96,7 @@ protocols! { ($)
                             message: "redis on {address} is not ready: {reply}",
                             hint: "",
                         },
+                        shows: Some(Shows::Failing),
                     },
                 ],
                 versions: &[],
@@ -128,13 +130,23 @@ protocols! { ($)
                         message: "http://{address}{path} answered '{reply}': it does not serve",
                         hint: "see its log",
                     },
+                    shows: Some(Shows::Failing),
+                },
+                Answer {
+                    pattern: r"(HTTP/\d(?:\.\d)? (?:404|410)\b.{0,67})",
+                    means: Meaning::Refuses {
+                        message: "http://{address}{path} answered '{reply}': every request would be a miss",
+                        hint: "name a page that exists: http://{address}/PATH",
+                    },
+                    shows: Some(Shows::Missing),
                 },
                 Answer {
                     pattern: r"(HTTP/\d(?:\.\d)? 4\d\d\b.{0,67})",
                     means: Meaning::Refuses {
                         message: "http://{address}{path} answered '{reply}': every request would be an error",
-                        hint: "name a page that exists: http://{address}/PATH",
+                        hint: "name a page that may be read: http://{address}/PATH",
                     },
+                    shows: Some(Shows::Failing),
                 },
                 Answer::serves(r"HTTP/\d(?:\.\d)? \d{3}\b"),
             ],

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from hindmost.cli.options import OUTPUT, option
-from hindmost.errors import UsageError
+from hindmost.cli.streams import say
+from hindmost.errors import InstanceError, TargetError, UsageError
+from hindmost.exits import Exit
 
 Require = Annotated[
     tuple[str, ...],
@@ -49,6 +51,44 @@ def refuse_unwritable(*, junit: Path | None, markdown: Path | None, limits: bool
             )
         if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
             raise UsageError(f"{flag} {path} cannot be written", hint=f"ls -ld {path.absolute().parent}")
+
+
+def unmeasured(
+    target: str,
+    texts: Sequence[str],
+    error: TargetError | InstanceError,
+    *,
+    junit: Path | None,
+    markdown: Path | None,
+) -> Exit:
+    """Tell what becomes of limits when nothing could be measured, and write the files that a CI job reads.
+
+    Raises
+    ------
+    TargetError, InstanceError
+        The same, where no limit speaks of it.
+    """
+    from hindmost.cli.outcome import written
+    from hindmost.plan.limits import parse_limits
+    from hindmost.report.measure.junit import render_junit
+    from hindmost.report.measure.limits import lines, unmeasured_markdown
+    from hindmost.store import now_utc
+    from hindmost.studies.measure.limits import exit_of
+    from hindmost.studies.measure.limits.unmeasured import unmeasured as judged
+
+    limits = judged(error, parse_limits(texts))
+    if not limits:
+        raise error
+    document = {
+        "target": {"name": target, "address": ""},
+        "created": now_utc(),
+        "seconds_total": 0.0,
+        "limits": limits,
+    }
+    asked = ((junit, render_junit), (markdown, unmeasured_markdown))
+    faults = [fault for path, render in asked if path and (fault := written(path, render(document)))]
+    say(*getattr(error, "__notes__", ()), *lines(document), *(f"error: {fault}" for fault in faults))
+    return exit_of(limits)
 
 
 def files(document: Mapping[str, Any], *, junit: Path | None, markdown: Path | None) -> dict[Path, str]:

@@ -8,6 +8,7 @@ from typing import Annotated
 from hindmost.cli.gate import Junit, Markdown, Require
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, Json, Verbose, option, switch
 from hindmost.cli.requests import takes
+from hindmost.errors import InstanceError, TargetError
 from hindmost.run.request import MeasureRequest
 
 
@@ -47,7 +48,7 @@ def measure(
     started server until the interval of every percentile is narrow enough; a verdict on whether the figures
     can be believed.
     """
-    from hindmost.cli.gate import files, refuse_unwritable
+    from hindmost.cli.gate import files, refuse_unwritable, unmeasured
     from hindmost.cli.outcome import tell
     from hindmost.cli.progress import Talk
     from hindmost.plan.limits import fitting, parse_limits
@@ -58,20 +59,25 @@ def measure(
 
     limits = parse_limits(require)
     gate = {"require": require, "junit": junit, "markdown": markdown}
-    if resume is not None:
-        study, plan = reopened(resume, asked, find_rate=find_rate, out=out)
-        if name_of(study.manifest) == "search":
-            refuse_contradictions(asked, gate)
-        texts = list(require) or study.manifest.get("require", [])
-        refuse_unwritable(junit=junit, markdown=markdown, limits=bool(texts))
-        study = go_on(study, fitting(plan, limits), **({"require": texts} if texts else {}))
-    elif find_rate is not None:
-        plan, objective = searching(asked, find_rate, gate)
-        study = begin(plan, out, "search", search={"objective": objective.text})
-    else:
-        refuse_unwritable(junit=junit, markdown=markdown, limits=bool(limits))
-        more = {"require": list(require)} if limits else {}
-        study = begin(fitting(asked.plan(), limits), out, "measure", **more)
-    shown = carry_out(study, Talk(quiet=quiet))
+    texts = list(require)
+    try:
+        if resume is not None:
+            study, plan = reopened(resume, asked, find_rate=find_rate, out=out)
+            if name_of(study.manifest) == "search":
+                refuse_contradictions(asked, gate)
+            texts = texts or study.manifest.get("require", [])
+            refuse_unwritable(junit=junit, markdown=markdown, limits=bool(texts))
+            study = go_on(study, fitting(plan, limits), **({"require": texts} if texts else {}))
+        elif find_rate is not None:
+            plan, objective = searching(asked, find_rate, gate)
+            study = begin(plan, out, "search", search={"objective": objective.text})
+        else:
+            refuse_unwritable(junit=junit, markdown=markdown, limits=bool(limits))
+            more = {"require": texts} if limits else {}
+            study = begin(fitting(asked.plan(), limits), out, "measure", **more)
+        shown = carry_out(study, Talk(quiet=quiet))
+    except (TargetError, InstanceError) as error:
+        name = asked.target or f"the server of {resume}"
+        return unmeasured(name, texts, error, junit=junit, markdown=markdown)
     written = files(shown.document, junit=junit, markdown=markdown)
     return tell(shown, as_json=json_, quiet=quiet, verbose=verbose, files=written, timed=True)

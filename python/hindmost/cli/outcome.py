@@ -46,7 +46,7 @@ def tell(
     table = shown.account if verbose and shown.account else shown.table
     if fault := put(json.dumps(shown.document, allow_nan=False) if as_json else table()):
         failed.append(fault)
-    failed += [fault for path, text in (files or {}).items() if (fault := _written(path, text))]
+    failed += [fault for path, text in (files or {}).items() if (fault := written(path, text))]
     took = [f"answered {since_start():.1f} s after the command began"] if timed else []
     lines = [] if quiet else [*shown.notes, *took]
     say(*lines, *shown.said, *(f"error: {fault}" for fault in dict.fromkeys(failed)))
@@ -66,8 +66,8 @@ def put(text: str) -> str | None:
     return None
 
 
-def _written(path: Path, text: str) -> str | None:
-    """Write a file in place: it may be a pipe, or one that somebody watches."""
+def written(path: Path, text: str) -> str | None:
+    """Write a file in place: it may be a pipe, or one that somebody watches. Returns what went wrong."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -3,8 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from hindmost.errors import UsageError
+
+Codes = Sequence[int | str]
+"""Status codes, and classes of them such as ``2xx``, as a workload has them."""
+
+
+def accepted(line: bytes, accept: Codes) -> bool:
+    """Whether the first line of a reply has a status code that is among these.
+
+    >>> accepted(b"HTTP/1.1 404 Not Found", ["2xx", 404]), accepted(b"HTTP/1.1 404 Not Found", ["2xx"])
+    (True, False)
+    """
+    found = re.match(rb"\S+ ([2-5])(\d\d)\b", line)
+    if found is None:
+        return False
+    kind, rest = found[1].decode(), found[2].decode()
+    return any(str(one) in (kind + rest, f"{kind}xx") for one in accept)
 
 
 def parse_codes(text: str) -> list[str | int]:

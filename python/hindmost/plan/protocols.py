@@ -25,12 +25,16 @@ class Mix(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a first line that starts with ``pattern`` says; its group is the ``{reply}`` of the message."""
+    """What a first line that starts with ``pattern`` says; its group is the ``{reply}`` of the message.
+
+    ``shows``: what every request would come to: an error, or a miss.
+    """
 
     pattern: str
     means: Literal["serves", "not_ready", "refuses"]
     message: str = ""
     hint: str = ""
+    shows: Literal["failing", "missing"] | None = None
 
 
 class Version(msgspec.Struct, frozen=True):

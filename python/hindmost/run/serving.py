@@ -13,6 +13,8 @@ from hindmost.errors import InstanceError, TargetError
 from hindmost.plan import MeasurePlan
 from hindmost.targets import Attached, Managed, ManagedServer, cpu_affinity, first_answering, local_owner
 
+GONE = ("server_gone", "connect", "closing")
+"""Codes of an instance whose server did not answer any more."""
 Beside = Callable[[ManagedServer], AbstractContextManager[None]]
 """What is in force while a server that was started here runs, from before the load until after it."""
 
@@ -34,8 +36,11 @@ class Server:
     def explained(self, error: InstanceError, number: int) -> InstanceError | TargetError:
         """An instance's failure in run `number`, with what is known of the server."""
         managed = self.managed
-        if managed is None or error.code not in ("server_gone", "connect", "full", "closing", "preload"):
-            return InstanceError(f"run {number}: {error.message}", hint=error.hint)
+        alone = InstanceError(f"run {number}: {error.message}", hint=error.hint)
+        alone.code = error.code
+        alone.shows = "silent" if error.code in GONE else None
+        if managed is None or error.code not in (*GONE, "full", "preload"):
+            return alone
         report = None
         for _ in range(20):  # its death may reach us a moment after its connections' end
             report = managed.exit_report()
@@ -43,12 +48,14 @@ class Server:
                 break
             time.sleep(0.05)
         if report is None:
-            return InstanceError(f"run {number}: {error.message}", hint=error.hint)
+            return alone
         log = f"\nits last words:\n  {report.log.strip()[-1000:]}" if report.log.strip() else ""
-        return TargetError(
+        died = TargetError(
             f"run {number}: {self.document['name']} {report.describe()} in mid-run ({error.message}){log}",
             hint="start it by hand to see why; finished runs are kept",
         )
+        died.shows = "silent"
+        return died
 
 
 @contextmanager
@@ -63,7 +70,7 @@ def serving(
         If it cannot be started or reached.
     """
     if isinstance(target, Attached):
-        yield _attached(target)
+        yield _attached(target, plan)
         return
     starting = ManagedServer(target.spec, cpus=plan.server_cpus, log=folder / "server.log")
     with starting as server, beside(server):
@@ -79,8 +86,9 @@ def serving(
         yield Server(server.address, server.pid, document, server)
 
 
-def _attached(target: Attached) -> Server:
-    address, version = first_answering(target.addresses, target.protocol, path=target.path)
+def _attached(target: Attached, plan: MeasurePlan) -> Server:
+    accept = plan.workload.get("accept", ())
+    address, version = first_answering(target.addresses, target.protocol, path=target.path, accept=accept)
     pid = local_owner(address)
     document = {
         "name": target.name,

@@ -107,13 +107,14 @@ def ready(plan: MeasurePlan) -> Attached | Managed:
     takes = target.spec.options.get("connections") if target.managed else None
     make_room(plan, target.protocol, takes=takes, managed=target.managed)
     if not target.managed:
-        _greet(target)
+        _greet(target, plan)
     return target
 
 
-def _greet(target: Attached) -> None:
+def _greet(target: Attached, plan: MeasurePlan) -> None:
     """Make sure that a running server is there and speaks its protocol, before anything is written."""
-    first_answering(target.addresses, target.protocol, path=target.path)
+    accept = plan.workload.get("accept", ())
+    first_answering(target.addresses, target.protocol, path=target.path, accept=accept)
 
 
 def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, **more: object) -> Study:

@@ -10,13 +10,20 @@ import time
 from collections.abc import Sequence
 
 from hindmost.errors import TargetError
+from hindmost.plan.codes import Codes, accepted
 from hindmost.plan.protocols import ENTRIES, Answer, Ask, Entry, Protocol
 from hindmost.targets.procfs import join_address, split_address
 
 MAX_REPLY = 1 << 16
 
 
-class NotListening(TargetError):
+class Silent(TargetError):
+    """No connection, or no answer: what every request would come to."""
+
+    shows = "silent"
+
+
+class NotListening(Silent):
     """Nothing accepts connections at the address (refused)."""
 
 
@@ -32,7 +39,9 @@ class _HungUp(WrongProtocol):
     """It closed the connection without a word."""
 
 
-def identify(address: str, protocol: Protocol, timeout_s: float = 2.0, *, path: str = "/") -> str:
+def identify(
+    address: str, protocol: Protocol, timeout_s: float = 2.0, *, path: str = "/", accept: Codes = ()
+) -> str:
     """Make sure that a server speaks `protocol`; return its version.
 
     Parameters
@@ -45,6 +54,8 @@ def identify(address: str, protocol: Protocol, timeout_s: float = 2.0, *, path: 
         Seconds for the connection and the answer together.
     path : str
         What to fetch (http).
+    accept : sequence of int and str
+        Status codes that the workload takes for a success.
 
     Returns
     -------
@@ -59,7 +70,7 @@ def identify(address: str, protocol: Protocol, timeout_s: float = 2.0, *, path: 
         what answered.
     """
     try:
-        return _identify(address, protocol, timeout_s, path)
+        return _identify(address, protocol, timeout_s, path, accept)
     except _HungUp:
         # memcached does so to what looks like HTTP: ask it in the other protocols what it is.
         for other in ENTRIES:
@@ -75,18 +86,18 @@ def identify(address: str, protocol: Protocol, timeout_s: float = 2.0, *, path: 
         raise
 
 
-def _identify(address: str, protocol: Protocol, timeout_s: float, path: str) -> str:
+def _identify(address: str, protocol: Protocol, timeout_s: float, path: str, accept: Codes = ()) -> str:
     deadline = time.monotonic() + timeout_s
     entry = ENTRIES[protocol]
     version = "unknown"
     with _connect(address, timeout_s) as connection:
         talk = _Talk(connection, address, entry, timeout_s, deadline)
         for ask in entry.greeting:
-            version = _answer(talk, ask, path) or version
+            version = _answer(talk, ask, path, accept) or version
     return version
 
 
-def _answer(talk: _Talk, ask: Ask, path: str) -> str | None:
+def _answer(talk: _Talk, ask: Ask, path: str, accept: Codes) -> str | None:
     """Ask one question; the version, where the reply tells it.
 
     Raises
@@ -101,7 +112,7 @@ def _answer(talk: _Talk, ask: Ask, path: str) -> str | None:
     if found is None:
         raise talk.wrong(line)
     answer, match = found
-    if answer.means != "serves":
+    if answer.means != "serves" and not accepted(line, accept):
         reply = match[1].decode("ascii", "backslashreplace")
         raise _problem(answer, {"address": talk.address, "path": path, "reply": reply})
     whole = line + b"\r\n" + (talk.rest(line) if ask.versions else b"")
@@ -117,11 +128,18 @@ def _match(pattern: str, reply: bytes) -> re.Match[bytes] | None:
 
 def _problem(answer: Answer, filled: dict[str, str]) -> TargetError:
     kind = NotReady if answer.means == "not_ready" else TargetError
-    return kind(answer.message.format(**filled), hint=answer.hint.format(**filled) or None)
+    problem = kind(answer.message.format(**filled), hint=answer.hint.format(**filled) or None)
+    problem.shows = answer.shows
+    return problem
 
 
 def first_answering(
-    addresses: Sequence[str], protocol: Protocol, timeout_s: float = 2.0, *, path: str = "/"
+    addresses: Sequence[str],
+    protocol: Protocol,
+    timeout_s: float = 2.0,
+    *,
+    path: str = "/",
+    accept: Codes = (),
 ) -> tuple[str, str]:
     """Return the first of a host's addresses that `identify` accepts, and the version it found there.
 
@@ -133,7 +151,7 @@ def first_answering(
     problem: TargetError | None = None
     for address in addresses:
         try:
-            return address, identify(address, protocol, timeout_s, path=path)
+            return address, identify(address, protocol, timeout_s, path=path, accept=accept)
         except TargetError as error:
             problem = problem or error
     raise problem or TargetError("no address to try")
@@ -151,14 +169,14 @@ def _connect(address: str, timeout_s: float) -> socket.socket:
     except ConnectionRefusedError:
         raise _refused(address) from None
     except TimeoutError:
-        raise TargetError(
+        raise Silent(
             f"{address} did not answer a connection attempt within {timeout_s:g} s",
             hint=f"is the host up, and does a firewall drop port {port}? try: ping {host}",
         ) from None
     except OSError as error:
         no_route = error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH)
         hint = f"ip route get {host}" if no_route else f"ping {host}"
-        raise TargetError(f"cannot reach {address}: {error.strerror or error}", hint=hint) from None
+        raise Silent(f"cannot reach {address}: {error.strerror or error}", hint=hint) from None
     # Polling a free ephemeral port may connect to itself (simultaneous open): nobody listens there.
     if connection.getsockname() == connection.getpeername():
         connection.close()
@@ -201,7 +219,7 @@ class _Talk:
         except TimeoutError:
             if self.reply:
                 raise self.wrong() from None
-            raise TargetError(
+            raise Silent(
                 f"{self.address} accepted the connection but said nothing within {self.timeout_s:g} s; "
                 f"a {self.protocol} server would have answered",
                 hint="is the server overloaded or stopped, or does it wait for TLS?",

@@ -22,6 +22,15 @@ def lines(result: Measure | Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(told)
 
 
+def unmeasured_markdown(result: Mapping[str, Any]) -> str:
+    """A summary for a CI job's page where nothing could be measured: what became of each limit."""
+    told = [
+        f"- {MARKS[one['result']]} `{one['limit']}` {one['result']}: {plain(one['text'])}"
+        for one in result["limits"]
+    ]
+    return f"## ✕ not measured: {plain(result['target']['name'])}\n\n" + "\n".join(told) + "\n"
+
+
 def head(one: Limit) -> str:
     """The limit and its result, in front of the figure."""
     return f"{MARKS.get(one['result'], '?')} {one['limit']} {one['result']}"
