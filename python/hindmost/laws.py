@@ -1,47 +1,196 @@
-"""The laws of arrivals, as the engine's table (``crates/arrivals``) has them; Python knows none by name."""
+"""The laws of arrivals, as the engine's table (``crates/arrivals``) has them; Python knows none by name.
+
+A law is written as its name, ``"exponential"``, or as an object, ``{"kind": "gamma", "shape": 2.0}``. On the
+command line that is ``gamma:shape=2``, and ``gamma:2`` where a law asks for one parameter only.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import cache
+from typing import Any
 
 from hindmost import _engine
+from hindmost.errors import UsageError
+from hindmost.names import nearest
+
+Written = str | dict[str, Any]
+"""A law as documents have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a law; one without ``default`` has to be given."""
+
+    name: str
+    purpose: str
+    default: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A row of the table."""
+
+    name: str
+    purpose: str
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def required(self) -> list[str]:
+        """Parameters that have to be given."""
+        return [one.name for one in self.parameters if one.default is None]
+
+
+def _row(one: Mapping[str, Any]) -> Kind:
+    return Kind(one["name"], one["purpose"], tuple(Parameter(**each) for each in one["parameters"]))
+
+
+KINDS: dict[str, Kind] = {one["name"]: _row(one) for one in json.loads(_engine.arrival_laws())}
+"""Every kind of law by its name, the usual one first."""
+
+USUAL = next(iter(KINDS))
 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A law of arrivals.
+    """A law of arrivals at a rate, and what it says of itself.
 
     Attributes
     ----------
+    written
+        As JSON text.
     dispersion
-        Index of dispersion of counts that it gives, variance over mean: 1 for a Poisson process.
+        Index of dispersion of the counts of all workers together, variance over mean, in spans much longer
+        than a gap: 1 for a Poisson process. Of independent gaps it is their squared coefficient of variation.
+    part_dispersion
+        The same of one worker's part, where it is the same for any number of workers.
+    cumulants
+        First four cumulants of the gaps of the whole, in mean gaps; None where gaps are not independent.
     gaps
-        Whether its gaps have a distribution that sends can be compared with.
+        Whether the gaps of one worker have a distribution that sends can be compared with.
     """
 
-    name: str
+    written: str
     dispersion: float
+    part_dispersion: float | None
+    cumulants: tuple[float, float, float, float] | None
     gaps: bool
 
     def below(self, x: Iterable[float]) -> list[float]:
         """Share of gaps below `x` mean gaps."""
-        return _engine.gap_law(self.name, list(x))[0]
+        return _engine.gap_law(self.written, list(x))[0]
 
     def log_above(self, x: Iterable[float]) -> list[float]:
         """Logarithm of the share of gaps above `x` mean gaps, finite however small that share is."""
-        return _engine.gap_law(self.name, list(x))[1]
+        return _engine.gap_law(self.written, list(x))[1]
 
 
-LAWS: dict[str, Law] = {one["name"]: Law(**one) for one in json.loads(_engine.arrival_laws())}
-"""Every law by its name, the usual one first."""
+def law(written: Written, rate_per_s: float = 1.0) -> Law:
+    """What a law says of itself at a rate.
 
-USUAL = next(iter(LAWS))
+    Raises
+    ------
+    ValueError
+        If there is no such law.
 
-if TYPE_CHECKING:
-    ArrivalLaw = str
-else:
-    ArrivalLaw = Literal[*LAWS]
-"""The name of a law; pydantic and the command line refuse any other."""
+    Examples
+    --------
+    >>> law({"kind": "gamma", "shape": 4.0}).dispersion
+    0.25
+    """
+    return _law(json.dumps(written), rate_per_s)
+
+
+@cache
+def _law(text: str, rate_per_s: float) -> Law:
+    told = json.loads(_engine.arrival_law(text, rate_per_s))
+    cumulants = told["cumulants"]
+    return Law(
+        written=json.dumps(told["written"]),
+        dispersion=told["dispersion"],
+        part_dispersion=told["part_dispersion"],
+        cumulants=None if cumulants is None else tuple(cumulants),
+        gaps=told["gaps"],
+    )
+
+
+def parse_law(text: str) -> Written:
+    """Read a law as the command line has it.
+
+    Raises
+    ------
+    UsageError
+        If it is not written like that, or no law has such a name or parameter.
+
+    Examples
+    --------
+    >>> parse_law("exponential")
+    'exponential'
+    >>> parse_law("gamma:2") == parse_law("gamma:shape=2") == {"kind": "gamma", "shape": 2}
+    True
+    """
+    name, _, rest = text.partition(":")
+    if name not in KINDS:
+        told = f"--arrivals {name!r} is no law of arrivals{nearest(name, KINDS)}"
+        raise UsageError(told, hint=_usage(USUAL))
+    known = [one.name for one in KINDS[name].parameters]
+    required = KINDS[name].required
+    found: dict[str, Any] = {}
+    for part in rest.split(",") if rest else []:
+        key, sign, value = part.partition("=")
+        if not sign and len(required) == 1 and required[0] not in found:
+            key, value = required[0], part
+        elif not sign:
+            raise UsageError(f"{part!r} in --arrivals {text} is not KEY=VALUE", hint=_usage(name))
+        if key not in known:
+            raise UsageError(
+                f"{name} arrivals have no {key!r}{nearest(key, known)}"
+                if known
+                else f"{name} arrivals have no parameters, so no {key!r}",
+                hint=_usage(name),
+            )
+        if key in found:
+            raise UsageError(f"{key!r} is given twice in --arrivals {text}", hint=_usage(name))
+        found[key] = _value(value)
+    if missing := [key for key in required if key not in found]:
+        raise UsageError(f"{name} arrivals need {' and '.join(missing)}", hint=_usage(name))
+    return {"kind": name, **found} if found else name
+
+
+def law_text(written: Written) -> str:
+    """A law as the command line has it.
+
+    Examples
+    --------
+    >>> law_text({"kind": "gamma", "shape": 2.0})
+    'gamma:shape=2'
+    """
+    if isinstance(written, str):
+        return written
+    given = [f"{key}={_shown(value)}" for key, value in written.items() if key != "kind"]
+    return f"{written['kind']}:{','.join(given)}" if given else str(written["kind"])
+
+
+def _value(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _shown(value: object) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _usage(name: str) -> str:
+    given = ",".join(
+        f"{one.name}={_EXAMPLES.get(one.name, 2) if one.default is None else _shown(one.default)}"
+        for one in KINDS[name].parameters
+    )
+    return f"--arrivals {name}{':' if given else ''}{given}"
+
+
+_EXAMPLES = {"ratio": 10, "c2": 20, "file": "times.csv"}
+"""Values for hints."""

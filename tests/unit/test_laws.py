@@ -1,30 +1,84 @@
-"""The table of arrival laws, as Python reads it."""
+"""The laws of arrivals: the engine's table, and how people write a law."""
 
 from __future__ import annotations
 
 import math
-from typing import get_args
 
 import pytest
 
-from hindmost import laws
-from hindmost.laws import LAWS, USUAL
+from hindmost.errors import UsageError
+from hindmost.laws import KINDS, USUAL, law, law_text, parse_law
+
+WRITTEN = [
+    "exponential",
+    "deterministic",
+    "uniform",
+    "uniform:spread=0.5",
+    "gamma:shape=0.25",
+    "hyperexponential:c2=20",
+    "pareto",
+    "pareto:c2=3.5,ratio=1000",
+    "bursts:ratio=8,share=0.2,length_ms=5",
+]
 
 
-def test_the_names_that_the_command_line_takes_are_those_of_the_table() -> None:
-    assert get_args(laws.ArrivalLaw) == tuple(LAWS)
-    assert next(iter(LAWS)) == USUAL
+def test_every_law_is_tried_here_and_the_usual_one_is_a_poisson_process() -> None:
+    assert {text.partition(":")[0] for text in WRITTEN} == set(KINDS)
+    assert USUAL == "exponential"
 
 
-@pytest.mark.parametrize("law", [law for law in LAWS.values() if law.gaps], ids=lambda law: law.name)
-def test_the_gaps_of_a_law_are_a_distribution(law: laws.Law) -> None:
+@pytest.mark.parametrize("text", WRITTEN)
+def test_a_law_is_read_as_it_is_written(text: str) -> None:
+    assert law_text(parse_law(text)) == text
+    assert law(parse_law(text), 10_000.0).dispersion >= 0.0
+
+
+def test_a_law_that_asks_for_one_parameter_takes_it_without_its_name() -> None:
+    assert parse_law("gamma:2") == parse_law("gamma:shape=2")
+    assert parse_law("bursts:10,share=0.3") == parse_law("bursts:ratio=10,share=0.3")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("gama:2", "did you mean gamma"),
+        ("gamma", "gamma arrivals need shape"),
+        ("gamma:shap=2", "did you mean shape"),
+        ("gamma:shape=2,shape=3", "given twice"),
+        ("uniform:0.5", "not KEY=VALUE"),
+        ("exponential:rate=2", "no parameters"),
+    ],
+)
+def test_a_misspelt_law_is_refused_with_the_nearest_right_word(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as refused:
+        parse_law(text)
+    assert refused.value.hint.startswith("--arrivals ")
+
+
+def test_hints_name_laws_that_the_engine_takes() -> None:
+    for kind in KINDS:
+        with pytest.raises(UsageError) as refused:
+            parse_law(f"{kind}:nonsense=1")
+        law(parse_law(refused.value.hint.removeprefix("--arrivals ")))
+
+
+@pytest.mark.parametrize(
+    ("text", "dispersion"),
+    [("exponential", 1.0), ("gamma:4", 0.25), ("hyperexponential:20", 20.0), ("uniform", 1 / 3)],
+)
+def test_the_dispersion_of_independent_gaps_is_their_c2(text: str, dispersion: float) -> None:
+    assert law(parse_law(text)).dispersion == pytest.approx(dispersion)
+
+
+def test_the_gaps_of_a_law_are_a_distribution() -> None:
     x = [0.0, 1e-9, 0.5, 1.0, 20.0]
-    for below, log_above in zip(law.below(x), law.log_above(x), strict=True):
-        assert below + math.exp(log_above) == pytest.approx(1.0)
+    known = [one for text in WRITTEN if (one := law(parse_law(text))).gaps]
+    assert known
+    for one in known:
+        for below, log_above in zip(one.below(x), one.log_above(x), strict=True):
+            assert below + math.exp(log_above) == pytest.approx(1.0)
 
 
 def test_a_law_whose_gaps_have_no_distribution_is_not_asked_for_one() -> None:
-    for law in LAWS.values():
-        if not law.gaps:
-            with pytest.raises(ValueError, match=law.name):
-                law.below([1.0])
+    with pytest.raises(ValueError, match="deterministic"):
+        law("deterministic").below([1.0])

@@ -43,7 +43,10 @@ def test_what_is_asked_for_in_python_is_what_the_command_line_asks_for(monkeypat
     ("options", "words"),
     [
         ({}, "no target is named"),
-        ({"target": "synth", "arrivals": "exponentail"}, "--arrivals 'exponentail' is none of exponential"),
+        (
+            {"target": "synth", "arrivals": "exponentail"},
+            "--arrivals 'exponentail' is no law of arrivals .did you mean exponential",
+        ),
         ({"target": "synth", "rate": 5_000}, "--rate 5000 is int, not str"),
         ({"target": "synth", "clients": "4"}, "--clients '4' is str, not int"),
         ({"target": "synth", "clients": 0}, "--clients 0 is not between 1 and 1024"),

@@ -6,7 +6,7 @@ import pytest
 from evidence import host, instance, neighbour, reasons, ten, thread
 
 
-def left(distance=0.0, dispersion=1.0, error=0.03):
+def left(distance=0.0, dispersion=1.0, error=0.03, **due):
     """Ten runs whose sends have these figures."""
     spans = ("1ms", "10ms", "100ms")
     arrivals = {
@@ -18,6 +18,8 @@ def left(distance=0.0, dispersion=1.0, error=0.03):
         "dispersion": dict.fromkeys(spans, dispersion),
         "dispersion_error": dict.fromkeys(spans, error),
     }
+    if due:
+        arrivals["due"] = {"dispersion": dict.fromkeys(spans, due["scattered"]), "c2": due.get("c2")}
     return ten(instances=lambda: [dataclasses.replace(instance(i), arrivals=arrivals) for i in (0, 1)])
 
 
@@ -90,3 +92,38 @@ def test_gaps_are_the_hosts_doing_where_another_than_the_server_had_the_clients_
 ):
     found = reasons(runs=shared_with(*neighbours, pids=pids))["arrivals"]
     assert (found.origin, found.level) == (origin, "inconclusive" if origin == "host" else "invalid")
+
+
+GAMMA = {"kind": "gamma", "shape": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("sent", "due", "found"),
+    [
+        (1.7, 1.7, False),  # the due times of these requests scatter like that, by chance
+        (1.7, 2.0, True),
+        (8.3, 8.0, False),  # a share of what is asked
+        (0.53, 0.5, False),
+    ],
+)
+def test_a_law_without_known_parts_is_held_against_what_was_due(sent, due, found):
+    runs = left(dispersion=sent, scattered=due)
+    assert ("arrivals" in reasons(runs=runs, plan={"arrivals": GAMMA})) == found
+
+
+@pytest.mark.parametrize(
+    ("c2", "error", "level"),
+    [
+        (1.0, 0.03, None),
+        (1.04, 0.03, None),  # five standard errors of twenty instances' mean, and a fiftieth
+        (0.5, 0.03, "invalid"),
+        (2.0, 0.03, "invalid"),
+        (0.5, 5.0, None),  # too few gaps to tell
+    ],
+)
+def test_due_times_of_another_law_than_asked_are_found(c2, error, level):
+    told = {"value": c2, "asked": 1.0, "error": error}
+    found = reasons(runs=left(scattered=1.0, c2=told), plan={"arrivals": GAMMA})
+    assert (found["arrivals"].level if "arrivals" in found else None) == level
+    if level:
+        assert "gamma:shape=0.5" in found["arrivals"].text

@@ -1,46 +1,62 @@
-use hindmost_clock::{Nanos, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::{Arrivals, Entry, Part};
+use crate::law::Statement;
+use crate::process::Making;
+use crate::{Cumulants, Process};
 
-/// Parts take turns. What a part's gaps are compared with would be one number, which no clock reading is.
-pub const LAW: Entry =
-    Entry { part: |rate, part, _| Box::new(Deterministic::new(rate, part)), dispersion: 0.0, gaps: None };
+/// Equal gaps (C^2 = 0).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Deterministic {}
 
-/// Equal gaps; the parts interleave, so that all workers together keep the gap of the whole.
-#[derive(Debug)]
-struct Deterministic {
-    gap_ns: f64,
+impl Statement for Deterministic {
+    /// Parts take turns, so that all workers together keep the gap of the whole.
+    fn process(&self, making: &Making) -> Box<dyn Process> {
+        let (index, of) = (u64::from(making.part.index), u64::from(making.part.of.max(1)));
+        Box::new(Equal { gap: making.gap, next: index + 1, step: of })
+    }
+
+    fn cumulants(&self) -> Option<Cumulants> {
+        Some(Cumulants([1.0, 0.0, 0.0, 0.0]))
+    }
+
+    // What a part's gaps would be compared with is one number, which no clock reading is.
+    fn part_dispersion(&self) -> Option<f64> {
+        Some(0.0)
+    }
+}
+
+struct Equal {
+    gap: f64,
     next: u64,
     step: u64,
 }
 
-impl Deterministic {
-    /// `part` of the process with `rate` over all parts.
-    fn new(rate: Rate, part: Part) -> Self {
-        Self { gap_ns: rate.mean_gap_ns(), next: u64::from(part.index) + 1, step: u64::from(part.of.max(1)) }
-    }
-}
-
-impl Arrivals for Deterministic {
+impl Process for Equal {
     #[inline]
-    fn next_due(&mut self) -> Nanos {
+    fn next(&mut self) -> f64 {
         // A product, not a sum: no rounding accumulates.
-        let due = Nanos((self.next as f64 * self.gap_ns).round() as u64);
+        let at = (self.next as f64 * self.gap).round();
         self.next += self.step;
-        due
+        at
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use hindmost_clock::Rate;
+
+    use crate::{Law, Part, Seeds};
 
     #[test]
     fn interleaved_parts_keep_the_gap_of_the_whole() {
         let rate = Rate::per_second(3e6).unwrap();
+        let law: Law = serde_json::from_str(r#""deterministic""#).unwrap();
         let mut dues: Vec<u64> = (0..3)
             .flat_map(|index| {
-                let mut part = Deterministic::new(rate, Part { index, of: 3 });
+                let seeds = Seeds { seed: 1, instance: 0, thread: index };
+                let mut part = law.part(rate, Part { index, of: 3 }, seeds);
                 (0..1000).map(move |_| part.next_due().0)
             })
             .collect();

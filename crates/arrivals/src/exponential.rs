@@ -1,39 +1,57 @@
-use hindmost_clock::{Nanos, Rate};
 use hindmost_random::{unit, Random};
 use rand::Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::{Arrivals, Entry, Gaps, Part};
+use crate::law::Statement;
+use crate::process::Making;
+use crate::{Cumulants, Gaps, Process};
 
-/// Parts of a Poisson process are independent Poisson processes, each of its share of the rate.
-pub const LAW: Entry = Entry {
-    part: |rate: Rate, part: Part, random| Box::new(Exponential::new(rate.share(part.of), random)),
-    dispersion: 1.0,
-    gaps: Some(Gaps { below: |x| -(-x).exp_m1(), log_above: |x| -x }),
-};
+/// A Poisson process: gaps without memory (C^2 = 1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Exponential {}
 
-/// A Poisson process: independent exponential gaps, by inversion of the distribution function.
+impl Statement for Exponential {
+    /// Parts of a Poisson process are independent Poisson processes, each of its share of the rate.
+    fn process(&self, making: &Making) -> Box<dyn Process> {
+        let mean = making.gap * f64::from(making.part.of.max(1));
+        Box::new(Independent { mean, at: 0.0, random: making.seeds.own() })
+    }
+
+    fn cumulants(&self) -> Option<Cumulants> {
+        Some(Cumulants([1.0, 1.0, 2.0, 6.0]))
+    }
+
+    fn part_dispersion(&self) -> Option<f64> {
+        Some(1.0)
+    }
+
+    fn gaps(&self) -> Option<Gaps> {
+        Some(Gaps { below: |x| -(-x).exp_m1(), log_above: |x| -x })
+    }
+}
+
+/// Independent exponential gaps, by inversion of the distribution function.
 ///
-/// The sum is kept in f64 nanoseconds, exact to a nanosecond for 104 days, so rounding never
-/// accumulates into the rate.
-#[derive(Debug)]
-struct Exponential {
-    mean_gap_ns: f64,
-    at_ns: f64,
+/// The sum is kept in f64: of nanoseconds exact to one for 104 days, so rounding never accumulates into the rate.
+struct Independent {
+    mean: f64,
+    at: f64,
     random: Random,
 }
 
-impl Exponential {
-    /// A process of `rate`, drawn from `random`.
-    fn new(rate: Rate, random: Random) -> Self {
-        Self { mean_gap_ns: rate.mean_gap_ns(), at_ns: 0.0, random }
+impl Process for Independent {
+    #[inline]
+    fn next(&mut self) -> f64 {
+        self.at += exponential(&mut self.random) * self.mean;
+        self.at
     }
 }
 
-impl Arrivals for Exponential {
-    #[inline]
-    fn next_due(&mut self) -> Nanos {
-        // 1 - u lies in (0, 1], so the logarithm is finite.
-        self.at_ns -= (1.0 - unit(self.random.next_u64())).ln() * self.mean_gap_ns;
-        Nanos(self.at_ns as u64)
-    }
+/// A number of mean 1.
+#[inline]
+pub fn exponential(random: &mut Random) -> f64 {
+    // 1 - u lies in (0, 1], so the logarithm is finite.
+    -(1.0 - unit(random.next_u64())).ln()
 }

@@ -1,9 +1,11 @@
 //! What the engine can do, as its tables have it.
 
 use hindmost_arrivals::Law;
+use hindmost_clock::Rate;
 use hindmost_wire::{Entry, Protocol};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use serde_json::{json, Value};
 
 use crate::fault::raise;
 
@@ -14,26 +16,60 @@ pub fn protocols() -> PyResult<String> {
     serde_json::to_string(&table).map_err(|e| raise("protocols", &e.to_string()))
 }
 
-/// The table of arrival laws, as JSON text: a list of `name`, `dispersion`, and whether its `gaps` have a
-/// distribution.
+/// The table of arrival laws, as JSON text: a list of `name`, `purpose`, and `parameters` (`name`, `purpose`, and a
+/// `default` where it has one), as the plan's schema has them.
 #[pyfunction]
 pub fn arrival_laws() -> PyResult<String> {
-    let row = |law: &Law| {
-        let entry = law.entry();
-        serde_json::json!({"name": law, "dispersion": entry.dispersion, "gaps": entry.gaps.is_some()})
+    let schema = schemars::schema_for!(Law).to_value();
+    let objects = schema["oneOf"].as_array().into_iter().flatten().filter(|one| one["type"] == "object");
+    let row = |law: &Value| {
+        let given = law["properties"].as_object().into_iter().flatten();
+        let parameters: Vec<_> = given
+            .filter(|(name, _)| *name != "kind")
+            .map(|(name, is)| json!({"name": name, "purpose": is["description"], "default": is["default"]}))
+            .collect();
+        json!({
+            "name": law["properties"]["kind"]["const"],
+            "purpose": law["description"],
+            "parameters": parameters,
+        })
     };
-    let table: Vec<_> = Law::ALL.iter().map(row).collect();
-    serde_json::to_string(&table).map_err(|e| raise("arrival_laws", &e.to_string()))
+    text("arrival_laws", &objects.map(row).collect::<Vec<_>>())
+}
+
+/// What a law says of itself at a rate, as JSON text: `dispersion` of the counts of all workers together and, where it
+/// is the same for any number of them, `part_dispersion` of one; `cumulants` of the gaps, where they are independent;
+/// whether the `gaps` of one worker have a distribution to be compared with.
+#[pyfunction]
+pub fn arrival_law(law: &str, rate_per_s: f64) -> PyResult<String> {
+    let found = read(law)?;
+    let rate = Rate::per_second(rate_per_s)
+        .ok_or_else(|| PyValueError::new_err(format!("{rate_per_s} requests a second are no rate")))?;
+    let told = json!({
+        "written": found,
+        "dispersion": found.dispersion(rate),
+        "part_dispersion": found.part_dispersion(),
+        "cumulants": found.cumulants().map(|c| c.0),
+        "gaps": found.gaps().is_some(),
+    });
+    text("arrival_law", &told)
 }
 
 /// Of gaps that follow a law: the shares below each `x`, in mean gaps, and the logarithms of the shares above.
 #[pyfunction]
 pub fn gap_law(law: &str, x: Vec<f64>) -> PyResult<(Vec<f64>, Vec<f64>)> {
-    let found: Law = serde_json::from_value(law.into())
-        .map_err(|_| PyValueError::new_err(format!("no law of arrivals is called {law:?}")))?;
-    let gaps = found
-        .entry()
-        .gaps
+    let gaps = read(law)?
+        .gaps()
         .ok_or_else(|| PyValueError::new_err(format!("the gaps of {law} arrivals have no distribution")))?;
     Ok((x.iter().map(|&x| (gaps.below)(x)).collect(), x.iter().map(|&x| (gaps.log_above)(x)).collect()))
+}
+
+fn read(law: &str) -> PyResult<Law> {
+    let law: Law = serde_json::from_str(law).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    law.check().map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok(law)
+}
+
+fn text(what: &'static str, found: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(found).map_err(|e| raise(what, &e.to_string()))
 }

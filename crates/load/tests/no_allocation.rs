@@ -117,6 +117,11 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         (json!({"loop": "open", "rate_per_s": 5000.0}), "sleep", "epoll"),
         // More than the server can do: everything that waits has its place already.
         (json!({"loop": "open", "rate_per_s": 2_000_000.0}), "spin", "epoll"),
+        (
+            json!({"loop": "open", "rate_per_s": 5000.0, "arrivals": {"kind": "gamma", "shape": 0.5}}),
+            "sleep",
+            "epoll",
+        ),
         (json!({"loop": "closed"}), "sleep", "epoll"),
         (json!({"loop": "open", "rate_per_s": 5000.0}), "spin", "io_uring"),
         (json!({"loop": "open", "rate_per_s": 2_000_000.0}), "spin", "io_uring"),

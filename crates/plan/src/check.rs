@@ -1,5 +1,7 @@
 //! Refusal of plans that contradict themselves, with the field, the value and what would be right.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 use hindmost_clock::Rate;
@@ -16,7 +18,7 @@ pub enum PlanError {
     #[error("plan field `{field}` is {value}, but must be {must}")]
     Field {
         /// Dotted name of the field.
-        field: &'static str,
+        field: Cow<'static, str>,
         /// What it holds.
         value: String,
         /// What would be right.
@@ -27,7 +29,7 @@ pub enum PlanError {
 /// By value, because callers hand over numbers and texts of all sorts that they made for this.
 #[allow(clippy::needless_pass_by_value)]
 fn refuse(field: &'static str, value: impl ToString, must: impl Into<String>) -> PlanError {
-    PlanError::Field { field, value: value.to_string(), must: must.into() }
+    PlanError::Field { field: field.into(), value: value.to_string(), must: must.into() }
 }
 
 /// Highest rate a plan may ask for, in requests a second: forty times what one core can send here;
@@ -72,6 +74,11 @@ impl Plan {
             Load::Open { rate_per_s, .. } => rate(rate_per_s)?,
             Load::Closed { rate_per_s, .. } => rate_per_s.map_or(Ok(()), rate)?,
         }
+        self.load.arrivals().check().map_err(|wrong| PlanError::Field {
+            field: format!("load.arrivals.{}", wrong.field).into(),
+            value: wrong.value,
+            must: wrong.must,
+        })?;
         if self.threads.is_empty() || self.threads.len() > 1024 {
             return Err(refuse(
                 "threads",
@@ -253,6 +260,8 @@ mod tests {
             check_refused(&["load", "rate_per_s"], json!(rate), "load.rate_per_s");
         }
         check_refused(&["load", "rate_per_s"], json!(null), "plan");
+        check_refused(&["load", "arrivals"], json!({"kind": "gamma", "shape": -1}), "load.arrivals.shape");
+        check_refused(&["load", "arrivals"], json!({"kind": "gamma", "shap": 1}), "shap");
         check_refused(&["schema"], json!("hindmost.plan/9"), "schema");
         check_refused(&["rtae"], json!(1), "rtae");
         check_refused(&["instance"], json!({"index": 2, "of": 2}), "instance.index");

@@ -89,7 +89,7 @@ pub struct Target {
 }
 
 /// How requests are triggered.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "loop", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Load {
     /// Requests are sent when due, whatever is still outstanding (Treadmill III-A).
@@ -122,9 +122,9 @@ impl Load {
     }
 
     /// The law of the due times.
-    pub const fn arrivals(&self) -> Law {
+    pub const fn arrivals(&self) -> &Law {
         let (Self::Open { arrivals, .. } | Self::Closed { arrivals, .. }) = self;
-        *arrivals
+        arrivals
     }
 }
 

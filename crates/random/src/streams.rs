@@ -17,6 +17,8 @@ pub enum Purpose {
     Routing = 3,
     /// Which requests are kept in the sub-sample.
     Sampling = 4,
+    /// Gaps of a process that all threads draw alike, to take turns.
+    SharedArrivals = 5,
 }
 
 /// The stream of one thread (counted over all instances) for one purpose. PCG's streams with

@@ -11,9 +11,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hindmost import _engine
+from hindmost import _engine, laws
 from hindmost.errors import UsageError
-from hindmost.laws import USUAL, ArrivalLaw
 from hindmost.plan.positions import Written, explained
 from hindmost.plan.protocols import ENTRIES
 from hindmost.plan.units import label
@@ -42,7 +41,7 @@ class MeasurePlan(BaseModel):
     target: str
     loop: Literal["open", "closed"] = "open"
     rate_per_s: float | None = 10_000.0
-    arrivals: ArrivalLaw = USUAL
+    arrivals: laws.Written = Field(default=laws.USUAL, description="a law's name, or an object with its kind")
     clients: int = 1
     threads: int = Field(default=1, description="worker threads of each instance")
     connections: int = Field(default=16, description="of all instances together")
@@ -144,6 +143,11 @@ class MeasurePlan(BaseModel):
             raise UsageError(
                 f"the plan holds a number that is none: {error}", hint="see the file given with --workload"
             ) from None
+
+    @property
+    def law(self) -> laws.Law:
+        """What the law of arrivals says of itself at the rate asked for."""
+        return laws.law(self.arrivals, self.rate_per_s or 1.0)
 
     @property
     def captured_share(self) -> float:

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hindmost.laws import LAWS
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
 from hindmost.run import instrument, limits
@@ -103,7 +102,7 @@ def fell_short(plan: MeasurePlan, runs: Sequence[RunFigures]) -> bool:
     if share is None or plan.rate_per_s is None:
         return False
     asked = plan.rate_per_s * plan.duration_s * len(runs)
-    chance = 4.0 * math.sqrt(LAWS[plan.arrivals].dispersion / asked)
+    chance = 4.0 * math.sqrt(plan.law.dispersion / asked)
     limit = max(limits.RATE_SHORTFALL, chance)
     if 1.0 - share <= limit:
         return False

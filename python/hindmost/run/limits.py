@@ -35,7 +35,12 @@ more, as other tools send them, come out near 1, and the dispersion of counts se
 
 DISPERSION = 0.05
 """How far the index of dispersion of counts may be from that of the law, beyond three standard errors. Tools
-that send in clumps have 4 to 16 where 1 is asked (load-testers notes, section 6)."""
+that send in clumps have 4 to 16 where 1 is asked (load-testers notes, section 6). Of a law whose counts
+scatter more than those of a Poisson process it is a share of what is asked."""
+
+DUE_GAPS_ERRORS, DUE_GAPS = 5.0, 0.02
+"""How far C^2 of the gaps between due times may be from that of the law: five of its standard errors, which
+follow from the law, and a fiftieth for the histogram's bins and for gaps that the measurement cuts off."""
 
 ERROR_INCONCLUSIVE, ERROR_MIND = 0.01, 0.0
 """Share of requests answered with an error. Errors are often faster than answers: one in a hundred already

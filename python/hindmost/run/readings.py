@@ -52,6 +52,7 @@ class InstanceReading:
     by_kind: dict[tuple[What, str], Histogram] = field(default_factory=dict)
     outstanding: Histogram = field(default_factory=Histogram)
     gaps: Histogram = field(default_factory=Histogram)
+    due_gaps: Histogram = field(default_factory=Histogram)
 
     def whole(self, what: What) -> Histogram:
         """All kinds together."""
@@ -133,4 +134,6 @@ def _instance(
             reading.outstanding = histogram
         elif what == "gaps":
             reading.gaps = histogram
+        elif what == "due_gaps":
+            reading.due_gaps = histogram
     return reading

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hindmost.errors import UsageError
-from hindmost.laws import USUAL, ArrivalLaw
+from hindmost.laws import KINDS, USUAL, law_text, parse_law
 from hindmost.run import quick
 from hindmost.run.options import Option, declared
 
@@ -70,7 +70,14 @@ class MeasureRequest:
             " [default: 2xx]",
         ),
     ] = None
-    arrivals: Annotated[ArrivalLaw, Option("Load", "LAW", "Law of the gaps between requests.")] = USUAL
+    arrivals: Annotated[
+        str,
+        Option(
+            "Load",
+            "LAW",
+            f"Law of the gaps between requests, with its parameters, like gamma:shape=2: {', '.join(KINDS)}.",
+        ),
+    ] = USUAL
     closed: Annotated[
         bool, Option("Load", None, "Closed loop, to see its bias; without --rate as fast as it goes.")
     ] = False
@@ -192,6 +199,8 @@ class MeasureRequest:
     def of(cls, options: Mapping[str, object]) -> MeasureRequest:
         """Read options by their names, as a file has them."""
         read: dict[str, Any] = {name: OPTIONS[name].read(value) for name, value in options.items()}
+        if isinstance(arrivals := read.get("arrivals"), dict) and "kind" in arrivals:
+            read["arrivals"] = law_text(arrivals)
         return cls(**read)
 
     def plan(self) -> MeasurePlan:
@@ -230,7 +239,7 @@ class MeasureRequest:
             target=self.target,
             loop="closed" if self.closed else "open",
             rate_per_s=rate if self.rate is None else parse_rate(self.rate),
-            arrivals=self.arrivals,
+            arrivals=parse_law(self.arrivals),
             clients=len(places.clients),
             threads=self.threads,
             connections=max(self.connections, len(places.clients) * self.threads),
@@ -260,7 +269,9 @@ class MeasureRequest:
         # The engine's own checks; what it returns has the workload's defaults filled in.
         written = None if self.workload is None else written_workload(self.workload)
         checked = json.loads(plan.engine_plan(1, 0, target.protocol, "127.0.0.1:1", written))
-        return plan.model_copy(update={"workload": checked["workload"]})
+        return plan.model_copy(
+            update={"workload": checked["workload"], "arrivals": checked["load"]["arrivals"]}
+        )
 
     def stopping(self) -> dict[str, Any]:
         """How many runs, how precise, how many again, as far as it was said: what may change later."""

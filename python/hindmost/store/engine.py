@@ -480,6 +480,7 @@ class ThreadReport(TypedDict):
     dispersion: list[Dispersion]
     span: ThreadSpan
     away: NotRequired[AwayReport]
+    due_dispersion: NotRequired[list[Dispersion] | None]
     late: NotRequired[LateByStage]
     shares: NotRequired[Shares]
     sockets: NotRequired[SocketReport]

@@ -69,16 +69,24 @@ impl Gaps {
     /// A request left at `sent_ns`; `priority` is uniform and independent (`UniformSample`).
     #[inline]
     pub fn sent(&mut self, sent_ns: u64, priority: u64) {
-        if self.last != 0 {
-            let gap = sent_ns - self.last;
-            self.histogram.record(gap);
+        if let Some(gap) = self.next(sent_ns) {
             self.raw.offer(priority, gap);
         }
-        self.last = sent_ns;
-        while sent_ns >= self.span_ends {
+    }
+
+    /// The next stamp; its gap, unless it is the first.
+    #[inline]
+    pub fn next(&mut self, at_ns: u64) -> Option<u64> {
+        let gap = (self.last != 0).then(|| at_ns - self.last);
+        if let Some(gap) = gap {
+            self.histogram.record(gap);
+        }
+        self.last = at_ns;
+        while at_ns >= self.span_ends {
             self.close();
         }
         self.open[0] += 1;
+        gap
     }
 
     /// Ends a span of the shortest kind, and those that end with it.

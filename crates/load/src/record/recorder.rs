@@ -120,6 +120,8 @@ pub struct Recorder {
     pub codes: Vec<u64>,
     /// Gaps between sends.
     pub gaps: Gaps,
+    /// Gaps between due times, where no law of them is known to hold sends against.
+    pub due_gaps: Option<Gaps>,
     /// The account of stamps.
     pub stamps: StampCounts,
     /// The uniform sub-sample.
@@ -146,6 +148,7 @@ impl Recorder {
             connects: Connects::default(),
             codes: vec![0; CODES],
             gaps: Gaps::default(),
+            due_gaps: None,
             stamps: StampCounts::default(),
             sample: UniformSample::new(keep.samples as usize),
             worst: Worst::new(keep.worst as usize),
@@ -174,8 +177,8 @@ impl Recorder {
     /// Memory of the histograms of a recorder for `kinds` kinds.
     pub fn histogram_bytes(kinds: usize) -> usize {
         // Of a kind: its sections, service, slip, wire and overhead; of all: outstanding, calibration, ideal slip,
-        // connect, gaps.
-        (kinds * (SECTIONS + 4) + 5) * Histogram::BYTES
+        // connect, gaps, due gaps.
+        (kinds * (SECTIONS + 4) + 6) * Histogram::BYTES
     }
 
     /// Samples only requests of the first `count` connections; `u32::MAX` stands for all, also for requests that
@@ -184,11 +187,19 @@ impl Recorder {
         self.sampled_connections = count;
     }
 
+    /// Keeps the gaps between due times, too.
+    pub fn keep_due_gaps(&mut self) {
+        self.due_gaps = Some(Gaps::default());
+    }
+
     /// Sets the measurement phase. Everything due in `[from, to)` is recorded.
     pub fn set_measurement(&mut self, from: Nanos, to: Nanos) {
         self.measure_from = from.0;
         self.measure_to = to.0;
         self.gaps.begin(from);
+        if let Some(due) = &mut self.due_gaps {
+            due.begin(from);
+        }
         self.section_ns = ((to.0 - from.0) / SECTIONS as u64).max(1);
     }
 
@@ -206,6 +217,9 @@ impl Recorder {
             *mine += theirs;
         }
         self.gaps.merge(&other.gaps);
+        if let (Some(mine), Some(theirs)) = (&mut self.due_gaps, &other.due_gaps) {
+            mine.merge(theirs);
+        }
         self.stamps.add(&other.stamps);
         self.sample.merge(&other.sample);
         self.worst.merge(&other.worst);
@@ -234,6 +248,16 @@ impl Recorder {
             self.gaps.sent(sent_ns, self.random.next_u64());
         }
         measured
+    }
+
+    /// A request is due, whatever becomes of it. To be told in their order.
+    #[inline]
+    pub fn due(&mut self, due_ns: u64) {
+        if self.measured(due_ns) {
+            if let Some(gaps) = &mut self.due_gaps {
+                gaps.next(due_ns);
+            }
+        }
     }
 
     /// A request found `others` of this worker outstanding when it came.

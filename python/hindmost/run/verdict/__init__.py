@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from hindmost.run.verdict import accidents, capacity, client, sample, server, setting, stamps, witness
+from hindmost.run.verdict import (
+    accidents,
+    arrivals,
+    capacity,
+    client,
+    sample,
+    server,
+    setting,
+    stamps,
+    witness,
+)
 from hindmost.run.verdict.cause import LEVELS, Cause, causes
 from hindmost.run.verdict.reason import STOOD_STILL, Evidence, Level, Reason
 from hindmost.store.types import Verdict
@@ -31,7 +41,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
     sample.disturbed,
     capacity.rate,
     client.late,
-    client.arrivals,
+    arrivals.arrivals,
     client.busy,
     accidents.waits,
     accidents.switches,

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hindmost.laws import LAWS
 from hindmost.plan.units import format_us
 from hindmost.run import instrument, limits
 from hindmost.run.figures import RunFigures
@@ -16,7 +15,7 @@ from hindmost.run.sharing import A_PROCESSOR_EACH, cpus_named, shared_cpus
 from hindmost.run.standstill import standstills
 from hindmost.run.verdict import accidents
 from hindmost.run.verdict.reason import Evidence, Level, Origin, Reason, listed, mean
-from hindmost.run.verdict.taken import bends, explains, taken
+from hindmost.run.verdict.taken import explains, taken
 from hindmost.stats import Middle, over_runs
 
 
@@ -67,7 +66,7 @@ def late(e: Evidence) -> Iterator[Reason]:
     of_host = [one for one in found if explains(e, one.name)]
     own = [one for one in found if one not in of_host]
     if own:
-        yield _late(e, own, "invalid", None, *_cause_of_lateness(e, busy))
+        yield _late(e, own, "invalid", None, *cause_of_lateness(e, busy))
     if of_host:
         yield _late(e, of_host, "inconclusive", "host", *_theft(e))
 
@@ -106,7 +105,8 @@ def _theft(e: Evidence) -> tuple[str, str]:
     )
 
 
-def _cause_of_lateness(e: Evidence, busy: float) -> tuple[str, str]:
+def cause_of_lateness(e: Evidence, busy: float) -> tuple[str, str]:
+    """Why requests left late, and what helps."""
     if shared := shared_cpus(e.plan, e.target.get("cpus") or ()):
         return (
             f"server and client share {cpus_named(shared)}: while one works, the other waits",
@@ -151,44 +151,6 @@ def _more_clients(e: Evidence) -> str:
     if e.plan.pacing == "sleep":
         return "a lower `--rate`, or a processor for each client"
     return f"a lower `--rate`; or `--clients {e.plan.clients + 1}`, if there is a processor for it"
-
-
-def arrivals(e: Evidence) -> Iterator[Reason]:
-    """The gaps between sends are not those that were asked for."""
-    seen = [one.arrivals for run in e.runs for one in run.instances if one.arrivals is not None]
-    if not seen:
-        return
-    busy = max(one.busy_share for run in e.runs for one in run.instances)
-    known = [one["distance"] for one in seen if one["distance"] is not None]
-    distance = mean(known) if known else 0.0
-    asked = LAWS[e.plan.arrivals].dispersion
-    off = {}
-    for name in seen[0]["dispersion"]:
-        found = [value for one in seen if (value := one["dispersion"][name]) is not None]
-        # Runs are independent: the error of their mean shrinks with their number. Equal gaps have no chance.
-        error = asked * mean([one["dispersion_error"][name] for one in seen]) / math.sqrt(len(seen))
-        if found and abs(mean(found) - asked) > limits.DISPERSION + 3.0 * error:
-            off[name] = mean(found)
-    if distance <= limits.ARRIVALS_MIND and not off:
-        return
-    cause, hint = _cause_of_lateness(e, busy)
-    parts = [f"dispersion of counts over {name} is {value:.3g}, not {asked:g}" for name, value in off.items()]
-    if known:
-        parts.insert(
-            0,
-            f"Kolmogorov distance of their gaps {distance:.3f} ({limits.ARRIVALS_MIND} is worth a word,"
-            f" {limits.ARRIVALS_INVALID} invalid)",
-        )
-    level: Level = "invalid" if distance > limits.ARRIVALS_INVALID else "mind"
-    bent = bends(e)
-    yield Reason(
-        "arrivals",
-        "inconclusive" if bent and level == "invalid" else level,
-        f"requests did not leave quite as ordered: {'; '.join(parts)}; {cause}",
-        hint,
-        origin="host" if bent else "client",
-        brief="" if level == "mind" else "requests did not leave as ordered",
-    )
 
 
 def busy(e: Evidence) -> Iterator[Reason]:

@@ -67,8 +67,8 @@ def kolmogorov(bins: Bins, mean: float, law: GapLaw, confidence: float = 0.95) -
     --------
     >>> edges = -np.log1p(-np.arange(1000) / 1000) * 1e4  # a thousand equally likely bins
     >>> bins = (edges, np.append(edges[1:], 1e6), np.full(1000, 50.0))
-    >>> from hindmost.laws import LAWS
-    >>> kolmogorov(bins, 1e4, LAWS["exponential"]).value < 1e-3
+    >>> from hindmost.laws import law
+    >>> kolmogorov(bins, 1e4, law("exponential")).value < 1e-3
     True
     """
     low, high, counts = bins
@@ -86,6 +86,68 @@ def kolmogorov(bins: Bins, mean: float, law: GapLaw, confidence: float = 0.95) -
     return Distance(distance, max(0.0, distance - margin), min(1.0, distance + margin), n)
 
 
+def distance_between(sent: Bins, due: Bins) -> float:
+    """Largest difference between two distributions whose bins are those of one kind of histogram.
+
+    Parameters
+    ----------
+    sent, due
+        As in `kolmogorov`; bins that hold nothing are left out.
+
+    Examples
+    --------
+    >>> a = (np.array([0.0, 10.0]), np.array([9.0, 19.0]), np.array([50.0, 50.0]))
+    >>> b = (np.array([10.0]), np.array([19.0]), np.array([100.0]))
+    >>> distance_between(a, a), distance_between(a, b)
+    (0.0, 0.5)
+    """
+    edges = np.unique(np.concatenate((sent[1], due[1])))
+    shares = [
+        np.append(0.0, np.cumsum(counts) / counts.sum())[np.searchsorted(high, edges, side="right")]
+        for _, high, counts in (sent, due)
+    ]
+    return float(np.abs(shares[0] - shares[1]).max())
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """Squared coefficient of variation of gaps, that of their law, and the standard error by that law."""
+
+    value: float
+    asked: float
+    error: float
+
+
+def variation(bins: Bins, mean: float, cumulants: Sequence[float], parts: int) -> Variation:
+    """C^2 of the gaps of workers that take turns, about the mean asked for, beside that of their law.
+
+    Parameters
+    ----------
+    bins
+        As in `kolmogorov`.
+    mean
+        Mean gap of one worker, nanoseconds.
+    cumulants
+        First four of the gaps of the whole, in mean gaps, independent of each other.
+    parts
+        Workers that take turns: a gap of one is the sum of so many of the whole, and cumulants add.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> gaps = np.sort(rng.gamma(4.0, 25.0, 10_000))  # two parts of gaps with C^2 = 1/2
+    >>> found = variation((gaps, gaps, np.ones(10_000)), 100.0, (1.0, 0.5, 0.5, 0.75), 2)
+    >>> found.asked, round(found.error, 4), abs(found.value - found.asked) < 3 * found.error
+    (0.25, 0.0047, True)
+    """
+    low, high, counts = bins
+    n = float(counts.sum())
+    value = float((counts * ((low + high) / 2.0 / mean - 1.0) ** 2).sum()) / n
+    second, fourth = cumulants[1] / parts, cumulants[3] / parts**3
+    # The second moment about a known mean varies by the fourth less the square of the second.
+    return Variation(value, second, math.sqrt((fourth + 2.0 * second * second) / n))
+
+
 def anderson_darling(gaps: npt.ArrayLike, mean: float, law: GapLaw) -> float:
     """Anderson and Darling's statistic of raw gaps against a law of that mean.
 
@@ -95,10 +157,10 @@ def anderson_darling(gaps: npt.ArrayLike, mean: float, law: GapLaw) -> float:
     Examples
     --------
     >>> rng = np.random.default_rng(1)
-    >>> from hindmost.laws import LAWS
-    >>> anderson_darling(rng.exponential(50.0, 4096), 50.0, LAWS["exponential"]) < ANDERSON_DARLING_1
+    >>> from hindmost.laws import law
+    >>> anderson_darling(rng.exponential(50.0, 4096), 50.0, law("exponential")) < ANDERSON_DARLING_1
     True
-    >>> anderson_darling(np.full(4096, 50.0), 50.0, LAWS["exponential"]) > 100
+    >>> anderson_darling(np.full(4096, 50.0), 50.0, law("exponential")) > 100
     True
     """
     x = np.sort(np.asarray(gaps, dtype=np.float64)) / mean

@@ -9,6 +9,24 @@ from hindmost.store.measure.figures import Estimates, Throughput, Values
 from hindmost.store.types import Count, Counts, Label, Microseconds, Reason, Share, Verdict
 
 
+class C2(TypedDict):
+    """Squared coefficient of variation of the gaps of one worker's part; ``error``: its standard error."""
+
+    value: float
+    asked: float
+    error: float
+
+
+class DueGaps(TypedDict):
+    """What was due, where sends are held against that: no law of the gaps of one worker is known.
+
+    ``dispersion`` by span, as that of the sends; ``c2`` is null where gaps are not independent.
+    """
+
+    dispersion: dict[str, float | None]
+    c2: C2 | None
+
+
 class Arrivals(TypedDict):
     """How the gaps between an instance's sends differ from the law asked for.
 
@@ -23,6 +41,7 @@ class Arrivals(TypedDict):
     anderson_darling: float | None
     dispersion: dict[str, float | None]
     dispersion_error: dict[str, float]
+    due: NotRequired[DueGaps]
 
 
 class Alone(TypedDict):

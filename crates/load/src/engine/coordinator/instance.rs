@@ -10,7 +10,7 @@ use std::time::Duration;
 use hindmost_clock::{MonotonicClock, Nanos};
 use hindmost_host::counters::TcpCounters;
 use hindmost_host::Tree;
-use hindmost_plan::{Io, Plan, Workload};
+use hindmost_plan::{Io, Load, Plan, Workload};
 
 use super::controller::{Command, Controller, Event};
 use super::exit_notifier::{ExitGuard, ExitNotifier};
@@ -18,7 +18,7 @@ use super::needs::Needs;
 use super::open_files;
 use super::phases::{follow, Handle};
 use super::thread;
-use crate::arrivals::{Arrivals, FlatOut, Part};
+use crate::arrivals::{Arrivals, FlatOut, Part, Seeds};
 use crate::engine::control::{windows, Control, Progress};
 use crate::engine::hot_path::{Parts, Worker};
 use crate::engine::report::finished::Finished;
@@ -138,6 +138,10 @@ fn work<P: Protocol>(
     let threads = plan.threads.len() as u32;
     let connections = plan.connections / threads + u32::from((index as u32) < plan.connections % threads);
     let random = |purpose| stream(plan.seed, plan.instance.index, index as u32, purpose);
+    let mut recorder = Recorder::new(plan.workload.mix().kinds.len(), plan.keep, random(Purpose::Sampling));
+    if matches!(plan.load, Load::Open { .. }) && plan.load.arrivals().part_dispersion().is_none() {
+        recorder.keep_due_gaps();
+    }
     let parts = Parts {
         index: index as u16,
         codec: P::new(plan),
@@ -146,7 +150,7 @@ fn work<P: Protocol>(
         arrivals: arrivals_of(plan, index as u32),
         requests: Requests::new(&plan.workload, random(Purpose::Contents)),
         routing: random(Purpose::Routing),
-        recorder: Recorder::new(plan.workload.mix().kinds.len(), plan.keep, random(Purpose::Sampling)),
+        recorder,
         connections,
         control: control.clone(),
         progress,
@@ -192,9 +196,9 @@ fn drive<P: Protocol, T: Stamped>(
 pub fn arrivals_of(plan: &Plan, thread: u32) -> Box<dyn Arrivals> {
     let threads = plan.threads.len() as u32;
     let part = Part { index: plan.instance.index * threads + thread, of: plan.instance.of * threads };
-    let random = stream(plan.seed, plan.instance.index, thread, Purpose::Arrivals);
+    let seeds = Seeds { seed: plan.seed, instance: plan.instance.index, thread };
     match plan.load.rate() {
-        Some(rate) => (plan.load.arrivals().entry().part)(rate, part, random),
+        Some(rate) => plan.load.arrivals().part(rate, part, seeds),
         None => Box::new(FlatOut),
     }
 }

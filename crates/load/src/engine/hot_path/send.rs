@@ -58,6 +58,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         } else {
             self.connections.pick()
         };
+        self.recorder.due(self.schedule.next_due.0);
         let largest = self.largest_request;
         match slot {
             Some(slot) if self.connections[slot].make_room(largest) => self.put_on(slot),

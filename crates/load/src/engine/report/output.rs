@@ -110,7 +110,8 @@ impl Outputs {
 }
 
 /// `latency/KIND` by section; `service`, `slip`, `wire` and `overhead` of each kind as a whole;
-/// `outstanding`, `ideal_slip` of an open loop, `connect` where there was any, `gaps`, `calibration`.
+/// `outstanding`, `ideal_slip` of an open loop, `connect` where there was any, `gaps`, `due_gaps` where they are kept,
+/// `calibration`.
 fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> Vec<Interval<&'r Histogram>> {
     let at = |moment: u64| moment.saturating_sub(timeline.start.0) as f64 / 1e9;
     let (from, to) = (timeline.measure.0, timeline.end.0);
@@ -139,6 +140,9 @@ fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> 
         all.push(whole(tag("connect", ""), &recorder.connect));
     }
     all.push(whole(tag("gaps", ""), &recorder.gaps.histogram));
+    if let Some(due) = &recorder.due_gaps {
+        all.push(whole(tag("due_gaps", ""), &due.histogram));
+    }
     let calibration = &recorder.calibration;
     all.push(Interval {
         tag: tag("calibration", ""),

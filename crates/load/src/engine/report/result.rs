@@ -35,7 +35,7 @@ const LATER: [&str; 11] = [
     "series",
     "measured_from_ns",
 ];
-const LATER_OF_THREADS: [&str; 4] = ["shares", "late", "sockets", "away"];
+const LATER_OF_THREADS: [&str; 5] = ["shares", "late", "sockets", "away", "due_dispersion"];
 
 /// The result of one instance; its distributions lie beside it in `instance-K.hlog`.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -156,6 +156,8 @@ pub struct ThreadReport {
     pub run_delay_share: Option<f64>,
     /// Requests sent per span of 1, 10 and 100 ms.
     pub dispersion: Vec<Dispersion>,
+    /// The same of their due times, where the law asked for does not say it.
+    pub due_dispersion: Option<Vec<Dispersion>>,
     /// How its requests fell on its connections.
     pub shares: Shares,
     /// The counters behind these.

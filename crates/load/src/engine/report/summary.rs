@@ -50,6 +50,7 @@ pub fn summarise(
             cpu_share: span.busy_share(),
             run_delay_share: span.run_delay_share(),
             dispersion: one.recorder.gaps.dispersion().to_vec(),
+            due_dispersion: one.recorder.due_gaps.as_ref().map(|due| due.dispersion().to_vec()),
             shares: one.shares,
             span,
             late: one.late,

@@ -1,0 +1,57 @@
+use hindmost_random::{unit, Random};
+use rand::Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::exponential::exponential;
+use crate::law::Statement;
+use crate::process::{Draw, EveryNth, Making};
+use crate::{Cumulants, Process, Refused};
+
+/// Two exponential laws, short and long gaps, of which each makes half of the time ("balanced means").
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hyperexponential {
+    /// Squared coefficient of variation of the gaps, C^2: 1 for a Poisson process, more is more varied.
+    pub c2: f64,
+}
+
+impl Hyperexponential {
+    /// How often a gap is a short one; the means of short and long gaps.
+    fn branches(self) -> (f64, [f64; 2]) {
+        // Balanced means: p / rate of the short = (1 - p) / rate of the long (Whitt, Oper. Res. 30, 1982).
+        let p = (1.0 + ((self.c2 - 1.0) / (self.c2 + 1.0)).sqrt()) / 2.0;
+        (p, [0.5 / p, 0.5 / (1.0 - p)])
+    }
+}
+
+impl Statement for Hyperexponential {
+    fn check(&self) -> Result<(), Refused> {
+        Refused::outside("c2", self.c2, 1.0, 10_000.0)
+    }
+
+    fn process(&self, making: &Making) -> Box<dyn Process> {
+        let (short, means) = self.branches();
+        EveryNth::boxed(Branches { short, means }, making)
+    }
+
+    fn cumulants(&self) -> Option<Cumulants> {
+        let (p, [short, long]) = self.branches();
+        let moment = |j: i32, factorial: f64| factorial * (p * short.powi(j) + (1.0 - p) * long.powi(j));
+        let moments = [moment(1, 1.0), moment(2, 2.0), moment(3, 6.0), moment(4, 24.0)];
+        Some(Cumulants::of_moments(moments))
+    }
+}
+
+struct Branches {
+    short: f64,
+    means: [f64; 2],
+}
+
+impl Draw for Branches {
+    #[inline]
+    fn gap(&mut self, random: &mut Random) -> f64 {
+        let mean = self.means[usize::from(unit(random.next_u64()) >= self.short)];
+        exponential(random) * mean
+    }
+}
