@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -15,7 +16,19 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 from impostor import impostor, memcached, saying
-from measuring import Answer, Household, measure
+from measuring import (
+    Answer,
+    Household,
+    finish,
+    hindmost,
+    measure,
+    need,
+    need_two_processors,
+    offspring,
+    start,
+    wait_for,
+)
+from neighbours import disturber
 
 ROOT = Path(__file__).parents[2]
 SYNTH = 'synth?service={"kind":"deterministic","mean_us":%d}'
@@ -98,6 +111,62 @@ def test_a_saturated_server_crosses_throughput_and_is_never_the_instruments_faul
         answer.err
     )
     assert answer.code == 3 or answer.result["limits"][0]["blame"], answer.err
+
+
+@pytest.mark.memcached
+def test_a_client_without_a_processor_of_its_own_is_the_instruments_fault_alone(tmp_path: Path) -> None:
+    """Server and client are given one processor: they wait for each other, whatever the host does besides."""
+    need("memcached")
+    cpu, study = need_two_processors()[0], tmp_path / "study"
+    words = ("--rate", "30k", "--runs", "4", "--server-cpus", cpu, "--client-cpus", cpu, "--clients", "1")
+    answer = measure("memcached", study, *words, "--workload", few_keys(tmp_path))
+    assert (answer.code, answer.result["verdict"]) == (6, "invalid"), answer.err
+    for limits, code, blame in (
+        ("p50<1us", 6, "instrument"),  # it would be crossed, but it may have been the client
+        ("errors<40%", 0, None),  # what the client cannot bend is held
+        ("p50<1us,errors>40%", 3, "instrument"),
+    ):
+        judged = hindmost("report", study, "--json", "--require", limits)
+        assert judged.code == code, judged.err
+        assert judged.result["limits"][0]["blame"] == blame, judged.err
+
+
+def test_on_a_noisy_host_what_holds_all_the_same_is_held_and_nothing_is_crossed_by_what_it_added(
+    tmp_path: Path,
+) -> None:
+    server, client = need_two_processors()
+    study = tmp_path / "study"
+    words = (*FEW, "--rate", "300", "--runs", "4", "--server-cpus", server, "--client-cpus", client, "-q")
+    with disturber(client, tmp_path):
+        answer = measure(SYNTH % 100, study, *words, "--require", "p50<10m,errors<40%")
+    assert results(answer) == {"p50<10m": "held", "errors<40%": "held"}
+    assert answer.code == 0, "what others take only adds"
+    judged = hindmost("report", study, "--json", "--require", "p50<1us")
+    assert (judged.code, judged.result["limits"][0]["result"]) == (4, "undecided"), judged.err
+    assert judged.result["limits"][0]["blame"] == "host"
+
+
+def test_a_server_that_dies_in_mid_measurement_is_an_error_and_what_it_did_before_is_judged(
+    household: Household, tmp_path: Path
+) -> None:
+    out = tmp_path / "study"
+    words = ("--runs", "3", "--rate", "300", *FEW, "--duration", "2s", "--warmup", "0.2s", "--remake", "0")
+    process = start(
+        "measure", SYNTH % 100, *words, "--quantiles", "50", "--require", "errors<40%", "--out", out
+    )
+
+    def second_run() -> list[int]:
+        lines = offspring(process.pid) if list(out.glob("runs/0001/run.json")) else {}
+        return [pid for pid, line in lines.items() if "agent synth" in line]
+
+    wait_for(second_run, "the server of the second run")
+    os.kill(second_run()[0], signal.SIGKILL)
+    answer = finish(process, out)
+    answer.assert_one_clear_error(1, "killed by SIGKILL", "1 finished run(s) are kept")
+    judged = hindmost("report", out, "--require", "errors<40%")
+    assert judged.code == 4, judged.err
+    assert "one run carries no interval" in judged.err
+    household.assert_empty()
 
 
 def test_what_the_runs_cannot_tell_is_undecided(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from hindmost.run.verdict import Reason
 from hindmost.stats import Onsets
 from hindmost.studies.measure.answer import _estimates
 from hindmost.studies.measure.calm import of_run, over_runs, stands
+from hindmost.studies.measure.words import figure
 
 STEAL = Reason("steal", "inconclusive", "the hypervisor took 5 % of the time")
 ESTIMATES = partial(_estimates, about="mean")
@@ -81,6 +82,20 @@ def test_one_run_of_ten_that_changes_with_a_longer_wait_is_chance_and_two_are_to
     assert found["unsettled"] == unsettled
     assert found["refused"] is None
     assert ("p99 " in stands(found, MeasurePlan(target="memcached"))) == (not unsettled)
+
+
+def test_a_calm_figure_of_too_few_runs_for_an_interval_does_not_stand():
+    found = over_runs(ten(calm=stolen_from), [], ESTIMATES)
+    assert found is not None
+    plan = MeasurePlan(target="memcached")
+    assert "p50 40 us [" in stands(found, plan)
+    assert "p99.9" in stands(found, plan)
+    for name in LABELS[1:]:
+        found["latency_us"][name] |= {"low": None, "high": None}
+    assert stands(found, plan).startswith("p50 40 us [40 us, 40 us], without the 5%")
+    assert "nan" not in figure("p99", found["latency_us"]["p99"])
+    endless = found["latency_us"]["p99"] | {"low": 30.0, "high": None}
+    assert figure("p99", endless) == "p99 40 us [30 us, infinitely late]"
 
 
 def test_a_host_that_doctor_calls_too_noisy_is_no_reason_against_calm_figures_and_its_clock_is():

@@ -88,7 +88,8 @@ def stands(calm: documents.Calm | None, plan: MeasurePlan) -> str:
     if calm is None or not calm["thefts"]:
         return ""
     found = [(name, calm["latency_us"].get(name)) for name in plan.labels if name not in calm["unsettled"]]
-    good = [figure(name, one) for name, one in found if one is not None and one["verdict"] == "valid"]
+    believed = [(name, one) for name, one in found if one is not None and one["verdict"] == "valid"]
+    good = [figure(name, one) for name, one in believed if one["low"] is not None]
     taken = f"without the {100.0 * (calm['taken_share'] or 0.0):.2g}% of the time that others took"
     return f"{', '.join(good)}, {taken}" if good else ""
 

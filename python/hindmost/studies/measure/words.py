@@ -12,5 +12,7 @@ def figure(name: str, one: documents.Estimate) -> str:
     """Write one estimate with its interval."""
     if one["value"] is None:
         return f"{name} infinitely late"
-    ends = ", ".join(format_us(math.nan if end is None else end) for end in (one["low"], one["high"]))
+    if one["low"] is None:
+        return f"{name} {format_us(one['value'])} (too few runs for an interval)"
+    ends = ", ".join(format_us(math.inf if end is None else end) for end in (one["low"], one["high"]))
     return f"{name} {format_us(one['value'])} [{ends}]"
