@@ -76,6 +76,8 @@ def test_as_many_connections_are_told_as_nginx_logged(
     # Beside them, of each run: the greeting, which is logged, and connections that were opened and not asked.
     assert abs(found["all"] - served) <= 2 * (4 + 1), (found, served, len(lines))
     assert (answer.result["connect_us"] is not None) == (keeps < 1_000_000)
+    if keeps == 1:
+        assert found["made"] == answer.result["counts"]["due"], "one for each measured request"
     if by_turns:
         assert answer.result["latency_us"]["p50"]["value"] > answer.result["connect_us"]["p50"]["value"]
 
@@ -127,6 +129,18 @@ def behind_a_card(file: Path, folder: Path) -> None:
     assert answer.code in (0, 4), answer.err
     assert answer.result["counts"]["done"] > 0
     assert THERE in answer.result["target"]["address"]
+
+
+@pytest.mark.nginx
+def test_a_capture_is_held_against_wire_latency_alone(tmp_path: Path) -> None:
+    if shutil.which("tcpdump") is None:
+        pytest.skip("tcpdump is not installed (apt-get install tcpdump)")
+    answer = measure(str(nginx(tmp_path, 1)), tmp_path / "study", *FEW, "--verify-wire")
+    accounts(answer)
+    proof = answer.result["capture"]
+    assert proof["fault"] is None, proof
+    assert proof["answered"] == answer.result["counts"]["done"], "found on its own connection, each of them"
+    assert "capture_service" not in {reason["code"] for reason in answer.result["reasons"]}
 
 
 @pytest.mark.nginx

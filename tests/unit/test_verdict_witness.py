@@ -1,7 +1,7 @@
 """What is said of a packet capture: nothing where none was asked for or all is well."""
 
 import pytest
-from evidence import reasons
+from evidence import instance, reasons, run
 
 
 def margin(value: float) -> dict[str, float]:
@@ -82,3 +82,12 @@ def test_wire_latency_that_drifts_is_told(p99, level):
 
 def test_too_few_requests_prove_nothing_either_way():
     assert found(wire=None, service=compared(2.0, "p99", p50=5.0)) == {}
+
+
+def test_service_latency_that_holds_the_time_to_connect_is_not_held_against_the_capture():
+    told = {"connects": {"made": 9, "failed": 0, "all": 9}, "reconnects": 9}
+    service = compared(2.0, "p99", p50=100.0, p95=300.0, p99=900.0)
+    for by_turns, level in ((False, "invalid"), (True, None)):
+        runs = [run(n, instances=[instance(0, **told, by_turns=by_turns)]) for n in range(1, 11)]
+        one = reasons(proof=proof(service=service), runs=runs).get("capture_service")
+        assert (one.level if one else None) == level

@@ -60,9 +60,9 @@ impl Counts {
 pub struct Connects {
     /// Connections made, those before the measurement included.
     pub all: u64,
-    /// Of these, begun in the measurement.
+    /// Of these, begun in the measurement, or for a request that was due in it.
     pub made: u64,
-    /// Attempts begun in the measurement that failed.
+    /// Attempts of the same that failed.
     pub failed: u64,
 }
 
@@ -268,18 +268,18 @@ impl Recorder {
         }
     }
 
-    /// An attempt to connect that began at `tried_ns` has succeeded at `now_ns`.
-    pub fn connected(&mut self, tried_ns: u64, now_ns: u64) {
+    /// A connection was made in `took_ns`, for a request that was due, or else at a moment that was, `at_ns`.
+    pub fn connected(&mut self, at_ns: u64, took_ns: u64) {
         self.connects.all += 1;
-        if self.measured(tried_ns) {
+        if self.measured(at_ns) {
             self.connects.made += 1;
-            self.connect.record(now_ns - tried_ns);
+            self.connect.record(took_ns);
         }
     }
 
-    /// One that began at `tried_ns` has failed.
-    pub fn refused(&mut self, tried_ns: u64) {
-        self.connects.failed += u64::from(self.measured(tried_ns));
+    /// None was made.
+    pub fn refused(&mut self, at_ns: u64) {
+        self.connects.failed += u64::from(self.measured(at_ns));
     }
 
     /// The reply in time to a request due at `due_ns` had this status code.

@@ -42,7 +42,8 @@ def account(doc: Measure) -> list[tuple[str, str]]:
     if doc["wire_us"]:
         rows.append(("wire", f"{briefly('wire', doc['wire_us'])}, {view.stamps_text(doc)}"))
     if overhead := doc.get("overhead_us"):
-        rows.append(("overhead", f"{briefly('client', overhead)} of service latency, by the same"))
+        who = "client and connecting" if view.by_turns(doc) else "client"
+        rows.append(("overhead", f"{briefly(who, overhead)} of service latency, by the same"))
     if proved := proof.proof_text(doc):
         rows.append(("capture", f"{proved}; what we measured less what tcpdump saw:"))
         for one in proof.proofs(doc):

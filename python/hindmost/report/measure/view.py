@@ -66,6 +66,12 @@ def error_codes(doc: Measure) -> str:
     return ", ".join([*told, *([f"{numbers.count(lost)} without a whole reply"] if told and lost else [])])
 
 
+def by_turns(doc: Measure) -> bool:
+    """Whether each request opened its connection: latency and service latency hold that time."""
+    found = doc.get("connections")
+    return bool(found and found["by_turns"])
+
+
 def connections(doc: Measure) -> str:
     """Say how many connections were made, and why; nothing where the server kept what was open."""
     found = doc.get("connections")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hindmost.plan.units import format_us
+from hindmost.run.connections import connections
 from hindmost.run.lateness import matters
 from hindmost.run.verdict.reason import Evidence, Level, Reason
 
@@ -34,7 +35,11 @@ def capture(e: Evidence) -> Iterator[Reason]:
             ),
             "a lower `--rate`, or a shorter `--duration`",
         )
+    found = connections(e.runs)
     for what, name in (("wire", "wire latency"), ("service", "service latency")):
+        # Where each request opens its connection, that is in service latency, and no request's bytes show it.
+        if what == "service" and found is not None and found["by_turns"]:
+            continue
         if (one := e.proof[what]) is not None:
             yield from _drifts(e, what, name, one)
 

@@ -8,9 +8,10 @@ from hindmost.store.types import Count
 class Connections(TypedDict):
     """What became of connections, over all instances.
 
-    ``made`` and ``failed``: attempts begun in the measurement; ``all``: made in the whole load and before it;
-    ``closed``: by the server, from the start of the load on. ``by_turns``: the server closes after each
-    reply, or nearly so, and each request opened the connection that it needed.
+    ``made`` and ``failed``: attempts begun in the measurement, or for a request that was due in it; ``all``:
+    made in the whole load and before it; ``closed``: by the server, from the start of the load on.
+    ``by_turns``: the server closes after each reply, or nearly so, and each request opened the connection
+    that it needed.
     """
 
     made: Count

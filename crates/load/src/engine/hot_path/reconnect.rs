@@ -20,7 +20,8 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             return Err(ErrorKind::ConnectionReset.into());
         }
         self.connections.opened(ready.slot, self.transport.local_port(ready.slot));
-        self.recorder.connected(self.connections[ready.slot].tried.0, self.clock.now().0);
+        let took = self.clock.now().saturating_sub(self.connections[ready.slot].tried);
+        self.recorder.connected(self.tried_for(ready.slot), took.0);
         Ok(())
     }
 
@@ -43,7 +44,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// An attempt to connect has failed, and is made again later.
     pub(super) fn refused(&mut self, slot: u32, error: &io::Error, now: Nanos) -> Result<(), LoadError> {
-        self.recorder.refused(self.connections[slot].tried.0);
+        self.recorder.refused(self.tried_for(slot));
         self.connections.refused(slot, error, now);
         self.connections.down.push(slot);
         if self.turns.on {
@@ -51,6 +52,14 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         }
         self.check_ports(error, now)?;
         self.check_gone(now)
+    }
+
+    /// What decides whether the attempt of `slot` belongs to the measurement: when the request was due for which it was
+    /// made, or else when it was made.
+    fn tried_for(&self, slot: u32) -> u64 {
+        let connection = &self.connections[slot];
+        let request = connection.pending.front().filter(|_| self.turns.on);
+        request.map_or(connection.tried.0, |pending| pending.due_ns)
     }
 
     /// Without a local port left, it is not the server that keeps requests waiting.

@@ -36,7 +36,7 @@ fn each_request_opens_its_connection_which_its_latency_holds_and_which_is_told_a
             let run = driven(&plan, server(3, 200_000, reply, |_| true));
             assert_eq!((run.counts.due, run.counts.done), (100, 100), "{reply}: {:?}", run.counts);
             assert!(run.by_turns);
-            assert_eq!(run.recorder.connects.made, 100, "{reply}");
+            assert_eq!(run.recorder.connects.made, 100, "as many as requests are measured: {reply}");
             assert!(run.recorder.connect.min() >= Some(HANDSHAKE_NS), "{:?}", run.recorder.connect.min());
             let least = latencies(&run).min().unwrap();
             assert!(least >= 200_000 + HANDSHAKE_NS, "{reply}, {pacing}: {least}");
@@ -121,6 +121,16 @@ fn connections_that_are_closed_while_they_idle_cost_nothing() {
     assert!(run.by_turns);
     assert_eq!((run.counts.done, run.counts.errors), (100, 0), "{:?}", run.counts);
     assert!((5..=31).contains(&run.recorder.connects.made), "{:?}", run.recorder.connects);
+}
+
+#[test]
+fn a_reused_connection_that_is_closed_before_its_reply_costs_no_request() {
+    let mut fake = server(1, 200_000, SILENT, |n| n < 8);
+    // Each 0.1 ms after a request went out, which is answered after 0.2 ms; the next five come on the next connection.
+    fake.breaks = (0..12_u64).rev().map(|i| ((50 + 5 * i) * MS + MS / 10, 0)).collect();
+    let run = driven(&http(1_000, 1), fake);
+    assert_eq!((run.by_turns, run.resent), (true, 12));
+    assert_eq!((run.counts.done, run.counts.lost), (100, 0), "{:?}", run.counts);
 }
 
 #[test]
