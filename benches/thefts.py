@@ -23,6 +23,7 @@ from benches.switches import turns
 from hindmost import MeasurePlan, MeasureRequest
 from hindmost.fleet import Moment
 from hindmost.run.calm.thefts import Seen, seen
+from hindmost.run.companions import sentinel
 from hindmost.run.figures import RunFigures, Totals, run_figures
 from hindmost.run.making import make_run
 from hindmost.store import Study
@@ -179,7 +180,9 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=8.0)
     options.add_argument("--spell-ms", type=float, default=3.0)
     options.add_argument("--costs", action="store_true")
+    options.add_argument("--usual", action="store_true", help="a sentinel without real-time priority")
     asked = options.parse_args()
+    sentinel.REAL_TIME = not asked.usual
     if asked.costs:
         costs(asked.target, asked.rate, asked.pairs, asked.seconds)
         return

@@ -173,6 +173,46 @@ def test_what_server_and_thief_used_are_no_neighbours():
     assert stolen.refused is None or stolen.refused.reason != "neighbours"
 
 
+DOUBTS = [[ZERO + at * MS, ZERO + (at + 1) * MS, ZERO + (at + 4) * MS] for at in range(10, 39_000, 400)]
+"""Waits of a sentinel without real-time priority, 3 ms each, .8 % of the time."""
+
+
+def doubtful(slow_ms: float) -> RunCalm:
+    """Requests of 1 ms, those due in one of the waits slower; no theft is sure, so that calm is as measured."""
+    times = requests(4_000)
+    times.due[:] = times.due // 4
+    slow = np.isin(times.due // MS % 400, range(10, 14))
+    times.done[:] = times.due + np.where(slow, int(slow_ms * MS), MS)
+    raw = {name: 1e3 * slow_ms if name in ("p99", "p99.9") else 1_000.0 for name in RAW}
+    read = lambda _folder, _index: times  # noqa: E731
+    found = run_calm(Path("run"), record(watched(unsure_ns=DOUBTS)), [result()], PLAN, raw, ALONE, read)
+    assert found is not None
+    return found
+
+
+def test_where_it_hardly_matters_which_waits_were_thefts_calm_latency_is_that_without_them():
+    found = doubtful(slow_ms=1.05)
+    assert found.refused is None
+    assert (found.values["p50"], found.values["p99"], found.taken) == (1_000.0, 1_050.0, 0.0)
+
+
+def test_where_it_matters_calm_latency_is_refused_with_both_and_what_would_help():
+    found = doubtful(slow_ms=50.0)
+    assert found.refused is not None
+    assert (found.refused.reason, found.values) == ("unsure", {})
+    assert "p99 is 1 ms or 50 ms, as they were thefts or not" in found.refused.text
+    assert "CAP_SYS_NICE" in found.refused.need
+
+
+def test_thefts_that_are_sure_are_taken_out_whatever_is_unsure_beside_them():
+    spans = [(at * MS, (at + 1) * MS, (at + 3) * MS) for at in range(210, 39_000, 400)]
+    known = seen(record(watched(*spans, unsure_ns=DOUBTS)), [result()], PLAN)
+    assert not isinstance(known, Refusal)
+    assert known.doubted is not None
+    assert (len(known.thefts), len(known.doubted)) == (len(spans), len(spans) + len(DOUBTS))
+    assert known.unsure == pytest.approx(len(DOUBTS) * 4 / 40_000)
+
+
 def test_of_a_study_from_before_nothing_is_said():
     assert calm(results=[result() | {"threads": [{}]}]) is None
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hindmost import MeasurePlan
+from hindmost import MeasurePlan, _engine
 from hindmost.errors import HostUnfit
 from hindmost.run.companions import COMPANIONS, Companion, Scene, accompanied
 from hindmost.run.companions.sentinel import Sentinel
@@ -101,7 +101,7 @@ def sentinels(monkeypatch):
     told: list[Any] = []
 
     class Fake:
-        def __init__(self, cpus: list[int], period_ns: int) -> None:
+        def __init__(self, cpus: list[int], period_ns: int, real_time: bool) -> None:
             told.append(cpus)
 
         def end(self) -> str:
@@ -118,6 +118,7 @@ def sentinels(monkeypatch):
         (7, {"server_cpus": (0,), "client_cpus": ((1,),)}, [0]),
         (7, {"server_cpus": (0,), "client_cpus": ((1,), (2,)), "pacing": "sleep"}, [0, 1, 2]),
         (None, {"server_cpus": (), "client_cpus": ((1,),)}, None),
+        (7, {"server_cpus": (0,), "client_cpus": ((0,),), "pacing": "sleep"}, None),
     ],
 )
 def test_a_sentinel_watches_the_server_and_clients_that_sleep(sentinels, pid, plan, watched):
@@ -140,3 +141,25 @@ def test_a_sentinel_ends_with_a_run_that_ends_early(sentinels):
     with pytest.raises(RuntimeError):
         broken()
     assert sentinels == [[0], "ended"]
+
+
+@pytest.mark.parametrize(
+    ("fails", "said"), [("begin", "processor 0: Operation not permitted"), ("end", "thefts have no end")]
+)
+def test_a_sentinel_that_cannot_watch_or_never_comes_back_leaves_the_run_its_reason(monkeypatch, fails, said):
+    class Kept:
+        def __init__(self, cpus: list[int], period_ns: int, real_time: bool) -> None:
+            if fails == "begin":
+                raise _engine.EngineError("sentinel", "processor 0: Operation not permitted (os error 1)")
+
+        def end(self) -> str:
+            raise _engine.EngineError("sentinel", "others have kept the processor for 2 s, to the end")
+
+    monkeypatch.setattr("hindmost.run.companions.sentinel._engine.Sentinel", Kept)
+    plan = SCENE.plan.model_copy(update={"server_cpus": (0,), "client_cpus": ((1,),)})
+    with accompanied(Scene(plan, Path("run"), "a:1", 7, 1.0), [Sentinel]) as company:
+        company.measuring([])
+        company.over()
+        told = company.record()["sentinel"]
+    assert said in told["fault"]
+    assert told["hint"]

@@ -15,10 +15,11 @@ pub struct Sentinel {
 #[pymethods]
 impl Sentinel {
     #[new]
-    fn new(cpus: Vec<u32>, period_ns: u64) -> PyResult<Self> {
+    #[pyo3(signature = (cpus, period_ns, real_time = true))]
+    fn new(cpus: Vec<u32>, period_ns: u64, real_time: bool) -> PyResult<Self> {
         let start = |cpu: &u32| {
             let told = |e| raise("sentinel", &format!("processor {cpu}: {e}"));
-            sentinel::Sentinel::start(*cpu, Nanos(period_ns)).map_err(told)
+            sentinel::Sentinel::start(*cpu, Nanos(period_ns), real_time).map_err(told)
         };
         Ok(Self { sentinels: cpus.iter().map(start).collect::<PyResult<_>>()? })
     }

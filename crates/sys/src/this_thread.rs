@@ -61,6 +61,14 @@ pub fn make_real_time() -> io::Result<()> {
     }
 }
 
+/// Puts the calling thread before all others that are not real-time (setpriority(2), -20).
+///
+/// # Errors
+/// What the kernel says: `EACCES` without `CAP_SYS_NICE` and `RLIMIT_NICE`.
+pub fn make_urgent() -> io::Result<()> {
+    Ok(rustix::process::setpriority_process(None, -20)?)
+}
+
 /// Sleeps until `CLOCK_MONOTONIC` shows `at_ns`, or a signal comes.
 pub fn sleep_until(at_ns: u64) {
     let _ = clock_nanosleep_absolute(ClockId::Monotonic, &timespec(at_ns));

@@ -78,6 +78,10 @@ NEIGHBOURS = 0.05
 processor by what each does, so that these are no thefts, and calm latency would keep what they cost. Ticks
 tell it to some 1 % in ten seconds (2,500 looks at 250 Hz)."""
 
+DOUBT = 0.1
+"""By how much a calm quantile may depend on which of a sentinel's own waits were thefts. A sentinel without
+real-time priority waits behind the server and cannot know; the truth lies between all of them and none."""
+
 SWITCHES_MIND = 100.0
 """Times a second that a spinning worker is taken off its processor. Each costs two context switches and a
 cold first-level cache, some 5 us (Li, Ding and Shen, 2007: 4 us and more with 32 KiB to refill); a request

@@ -630,3 +630,4 @@ class Watched(TypedDict):
     cpu_ns: Count
     spans_ns: list[list[Count]]
     missed: Count
+    unsure_ns: NotRequired[list[list[Count]] | None]

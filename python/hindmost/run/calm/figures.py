@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hindmost.plan import MeasurePlan
-from hindmost.plan.units import label
+from hindmost.plan.units import format_us, label
 from hindmost.run import lateness, limits
 from hindmost.run.calm.refusal import Refusal
 from hindmost.run.calm.requests import Kept, kept
@@ -23,6 +23,7 @@ from hindmost.stats import (
     Onsets,
     Refused,
     Service,
+    Thefts,
     calm_latency,
     run_value,
     theft_dependence,
@@ -117,28 +118,49 @@ def run_calm(
         return RunCalm(refused=known)
     if neighbours := _neighbours(record, known):
         return _refused(known, neighbours)
-    if not len(known.thefts):
-        return RunCalm(
-            values={name: raw[name] for name in plan.labels},
-            intervals=_together(alone, plan),
-            taken=0.0,
-            counted=1.0,
-            seen_us=known.thefts.seen_ns / 1e3,
-            sources=known.sources,
-        )
-    service = _service(record, results, known)
-    if isinstance(service, Refusal):
-        return _refused(known, service)
-    requests = [read(folder, index) for index in range(len(results))]
-    if not all(one.due.size for one in requests):
-        none = Refusal("no_requests", "no single requests were kept of this run", "--samples 20000")
-        return _refused(known, none)
+    found = _undisturbed(alone, known, plan, raw)
+    requests: list[Kept] = []
+    if len(known.thefts) or known.doubted is not None:
+        service = _service(record, results, known)
+        if isinstance(service, Refusal):
+            return _refused(known, service)
+        requests = [read(folder, index) for index in range(len(results))]
+        if not all(one.due.size for one in requests):
+            none = Refusal("no_requests", "no single requests were kept of this run", "--samples 20000")
+            return _refused(known, none)
+        if len(known.thefts):
+            found = _without(known.thefts, requests, service, plan, known)
+        if known.doubted is not None and found.refused is None:
+            doubted = _without(known.doubted, requests, service, plan, known)
+            if doubt := _doubt(found, doubted, known):
+                return _refused(known, doubt, found.counted, found.spells)
+    return found
+
+
+def _undisturbed(
+    alone: Sequence[Mapping[str, Estimate]], known: Seen, plan: MeasurePlan, raw: Mapping[str, float]
+) -> RunCalm:
+    """A run of which nothing was taken: as it was measured."""
+    return RunCalm(
+        values={name: raw[name] for name in plan.labels},
+        intervals=_together(alone, plan),
+        taken=0.0,
+        counted=1.0,
+        seen_us=known.thefts.seen_ns / 1e3,
+        sources=known.sources,
+    )
+
+
+def _without(
+    thefts: Thefts, requests: Sequence[Kept], service: Service, plan: MeasurePlan, known: Seen
+) -> RunCalm:
+    """Calm quantiles with these thefts as censoring."""
     parts: list[Calm] = []
     for one in requests:
         part = calm_latency(
             one.due,
             one.done,
-            known.thefts,
+            thefts,
             service,
             plan.quantiles,
             least_spells=1,
@@ -157,17 +179,34 @@ def run_calm(
                 label(one.level) for part in parts for one in part.quantiles if one.settled is False
             )
         ),
-        late=_late(requests, known, service, plan, values),
+        late=_late(requests, thefts, service, plan, values),
         taken=known.taken,
         counted=sum(part.counted for part in parts) / len(parts),
-        thefts=len(known.thefts),
+        thefts=len(thefts),
         spells=min(part.spells for part in parts),
-        seen_us=known.thefts.seen_ns / 1e3,
+        seen_us=thefts.seen_ns / 1e3,
         sources=known.sources,
         onsets=tuple(
-            Onsets.of(one.due, one.done, known.thefts, service, alike_ns=known.alike_ns) for one in requests
+            Onsets.of(one.due, one.done, thefts, service, alike_ns=known.alike_ns) for one in requests
         ),
     )
+
+
+def _doubt(sure: RunCalm, doubted: RunCalm, known: Seen) -> Refusal | None:
+    """Whether it matters which of the sentinel's own waits were thefts: the truth is between all and none."""
+    need = "real-time priority for the sentinel (root, or CAP_SYS_NICE); or lower --quantiles"
+    waited = (
+        f"the sentinel, without real-time priority, waited for its processor {known.unsure:.1%} of the time,"
+        " behind the server or while others took it"
+    )
+    if doubted.refused is not None:
+        return Refusal("unsure", f"{waited}; were these thefts, {doubted.refused.text}", need)
+    for name, value in sure.values.items():
+        other = doubted.values[name]
+        if value != other and not abs(value - other) <= limits.DOUBT * value:
+            text = f"{waited}; {name} is {format_us(other)} or {format_us(value)}, as they were thefts or not"
+            return Refusal("unsure", text, need)
+    return None
 
 
 def judged(runs: Sequence[RunCalm]) -> Refusal | None:
@@ -241,13 +280,17 @@ def _service(record: Mapping[str, Any], results: Sequence[InstanceResult], known
 
 
 def _late(
-    requests: Sequence[Kept], known: Seen, service: Service, plan: MeasurePlan, values: Mapping[str, float]
+    requests: Sequence[Kept],
+    thefts: Thefts,
+    service: Service,
+    plan: MeasurePlan,
+    values: Mapping[str, float],
 ) -> tuple[str, ...]:
-    """Quantiles that tell of late sending,, among requests that count."""
+    """Quantiles that tell of late sending, among requests that count."""
     levels = list(plan.quantiles)
     parts = []
     for one in requests:
-        near = watch(one.due, one.done, known.thefts, service)
+        near = watch(one.due, one.done, thefts, service)
         whole = near.counted[~near.censored]
         if whole.size:
             latency, served = ((one.done - since)[whole] for since in (one.due, one.sent))

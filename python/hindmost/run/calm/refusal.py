@@ -10,6 +10,7 @@ Reason = Literal[
     "shared",
     "elsewhere",
     "unwatched",
+    "unsure",
     "neighbours",
     "endless",
     "clock",

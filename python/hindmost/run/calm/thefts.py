@@ -8,6 +8,8 @@ Two sources, each with the smallest theft that it sees:
 - the **sentinel** (`hindmost.run.companions.sentinel`) wakes every millisecond on each processor of the
   server; a theft began between its last sign of life and the waking that came late. The whole of that is
   taken as stolen: who was in flight at its begin is looked at no longer, which costs requests and no truth.
+  Without real-time priority it waits behind other programs, the server too. How long is known, and taken off
+  its lateness; whether such a wait was a theft is not: ``doubted`` has them, too.
 
 Neither counts interrupts of some microseconds, nor the server's own threads, nor a quota on its cgroup.
 """
@@ -30,13 +32,16 @@ class Seen:
     """What was seen: ``thefts`` in ns since the measurement began, as wide as they may have been.
 
     ``taken``: share of the measurement, by the likeliest begin of each. ``sources``: who saw it.
-    ``alike_ns``: thefts at least so long are seen whatever a client did at the time.
+    ``alike_ns``: thefts at least so long are seen whatever a client did at the time. ``doubted``: with all
+    that may have been thefts, where there is such; ``unsure``: the share of the measurement that this adds.
     """
 
     thefts: Thefts
     taken: float
     sources: tuple[str, ...]
     alike_ns: float
+    doubted: Thefts | None = None
+    unsure: float = 0.0
 
 
 def seen(record: Mapping[str, Any], results: Sequence[InstanceResult], plan: MeasurePlan) -> Seen | Refusal:
@@ -80,12 +85,22 @@ def seen(record: Mapping[str, Any], results: Sequence[InstanceResult], plan: Mea
             f"there were {len(spans) + missed:,} thefts, and no room for {missed:,} of them",
             "a calmer host, or shorter runs",
         )
+    doubts = [
+        (alive - zero, woken - zero) for one in watched for alive, _, woken in one.get("unsure_ns") or ()
+    ]
     on, likely, off = (list(column) for column in zip(*spans, strict=True)) if spans else ([], [], [])
+    thefts = Thefts.of(on, off, seen_ns=float(max(limits)))
+    doubted = None
+    if doubts:
+        more_on, more_off = (list(column) for column in zip(*doubts, strict=True))
+        doubted = Thefts.of(on + more_on, off + more_off, seen_ns=thefts.seen_ns)
     return Seen(
-        Thefts.of(on, off, seen_ns=float(max(limits))),
+        thefts,
         Thefts.of(likely, off).taken(0, length),
         ("sentinel", "spin gaps") if plan.pacing == "spin" else ("sentinel",),
         float(max((one["call_ns"] for one in away), default=0)),
+        doubted,
+        0.0 if doubted is None else doubted.taken(0, length) - thefts.taken(0, length),
     )
 
 

@@ -22,10 +22,12 @@ from hindmost.targets import cpu_affinity
 
 PERIOD_NS = 1_000_000
 """How often it wakes. A theft shorter than this may fall between two wakings."""
+REAL_TIME = True
+"""Ask for real-time priority; `benches.thefts` shows what is known without."""
 
 
 class Sentinel(Companion):
-    """Watches processors at real-time priority from just before the measurement until just after it."""
+    """Watches processors in the measurement, a little longer: at real-time priority, if it may."""
 
     name = "sentinel"
 
@@ -47,10 +49,10 @@ class Sentinel(Companion):
     def measuring(self, ports: Sequence[int]) -> None:
         """Begin to watch."""
         try:
-            self._threads = _engine.Sentinel(self._cpus, PERIOD_NS) if self._cpus else None
+            self._threads = _engine.Sentinel(self._cpus, PERIOD_NS, REAL_TIME) if self._cpus else None
         except _engine.EngineError as error:
             raise HindmostError(
-                f"no thread at real-time priority can watch the server: {error.args[1]}",
+                f"no thread can watch the server's processors: {error.args[1]}",
                 hint="run as root, or with CAP_SYS_NICE",
             ) from None
 
@@ -58,7 +60,13 @@ class Sentinel(Companion):
         """Watch no more."""
         if self._threads is not None:
             threads, self._threads = self._threads, None
-            self._seen = json.loads(threads.end())
+            try:
+                self._seen = json.loads(threads.end())
+            except _engine.EngineError as error:
+                raise HindmostError(
+                    f"thefts have no end: {error.args[1]}",
+                    hint="`top -H -o %CPU` shows programs at real-time priority; then a calmer host",
+                ) from None
 
     def record(self) -> dict[str, Any]:
         """What was seen, by processor (``Watched`` of the engine); empty where no processor can be named."""
