@@ -7,6 +7,7 @@ set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
 slice=${1:-0/1}
+export OPENBLAS_NUM_THREADS=1 # small problems: its threads wait for each other, spinning
 [[ $slice =~ ^([0-9]+)/([1-9][0-9]*)$ ]] || die "usage: setup/nightly.sh [K/N]"
 k=${BASH_REMATCH[1]} n=${BASH_REMATCH[2]}
 ((k < n)) || die "$slice: there are the slices 0 to $((n - 1))"

@@ -13,6 +13,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 HINDMOST_SKIPS=$work/skips
 export HINDMOST_SKIPS
+export OPENBLAS_NUM_THREADS=1 # small problems: its threads wait for each other, spinning
 unset PYTHONDONTWRITEBYTECODE # some hundred interpreters are started, and would compile all of it each
 PYTEST=(setup/run python -m pytest -m "not nightly and not originals")
 LATER=(nice -n 3) # half of a busy neighbour's share, so that nobody waits for ever

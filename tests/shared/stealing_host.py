@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +288,7 @@ def _interval(tag: str, start_s: float, for_s: float, seconds: Floats) -> str:
     return f"Tag={tag},{start_s:.3f},{for_s:.3f},{most:.3f},{text}\n"
 
 
+@cache
 def _leb(number: int) -> bytes:
     """ZigZag numbers come as they are: seven bits a byte, the last without the flag."""
     out = bytearray()

@@ -30,9 +30,12 @@ CONNECT: What = "connect"
 
 
 def merged(histograms: Iterable[Histogram]) -> Histogram:
-    """Merge histograms, without loss."""
+    """Merge histograms, without loss; not to be added to, since of a single one it is that."""
+    parts = list(histograms)
+    if len(parts) == 1:
+        return parts[0]
     whole = Histogram()
-    for one in histograms:
+    for one in parts:
         whole.merge(one)
     return whole
 

@@ -129,17 +129,18 @@ def within_blocks(table: Table) -> Noise | None:
     member, of_block = table.member, np.eye(table.block_of.max() + 1)[table.block_of]
     cells, blocks = member.shape[1], of_block.shape[1]
     both = np.hstack([member, of_block - of_block.mean(axis=0)])
-    basis, sizes, _ = np.linalg.svd(both, full_matrices=False)
+    basis, sizes, axes = np.linalg.svd(both, full_matrices=False)
     rank = int((sizes > 1e-9 * sizes[0]).sum())
+    basis, sizes, axes = basis[:, :rank], sizes[:rank], axes[:rank]
     left = len(table.y) - rank
     if rank < cells + blocks - 1 or left < 1 or blocks < 2:
         return None
-    weights = np.linalg.pinv(both)[:cells]
-    projection = np.eye(len(table.y)) - basis[:, :rank] @ basis[:, :rank].T
+    weights = (axes.T[:cells] / sizes) @ basis.T  # of the pseudoinverse
+    projection = np.eye(len(table.y)) - basis @ basis.T
     squares = (projection @ table.y) ** 2 @ member
     mixing = member.T @ projection**2 @ member
     degrees = np.diag(projection) @ member
-    if np.linalg.matrix_rank(mixing, tol=1e-6) == cells and degrees.min() > 0.5:
+    if np.linalg.matrix_rank(mixing, tol=1e-6, hermitian=True) == cells and degrees.min() > 0.5:
         # Unbiased, but with few runs it may come out below what the cell's own residuals allow.
         variances = np.maximum(np.linalg.solve(mixing, squares), LEAST_PART * squares / degrees)
         return Noise(weights, variances, degrees, np.eye(cells))
