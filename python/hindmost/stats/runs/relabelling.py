@@ -97,20 +97,19 @@ def _members(m: int, n: int, seed: int) -> Floats:
 
 
 def _statistics(values: Floats, second: Floats, m: int, n: int) -> Floats:
-    below = (values[:, None] > values[None, :]) + 0.5 * (values[:, None] == values[None, :])
-    first = 1.0 - second
-    of_first = second @ (1.0 - below).T / n  # of each run, the share of the second side above it
-    of_second = first @ below.T / m
-    above, spread_second = _moments(of_second, second, n)
-    _, spread_first = _moments(of_first, first, m)
+    # Halves, for ties, counted twice: whole numbers, whose sums are exact.
+    twice = 2.0 * (values[:, None] > values[None, :]) + (values[:, None] == values[None, :])
+    below = second @ twice.T  # of each run, twice how many of the second side are below it
+    above, spread_second = _moments((twice.sum(axis=1) - below) * second, n, 2 * m)
+    _, spread_first = _moments((2 * n - below) * (1.0 - second), m, 2 * n)
     return statistic(above, spread_first, spread_second)
 
 
-def _moments(values: Floats, chosen: Floats, n: int) -> tuple[Floats, Floats]:
-    """Mean of the chosen of each row, and its squared error."""
-    mean = (values * chosen).sum(axis=1) / n
-    squares = ((values - mean[:, None]) ** 2 * chosen).sum(axis=1)
-    return mean, np.where(squares < 1e-12, 0.0, squares) / max(n - 1, 1) / n
+def _moments(chosen: Floats, n: int, whole: int) -> tuple[Floats, Floats]:
+    """Mean of the chosen n of each row (all others are 0) and its squared error, in parts of `whole`."""
+    total = chosen.sum(axis=1)
+    squares = n * np.einsum("ij,ij->i", chosen, chosen) - total**2
+    return total / (n * whole), squares / (n * whole**2) / max(n - 1, 1) / n
 
 
 def _signs(x: Floats, y: Floats, seed: int) -> tuple[Floats, Floats]:
