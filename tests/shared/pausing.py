@@ -30,21 +30,22 @@ def queue_with_pauses(
         return pause_us * draws.lognormal(-spread * spread / 2, spread)
 
     stops = [stop(0.0) for _ in range(threads)]
-    wall, start, thread, free = service.copy(), np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(threads)
+    wall, start, thread = service.copy(), np.zeros(n), np.zeros(n, dtype=np.int64)
     if whom == "request":
         wall += [length() if one < share else 0.0 for one in draws.random(n)]
     wall += np.where(draws.random(n) < waits[0], waits[1], 0.0)
+    free, arrivals = [0.0] * threads, arrival.tolist()
     for i in range(n):
-        ready = np.maximum(free, arrival[i])
+        ready = [max(one, arrivals[i]) for one in free]
         for t in range(threads):
             while stops[t][1] <= ready[t]:
                 stops[t] = stop(stops[t][1])
             if stops[t][0] <= ready[t]:  # it stands still while it is idle
                 ready[t] = stops[t][1]
-        t = thread[i] = int(np.argmin(ready))
-        start[i] = ready[t] + (draws.exponential(3.0) if arrival[i] > free[t] else 0.0)
-        end = start[i] + wall[i]
-        while stops[t][1] <= start[i]:
+        t = thread[i] = ready.index(min(ready))
+        begin = start[i] = ready[t] + (draws.exponential(3.0) if arrivals[i] > free[t] else 0.0)
+        end = begin + float(wall[i])
+        while stops[t][1] <= begin:
             stops[t] = stop(stops[t][1])
         while stops[t][0] < end:
             lasted = stops[t][1] - stops[t][0]

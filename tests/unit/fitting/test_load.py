@@ -17,10 +17,10 @@ def log(share, time=0.0, n=20_000, seed=0, kinds=False):
     kind = random.integers(2, size=n) if kinds else None
     if kind is not None:
         service *= np.where(kind == 0, 0.5, 1.5)
-    start, free = np.empty(n), 0.0
-    for i in range(n):
-        start[i] = max(arrival[i], free)
-        free = start[i] + service[i]
+    worked = np.cumsum(
+        service
+    )  # Lindley's recursion: whoever is served waits for the longest stretch of work before
+    start = np.maximum.accumulate(arrival - worked + service) + worked - service
     first = start[0]
     return Log(
         f"{share}.csv",
