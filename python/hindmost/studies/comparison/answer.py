@@ -22,10 +22,11 @@ from hindmost.store.types import Reason
 from hindmost.studies.comparison.alike import refuse_unlike_loads, unlike
 from hindmost.studies.comparison.asked import MARGIN, Asked
 from hindmost.studies.comparison.limits import judged
-from hindmost.studies.comparison.runs import unsound_rounds
+from hindmost.studies.comparison.runs import unsound as why_not
 from hindmost.studies.comparison.sides import Columns, Measured, first_words, labels_of, opened, result_of
 from hindmost.studies.comparison.words import headline, said
 from hindmost.studies.measure.answer import answer as measured
+from hindmost.studies.sides import unsound_rounds
 
 APART_S = 3_600.0
 """Runs of two studies that began further apart than this met another host."""
@@ -124,7 +125,7 @@ def answer(study: Study) -> Comparison:
         part.write("result.json", json.dumps(result, allow_nan=False))
         sides.append(Measured(label, part, result))
     rounds = sorted(set.intersection(*({run["run"] for run in side.result["runs"]} for side in sides)))
-    unsound = unsound_rounds([side.study for side in sides], rounds)
+    unsound = unsound_rounds([side.study for side in sides], rounds, why_not)
     sound = [number for number in rounds if number not in unsound]
     calm = [number for number in rounds if all(number in side.calm() for side in sides)]
     if not rounds:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
-
 from hindmost.fleet import HERE, Fleet
 from hindmost.plan import MeasurePlan
-from hindmost.run.figures import Totals, run_figures
 from hindmost.run.making import make_run
-from hindmost.run.readings import plan_of
-from hindmost.run.soundness import soundness
 from hindmost.store import Study
 from hindmost.studies.comparison.sides import SERVERS_OWN
+from hindmost.studies.sides import judged, stored_run
 from hindmost.targets import Attached, Managed
 
 
@@ -44,7 +38,7 @@ class SideRuns:
 
     def has(self, number: int) -> bool:
         """Whether the run of this round is stored."""
-        return (self.study.folder / "runs" / f"{number:04d}" / "run.json").exists()
+        return stored_run(self.study, number) is not None
 
     def make(self, number: int) -> None:
         """Make it."""
@@ -54,24 +48,11 @@ class SideRuns:
 
     def unsound(self, number: int) -> str | None:
         """Why the run of this round does not count."""
-        return _judged(self.study.folder, number)
+        return unsound(self.study, number)
 
 
-def unsound_rounds(sides: Sequence[Study], rounds: Sequence[int]) -> dict[int, str]:
-    """Of the rounds that all sides have, those that do not count, and why."""
-    whys = {number: [why for side in sides if (why := _judged(side.folder, number))] for number in rounds}
-    return {number: why[0] for number, why in whys.items() if why}
-
-
-@cache
-def _judged(folder: Path, number: int) -> str | None:
-    """Whether host or client disturbed a run; a server that fails or falls behind is a finding about it.
-
-    A stored run never changes, and to read one takes a tenth of a second.
-    """
-    study = Study.open(folder)
-    plan = plan_of(study)
-    run = next(run for run in study.runs() if run.number == number)
-    found = soundness(run_figures(run, plan, Totals()), plan)
+def unsound(study: Study, number: int) -> str | None:
+    """Why a run does not count; a server that fails or falls behind is a finding about it, and counts."""
+    found = judged(study, number)
     servers = found.kind == "errors" or (found.kind == "short" and found.code in SERVERS_OWN)
     return None if found.sound or servers else found.why

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from hindmost.fleet import HERE, Fleet
 from hindmost.models import Clone
 from hindmost.plan import MeasurePlan
-from hindmost.run.figures import Totals, run_figures
 from hindmost.run.making import make_run
-from hindmost.run.readings import plan_of
-from hindmost.run.soundness import soundness
-from hindmost.store import RunRecord, Study
+from hindmost.store import Study
 from hindmost.store.predictions import Prediction
+from hindmost.studies.sides import judged, stored_run, unsound_rounds
 from hindmost.studies.verification.draws import DRAWS, draw_ratios_of_log, stored
 from hindmost.targets import Attached, Managed
 
@@ -65,7 +62,7 @@ class Series:
 
     def has(self, number: int) -> bool:
         """Whether the run of this pair is stored."""
-        return _run(self.study, number) is not None
+        return stored_run(self.study, number) is not None
 
     def make(self, number: int) -> None:
         """Make it, with draws of its own; of a clone, keep what its draws did."""
@@ -91,7 +88,7 @@ class Series:
         return stored(self.study.folder / DRAWS)
 
     def _counted(self, number: int) -> int:
-        run = _run(self.study, number)
+        run = stored_run(self.study, number)
         assert run is not None
         results = [json.loads(file.read_text()) for file in sorted(run.folder.glob("instance-*.json"))]
         return sum(one["counts"]["due"] for one in results)
@@ -100,32 +97,16 @@ class Series:
 def unsound(study: Study, number: int, predicted: Prediction) -> str | None:
     """Why the run of a pair does not count; None of a sound one."""
     usual = {name: one["value"] for name, one in predicted["latency_us"].items()}
-    return _judged(study.folder, number, tuple(usual.items()))
-
-
-@cache
-def _judged(folder: Path, number: int, against: tuple[tuple[str, float], ...]) -> str | None:
-    """A stored run never changes, and to read one takes a tenth of a second."""
-    study = Study.open(folder)
-    run = _run(study, number)
-    assert run is not None
-    plan = plan_of(study)
-    found = soundness(run_figures(run, plan, Totals()), plan, against=dict(against))
+    found = judged(study, number, usual)
     return None if found.sound else found.why
 
 
 def unsound_pairs(series: Mapping[str, Study], predicted: Prediction) -> dict[int, str]:
     """Of the pairs that all series have, those that do not count, and why."""
     numbers = set.intersection(*({run.number for run in study.runs()} for study in series.values()))
-    whys = {
-        n: [why for study in series.values() if (why := unsound(study, n, predicted))]
-        for n in sorted(numbers)
-    }
-    return {n: why[0] for n, why in whys.items() if why}
-
-
-def _run(study: Study, number: int) -> RunRecord | None:
-    return next((run for run in study.runs() if run.number == number), None)
+    return unsound_rounds(
+        series.values(), sorted(numbers), lambda study, number: unsound(study, number, predicted)
+    )
 
 
 def seeded(target: Attached | Managed, seed: int) -> Attached | Managed:

@@ -1,0 +1,52 @@
+"""The stored runs of named sides, judged by what host and client did to them.
+
+A kind of study says what else is the server's own, and counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+from hindmost.run.figures import Totals, run_figures
+from hindmost.run.readings import plan_of
+from hindmost.run.soundness import Soundness, soundness
+from hindmost.store import RunRecord, Study
+
+
+def stored_run(study: Study, number: int) -> RunRecord | None:
+    """The run of a round, if it is there."""
+    return next((run for run in study.runs() if run.number == number), None)
+
+
+def judged(study: Study, number: int, against: Mapping[str, float] | None = None) -> Soundness:
+    """Whether host or client disturbed a stored run.
+
+    Parameters
+    ----------
+    against : mapping of str to float, optional
+        The latencies that late sending is compared with, by quantile; else the run's own.
+    """
+    return _judged(study.folder, number, None if against is None else tuple(against.items()))
+
+
+def unsound_rounds(
+    sides: Iterable[Study], rounds: Iterable[int], why: Callable[[Study, int], str | None]
+) -> dict[int, str]:
+    """Of rounds that all sides have, those that do not count, and why: one side's run is enough."""
+    sides = list(sides)
+    whys = {number: [said for side in sides if (said := why(side, number))] for number in rounds}
+    return {number: said[0] for number, said in whys.items() if said}
+
+
+@cache
+def _judged(folder: Path, number: int, against: tuple[tuple[str, float], ...] | None) -> Soundness:
+    """A stored run never changes, and to read one takes a tenth of a second."""
+    study = Study.open(folder)
+    run = stored_run(study, number)
+    assert run is not None
+    plan = plan_of(study)
+    return soundness(
+        run_figures(run, plan, Totals()), plan, against=None if against is None else dict(against)
+    )
