@@ -33,6 +33,7 @@ from hindmost.studies.search import (
 )
 from hindmost.studies.search.asked import refuse_contradictions
 from hindmost.studies.search.judge import Outcome
+from hindmost.studies.search.kind import latencies
 from hindmost.studies.search.rates import AT_MOST, CONFIRMATIONS, MOST_SPOILED, next_rate
 from hindmost.targets import parse_target
 
@@ -374,3 +375,23 @@ def test_contradictions_are_refused(option):
             {"require": (), "junit": None}
             | ({} if asked != MeasureRequest(target="synth") else {option: "p99<1ms"}),
         )
+
+
+def test_the_page_shows_the_objectives_percentile_as_it_was_judged_and_not_another_estimate(tmp_path):
+    made = Study.create(tmp_path / "study", {"plan": tiny_plan().model_dump(mode="json"), "host": HOST})
+    for name in ("held", "late"):
+        (made.folder / name).mkdir()
+        mean = {"value": 120.0, "low": 18.0, "high": 713.0}
+        (made.folder / name / "result.json").write_text(
+            json.dumps({"latency_us": {"p50": mean, "p90": mean}})
+        )
+    step = {"runs": 5, "value_us": 17.8, "low_us": 10.8, "high_us": 161.0}
+    steps = [
+        {**step, "study": "held"},
+        {**step, "study": "late", "value_us": None},
+        {**step, "study": "gone"},
+    ]
+    found = latencies(made, {"objective": "p50<20ms,errors<1%", "steps": steps})
+    assert found["held"]["p50"] == {"value": 17.8, "low": 10.8, "high": 161.0}
+    assert found["held"]["p90"] == found["late"]["p50"] == mean
+    assert set(found) == {"held", "late"}

@@ -69,12 +69,21 @@ def publish(study: Study, found: Found, page: Path | None = None) -> Shown:
 
 
 def latencies(study: Study, document: Search) -> dict[str, Estimates]:
-    """Latency of the steps that have a finished run, by their folders."""
+    """Latency of the steps that have a finished run, by their folders.
+
+    The objective's percentile is as it was judged, the median over the runs that count; the others are
+    those of the step's own answer, whose few runs give a mean.
+    """
+    judged = parse_objective(document["objective"]).leading.key
     found: dict[str, Estimates] = {}
     for step in document["steps"]:
         path = study.folder / step["study"] / "result.json"
         if step["runs"] and path.is_file():
-            found[step["study"]] = json.loads(path.read_text(encoding="utf-8"))["latency_us"]
+            one = json.loads(path.read_text(encoding="utf-8"))["latency_us"]
+            if judged in one and step["value_us"] is not None:
+                ends = {"low": step["low_us"], "high": step["high_us"]}
+                one[judged] |= {"value": step["value_us"], **ends}
+            found[step["study"]] = one
     return found
 
 
