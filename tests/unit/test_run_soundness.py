@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 from evidence import LABELS, arrivals, by_stage, evidence, host, instance, run, thread
 
 from hindmost.run import limits
+from hindmost.run.calm import Refusal, RunCalm
 from hindmost.run.soundness import Remaking, Soundness, soundness
 
 AWAY = by_stage(waiting=2_000)
@@ -131,3 +133,13 @@ def test_half_as_many_runs_are_made_again_as_were_asked_for_and_each_of_them_twi
     assert [remaking.again(remade) for remade in range(6)] == [True, True, True, True, False, False]
     assert [remaking.again(0, attempts) for attempts in (1, 2, 3)] == [True, True, False]
     assert not Remaking(10, share=0.0).again(0)
+
+
+@pytest.mark.parametrize(
+    ("taken", "refused", "kind"),
+    [(0.05, True, "host"), (0.005, True, "sound"), (0.05, False, "sound"), (math.nan, True, "sound")],
+)
+def test_thefts_that_calm_latency_cannot_take_out_set_a_run_aside(taken, refused, kind):
+    """No counter of the kernel knows of a program at real-time priority on the server's processor; the sentinel does."""
+    why = Refusal("counted", "7.0% of requests were due in calm time", "calm") if refused else None
+    assert judged(calm=RunCalm(taken=taken, thefts=9, refused=why)).kind == kind

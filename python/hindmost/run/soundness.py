@@ -205,12 +205,23 @@ def _taken(run: RunFigures) -> Iterator[Soundness]:
     stopped = instrument.throttled(run) or 0.0
     if stolen > limits.STEAL_INCONCLUSIVE:
         yield Soundness("host", f"the hypervisor took {stolen:.2%} of a processor in use", "steal")
+    if (seen := _left_in(run)) > limits.STEAL_INCONCLUSIVE:
+        text = f"others took {seen:.2%} of the time of server or client, and calm latency cannot take it out"
+        yield Soundness("host", text, "steal")
     if waited > limits.DELAYED:
         text = f"others had the client's processor for {waited:.2%} of the time"
         yield Soundness("host", text, "run_delay")
     if stopped > limits.THROTTLED_INCONCLUSIVE:
         text = f"the control group's CPU quota stopped a client in {stopped:.2%} of its periods"
         yield Soundness("host", text, "throttled")
+
+
+def _left_in(run: RunFigures) -> float:
+    """Share of the time that sentinel and clients saw taken, where calm latency is refused; 0 else."""
+    calm = run.calm
+    if calm is None or calm.refused is None or math.isnan(calm.taken):
+        return 0.0
+    return calm.taken
 
 
 _LOOKS: tuple[Callable[[RunFigures, MeasurePlan, Mapping[str, float]], Iterator[Soundness]], ...] = (
