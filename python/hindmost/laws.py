@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -63,7 +63,8 @@ class Law:
         As JSON text.
     dispersion
         Index of dispersion of the counts of all workers together, variance over mean, in spans much longer
-        than a gap: 1 for a Poisson process. Of independent gaps it is their squared coefficient of variation.
+        than a gap: 1 for a Poisson process. Of independent gaps it is their squared coefficient of variation;
+        of a trace or a schedule it is unknown.
     part_dispersion
         The same of one worker's part, where it is the same for any number of workers.
     cumulants
@@ -73,10 +74,14 @@ class Law:
     """
 
     written: str
-    dispersion: float
+    dispersion: float | None
     part_dispersion: float | None
     cumulants: tuple[float, float, float, float] | None
     gaps: bool
+
+    def scheduled(self) -> Law:
+        """The same at a rate that changes: nothing of the above is known then."""
+        return replace(self, dispersion=None, part_dispersion=None, cumulants=None, gaps=False)
 
     def below(self, x: Iterable[float]) -> list[float]:
         """Share of gaps below `x` mean gaps."""
@@ -114,6 +119,25 @@ def _law(text: str, rate_per_s: float) -> Law:
         cumulants=None if cumulants is None else tuple(cumulants),
         gaps=told["gaps"],
     )
+
+
+def trace_rate(written: Written) -> float | None:
+    """Rate that a trace says of itself, requests a second; None of a law that replays none.
+
+    Raises
+    ------
+    UsageError
+        If its file cannot be replayed; names file and line.
+    """
+    if isinstance(written, str) or written["kind"] != "trace":
+        return None
+    try:
+        return _engine.read_trace(json.dumps(written))[1]
+    except _engine.EngineError as error:
+        hint = "one moment a line, rising; of a CSV file in the column `--arrivals trace:FILE,column=2`"
+        raise UsageError(str(error.args[1]), hint=hint) from None
+    except ValueError as error:
+        raise UsageError(f"--arrivals {law_text(written)}: {error}", hint=_usage("trace")) from None
 
 
 def parse_law(text: str) -> Written:

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::exponential::exponential;
 use crate::law::Statement;
 use crate::process::{Draw, EveryNth, Making};
-use crate::{Cumulants, Process, Refused};
+use crate::{Cumulants, Process, Refused, TraceError};
 
 /// Bursts: a Poisson process whose rate jumps between two values at random (Markov-modulated, MMPP-2).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,9 +67,9 @@ impl Statement for Bursts {
         Refused::outside("length_ms", self.length_ms, 0.001, 1e6)
     }
 
-    fn process(&self, making: &Making) -> Box<dyn Process> {
+    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
         let states = self.states(making.rate.get());
-        EveryNth::boxed(Switching { states, state: usize::MAX, share: self.share }, making)
+        Ok(EveryNth::boxed(Switching { states, state: usize::MAX, share: self.share }, making))
     }
 
     // Its gaps depend on each other.

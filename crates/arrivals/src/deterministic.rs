@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::law::Statement;
 use crate::process::Making;
-use crate::{Cumulants, Process};
+use crate::{Cumulants, Process, TraceError};
 
 /// Equal gaps (C^2 = 0).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -12,9 +12,9 @@ pub struct Deterministic {}
 
 impl Statement for Deterministic {
     /// Parts take turns, so that all workers together keep the gap of the whole.
-    fn process(&self, making: &Making) -> Box<dyn Process> {
+    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
         let (index, of) = (u64::from(making.part.index), u64::from(making.part.of.max(1)));
-        Box::new(Equal { gap: making.gap, next: index + 1, step: of })
+        Ok(Box::new(Equal { gap: making.gap, next: index + 1, step: of }))
     }
 
     fn cumulants(&self) -> Option<Cumulants> {
@@ -56,7 +56,7 @@ mod tests {
         let mut dues: Vec<u64> = (0..3)
             .flat_map(|index| {
                 let seeds = Seeds { seed: 1, instance: 0, thread: index };
-                let mut part = law.part(rate, Part { index, of: 3 }, seeds);
+                let mut part = law.part(rate, Part { index, of: 3 }, seeds).unwrap();
                 (0..1000).map(move |_| part.next_due().0)
             })
             .collect();

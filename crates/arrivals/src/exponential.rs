@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::law::Statement;
 use crate::process::Making;
-use crate::{Cumulants, Gaps, Process};
+use crate::{Cumulants, Gaps, Process, TraceError};
 
 /// A Poisson process: gaps without memory (C^2 = 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,9 +14,9 @@ pub struct Exponential {}
 
 impl Statement for Exponential {
     /// Parts of a Poisson process are independent Poisson processes, each of its share of the rate.
-    fn process(&self, making: &Making) -> Box<dyn Process> {
+    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
         let mean = making.gap * f64::from(making.part.of.max(1));
-        Box::new(Independent { mean, at: 0.0, random: making.seeds.own() })
+        Ok(Box::new(Independent { mean, at: 0.0, random: making.seeds.own() }))
     }
 
     fn cumulants(&self) -> Option<Cumulants> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::law::Statement;
 use crate::process::{Draw, EveryNth, Making};
-use crate::{Cumulants, Process, Refused};
+use crate::{Cumulants, Process, Refused, TraceError};
 
 /// Gamma gaps (C^2 = 1 / shape). A whole shape k is Erlang's law: the sum of k exponential stages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,8 +20,8 @@ impl Statement for Gamma {
         Refused::outside("shape", self.shape, 0.01, 10_000.0)
     }
 
-    fn process(&self, making: &Making) -> Box<dyn Process> {
-        EveryNth::boxed(Squeeze::new(self.shape), making)
+    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
+        Ok(EveryNth::boxed(Squeeze::new(self.shape), making))
     }
 
     fn cumulants(&self) -> Option<Cumulants> {

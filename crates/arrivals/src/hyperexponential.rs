@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::exponential::exponential;
 use crate::law::Statement;
 use crate::process::{Draw, EveryNth, Making};
-use crate::{Cumulants, Process, Refused};
+use crate::{Cumulants, Process, Refused, TraceError};
 
 /// Two exponential laws, short and long gaps, of which each makes half of the time ("balanced means").
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,9 +30,9 @@ impl Statement for Hyperexponential {
         Refused::outside("c2", self.c2, 1.0, 10_000.0)
     }
 
-    fn process(&self, making: &Making) -> Box<dyn Process> {
+    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
         let (short, means) = self.branches();
-        EveryNth::boxed(Branches { short, means }, making)
+        Ok(EveryNth::boxed(Branches { short, means }, making))
     }
 
     fn cumulants(&self) -> Option<Cumulants> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::process::{Making, Steady};
 use crate::{
     Arrivals, Bursts, Cumulants, Deterministic, Exponential, Gamma, Hyperexponential, Pareto, Part, Process,
-    Refused, Seeds, Uniform,
+    Refused, Schedule, Seeds, Trace, TraceError, Uniform,
 };
 
 /// What a law says of itself.
@@ -16,7 +16,10 @@ pub trait Statement {
     }
 
     /// A worker's part of the process.
-    fn process(&self, making: &Making) -> Box<dyn Process>;
+    ///
+    /// # Errors
+    /// [`TraceError`], of a trace that cannot be replayed.
+    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError>;
 
     /// Those of the gaps of the whole, where gaps are independent.
     fn cumulants(&self) -> Option<Cumulants>;
@@ -82,6 +85,8 @@ laws! {
     Pareto,
     /// A Poisson process whose rate jumps between two values at random (Markov-modulated, MMPP-2).
     Bursts,
+    /// Moments from a file, scaled to the rate; after the last it begins again.
+    Trace,
 }
 
 impl Default for Law {
@@ -100,9 +105,29 @@ impl Law {
     }
 
     /// A worker's part of the process with that rate over all workers.
-    pub fn part(&self, rate: Rate, part: Part, seeds: Seeds) -> Box<dyn Arrivals> {
-        let making = Making { part, seeds, rate, gap: rate.mean_gap_ns() };
-        Box::new(Steady(self.statement().process(&making)))
+    ///
+    /// # Errors
+    /// [`TraceError`], of a trace that cannot be replayed.
+    pub fn part(&self, rate: Rate, part: Part, seeds: Seeds) -> Result<Box<dyn Arrivals>, TraceError> {
+        self.scheduled(rate, part, seeds, None)
+    }
+
+    /// The same, where the rate is a mean one that follows a schedule.
+    ///
+    /// # Errors
+    /// [`TraceError`], of a trace that cannot be replayed.
+    pub fn scheduled(
+        &self,
+        rate: Rate,
+        part: Part,
+        seeds: Seeds,
+        schedule: Option<&Schedule>,
+    ) -> Result<Box<dyn Arrivals>, TraceError> {
+        let process = self.statement().process(&Making { part, seeds, rate, gap: rate.mean_gap_ns() })?;
+        Ok(match schedule {
+            Some(schedule) => schedule.stretch(process),
+            None => Box::new(Steady(process)),
+        })
     }
 
     /// Those of the gaps of the whole, where gaps are independent.

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Parts that were drawn independently would not do: superposed, whatever their law, they tend to a Poisson process
-//! (Palm and Khinchin). The price is n draws an own arrival, 3 to 35 ns each (`benches/draws.rs`).
+//! (Palm and Khinchin). The price is n draws an own arrival.
 
 mod bursts;
 mod cumulants;
@@ -23,9 +23,11 @@ mod law;
 mod pareto;
 mod process;
 mod refused;
+mod schedule;
 mod spelling;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod uniform;
 
 use hindmost_clock::Nanos;
@@ -40,12 +42,17 @@ pub use law::{Gaps, Law};
 pub use pareto::Pareto;
 pub use process::{Process, Seeds};
 pub use refused::Refused;
+pub use schedule::Schedule;
+pub use trace::{Moments, Trace, TraceError};
 pub use uniform::Uniform;
 
 /// A sequence of due times, as offsets from the start of the load.
 pub trait Arrivals: Send {
     /// The next due time. Never goes back.
     fn next_due(&mut self) -> Nanos;
+
+    /// The measurement begins at this offset: what a schedule of the rate waits for.
+    fn measure_from(&mut self, _offset: Nanos) {}
 }
 
 /// Which part of the whole process a worker takes: part `index` of `of`.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::law::Statement;
 use crate::process::{Draw, EveryNth, Making};
-use crate::{Cumulants, Process, Refused};
+use crate::{Cumulants, Process, Refused, TraceError};
 
 /// Gaps of a bounded Pareto law: a power law between a shortest and a longest gap. Its exponent follows from C^2,
 /// and the place of its bounds from the rate. By default C^2 = 20 between 5 us and 100 ms, whose ratio is 20,000
@@ -80,8 +80,8 @@ impl Statement for Pareto {
         Err(Refused { field: "c2", value: self.c2.to_string(), must })
     }
 
-    fn process(&self, making: &Making) -> Box<dyn Process> {
-        EveryNth::boxed(self.inverse(), making)
+    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
+        Ok(EveryNth::boxed(self.inverse(), making))
     }
 
     fn cumulants(&self) -> Option<Cumulants> {

@@ -24,7 +24,7 @@ fn rate() -> Rate {
 /// Due times of `count` arrivals of one part.
 fn due(law: &Law, part: Part, seed: u64, count: usize) -> Vec<u64> {
     let seeds = Seeds { seed, instance: 0, thread: part.index };
-    let mut arrivals = law.part(rate(), part, seeds);
+    let mut arrivals = law.part(rate(), part, seeds).unwrap();
     (0..count).map(|_| arrivals.next_due().0).collect()
 }
 
@@ -185,7 +185,7 @@ fn counts_scatter_as_the_law_states() {
         let heavy = law.cumulants().is_some_and(|c| c.0[3] > 1e5);
         let (spans, gaps) = if heavy { (400, 50_000.0) } else { (2_000, 2_000.0) };
         let span_ns = (gaps * 1e9 / RATE) as u64;
-        let mut whole = law.part(rate(), Part::WHOLE, Seeds { seed: 3, instance: 0, thread: 0 });
+        let mut whole = law.part(rate(), Part::WHOLE, Seeds { seed: 3, instance: 0, thread: 0 }).unwrap();
         let found = scatter(std::iter::from_fn(|| Some(whole.next_due().0)), span_ns, spans);
         let stated = match &law {
             Law::Bursts(bursts) => bursts.in_spans(RATE, span_ns as f64 / 1e9),
@@ -202,7 +202,8 @@ fn a_part_scatters_as_the_law_states_for_any_number_of_parts() {
     for law in laws() {
         let Some(stated) = law.part_dispersion() else { continue };
         let span_ns = (400.0 * 1e9 / RATE) as u64;
-        let mut part = law.part(rate(), Part { index: 1, of: 4 }, Seeds { seed: 3, instance: 0, thread: 1 });
+        let mut part =
+            law.part(rate(), Part { index: 1, of: 4 }, Seeds { seed: 3, instance: 0, thread: 1 }).unwrap();
         let found = scatter(std::iter::from_fn(|| Some(part.next_due().0)), span_ns, 4_000);
         // Five standard errors of a variance over 4,000 spans: 5 * sqrt(2 / 4000) = 0.11.
         assert!((found - stated).abs() < 0.11 * stated + 0.01, "{law:?}: {found}");

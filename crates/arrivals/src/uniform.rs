@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::law::Statement;
 use crate::process::{Draw, EveryNth, Making};
-use crate::{Cumulants, Process, Refused};
+use crate::{Cumulants, Process, Refused, TraceError};
 
 /// Gaps that are equally likely within `spread` of the mean (C^2 = spread^2 / 3).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,8 +25,8 @@ impl Statement for Uniform {
         Refused::outside("spread", self.spread, 0.0, 1.0)
     }
 
-    fn process(&self, making: &Making) -> Box<dyn Process> {
-        EveryNth::boxed(*self, making)
+    fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
+        Ok(EveryNth::boxed(*self, making))
     }
 
     fn cumulants(&self) -> Option<Cumulants> {

@@ -48,7 +48,7 @@ mod _engine {
     #[pymodule_export]
     use super::quantile::{hall_sheather, quantiles_of_cells, QuantileCells, QuantileRuns};
     #[pymodule_export]
-    use super::registry::{arrival_law, arrival_laws, gap_law, protocols};
+    use super::registry::{arrival_law, arrival_laws, gap_law, protocols, read_trace};
     #[pymodule_export]
     use super::schemas::written_schemas;
     #[pymodule_export]

@@ -55,6 +55,18 @@ pub fn arrival_law(law: &str, rate_per_s: f64) -> PyResult<String> {
     text("arrival_law", &told)
 }
 
+/// What a law that replays a trace finds in its file: how many moments, and their rate a second.
+#[pyfunction]
+pub fn read_trace(law: &str) -> PyResult<(usize, f64)> {
+    match read(law)? {
+        Law::Trace(trace) => {
+            let found = trace.read().map_err(|e| raise("trace", &e.to_string()))?;
+            Ok((found.count(), found.rate_per_s))
+        }
+        _ => Err(PyValueError::new_err(format!("{law} replays no trace"))),
+    }
+}
+
 /// Of gaps that follow a law: the shares below each `x`, in mean gaps, and the logarithms of the shares above.
 #[pyfunction]
 pub fn gap_law(law: &str, x: Vec<f64>) -> PyResult<(Vec<f64>, Vec<f64>)> {

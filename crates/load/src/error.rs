@@ -2,6 +2,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use hindmost_arrivals::TraceError;
 use hindmost_plan::PlanError;
 use thiserror::Error;
 
@@ -13,6 +14,9 @@ pub enum LoadError {
     /// The plan contradicts itself.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// A trace cannot be replayed.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// The target's name means no address.
     #[error("`{address}` cannot be resolved to an address: {source}")]
     Unresolvable {
@@ -152,6 +156,7 @@ impl LoadError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Plan(_) => "plan",
+            Self::Trace(_) => "trace",
             Self::Unresolvable { .. } => "unresolvable",
             Self::Connect { .. } => "connect",
             Self::Full { .. } => "full",

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
+use hindmost_arrivals::{Refused, Schedule};
 use hindmost_clock::Rate;
 
 use crate::{Codes, Http, KeyValue, Load, Phases, Plan, Popularity, Size, Warmup, Workload, SCHEMA};
@@ -74,11 +75,13 @@ impl Plan {
             Load::Open { rate_per_s, .. } => rate(rate_per_s)?,
             Load::Closed { rate_per_s, .. } => rate_per_s.map_or(Ok(()), rate)?,
         }
-        self.load.arrivals().check().map_err(|wrong| PlanError::Field {
-            field: format!("load.arrivals.{}", wrong.field).into(),
+        let named = |within: &str, wrong: Refused| PlanError::Field {
+            field: format!("load.{within}.{}", wrong.field).into(),
             value: wrong.value,
             must: wrong.must,
-        })?;
+        };
+        self.load.arrivals().check().map_err(|wrong| named("arrivals", wrong))?;
+        self.load.schedule().map_or(Ok(()), Schedule::check).map_err(|wrong| named("schedule", wrong))?;
         if self.threads.is_empty() || self.threads.len() > 1024 {
             return Err(refuse(
                 "threads",
@@ -262,6 +265,7 @@ mod tests {
         check_refused(&["load", "rate_per_s"], json!(null), "plan");
         check_refused(&["load", "arrivals"], json!({"kind": "gamma", "shape": -1}), "load.arrivals.shape");
         check_refused(&["load", "arrivals"], json!({"kind": "gamma", "shap": 1}), "shap");
+        check_refused(&["load", "schedule"], json!({"points": [[0, 1]]}), "load.schedule.points");
         check_refused(&["schema"], json!("hindmost.plan/9"), "schema");
         check_refused(&["rtae"], json!(1), "rtae");
         check_refused(&["instance"], json!({"index": 2, "of": 2}), "instance.index");

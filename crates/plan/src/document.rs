@@ -1,6 +1,6 @@
 //! The plan's shape. Times are seconds, rates are requests a second, sizes are bytes.
 
-use hindmost_arrivals::Law;
+use hindmost_arrivals::{Law, Schedule};
 use hindmost_clock::Rate;
 use hindmost_wire::Protocol;
 use schemars::JsonSchema;
@@ -99,6 +99,9 @@ pub enum Load {
         /// The law of the gaps between due times.
         #[serde(default)]
         arrivals: Law,
+        /// How the rate changes during the measurement; absent: not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        schedule: Option<Schedule>,
     },
     /// Each connection has at most one request outstanding: what many load testers do, here to
     /// show its bias (Treadmill II-A, Figure 1). A request is due when its connection is free.
@@ -125,6 +128,19 @@ impl Load {
     pub const fn arrivals(&self) -> &Law {
         let (Self::Open { arrivals, .. } | Self::Closed { arrivals, .. }) = self;
         arrivals
+    }
+
+    /// How the rate changes during the measurement.
+    pub const fn schedule(&self) -> Option<&Schedule> {
+        match self {
+            Self::Open { schedule, .. } => schedule.as_ref(),
+            Self::Closed { .. } => None,
+        }
+    }
+
+    /// Whether the counts of one worker's due times are known without looking.
+    pub fn counts_are_known(&self) -> bool {
+        self.schedule().is_none() && self.arrivals().part_dispersion().is_some()
     }
 }
 

@@ -53,6 +53,7 @@ FOR_MEASURE = (
     "remake",
     "timeout",
     "arrivals",
+    "schedule",
     "workload",
     "pacing",
     "io",

@@ -42,6 +42,9 @@ class MeasurePlan(BaseModel):
     loop: Literal["open", "closed"] = "open"
     rate_per_s: float | None = 10_000.0
     arrivals: laws.Written = Field(default=laws.USUAL, description="a law's name, or an object with its kind")
+    schedule: tuple[tuple[float, float], ...] | None = Field(
+        default=None, description="seconds of the measurement, and the rate there, as a share of the mean"
+    )
     clients: int = 1
     threads: int = Field(default=1, description="worker threads of each instance")
     connections: int = Field(default=16, description="of all instances together")
@@ -106,6 +109,8 @@ class MeasurePlan(BaseModel):
         load: dict[str, Any] = {"loop": self.loop, "arrivals": self.arrivals}
         if self.rate_per_s is not None:
             load["rate_per_s"] = self.rate_per_s
+        if self.schedule is not None:
+            load["schedule"] = {"points": self.schedule}
         warmup: dict[str, Any] = (
             {"auto": {"min_s": WARMUP_LEAST_S, "max_s": WARMUP_MOST_S}}
             if self.warmup == "auto"
@@ -147,7 +152,8 @@ class MeasurePlan(BaseModel):
     @property
     def law(self) -> laws.Law:
         """What the law of arrivals says of itself at the rate asked for."""
-        return laws.law(self.arrivals, self.rate_per_s or 1.0)
+        found = laws.law(self.arrivals, self.rate_per_s or 1.0)
+        return found if self.schedule is None else found.scheduled()
 
     @property
     def captured_share(self) -> float:

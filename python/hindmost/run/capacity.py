@@ -92,8 +92,16 @@ def answered_share(plan: MeasurePlan, runs: Sequence[RunFigures]) -> float | Non
     """Share of the asked requests that were sent and answered in time; None where no rate was asked for."""
     if plan.rate_per_s is None or not runs:
         return None
-    asked = plan.rate_per_s * plan.duration_s * len(runs)
-    return sum(run.counts["done"] + run.counts["errors"] for run in runs) / asked
+    return sum(run.counts["done"] + run.counts["errors"] for run in runs) / _asked(
+        plan, plan.rate_per_s, runs
+    )
+
+
+def _asked(plan: MeasurePlan, rate_per_s: float, runs: Sequence[RunFigures]) -> float:
+    """Requests asked for; of a trace or a schedule those that were due, which the rate does not tell."""
+    if plan.law.dispersion is None:
+        return max(1.0, sum(run.counts["due"] for run in runs))
+    return rate_per_s * plan.duration_s * len(runs)
 
 
 def fell_short(plan: MeasurePlan, runs: Sequence[RunFigures]) -> bool:
@@ -101,8 +109,8 @@ def fell_short(plan: MeasurePlan, runs: Sequence[RunFigures]) -> bool:
     share = answered_share(plan, runs)
     if share is None or plan.rate_per_s is None:
         return False
-    asked = plan.rate_per_s * plan.duration_s * len(runs)
-    chance = 4.0 * math.sqrt(plan.law.dispersion / asked)
+    asked = _asked(plan, plan.rate_per_s, runs)
+    chance = 4.0 * math.sqrt((plan.law.dispersion or 0.0) / asked)
     limit = max(limits.RATE_SHORTFALL, chance)
     if 1.0 - share <= limit:
         return False

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hindmost.errors import UsageError
-from hindmost.laws import KINDS, USUAL, law_text, parse_law
+from hindmost.laws import KINDS, USUAL, law_text, parse_law, trace_rate
 from hindmost.run import quick
 from hindmost.run.options import Option, declared
 
 if TYPE_CHECKING:
     from hindmost.plan import MeasurePlan
+    from hindmost.plan.schedules import Points
     from hindmost.targets import Attached, Managed
 
 DEFAULT_RATE_PER_S = 10_000.0
@@ -78,6 +79,15 @@ class MeasureRequest:
             f"Law of the gaps between requests, with its parameters, like gamma:shape=2: {', '.join(KINDS)}.",
         ),
     ] = USUAL
+    schedule: Annotated[
+        str | None,
+        Option(
+            "Load",
+            "SHAPE",
+            "How the rate changes in each run, about --rate: sine:amplitude=0.5,period=10s, steps:1,3,1,"
+            " ramp:1,2, Facebook's var, app or etc, or a CSV file of seconds and rates. [default: constant]",
+        ),
+    ] = None
     closed: Annotated[
         bool, Option("Load", None, "Closed loop, to see its bias; without --rate as fast as it goes.")
     ] = False
@@ -234,12 +244,18 @@ class MeasureRequest:
             client_cpus=self._cpus("client_cpus"),
             threads=self.threads,
         )
-        rate = None if self.closed else DEFAULT_RATE_PER_S
+        arrivals = parse_law(self.arrivals)
+        if isinstance(arrivals, dict) and "file" in arrivals:
+            arrivals["file"] = str(Path(arrivals["file"]).absolute())
+        duration_s = parse_duration(self.duration, "duration", 0.1)
+        schedule, own_rate = self._schedule(duration_s)
+        rate = None if self.closed else own_rate or trace_rate(arrivals) or DEFAULT_RATE_PER_S
         plan = MeasurePlan(
             target=self.target,
             loop="closed" if self.closed else "open",
             rate_per_s=rate if self.rate is None else parse_rate(self.rate),
-            arrivals=parse_law(self.arrivals),
+            arrivals=arrivals,
+            schedule=schedule,
             clients=len(places.clients),
             threads=self.threads,
             connections=max(self.connections, len(places.clients) * self.threads),
@@ -247,7 +263,7 @@ class MeasureRequest:
             server_cpus=places.server if target.managed else (),
             pacing=places.pacing if self.pacing == "auto" else self.pacing,
             io=self.io,
-            duration_s=parse_duration(self.duration, "duration", 0.1),
+            duration_s=duration_s,
             warmup="auto" if self.warmup == "auto" else parse_duration(self.warmup, "warm-up"),
             timeout_s=parse_duration(self.timeout, "timeout", 0.001),
             quantiles=parse_quantiles(self.quantiles),
@@ -293,6 +309,18 @@ class MeasureRequest:
             for one in OPTIONS.values()
             if not one.option.may_change and getattr(self, one.name) != one.default
         ]
+
+    def _schedule(self, duration_s: float) -> tuple[Points | None, float | None]:
+        from hindmost.plan.schedules import parse_schedule
+
+        if self.schedule is None:
+            return None, None
+        if self.closed:
+            raise UsageError(
+                "--schedule does not go with --closed, whose replies decide when requests are due",
+                hint="leave out --closed or --schedule",
+            )
+        return parse_schedule(self.schedule, duration_s)
 
     def _workload(self, target: Attached | Managed) -> dict[str, Any]:
         from hindmost.plan import load_workload

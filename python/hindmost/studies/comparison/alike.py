@@ -14,6 +14,7 @@ LOADS = {
     "loop": "loop",
     "rate_per_s": "rate",
     "arrivals": "law of arrivals",
+    "schedule": "schedule of the rate",
     "workload": "workload",
     "aggregate": "how instances make a run's figure",
 }

@@ -139,7 +139,7 @@ fn work<P: Protocol>(
     let connections = plan.connections / threads + u32::from((index as u32) < plan.connections % threads);
     let random = |purpose| stream(plan.seed, plan.instance.index, index as u32, purpose);
     let mut recorder = Recorder::new(plan.workload.mix().kinds.len(), plan.keep, random(Purpose::Sampling));
-    if matches!(plan.load, Load::Open { .. }) && plan.load.arrivals().part_dispersion().is_none() {
+    if matches!(plan.load, Load::Open { .. }) && !plan.load.counts_are_known() {
         recorder.keep_due_gaps();
     }
     let parts = Parts {
@@ -147,7 +147,7 @@ fn work<P: Protocol>(
         codec: P::new(plan),
         transport: (),
         clock: MonotonicClock,
-        arrivals: arrivals_of(plan, index as u32),
+        arrivals: arrivals_of(plan, index as u32)?,
         requests: Requests::new(&plan.workload, random(Purpose::Contents)),
         routing: random(Purpose::Routing),
         recorder,
@@ -193,13 +193,13 @@ fn drive<P: Protocol, T: Stamped>(
     Ok(worker.finish(span))
 }
 
-pub fn arrivals_of(plan: &Plan, thread: u32) -> Box<dyn Arrivals> {
+pub fn arrivals_of(plan: &Plan, thread: u32) -> Result<Box<dyn Arrivals>, LoadError> {
     let threads = plan.threads.len() as u32;
     let part = Part { index: plan.instance.index * threads + thread, of: plan.instance.of * threads };
     let seeds = Seeds { seed: plan.seed, instance: plan.instance.index, thread };
     match plan.load.rate() {
-        Some(rate) => plan.load.arrivals().part(rate, part, seeds),
-        None => Box::new(FlatOut),
+        Some(rate) => Ok(plan.load.arrivals().scheduled(rate, part, seeds, plan.load.schedule())?),
+        None => Ok(Box::new(FlatOut)),
     }
 }
 

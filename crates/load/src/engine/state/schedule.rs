@@ -56,6 +56,9 @@ impl Schedule {
     pub fn follow(&mut self, timeline: Timeline) -> bool {
         let fixed = timeline.measure != self.timeline.measure;
         self.timeline = timeline;
+        if fixed {
+            self.arrivals.measure_from(timeline.measure.saturating_sub(timeline.start));
+        }
         fixed
     }
 

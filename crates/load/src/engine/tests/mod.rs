@@ -109,7 +109,7 @@ pub fn worker<P: Protocol, T: Stamped>(
         codec: P::new(plan),
         transport,
         clock,
-        arrivals: arrivals_of(plan, 0),
+        arrivals: arrivals_of(plan, 0).unwrap(),
         requests: Requests::new(&plan.workload, random(Purpose::Contents)),
         routing: random(Purpose::Routing),
         recorder: Recorder::new(plan.workload.mix().kinds.len(), plan.keep, random(Purpose::Sampling)),

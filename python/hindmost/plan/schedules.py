@@ -1,0 +1,169 @@
+"""Schedules of the rate: what ``--schedule`` takes, as points of seconds and rates for the engine.
+
+Between two points the rate is linear; two at the same second are a step; after the last it begins again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from hindmost.errors import UsageError
+from hindmost.names import nearest
+from hindmost.plan.units import parse_duration
+
+Points = tuple[tuple[float, float], ...]
+
+SINE_PIECES = 64
+"""Straight pieces of one period: the rate is off by at most 0.12 % of the amplitude."""
+
+VAR = ((0.0, 2.0), (0.5, 1.0), (1.0, 2.0))
+"""Facebook's VAR trace: "a gradual drop in request rate, followed by a gradual rise" (WWW 2019, section 5;
+peak over least about 2, as of all three). Rebuilt from these words, not from the trace."""
+APP = ((0.0, 1.0), (0.1, 1.9), (0.3, 2.0), (0.5, 1.9), (0.7, 2.0), (0.9, 1.9), (1.0, 1.0))
+"""APP: "a steep rise, followed by a relatively constant request rate, and ends with a steep drop"."""
+_JAGS = (1.0, 1.9, 1.5, 2.0, 1.55, 1.85, 1.4, 1.95, 1.6, 2.0, 1.45, 1.8, 1.5, 2.0, 1.6, 1.9, 1.0)
+ETC = tuple((i / (len(_JAGS) - 1), rate) for i, rate in enumerate(_JAGS))
+"""ETC: "similar to APP, but is much more bursty"."""
+SHAPES = {"var": VAR, "app": APP, "etc": ETC}
+
+KNOWN = ("sine", "steps", "ramp", *SHAPES)
+_USAGE = "--schedule sine:amplitude=0.5,period=10s, steps:1,3,1, ramp:1,2, var, app, etc, or a CSV file"
+
+
+def parse_schedule(text: str, duration_s: float) -> tuple[Points, float | None]:
+    """Read ``--schedule``.
+
+    Parameters
+    ----------
+    text : str
+        A shape with its values, or a CSV file of seconds and requests a second.
+    duration_s : float
+        Length of the measurement: the period, unless another is given.
+
+    Returns
+    -------
+    tuple
+        Pairs of seconds and rates; and the mean rate that a file asks for, in requests a second.
+
+    Raises
+    ------
+    UsageError
+        If it is no schedule; of a file, with its line.
+
+    Examples
+    --------
+    >>> parse_schedule("steps:1,3", 10.0)
+    (((0.0, 1.0), (5.0, 1.0), (5.0, 3.0), (10.0, 3.0)), None)
+    >>> parse_schedule("ramp:1,2,period=4s", 10.0)
+    (((0.0, 1.0), (4.0, 2.0)), None)
+    """
+    name, _, rest = text.partition(":")
+    if name not in KNOWN:
+        if "." in text or "/" in text:
+            points = read_schedule(Path(text))
+            return points, _mean(points)
+        raise UsageError(f"--schedule {name!r} is no shape and no file{nearest(name, KNOWN)}", hint=_USAGE)
+    values, given = _split(rest, ("amplitude", "period") if name == "sine" else ("period",))
+    period_s = parse_duration(given["period"], "period", 0.001) if "period" in given else duration_s
+    if name in SHAPES:
+        if values:
+            raise UsageError(f"--schedule {name} takes a period alone, not {values[0]:g}", hint=_USAGE)
+        return _over(period_s, SHAPES[name]), None
+    if name == "sine":
+        amplitude = _number(given.get("amplitude", "0.5"))
+        if values or not 0.0 <= amplitude <= 1.0:
+            raise UsageError(
+                f"--schedule {text} has no amplitude between 0 and 1, a share of the mean rate", hint=_USAGE
+            )
+        at = [i / SINE_PIECES for i in range(SINE_PIECES + 1)]
+        return _over(period_s, [(x, 1.0 + amplitude * math.sin(math.tau * x)) for x in at]), None
+    if len(values) < 2:
+        raise UsageError(f"--schedule {text} needs two rates at least", hint=_USAGE)
+    return _over(period_s, _MAKE[name](values)), None
+
+
+def read_schedule(file: Path) -> Points:
+    """Read a CSV file of seconds and requests a second, with or without a line of names.
+
+    Raises
+    ------
+    UsageError
+        With file and line.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the schedule {file} cannot be read: {error}", hint=_USAGE) from None
+    points: list[tuple[float, float]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            at, rate = (float(part) for part in line.split(","))
+        except ValueError:
+            if number == 1:
+                continue
+            raise _wrong(file, number, f"{line!r} is not SECONDS,RATE") from None
+        if not (math.isfinite(at) and math.isfinite(rate) and rate >= 0.0):
+            raise _wrong(file, number, f"{rate:g} requests a second at {at:g} s are none")
+        if points and at < points[-1][0]:
+            raise _wrong(file, number, f"second {at:g} goes backwards: {points[-1][0]:g} stands before it")
+        points.append((at, rate))
+    if len(points) < 2 or points[-1][0] <= points[0][0]:
+        raise _wrong(file, len(lines), "a schedule needs two moments at least")
+    if _mean(points) <= 0.0:
+        raise _wrong(file, len(lines), "the rate is 0 all the time")
+    first = points[0][0]
+    return tuple((at - first, rate) for at, rate in points)
+
+
+def _wrong(file: Path, line: int, what: str) -> UsageError:
+    return UsageError(f"the schedule {file}, line {line}: {what}", hint="one line: SECONDS,REQUESTS_A_SECOND")
+
+
+def _mean(points: Sequence[tuple[float, float]]) -> float:
+    area = sum((b[0] - a[0]) * (a[1] + b[1]) / 2.0 for a, b in pairwise(points))
+    return area / (points[-1][0] - points[0][0])
+
+
+def _steps(values: Sequence[float]) -> list[tuple[float, float]]:
+    n = len(values)
+    return [point for i, rate in enumerate(values) for point in ((i / n, rate), ((i + 1) / n, rate))]
+
+
+def _ramp(values: Sequence[float]) -> list[tuple[float, float]]:
+    return [(i / (len(values) - 1), rate) for i, rate in enumerate(values)]
+
+
+_MAKE: dict[str, Callable[[Sequence[float]], list[tuple[float, float]]]] = {"steps": _steps, "ramp": _ramp}
+
+
+def _over(period_s: float, shape: Sequence[tuple[float, float]]) -> Points:
+    return tuple((share * period_s, rate) for share, rate in shape)
+
+
+def _split(rest: str, keys: Sequence[str]) -> tuple[list[float], dict[str, str]]:
+    values: list[float] = []
+    given: dict[str, str] = {}
+    for part in rest.split(",") if rest else []:
+        key, sign, value = part.partition("=")
+        if not sign:
+            values.append(_number(part))
+        elif key not in keys or key in given:
+            raise UsageError(f"{key!r} in --schedule is none of its keys{nearest(key, keys)}", hint=_USAGE)
+        else:
+            given[key] = value
+    return values, given
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not (math.isfinite(number) and number >= 0.0):
+        raise UsageError(f"{text!r} in --schedule is not a number that is not negative", hint=_USAGE)
+    return number

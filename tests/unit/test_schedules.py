@@ -1,0 +1,110 @@
+"""Schedules of the rate: shapes, files, and what is refused with its line."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from hindmost.errors import UsageError
+from hindmost.plan.schedules import SHAPES, parse_schedule
+from hindmost.run.request import MeasureRequest
+
+
+def rates(text: str) -> list[float]:
+    return [rate for _, rate in parse_schedule(text, 10.0)[0]]
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_published_shapes_have_a_peak_of_twice_their_least_over_the_whole_run(name: str) -> None:
+    points, own_rate = parse_schedule(name, 10.0)
+    assert max(rates(name)) / min(rates(name)) == 2.0
+    assert (points[0][0], points[-1][0], own_rate) == (0.0, 10.0, None)
+    assert parse_schedule(f"{name}:period=4s", 10.0)[0][-1][0] == 4.0
+
+
+def test_var_falls_and_rises_app_stays_high_and_etc_is_burstier() -> None:
+    var, app, etc = (rates(name) for name in ("var", "app", "etc"))
+    assert var[0] > var[1] < var[2]
+
+    def turns(values: list[float]) -> float:
+        return sum(abs(b - a) for a, b in pairwise(values))
+
+    assert min(app[1:-1]) > 1.8
+    assert turns(etc) > 2.5 * turns(app)
+
+
+def test_a_sine_swings_about_its_mean() -> None:
+    points, _ = parse_schedule("sine:amplitude=0.3,period=2s", 10.0)
+    assert (points[0][0], points[-1][0]) == (0.0, 2.0)
+    assert max(rate for _, rate in points) == pytest.approx(1.3)
+    assert math.fsum(rate for _, rate in points[1:]) / (len(points) - 1) == pytest.approx(1.0)
+
+
+def test_a_file_gives_its_own_rate_unless_another_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "rates.csv"
+    file.write_text("second,rate\n5,1000\n\n# noon\n7,3000\n")
+    asked = {"target": "memcached://127.0.0.1:1", "schedule": str(file)}
+    own = MeasureRequest(**asked).plan()
+    assert own.rate_per_s == 2000.0
+    assert own.schedule == ((0.0, 1000.0), (2.0, 3000.0))
+    assert MeasureRequest(**asked, rate="500").plan().rate_per_s == 500.0
+    assert json.loads(own.engine_plan(1, 0, "memcached", "h:1"))["load"]["schedule"]["points"][1] == [
+        2.0,
+        3000.0,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0,1\n2,1\n1,1\n", "line 3: second 1 goes backwards"),
+        ("0,1\n2\n", "line 2: '2' is not SECONDS,RATE"),
+        ("0,1\n2,-1\n", "line 2: -1 requests a second"),
+        ("0,1\n", "two moments at least"),
+        ("0,0\n5,0\n", "0 all the time"),
+    ],
+)
+def test_a_file_that_is_no_schedule_is_refused_by_line(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "rates.csv"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=words):
+        parse_schedule(str(file), 10.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sinus", "did you mean sine"),
+        ("gone.csv", "gone.csv cannot be read"),
+        ("sine:amplitud=0.5", "did you mean amplitude"),
+        ("sine:amplitude=2", "between 0 and 1"),
+        ("steps:1", "two rates"),
+        ("ramp:1,x", "'x' in --schedule"),
+        ("var:3", "takes a period alone"),
+    ],
+)
+def test_a_misspelt_schedule_is_refused(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        parse_schedule(text, 10.0)
+
+
+def test_a_trace_gives_its_own_rate_unless_another_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "times.csv"
+    file.write_text("0\n1\n4\n")
+    asked = {"target": "memcached://127.0.0.1:1", "arrivals": f"trace:{file},unit=ms"}
+    plan = MeasureRequest(**asked).plan()
+    assert plan.rate_per_s == pytest.approx(500.0)
+    assert plan.arrivals == {"kind": "trace", "file": str(file), "unit": "ms", "column": 1}
+    assert MeasureRequest(**asked, rate="2k").plan().rate_per_s == 2000.0
+    file.write_text("0\n4\n1\n")
+    with pytest.raises(UsageError, match=r"times.csv, line 3: 0.001 s goes backwards"):
+        MeasureRequest(**asked).plan()
+
+
+def test_a_closed_loop_has_no_schedule() -> None:
+    with pytest.raises(UsageError, match="--closed"):
+        MeasureRequest(target="memcached://127.0.0.1:1", schedule="var", closed=True).plan()
