@@ -147,3 +147,30 @@ def test_workloads_in_the_guide_are_taken(tmp_path):
         workload = load_workload(file)
         protocol = "http" if workload["kind"] == "http" else "memcached"
         assert MeasurePlan(target="x", workload=workload).engine_plan(1, 0, protocol, "127.0.0.1:1")
+
+
+def test_the_search_that_the_guide_shows_is_written_as_searches_are_written_today():
+    from hindmost.report.search.terminal import IN_WORDS, render_search
+
+    step = {
+        "rate_per_s": 1_000.0,
+        "outcome": "holds",
+        "value_us": 1.0,
+        "low_us": 1.0,
+        "high_us": 1.0,
+        "why": "",
+    }
+    counted = {"runs": 4, "left_out": 1, "study": "steps/1000"}
+    document = {"objective": "p50<20ms", "headline": "x", "steps": [{**step, **counted}]}
+    heads = render_search(document).splitlines()[2]
+    text = (ROOT / "docs/guides/overload-and-scale.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```text\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    sentence, table = shown.split("\n\n", 1)
+    told = " ".join(sentence.split())
+    assert re.match(r"p50<20ms holds up to [\d,]+ requests/s: .*, median over \d+( of \d+)? runs", told)
+    head, *rows = table.splitlines()
+    assert head.split() == heads.split()
+    outcomes = "|".join(IN_WORDS.values())
+    steps = [row for row in rows if re.match(r" *[\d,]+  ", row)]
+    assert steps
+    assert all(re.match(rf" *[\d,]+  ({outcomes})  ", row) for row in steps)
