@@ -1,0 +1,77 @@
+"""A sentinel that waits behind the server does not know which waits were thefts: calm latency is near the truth, or refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from theft_worlds import World, simulate
+
+from hindmost import MeasurePlan
+from hindmost.run.calm import RunCalm, run_calm
+from hindmost.run.calm.requests import Kept
+from hindmost.stats import Estimate
+
+MS = 1_000_000
+LEVELS = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+FAR = 0.15
+"""The rule's 10 %, and the scatter of one run's p99."""
+
+
+def judged(seed: int, hidden: float, busy: int) -> tuple[RunCalm, dict[str, float]]:
+    """A run of which a share ``hidden`` of the thefts fell into waits, beside ``busy`` waits behind the server itself."""
+    g = np.random.default_rng(seed)
+    run = simulate(World("exponential", 0.5, 0.05, 3.0), 300_000, seed=seed)
+    zero, length = int(run.due[0]), int(run.due[-1] - run.due[0])
+    spans = np.column_stack([run.on, run.off]).astype(np.int64) - zero
+    spans = spans[(spans[:, 0] > 0) & (spans[:, 1] < length)]
+    wait = g.random(len(spans)) < hidden
+    latency = (run.undisturbed - run.due).astype(np.int64)
+    slow = np.flatnonzero(latency > np.quantile(latency, 0.9))
+    own = g.choice(slow, size=busy, replace=False)
+    unsure = [(on - MS, on, off) for on, off in spans[wait].tolist()]
+    unsure += [(int(run.due[i]) - zero, int(run.due[i]) - zero, int(run.undisturbed[i]) - zero) for i in own]
+    sentinel: dict[str, Any] = {
+        "cpu": 0,
+        "from_ns": 0,
+        "to_ns": length + MS,
+        "period_ns": MS,
+        "late_ns": 100_000,
+    }
+    sentinel |= {"missed": 0, "spans_ns": [[on, on, off] for on, off in spans[~wait].tolist()]}
+    sentinel |= {"unsure_ns": [list(span) for span in sorted(unsure)]}
+    away = {"idle_ns": 20_000, "call_ns": 200_000, "missed": 0, "spans_ns": []}
+    result: Any = {"measured_from_ns": 0, "achieved_per_s": len(run.due) / (length / 1e9)}
+    result |= {"host": {"throttled": {"periods": 0}}, "threads": [{"away": away}]}
+    record = {"server_cpu_share": 0.5 * 0.95, "target": {"cpus": [0]}, "sentinel": [sentinel]}
+    plan = MeasurePlan(
+        target="memcached",
+        client_cpus=((1,),),
+        server_cpus=(0,),
+        duration_s=length / 1e9,
+        quantiles=(0.5, 0.95, 0.99),
+    )
+    raw = {name: float(np.quantile(run.done - run.due, q)) / 1e3 for name, q in LEVELS.items()}
+    alone = [{name: Estimate(value, value, value, 1) for name, value in raw.items()}]
+    kept = Kept(*((one - zero).astype(np.int64) for one in (run.due, run.due, run.done)))
+    found = run_calm(Path("run"), record, [result], plan, raw, alone, lambda *_: kept)
+    assert found is not None
+    return found, {name: float(np.quantile(latency, q)) / 1e3 for name, q in LEVELS.items()}
+
+
+@pytest.mark.parametrize(
+    ("hidden", "busy", "refused"), [(0.0, 20, False), (0.005, 20, False), (0.5, 0, True), (0.0, 3_000, True)]
+)
+def test_what_is_unsure_is_harmless_or_refused_whatever_it_was(
+    hidden: float, busy: int, refused: bool
+) -> None:
+    """Thefts among the waits, the server's own work, or both: the figures are near the truth, or there are none."""
+    for seed in range(2):
+        found, truth = judged(seed, hidden, busy)
+        assert (found.refused is not None) == refused, (seed, found.refused)
+        if found.refused is not None:
+            assert found.refused.reason == "unsure"
+        for name, value in found.values.items():
+            assert abs(value / truth[name] - 1.0) < FAR, (seed, name, value, truth[name])
