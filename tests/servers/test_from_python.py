@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -14,9 +15,21 @@ from factorials import BODY, study_file
 import hindmost
 from hindmost.errors import TargetError, UsageError
 from hindmost.results import AttributionResult, MeasureResult, SearchResult, VerificationResult
+from hindmost.run.soundness import Remaking
+from hindmost.studies import begin
 
 SERVER = 'synth?service={"kind": "exponential", "mean_us": 200}'
 SHORT = {"duration": "400ms", "warmup": "100ms", "remake": 0, "quantiles": "50,90", "connections": 4}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _hasty() -> Iterator[None]:
+    """What `measuring.start` spares other tests: no run is made again, the host is looked at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Remaking, "again", lambda *_: False)
+        patch.setattr(Remaking, "most", property(lambda self: self.asked))
+        patch.setattr(begin, "LOOKS", 1)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from measuring import Haste
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
@@ -27,9 +28,14 @@ def code(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def run(notebook: nbformat.NotebookNode, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def run(
+    notebook: nbformat.NotebookNode, folder: Path, monkeypatch: pytest.MonkeyPatch, *, hasty: bool = False
+) -> None:
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
+    startup = folder / "ipython/profile_default/startup"
+    startup.mkdir(parents=True)
+    (startup / "haste.py").write_text(f"{Haste.first if hasty else ''}\n")
     NotebookClient(
         notebook, timeout=PATIENCE_S, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     ).execute()
@@ -69,7 +75,7 @@ def test_a_kept_notebook_has_its_outputs_and_no_error(path):
 def test_a_notebook_runs_and_gives_what_is_kept(path, tmp_path, monkeypatch):
     kept, now = read(path), read(path)
     set_to(now, 0)
-    run(now, tmp_path, monkeypatch)
+    run(now, tmp_path, monkeypatch, hasty=True)
     for before, after in zip(code(kept), code(now), strict=True):
         assert kinds(after) == kinds(before), after.source
 

@@ -84,6 +84,18 @@ def test_waits_name_who_ran_there_and_how_to_keep_it_off():
     assert "keep it off CPU 1" in reason.hint
 
 
+def test_a_server_that_shares_the_clients_processor_is_told_beside_a_greedier_program():
+    rustc, server = neighbour("rustc"), neighbour("memcached", pid=5, on_cpu_ns=90_000_000)
+    runs = beside(rustc, server)
+    for run in runs:
+        run.record.update(server_process="memcached", server_pids=[5])
+    hint = reasons(runs=runs)["run_delay"].hint
+    assert "-p 77`" in hint
+    assert "the server shares CPU 1 with the client" in hint
+    server["on_cpu_ns"] = 1_000  # it looked in
+    assert "the server shares" not in reasons(runs=runs)["run_delay"].hint
+
+
 def test_waits_for_the_kernels_own_threads_ask_nobody_to_stop_them():
     reason = reasons(runs=beside(neighbour("ksoftirqd/1", kernel=True)))["run_delay"]
     assert "ksoftirqd/1" in reason.text

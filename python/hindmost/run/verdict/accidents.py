@@ -48,11 +48,14 @@ def keep_off(e: Evidence, neighbours: Sequence[Neighbour]) -> str:
     clients = {thread["cpu"] for run in e.runs for one in run.instances for thread in one.result["threads"]}
     where = ",".join(str(cpu) for cpu in sorted(cpu for cpu in clients if cpu is not None))
     programs = [one for one in neighbours if not one.kernel]
+    shared = f"the server shares CPU {where} with the client: {A_PROCESSOR_EACH}"
     if programs and programs[0].server:
-        return f"the server shares CPU {where} with the client: {A_PROCESSOR_EACH}"
+        return shared
     if programs:
         pid = programs[0].pid
-        return f"`ps -o pid,psr,pcpu,args -p {pid}`, then stop it, or keep it off CPU {where} (taskset -acp)"
+        hint = f"`ps -o pid,psr,pcpu,args -p {pid}`, then stop it, or keep it off CPU {where} (taskset -acp)"
+        both = any(one.server and one.share > limits.DELAYED for one in programs)
+        return f"{hint}; and {shared}" if both else hint
     if neighbours:
         return "these are the kernel's own threads: `hindmost doctor`; booting with isolcpus= keeps most away"
     return "`top -H -o %CPU` shows what runs now; then `hindmost doctor`"
