@@ -4,6 +4,7 @@
 random spells that it writes down (`tests/shared/thief.py`). Printed: raw and calm latency over that of the
 undisturbed server, medians over runs, and how many of the thief's spells were seen. With ``--costs`` nobody
 steals: what the sentinel, and a trace of ``sched_switch``, cost the server, in turns with neither.
+``--usual``: a sentinel without real-time priority.
 """
 
 from __future__ import annotations
