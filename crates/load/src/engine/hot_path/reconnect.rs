@@ -26,6 +26,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     }
 
     /// The end of an attempt to connect during the load.
+    #[cold]
     pub(super) fn connecting(&mut self, ready: Ready) -> Result<Nanos, LoadError> {
         let (slot, now) = (ready.slot, self.clock.now());
         if let Err(e) = self.finish_connecting(ready) {
@@ -43,6 +44,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     }
 
     /// An attempt to connect has failed, and is made again later.
+    #[cold]
     pub(super) fn refused(&mut self, slot: u32, error: &io::Error, now: Nanos) -> Result<(), LoadError> {
         self.recorder.refused(self.tried_for(slot));
         self.connections.refused(slot, error, now);
@@ -72,6 +74,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     }
 
     /// The server has closed the connection. That makes a reply whole which did not state its length.
+    #[cold]
     pub(super) fn ended(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         const REASON: &str = "the server closed the connection";
         let connection = &mut self.connections[slot];
@@ -121,6 +124,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     }
 
     /// Tries all broken connections again.
+    #[cold]
     pub(super) fn retry(&mut self, now: Nanos) -> Result<(), LoadError> {
         self.connections.retry_at = Nanos::MAX;
         if self.turns.on {

@@ -23,6 +23,8 @@ pub(super) const MOST_RESENDS: u8 = 8;
 
 impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// The server closes `slot` after the reply that was just taken.
+    // Cold for servers that keep connections: where they do not, connecting costs far more.
+    #[cold]
     pub(super) fn part(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         self.leave_unanswered(slot);
         if self.turns.on {

@@ -44,6 +44,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     }
 
     /// The due request gets a connection, or waits for one. In the closed loop, `false` when none is free.
+    #[cold]
     pub(super) fn send_by_turns(&mut self, now: Nanos) -> Result<bool, LoadError> {
         if self.schedule.closed {
             if now >= self.schedule.timeline.end || !self.connections.any_usable() {
@@ -70,6 +71,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     }
 
     /// `slot` is free: for whoever waits.
+    #[cold]
     pub(super) fn give_turn(&mut self, slot: u32) -> Result<(), LoadError> {
         if let Some(pending) = self.turns.next() {
             return self.take_turn(slot, pending);
