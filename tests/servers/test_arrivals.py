@@ -1,0 +1,43 @@
+"""Laws of arrivals, asked for and found back: in due times, and in what the server logged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from measuring import assert_counts_close, measure
+
+LOAD = ("--clients", "1", "--threads", "2", "--connections", "4", "--rate", "250", "--duration", "6s")
+ONCE = ("--runs", "1", "--warmup", "1s", "--quantiles", "50")
+
+
+@pytest.mark.parametrize(("law", "c2"), [("gamma:shape=4", 0.25), ("hyperexponential:c2=4", 4.0)])
+def test_a_server_meets_the_gaps_that_were_asked_for(law: str, c2: float, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    answer = measure(f"synth?log={log}", tmp_path / "study", *LOAD, *ONCE, "--arrivals", law)
+    assert answer.code in (0, 4, 6), answer.err
+    assert_counts_close(answer.result)
+    (instance,) = answer.result["runs"][0]["instances"]
+    due = instance["arrivals"]["due"]["c2"]
+    # Two workers take turns: the law's C2 over two, whatever the host does.
+    assert due["asked"] == pytest.approx(c2 / 2.0)
+    assert abs(due["value"] - due["asked"]) < 5.0 * due["error"] + 0.02
+    assert "due times do not follow" not in answer.err
+    arrivals = pl.read_csv(log)["arrival_ns"].sort().cast(pl.Int64)
+    # The measurement is the last of what it logged; keys were stored before.
+    gaps = arrivals.tail(answer.result["counts"]["done"]).diff().drop_nulls()
+    found = (gaps.std() / gaps.mean()) ** 2
+    # Both workers' gaps as they came, 1,500 of 4 ms; a host's pauses of a millisecond change them little. Poisson: 1.
+    assert 0.5 * c2 < found < 2.0 * c2, found
+
+
+def test_a_schedule_has_its_integral_due_in_the_measurement(tmp_path: Path) -> None:
+    asked = ("--arrivals", "deterministic", "--schedule", "steps:1,3,1,period=3s")
+    answer = measure("synth", tmp_path / "study", *LOAD, *ONCE, *asked)
+    assert answer.code in (0, 4, 6), answer.err
+    assert_counts_close(answer.result)
+    assert abs(answer.result["counts"]["due"] - 1_500) <= 4, "two periods of the mean rate"
+    (instance,) = answer.result["runs"][0]["instances"]
+    # A second at 0.6, 1.8 and 0.6 of 12.5 due by worker in 100 ms: variance over mean 4.
+    assert instance["arrivals"]["due"]["dispersion"]["100ms"] == pytest.approx(4.0, rel=0.15)
