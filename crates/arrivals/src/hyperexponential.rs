@@ -20,7 +20,7 @@ impl Hyperexponential {
     /// How often a gap is a short one; the means of short and long gaps.
     fn branches(self) -> (f64, [f64; 2]) {
         // Balanced means: p / rate of the short = (1 - p) / rate of the long (Whitt, Oper. Res. 30, 1982).
-        let p = (1.0 + ((self.c2 - 1.0) / (self.c2 + 1.0)).sqrt()) / 2.0;
+        let p = f64::midpoint(1.0, ((self.c2 - 1.0) / (self.c2 + 1.0)).sqrt());
         (p, [0.5 / p, 0.5 / (1.0 - p)])
     }
 }

@@ -71,12 +71,14 @@ impl Statement for Pareto {
     fn check(&self) -> Result<(), Refused> {
         Refused::outside("ratio", self.ratio, 2.0, 1e9)?;
         Refused::outside("c2", self.c2, 0.0, f64::MAX)?;
-        let (most, least) = (self.scv(EXPONENTS.0), self.scv(EXPONENTS.1));
-        if (least..=most).contains(&self.c2) {
+        let (largest, least) = (self.scv(EXPONENTS.0), self.scv(EXPONENTS.1));
+        if (least..=largest).contains(&self.c2) {
             return Ok(());
         }
-        let must =
-            format!("between {least:.3} and {most:.1}, for gaps whose bounds have the ratio {}", self.ratio);
+        let must = format!(
+            "between {least:.3} and {largest:.1}, for gaps whose bounds have the ratio {}",
+            self.ratio
+        );
         Err(Refused { field: "c2", value: self.c2.to_string(), must })
     }
 

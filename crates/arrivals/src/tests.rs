@@ -13,7 +13,9 @@ fn laws() -> Vec<Law> {
         {"kind": "hyperexponential", "c2": 1}, {"kind": "hyperexponential", "c2": 20}, "pareto",
         {"kind": "pareto", "c2": 2, "ratio": 100}, {"kind": "bursts", "ratio": 10, "length_ms": 1}]"#;
     let laws: Vec<Law> = serde_json::from_str(text).unwrap();
-    laws.iter().for_each(|law| law.check().unwrap());
+    for law in &laws {
+        law.check().unwrap();
+    }
     laws
 }
 

@@ -102,7 +102,7 @@ impl Trace {
             };
             if let Some(&before) = at_s.last() {
                 if moment < before {
-                    let what = format!("{} s goes backwards: {} s stands before it", moment, before);
+                    let what = format!("{moment} s goes backwards: {before} s stands before it");
                     return Err(wrong(index + 1, what));
                 }
             }

@@ -141,12 +141,11 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// it was asked, as it may at any time, and the request is asked again (RFC 9110, 9.2.2).
     pub(super) fn repeat_turn(&mut self, slot: u32) {
         let connection = &mut self.connections[slot];
-        if connection.answered == 0 || !connection.reader.is_fresh() {
+        let may = connection.pending.front().is_some_and(|one| one.resends < MOST_RESENDS);
+        if connection.answered == 0 || !connection.reader.is_fresh() || !may {
             return;
         }
-        let Some(mut pending) = connection.pending.pop_front_if(|one| one.resends < MOST_RESENDS) else {
-            return;
-        };
+        let Some(mut pending) = connection.pending.pop_front() else { return };
         pending.resends += 1;
         self.tally.resent += 1;
         self.turns.wait_again(pending);

@@ -10,7 +10,7 @@ use hindmost_clock::Nanos;
 use super::request::Pending;
 
 /// A server that said that it closes a connection has so long to do it; then we do. Whoever closes first keeps the
-/// port for a minute (TIME_WAIT), and the client has 28,000 of them for one server. The end of the stream comes right
+/// port for a minute (`TIME_WAIT`), and the client has 28,000 of them for one server. The end of the stream comes right
 /// behind the reply, as a rule.
 const PARTING: Nanos = Nanos::from_millis(1);
 /// Memory touched beforehand, as a connection's is.
