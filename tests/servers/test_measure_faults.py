@@ -214,7 +214,7 @@ def test_a_server_that_closes_instead_of_answering_cannot_be_measured(
 ) -> None:
     closing = memcached(lambda connection, heard: connection.close())
     answer = against_impostor(closing, tmp_path, "--runs", "1")
-    answer.assert_one_clear_error(1, "the server closed", "let the server keep connections open")
+    answer.assert_one_clear_error(1, "the server closed", "does the server take connections at all?")
 
 
 def against_impostor(reply: Misbehave, folder: Path, *more: str) -> Answer:

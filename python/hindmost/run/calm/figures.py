@@ -118,22 +118,23 @@ def run_calm(
         return RunCalm(refused=known)
     if neighbours := _neighbours(record, known):
         return _refused(known, neighbours)
-    found = _undisturbed(alone, known, plan, raw)
-    requests: list[Kept] = []
-    if len(known.thefts) or known.doubted is not None:
-        service = _service(record, results, known)
-        if isinstance(service, Refusal):
-            return _refused(known, service)
-        requests = [read(folder, index) for index in range(len(results))]
-        if not all(one.due.size for one in requests):
-            none = Refusal("no_requests", "no single requests were kept of this run", "--samples 20000")
-            return _refused(known, none)
-        if len(known.thefts):
-            found = _without(known.thefts, requests, service, plan, known)
-        if known.doubted is not None and found.refused is None:
-            doubted = _without(known.doubted, requests, service, plan, known)
-            if doubt := _doubt(found, doubted, known):
-                return _refused(known, doubt, found.counted, found.spells)
+    if not len(known.thefts) and known.doubted is None:
+        return _undisturbed(alone, known, plan, raw)
+    service = _service(record, results, known)
+    if isinstance(service, Refusal):
+        return _refused(known, service)
+    requests = [read(folder, index) for index in range(len(results))]
+    if not all(one.due.size for one in requests):
+        none = Refusal("no_requests", "no single requests were kept of this run", "--samples 20000")
+        return _refused(known, none)
+    if len(known.thefts):
+        found = _without(known.thefts, requests, service, plan, known)
+    else:
+        found = _undisturbed(alone, known, plan, raw)
+    if known.doubted is not None and found.refused is None:
+        doubted = _without(known.doubted, requests, service, plan, known)
+        if doubt := _doubt(found, doubted, known):
+            return _refused(known, doubt, found.counted, found.spells)
     return found
 
 
