@@ -26,6 +26,9 @@ def study(folder: Path, confirm: str) -> tuple[dict[str, Any], bool, str]:
     need_two_processors()
     folder.mkdir()
     document = read(attribute(study_file(folder, BODY, HOLD, confirm=confirm), folder / "study"))
+    found = {one["term"] for one in document["loads"][0]["quantiles"]["p50"]["average"]}
+    if not {"body", "hold"} <= found:
+        return document, False, f"of both switches only {sorted(found)} made a difference"
     body, hold = effect(document, "body"), effect(document, "hold")
     right = (
         (body["verdict"], hold["verdict"]) == ("raises", "lowers")

@@ -76,6 +76,7 @@ def test_thefts_of_server_and_client_are_put_together_and_both_at_once_is_one():
     assert [known.thefts.on.tolist(), known.thefts.off.tolist()] == [[10 * MS, 20 * MS], [14 * MS, 21 * MS]]
     # The likeliest begin is half-way between the last sign of life and the waking that was due.
     assert known.taken == pytest.approx((3.5 + 1.0) / 40_000)
+    assert known.from_server == pytest.approx(3.0 / 40_000), "how late it woke is sure"
     assert known.sources == ("sentinel", "spin gaps")
 
 

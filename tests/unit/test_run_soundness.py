@@ -142,4 +142,4 @@ def test_half_as_many_runs_are_made_again_as_were_asked_for_and_each_of_them_twi
 def test_thefts_that_calm_latency_cannot_take_out_set_a_run_aside(taken, refused, kind):
     """No counter of the kernel knows of a program at real-time priority on the server's processor; the sentinel does."""
     why = Refusal("counted", "7.0% of requests were due in calm time", "calm") if refused else None
-    assert judged(calm=RunCalm(taken=taken, thefts=9, refused=why)).kind == kind
+    assert judged(calm=RunCalm(taken=0.5, from_server=taken, thefts=9, refused=why)).kind == kind

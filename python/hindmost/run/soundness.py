@@ -206,7 +206,7 @@ def _taken(run: RunFigures) -> Iterator[Soundness]:
     if stolen > limits.STEAL_INCONCLUSIVE:
         yield Soundness("host", f"the hypervisor took {stolen:.2%} of a processor in use", "steal")
     if (seen := _left_in(run)) > limits.STEAL_INCONCLUSIVE:
-        text = f"others took {seen:.2%} of the time of server or client, and calm latency cannot take it out"
+        text = f"others took {seen:.2%} of the server's processors, and calm latency cannot take it out"
         yield Soundness("host", text, "steal")
     if waited > limits.DELAYED:
         text = f"others had the client's processor for {waited:.2%} of the time"
@@ -217,11 +217,14 @@ def _taken(run: RunFigures) -> Iterator[Soundness]:
 
 
 def _left_in(run: RunFigures) -> float:
-    """Share of the time that sentinel and clients saw taken, where calm latency is refused; 0 else."""
+    """Share of the time that the sentinel saw taken from the server, where calm latency is refused; 0 else.
+
+    What was taken from a client shows in its own counters and clock.
+    """
     calm = run.calm
-    if calm is None or calm.refused is None or math.isnan(calm.taken):
+    if calm is None or calm.refused is None or math.isnan(calm.from_server):
         return 0.0
-    return calm.taken
+    return calm.from_server
 
 
 _LOOKS: tuple[Callable[[RunFigures, MeasurePlan, Mapping[str, float]], Iterator[Soundness]], ...] = (

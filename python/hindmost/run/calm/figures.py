@@ -52,6 +52,8 @@ class RunCalm:
         Quantiles that tell of a client that sends late although nobody took its processor.
     taken, counted : float
         Share of the measurement that others took; share of requests that count.
+    from_server : float
+        Share of the measurement that others took from the server's processors, as the sentinel saw.
     thefts, spells : int
         How many there were; how many calm spells.
     seen_us : float
@@ -70,6 +72,7 @@ class RunCalm:
     late: tuple[str, ...] = ()
     taken: float = math.nan
     counted: float = math.nan
+    from_server: float = math.nan
     thefts: int = 0
     spells: int = 0
     seen_us: float = math.nan
@@ -147,6 +150,7 @@ def _undisturbed(
         intervals=_together(alone, plan),
         taken=0.0,
         counted=1.0,
+        from_server=0.0,
         seen_us=known.thefts.seen_ns / 1e3,
         sources=known.sources,
     )
@@ -182,6 +186,7 @@ def _without(
         ),
         late=_late(requests, thefts, service, plan, values),
         taken=known.taken,
+        from_server=known.from_server,
         counted=sum(part.counted for part in parts) / len(parts),
         thefts=len(thefts),
         spells=min(part.spells for part in parts),
@@ -241,6 +246,7 @@ def judged(runs: Sequence[RunCalm]) -> Refusal | None:
 def _refused(known: Seen, why: Refusal, counted: float = math.nan, spells: int = 0) -> RunCalm:
     return RunCalm(
         taken=known.taken,
+        from_server=known.from_server,
         counted=counted,
         thefts=len(known.thefts),
         spells=spells,

@@ -31,13 +31,15 @@ from hindmost.store.engine import InstanceResult
 class Seen:
     """What was seen: ``thefts`` in ns since the measurement began, as wide as they may have been.
 
-    ``taken``: share of the measurement, by the likeliest begin of each. ``sources``: who saw it.
+    ``taken``: share of the measurement, by the likeliest begin of each; ``from_server``: of the server's
+    processors alone, by how late the sentinel woke: surely no less. ``sources``: who saw it.
     ``alike_ns``: thefts at least so long are seen whatever a client did at the time. ``doubted``: with all
     that may have been thefts, where there is such; ``unsure``: the share of the measurement that this adds.
     """
 
     thefts: Thefts
     taken: float
+    from_server: float
     sources: tuple[str, ...]
     alike_ns: float
     doubted: Thefts | None = None
@@ -74,6 +76,8 @@ def seen(record: Mapping[str, Any], results: Sequence[InstanceResult], plan: Mea
             (alive - zero, (alive + due) // 2 - zero, woken - zero) for alive, due, woken in one["spans_ns"]
         ]
         limits.append(one["period_ns"] + one["late_ns"])
+    late = [(due - zero, woken - zero) for one in watched for _, due, woken in one["spans_ns"]]
+    from_server = Thefts.of([due for due, _ in late], [woken for _, woken in late]).taken(0, length)
     away = [thread["away"] for result in results for thread in result["threads"]]
     if plan.pacing == "spin":
         spans += [(on, on, off) for one in away for on, off in one["spans_ns"]]
@@ -97,6 +101,7 @@ def seen(record: Mapping[str, Any], results: Sequence[InstanceResult], plan: Mea
     return Seen(
         thefts,
         Thefts.of(likely, off).taken(0, length),
+        from_server,
         ("sentinel", "spin gaps") if plan.pacing == "spin" else ("sentinel",),
         float(max((one["call_ns"] for one in away), default=0)),
         doubted,

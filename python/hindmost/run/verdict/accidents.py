@@ -144,10 +144,12 @@ def losses(e: Evidence) -> Iterator[Reason]:
         reach = (
             f"can be all of what lies beyond {listed(names)}" if names else "reach no percentile asked for"
         )
+        many = f"{again} TCP segments" if again > 1 else "a TCP segment"
+        were = "were" if again > 1 else "was"
         yield Reason(
             "retransmits",
             "inconclusive" if names else "mind",
-            f"{again} TCP segments of the clients' connections were sent again ({share:.3%} of requests):"
+            f"{many} of the clients' connections {were} sent again ({100.0 * share:.2g}% of requests):"
             f" each can cost {limits.RETRANSMIT_MS:.0f} ms, which no server can make up for; they {reach}",
             counting,
             names,
