@@ -114,10 +114,12 @@ fn a_server_that_limits_keep_alive_loses_nothing_of_what_is_pipelined() {
             assert_eq!(ran.count(trouble), 0, "{what}: {counts} {first}");
         }
         // Of two connections both may be down when a request is due, on a busy host for long.
-        assert!(ran.count("done") > 2_000, "{what}: {}", ran.result["counts"]);
+        let done = ran.count("done");
+        assert!(done > 400, "{what}: {}", ran.result["counts"]);
         let (reconnects, resent) =
             (ran.result["reconnects"].as_u64().unwrap(), ran.result["resent"].as_u64().unwrap());
-        assert!(reconnects > 20, "{what}: {reconnects}");
+        // One connection in a hundred requests, but those that are open at the end.
+        assert!(reconnects + 16 > done / 100 && reconnects > 0, "{what}: {reconnects} of {done}");
         assert_eq!(resent > 0, is_open, "{what}: {resent}");
         let stamps = &ran.result["stamps"];
         let count = |name: &str| stamps[name].as_u64().unwrap();
