@@ -37,14 +37,30 @@ FEW = ("--clients", "1", "--connections", "4")
 FIVE = (*FEW, "--runs", "5", "--rate", "300", "--timeout", "1s")
 
 
+class Silent(BaseHTTPRequestHandler):
+    """Keeps connections open, and no log."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+@contextmanager
+def answering(handler: type[Silent]) -> Iterator[str]:
+    """An HTTP server; its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+
+
 @contextmanager
 def web(*, failing_every: int = 0) -> Iterator[str]:
     """An HTTP server, of whose replies one in so many is a 500."""
     asked = itertools.count(1)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(Silent):
         def do_GET(self) -> None:
             self.heard = getattr(self, "heard", 0) + 1
             # The first on a connection may be the look whether the server is well.
@@ -54,13 +70,8 @@ def web(*, failing_every: int = 0) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(b"ok")
 
-        def log_message(self, *words: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-        server.shutdown()
+    with answering(Handler) as address:
+        yield address
 
 
 def results(answer: Answer) -> dict[str, str]:
@@ -197,21 +208,14 @@ def test_a_server_that_answers_nothing_crosses_what_speaks_of_it(tmp_path: Path)
 def always(code: int) -> Iterator[str]:
     """An HTTP server that answers everything with `code`."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(Silent):
         def do_GET(self) -> None:
             self.send_response(code)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, *words: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-        server.shutdown()
+    with answering(Handler) as address:
+        yield address
 
 
 @pytest.mark.parametrize(

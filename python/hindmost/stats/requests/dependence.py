@@ -170,10 +170,10 @@ def theft_dependence(runs: Iterable[Onsets]) -> Dependence:
         text = f"no sign that thefts follow the server's work, in {n} onsets (p = {p:.2g})"
         return Dependence(False, p, concordance, n, text)
     depends = abs(concordance - 0.5) >= MATERIAL - 0.5
-    follow = "follow" if concordance > 0.5 else "avoid"
     little = "" if depends else " a little"
-    more, share = ("more", concordance) if concordance > 0.5 else ("less", 1.0 - concordance)
-    busier = {"more": "busier", "less": "idler"}[more]
+    above = concordance > 0.5
+    follow, busier, more = ("follow", "busier", "more") if above else ("avoid", "idler", "less")
+    share = concordance if above else 1.0 - concordance
     what = (
         f"the 10 ms before {n} onsets were {busier} than {share:.0%} of others in calm"
         if which
