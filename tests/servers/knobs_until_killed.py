@@ -182,7 +182,7 @@ def main(folder: Path, kills: int) -> None:
         "kinds": kinds,
         "differences": differences,
     }
-    print(json.dumps(said))
+    print(json.dumps(said, default=str))  # commands that still run are bytes
 
 
 def in_a_namespace_of_its_own(folder: Path) -> None:
