@@ -29,7 +29,7 @@ pub enum PlanError {
 
 /// By value, because callers hand over numbers and texts of all sorts that they made for this.
 #[allow(clippy::needless_pass_by_value)]
-fn refuse(field: &'static str, value: impl ToString, must: impl Into<String>) -> PlanError {
+pub(crate) fn refuse(field: &'static str, value: impl ToString, must: impl Into<String>) -> PlanError {
     PlanError::Field { field: field.into(), value: value.to_string(), must: must.into() }
 }
 
@@ -43,7 +43,7 @@ const MAX_KEY_BYTES: u32 = 250;
 /// memcached's default limit for an item is 1 MiB, header included.
 const MAX_VALUE_BYTES: u32 = 1_000_000;
 
-fn seconds(field: &'static str, value: f64, least: f64) -> Result<(), PlanError> {
+pub(crate) fn seconds(field: &'static str, value: f64, least: f64) -> Result<(), PlanError> {
     if value.is_finite() && value >= least && value <= MAX_SECONDS {
         return Ok(());
     }
@@ -104,6 +104,7 @@ impl Plan {
         }
         seconds("timeout_s", self.timeout_s, 0.001)?;
         self.phases.check()?;
+        self.batching.check(self)?;
         self.check_workload()
     }
 

@@ -6,7 +6,7 @@ use hindmost_wire::Protocol;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Workload;
+use crate::{Batching, Workload};
 
 /// What one load instance has to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +35,9 @@ pub struct Plan {
     /// How a worker asks the kernel to send and receive.
     #[serde(default)]
     pub io: Io,
+    /// Whether requests that are due wait for others, to leave together.
+    #[serde(default)]
+    pub batching: Batching,
     /// What is sent.
     #[serde(default)]
     pub workload: Workload,

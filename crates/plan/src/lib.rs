@@ -5,10 +5,12 @@
 //!
 //! History of the format: `hindmost.plan/1` (0.1.0) first version.
 
+mod batching;
 mod check;
 mod document;
 mod workload;
 
+pub use batching::Batching;
 pub use check::PlanError;
 pub use document::{Io, Keep, Load, Pacing, Phases, Plan, Share, Target, Thread, Warmup};
 pub use hindmost_wire::{Mix, Protocol};

@@ -468,6 +468,8 @@ class SocketReport(TypedDict):
     send: Fill
     blocked_writes: Count
     largest_read_bytes: Count
+    segment_requests: NotRequired[Count]
+    segments: NotRequired[Count]
 
 
 class ThreadReport(TypedDict):

@@ -10,6 +10,8 @@ use serde::Serialize;
 pub struct SocketCounters {
     /// Segments sent again since the connection was made (`tcpi_total_retrans`).
     pub retransmits: u64,
+    /// Segments with data sent since then (`tcpi_data_segs_out`).
+    pub data_segments: u64,
     /// Segments that came out of order: an earlier one was lost or overtaken (`tcpi_rcv_ooopack`).
     pub out_of_order: u64,
     /// Time with something to send, in microseconds (`tcpi_busy_time`).
@@ -78,6 +80,7 @@ impl SocketCounters {
         };
         Self {
             retransmits: four(info, 100),
+            data_segments: four(info, 156),
             out_of_order: four(info, 224),
             busy_us: eight(168),
             peer_full_us: eight(176),

@@ -83,7 +83,7 @@ pub struct KindRecord {
     pub latency: [Histogram; SECTIONS],
     /// done - sent.
     pub service: Histogram,
-    /// sent - due.
+    /// sent - due, less what the request was held for its batch.
     pub slip: Histogram,
     /// Of the stamped requests.
     pub stamped: WireRecord,
@@ -112,6 +112,10 @@ pub struct Recorder {
     pub calibration: Histogram,
     /// How late requests of an open loop would have left by their write calls alone.
     pub ideal_slip: Histogram,
+    /// How long requests were held for their batches, by design.
+    pub held: Histogram,
+    /// Requests by write call.
+    pub writes: Histogram,
     /// From the start of an attempt to connect to the connection, of those begun in the measurement.
     pub connect: Histogram,
     /// The account of attempts to connect.
@@ -144,6 +148,8 @@ impl Recorder {
             outstanding: Histogram::new(),
             calibration: Histogram::new(),
             ideal_slip: Histogram::new(),
+            held: Histogram::new(),
+            writes: Histogram::new(),
             connect: Histogram::new(),
             connects: Connects::default(),
             codes: vec![0; CODES],
@@ -170,6 +176,8 @@ impl Recorder {
         recorder.outstanding.prefault();
         recorder.calibration.prefault();
         recorder.ideal_slip.prefault();
+        recorder.held.prefault();
+        recorder.writes.prefault();
         recorder.connect.prefault();
         recorder
     }
@@ -177,8 +185,8 @@ impl Recorder {
     /// Memory of the histograms of a recorder for `kinds` kinds.
     pub fn histogram_bytes(kinds: usize) -> usize {
         // Of a kind: its sections, service, slip, wire and overhead; of all: outstanding, calibration, ideal slip,
-        // connect, gaps, due gaps.
-        (kinds * (SECTIONS + 4) + 6) * Histogram::BYTES
+        // held, writes, connect, gaps, due gaps.
+        (kinds * (SECTIONS + 4) + 8) * Histogram::BYTES
     }
 
     /// Samples only requests of the first `count` connections; `u32::MAX` stands for all, also for requests that
@@ -211,6 +219,8 @@ impl Recorder {
         self.outstanding.merge(&other.outstanding);
         self.calibration.merge(&other.calibration);
         self.ideal_slip.merge(&other.ideal_slip);
+        self.held.merge(&other.held);
+        self.writes.merge(&other.writes);
         self.connect.merge(&other.connect);
         self.connects.add(&other.connects);
         for (mine, theirs) in self.codes.iter_mut().zip(&other.codes) {
@@ -235,19 +245,42 @@ impl Recorder {
         (((due_ns - self.measure_from) / self.section_ns) as usize).min(SECTIONS - 1)
     }
 
-    /// A request was handed to the kernel at `sent_ns`; in an open loop, a client with nothing else to do would
+    /// A request was handed to the kernel `slip_ns` late; in an open loop, a client with nothing else to do would
     /// have been `ideal_ns` late. Says whether the request is measured.
     #[inline]
-    pub fn sent(&mut self, kind: Kind, due_ns: u64, sent_ns: u64, ideal_ns: Option<u64>) -> bool {
+    pub fn sent(&mut self, kind: Kind, due_ns: u64, slip_ns: u64, ideal_ns: Option<u64>) -> bool {
         let measured = self.measured(due_ns);
         if measured {
-            self.kinds[usize::from(kind.0)].slip.record(sent_ns - due_ns);
+            self.kinds[usize::from(kind.0)].slip.record(slip_ns);
             if let Some(ideal_ns) = ideal_ns {
                 self.ideal_slip.record(ideal_ns);
             }
-            self.gaps.sent(sent_ns, self.random.next_u64());
         }
         measured
+    }
+
+    /// A request that was due was taken up at `at_ns`: handed over, or put into its batch. To be told in their order.
+    #[inline]
+    pub fn paced(&mut self, due_ns: u64, at_ns: u64) {
+        if self.measured(due_ns) {
+            self.gaps.sent(at_ns, self.random.next_u64());
+        }
+    }
+
+    /// A request was held for its batch up to `until_ns`.
+    #[inline]
+    pub fn held(&mut self, due_ns: u64, until_ns: u64) {
+        if self.measured(due_ns) {
+            self.held.record(until_ns - due_ns);
+        }
+    }
+
+    /// One write call took so many requests, the first of which was due at `due_ns`.
+    #[inline]
+    pub fn wrote(&mut self, due_ns: u64, requests: u64) {
+        if self.measured(due_ns) {
+            self.writes.record(requests);
+        }
     }
 
     /// A request is due, whatever becomes of it. To be told in their order.

@@ -1,4 +1,4 @@
-//! TCP connections, non-blocking, without Nagle's delay.
+//! TCP connections, non-blocking.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -27,6 +27,8 @@ pub struct Tcp {
     poller: Poller,
     lines: Vec<Option<Line>>,
     stamper: Stamper,
+    /// Small segments wait for the acknowledgement of those before them.
+    nagle: bool,
     /// Looks not taken since the last one.
     skipped: u32,
 }
@@ -40,8 +42,16 @@ impl Tcp {
             poller: Poller::new()?,
             lines: (0..slots).map(|_| None).collect(),
             stamper: Stamper::new(address, stamping),
+            nagle: false,
             skipped: 0,
         })
+    }
+
+    /// The same with Nagle's algorithm on or off; it is off unless asked for.
+    #[must_use]
+    pub fn with_nagle(mut self, on: bool) -> Self {
+        self.nagle = on;
+        self
     }
 
     #[inline]
@@ -59,7 +69,7 @@ impl Transport for Tcp {
     fn connect(&mut self, slot: u32) -> io::Result<()> {
         self.close(slot);
         let stream = start_connecting(self.address)?;
-        stream.set_nodelay(true)?;
+        stream.set_nodelay(!self.nagle)?;
         self.poller.add(stream.as_raw_fd(), slot, true)?;
         self.lines[slot as usize] = Some(Line { stream, written: 0 });
         Ok(())

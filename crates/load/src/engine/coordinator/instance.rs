@@ -10,7 +10,7 @@ use std::time::Duration;
 use hindmost_clock::{MonotonicClock, Nanos};
 use hindmost_host::counters::TcpCounters;
 use hindmost_host::Tree;
-use hindmost_plan::{Io, Load, Plan, Workload};
+use hindmost_plan::{Batching, Io, Load, Plan, Workload};
 
 use super::controller::{Command, Controller, Event};
 use super::exit_notifier::{ExitGuard, ExitNotifier};
@@ -157,14 +157,16 @@ fn work<P: Protocol>(
         window,
     };
     let stamping = plan.stamp_every > 0;
+    let nagle = plan.batching == Batching::Nagle;
     match plan.io {
         Io::Epoll => {
             let tcp = Tcp::new(address, connections, stamping);
-            drive(plan, address, parts.over(tcp.map_err(LoadError::system("epoll_create1 failed"))?), ready)
+            let tcp = tcp.map_err(LoadError::system("epoll_create1 failed"))?.with_nagle(nagle);
+            drive(plan, address, parts.over(tcp), ready)
         }
         Io::IoUring => {
             let uring = Uring::new(address, connections, stamping).map_err(LoadError::NoUring)?;
-            drive(plan, address, parts.over(uring), ready)
+            drive(plan, address, parts.over(uring.with_nagle(nagle)), ready)
         }
     }
 }

@@ -33,7 +33,8 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 begun = Some(ThreadCounters::read_self());
                 self.tally.busy_ns = 0;
                 self.stamping.time_of_day = TimeOfDay::new(self.clock.realtime_ahead());
-                self.sockets.begin(self.connections.slots().map(|slot| self.transport.descriptor(slot)));
+                let descriptors = self.connections.slots().map(|slot| self.transport.descriptor(slot));
+                self.sockets.begin(self.connections.all().iter().zip(descriptors));
                 if !self.schedule.closed {
                     self.away.begin(self.clock.now());
                 }
@@ -55,7 +56,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// One turn of the loop: what is due is sent before replies are looked at, and again after each
     /// connection's replies, so that a send never waits for more than one read.
     fn round(&mut self, now: Nanos) -> Result<(), LoadError> {
-        if self.schedule.next_due > now {
+        if self.schedule.next_due.min(self.batches.next) > now {
             self.stages.rest(now);
         }
         self.away.idled(now);
@@ -118,7 +119,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         // that frees one wakes us.
         let blocked = self.schedule.closed && !self.connections.any_usable();
         let due = if blocked { Nanos::MAX } else { self.schedule.next_due };
-        due.min(self.connections.retry_at).min(self.turns.part_by())
+        due.min(self.batches.next).min(self.connections.retry_at).min(self.turns.part_by())
     }
 
     fn follow_timeline(&mut self) {

@@ -80,6 +80,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         let connection = &mut self.connections[slot];
         if let Some(reply) = connection.reader.end() {
             self.reply(slot, reply, now, 0);
+            self.end_batch(slot, now);
             self.leave_unanswered(slot);
             return self.disconnect(slot, now, REASON);
         }
@@ -89,6 +90,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// A connection broke: its requests are lost.
     #[cold]
     pub(super) fn lose(&mut self, slot: u32, now: Nanos, reason: &str) -> Result<(), LoadError> {
+        self.end_batch(slot, now);
         if self.turns.on {
             self.repeat_turn(slot);
         }

@@ -26,6 +26,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     // Cold for servers that keep connections: where they do not, connecting costs far more.
     #[cold]
     pub(super) fn part(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        self.end_batch(slot, now);
         self.leave_unanswered(slot);
         if self.turns.on {
             self.connections[slot].state = State::Parting;

@@ -18,10 +18,12 @@ use crate::LoadError;
 const BATCH: usize = 64;
 
 impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
-    /// Sends everything due at `now`; says whether there was anything.
+    /// Sends everything due at `now`, and batches that leave by then; says whether there was anything.
     #[inline]
     pub(super) fn send_due(&mut self, now: Nanos) -> Result<bool, LoadError> {
-        if self.schedule.next_due > now || (self.schedule.closed && !self.connections.any_usable()) {
+        if self.schedule.next_due.min(self.batches.next) > now
+            || (self.schedule.closed && !self.connections.any_usable())
+        {
             return Ok(false);
         }
         self.send_batch(now)
@@ -37,6 +39,13 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 break;
             }
             taken += 1;
+        }
+        while let Some(slot) = self.batches.leave(now) {
+            // One of a connection that has just been lost is empty.
+            if self.connections[slot].fresh > 0 {
+                self.connections.unwritten.push(slot);
+                taken += 1;
+            }
         }
         self.flush_unwritten()?;
         Ok(taken > 0)
@@ -61,7 +70,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         self.recorder.due(self.schedule.next_due.0);
         let largest = self.largest_request;
         match slot {
-            Some(slot) if self.connections[slot].make_room(largest) => self.put_on(slot),
+            Some(slot) if self.connections[slot].make_room(largest) => self.put_on(slot, now),
             _ => self.unsent(),
         }
         self.schedule.draw();
@@ -70,7 +79,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// Puts the due request on `slot`, which has room.
     #[inline]
-    fn put_on(&mut self, slot: u32) {
+    fn put_on(&mut self, slot: u32, now: Nanos) {
         let stamped = self.is_stamped(slot);
         let (request, due) = (self.schedule.next, self.schedule.next_due);
         let connection = &mut self.connections[slot];
@@ -86,7 +95,13 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             item,
         });
         connection.measured += u32::from(due >= self.schedule.timeline.measure);
-        self.connections.add_unwritten(slot);
+        if self.batches.are_on() {
+            self.connections[slot].fresh += 1;
+            self.batches.join(slot, due);
+            self.recorder.paced(due.0, now.0);
+        } else {
+            self.connections.add_unwritten(slot);
+        }
         self.recorder.found_outstanding(due.0, self.schedule.outstanding);
         self.schedule.outstanding += 1;
     }
@@ -158,17 +173,37 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         // None are left of a connection that has just been lost.
         let from = connection.pending.len().saturating_sub(fresh);
         self.tally.sent += fresh as u64;
+        if let Some(first) = connection.pending.get(from) {
+            self.recorder.wrote(first.due_ns, fresh as u64);
+        }
+        let paced = self.batches.are_on();
         for pending in connection.pending.range_mut(from..) {
             let closed = self.schedule.closed;
-            stamp(pending, now, closed, &mut self.recorder, &mut self.stages, &mut self.ideal);
+            let ready = self.batches.held_until(slot, Nanos(pending.due_ns), now);
+            if paced {
+                self.recorder.held(pending.due_ns, ready.0);
+            } else {
+                self.recorder.paced(pending.due_ns, now.0);
+            }
+            stamp(pending, ready, now, closed, &mut self.recorder, &mut self.stages, &mut self.ideal);
+        }
+    }
+
+    /// Requests of `slot` that wait for their batch end with its connection, or are sent again on another: as those
+    /// without a batch, they count as handed over.
+    #[inline]
+    pub(super) fn end_batch(&mut self, slot: u32, now: Nanos) {
+        if self.batches.are_on() && self.connections[slot].fresh > 0 {
+            self.stamp_sent(slot, now);
         }
     }
 
     /// The same of one that is on no connection yet.
     pub(super) fn stamp_alone(&mut self, pending: &mut Pending, now: Nanos) {
         self.tally.sent += 1;
-        let closed = self.schedule.closed;
-        stamp(pending, now, closed, &mut self.recorder, &mut self.stages, &mut self.ideal);
+        let (closed, due) = (self.schedule.closed, Nanos(pending.due_ns));
+        self.recorder.paced(due.0, now.0);
+        stamp(pending, due, now, closed, &mut self.recorder, &mut self.stages, &mut self.ideal);
     }
 
     pub(super) fn submit(&mut self) -> Result<(), LoadError> {
@@ -253,10 +288,11 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     }
 }
 
-/// A request was handed over at `now`.
+/// A request that could leave from `ready` on was handed over at `now`.
 #[inline]
 fn stamp(
     pending: &mut Pending,
+    ready: Nanos,
     now: Nanos,
     closed: bool,
     recorder: &mut Recorder,
@@ -265,8 +301,9 @@ fn stamp(
 ) {
     pending.sent_ns = now.0;
     // Slip means something in the open loop only.
-    let ideal = (!closed).then(|| ideal.due(Nanos(pending.due_ns)));
-    if recorder.sent(pending.kind, pending.due_ns, now.0, ideal) && !closed {
-        stages.sent(now.0 - pending.due_ns);
+    let ideal = (!closed).then(|| ideal.due(ready));
+    let slip_ns = now.0 - ready.0;
+    if recorder.sent(pending.kind, pending.due_ns, slip_ns, ideal) && !closed {
+        stages.sent(slip_ns);
     }
 }

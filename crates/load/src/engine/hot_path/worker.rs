@@ -8,6 +8,7 @@ use hindmost_plan::{Pacing, Plan};
 use crate::arrivals::Arrivals;
 use crate::engine::control::{Control, Progress};
 use crate::engine::state::away::Away;
+use crate::engine::state::batches::Batches;
 use crate::engine::state::buffers::{largest_request, max_outstanding, Buffers};
 use crate::engine::state::connection::Connection;
 use crate::engine::state::connections::Connections;
@@ -78,6 +79,7 @@ pub struct Worker<P, T, C> {
     pub pacing: Pacing,
     pub schedule: Schedule,
     pub connections: Connections,
+    pub batches: Batches,
     pub turns: Turns,
     pub stamping: Stamping,
     pub recorder: Recorder,
@@ -114,6 +116,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             pacing: plan.pacing,
             schedule: Schedule::new(plan, slots, parts.arrivals, parts.requests),
             connections: Connections::new((0..slots).map(one).collect(), parts.routing),
+            batches: Batches::new(plan.batching.interval(), slots),
             turns: Turns::new(waiting, slots as usize),
             stamping: Stamping::new(plan.stamp_every, witnessed, time_of_day),
             recorder,

@@ -33,9 +33,11 @@ pub struct Finished {
 impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// Takes the worker apart; `span` is what its run returned.
     pub fn finish(mut self, span: ThreadSpan) -> Finished {
+        let stamps = self.stamp_summary();
+        let descriptors = self.connections.slots().map(|slot| self.transport.descriptor(slot));
         Finished {
-            stamps: self.stamp_summary(),
-            sockets: self.sockets.end(self.connections.slots().map(|slot| self.transport.descriptor(slot))),
+            stamps,
+            sockets: self.sockets.end(self.connections.all().iter().zip(descriptors)),
             shares: Shares::of(self.connections.all()),
             recorder: self.recorder,
             span,

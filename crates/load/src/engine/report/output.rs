@@ -110,7 +110,7 @@ impl Outputs {
 }
 
 /// `latency/KIND` by section; `service`, `slip`, `wire` and `overhead` of each kind as a whole;
-/// `outstanding`, `ideal_slip` of an open loop, `connect` where there was any, `gaps`, `due_gaps` where they are kept,
+/// `outstanding`, `writes`, `held` where requests wait for batches, `ideal_slip` of an open loop, `connect` where there was any, `gaps`, `due_gaps` where they are kept,
 /// `calibration`.
 fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> Vec<Interval<&'r Histogram>> {
     let at = |moment: u64| moment.saturating_sub(timeline.start.0) as f64 / 1e9;
@@ -133,6 +133,10 @@ fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> 
         all.push(whole(tag("overhead", kind), &stamped.overhead));
     }
     all.push(whole(tag("outstanding", ""), &recorder.outstanding));
+    all.push(whole(tag("writes", ""), &recorder.writes));
+    if recorder.held.count() > 0 {
+        all.push(whole(tag("held", ""), &recorder.held));
+    }
     if recorder.ideal_slip.count() > 0 {
         all.push(whole(tag("ideal_slip", ""), &recorder.ideal_slip));
     }

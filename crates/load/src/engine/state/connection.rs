@@ -112,6 +112,11 @@ impl Connection {
         self.answered + self.pending.len() as u64
     }
 
+    /// Requests handed to the kernel over the connection's life.
+    pub fn handed_over(&self) -> u64 {
+        self.next_serial() - self.fresh as u64
+    }
+
     /// Whether one more request of at most `bytes` can be taken without allocating.
     #[inline]
     pub fn make_room(&mut self, bytes: usize) -> bool {

@@ -1,6 +1,7 @@
 //! What a worker keeps: structs that can be tried by themselves. They touch no socket and read no clock.
 
 pub mod away;
+pub mod batches;
 pub mod buffers;
 pub mod connection;
 pub mod connections;

@@ -8,6 +8,8 @@
 pub mod any_server;
 #[cfg(test)]
 mod away;
+#[cfg(test)]
+mod batches;
 pub mod fake;
 #[cfg(test)]
 mod faults;

@@ -53,6 +53,8 @@ pub struct Uring {
     unarmed: Vec<u32>,
     address: SocketAddr,
     stamper: Stamper,
+    /// Small segments wait for the acknowledgement of those before them.
+    nagle: bool,
 }
 
 // SAFETY: the pointers in `request` are null; everything else is owned.
@@ -89,7 +91,15 @@ impl Uring {
             unarmed: Vec::with_capacity(slots as usize),
             address,
             stamper: Stamper::new(address, stamping),
+            nagle: false,
         })
+    }
+
+    /// The same with Nagle's algorithm on or off; it is off unless asked for.
+    #[must_use]
+    pub fn with_nagle(mut self, on: bool) -> Self {
+        self.nagle = on;
+        self
     }
 }
 
@@ -99,7 +109,7 @@ impl Transport for Uring {
     fn connect(&mut self, slot: u32) -> io::Result<()> {
         self.close(slot);
         let stream = start_connecting(self.address)?;
-        stream.set_nodelay(true)?;
+        stream.set_nodelay(!self.nagle)?;
         let fd = Fd(stream.as_raw_fd());
         let line = &mut self.lines[slot as usize];
         line.socket = Some(stream);

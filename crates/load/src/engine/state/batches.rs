@@ -1,0 +1,116 @@
+//! Batches by an interval: when each connection's waiting requests leave.
+//!
+//! ```text
+//! due      1  2 3        4    5              6
+//! leaves   1----------->(2 3 4)-------->(5)  6      a batch, and an interval later the next at the earliest
+//! ```
+//!
+//! The variability paper (section 6) holds a request until the interval since the last batch has passed *and* another
+//! request comes. Here a timer ends the wait, so that the last request before a lull is not held through it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use hindmost_clock::Nanos;
+
+#[derive(Debug)]
+pub struct Batches {
+    /// Zero where requests leave as they are due.
+    interval: Nanos,
+    /// When each slot's open batch leaves, or else its last one left.
+    leaves: Vec<Nanos>,
+    /// Open batches, the next to leave first; each slot at most once, so it never grows.
+    open: BinaryHeap<Reverse<(Nanos, u32)>>,
+    is_open: Vec<bool>,
+    /// When the next batch leaves; never without any.
+    pub next: Nanos,
+}
+
+impl Batches {
+    /// Those of `slots` connections, which follow one another after `interval` at the earliest.
+    pub fn new(interval: Nanos, slots: u32) -> Self {
+        let slots = if interval == Nanos::ZERO { 0 } else { slots as usize };
+        Self {
+            interval,
+            leaves: vec![Nanos::ZERO; slots],
+            open: BinaryHeap::with_capacity(slots),
+            is_open: vec![false; slots],
+            next: Nanos::MAX,
+        }
+    }
+
+    #[inline]
+    pub fn are_on(&self) -> bool {
+        self.interval > Nanos::ZERO
+    }
+
+    /// A request due at `due` waits on `slot`.
+    pub fn join(&mut self, slot: u32, due: Nanos) {
+        let at = slot as usize;
+        if self.is_open[at] {
+            return;
+        }
+        self.is_open[at] = true;
+        self.leaves[at] = due.max(self.leaves[at].saturating_add(self.interval));
+        self.open.push(Reverse((self.leaves[at], slot)));
+        self.next = self.next.min(self.leaves[at]);
+    }
+
+    /// A slot whose batch has left by `now`.
+    pub fn leave(&mut self, now: Nanos) -> Option<u32> {
+        if self.next > now {
+            return None;
+        }
+        let Reverse((_, slot)) = self.open.pop()?;
+        self.is_open[slot as usize] = false;
+        self.next = self.open.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at);
+        Some(slot)
+    }
+
+    /// Until when a request of `slot` that is handed over at `now`, due at `due`, was held by design.
+    #[inline]
+    pub fn held_until(&self, slot: u32, due: Nanos, now: Nanos) -> Nanos {
+        let leaves = self.leaves.get(slot as usize).copied().unwrap_or(Nanos::ZERO);
+        due.max(leaves.min(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(batches: &mut Batches, now: u64) -> Vec<u32> {
+        std::iter::from_fn(|| batches.leave(Nanos(now))).collect()
+    }
+
+    #[test]
+    fn batches_of_a_connection_are_an_interval_apart_and_the_first_after_a_lull_waits_for_nobody() {
+        let mut batches = Batches::new(Nanos(100), 2);
+        batches.join(0, Nanos(1_000));
+        assert_eq!(left(&mut batches, 1_000), [0]);
+        for due in [1_020, 1_030] {
+            batches.join(0, Nanos(due));
+        }
+        batches.join(1, Nanos(1_040));
+        assert_eq!(batches.next, Nanos(1_040));
+        assert_eq!(left(&mut batches, 1_099), [1]);
+        assert_eq!(left(&mut batches, 1_100), [0]);
+        assert_eq!((left(&mut batches, 5_000), batches.next), (vec![], Nanos::MAX));
+        batches.join(0, Nanos(9_000));
+        assert_eq!(batches.next, Nanos(9_000));
+    }
+
+    #[test]
+    fn what_was_held_is_told_apart_from_what_was_late() {
+        let mut batches = Batches::new(Nanos(100), 1);
+        batches.join(0, Nanos(1_000));
+        left(&mut batches, 1_000);
+        batches.join(0, Nanos(1_020));
+        let held_until = |due, now| batches.held_until(0, Nanos(due), Nanos(now)).0;
+        assert_eq!(held_until(1_020, 1_130), 1_100, "30 late");
+        assert_eq!(held_until(1_120, 1_130), 1_120, "it came due behind the batch's time, and went with it");
+        assert_eq!(held_until(1_020, 1_050), 1_050, "its connection broke");
+        let none = Batches::new(Nanos::ZERO, 1);
+        assert_eq!(none.held_until(0, Nanos(7), Nanos(9)), Nanos(7));
+    }
+}

@@ -1,0 +1,77 @@
+//! Requests that wait for others, to leave together.
+
+use hindmost_histogram::Histogram;
+use serde_json::{json, Value};
+
+use super::fake::Fake;
+use super::faults::announcing;
+use super::{driven, open, plan, Driven, MEASURE, MS};
+
+const US: u64 = 1_000;
+
+fn every(seconds: f64) -> Value {
+    json!({"batching": {"interval": {"seconds": seconds}}})
+}
+
+fn slip(run: &Driven) -> &Histogram {
+    &run.recorder.kinds[0].slip
+}
+
+#[test]
+fn requests_due_within_an_interval_leave_in_one_write_and_are_late_from_when_they_were_due() {
+    let run = driven(&plan(1, &open(5_000), &every(1e-3)), Fake::new(1, 100 * US));
+    assert_eq!((run.counts.due, run.counts.done), (500, 500));
+    let writes = &run.recorder.writes;
+    // The last batch holds what was left.
+    assert_eq!((writes.max(), writes.count()), (Some(5), 100));
+    let times: Vec<u64> = run.fake.wire.iter().map(|one| one.at_ns).filter(|&at| at > MEASURE).collect();
+    assert!(times.windows(2).all(|two| (990 * US..1_010 * US).contains(&(two[1] - two[0]))), "{times:?}");
+    // The first of each five waits for no time or 800 us, as the grid of batches happens to lie.
+    let held = &run.recorder.held;
+    assert_eq!(held.count(), 500);
+    assert!((700 * US..1_000 * US).contains(&held.max().unwrap()), "{:?}", held.max());
+    assert!(slip(&run).max().unwrap() < 20 * US, "held by design is not late: {:?}", slip(&run).max());
+    for row in &run.rows {
+        assert!(row.sent_ns <= row.due_ns + MS && row.done_ns >= row.sent_ns + 100 * US, "{row:?}");
+    }
+    let waits: u64 = run.rows.iter().map(|row| row.done_ns - row.due_ns).max().unwrap();
+    assert!(waits > 800 * US, "latency counts the wait: {waits}");
+}
+
+#[test]
+fn a_loop_that_stalls_is_late_whatever_it_holds_by_design() {
+    let mut fake = Fake::new(1, 100 * US);
+    fake.stall = Some((50 * MS, 5 * MS));
+    let run = driven(&plan(1, &open(5_000), &every(1e-3)), fake);
+    let late = slip(&run).max().unwrap();
+    assert!((3 * MS..6 * MS).contains(&late), "{late}");
+    assert!(run.recorder.held.max().unwrap() <= MS);
+}
+
+#[test]
+fn without_batches_each_request_has_a_write_of_its_own_and_none_is_held() {
+    let run = driven(&plan(1, &open(5_000), &Value::Null), Fake::new(1, 100 * US));
+    let writes = &run.recorder.writes;
+    assert_eq!((writes.max(), writes.count(), run.recorder.held.count()), (Some(1), 500, 0));
+}
+
+#[test]
+fn the_account_closes_when_connections_break_under_their_batches() {
+    let mut fake = Fake::new(3, 2 * MS);
+    fake.breaks = (0..30_u32).rev().map(|i| ((30 + 3 * u64::from(i)) * MS, i % 3)).collect();
+    let run = driven(&plan(3, &open(5_000), &every(4e-3)), fake);
+    assert_eq!((run.counts.due, run.reconnects), (500, 30));
+    assert!(run.counts.lost > 30 && run.counts.errors == run.counts.lost, "{:?}", run.counts);
+    assert!(run.rows.iter().all(|row| row.sent_ns >= row.due_ns), "each was handed over, or counts as such");
+}
+
+#[test]
+fn what_waited_for_its_batch_behind_an_announced_close_is_asked_on_the_next_connection() {
+    let changes = json!({
+        "target": {"protocol": "http", "address": "127.0.0.1:1"}, "workload": {"kind": "http", "paths": ["/a"]},
+        "batching": {"interval": {"seconds": 4e-3}},
+    });
+    let run = driven(&plan(3, &open(5_000), &changes), announcing(3, 2 * MS, |n| n % 50 == 49));
+    assert_eq!((run.counts.due, run.counts.done), (500, 500), "{:?}", run.counts);
+    assert!(run.resent > 30, "{}", run.resent);
+}
