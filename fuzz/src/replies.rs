@@ -8,7 +8,9 @@
 
 use std::sync::OnceLock;
 
-use hindmost_load::protocol::{Http, Memcached, Outcome, Protocol, Reader, Redis, Reply};
+use hindmost_load::protocol::{
+    Http, Memcached, MemcachedBinary, MemcachedMeta, Outcome, Protocol, Reader, Redis, Reply,
+};
 use hindmost_load::workload::Kind;
 use hindmost_plan::Plan;
 
@@ -27,6 +29,33 @@ pub fn memcached(bytes: &[u8]) {
         let size: usize = std::str::from_utf8(size).unwrap().parse().unwrap();
         assert!(!text.is_empty());
         assert_eq!(&reply[head + size..], b"\r\nEND\r\n");
+    });
+}
+
+/// memcached's meta commands.
+pub fn memcached_meta(bytes: &[u8]) {
+    static CODEC: OnceLock<MemcachedMeta> = OnceLock::new();
+    let codec = CODEC.get_or_init(|| MemcachedMeta::new(&plan("memcached-meta", "key-value")));
+    check(codec, bytes, |_, reply| {
+        let head = line(reply);
+        let Some(stated) = reply[..head - 2].strip_prefix(b"VA ") else {
+            return assert_eq!(head, reply.len());
+        };
+        let size = stated.split(|&byte| byte == b' ').next().expect("a VA line states a size");
+        let size: usize = std::str::from_utf8(size).unwrap().parse().unwrap();
+        assert_eq!(reply.len(), head + size + 2);
+        assert!(reply.ends_with(b"\r\n"));
+    });
+}
+
+/// memcached's binary protocol.
+pub fn memcached_binary(bytes: &[u8]) {
+    static CODEC: OnceLock<MemcachedBinary> = OnceLock::new();
+    let codec = CODEC.get_or_init(|| MemcachedBinary::new(&plan("memcached-binary", "key-value")));
+    check(codec, bytes, |kind, reply| {
+        assert_eq!(reply[..2], [0x81, u8::from(kind == Kind::SET)]);
+        let body = u32::from_be_bytes([reply[8], reply[9], reply[10], reply[11]]);
+        assert_eq!(reply.len(), 24 + body as usize);
     });
 }
 

@@ -41,6 +41,8 @@ fn plans_keep_their_meaning_as_text() {
 #[test]
 fn replies_are_the_same_however_the_stream_was_cut() {
     replay("replies_memcached", replies::memcached);
+    replay("replies_memcached_meta", replies::memcached_meta);
+    replay("replies_memcached_binary", replies::memcached_binary);
     replay("replies_redis", replies::redis);
     replay("replies_http", replies::http);
 }

@@ -51,4 +51,6 @@ pub enum Framing {
     LengthPrefixed,
     /// Lines up to an empty one; a body may follow.
     Headers,
+    /// A header of 24 bytes, and as many as it says.
+    MemcachedBinary,
 }

@@ -12,7 +12,7 @@ macro_rules! protocols {
     (($d:tt) $( $(#[$doc:meta])* $name:ident = $entry:expr; )+) => {
         /// The protocols that the load engine speaks.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "lowercase")]
+        #[serde(rename_all = "kebab-case")]
         pub enum Protocol {
             $( $(#[$doc])* $name, )+
         }
@@ -66,6 +66,54 @@ protocols! { ($)
             send: "version\r\n",
             answers: &[Answer::serves("VERSION ")],
             versions: &[Version::plain("VERSION (.*)")],
+        }],
+    };
+    /// memcached's meta commands.
+    MemcachedMeta = Entry {
+        name: "memcached-meta",
+        called: "memcached",
+        port: 11211,
+        tls_scheme: "memcached-metas",
+        mix: Mix::KEY_VALUE,
+        framing: Framing::Lines,
+        signs: &["MN$"],
+        greeting: &[
+            Ask {
+                send: "mn\r\n",
+                answers: &[
+                    Answer::serves("MN$"),
+                    Answer {
+                        pattern: "(ERROR|CLIENT_ERROR.{0,99})",
+                        means: Meaning::Refuses {
+                            message: "memcached on {address} answers 'mn' with {reply}: it knows no meta commands",
+                            hint: "measure it in the text protocol: memcached://{address}",
+                        },
+                        shows: Some(Shows::Failing),
+                    },
+                ],
+                versions: &[],
+            },
+            Ask {
+                send: "version\r\n",
+                answers: &[Answer::serves("VERSION ")],
+                versions: &[Version::plain("VERSION (.*)")],
+            },
+        ],
+    };
+    /// memcached's binary protocol.
+    MemcachedBinary = Entry {
+        name: "memcached-binary",
+        called: "memcached",
+        port: 11211,
+        tls_scheme: "memcached-binarys",
+        mix: Mix::KEY_VALUE,
+        framing: Framing::MemcachedBinary,
+        signs: &[r"\x81[\x00-\x3f]"],
+        // The command Version (0x0b), without key, extras or value.
+        greeting: &[Ask {
+            send: "\u{80}\u{b}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+            answers: &[Answer::serves(r"\x81\x0b.{4}\x00\x00")],
+            versions: &[Version::plain(r"(?s)\x81\x0b.{22}(.*)")],
         }],
     };
     /// Redis, RESP2.
@@ -171,10 +219,11 @@ mod tests {
     }
 
     #[test]
-    fn names_ports_and_schemes_tell_protocols_apart() {
+    fn names_and_schemes_tell_protocols_apart_and_ports_the_servers() {
         for (i, one) in Protocol::ALL.iter().map(|one| one.entry()).enumerate() {
             for other in Protocol::ALL[i + 1..].iter().map(|one| one.entry()) {
-                assert!(one.name != other.name && one.port != other.port, "{} {}", one.name, other.name);
+                assert_ne!(one.name, other.name);
+                assert_eq!(one.port == other.port, one.called == other.called, "{} {}", one.name, other.name);
                 assert_ne!(one.tls_scheme, other.tls_scheme);
             }
         }

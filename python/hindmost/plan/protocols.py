@@ -60,7 +60,7 @@ class Entry(msgspec.Struct, frozen=True):
     port: int
     tls_scheme: str
     mix: Mix
-    framing: Literal["lines", "length_prefixed", "headers"]
+    framing: Literal["lines", "length_prefixed", "headers", "memcached_binary"]
     signs: tuple[str, ...]
     greeting: tuple[Ask, ...]
 

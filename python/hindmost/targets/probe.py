@@ -15,6 +15,7 @@ from hindmost.plan.protocols import ENTRIES, Answer, Ask, Entry, Protocol
 from hindmost.targets.procfs import join_address, split_address
 
 MAX_REPLY = 1 << 16
+_BINARY_HEADER = 24
 
 
 class Silent(TargetError):
@@ -106,7 +107,7 @@ def _answer(talk: _Talk, ask: Ask, path: str, accept: Codes) -> str | None:
         By what the answer means, or `WrongProtocol` where it is none of those that are known.
     """
     filled = {"address": join_address(*split_address(talk.address)), "path": path}
-    talk.ask(ask.send.format(**filled).encode("ascii"))
+    talk.ask(ask.send.format(**filled).encode("latin-1"))
     line = talk.line()
     found = next(((one, match) for one in ask.answers if (match := _match(one.pattern, line))), None)
     if found is None:
@@ -230,7 +231,9 @@ class _Talk:
         return bool(chunk) and len(self.reply) < MAX_REPLY
 
     def line(self) -> bytes:
-        """The first line of the reply, which is taken off it."""
+        """The first line of the reply, which is taken off it; all of a binary one."""
+        if self.framing == "memcached_binary":
+            return self.binary()
         while b"\r\n" not in self.reply and self.more():
             pass
         line, found, rest = self.reply.partition(b"\r\n")
@@ -239,10 +242,23 @@ class _Talk:
         self.reply = rest
         return line
 
+    def binary(self) -> bytes:
+        """One reply of memcached's binary protocol: a header, whose bytes 8 to 11 say what follows."""
+        length = _BINARY_HEADER
+        while len(self.reply) < length and self.more():
+            if not self.reply.startswith(b"\x81"):
+                raise self.wrong()
+            if len(self.reply) >= _BINARY_HEADER:
+                length = _BINARY_HEADER + int.from_bytes(self.reply[8:12])
+        if len(self.reply) < length:
+            raise self.wrong()
+        reply, self.reply = self.reply[:length], self.reply[length:]
+        return reply
+
     def rest(self, line: bytes) -> bytes:
         """What belongs to the reply behind its first line, by the protocol's framing; no body of HTTP."""
         match self.framing:
-            case "lines":
+            case "lines" | "memcached_binary":
                 return b""
             case "length_prefixed":
                 length = int(line[1:]) if re.fullmatch(rb"\$\d{1,5}", line) else 0

@@ -17,12 +17,7 @@ from hindmost.targets.presets import preset, preset_names
 from hindmost.targets.procfs import join_address
 from hindmost.targets.spec import TargetSpec, load_target_file
 
-_FORMS = ", ".join(
-    [
-        *(f"{one.name}://HOST:PORT{'/PATH' if one.mix.paths else ''}" for one in ENTRIES.values()),
-        "a preset, or a .toml file",
-    ]
-)
+_FORMS = f"PROTOCOL://HOST:PORT[/PATH] ({', '.join(PROTOCOLS)}), a preset, or a .toml file"
 _OPTIONS = "write options like memcached?memory_mib=1024&connections=4096"
 
 
@@ -109,8 +104,8 @@ def parse_target(text: str) -> Attached | Managed:
 def _unknown(name: str) -> UsageError:
     host, _, port = name.rpartition(":")
     if host and port.isdigit():
-        by_port = {entry.port: entry.name for entry in ENTRIES.values()}
-        likely = by_port.get(int(port), PROTOCOLS[0])
+        # Where several have one port, the first of the table is the usual one.
+        likely = next((entry.name for entry in ENTRIES.values() if entry.port == int(port)), PROTOCOLS[0])
         return UsageError(f"target {name!r} does not say its protocol", hint=f"write {likely}://{name}")
     return UsageError(
         f"target {name!r} is neither a preset, a file, nor a URL{nearest(name, preset_names())}",

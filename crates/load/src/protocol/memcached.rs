@@ -60,11 +60,16 @@ impl Protocol for Memcached {
         } else if line == b"NOT_STORED" {
             return Ok(Parsed::line(end, Outcome::Miss));
         }
-        if line == b"ERROR" || line.starts_with(b"CLIENT_ERROR") || line.starts_with(b"SERVER_ERROR") {
+        if is_error(line) {
             return Ok(Parsed::line(end, Outcome::Error));
         }
         Err(garbage())
     }
+}
+
+/// Whether a line says that something went wrong: the text protocol's words, and those of the meta commands.
+pub fn is_error(line: &[u8]) -> bool {
+    line == b"ERROR" || line.starts_with(b"CLIENT_ERROR") || line.starts_with(b"SERVER_ERROR")
 }
 
 #[cfg(test)]

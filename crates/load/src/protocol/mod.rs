@@ -9,6 +9,8 @@ mod chunks;
 mod http;
 mod items;
 mod memcached;
+mod memcached_binary;
+mod memcached_meta;
 mod passing;
 mod reader;
 mod redis;
@@ -21,6 +23,8 @@ use thiserror::Error;
 
 pub use http::{outcome, Http, CODES};
 pub use memcached::Memcached;
+pub use memcached_binary::MemcachedBinary;
+pub use memcached_meta::MemcachedMeta;
 pub use passing::{Misplaced, Passed};
 pub use reader::{Reader, Reply};
 pub use redis::Redis;
@@ -51,6 +55,11 @@ pub trait Protocol: Send {
     /// # Errors
     /// [`Garbage`] when the bytes cannot be a reply.
     fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage>;
+
+    /// The words of an error, of which `head` is the head: what people are shown.
+    fn complaint(head: &[u8]) -> &[u8] {
+        head
+    }
 }
 
 /// What the bytes at hand hold.
@@ -206,7 +215,7 @@ mod tests {
         fn any_bytes_are_survived_however_they_are_cut(
             start in prop::sample::select(vec![
                 "", "VALUE k 0 ", "VALUE k 0 3\r\nabc\r\nEND\r\n", "$", "$2\r\nab\r\n", "HTTP/1.1 200 OK\r\n",
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc", "-", "END",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc", "-", "END", "VA 3\r\nabc\r\n",
             ]),
             bytes in prop::collection::vec(any::<u8>(), 0..300),
             cuts in prop::collection::vec(0..40_usize, 0..20),

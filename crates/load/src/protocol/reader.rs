@@ -69,8 +69,8 @@ impl Reader {
     }
 
     /// The reply to a request of `kind` that ends in `bytes`, which follow those of earlier calls.
-    /// `None`: all of them are taken and it is not whole. The head of a reply with an error is shown
-    /// to `error`.
+    /// `None`: all of them are taken and it is not whole. What a reply with an error
+    /// says is shown to `error`.
     ///
     /// # Errors
     /// [`Garbage`] when the bytes cannot be a reply; nothing that follows means anything then.
@@ -117,7 +117,7 @@ impl Reader {
         match codec.read(kind, start)? {
             Parsed::Reply { head, rest, outcome, closes, code } => {
                 if outcome == Outcome::Error {
-                    error(&start[..head]);
+                    error(P::complaint(&start[..head]));
                 }
                 self.head.clear();
                 Ok(Some((Tail { rest, outcome, closes, code }, head - held)))

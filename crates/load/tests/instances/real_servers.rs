@@ -6,20 +6,45 @@ use serde_json::json;
 #[test]
 fn memcached_serves_every_size_and_mix() {
     let Some(server) = Managed::memcached() else { return };
-    for (value_bytes, get_ratio, rate) in [
+    let mixes = [
         (json!(1), 0.9, 3000.0),
         (json!(200), 0.0, 3000.0),
         (json!({"uniform": [1, 4000]}), 0.5, 3000.0),
         (json!(900_000), 0.5, 60.0),
-    ] {
-        let changes = json!({
-            "load": {"loop": "open", "rate_per_s": rate},
-            "workload": {"kind": "key-value", "keys": 50, "get_ratio": get_ratio, "value_bytes": value_bytes,
-                         "popularity": {"zipf": 0.99}},
-        });
-        let ran = run(&plan("memcached", &server.address, &changes)).unwrap();
-        ran.assert_clean(&format!("{value_bytes} {get_ratio}"));
-        assert_eq!(ran.count("misses"), 0, "{value_bytes}");
+    ];
+    for protocol in ["memcached", "memcached-meta", "memcached-binary"] {
+        for (value_bytes, get_ratio, rate) in &mixes {
+            let changes = json!({
+                "load": {"loop": "open", "rate_per_s": rate},
+                "workload": {"kind": "key-value", "keys": 50, "get_ratio": get_ratio, "value_bytes": value_bytes,
+                             "popularity": {"zipf": 0.99}},
+            });
+            let ran = run(&plan(protocol, &server.address, &changes)).unwrap();
+            ran.assert_clean(&format!("{protocol} {value_bytes} {get_ratio}"));
+            assert_eq!(ran.count("misses"), 0, "{protocol} {value_bytes}");
+        }
+    }
+}
+
+#[test]
+fn memcached_says_what_is_missing_and_what_is_too_large_in_every_protocol() {
+    let Some(server) = Managed::memcached() else { return };
+    for protocol in ["memcached", "memcached-meta", "memcached-binary"] {
+        let absent = json!({"kind": "key-value", "keys": 50, "get_ratio": 1.0, "key_bytes": 40});
+        let changes = json!({"preload": false, "workload": absent});
+        let ran = run(&plan(protocol, &server.address, &changes)).unwrap();
+        ran.assert_clean(protocol);
+        assert_eq!(ran.count("misses"), ran.count("done"), "{protocol}");
+    }
+    let Some(small) = Managed::memcached_with(&["-I", "1k"]) else { return };
+    for protocol in ["memcached", "memcached-meta", "memcached-binary"] {
+        let large = json!({"kind": "key-value", "keys": 50, "get_ratio": 0.0, "value_bytes": 5000});
+        let changes =
+            json!({"preload": false, "load": {"loop": "open", "rate_per_s": 300.0}, "workload": large});
+        let ran = run(&plan(protocol, &small.address, &changes)).unwrap();
+        assert_eq!(ran.count("errors"), ran.count("due"), "{protocol}: {}", ran.result["counts"]);
+        let told = ran.result["first_error"].as_str().unwrap().to_lowercase();
+        assert!(told.contains("too large"), "{protocol}: {told}");
     }
 }
 

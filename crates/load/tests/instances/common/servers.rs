@@ -22,10 +22,13 @@ pub struct Managed {
 impl Managed {
     /// `None`, and says so, where there is no memcached.
     pub fn memcached() -> Option<Self> {
+        Self::memcached_with(&[])
+    }
+
+    pub fn memcached_with(more: &[&str]) -> Option<Self> {
         Self::start("memcached", |port, _| {
-            ["-p", port, "-U", "0", "-l", "127.0.0.1", "-u", "nobody", "-t", "1", "-m", "256"]
-                .map(str::to_owned)
-                .to_vec()
+            let usual = ["-p", port, "-U", "0", "-l", "127.0.0.1", "-u", "nobody", "-t", "1", "-m", "256"];
+            usual.iter().chain(more).map(|&one| one.to_owned()).collect()
         })
     }
 

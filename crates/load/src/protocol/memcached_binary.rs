@@ -1,0 +1,150 @@
+//! memcached's binary protocol: Get and Set ("BinaryProtocolRevamped" in memcached's wiki).
+
+use hindmost_plan::Plan;
+
+use super::items::Items;
+use super::{Garbage, Outcome, Parsed, Protocol, Rest};
+use crate::workload::{Kind, Request};
+
+/// A header, in either direction.
+const HEADER: usize = 24;
+const REQUEST: u8 = 0x80;
+const REPLY: u8 = 0x81;
+const GET: u8 = 0x00;
+const SET: u8 = 0x01;
+/// Flags and expiry of a Set.
+const SET_EXTRAS: [u8; 8] = [0; 8];
+
+/// Statuses that say that an item is not there, or was not stored.
+const NOT_FOUND: u16 = 1;
+const EXISTS: u16 = 2;
+const NOT_STORED: u16 = 5;
+
+/// The codec.
+pub struct MemcachedBinary {
+    items: Items,
+}
+
+impl MemcachedBinary {
+    fn write_header(opcode: u8, key: usize, extras: usize, value: usize, out: &mut Vec<u8>) {
+        let mut header = [0; HEADER];
+        header[0] = REQUEST;
+        header[1] = opcode;
+        header[2..4].copy_from_slice(&(key as u16).to_be_bytes());
+        header[4] = extras as u8;
+        header[8..12].copy_from_slice(&((extras + key + value) as u32).to_be_bytes());
+        out.extend_from_slice(&header);
+    }
+}
+
+impl Protocol for MemcachedBinary {
+    const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::MemcachedBinary;
+    /// A header, and the words of an error.
+    const MAX_HEAD: usize = 1024;
+
+    fn new(plan: &Plan) -> Self {
+        Self { items: Items::new(plan) }
+    }
+
+    #[inline]
+    fn write(&self, request: Request, out: &mut Vec<u8>) {
+        let key = self.items.key_length(request.item);
+        if request.kind == Kind::GET {
+            Self::write_header(GET, key, 0, 0, out);
+            return self.items.write_key(request.item, out);
+        }
+        Self::write_header(SET, key, SET_EXTRAS.len(), request.value_bytes as usize, out);
+        out.extend_from_slice(&SET_EXTRAS);
+        self.items.write_key(request.item, out);
+        out.extend_from_slice(self.items.value(request.value_bytes));
+    }
+
+    #[inline]
+    fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+        let opcode = if kind == Kind::GET { GET } else { SET };
+        let starts = [REPLY, opcode];
+        if bytes.iter().zip(starts).any(|(&seen, due)| seen != due) {
+            return Err(Garbage::new::<Self>(kind, bytes));
+        }
+        let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(Parsed::More) };
+        let status = u16::from_be_bytes([header[6], header[7]]);
+        let body = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
+        let outcome = match (status, kind) {
+            (0, _) => Outcome::Hit,
+            (NOT_FOUND, _) | (EXISTS | NOT_STORED, Kind::SET) => Outcome::Miss,
+            _ => Outcome::Error,
+        };
+        // What an error says is kept with its head, to be told, where it is as short as servers have it.
+        let words = if outcome == Outcome::Error { body as usize } else { 0 };
+        let words = if words <= Self::MAX_HEAD - HEADER { words } else { 0 };
+        if bytes.len() < HEADER + words {
+            return Ok(Parsed::More);
+        }
+        let rest = Rest::Bytes { left: u64::from(body) - words as u64, end: b"" };
+        Ok(Parsed::Reply { head: HEADER + words, rest, outcome, closes: false, code: 0 })
+    }
+
+    fn complaint(head: &[u8]) -> &[u8] {
+        &head[HEADER..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::items::filler;
+    use super::super::tests::{check_reply, plan};
+    use super::super::Reader;
+    use super::*;
+
+    fn reply(opcode: u8, status: u16, body: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![REPLY, opcode, 0, 0, 0, 0];
+        bytes.extend_from_slice(&status.to_be_bytes());
+        bytes.extend_from_slice(&(body.len() as u32).to_be_bytes());
+        bytes.resize(HEADER, 0);
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    #[test]
+    fn requests_are_headers_with_key_and_value() {
+        let codec = MemcachedBinary::new(&plan("memcached-binary"));
+        let (mut get, mut set) = (Vec::new(), Vec::new());
+        codec.write(Request { kind: Kind::GET, item: 7, value_bytes: 0 }, &mut get);
+        codec.write(Request { kind: Kind::SET, item: 7, value_bytes: 3 }, &mut set);
+        let key = b"0007kkkkkkkkkkkkkkkkkkkkkkkkkk";
+        assert_eq!(get[..12], [0x80, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0, 30]);
+        assert_eq!(get[HEADER..], key[..]);
+        assert_eq!(set[..12], [0x80, 1, 0, 30, 8, 0, 0, 0, 0, 0, 0, 41]);
+        assert_eq!(set[HEADER..], [&SET_EXTRAS[..], key, &filler(3)].concat());
+    }
+
+    #[test]
+    fn replies_are_told_apart_however_they_arrive() {
+        let codec = MemcachedBinary::new(&plan("memcached-binary"));
+        for (kind, bytes, outcome) in [
+            (Kind::GET, reply(GET, 0, b"\0\0\0\0hello"), Outcome::Hit),
+            (Kind::GET, reply(GET, 1, b"Not found"), Outcome::Miss),
+            (Kind::GET, reply(GET, 0x81, b"Unknown command"), Outcome::Error),
+            (Kind::SET, reply(SET, 0, b""), Outcome::Hit),
+            (Kind::SET, reply(SET, 5, b"Not stored."), Outcome::Miss),
+            (Kind::SET, reply(SET, 0x82, b"Out of memory"), Outcome::Error),
+            (Kind::SET, reply(SET, 0x82, &[b'x'; 5000]), Outcome::Error),
+        ] {
+            check_reply(&codec, kind, &bytes, outcome);
+        }
+        for bytes in [&b"VALUE k"[..], &reply(SET, 0, b""), &[REQUEST]] {
+            assert!(codec.read(Kind::GET, bytes).is_err(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_told_in_its_own_words() {
+        let codec = MemcachedBinary::new(&plan("memcached-binary"));
+        let mut told = Vec::new();
+        let bytes = reply(SET, 3, b"Too large.");
+        Reader::new::<MemcachedBinary>()
+            .next(&codec, Kind::SET, &bytes, |head| told.extend_from_slice(head))
+            .unwrap();
+        assert_eq!(told, b"Too large.");
+    }
+}
