@@ -1,4 +1,4 @@
-//! memcached's binary protocol: Get and Set ("BinaryProtocolRevamped" in memcached's wiki).
+//! memcached's binary protocol: Get and Set (memcached's wiki, "Binary Protocol Revamped").
 
 use hindmost_plan::Plan;
 

@@ -51,10 +51,11 @@ impl Protocol for MemcachedMeta {
         }
         match (line.split(|&b| b == b' ').next(), kind) {
             _ if is_error(line) => Ok(Parsed::line(end, Outcome::Error)),
-            (Some(b"EN"), Kind::GET) => Ok(Parsed::line(end, Outcome::Miss)),
             (Some(b"HD"), Kind::SET) => Ok(Parsed::line(end, Outcome::Hit)),
             // Not stored; stored by somebody else in between; not there: all conditions of the client's own making.
-            (Some(b"NS" | b"EX" | b"NF"), Kind::SET) => Ok(Parsed::line(end, Outcome::Miss)),
+            (Some(b"EN"), Kind::GET) | (Some(b"NS" | b"EX" | b"NF"), Kind::SET) => {
+                Ok(Parsed::line(end, Outcome::Miss))
+            }
             _ => Err(garbage()),
         }
     }
