@@ -104,6 +104,8 @@ NEWER = (
     "ideal_slip_us",
     "overhead_us",
     "capture",
+    "held_us",
+    "batches",
     "over_runs",
     "saturation",
     "set_aside",

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hindmost import _engine, laws
 from hindmost.errors import UsageError
+from hindmost.plan.batching import Batching, batching_document
 from hindmost.plan.positions import Written, explained
 from hindmost.plan.protocols import ENTRIES
 from hindmost.plan.units import label
@@ -52,6 +53,9 @@ class MeasurePlan(BaseModel):
     server_cpus: tuple[int, ...] = ()
     pacing: Literal["spin", "sleep"] = "spin"
     io: Literal["epoll", "io_uring"] = "epoll"
+    batching: Batching = Field(
+        default="none", description="how due requests leave together; a number is an interval in seconds"
+    )
     quick: bool = Field(default=False, description="a look of seconds, which promises no precision")
     runs: tuple[int, int] = (10, 30)
     precision: float = 0.05
@@ -127,6 +131,7 @@ class MeasurePlan(BaseModel):
             "stamp_every": VERIFIED_EVERY if self.verify_wire else self.stamp_every,
             "pacing": self.pacing,
             "io": self.io,
+            "batching": batching_document(self.batching),
             "workload": self.workload,
             "preload": "set" in ENTRIES[protocol].mix.kinds and index == 0,
             "phases": {"warmup": warmup, "calibration_s": self.calibration_s, "measure_s": self.duration_s},

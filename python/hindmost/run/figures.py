@@ -19,6 +19,7 @@ from hindmost.run.arrivals import arrivals_of
 from hindmost.run.calm import RunCalm, run_calm
 from hindmost.run.readings import (
     CONNECT,
+    HELD,
     IDEAL,
     STAMPED,
     WHATS,
@@ -104,6 +105,7 @@ class Totals:
 
     whole: dict[What, Histogram] = field(default_factory=lambda: {what: Histogram() for what in WHATS})
     outstanding: Histogram = field(default_factory=Histogram)
+    writes: Histogram = field(default_factory=Histogram)
 
     def add(self, instances: Iterable[InstanceReading]) -> None:
         """Merge one run's instances."""
@@ -111,12 +113,14 @@ class Totals:
             for what in WHATS:
                 self.whole[what].merge(one.whole(what))
             self.outstanding.merge(one.outstanding)
+            self.writes.merge(one.writes)
 
     def merge(self, other: Totals) -> None:
         """Add those of another run."""
         for what in WHATS:
             self.whole[what].merge(other.whole[what])
         self.outstanding.merge(other.outstanding)
+        self.writes.merge(other.writes)
 
 
 def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures:
@@ -160,8 +164,8 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
 
 
 def _extra(instances: Sequence[InstanceReading]) -> list[What]:
-    """What not every run has: the write calls' own slip, stamps of the kernel, connections made anew."""
-    whats: list[What] = [what for what in (IDEAL, CONNECT) if _have(instances, what)]
+    """What not every run has: the write calls' own slip, batches, connections made anew, stamps."""
+    whats: list[What] = [what for what in (IDEAL, CONNECT, HELD) if _have(instances, what)]
     return whats + (list(STAMPED) if _have(instances, "wire") else [])
 
 

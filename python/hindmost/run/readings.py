@@ -18,7 +18,7 @@ from hindmost.plan import MeasurePlan
 from hindmost.store import RunRecord, Study
 from hindmost.store.engine import InstanceResult
 
-What = Literal["latency", "service", "slip", "ideal_slip", "wire", "overhead", "connect"]
+What = Literal["latency", "service", "slip", "ideal_slip", "wire", "overhead", "connect", "held"]
 INSTANCE_SCHEMA = "hindmost.instance/1"
 WHATS: tuple[What, ...] = ("latency", "service", "slip")
 IDEAL: What = "ideal_slip"
@@ -27,6 +27,9 @@ STAMPED: tuple[What, ...] = ("wire", "overhead")
 """Known of requests that the kernel stamped: a sample, or none where it has no stamps."""
 CONNECT: What = "connect"
 """From the start of an attempt to connect to the connection; none where the server keeps what is open."""
+
+HELD: What = "held"
+"""How long requests waited for their batches, by design; slip is what they were late beyond that."""
 
 
 def merged(histograms: Iterable[Histogram]) -> Histogram:
@@ -54,6 +57,7 @@ class InstanceReading:
     latency_sections: dict[str, list[Histogram]] = field(default_factory=dict)
     by_kind: dict[tuple[What, str], Histogram] = field(default_factory=dict)
     outstanding: Histogram = field(default_factory=Histogram)
+    writes: Histogram = field(default_factory=Histogram)
     gaps: Histogram = field(default_factory=Histogram)
     due_gaps: Histogram = field(default_factory=Histogram)
 
@@ -65,7 +69,7 @@ class InstanceReading:
     def _wholes(self) -> dict[What, Histogram]:
         return {
             w: merged(h for (x, _), h in self.by_kind.items() if x == w)
-            for w in (*WHATS, IDEAL, *STAMPED, CONNECT)
+            for w in (*WHATS, IDEAL, *STAMPED, CONNECT, HELD)
         }
 
     def sections(self, how_many: int) -> list[Histogram]:
@@ -131,10 +135,12 @@ def _instance(
         if what == "latency":
             reading.latency_sections.setdefault(kind, []).append(histogram)
             reading.by_kind.setdefault(("latency", kind), Histogram()).merge(histogram)
-        elif what in (*WHATS, IDEAL, *STAMPED, CONNECT):
+        elif what in (*WHATS, IDEAL, *STAMPED, CONNECT, HELD):
             reading.by_kind[what, kind] = histogram
         elif what == "outstanding":
             reading.outstanding = histogram
+        elif what == "writes":
+            reading.writes = histogram
         elif what == "gaps":
             reading.gaps = histogram
         elif what == "due_gaps":

@@ -122,6 +122,15 @@ class MeasureRequest:
             "Clients", "HOW", "How clients ask the kernel; io_uring makes two calls a request (Linux 6.1)."
         ),
     ] = "epoll"
+    batching: Annotated[
+        str,
+        Option(
+            "Clients",
+            "HOW",
+            "Requests due on a connection leave each alone (none), by Nagle's algorithm (nagle), or together"
+            " within an interval, like 100us; latency counts from when each was due.",
+        ),
+    ] = "none"
     quick: Annotated[
         bool,
         Option(
@@ -223,6 +232,7 @@ class MeasureRequest:
         """
         from hindmost.fleet import allot
         from hindmost.plan import MeasurePlan, parse_duration, parse_quantiles, parse_rate
+        from hindmost.plan.batching import parse_batching
         from hindmost.plan.workload import written_workload
         from hindmost.targets import parse_target
 
@@ -263,6 +273,7 @@ class MeasureRequest:
             server_cpus=places.server if target.managed else (),
             pacing=places.pacing if self.pacing == "auto" else self.pacing,
             io=self.io,
+            batching=parse_batching(self.batching),
             duration_s=duration_s,
             warmup="auto" if self.warmup == "auto" else parse_duration(self.warmup, "warm-up"),
             timeout_s=parse_duration(self.timeout, "timeout", 0.001),

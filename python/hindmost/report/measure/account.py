@@ -39,6 +39,10 @@ def account(doc: Measure) -> list[tuple[str, str]]:
         rows.append(("connections", made))
     if connect := doc.get("connect_us"):
         rows.append(("connect", f"{briefly('connect', connect)}, from the attempt to the connection"))
+    if batched := view.batches(doc):
+        rows.append(("batches", batched))
+    if held := doc.get("held_us"):
+        rows.append(("held", f"{briefly('held', held)}, by design: in latency, and no slip"))
     if doc["wire_us"]:
         rows.append(("wire", f"{briefly('wire', doc['wire_us'])}, {view.stamps_text(doc)}"))
     if overhead := doc.get("overhead_us"):

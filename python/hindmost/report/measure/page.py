@@ -41,6 +41,7 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         kinds=kind_tables(doc),
         wire=tables.wire_table(doc),
         connect=tables.connect_table(doc),
+        held=tables.held_table(doc),
         both=tables.both_table(doc),
         proofs=proof.proofs(doc),
         proof_text=proof.proof_text(doc),

@@ -119,3 +119,9 @@ def connect_table(doc: Measure) -> Table | None:
     """How long it took to connect; none where the server kept what was open."""
     found = doc.get("connect_us")
     return estimate_table({"connect": found}) if found else None
+
+
+def held_table(doc: Measure) -> Table | None:
+    """How long requests waited for their batches; none where they did not."""
+    found = doc.get("held_us")
+    return estimate_table({"held": found}) if found else None

@@ -155,6 +155,8 @@ def _brief_account(doc: Measure) -> list[tuple[str, str]]:
         rows.append(
             ("connect", f"{briefly('connect', connect)}, in latency; {numbers.count(found['made'])} made")
         )
+    if batched := view.batches(doc):
+        rows.append(("batches", batched))
     rows.append(("runs", view.counted_runs(doc)))
     if (calm := doc.get("calm")) and (why := calm["refused"]) and doc["verdict"] != "valid":
         rows.append(("calm", f"none: {_clause(why['text'])}"))

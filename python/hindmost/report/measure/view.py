@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hindmost.plan.batching import batching_text
 from hindmost.report.common import numbers
 from hindmost.report.common.document import finite
 from hindmost.report.measure.values import run_value
@@ -84,6 +85,25 @@ def connections(doc: Measure) -> str:
     if found["by_turns"]:
         return f"{text}: the server closes them after each reply, or nearly so; latency holds it"
     return f"{text}, in place of those that the server closed"
+
+
+def batches(doc: Measure) -> str:
+    """Say how requests were put together; nothing where each left by itself, as nobody asked otherwise."""
+    found = doc.get("batches")
+    if not found or found["asked"] == "none":
+        return ""
+    each = found["requests_per_write"]
+    text = f"{batching_text(found['asked'])}: "
+    if found["asked"] != "nagle":
+        text += (
+            f"{numbers.number(each['mean'])} requests a write"
+            f" (p99 {numbers.number(each['p99'])}, most {numbers.number(each['most'])})"
+        )
+    if (segment := found["requests_per_segment"]) is not None:
+        text += f"{'' if text.endswith(': ') else ', '}{numbers.number(segment)} requests a segment"
+    elif found["asked"] == "nagle":
+        text += "the kernel does not count segments here"
+    return text
 
 
 def throughput(doc: Measure) -> str:

@@ -1,5 +1,6 @@
 """The document that ``hindmost measure`` writes as ``result.json``: see `document`."""
 
+from hindmost.store.measure.batches import Batches
 from hindmost.store.measure.calm import Calm, CalmRefusal, RunCalm
 from hindmost.store.measure.connections import Code, Connections
 from hindmost.store.measure.document import (
@@ -45,6 +46,7 @@ __all__ = [
     "Alone",
     "Arrivals",
     "Aside",
+    "Batches",
     "Calm",
     "CalmRefusal",
     "Capture",

@@ -16,6 +16,8 @@ Rules that hold everywhere in the document:
   ``done`` and ``errors``, less those that were no whole reply.
 - ``connect_us`` is there where connections were made in every run's measurement; ``latency_us`` and
   ``service_us`` hold it where ``connections`` are ``by_turns``.
+- ``held_us`` is there where requests waited for batches (``batches``): a part of ``latency_us``, by design.
+  ``slip_us`` is what they were late beyond it.
 
 History of the format: ``hindmost.measure/1`` (0.1.0), the first.
 """
@@ -23,6 +25,7 @@ History of the format: ``hindmost.measure/1`` (0.1.0), the first.
 from typing import Literal, NotRequired, TypedDict
 
 from hindmost.store.manifest import Host, Plan
+from hindmost.store.measure.batches import Batches
 from hindmost.store.measure.calm import Calm
 from hindmost.store.measure.connections import Code, Connections
 from hindmost.store.measure.figures import Distributions, Estimates, RunCurve, Saturation, Throughput, Values
@@ -107,6 +110,7 @@ class Measure(TypedDict):
     service_us: Estimates
     slip_us: Estimates
     connect_us: NotRequired[Estimates | None]
+    held_us: NotRequired[Estimates | None]
     ideal_slip_us: NotRequired[Estimates | None]
     wire_us: Estimates | None
     overhead_us: NotRequired[Estimates | None]
@@ -119,6 +123,7 @@ class Measure(TypedDict):
     counts: Counts
     codes: NotRequired[dict[str, Code]]
     connections: NotRequired[Connections | None]
+    batches: NotRequired[Batches | None]
     runs: list[Run]
     set_aside: NotRequired[SetAside]
     variance: dict[Label, Variance]

@@ -13,11 +13,12 @@ from hindmost._engine import Histogram
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import label
 from hindmost.run import verdict
+from hindmost.run.batches import batches
 from hindmost.run.capacity import saturation
 from hindmost.run.connections import codes, connections
 from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, run_figures, summed
 from hindmost.run.proof import proof_of
-from hindmost.run.readings import CONNECT, IDEAL, WHATS, What, microseconds, plan_of
+from hindmost.run.readings import CONNECT, HELD, IDEAL, WHATS, What, microseconds, plan_of
 from hindmost.run.self_diagnosis import self_diagnosis
 from hindmost.run.set_aside import Parted, parted, spent
 from hindmost.run.verdict.alone import NOBODY, reasons_of_run
@@ -113,6 +114,7 @@ def answer(study: Study) -> documents.Measure:
         "service_us": estimates["service"],
         "slip_us": estimates["slip"],
         "connect_us": _stamped(CONNECT, runs, reasons, plan.middle),
+        "held_us": _stamped(HELD, runs, reasons, plan.middle),
         "ideal_slip_us": _stamped(IDEAL, runs, reasons, plan.middle),
         "wire_us": _stamped("wire", runs, reasons, plan.middle),
         "overhead_us": _stamped("overhead", runs, reasons, plan.middle),
@@ -124,6 +126,7 @@ def answer(study: Study) -> documents.Measure:
         "counts": summed([run.counts for run in runs]),
         "codes": codes(runs),
         "connections": connections(runs),
+        "batches": batches(runs, plan, totals.writes),
         "runs": [_run(plan, run, target, found.aside.get(run.number)) for run in made],
         "set_aside": _set_aside(plan, made, found),
         "variance": _variance(runs, plan),

@@ -1,0 +1,51 @@
+"""How requests that are due leave: each alone, by Nagle's algorithm, or together within an interval."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from hindmost.errors import UsageError
+from hindmost.plan.units import parse_duration
+
+Batching = Literal["none", "nagle"] | float
+"""A number is an interval in seconds: requests of a connection that come due within it leave together."""
+SHORTEST_S = 1e-6
+
+
+def parse_batching(text: str) -> Batching:
+    """Read ``--batching``.
+
+    >>> parse_batching("none"), parse_batching("nagle"), parse_batching("100us")
+    ('none', 'nagle', 0.0001)
+
+    Raises
+    ------
+    UsageError
+        If it is neither a name nor a time.
+    """
+    if text in ("none", "nagle"):
+        return "none" if text == "none" else "nagle"
+    if not text[:1].isdigit() and not text.startswith("."):
+        raise UsageError(
+            f"--batching {text!r} is neither none, nagle nor an interval",
+            hint="--batching 100us: requests that come due within 100 us on a connection leave together",
+        )
+    return parse_duration(text, "batching interval", SHORTEST_S)
+
+
+def batching_document(batching: Batching) -> dict[str, Any] | str:
+    """The same as engine plans have it.
+
+    >>> batching_document(1e-4)
+    {'interval': {'seconds': 0.0001}}
+    """
+    return batching if isinstance(batching, str) else {"interval": {"seconds": batching}}
+
+
+def batching_text(batching: Batching) -> str:
+    """The same as people write it.
+
+    >>> batching_text("nagle"), batching_text(0.00025)
+    ('nagle', '250us')
+    """
+    return batching if isinstance(batching, str) else f"{batching * 1e6:.10g}us"

@@ -1,0 +1,77 @@
+"""Batching at the client: what may be asked, and what is told of it."""
+
+import pytest
+from evidence import instance, run
+
+from hindmost._engine import Histogram
+from hindmost.errors import UsageError
+from hindmost.plan import MeasurePlan
+from hindmost.plan.batching import parse_batching
+from hindmost.report.measure import view
+from hindmost.run.batches import batches
+from hindmost.run.request import MeasureRequest
+
+
+def histogram(**counts):
+    found = Histogram()
+    for size, count in counts.items():
+        found.record(int(size.removeprefix("of")), count)
+    return found
+
+
+def written(number=1, segments=50, requests=200):
+    """A run of two instances, each with a worker whose sockets sent so many segments."""
+    sockets = {"segments": segments, "segment_requests": requests}
+    return run(number, instances=[instance(i, threads=[{"sockets": sockets}]) for i in range(2)])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cork", "neither none, nagle nor an interval"),
+        ("0.1us", "not between 1e-06 s and a day"),
+        ("3 parsecs", "cannot be read"),
+    ],
+)
+def test_a_batching_that_cannot_be_read_is_refused_with_what_would_be_right(text, said):
+    with pytest.raises(UsageError, match=said) as refused:
+        parse_batching(text)
+    assert refused.value.hint
+
+
+def test_the_engine_is_asked_for_what_the_option_says_and_refuses_what_has_no_meaning():
+    asked = MeasureRequest(target="memcached://127.0.0.1:11211", batching="250us").plan()
+    assert asked.batching == 0.00025
+    assert '"batching":{"interval":{"seconds":0.00025}}' in asked.engine_plan(
+        1, 0, "memcached", "127.0.0.1:1"
+    )
+    with pytest.raises(UsageError, match="`none` in a closed loop"):
+        MeasureRequest(target="memcached://127.0.0.1:11211", batching="nagle", closed=True).plan()
+    with pytest.raises(UsageError, match="below timeout_s"):
+        MeasureRequest(target="memcached://127.0.0.1:11211", batching="3s").plan()
+
+
+def test_requests_by_write_and_by_segment_add_up_over_instances():
+    found = batches([written(), written(2)], MeasurePlan(target="x", batching=1e-3), histogram(of1=5, of3=15))
+    assert (found["asked"], found["writes"], found["requests_per_segment"]) == (1e-3, 20, 4.0)
+    assert found["requests_per_write"] == {"mean": 2.5, "p50": 3.0, "p99": 3.0, "most": 3}
+    assert found["sizes"] == {"requests": [1, 3], "share": [0.25, 1.0]}
+    early = run(1, instances=[instance(0, threads=[{"sockets": {}}])])
+    assert batches([early], MeasurePlan(target="x"), Histogram()) is None, "earlier builds kept none"
+    assert batches([early], MeasurePlan(target="x"), histogram(of1=5))["requests_per_segment"] is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "segments", "said"),
+    [
+        ("none", 50, ""),
+        ("nagle", 50, "nagle: 4.00 requests a segment"),
+        ("nagle", 0, "nagle: the kernel does not count segments here"),
+        (1e-3, 50, "1000us: 2.50 requests a write (p99 3.00, most 3.00), 4.00 requests a segment"),
+    ],
+)
+def test_batches_are_told_where_they_were_asked_for(asked, segments, said):
+    writes = histogram(of1=5, of3=15)
+    found = batches([written(segments=segments)], MeasurePlan(target="x", batching=asked), writes)
+    assert view.batches({"batches": found}) == said
+    assert view.batches({}) == "", "documents of earlier builds"
