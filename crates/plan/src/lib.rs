@@ -14,7 +14,9 @@ pub use batching::Batching;
 pub use check::PlanError;
 pub use document::{Io, Keep, Load, Pacing, Phases, Plan, Share, Target, Thread, Warmup};
 pub use hindmost_wire::{Mix, Protocol};
-pub use workload::{Codes, Http, KeyValue, Popularity, Size, Workload};
+pub use workload::{
+    Codes, Extreme, HotSet, Http, KeyNames, KeyValue, Lognormal, Normal, Popularity, Ranks, Size, Workload,
+};
 
 /// The schema name that every plan carries.
 pub const SCHEMA: &str = "hindmost.plan/1";

@@ -5,9 +5,11 @@
 //! same requests (common random numbers).
 
 mod counter;
+mod extreme;
 mod normal;
 mod streams;
 
 pub use counter::Draws;
+pub use extreme::{extreme_cdf, extreme_quantile, pareto_cdf, pareto_quantile};
 pub use normal::{normal_cdf, normal_quantile};
 pub use streams::{below, mix, stream, unit, Purpose, Random};

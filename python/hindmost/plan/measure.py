@@ -133,7 +133,9 @@ class MeasurePlan(BaseModel):
             "io": self.io,
             "batching": batching_document(self.batching),
             "workload": self.workload,
-            "preload": "set" in ENTRIES[protocol].mix.kinds and index == 0,
+            "preload": index == 0
+            and "set" in ENTRIES[protocol].mix.kinds
+            and self.workload.get("preload") is not False,
             "phases": {"warmup": warmup, "calibration_s": self.calibration_s, "measure_s": self.duration_s},
             "timeout_s": self.timeout_s,
             "keep": {"samples": -(-self._kept // self.clients), "worst": self.worst},

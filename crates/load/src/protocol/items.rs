@@ -1,20 +1,26 @@
 use hindmost_plan::{Plan, Workload};
 
-use crate::workload::KeySpace;
+use crate::random::{mix, unit};
+use crate::workload::{KeySpace, SizeLaw};
 
 /// The keys and values of a key-value workload, as every key-value codec writes them.
 pub struct Items {
     keys: KeySpace,
+    ttls: Option<SizeLaw>,
     filler: Vec<u8>,
 }
 
 impl Items {
     /// Those of the plan, which has checked that this protocol gets a key-value workload.
     pub fn new(plan: &Plan) -> Self {
-        let Workload::KeyValue(mix) = &plan.workload else {
+        let Workload::KeyValue(of) = &plan.workload else {
             unreachable!("the plan has checked that {:?} gets a key-value workload", plan.target.protocol)
         };
-        Self { keys: KeySpace::new(mix), filler: filler(mix.value_bytes.largest() as usize) }
+        Self {
+            keys: KeySpace::new(of),
+            ttls: of.ttl_s.as_ref().map(SizeLaw::new),
+            filler: filler(of.value_bytes.largest() as usize),
+        }
     }
 
     /// The length of a key in bytes.
@@ -27,6 +33,13 @@ impl Items {
     #[inline]
     pub fn write_key(&self, item: u32, out: &mut Vec<u8>) {
         self.keys.write(item, out);
+    }
+
+    /// Seconds after which the server forgets key `item`, whenever it was stored; 0 for never.
+    #[inline]
+    pub fn ttl_s(&self, item: u32) -> u32 {
+        // Another number of the key than that which its length follows from.
+        self.ttls.as_ref().map_or(0, |ttls| ttls.at(unit(mix(u64::from(item) | 1 << 40))))
     }
 
     /// A value of `bytes` bytes.

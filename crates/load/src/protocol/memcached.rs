@@ -36,7 +36,7 @@ impl Protocol for Memcached {
         out.extend_from_slice(b"set ");
         self.items.write_key(request.item, out);
         // Writing to a Vec cannot fail.
-        let _ = write!(out, " 0 0 {}\r\n", request.value_bytes);
+        let _ = write!(out, " 0 {} {}\r\n", self.items.ttl_s(request.item), request.value_bytes);
         out.extend_from_slice(self.items.value(request.value_bytes));
         out.extend_from_slice(b"\r\n");
     }
@@ -75,7 +75,7 @@ pub fn is_error(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::items::filler;
-    use super::super::tests::{check_reply, plan};
+    use super::super::tests::{check_reply, plan, plan_with_ttl};
     use super::super::Reader;
     use super::*;
 
@@ -89,6 +89,10 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         let value = String::from_utf8(filler(3)).unwrap();
         assert_eq!(text, format!("get {key}\r\nset {key} 0 0 3\r\n{value}\r\n"));
+        let mut out = Vec::new();
+        let set = Request { kind: Kind::SET, item: 7, value_bytes: 3 };
+        Memcached::new(&plan_with_ttl("memcached", 60)).write(set, &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), format!("set {key} 0 60 3\r\n{value}\r\n"));
     }
 
     #[test]

@@ -155,6 +155,15 @@ mod tests {
 
     use super::*;
 
+    /// A plan for a key-value protocol whose keys live for so long.
+    pub(super) fn plan_with_ttl(protocol: &str, ttl_s: u32) -> Plan {
+        let mut plan = plan(protocol);
+        let ttl_s = Some(hindmost_plan::Size::Fixed(ttl_s));
+        let mix = hindmost_plan::KeyValue { ttl_s, ..hindmost_plan::KeyValue::default() };
+        plan.workload = hindmost_plan::Workload::KeyValue(mix);
+        plan
+    }
+
     pub(super) fn plan(protocol: &str) -> Plan {
         let spoken = hindmost_wire::Protocol::ALL.iter().find(|one| one.entry().name == protocol).unwrap();
         let text = json!({

@@ -24,8 +24,10 @@ impl Protocol for Redis {
 
     #[inline]
     fn write(&self, request: Request, out: &mut Vec<u8>) {
-        let (head, verb) = match request.kind {
-            Kind::SET => (3, "SET"),
+        let ttl_s = if request.kind == Kind::SET { self.items.ttl_s(request.item) } else { 0 };
+        let (head, verb) = match (request.kind, ttl_s) {
+            (Kind::SET, 0) => (3, "SET"),
+            (Kind::SET, _) => (5, "SET"),
             _ => (2, "GET"),
         };
         // Writing to a Vec cannot fail.
@@ -36,6 +38,9 @@ impl Protocol for Redis {
             let _ = write!(out, "${}\r\n", request.value_bytes);
             out.extend_from_slice(self.items.value(request.value_bytes));
             out.extend_from_slice(b"\r\n");
+            if ttl_s > 0 {
+                let _ = write!(out, "$2\r\nEX\r\n${}\r\n{ttl_s}\r\n", ttl_s.ilog10() + 1);
+            }
         }
     }
 
@@ -61,7 +66,7 @@ impl Protocol for Redis {
 #[cfg(test)]
 mod tests {
     use super::super::items::filler;
-    use super::super::tests::{check_reply, plan};
+    use super::super::tests::{check_reply, plan, plan_with_ttl};
     use super::super::Reader;
     use super::*;
 
@@ -72,6 +77,11 @@ mod tests {
         codec.write(Request { kind: Kind::SET, item: 12, value_bytes: 2 }, &mut out);
         let value = String::from_utf8(filler(2)).unwrap();
         let expected = format!("*3\r\n$3\r\nSET\r\n$30\r\n0012{}\r\n$2\r\n{value}\r\n", "k".repeat(26));
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        let mut out = Vec::new();
+        let set = Request { kind: Kind::SET, item: 12, value_bytes: 2 };
+        Redis::new(&plan_with_ttl("redis", 600)).write(set, &mut out);
+        let expected = format!("*5{}$2\r\nEX\r\n$3\r\n600\r\n", &expected[2..]);
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 

@@ -1,4 +1,6 @@
-use hindmost_plan::KeyValue;
+use std::sync::Arc;
+
+use hindmost_plan::{KeyNames, KeyValue};
 
 use super::SizeLaw;
 use crate::random::{mix, unit};
@@ -6,35 +8,53 @@ use crate::random::{mix, unit};
 /// What fills keys after their number, up to their length.
 const FILL: u8 = b'k';
 
-/// Keys by number: the number in decimal, padded to a length that always is the same for that key.
+/// Keys by number: a prefix and the number in decimal, padded to a length that always is the same for that key; or
+/// names that were given.
 #[derive(Clone, Debug)]
 pub struct KeySpace {
+    prefix: Vec<u8>,
     lengths: SizeLaw,
     digits: usize,
+    names: Option<Arc<Vec<String>>>,
     /// How many keys there are.
     pub keys: u32,
 }
 
 impl KeySpace {
-    /// The keys of `mix`.
+    /// The keys of `mix`, whose files have been read ([`hindmost_plan::Workload::opened`]).
     pub fn new(mix: &KeyValue) -> Self {
-        let digits = (mix.keys.max(2) - 1).ilog10() as usize + 1;
-        Self { lengths: SizeLaw::new(&mix.key_bytes), digits, keys: mix.keys }
+        let names = match &mix.key_names {
+            Some(KeyNames::List(names)) => Some(names.clone()),
+            _ => None,
+        };
+        let keys = names.as_ref().map_or(mix.keys, |names| names.len() as u32);
+        let digits = (keys.max(2) - 1).ilog10() as usize + 1;
+        let prefix = mix.key_prefix.clone().into_bytes();
+        Self { prefix, lengths: SizeLaw::new(&mix.key_bytes), digits, names, keys }
     }
 
     /// The length of key `item` in bytes.
     #[inline]
     pub fn length(&self, item: u32) -> usize {
-        self.lengths.at(unit(mix(u64::from(item)))) as usize
+        match &self.names {
+            Some(names) => self.prefix.len() + names[item as usize].len(),
+            None => self.lengths.at(unit(mix(u64::from(item)))) as usize,
+        }
     }
 
     /// Appends key `item` to `out`.
     #[inline]
     pub fn write(&self, item: u32, out: &mut Vec<u8>) {
         let start = out.len();
+        out.extend_from_slice(&self.prefix);
+        if let Some(names) = &self.names {
+            out.extend_from_slice(names[item as usize].as_bytes());
+            return;
+        }
+        let number = out.len();
         out.resize(start + self.length(item), FILL);
         let mut rest = item;
-        for place in out[start..start + self.digits].iter_mut().rev() {
+        for place in out[number..number + self.digits].iter_mut().rev() {
             *place = b'0' + (rest % 10) as u8;
             rest /= 10;
         }
@@ -45,23 +65,36 @@ impl KeySpace {
 mod tests {
     use std::collections::HashSet;
 
-    use hindmost_plan::Size;
+    use hindmost_plan::{Extreme, Size};
 
     use super::*;
 
+    fn key(space: &KeySpace, item: u32) -> Vec<u8> {
+        let mut out = b"get ".to_vec();
+        space.write(item, &mut out);
+        let key = out.split_off(4);
+        assert_eq!((out.as_slice(), key.len()), (&b"get "[..], space.length(item)));
+        key
+    }
+
     #[test]
     fn every_key_is_its_own_and_keeps_its_length() {
-        let space =
-            KeySpace::new(&KeyValue { keys: 2000, key_bytes: Size::Uniform(4, 40), ..KeyValue::default() });
-        let key = |item| {
-            let mut out = Vec::new();
-            space.write(item, &mut out);
-            assert_eq!(out.len(), space.length(item));
-            out
-        };
-        let all: HashSet<Vec<u8>> = (0..2000).map(key).collect();
-        assert_eq!(all.len(), 2000);
-        assert_eq!(key(17), key(17));
-        assert!(key(17).starts_with(b"0017"));
+        let long = Extreme { location: 30.0, scale: 8.0, shape: 0.1, least: 6, most: 250 };
+        for key_bytes in [Size::Uniform(6, 40), Size::GeneralisedExtremeValue(long)] {
+            let mix = KeyValue { keys: 2000, key_bytes, key_prefix: "t:".into(), ..KeyValue::default() };
+            let space = KeySpace::new(&mix);
+            let all: HashSet<Vec<u8>> = (0..2000).map(|item| key(&space, item)).collect();
+            assert_eq!(all.len(), 2000);
+            assert_eq!(key(&space, 17), key(&space, 17));
+            assert!(key(&space, 17).starts_with(b"t:0017"));
+        }
+    }
+
+    #[test]
+    fn names_are_keys_behind_their_prefix() {
+        let names = KeyNames::List(vec!["alpha".to_owned(), "b".to_owned()].into());
+        let mix = KeyValue { key_names: Some(names), key_prefix: "u/".into(), ..KeyValue::default() };
+        let space = KeySpace::new(&mix);
+        assert_eq!((space.keys, key(&space, 0), key(&space, 1)), (2, b"u/alpha".to_vec(), b"u/b".to_vec()));
     }
 }

@@ -4,6 +4,7 @@ mod keys;
 mod popularity;
 mod size;
 
+use hindmost_arrivals::Part;
 use hindmost_plan::Workload;
 use rand::Rng;
 
@@ -44,12 +45,12 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// The requests of `workload`, drawn from `random`.
-    pub fn new(workload: &Workload, random: Random) -> Self {
+    /// The requests of `workload` for worker `part` of all workers, drawn from `random`.
+    pub fn new(workload: &Workload, part: Part, random: Random) -> Self {
         match workload {
             Workload::KeyValue(mix) => Self {
                 get_ratio: mix.get_ratio,
-                popularity: Popularity::new(mix.popularity, mix.keys),
+                popularity: Popularity::new(&mix.popularity, mix.keys, part),
                 value_bytes: SizeLaw::new(&mix.value_bytes),
                 random,
             },
@@ -91,7 +92,8 @@ mod tests {
     #[test]
     fn the_mix_is_the_one_asked_for() {
         let mix = KeyValue { get_ratio: 0.7, keys: 10, ..KeyValue::default() };
-        let mut requests = Requests::new(&Workload::KeyValue(mix), stream(3, 0, 0, Purpose::Contents));
+        let mut requests =
+            Requests::new(&Workload::KeyValue(mix), Part::WHOLE, stream(3, 0, 0, Purpose::Contents));
         let gets = (0..100_000).filter(|_| requests.draw().kind == Kind::GET).count();
         // Five standard deviations of a binomial share: 5 * sqrt(.7 * .3 / 1e5) = 0.0072.
         assert!((gets as f64 / 1e5 - 0.7).abs() < 0.0073, "{gets}");
@@ -100,7 +102,8 @@ mod tests {
     #[test]
     fn same_seed_same_requests() {
         let draw = || {
-            let mut requests = Requests::new(&Workload::default(), stream(5, 1, 2, Purpose::Contents));
+            let mut requests =
+                Requests::new(&Workload::default(), Part::WHOLE, stream(5, 1, 2, Purpose::Contents));
             (0..100).map(|_| requests.draw()).collect::<Vec<_>>()
         };
         assert_eq!(draw(), draw());

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::check::{refuse, PlanError};
+
 /// A mix of HTTP GETs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -51,6 +53,35 @@ impl Codes {
             Self::Redirection => code / 100 == 3,
             Self::ClientError => code / 100 == 4,
             Self::ServerError => code / 100 == 5,
+        }
+    }
+}
+
+impl Http {
+    pub(super) fn check(&self) -> Result<(), PlanError> {
+        if self.paths.is_empty() {
+            return Err(refuse("workload.paths", "empty", "a list of at least one path"));
+        }
+        let clean = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
+        for path in &self.paths {
+            if !path.starts_with('/') || !clean(path) {
+                let must = "a path that starts with `/` and holds neither spaces nor control characters";
+                return Err(refuse("workload.paths", format!("{path:?}"), must));
+            }
+        }
+        if self.accept.is_empty() {
+            return Err(refuse("workload.accept", "empty", "a list of status codes, such as [\"2xx\", 304]"));
+        }
+        for codes in &self.accept {
+            if let Codes::One(code @ (..200 | 600..)) = codes {
+                return Err(refuse("workload.accept", code, "made of codes from 200 to 599, or of classes"));
+            }
+        }
+        match &self.host {
+            Some(host) if host.is_empty() || !clean(host) => {
+                Err(refuse("workload.host", format!("{host:?}"), "a host name without spaces"))
+            }
+            _ => Ok(()),
         }
     }
 }

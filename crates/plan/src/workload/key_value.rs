@@ -3,22 +3,40 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Popularity, Size};
+use super::{KeyNames, Popularity, Size};
+use crate::check::{refuse, PlanError};
+
+/// memcached's limit for keys (protocol.txt, "Keys").
+pub(super) const MAX_KEY_BYTES: u32 = 250;
+/// Thirty days: memcached takes more for a moment of the calendar (protocol.txt, "Expiration times").
+const MAX_TTL_S: u32 = 30 * 24 * 3600;
 
 /// A key-value mix. The defaults are small and plain: 90 % gets of 200-byte values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct KeyValue {
-    /// How many distinct keys there are.
+    /// How many distinct keys there are. Where `key_names` are given, there are as many.
     pub keys: u32,
     /// The share of gets, 0 to 1; the rest are sets.
     pub get_ratio: f64,
-    /// Length of a key in bytes (at most 250, memcached's limit). A key keeps its length.
+    /// Length of a key in bytes, prefix included (at most 250, memcached's limit). A key keeps its length.
     pub key_bytes: Size,
+    /// What every key begins with.
+    pub key_prefix: String,
+    /// The keys themselves, instead of numbers of `key_bytes` bytes: a list, or a file with one a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_names: Option<KeyNames>,
     /// Length of a value in bytes.
     pub value_bytes: Size,
+    /// Seconds after which the server forgets what was stored; absent: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_s: Option<Size>,
     /// How often each key is asked for.
     pub popularity: Popularity,
+    /// Store every key before the load.
+    pub preload: bool,
+    /// Remove every key after the load, unless the server is started for a run and stopped with it.
+    pub clean_up: bool,
 }
 
 impl Default for KeyValue {
@@ -27,8 +45,190 @@ impl Default for KeyValue {
             keys: 10_000,
             get_ratio: 0.9,
             key_bytes: Size::Fixed(30),
+            key_prefix: String::new(),
+            key_names: None,
             value_bytes: Size::Fixed(200),
+            ttl_s: None,
             popularity: Popularity::Uniform,
+            preload: true,
+            clean_up: true,
         }
+    }
+}
+
+impl KeyValue {
+    pub(super) fn check(&self) -> Result<(), PlanError> {
+        if self.keys == 0 || self.keys > 100_000_000 {
+            return Err(refuse("workload.keys", self.keys, "between 1 and 100000000"));
+        }
+        if !(0.0..=1.0).contains(&self.get_ratio) {
+            return Err(refuse("workload.get_ratio", self.get_ratio, "between 0 and 1"));
+        }
+        if let Some(wrong) = KeyNames::cannot_be(&self.key_prefix) {
+            return Err(refuse(
+                "workload.key_prefix",
+                format!("{:?}, which {wrong}", self.key_prefix),
+                "printable, without spaces",
+            ));
+        }
+        self.key_bytes.check("workload.key_bytes", (1, MAX_KEY_BYTES), "bytes")?;
+        self.value_bytes.check("workload.value_bytes", (0, super::size::MOST), "bytes")?;
+        if self.value_bytes.largest() == 0 {
+            return Err(refuse(
+                "workload.value_bytes",
+                0,
+                format!("between 1 and {} bytes", super::size::MOST),
+            ));
+        }
+        if let Some(ttl) = &self.ttl_s {
+            ttl.check("workload.ttl_s", (1, MAX_TTL_S), "seconds")?;
+        }
+        match &self.key_names {
+            Some(names) => names.check(&self.key_prefix)?,
+            None => self.check_numbers()?,
+        }
+        // Where names are in a file, their number is known when it is read.
+        match &self.key_names {
+            Some(KeyNames::File { .. }) => Ok(()),
+            Some(KeyNames::List(names)) => self.popularity.check(names.len() as u32),
+            None => self.popularity.check(self.keys),
+        }
+    }
+
+    /// Keys are told apart by a number behind the prefix, so the shortest must hold both.
+    fn check_numbers(&self) -> Result<(), PlanError> {
+        let digits = (self.keys - 1).max(1).ilog10() + 1;
+        let needed = digits + self.key_prefix.len() as u32;
+        if self.key_bytes.smallest() >= needed {
+            return Ok(());
+        }
+        let prefix = if self.key_prefix.is_empty() { "" } else { " behind their prefix" };
+        let must = format!("at least {needed} bytes, to tell {} keys apart{prefix}", self.keys);
+        Err(refuse("workload.key_bytes", self.key_bytes.smallest(), must))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, Value};
+
+    use super::*;
+
+    fn read(fields: &Value) -> Result<KeyValue, String> {
+        let mix: KeyValue = serde_json::from_value(fields.clone()).map_err(|e| e.to_string())?;
+        mix.check().map(|()| mix).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused_by_field() {
+        let extreme = |least: u32, most: u32| json!({"scale": 8.2, "location": 30, "shape": 0.1, "least": least, "most": most});
+        for (fields, words) in [
+            (
+                json!({"key_bytes": {"generalised-extreme-value": extreme(6, 251)}}),
+                "workload.key_bytes` is 251, but must be between 1 and 250 bytes: set `most`",
+            ),
+            (
+                json!({"key_bytes": {"generalised-extreme-value": extreme(3, 250)}}),
+                "at least 4 bytes, to tell 10000 keys apart",
+            ),
+            (
+                json!({"key_bytes": {"normal": {"mean": 30, "deviation": 0}}}),
+                "workload.key_bytes.normal.deviation` is 0",
+            ),
+            (json!({"value_bytes": {"lognormal": {"median": -1, "sigma": 1}}}), "lognormal.median"),
+            (
+                json!({"value_bytes": {"normal": {"mean": 1e9, "deviation": 1}}}),
+                "something between `least` and `most`",
+            ),
+            (
+                json!({"value_bytes": {"generalised-pareto": {"scale": 1, "shape": 11}}}),
+                "workload.value_bytes.shape",
+            ),
+            (json!({"value_bytes": {"mixture": [[1, 0.0], [2, 0.0]]}}), "weights sum to more than 0"),
+            (json!({"value_bytes": {"discrete": [[1, -1.0], [2, 2.0]]}}), "weights sum to more than 0"),
+            (json!({"value_bytes": {"mixture": [[{"uniform": [9, 3]}, 1.0]]}}), "low <= high"),
+            (json!({"value_bytes": {"lognormall": {}}}), "unknown variant `lognormall`"),
+            (
+                json!({"value_bytes": {"lognormal": {"median": 1, "sigma": 1, "mots": 1}}}),
+                "unknown field `mots`",
+            ),
+            (json!({"value_bytes": 4.5}), "a whole number, or an object with a law"),
+            (json!({"value_bytes": 0}), "workload.value_bytes"),
+            (json!({"ttl_s": 0}), "workload.ttl_s"),
+            (json!({"ttl_s": 2_592_001}), "between 1 and 2592000 seconds"),
+            (json!({"key_prefix": "a b"}), "workload.key_prefix"),
+            (
+                json!({"key_prefix": "x".repeat(27)}),
+                "at least 31 bytes, to tell 10000 keys apart behind their prefix",
+            ),
+            (json!({"key_names": ["a", "b", "a"]}), "\"a\", which also stands at number 1, at number 3"),
+            (json!({"key_names": ["a", "b c"]}), "spaces or control characters, at number 2"),
+            (json!({"key_names": []}), "a list of 0"),
+            (json!({"popularity": {"hot-set": {"keys": 1.0, "requests": 0.5}}}), "hot-set.keys"),
+            (json!({"popularity": {"hot-set": {"keys": 0.1, "requests": 1.5}}}), "hot-set.requests"),
+            (json!({"popularity": {"weights": [1.0]}}), "a weight for each of 10000 keys"),
+            (json!({"keys": 2, "popularity": {"weights": [0.0, 0.0]}}), "weights that sum to 0"),
+            (json!({"popularity": {"generalised-pareto": {"scale": -1, "shape": 0}}}), "generalised-pareto"),
+        ] {
+            let told = read(&fields).unwrap_err();
+            assert!(told.contains(words), "{fields}: {told}");
+        }
+    }
+
+    #[test]
+    fn every_size_and_popularity_has_its_spelling() {
+        for size in [
+            json!(7),
+            json!({"uniform": [1, 9]}),
+            json!({"choice": [[10, 0.5], [20, 0.5]]}),
+            json!({"normal": {"mean": 20.0, "deviation": 3.0, "least": 1, "most": 50}}),
+            json!({"lognormal": {"median": 20.0, "sigma": 0.5, "least": 1, "most": 50}}),
+            json!({"generalised-pareto": {"location": 0.0, "scale": 9.5, "shape": 0.5, "least": 1, "most": 50}}),
+            json!({"generalised-extreme-value": {"location": 3.5, "scale": 9.5, "shape": 0.5, "least": 1, "most": 50}}),
+            json!({"mixture": [[5, 0.5], [{"uniform": [1, 9]}, 0.5]]}),
+        ] {
+            let mix = read(&json!({"value_bytes": size, "ttl_s": 9})).unwrap();
+            assert_eq!(serde_json::to_value(&mix).unwrap()["value_bytes"], size);
+        }
+        for popularity in [
+            json!("uniform"),
+            json!("sequential"),
+            json!({"zipf": 0.99}),
+            json!({"generalised-pareto": {"scale": 500.0, "shape": 0.2}}),
+            json!({"hot-set": {"keys": 0.1, "requests": 0.9}}),
+        ] {
+            let mix = read(&json!({"popularity": popularity})).unwrap();
+            assert_eq!(serde_json::to_value(&mix).unwrap()["popularity"], popularity);
+        }
+    }
+
+    #[test]
+    fn keys_of_a_file_are_read_once_and_refused_by_line() {
+        let file = std::env::temp_dir().join(format!("hindmost-keys-{}", std::process::id()));
+        let open = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            let mix = read(&json!({"key_names": {"file": file}, "key_prefix": "p:"})).unwrap();
+            crate::Workload::KeyValue(mix).opened()
+        };
+        let crate::Workload::KeyValue(mix) = open("one\n\ntwo\n").unwrap() else { unreachable!() };
+        assert_eq!(
+            (mix.keys, mix.key_names),
+            (2, Some(KeyNames::List(vec!["one".to_owned(), "two".into()].into())))
+        );
+        for (text, words) in [
+            (
+                "one\n\none\n",
+                format!("\"one\", which also stands at line 1 of {0}, at line 3 of {0}", file.display()),
+            ),
+            ("one\ntw o\n", format!("at line 2 of {}", file.display())),
+            ("\n", "a list of 0".to_owned()),
+        ] {
+            let told = open(text).unwrap_err().to_string();
+            assert!(told.contains(&words), "{told}");
+        }
+        std::fs::remove_file(&file).unwrap();
+        let gone = read(&json!({"key_names": {"file": file}})).unwrap();
+        let told = crate::Workload::KeyValue(gone).opened().unwrap_err().to_string();
+        assert!(told.contains("cannot be read"), "{told}");
     }
 }

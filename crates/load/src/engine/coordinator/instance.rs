@@ -40,6 +40,7 @@ const BREATH: Nanos = Nanos::from_millis(5);
 /// # Errors
 /// [`LoadError`]; no thread and no connection is left behind.
 pub fn run(plan: &Plan, place: &Path, controller: &mut dyn Controller) -> Result<InstanceResult, LoadError> {
+    let plan = &Plan { workload: plan.workload.clone().opened()?, ..plan.clone() };
     let address = resolve(&plan.target.address)?;
     open_files::make_room(&Needs::of(plan))?;
     let outputs = Outputs::create(place, plan.instance.index)?;
@@ -148,7 +149,7 @@ fn work<P: Protocol>(
         transport: (),
         clock: MonotonicClock,
         arrivals: arrivals_of(plan, index as u32)?,
-        requests: Requests::new(&plan.workload, random(Purpose::Contents)),
+        requests: Requests::new(&plan.workload, part_of(plan, index as u32), random(Purpose::Contents)),
         routing: random(Purpose::Routing),
         recorder,
         connections,
@@ -195,9 +196,14 @@ fn drive<P: Protocol, T: Stamped>(
     Ok(worker.finish(span))
 }
 
-pub fn arrivals_of(plan: &Plan, thread: u32) -> Result<Box<dyn Arrivals>, LoadError> {
+/// Which worker of all workers of all instances `thread` is.
+fn part_of(plan: &Plan, thread: u32) -> Part {
     let threads = plan.threads.len() as u32;
-    let part = Part { index: plan.instance.index * threads + thread, of: plan.instance.of * threads };
+    Part { index: plan.instance.index * threads + thread, of: plan.instance.of * threads }
+}
+
+pub fn arrivals_of(plan: &Plan, thread: u32) -> Result<Box<dyn Arrivals>, LoadError> {
+    let part = part_of(plan, thread);
     let seeds = Seeds { seed: plan.seed, instance: plan.instance.index, thread };
     match plan.load.rate() {
         Some(rate) => Ok(plan.load.arrivals().scheduled(rate, part, seeds, plan.load.schedule())?),

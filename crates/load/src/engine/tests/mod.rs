@@ -36,6 +36,7 @@ use super::coordinator::instance::arrivals_of;
 use super::hot_path::{Parts, Worker};
 use super::state::away::AwayReport;
 use super::state::stamping::StampSummary;
+use crate::arrivals::Part;
 use crate::protocol::Protocol;
 use crate::random::{stream, Purpose};
 use crate::record::{Counts, Recorder, Row};
@@ -112,7 +113,7 @@ pub fn worker<P: Protocol, T: Stamped>(
         transport,
         clock,
         arrivals: arrivals_of(plan, 0).unwrap(),
-        requests: Requests::new(&plan.workload, random(Purpose::Contents)),
+        requests: Requests::new(&plan.workload, Part::WHOLE, random(Purpose::Contents)),
         routing: random(Purpose::Routing),
         recorder: Recorder::new(plan.workload.mix().kinds.len(), plan.keep, random(Purpose::Sampling)),
         connections: plan.connections,
