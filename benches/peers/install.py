@@ -14,6 +14,7 @@ from benches.peers.peer import Peer, Source
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".peers"
+_TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 SERVERS = ("memcached", "redis-server", "nginx", "tcpdump")
 
 
@@ -36,6 +37,10 @@ def _command(source: Source) -> tuple[list[str], dict[str, str]]:
         return ["cargo", "install", "--quiet", "--locked", "--root", str(FOLDER), wanted], {
             "CARGO_TARGET_DIR": str(FOLDER / "target")
         }
+    if source.kind == "example":
+        manifest = str(ROOT / "Cargo.toml")
+        build = ["cargo", "build", "--quiet", "--release", "--locked", "--manifest-path", manifest]
+        return [*build, "-p", source.package, "--example", source.program], {"CARGO_TARGET_DIR": str(_TARGET)}
     return ["go", "install", f"{source.package}@{source.version}"], {"GOBIN": str(FOLDER / "bin")}
 
 
@@ -75,7 +80,7 @@ def install(peers: Iterable[Peer]) -> dict[str, str]:
     subprocess.run([ROOT / "setup" / "system.sh", "want", *SERVERS, *wanted], check=False)
     failures = {}
     for one in sources.values():
-        if one.kind in ("cargo", "go") and not _stamp(one).exists():
+        if one.kind == "example" or (one.kind in ("cargo", "go") and not _stamp(one).exists()):
             failure = _build(one)
             if failure:
                 failures[one.program] = failure
@@ -104,6 +109,9 @@ def find(source: Source) -> Had:
         return _debian(source)
     if source.kind == "here":
         return Had(str(Path(sys.executable).parent / source.program), source.version)
+    if source.kind == "example":
+        built = _TARGET / "release" / "examples" / source.program
+        return Had(str(built), source.version) if built.exists() else Had(None, "", f"{built} is not built")
     path = FOLDER / "bin" / source.program
     if _stamp(source).exists() and path.exists():
         return Had(str(path), source.version)

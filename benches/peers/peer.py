@@ -119,8 +119,8 @@ class Source:
 
     Parameters
     ----------
-    kind : {"debian", "cargo", "go", "here"}
-        ``here``: this very project.
+    kind : {"debian", "cargo", "go", "here", "example"}
+        ``here``: this very project. ``example``: an example of one of its crates.
     package : str
         Name in that registry.
     version : str
@@ -129,7 +129,7 @@ class Source:
         What is called.
     """
 
-    kind: Literal["debian", "cargo", "go", "here"]
+    kind: Literal["debian", "cargo", "go", "here", "example"]
     package: str
     version: str
     program: str

@@ -8,13 +8,14 @@ from benches.peers.h2load import H2LOAD
 from benches.peers.hey import HEY
 from benches.peers.k6 import K6
 from benches.peers.memaslap import MEMASLAP
+from benches.peers.null_client import NULL_CLIENT
 from benches.peers.oha import OHA
 from benches.peers.ourselves import HINDMOST
 from benches.peers.peer import PROTOCOLS, Peer
 from benches.peers.redis_benchmark import REDIS_BENCHMARK
 from benches.peers.wrk import WRK
 
-_ALL = (*HINDMOST, MEMASLAP, REDIS_BENCHMARK, WRK, AB, H2LOAD, HEY, OHA, FORTIO, K6)
+_ALL = (*HINDMOST, *NULL_CLIENT, MEMASLAP, REDIS_BENCHMARK, WRK, AB, H2LOAD, HEY, OHA, FORTIO, K6)
 PEERS: tuple[Peer, ...] = tuple(sorted(_ALL, key=lambda peer: PROTOCOLS.index(peer.protocol)))
 """Everybody, by server, ours first."""
 
