@@ -120,9 +120,27 @@ def engine_types() -> str:
     return written()
 
 
+def workload_schema() -> str:
+    """JSON Schema of a workload file."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from workload_page import workload_schema as written
+
+    return written()
+
+
+def workload_page() -> str:
+    """Reference of workload files."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from workload_page import workload_page as written
+
+    return written()
+
+
 PAGES = {
     "docs/reference/cli.md": cli_page,
     "docs/reference/knobs.md": knobs_page,
+    "docs/reference/workload.md": workload_page,
+    "schemas/workload.schema.json": workload_schema,
     "schemas/plan.schema.json": plan_schema,
     "python/hindmost/store/engine.py": engine_types,
 }

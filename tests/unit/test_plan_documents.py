@@ -27,7 +27,7 @@ def test_a_workload_without_kind_is_key_value(tmp_path):
         (b"\xff\xfe", "is not JSON"),
         (b"[]", "holds no JSON object"),
         (b"3", "holds no JSON object"),
-        (b" " * (1 << 20) + b"{}", "is larger than"),
+        (b" " * (16 << 20) + b"{}", "is larger than"),
     ],
     ids=["empty", "cut", "bytes", "list", "number", "huge"],
 )

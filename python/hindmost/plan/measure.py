@@ -149,7 +149,7 @@ class MeasurePlan(BaseModel):
         except _engine.EngineError as error:
             told, hint = str(error.args[1]), "hindmost measure --help"
             if workload is not None and (located := explained(told, text, *workload, "workload")) != told:
-                told, hint = located, "its keys and values: schemas/plan.schema.json, Workload"
+                told, hint = located, "its keys and values: docs/reference/workload.md"
             raise UsageError(told, hint=hint) from None
         except ValueError as error:
             raise UsageError(

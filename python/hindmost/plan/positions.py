@@ -6,9 +6,11 @@ stands at such a column; `line_of` finds that field in the text that was written
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 
+from hindmost import _engine
 from hindmost.names import nearest
 
 _BLANK = re.compile(r"(?:[\s,]|#[^\n]*)*")
@@ -26,7 +28,8 @@ _COLUMN = re.compile(r" at line 1 column (\d+)$")
 _FIELD = re.compile(r"(?:clone|plan) field `([^`]+)`")
 _UNREAD = re.compile(r"the (?:clone document|plan) cannot be read: ")
 _EXPECTED = re.compile(r"unknown (?:field|variant) `([^`]+)`, expected (?:one of )?(.*)")
-_NAMED = re.compile(r"(?:unknown|duplicate) field `([^`]+)`")
+_NAMED = re.compile(r"(?:unknown|duplicate) field `([^`]+)`|^[^`]*: `([^`]+)` is neither")
+_MISSING = re.compile(r"missing field `([^`]+)`")
 _VALUE = re.compile(r"""unknown variant `([^`]+)`|invalid (?:type|value): \w+(?: point)? [`"]([^`"]*)[`"]""")
 
 
@@ -76,7 +79,7 @@ def _by_key(message: str, path: str) -> str:
     """Name the key first, and that which was meant."""
     found = _EXPECTED.search(message)
     if found is None:
-        return f"`{path}`: {message}"
+        return f"`{path}`: {message}" if path and f"`{path}`" not in message else message
     unknown = "key" if found[1] == path.rpartition(".")[2] else f"`{path}`"
     return f"unknown {unknown} {found[1]}{nearest(found[1], _names(found[2]))}"
 
@@ -94,15 +97,36 @@ def _names(expected: str) -> list[str]:
 
 def _meant(document: str, path: str, message: str) -> str:
     """Name the field within `path` that a message is about: of tagged laws the engine tells the end alone."""
-    named, value = _NAMED.search(message), _VALUE.search(message)
+    named, value, missing = _NAMED.search(message), _VALUE.search(message), _MISSING.search(message)
+    needing = _needing(missing[1]) if missing else set()
     for name, begin, end in _json(document).found:
         if not name.startswith(path):
             continue
-        if named and name.rpartition(".")[2] == named[1]:
+        last = name.rpartition(".")[2]
+        if named and last in named.groups():
+            return name
+        table = json.loads(document[begin:end]) if missing and document[begin] == "{" else None
+        if missing and table is not None and last in needing and missing[1] not in table:
             return name
         if value and document[begin:end].strip('"') == (value[1] or value[2]):
             return name
     return path
+
+
+def _needing(key: str) -> set[str]:
+    """Names of objects in a plan that must have this key, as the plan's schema says."""
+    schema = json.loads(_engine.plan_schema())
+    kinds = {f"#/$defs/{name}" for name, one in schema["$defs"].items() if key in one.get("required", ())}
+
+    def found(part: object) -> set[str]:
+        if not isinstance(part, dict | list):
+            return set()
+        inner = part.values() if isinstance(part, dict) else part
+        own = part.get("properties", {}) if isinstance(part, dict) else {}
+        named = {name for name, one in own.items() if isinstance(one, dict) and one.get("$ref") in kinds}
+        return named.union(*map(found, inner))
+
+    return found(schema)
 
 
 @dataclass

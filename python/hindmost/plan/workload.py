@@ -1,4 +1,7 @@
-"""Workload files: JSON that says what is asked for (``schemas/plan.schema.json``, `Workload`)."""
+"""Workload files: JSON that says what is asked for (``schemas/workload.schema.json``), by path or by name.
+
+Those by name stand in ``workloads``: mixes that were published, each with its source in ``about``.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,50 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.errors import UsageError
+from hindmost.names import nearest
 from hindmost.plan.positions import Written
+from hindmost.plan.treadmill import from_treadmill
 
-_LARGEST_BYTES = 1 << 20
+_LARGEST_BYTES = 16 << 20
 _EXAMPLE = '{"kind": "key-value", "keys": 10000, "get_ratio": 0.9, "value_bytes": 200}'
+_BESIDE = ("about", "$schema")
+"""Keys for readers, not for the engine."""
+_NAMED = Path(__file__).parent / "workloads"
 
 
-def load_workload(path: Path) -> dict[str, Any]:
+def named_workloads() -> dict[str, Path]:
+    """Every workload that has a name, with its file."""
+    return {path.stem: path for path in sorted(_NAMED.glob("*.json"))}
+
+
+def workload_file(asked: Path) -> Path:
+    """The file of what ``--workload`` was given: a path, or a name.
+
+    Raises
+    ------
+    UsageError
+        If it is neither.
+    """
+    named = named_workloads()
+    if asked.exists() or asked.suffix or len(asked.parts) != 1:
+        return asked
+    if str(asked) in named:
+        return named[str(asked)]
+    raise UsageError(
+        f"--workload {asked} is no file and no name{nearest(str(asked), named)}",
+        hint=f"one of {', '.join(named)}, or a file like {_EXAMPLE}",
+    )
+
+
+def load_workload(asked: Path) -> dict[str, Any]:
     """Read a workload file; the engine checks its fields when the plan is made.
 
     Raises
     ------
     UsageError
-        If it cannot be read or is not a JSON object.
+        If it cannot be read or is neither a JSON object nor one of Treadmill's files.
     """
+    path = workload_file(asked)
     try:
         if path.stat().st_size > _LARGEST_BYTES:
             raise UsageError(
@@ -36,12 +69,34 @@ def load_workload(path: Path) -> dict[str, Any]:
         raise UsageError(
             f"workload file {path} is not JSON: {error}", hint=f"write it like {_EXAMPLE}"
         ) from None
+    if isinstance(document, list) and document:
+        return from_treadmill(document, f"workload file {path}")
     if not isinstance(document, dict):
         raise UsageError(f"workload file {path} holds no JSON object", hint=f"write it like {_EXAMPLE}")
+    document = {key: value for key, value in document.items() if key not in _BESIDE}
     document.setdefault("kind", "key-value")
-    return document
+    return document | _named_keys(document.get("key_names"), path)
 
 
-def written_workload(path: Path) -> tuple[str, Written]:
+def _named_keys(names: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 (whatever stands in the file)
+    """How many keys have names; a file of names lies beside the one that names it."""
+    if isinstance(names, list):
+        return {"keys": len(names)}
+    if not isinstance(names, dict) or not isinstance(names.get("file"), str):
+        return {}
+    file = (path.parent / names["file"]).absolute()
+    try:
+        count = sum(1 for line in file.read_text(encoding="utf-8").splitlines() if line)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise UsageError(
+            f"workload file {path}: key_names.file: {file} cannot be read: {why}",
+            hint="a text file with one key a line",
+        ) from None
+    return {"keys": count, "key_names": {"file": str(file)}}
+
+
+def written_workload(asked: Path) -> tuple[str, Written]:
     """What messages call a workload file that was read, and its text."""
+    path = workload_file(asked)
     return f"workload file {path}", Written(path.read_text(encoding="utf-8"), toml=False)

@@ -59,7 +59,10 @@ class MeasureRequest:
     workload: Annotated[
         Path | None,
         Option(
-            "Load", "FILE", "JSON file with mix, sizes and popularity. [default: 90 % get, 200-byte values]"
+            "Load",
+            "FILE",
+            "JSON file with mix, sizes and popularity, or a published mix: facebook-etc, facebook-usr or"
+            " facebook-var. [default: 90 % get, 200-byte values]",
         ),
     ] = None
     accept: Annotated[

@@ -11,7 +11,7 @@ use crate::check::{refuse, PlanError};
 
 /// Keys by name: a list, or `{"file": "keys.txt"}` with one a line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected a list of keys, or an object with a `file` that has one a line")]
+#[serde(untagged, expecting = "`key_names` is neither a list of keys nor an object with a `file` of them")]
 pub enum KeyNames {
     /// These.
     List(Arc<Vec<String>>),

@@ -14,6 +14,7 @@ from hindmost.knobs.knob import takes_a_trial
 from hindmost.plan import MeasurePlan, parse_runs
 from hindmost.plan.factorial import StudyFile, load_study_file, read_study
 from hindmost.plan.units import parse_share
+from hindmost.plan.workload import named_workloads
 from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
 from hindmost.stats.runs.before_after import LEAST_PAIRS
@@ -127,7 +128,7 @@ def _beside(file: StudyFile, folder: Path) -> StudyFile:
     changes: dict[str, Any] = {}
     if (folder / file.target).is_file():
         changes["target"] = str((folder / file.target).resolve())
-    if isinstance(workload := file.measure.get("workload"), str):
+    if isinstance(workload := file.measure.get("workload"), str) and workload not in named_workloads():
         changes["measure"] = {**file.measure, "workload": str((folder / workload).resolve())}
     return file.model_copy(update=changes)
 

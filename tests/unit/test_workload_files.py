@@ -1,0 +1,194 @@
+"""Workload files: their mistakes by line, mixes that have a name, and Treadmill's own."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from hindmost.errors import UsageError
+from hindmost.plan import load_workload
+from hindmost.plan.workload import named_workloads
+from hindmost.run.request import MeasureRequest
+
+MISTAKES = [
+    ('{"keys": 9,\n "popularity": {"zipff": 1.0}}', "line 2: unknown key zipff (did you mean zipf?)"),
+    (
+        '{"keys": 9,\n "popularity": "unifrom"}',
+        "line 2: unknown `popularity` unifrom (did you mean uniform?)",
+    ),
+    (
+        '{\n "popularity": {"hot-set":\n {"keys": 0.1, "request": 1}}}',
+        "line 3: unknown key request (did you mean",
+    ),
+    ('{\n\n "value_bytes": {"lognormall": {}}}', "line 3: unknown key lognormall (did you mean lognormal?)"),
+    (
+        '{\n "value_bytes": {"lognormal": {"median": 1}}}',
+        "line 2: `value_bytes.lognormal`: missing field `sigma`",
+    ),
+    (
+        '{\n "value_bytes": {"normal": {"mean": "x", "deviation": 2}}}',
+        "line 2: `value_bytes.normal.mean`: invalid",
+    ),
+    (
+        '{\n "value_bytes": {"lognormal": {"median": 9, "sigma": -2}}}',
+        "line 2: `value_bytes.lognormal.sigma` is -2",
+    ),
+    ('{\n "key_bytes": {"normal": {"mean": 30, "deviation": 9}}}', "between 1 and 250 bytes: set `most`"),
+    ('{\n "ttl_s": 0}', "line 2: `ttl_s` is 0, but must be between 1 and 2592000 seconds"),
+    ('{\n "key_prefx": "a"}', "line 2: unknown key key_prefx (did you mean key_prefix?)"),
+    (
+        '{\n "key_names": ["a",\n "a"]}',
+        'line 2: `key_names` is "a", which also stands at number 1, at number 2',
+    ),
+    ('{\n "key_names": {"flie": "a"}}', "`key_names` is neither a list of keys nor"),
+    ('{\n "key_names": {"file": "none.txt"}}', "none.txt cannot be read: No such file"),
+    ('{\n "popularity": {"weights": [0.0, 0.0]}, "keys": 2}', "weights that sum to 0"),
+]
+
+
+def planned(path: Path) -> dict[str, Any]:
+    """A workload as the engine has filled it in."""
+    return MeasureRequest.of({"target": "memcached", "workload": path}).plan().workload
+
+
+@pytest.mark.parametrize(("text", "words"), MISTAKES)
+def test_a_mistake_is_told_by_file_line_and_nearest_key(tmp_path, text, words):
+    file = tmp_path / "mix.json"
+    file.write_text(text)
+    with pytest.raises(UsageError) as told:
+        planned(file)
+    assert f"workload file {file}" in told.value.message
+    assert words in told.value.message
+
+
+def test_a_name_that_is_none_names_the_nearest(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"did you mean facebook-etc\?"):
+        load_workload(Path("facebook-ect"))
+    Path("facebook-etc").write_text('{"keys": 7}')  # a file goes before a name
+    assert load_workload(Path("facebook-etc"))["keys"] == 7
+
+
+def test_names_in_a_file_lie_beside_it_and_are_counted(tmp_path):
+    (tmp_path / "names.txt").write_text("one\n\ntwo\nthree\n")
+    (tmp_path / "mix.json").write_text('{"about": "x", "key_names": {"file": "names.txt"}}')
+    found = load_workload(tmp_path / "mix.json")
+    assert (found["keys"], found["key_names"]) == (3, {"file": str(tmp_path / "names.txt")})
+    assert "about" not in found
+
+
+@pytest.mark.parametrize("name", sorted(named_workloads()))
+def test_every_named_mix_has_its_source_and_is_accepted(name):
+    text = json.loads(named_workloads()[name].read_text())
+    assert "SIGMETRICS 2012" in " ".join(text["about"])
+    assert planned(Path(name))["keys"] == 100_000
+
+
+def _mean(law: Any, below: int = 1_000_001) -> float:
+    """Mean and share of a workload's law, by the masses of whole numbers that scipy's law gives."""
+    if isinstance(law, int):
+        return float(law)
+    (kind, said), *_ = law.items()
+    if kind in ("choice", "mixture"):
+        total = sum(weight for _, weight in said)
+        return sum(_mean(one) * weight for one, weight in said) / total
+    low, high = said["least"], said["most"]
+    found = (
+        stats.genpareto(said["shape"], said["location"], said["scale"])
+        if kind == "generalised-pareto"
+        else stats.genextreme(-said["shape"], said["location"], said["scale"])
+    )
+    return float(found.expect(lambda x: x, lb=low, ub=high, conditional=True, limit=200))
+
+
+def test_the_etc_mix_has_the_moments_of_its_paper():
+    mix = load_workload(Path("facebook-etc"))
+    assert mix["get_ratio"] / (1 - mix["get_ratio"]) == pytest.approx(30.0, rel=1e-4)  # "30:1"
+    # Mean and standard deviation of a GEV law, in closed form of the published parameters.
+    location, scale, k = 30.7984, 8.20449, 0.078688
+    g1, g2 = math.gamma(1 - k), math.gamma(1 - 2 * k)
+    law = mix["key_bytes"]["generalised-extreme-value"]
+    found = stats.genextreme(-law["shape"], law["location"], law["scale"])
+    assert found.mean() == pytest.approx(location + scale * (g1 - 1) / k, rel=1e-9)
+    assert found.std() == pytest.approx(scale * math.sqrt(g2 - g1**2) / k, rel=1e-9)
+    # What cutting at 5 and 250 bytes takes away: less than one key in 10,000.
+    assert found.cdf(4.5) + found.sf(250.5) < 1e-4
+    (small, few), (large, most) = mix["value_bytes"]["mixture"]
+    assert sum(weight for _, weight in small["choice"]) == pytest.approx(few)
+    assert few + most == pytest.approx(1.0)
+    # A generalised Pareto law beyond 15 bytes is one again, its scale larger by shape times 15: its mean in closed form.
+    sigma, shape = 214.476, 0.348238
+    assert _mean(large) == pytest.approx(15 + (sigma + shape * 15) / (1 - shape), rel=5e-3)
+    ranks = [r ** -mix["popularity"]["zipf"] for r in range(1, mix["keys"] + 1)]
+    assert sum(ranks[50_000:]) / sum(ranks) == pytest.approx(
+        0.01, abs=0.001
+    )  # "50 % of keys in 1 % of requests"
+
+
+def test_the_usr_and_var_mixes_are_within_what_was_published():
+    usr, var = load_workload(Path("facebook-usr")), load_workload(Path("facebook-var"))
+    assert (usr["get_ratio"], usr["value_bytes"]) == (0.998, 2)
+    assert {size for size, _ in usr["key_bytes"]["choice"]} == {16, 21}
+    assert var["get_ratio"] < 0.5
+    assert var["key_bytes"]["mixture"][0] == [31, 0.9]
+    assert var["value_bytes"]["mixture"][0] == [{"uniform": [16, 499]}, 0.9]
+
+
+def treadmills(count: int = 4, **changed: Any) -> list[dict[str, Any]]:
+    """A file as Treadmill's ``examples/flat.json`` is."""
+    return [
+        {
+            "operation_cdf": [[0.7, "get_operation"], [1.0, "set_operation"]],
+            "object_size_cdf": [[0.5, 256], [1.0, 512]],
+            "key_cdf": (number + 1) / count,
+            "key": str(number),
+        }
+        | (changed if number == count - 1 else {})
+        for number in range(count)
+    ]
+
+
+def test_treadmills_own_file_is_read(tmp_path):
+    file = tmp_path / "flat.json"
+    file.write_text(json.dumps(treadmills()))
+    found = planned(file)
+    assert (found["get_ratio"], found["keys"], found["key_names"]) == (0.7, 4, ["0", "1", "2", "3"])
+    assert found["value_bytes"] == {"choice": [[256, 0.5], [512, 0.5]]}
+    assert found["popularity"] == "uniform"
+    uneven = treadmills(2)
+    uneven[0]["key_cdf"] = 0.8
+    file.write_text(json.dumps(uneven))
+    assert planned(file)["popularity"] == {"weights": [0.8, 0.2]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (
+            {"object_size_cdf": [[1.0, 99]]},
+            "object_size_cdf of key number 4 (3) is not that of the first key",
+        ),
+        ({"key_cdf": 0.9}, "key_cdf does not rise to 1.0"),
+        ({"key_cfd": 1}, "key number 4: unknown key key_cfd (did you mean key_cdf?)"),
+    ],
+)
+def test_what_treadmills_file_says_and_ours_cannot_is_named(tmp_path, changed, words):
+    file = tmp_path / "flat.json"
+    file.write_text(json.dumps(treadmills(**changed)))
+    with pytest.raises(UsageError) as told:
+        load_workload(file)
+    assert words in told.value.message
+    assert str(file) in told.value.message
+
+
+def test_an_operation_of_treadmill_that_is_not_ours_is_named(tmp_path):
+    file = tmp_path / "flat.json"
+    records = treadmills()
+    for record in records:
+        record["operation_cdf"] = [[0.7, "get_operation"], [1.0, "delete_operation"]]
+    file.write_text(json.dumps(records))
+    with pytest.raises(UsageError, match=r"operation 'delete_operation' is not ours"):
+        load_workload(file)
