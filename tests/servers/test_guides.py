@@ -19,6 +19,7 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/guides/*.md"))]
 NOT_RUN = {
     "hindmost measure": "takes minutes, or needs a server of the reader's: tests/servers/test_measure_*.py run it",
     "hindmost compare": "needs the studies before it: tests/unit/test_comparison.py, tests/servers/test_compare.py",
+    "hindmost batching": "takes minutes: tests/unit/test_batching_study.py makes a tiny one",
     "hindmost list": "needs the folder before it: tests/unit/test_listing.py",
     "hindmost report": "needs the study before it: tests/servers run it",
     "hindmost attribute": "takes an hour: tests/servers/test_attribute.py runs it; --dry-run is run here",

@@ -66,6 +66,15 @@ VERBS = (
         ),
     ),
     Verb(
+        "batching",
+        "TARGET --rate RATE [OPTIONS]",
+        "Find the interval at which requests are best batched.",
+        (
+            "batching memcached --rate 100k --connections 4",
+            "batching memcached --rate 20k,40k,80k --intervals 50us,100us,200us --by p99",
+        ),
+    ),
+    Verb(
         "list",
         "[FOLDER] [OPTIONS]",
         "List the studies in a folder with their verdicts, and their trend over time.",

@@ -6,6 +6,7 @@ is judged, estimated or drawn here.
 
 from hindmost.results.asking import attribute, compare, measure
 from hindmost.results.attributed import AttributionResult
+from hindmost.results.batched import BatchingResult
 from hindmost.results.compared import ComparisonResult
 from hindmost.results.fitted import FitResult
 from hindmost.results.listed import list_studies
@@ -18,6 +19,7 @@ from hindmost.results.verified import VerificationResult
 
 __all__ = [
     "AttributionResult",
+    "BatchingResult",
     "ComparisonResult",
     "FitResult",
     "MeasureResult",

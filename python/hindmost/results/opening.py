@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.results.attributed import AttributionResult
+from hindmost.results.batched import BatchingResult
 from hindmost.results.compared import ComparisonResult
 from hindmost.results.frames import Library
 from hindmost.results.measured import MeasureResult
@@ -23,6 +24,7 @@ RESULTS: dict[str, Callable[..., Result[Any]]] = {
     "attribution": AttributionResult,
     "verification": VerificationResult,
     "comparison": ComparisonResult,
+    "batching": BatchingResult,
 }
 """The registry: a study's kind to its result."""
 
@@ -44,8 +46,8 @@ def open_study(
     Returns
     -------
     Result
-        A `MeasureResult`, `SearchResult`, `AttributionResult`, `VerificationResult` or `ComparisonResult`,
-        as its kind is.
+        A `MeasureResult`, `SearchResult`, `AttributionResult`, `VerificationResult`, `ComparisonResult` or
+        `BatchingResult`, as its kind is.
 
     Raises
     ------

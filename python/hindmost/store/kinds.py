@@ -12,6 +12,7 @@ GO_ON = {
     "attribution": "attribute",
     "verification": "synth verify",
     "comparison": "compare",
+    "batching": "batching --resume",
 }
 """Each kind's verb, before the study's folder. `hindmost.studies.kind` has what else there is to a kind."""
 

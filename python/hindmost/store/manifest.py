@@ -79,7 +79,7 @@ class Manifest(TypedDict):
     created: str
     version: str
     python: str
-    kind: NotRequired[Literal["measure", "search", "attribution", "verification", "comparison"]]
+    kind: NotRequired[Literal["measure", "search", "attribution", "verification", "comparison", "batching"]]
     plan: Plan
     host: Host
     require: NotRequired[list[str]]

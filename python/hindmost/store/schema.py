@@ -11,6 +11,7 @@ schema                      where                               written by
 ``hindmost.attribution/1``  ``attribution.json``                `hindmost.studies.attribution.answer`
 ``hindmost.verification/1`` ``verification.json``               `hindmost.studies.verification`
 ``hindmost.compare/1``      ``comparison.json``, ``--json``     `hindmost.studies.comparison`
+``hindmost.batching/1``     ``batching.json``, ``--json``       `hindmost.studies.batching`
 ``hindmost.list/1``         ``hindmost list --json``            `hindmost.studies.listing`
 ``hindmost.fit/1``          ``hindmost synth fit --json``       `hindmost.models.fit.account`
 ``hindmost.simulation/1``   ``hindmost synth simulate --json``  `hindmost.models.simulation`
@@ -36,6 +37,7 @@ import msgspec
 
 from hindmost.store import (
     attribution,
+    batching,
     comparison,
     fit,
     knobs,
@@ -58,6 +60,7 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "attribution": (attribution.Attribution, "Result of hindmost attribute"),
     "verification": (verifications.Verification, "Result of hindmost synth verify"),
     "compare": (comparison.Comparison, "Result of hindmost compare"),
+    "batching": (batching.Batching, "Result of hindmost batching"),
     "list": (listing.Listing, "Result of hindmost list"),
     "fit": (fit.FitResult, "Result of hindmost synth fit"),
     "simulation": (predictions.Simulation, "Result of hindmost synth simulate"),

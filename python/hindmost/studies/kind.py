@@ -28,6 +28,7 @@ KINDS = {
     "attribution": "hindmost.studies.attribution.kind",
     "verification": "hindmost.studies.verification.kind",
     "comparison": "hindmost.studies.comparison.kind",
+    "batching": "hindmost.studies.batching.kind",
 }
 """The registry: name to the module whose `KIND` it is, loaded when such a study is met."""
 DEEPEST = 4

@@ -1,0 +1,65 @@
+"""``hindmost batching``: the interval at which requests are best batched at a rate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import CLIENTS, OUTPUT, PROCEDURE, Json, option, switch, whole
+from hindmost.cli.requests import takes
+from hindmost.errors import UsageError
+from hindmost.run.request import MeasureRequest
+
+
+@takes(
+    MeasureRequest,
+    before={"aggregate": "rounds"},
+    without=("runs", "precision", "verify_wire", "batching", "quick", "schedule"),
+)
+def batching(
+    asked: MeasureRequest,
+    *,
+    intervals: Annotated[
+        str | None,
+        option(
+            CLIENTS,
+            "LIST",
+            "Intervals to try, like 50us,100us,200us. [default: those that batch 2 to 32 requests]",
+        ),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        whole(PROCEDURE, "Rounds that count, each with a run of every way. [default: 8]"),
+    ] = None,
+    by: Annotated[
+        str, option(PROCEDURE, "FIGURE", "What is to be low: mean, or a percentile like p99.")
+    ] = "mean",
+    resume: Annotated[Path | None, option(OUTPUT, "STUDY", "Go on with a study.")] = None,
+    out: Annotated[Path | None, option(OUTPUT, "STUDY", "Folder. [default: hindmost-TARGET-TIME]")] = None,
+    page: Annotated[
+        Path | None, option(OUTPUT, "FILE", "Write the page there. [default: into the study]")
+    ] = None,
+    json_: Json = False,
+    quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
+) -> int:
+    """Find the interval at which requests are best batched, beside no batching and Nagle's algorithm.
+
+    Every way has a run in each round, in an order drawn anew. --rate may name several rates, like 20k,40k.
+    The page draws the figures that the variability paper has of it (section 6) for the server at hand.
+    """
+    from hindmost.cli.outcome import tell
+    from hindmost.cli.progress import Talk
+    from hindmost.studies.batching import opened, reopened
+    from hindmost.studies.kind import carry_out
+
+    if resume is not None:
+        given = [*asked.fixed(), *(["--intervals"] if intervals else []), *(["--out"] if out else [])]
+        if given or by != "mean":
+            raise UsageError(
+                f"{(given or ['--by'])[0]} cannot change in a study that goes on: runs would not be alike",
+                hint=f"hindmost batching --resume {resume}; --rounds may change",
+            )
+        study = reopened(resume, rounds)
+    else:
+        study = opened(asked, intervals, rounds, by, out)
+    return tell(carry_out(study, Talk(quiet=quiet), page), as_json=json_, quiet=quiet, timed=True)

@@ -1,0 +1,229 @@
+"""Charts of a study of batching: Figures 4 to 7 of the variability paper, for the server at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hindmost.plan.batching import batching_text
+from hindmost.report.common import numbers
+from hindmost.report.common.axes import tail_ticks, time_ticks
+from hindmost.report.common.curves import drawable, grid, on_grid
+from hindmost.report.common.svg import (
+    Plot,
+    Scale,
+    linear_domain,
+    linear_ticks,
+    log10,
+    log_domain,
+    log_ticks,
+    tail,
+)
+from hindmost.store.batching import Batching, BatchingRate, BatchingSide
+
+COLOURS = 8
+WAYS = ("none", "nagle")
+
+
+def colour(place: int) -> str:
+    """Class of the lines of a rate, or of a way at one rate."""
+    return f"side c{place % COLOURS}"
+
+
+def by_interval(rate: BatchingRate, name: str, width: float) -> str | None:
+    """Draw one figure of latency against the interval; none and Nagle's are levels across."""
+    points = [
+        (us, side) for side in _intervals(rate) if (us := side["latency_us"][name]["value"]) is not None
+    ]
+    levels = [
+        (us, side["batching"])
+        for side in rate["sides"]
+        if side["batching"] in WAYS and (us := side["latency_us"][name]["value"]) is not None
+    ]
+    if not points:
+        return None
+    ends = [end for _, side in points for end in _ends(side, name)]
+    values = [us for us, _ in points] + [us for us, _ in levels] + ends
+    plot = Plot(width, 260, f"{name} of latency against the batching interval", top=24)
+    plot.text(4, 12, "standard deviation" if name == "sd" else name, cls="name")
+    x = _interval_axis(plot, [side for _, side in points])
+    y = plot.y(*log_domain(values), log10)
+    plot.axes(
+        x, y, x_ticks=_interval_ticks(x), y_ticks=time_ticks(y.low, y.high), x_title="batching interval"
+    )
+    for us, way in levels:
+        plot.line([(x.start, y(us)), (x.end, y(us))], f"way {way}")
+        plot.text(x.end, y(us) - 5, f"{way} {numbers.latency(us)}", anchor="end", cls="tick")
+    plot.line([(x(_seconds(side)), y(us)) for us, side in points], colour(0))
+    for us, side in points:
+        low_high = _ends(side, name)
+        if len(low_high) == 2:
+            plot.line([(x(_seconds(side)), y(end)) for end in low_high], colour(0))
+        title = f"{batching_text(side['batching'])}: {name} {numbers.latency(us)}"
+        plot.dot(x(_seconds(side)), y(us), cls="c0", title=title)
+    return str(plot)
+
+
+def improvement(doc: Batching, width: float) -> str | None:
+    """Draw by how much each interval betters the mean of Nagle's, a line a rate (Figure 5 a)."""
+    lines = [
+        [
+            (_seconds(side), 100.0 * (1.0 - ratio))
+            for side in _intervals(rate)
+            if (ratio := _ratio(side, "mean")) is not None
+        ]
+        for rate in doc["rates"]
+    ]
+    if not any(lines):
+        return None
+    values = [value for line in lines for _, value in line] + [0.0]
+    plot = Plot(width, 280, "Improvement of mean latency over Nagle's against the interval", top=24)
+    plot.text(4, 12, "improvement, %", cls="name")
+    x = _interval_axis(plot, [side for rate in doc["rates"] for side in _intervals(rate)])
+    y = plot.y(*linear_domain(values))
+    ticks = [(t, f"{t:g}") for t in linear_ticks(y.low, y.high)]
+    plot.axes(x, y, x_ticks=_interval_ticks(x), y_ticks=ticks, x_title="batching interval")
+    plot.line([(x.start, y(0.0)), (x.end, y(0.0))], "fair")
+    for place, line in enumerate(lines):
+        at = numbers.rate(doc["rates"][place]["rate_per_s"])
+        plot.line([(x(seconds), y(value)) for seconds, value in line], colour(place))
+        top = max((value for _, value in line), default=0.0)
+        for seconds, value in line:
+            cls = f"c{place % COLOURS}"
+            title = f"{at}, {batching_text(seconds)}: {value:.1f} %"
+            plot.dot(x(seconds), y(value), cls=cls, title=title, radius=5.0 if value == top else 2.5)
+    return str(plot)
+
+
+def best_by_rate(doc: Batching, width: float) -> str | None:
+    """Draw the best interval against the rate (Figure 5 b); nothing of one rate."""
+    found = [
+        (rate["rate_per_s"], _seconds(rate["sides"][rate["best_interval"]]))
+        for rate in doc["rates"]
+        if rate["best_interval"] is not None
+    ]
+    if len(found) < 2:
+        return None
+    plot = Plot(width, 240, "The best interval against the rate", top=24)
+    plot.text(4, 12, "best interval", cls="name")
+    x, y = (
+        _rate_axis(plot, [rate for rate, _ in found]),
+        plot.y(*log_domain([s * 1e6 for _, s in found]), log10),
+    )
+    plot.axes(x, y, x_ticks=_rate_ticks(x), y_ticks=time_ticks(y.low, y.high), x_title="requests a second")
+    plot.line([(x(rate), y(seconds * 1e6)) for rate, seconds in found], colour(0))
+    for rate, seconds in found:
+        plot.dot(x(rate), y(seconds * 1e6), cls="c0", title=f"{numbers.rate(rate)}: {batching_text(seconds)}")
+    return str(plot)
+
+
+def latencies(rate: BatchingRate, width: float) -> str | None:
+    """Draw the distribution of latency by none, Nagle's and the best interval (Figure 6)."""
+    shown = told(rate)
+    curves = [drawable(side["distribution"]) for side in shown]
+    values = [us for _, found in curves for us in found if us is not None]
+    if not values:
+        return None
+    levels = [q for found, _ in curves for q in found]
+    end = max(*levels, 0.9)
+    plot = Plot(width, 300, "Latency by none, Nagle's and the best interval", top=24)
+    x, y = plot.x(0.0, end, tail), plot.y(*log_domain(values), log10)
+    plot.axes(x, y, x_ticks=tail_ticks(end), y_ticks=time_ticks(y.low, y.high), x_title="percentile")
+    picked = grid(levels, 90)
+    for place, side in enumerate(shown):
+        read = on_grid(side["distribution"], picked)
+        plot.line(
+            [(x(q), y(us)) for q, us in zip(picked, read, strict=True) if us is not None], colour(place)
+        )
+    return str(plot)
+
+
+def sizes(rate: BatchingRate, width: float) -> str | None:
+    """Draw the share of write calls that took at most so many requests (Figure 4)."""
+    shown = [side for side in rate["sides"] if side["batching"] != "nagle" and side["sizes"]["requests"]]
+    if not shown:
+        return None
+    most = max(max(side["sizes"]["requests"]) for side in shown)
+    plot = Plot(width, 260, "Share of writes that took at most so many requests", top=24)
+    plot.text(4, 12, "share of writes", cls="name")
+    x, y = plot.x(1.0, max(2.0, float(most)), log10), plot.y(0.0, 1.0)
+    ticks = [(t, f"{t:g}") for t in log_ticks(x.low, x.high)]
+    shares = [(t, f"{t:g}") for t in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    plot.axes(x, y, x_ticks=ticks, y_ticks=shares, x_title="requests in a write call")
+    for place, side in enumerate(shown):
+        points = []
+        before = 0.0
+        for requests, share in zip(side["sizes"]["requests"], side["sizes"]["share"], strict=True):
+            points += [(x(float(requests)), y(before)), (x(float(requests)), y(share))]
+            before = share
+        plot.line([*points, (x.end, y(before))], colour(place))
+    return str(plot)
+
+
+def variability(doc: Batching, width: float) -> str | None:
+    """Draw the variability of service latency against the rate, by Nagle's and best interval (Figure 7)."""
+    lines = []
+    for way in ("nagle", "best"):
+        line = []
+        for rate in doc["rates"]:
+            best = rate["best_interval"]
+            named = next((side for side in rate["sides"] if side["batching"] == "nagle"), None)
+            side = named if way == "nagle" else None if best is None else rate["sides"][best]
+            if side is not None and (cv := side["service_cv"]["value"]) is not None:
+                line.append((rate["rate_per_s"], cv))
+        lines.append(line)
+    if not all(lines):
+        return None
+    plot = Plot(width, 240, "Variability of service latency against the rate", top=24)
+    plot.text(4, 12, "standard deviation over mean", cls="name")
+    x = _rate_axis(plot, [rate for line in lines for rate, _ in line])
+    y = plot.y(*linear_domain([cv for line in lines for _, cv in line], zero=True))
+    ticks = [(t, f"{t:g}") for t in linear_ticks(y.low, y.high)]
+    plot.axes(x, y, x_ticks=_rate_ticks(x), y_ticks=ticks, x_title="requests a second")
+    for place, line in enumerate(lines):
+        plot.line([(x(rate), y(cv)) for rate, cv in line], colour(place))
+        for at, cv in line:
+            plot.dot(x(at), y(cv), cls=f"c{place}", title=f"{numbers.rate(at)}: {cv:.2f}")
+    return str(plot)
+
+
+def told(rate: BatchingRate) -> list[BatchingSide]:
+    """None, Nagle's and the best interval, as far as they are there."""
+    best = rate["best_interval"]
+    named = [side for side in rate["sides"] if side["batching"] in WAYS]
+    return named + ([] if best is None else [rate["sides"][best]])
+
+
+def _intervals(rate: BatchingRate) -> list[BatchingSide]:
+    return [side for side in rate["sides"] if side["batching"] not in WAYS]
+
+
+def _seconds(side: BatchingSide) -> float:
+    found = side["batching"]
+    return 0.0 if isinstance(found, str) else found
+
+
+def _ends(side: BatchingSide, name: str) -> list[float]:
+    one = side["latency_us"][name]
+    return [end for end in (one["low"], one["high"]) if end is not None]
+
+
+def _ratio(side: BatchingSide, name: str) -> float | None:
+    found = side["against"].get("nagle", {}).get(name)
+    return None if found is None else found["ratio"]["value"]
+
+
+def _interval_axis(plot: Plot, sides: Sequence[BatchingSide]) -> Scale:
+    seconds = [_seconds(side) for side in sides] or [1e-4]
+    return plot.x(min(seconds) / 1.3, max(seconds) * 1.3, log10)
+
+
+def _interval_ticks(x: Scale) -> list[tuple[float, str]]:
+    return [(us / 1e6, text) for us, text in time_ticks(x.low * 1e6, x.high * 1e6)]
+
+
+def _rate_axis(plot: Plot, rates: Sequence[float]) -> Scale:
+    return plot.x(min(rates) * 0.9, max(rates) * 1.1)
+
+
+def _rate_ticks(x: Scale) -> list[tuple[float, str]]:
+    return [(t, numbers.grouped(f"{t:g}")) for t in linear_ticks(x.low, x.high, 4)]

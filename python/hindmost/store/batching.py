@@ -1,0 +1,71 @@
+"""What ``hindmost batching`` writes (``hindmost.batching/1``): its types, the source of its JSON Schema.
+
+- A *side* is one way to batch at one rate; ``rates`` has them by rate. Null is infinitely late, or not known.
+- Ratios are to Nagle's algorithm and to none, run by run of the same rounds: below 1 is faster.
+
+History of the format: ``hindmost.batching/1`` (0.1.0), the first.
+"""
+
+from typing import Literal, TypedDict
+
+from hindmost.store.comparison import Ratio, Word
+from hindmost.store.estimates import Value
+from hindmost.store.measure.batches import Sizes
+from hindmost.store.measure.figures import Curve
+from hindmost.store.types import Count, Label, Target
+
+
+class Against(TypedDict):
+    """The ratio of a figure to that of another side, and what follows."""
+
+    ratio: Ratio
+    word: Word
+
+
+class BatchingSide(TypedDict):
+    """One way to batch at one rate.
+
+    ``batching``: none, nagle, or an interval in seconds. ``latency_us`` has ``sd``, the standard deviation
+    within a run, beside mean and percentiles. ``service_cv``, ``size_cv``: standard deviation over mean of
+    service latency and of requests by write call. ``against``: by the name of the other side, by figure.
+    """
+
+    batching: Literal["none", "nagle"] | float
+    folder: str
+    rounds: list[Count]
+    latency_us: dict[str, Value]
+    values_us: dict[str, list[float | None]]
+    requests_per_write: float | None
+    requests_per_segment: float | None
+    size_cv: float | None
+    service_cv: Value
+    against: dict[Literal["none", "nagle"], dict[str, Against]]
+    distribution: Curve
+    sizes: Sizes
+
+
+class BatchingRate(TypedDict):
+    """All sides at one rate; ``best``: the place of the lowest; ``not_told``: of those not told from it."""
+
+    rate_per_s: float
+    sides: list[BatchingSide]
+    best: Count | None
+    best_interval: Count | None
+    not_told: list[Count]
+
+
+class Batching(TypedDict):
+    """The result of ``hindmost batching``; ``aside``: rounds that do not count, and why."""
+
+    schema: Literal["hindmost.batching/1"]
+    version: str
+    created: str
+    headline: str
+    study: str
+    target: Target
+    connections: Count
+    by: Label
+    margin: float
+    rounds: Count
+    aside: dict[str, str]
+    rates: list[BatchingRate]

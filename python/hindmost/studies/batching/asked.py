@@ -1,0 +1,172 @@
+"""What a study of batching is asked to do, and its study, new or to go on with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import UsageError
+from hindmost.plan import MeasurePlan
+from hindmost.plan.batching import Batching, batching_text, parse_batching
+from hindmost.plan.units import parse_rate
+from hindmost.run.request import MeasureRequest
+from hindmost.store import Study
+from hindmost.studies.begin import begin, go_on
+from hindmost.studies.kind import refuse_another
+
+ROUNDS = 8
+"""Six are the fewest whose median has an interval of 95 %; two may be disturbed."""
+MOST_ROUNDS = 1_000
+SIZES = (2, 4, 8, 16, 32)
+"""Requests that a batch of each usual interval has in the mean: the paper's best have 5 to 20 (Figure 4)."""
+MOST_INTERVALS = 50
+LONGEST_S = 0.1
+"""A usual interval is no longer: it would be most of the latency."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is tried.
+
+    Attributes
+    ----------
+    plan : MeasurePlan
+        Of one run; rate and batching are those of each side.
+    sides : sequence of (float, Batching)
+        Rate in requests a second, and the way to batch.
+    by : str
+        The figure that is to be low: ``mean`` or a percentile.
+    """
+
+    plan: MeasurePlan
+    sides: Sequence[tuple[float, Batching]]
+    by: str = "mean"
+
+    @property
+    def rates(self) -> list[float]:
+        """Each once, in their order."""
+        return list(dict.fromkeys(rate for rate, _ in self.sides))
+
+    def plan_of(self, rate: float, batching: Batching) -> MeasurePlan:
+        """How a side's runs are made."""
+        return self.plan.model_copy(update={"rate_per_s": rate, "batching": batching})
+
+    def manifest(self) -> dict[str, Any]:
+        """As a study's manifest keeps it."""
+        return {"sides": [list(side) for side in self.sides], "by": self.by}
+
+    @classmethod
+    def of(cls, study: Study, plan: MeasurePlan) -> Asked:
+        """Read it from a study."""
+        found = study.manifest["batching"]
+        return cls(plan, [(float(rate), batching) for rate, batching in found["sides"]], found["by"])
+
+
+def name_of_side(rate: float, batching: Batching) -> str:
+    """Name and folder of a side.
+
+    >>> name_of_side(20000.0, 0.0001)
+    '20000-100us'
+    """
+    return f"{rate:.10g}-{batching_text(batching)}"
+
+
+def opened(
+    request: MeasureRequest,
+    intervals: str | None = None,
+    rounds: int | None = None,
+    by: str = "mean",
+    out: Path | None = None,
+) -> Study:
+    """A new study; ``request.rate`` may hold several, with commas between them.
+
+    Raises
+    ------
+    UsageError
+        If something of it cannot be meant.
+    TargetError
+        If a running server is not there.
+    """
+    if request.closed:
+        raise UsageError(
+            "--closed leaves nothing to batch: a connection has one request at a time",
+            hint="leave it out",
+        )
+    rates = _rates(request.rate)
+    first = replace(request, rate=f"{rates[0]:.10g}", runs=str(_checked(rounds or ROUNDS)))
+    plan = first.plan()
+    if by != "mean" and by not in plan.labels:
+        raise UsageError(f"--by {by} is not among mean, {', '.join(plan.labels)}", hint="see --quantiles")
+    chosen = None if intervals is None else parse_intervals(intervals)
+    sides: list[tuple[float, Batching]] = []
+    for rate in rates:
+        ways: list[Batching] = ["none", "nagle", *(chosen or usual_intervals(rate, plan.connections))]
+        sides += [(rate, way) for way in ways]
+    asked = Asked(plan, sides, by)
+    for rate, way in sides:  # what the engine refuses is refused before the first run
+        asked.plan_of(rate, way).engine_plan(1, 0, _protocol(plan), "127.0.0.1:1")
+    return begin(plan, out, "batching", batching=asked.manifest())
+
+
+def reopened(folder: Path, rounds: int | None) -> Study:
+    """A study to go on with as it was begun; only the number of rounds may change."""
+    from hindmost.run.readings import plan_of
+
+    study = Study.open(folder)
+    refuse_another(study, "batching")
+    plan = plan_of(study)
+    if rounds is not None:
+        plan = plan.model_copy(update={"runs": (_checked(rounds), rounds)})
+    return go_on(study, plan)
+
+
+def usual_intervals(rate: float, connections: int) -> list[float]:
+    """Intervals in seconds in which as many requests of a connection come due as `SIZES` says.
+
+    >>> usual_intervals(40_000.0, 4)
+    [0.0002, 0.0004, 0.0008, 0.0016, 0.0032]
+    """
+    gap = connections / rate
+    return [interval for size in SIZES if (interval := float(f"{size * gap:.2g}")) <= LONGEST_S]
+
+
+def parse_intervals(text: str) -> list[float]:
+    """Read ``--intervals``: times with commas between them, in rising order and each once.
+
+    >>> parse_intervals("1ms,100us")
+    [0.0001, 0.001]
+    """
+    found = [parse_batching(part.strip()) for part in text.split(",")]
+    intervals = sorted({one for one in found if not isinstance(one, str)})
+    if len(intervals) < len(found) or len(intervals) > MOST_INTERVALS:
+        raise UsageError(
+            f"--intervals {text!r} is not a list of at most {MOST_INTERVALS} different times",
+            hint="--intervals 50us,100us,200us; none and nagle are always tried",
+        )
+    return intervals
+
+
+def _rates(text: str | None) -> list[float]:
+    if text is None:
+        raise UsageError("--rate is missing: the best interval is that of a rate", hint="--rate 50k")
+    rates = [parse_rate(part.strip()) for part in text.split(",")]
+    if len(set(rates)) < len(rates):
+        raise UsageError(f"--rate {text} names a rate twice", hint="--rate 20k,40k,60k")
+    return sorted(rates)
+
+
+def _protocol(plan: MeasurePlan) -> str:
+    from hindmost.targets import parse_target
+
+    return parse_target(plan.target).protocol
+
+
+def _checked(rounds: int) -> int:
+    if not 2 <= rounds <= MOST_ROUNDS:
+        raise UsageError(
+            f"--rounds {rounds} is not between 2 and {MOST_ROUNDS}: one does not tell how runs scatter",
+            hint=f"--rounds {ROUNDS}",
+        )
+    return rounds
