@@ -22,10 +22,11 @@ pub fn run_instance(py: Python<'_>, plan: &str, place: PathBuf, controlled: bool
     })
 }
 
-/// Raises `EngineError` with code `plan` unless the plan is a good one; returns it with all defaults.
+/// Raises `EngineError` with code `plan` unless the plan is a good one, and its files, too; returns it with all defaults.
 #[pyfunction]
 pub fn check_plan(plan: &str) -> PyResult<String> {
     let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
+    plan.workload.clone().opened().map_err(|e| load_error(e.into()))?;
     serde_json::to_string(&plan).map_err(|e| raise("plan", &e.to_string()))
 }
 
@@ -33,7 +34,8 @@ pub fn check_plan(plan: &str) -> PyResult<String> {
 /// `connection_bytes`.
 #[pyfunction]
 pub fn plan_needs(plan: &str) -> PyResult<String> {
-    let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
+    let mut plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
+    plan.workload = plan.workload.opened().map_err(|e| load_error(e.into()))?;
     serde_json::to_string(&Needs::of(&plan)).map_err(|e| raise("plan", &e.to_string()))
 }
 

@@ -175,6 +175,16 @@ impl LoadError {
         }
     }
 
+    /// The same with the name of the request that was not answered.
+    pub(crate) fn of_kinds(mut self, kinds: &[String]) -> Self {
+        if let Self::Garbage(garbage) = &mut self {
+            if let Some(name) = kinds.get(usize::from(garbage.kind.0)) {
+                garbage.request.clone_from(name);
+            }
+        }
+        self
+    }
+
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { what, source }
     }

@@ -27,6 +27,18 @@ pub enum PlanError {
     },
 }
 
+impl PlanError {
+    /// The same without the value of a header, which may be secret.
+    pub(crate) fn of_secret(self, name: &str) -> Self {
+        match self {
+            Self::Field { field, must, .. } => {
+                Self::Field { field, value: format!("a value of {name}"), must }
+            }
+            other @ Self::Unreadable(_) => other,
+        }
+    }
+}
+
 /// By value, because callers hand over numbers and texts of all sorts that they made for this.
 #[allow(clippy::needless_pass_by_value)]
 pub(crate) fn refuse(
@@ -110,7 +122,7 @@ impl Plan {
 
     fn check_workload(&self) -> Result<(), PlanError> {
         let (sent, spoken) = (self.workload.mix(), self.target.protocol.entry());
-        if sent != spoken.mix {
+        if sent.name != spoken.mix.name {
             let must = format!("`{}` for a target that speaks {}", spoken.mix.name, spoken.name);
             return Err(refuse("workload.kind", sent.name, must));
         }

@@ -15,7 +15,9 @@ pub use check::PlanError;
 pub use document::{Io, Keep, Load, Pacing, Phases, Plan, Share, Target, Thread, Warmup};
 pub use hindmost_wire::{Mix, Protocol};
 pub use workload::{
-    Codes, Extreme, HotSet, Http, KeyNames, KeyValue, Lognormal, Normal, Popularity, Ranks, Size, Workload,
+    kinds, parts, Body, Codes, Data, Escape, Extreme, Field, HotSet, Http, HttpRequest, HttpVersion,
+    KeyNames, KeyValue, Listed, Lognormal, Normal, Order, Popularity, Ranks, Rows, Size, TemplatePart,
+    Workload,
 };
 
 /// The schema name that every plan carries.

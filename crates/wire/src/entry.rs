@@ -13,7 +13,7 @@ pub struct Entry {
     pub port: u16,
     /// The scheme of its URLs over TLS.
     pub tls_scheme: &'static str,
-    /// What requests it has.
+    /// What requests it has. Which kinds of them there are says the plan.
     pub mix: Mix,
     /// How its messages are delimited.
     pub framing: Framing,
@@ -28,17 +28,17 @@ pub struct Entry {
 pub struct Mix {
     /// As in `workload.kind` of plans.
     pub name: &'static str,
-    /// The names of its kinds of requests; a kind's place here is its number.
-    pub kinds: &'static [&'static str],
+    /// Its items are stored before the load.
+    pub stores: bool,
     /// Requests name a path (and not a key).
     pub paths: bool,
 }
 
 impl Mix {
     /// Keys that are read and stored.
-    pub const KEY_VALUE: Self = Self { name: "key-value", kinds: &["get", "set"], paths: false };
-    /// Paths that are read.
-    pub const HTTP: Self = Self { name: "http", kinds: &["get"], paths: true };
+    pub const KEY_VALUE: Self = Self { name: "key-value", stores: true, paths: false };
+    /// Requests of paths.
+    pub const HTTP: Self = Self { name: "http", stores: false, paths: true };
 }
 
 /// How the first reply on a connection is delimited.

@@ -134,7 +134,7 @@ class MeasurePlan(BaseModel):
             "batching": batching_document(self.batching),
             "workload": self.workload,
             "preload": index == 0
-            and "set" in ENTRIES[protocol].mix.kinds
+            and self.workload["kind"] == "key-value"
             and self.workload.get("preload") is not False,
             "phases": {"warmup": warmup, "calibration_s": self.calibration_s, "measure_s": self.duration_s},
             "timeout_s": self.timeout_s,

@@ -89,7 +89,7 @@ impl Parsed {
 }
 
 /// What a reply says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// Found, stored, served.
@@ -102,7 +102,7 @@ pub enum Outcome {
 
 /// Bytes that cannot be a reply of this protocol.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{protocol} reply to `{kind}` {} {start:?}", match .endless {
+#[error("{protocol} reply to `{request}` {} {start:?}", match .endless {
     Some(most) => format!("has no end of its head within {most} bytes: it starts with"),
     None => "cannot start with".to_owned(),
 })]
@@ -110,7 +110,9 @@ pub struct Garbage {
     /// The protocol that was expected.
     pub protocol: &'static str,
     /// The kind of request that was to be answered.
-    pub kind: &'static str,
+    pub kind: Kind,
+    /// What the plan calls it, once that is known.
+    pub request: String,
     /// The first bytes, made printable.
     pub start: String,
     /// They might be one, but its head did not end within so many.
@@ -121,12 +123,7 @@ impl Garbage {
     pub(crate) fn new<P: Protocol>(kind: Kind, bytes: &[u8]) -> Self {
         let spoken = P::PROTOCOL.entry();
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
-        Self {
-            protocol: spoken.name,
-            kind: spoken.mix.kinds.get(usize::from(kind.0)).copied().unwrap_or("request"),
-            start,
-            endless: None,
-        }
+        Self { protocol: spoken.name, kind, request: "request".to_owned(), start, endless: None }
     }
 
     /// Of a head that is longer than it may be.

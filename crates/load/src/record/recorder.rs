@@ -87,6 +87,8 @@ pub struct KindRecord {
     pub slip: Histogram,
     /// Of the stamped requests.
     pub stamped: WireRecord,
+    /// Replies in time by status code, for protocols that have such.
+    pub codes: Vec<u64>,
 }
 
 impl KindRecord {
@@ -99,6 +101,9 @@ impl KindRecord {
         self.service.merge(&other.service);
         self.slip.merge(&other.slip);
         self.stamped.merge(&other.stamped);
+        for (mine, theirs) in self.codes.iter_mut().zip(&other.codes) {
+            *mine += theirs;
+        }
     }
 }
 
@@ -120,8 +125,6 @@ pub struct Recorder {
     pub connect: Histogram,
     /// The account of attempts to connect.
     pub connects: Connects,
-    /// Replies in time by status code, for protocols that have such.
-    pub codes: Vec<u64>,
     /// Gaps between sends.
     pub gaps: Gaps,
     /// Gaps between due times, where no law of them is known to hold sends against.
@@ -144,7 +147,9 @@ impl Recorder {
     /// A recorder for `kinds` kinds of requests. Allocates and touches all it will ever use.
     pub fn new(kinds: usize, keep: Keep, random: Random) -> Self {
         let mut recorder = Self {
-            kinds: (0..kinds).map(|_| KindRecord::default()).collect(),
+            kinds: (0..kinds)
+                .map(|_| KindRecord { codes: vec![0; CODES], ..KindRecord::default() })
+                .collect(),
             outstanding: Histogram::new(),
             calibration: Histogram::new(),
             ideal_slip: Histogram::new(),
@@ -152,7 +157,6 @@ impl Recorder {
             writes: Histogram::new(),
             connect: Histogram::new(),
             connects: Connects::default(),
-            codes: vec![0; CODES],
             gaps: Gaps::default(),
             due_gaps: None,
             stamps: StampCounts::default(),
@@ -223,9 +227,6 @@ impl Recorder {
         self.writes.merge(&other.writes);
         self.connect.merge(&other.connect);
         self.connects.add(&other.connects);
-        for (mine, theirs) in self.codes.iter_mut().zip(&other.codes) {
-            *mine += theirs;
-        }
         self.gaps.merge(&other.gaps);
         if let (Some(mine), Some(theirs)) = (&mut self.due_gaps, &other.due_gaps) {
             mine.merge(theirs);
@@ -315,11 +316,11 @@ impl Recorder {
         self.connects.failed += u64::from(self.measured(at_ns));
     }
 
-    /// The reply in time to a request due at `due_ns` had this status code.
+    /// The reply in time to a request of `kind` due at `due_ns` had this status code.
     #[inline]
-    pub fn replied_with(&mut self, due_ns: u64, code: u16) {
+    pub fn replied_with(&mut self, kind: Kind, due_ns: u64, code: u16) {
         if self.measured(due_ns) {
-            if let Some(count) = self.codes.get_mut(usize::from(code)) {
+            if let Some(count) = self.kinds[usize::from(kind.0)].codes.get_mut(usize::from(code)) {
                 *count += 1;
             }
         }

@@ -3,23 +3,27 @@
 mod keys;
 mod popularity;
 mod size;
+mod template;
+mod values;
 
 use hindmost_arrivals::Part;
-use hindmost_plan::Workload;
+use hindmost_plan::{Plan, Workload};
 use rand::Rng;
 
 pub use keys::KeySpace;
 pub use popularity::Popularity;
 pub use size::SizeLaw;
+pub use template::Template;
+pub use values::{List, Values};
 
 use crate::random::{below, unit, Random};
 
-/// The kind of a request: its place in [`Mix::kinds`](hindmost_plan::Mix).
+/// The kind of a request: its place in [`Workload::kinds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(pub u8);
 
 impl Kind {
-    /// Reads a key (memcached, redis) or a path (HTTP).
+    /// Reads a key (memcached, redis).
     pub const GET: Self = Self(0);
     /// Stores a key.
     pub const SET: Self = Self(1);
@@ -30,35 +34,50 @@ impl Kind {
 pub struct Request {
     /// What it does.
     pub kind: Kind,
-    /// The number of its key, or of its path.
+    /// The number of its key; in a list of requests, that of the request over all clients.
     pub item: u32,
     /// How many bytes it stores; 0 for reads.
     pub value_bytes: u32,
 }
 
 /// An endless stream of requests.
-pub struct Requests {
-    get_ratio: f64,
-    popularity: Popularity,
-    value_bytes: SizeLaw,
-    random: Random,
+pub enum Requests {
+    /// Gets and sets of keys.
+    Keys {
+        /// The share of gets.
+        get_ratio: f64,
+        /// Which key.
+        popularity: Popularity,
+        /// How long its value is.
+        value_bytes: SizeLaw,
+        /// Where they are drawn from.
+        random: Random,
+    },
+    /// Requests of a list, by number: this worker has each `step`-th.
+    Listed {
+        /// The list.
+        list: List,
+        /// The number of the next.
+        next: u32,
+        /// Workers of all instances.
+        step: u32,
+    },
 }
 
 impl Requests {
-    /// The requests of `workload` for worker `part` of all workers, drawn from `random`.
-    pub fn new(workload: &Workload, part: Part, random: Random) -> Self {
-        match workload {
-            Workload::KeyValue(mix) => Self {
+    /// The requests of the plan for worker `part` of all workers; where the workload has keys, drawn from `random`.
+    pub fn new(plan: &Plan, part: Part, random: Random) -> Self {
+        match &plan.workload {
+            Workload::KeyValue(mix) => Self::Keys {
                 get_ratio: mix.get_ratio,
                 popularity: Popularity::new(&mix.popularity, mix.keys, part),
                 value_bytes: SizeLaw::new(&mix.value_bytes),
                 random,
             },
-            Workload::Http(mix) => Self {
-                get_ratio: 1.0,
-                popularity: Popularity::uniform(mix.paths.len() as u32),
-                value_bytes: SizeLaw::new(&hindmost_plan::Size::Fixed(0)),
-                random,
+            Workload::Http(http) => Self::Listed {
+                list: List::new(plan.seed, &http.listed(), http.data.as_ref()),
+                next: part.index,
+                step: part.of,
             },
         }
     }
@@ -66,12 +85,21 @@ impl Requests {
     /// The next request.
     #[inline]
     pub fn draw(&mut self) -> Request {
-        let item = self.popularity.draw(&mut self.random);
-        if unit(self.random.next_u64()) < self.get_ratio {
-            return Request { kind: Kind::GET, item, value_bytes: 0 };
+        match self {
+            Self::Keys { get_ratio, popularity, value_bytes, random } => {
+                let item = popularity.draw(random);
+                if unit(random.next_u64()) < *get_ratio {
+                    return Request { kind: Kind::GET, item, value_bytes: 0 };
+                }
+                let value_bytes = value_bytes.at(unit(random.next_u64()));
+                Request { kind: Kind::SET, item, value_bytes }
+            }
+            Self::Listed { list, next, step } => {
+                let item = *next;
+                *next = next.wrapping_add(*step);
+                Request { kind: list.kind(item), item, value_bytes: 0 }
+            }
         }
-        let value_bytes = self.value_bytes.at(unit(self.random.next_u64()));
-        Request { kind: Kind::SET, item, value_bytes }
     }
 
     /// A connection for the next request, uniformly out of `n`: random splitting keeps each
@@ -84,16 +112,17 @@ impl Requests {
 
 #[cfg(test)]
 mod tests {
-    use hindmost_plan::KeyValue;
+    use serde_json::json;
 
     use super::*;
+    use crate::engine::tests::{every_ms, plan};
     use crate::random::{stream, Purpose};
 
     #[test]
     fn the_mix_is_the_one_asked_for() {
-        let mix = KeyValue { get_ratio: 0.7, keys: 10, ..KeyValue::default() };
-        let mut requests =
-            Requests::new(&Workload::KeyValue(mix), Part::WHOLE, stream(3, 0, 0, Purpose::Contents));
+        let workload = json!({"workload": {"kind": "key-value", "get_ratio": 0.7, "keys": 10}});
+        let plan = plan(1, &every_ms(), &workload);
+        let mut requests = Requests::new(&plan, Part::WHOLE, stream(3, 0, 0, Purpose::Contents));
         let gets = (0..100_000).filter(|_| requests.draw().kind == Kind::GET).count();
         // Five standard deviations of a binomial share: 5 * sqrt(.7 * .3 / 1e5) = 0.0072.
         assert!((gets as f64 / 1e5 - 0.7).abs() < 0.0073, "{gets}");
@@ -101,11 +130,33 @@ mod tests {
 
     #[test]
     fn same_seed_same_requests() {
+        let plan = plan(1, &every_ms(), &json!({}));
         let draw = || {
-            let mut requests =
-                Requests::new(&Workload::default(), Part::WHOLE, stream(5, 1, 2, Purpose::Contents));
+            let mut requests = Requests::new(&plan, Part::WHOLE, stream(5, 1, 2, Purpose::Contents));
             (0..100).map(|_| requests.draw()).collect::<Vec<_>>()
         };
         assert_eq!(draw(), draw());
+    }
+
+    #[test]
+    fn no_two_workers_have_a_request_of_the_same_number() {
+        let mut all = Vec::new();
+        for index in 0..3 {
+            let changes = json!({
+                "instance": {"index": index, "of": 3}, "threads": [{}, {}], "workload": {"kind": "http"},
+                "target": {"protocol": "http", "address": "127.0.0.1:1"},
+            });
+            let plan = plan(2, &every_ms(), &changes);
+            for thread in 0..2 {
+                let mut requests = Requests::new(
+                    &plan,
+                    Part { index: index * 2 + thread, of: 6 },
+                    stream(5, index, thread, Purpose::Contents),
+                );
+                all.extend((0..50).map(|_| requests.draw().item));
+            }
+        }
+        all.sort_unstable();
+        assert_eq!(all, (0..300).collect::<Vec<_>>());
     }
 }

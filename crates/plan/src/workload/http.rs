@@ -1,16 +1,41 @@
 //! Requests of HTTP.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{refuse, PlanError};
+use super::codes::Codes;
+use super::data::Data;
+use super::listed::Listed;
 
-/// A mix of HTTP GETs.
+/// Requests of HTTP/1. Paths, values of headers and bodies are templates, with fields such as `{{int:1..1000}}`,
+/// `{{uuid}}` or `{{data.NAME}}` (docs/reference/workload.md).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Http {
-    /// The paths, asked for with equal chance.
-    pub paths: Vec<String>,
+    /// Paths that are asked for with GET and equal chance, the short form of `requests`. Absent, and without
+    /// `requests`: `/`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Vec<String>>,
+    /// What is asked for, each as often as its weight says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<HttpRequest>,
+    /// Headers of all requests, by name; a request's own come before these.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Where fields such as `{{data.NAME}}` find their values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Data>,
+    /// The version that requests say they are of.
+    #[serde(skip_serializing_if = "HttpVersion::is_usual")]
+    pub version: HttpVersion,
+    /// Each connection carries so many requests, one at a time, and the next is made by another. Absent: as many as the
+    /// server lets it; with version 1.0: one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests_per_connection: Option<u32>,
     /// The `Host` header; absent means the target's address.
     pub host: Option<String>,
     /// The status codes that are a success: codes, and classes such as `"2xx"`. What is not among them is an error,
@@ -18,70 +43,140 @@ pub struct Http {
     pub accept: Vec<Codes>,
 }
 
-impl Default for Http {
-    fn default() -> Self {
-        Self { paths: vec!["/".to_owned()], host: None, accept: vec![Codes::Successful] }
+/// One request of a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HttpRequest {
+    /// What results call it; requests of one name are counted together. Absent: method and path, like `post:/orders`.
+    pub name: Option<String>,
+    /// How often it is made, as a share of the sum of all weights.
+    pub weight: f64,
+    /// GET, POST, or another.
+    pub method: String,
+    /// The path, with the query: a template.
+    pub path: String,
+    /// Headers by name; their values are templates.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// What is sent behind the headers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Body>,
+    /// Status codes that are a success of this request; absent: those of the workload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accept: Option<Vec<Codes>>,
+}
+
+/// A request's body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Body {
+    /// The bytes of this file, as they are, however many.
+    File(PathBuf),
+    /// The text of this file, a template.
+    Template(PathBuf),
+    /// A file's bytes, once they are read.
+    #[serde(skip)]
+    Bytes(Arc<[u8]>),
+    /// This text, a template.
+    #[serde(untagged)]
+    Text(String),
+}
+
+/// A version of HTTP/1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum HttpVersion {
+    /// Connections are closed after a reply, unless both sides say otherwise.
+    #[serde(rename = "1.0")]
+    One,
+    /// Connections are kept.
+    #[default]
+    #[serde(rename = "1.1")]
+    OneOne,
+}
+
+impl HttpVersion {
+    fn is_usual(&self) -> bool {
+        *self == Self::OneOne
     }
 }
 
-/// One status code, or a class of them (RFC 9110, 15). Interim replies (1xx) answer nothing and have none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Codes {
-    /// What was asked for was done.
-    #[serde(rename = "2xx")]
-    Successful,
-    /// To be asked for elsewhere, or unchanged.
-    #[serde(rename = "3xx")]
-    Redirection,
-    /// The request was wrong.
-    #[serde(rename = "4xx")]
-    ClientError,
-    /// The server failed.
-    #[serde(rename = "5xx")]
-    ServerError,
-    /// This one.
-    #[serde(untagged)]
-    One(u16),
+impl Default for Http {
+    fn default() -> Self {
+        Self {
+            paths: None,
+            requests: Vec::new(),
+            headers: BTreeMap::new(),
+            data: None,
+            version: HttpVersion::default(),
+            requests_per_connection: None,
+            host: None,
+            accept: vec![Codes::Successful],
+        }
+    }
 }
 
-impl Codes {
-    /// Whether `code` is one of them.
-    pub const fn holds(self, code: u16) -> bool {
-        match self {
-            Self::One(one) => code == one,
-            Self::Successful => code / 100 == 2,
-            Self::Redirection => code / 100 == 3,
-            Self::ClientError => code / 100 == 4,
-            Self::ServerError => code / 100 == 5,
+impl Default for HttpRequest {
+    fn default() -> Self {
+        Self {
+            name: None,
+            weight: 1.0,
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            headers: BTreeMap::new(),
+            body: None,
+            accept: None,
         }
+    }
+}
+
+impl HttpRequest {
+    /// The name in results, of letters that a log of histograms can have in a tag.
+    pub fn called(&self) -> String {
+        let path = self.path.split('?').next().unwrap_or_default();
+        let plain = |c: char| if c == ',' || c.is_whitespace() || c.is_control() { '_' } else { c };
+        let made = || format!("{}:{path}", self.method.to_ascii_lowercase()).chars().map(plain).collect();
+        self.name.clone().unwrap_or_else(made)
+    }
+
+    /// Whether it can be made twice and come to the same (RFC 9110, 9.2.2).
+    pub fn is_idempotent(&self) -> bool {
+        !matches!(self.method.as_str(), "POST" | "PATCH" | "CONNECT")
     }
 }
 
 impl Http {
-    pub(super) fn check(&self) -> Result<(), PlanError> {
-        if self.paths.is_empty() {
-            return Err(refuse("workload.paths", "empty", "a list of at least one path"));
+    /// All requests, the short form written out.
+    pub fn all(&self) -> Vec<HttpRequest> {
+        if !self.requests.is_empty() {
+            return self.requests.clone();
         }
-        let clean = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
-        for path in &self.paths {
-            if !path.starts_with('/') || !clean(path) {
-                let must = "a path that starts with `/` and holds neither spaces nor control characters";
-                return Err(refuse("workload.paths", format!("{path:?}"), must));
-            }
+        let get = |path: &String| HttpRequest {
+            name: Some("get".to_owned()),
+            path: path.clone(),
+            ..HttpRequest::default()
+        };
+        match &self.paths {
+            Some(paths) => paths.iter().map(get).collect(),
+            None => vec![get(&"/".to_owned())],
         }
-        if self.accept.is_empty() {
-            return Err(refuse("workload.accept", "empty", "a list of status codes, such as [\"2xx\", 304]"));
-        }
-        for codes in &self.accept {
-            if let Codes::One(code @ (..200 | 600..)) = codes {
-                return Err(refuse("workload.accept", code, "made of codes from 200 to 599, or of classes"));
-            }
-        }
-        match &self.host {
-            Some(host) if host.is_empty() || !clean(host) => {
-                Err(refuse("workload.host", format!("{host:?}"), "a host name without spaces"))
-            }
-            _ => Ok(()),
+    }
+
+    /// Names and weights of all requests.
+    pub fn listed(&self) -> Vec<Listed> {
+        self.all().iter().map(|one| Listed { kind: one.called(), weight: one.weight }).collect()
+    }
+
+    /// Whether each connection carries one request at a time from the start: where a reply is known to be the last on
+    /// it, and where a request must not be made twice, as one would that lies behind another when the server closes.
+    pub fn takes_turns(&self) -> bool {
+        self.per_connection().is_some() || !self.all().iter().all(HttpRequest::is_idempotent)
+    }
+
+    /// After how many requests a connection is closed, if that is known.
+    pub fn per_connection(&self) -> Option<u32> {
+        match (self.requests_per_connection, self.version) {
+            (None, HttpVersion::One) => Some(1),
+            (asked, _) => asked,
         }
     }
 }

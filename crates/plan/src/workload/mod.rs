@@ -1,21 +1,32 @@
 //! What is sent: mixes, sizes, popularity.
 
+mod codes;
+mod data;
+mod files;
 mod http;
 mod key_names;
 mod key_value;
+mod listed;
+mod nearest;
 mod popularity;
+mod refusals;
 mod size;
 mod spelling;
+mod template;
 
 use hindmost_wire::Mix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use http::{Codes, Http};
+pub use codes::Codes;
+pub use data::{Data, Order, Rows};
+pub use http::{Body, Http, HttpRequest, HttpVersion};
 pub use key_names::KeyNames;
 pub use key_value::KeyValue;
+pub use listed::{kinds, Listed};
 pub use popularity::{HotSet, Popularity, Ranks};
 pub use size::{Extreme, Lognormal, Normal, Size};
+pub use template::{parts, Escape, Field, TemplatePart};
 
 use crate::check::PlanError;
 
@@ -25,7 +36,7 @@ use crate::check::PlanError;
 pub enum Workload {
     /// Get and set of keys: memcached and redis.
     KeyValue(KeyValue),
-    /// GET of paths: HTTP.
+    /// Requests of HTTP.
     Http(Http),
 }
 
@@ -38,6 +49,14 @@ impl Workload {
         }
     }
 
+    /// The names of its kinds of requests; a kind's place here is its number.
+    pub fn kinds(&self) -> Vec<String> {
+        match self {
+            Self::KeyValue(_) => vec!["get".to_owned(), "set".to_owned()],
+            Self::Http(http) => kinds(&http.listed()),
+        }
+    }
+
     /// Checks what the types cannot.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         match self {
@@ -46,18 +65,21 @@ impl Workload {
         }
     }
 
-    /// With all files read that it names, so that nothing is opened later.
+    /// With all files read that it names, so that nothing is opened later, and with templates that are right.
     ///
     /// # Errors
     /// [`PlanError`], which names the file and its line.
     pub fn opened(mut self) -> Result<Self, PlanError> {
-        if let Self::KeyValue(mix) = &mut self {
-            if let Some(names) = &mix.key_names {
-                let names = names.read(&mix.key_prefix)?;
-                mix.keys = names.len() as u32;
-                mix.key_names = Some(KeyNames::List(names));
-                mix.check()?;
+        match &mut self {
+            Self::KeyValue(mix) => {
+                if let Some(names) = &mix.key_names {
+                    let names = names.read(&mix.key_prefix)?;
+                    mix.keys = names.len() as u32;
+                    mix.key_names = Some(KeyNames::List(names));
+                    mix.check()?;
+                }
             }
+            Self::Http(http) => http.read_files()?,
         }
         Ok(self)
     }

@@ -63,6 +63,7 @@ fn run_with<P: Protocol>(
     outputs: Outputs,
     controller: &mut dyn Controller,
 ) -> Result<InstanceResult, LoadError> {
+    let kinds = plan.workload.kinds();
     let control = Arc::new(Control::default());
     let (window, capacity) = windows(plan);
     let tree = Tree::new("/");
@@ -94,7 +95,7 @@ fn run_with<P: Protocol>(
         let finished = join(handles, &control, controller);
         // What a worker says tells more than that the coordinator was left alone.
         match (followed, finished) {
-            (Err(e), Ok(_) | Err(LoadError::Aborted)) | (_, Err(e)) => Err(e),
+            (Err(e), Ok(_) | Err(LoadError::Aborted)) | (_, Err(e)) => Err(e.of_kinds(&kinds)),
             (Ok(followed), Ok(finished)) => Ok((followed, finished)),
         }
     })?;
@@ -105,7 +106,7 @@ fn run_with<P: Protocol>(
     let seen = followed.before.until_now(&tree, cpus, tcp_at_first);
     let bound = Needs::of(plan).memory_bytes;
     let (result, recorder) = summarise(plan, &followed, seen, finished, series, bound);
-    outputs.write(&result, recorder, plan.workload.mix().kinds, timeline, followed.started)?;
+    outputs.write(&result, recorder, &kinds, timeline, followed.started)?;
     controller.report(&Event::Done)?;
     Ok(result)
 }
@@ -139,7 +140,7 @@ fn work<P: Protocol>(
     let threads = plan.threads.len() as u32;
     let connections = plan.connections / threads + u32::from((index as u32) < plan.connections % threads);
     let random = |purpose| stream(plan.seed, plan.instance.index, index as u32, purpose);
-    let mut recorder = Recorder::new(plan.workload.mix().kinds.len(), plan.keep, random(Purpose::Sampling));
+    let mut recorder = Recorder::new(plan.workload.kinds().len(), plan.keep, random(Purpose::Sampling));
     if matches!(plan.load, Load::Open { .. }) && !plan.load.counts_are_known() {
         recorder.keep_due_gaps();
     }
@@ -149,7 +150,7 @@ fn work<P: Protocol>(
         transport: (),
         clock: MonotonicClock,
         arrivals: arrivals_of(plan, index as u32)?,
-        requests: Requests::new(&plan.workload, part_of(plan, index as u32), random(Purpose::Contents)),
+        requests: Requests::new(plan, part_of(plan, index as u32), random(Purpose::Contents)),
         routing: random(Purpose::Routing),
         recorder,
         connections,

@@ -55,7 +55,7 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
     let waiting = if P::MAY_CLOSE { plan.max_outstanding as usize * size_of::<Pending>() } else { 0 };
     let rows = (u64::from(plan.keep.samples) + u64::from(plan.keep.worst)) * size_of::<Row>() as u64;
     let (_, windows) = windows(plan);
-    let thread = Recorder::histogram_bytes(plan.workload.mix().kinds.len()) as u64
+    let thread = Recorder::histogram_bytes(plan.workload.kinds().len()) as u64
         + rows
         + (ROOM * size_of::<(Nanos, Nanos)>()) as u64
         + (windows * size_of::<Window>() + READ_BYTES + P::MAX_HEAD) as u64;

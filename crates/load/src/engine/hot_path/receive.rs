@@ -118,7 +118,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             Outcome::Error => Status::Error,
         };
         if P::MAY_CLOSE && status != Status::Timeout {
-            self.recorder.replied_with(pending.due_ns, reply.code);
+            self.recorder.replied_with(pending.kind, pending.due_ns, reply.code);
         }
         let ending = Ending { done_ns: now.0, status, reply_end };
         if pending.stamped && pending.resends == 0 {

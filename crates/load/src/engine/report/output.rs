@@ -93,7 +93,7 @@ impl Outputs {
         self,
         result: &InstanceResult,
         recorder: Recorder,
-        kinds: &[&'static str],
+        kinds: &[String],
         timeline: Timeline,
         started: SystemTime,
     ) -> Result<(), LoadError> {
@@ -112,10 +112,14 @@ impl Outputs {
 /// `latency/KIND` by section; `service`, `slip`, `wire` and `overhead` of each kind as a whole;
 /// `outstanding`, `writes`, `held` where requests wait for batches, `ideal_slip` of an open loop, `connect` where there was any, `gaps`, `due_gaps` where they are kept,
 /// `calibration`.
-fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> Vec<Interval<&'r Histogram>> {
+fn intervals<'r>(
+    recorder: &'r Recorder,
+    kinds: &[String],
+    timeline: Timeline,
+) -> Vec<Interval<&'r Histogram>> {
     let at = |moment: u64| moment.saturating_sub(timeline.start.0) as f64 / 1e9;
     let (from, to) = (timeline.measure.0, timeline.end.0);
-    // Our own names: letters and a slash.
+    // The plan has checked that names of kinds can stand in tags.
     let tag = |what: &str, kind: &str| {
         Tag::new(if kind.is_empty() { what.to_owned() } else { format!("{what}/{kind}") }).ok()
     };
@@ -159,7 +163,7 @@ fn intervals<'r>(recorder: &'r Recorder, kinds: &[&str], timeline: Timeline) -> 
 
 /// Fuzz targets write no files; without Parquet they are built in half of the time.
 #[cfg(fuzzing)]
-fn rows(_: impl Write, _: &[Row], _: &[&str], _: Timeline) -> io::Result<()> {
+fn rows(_: impl Write, _: &[Row], _: &[String], _: Timeline) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
@@ -167,7 +171,7 @@ fn rows(_: impl Write, _: &[Row], _: &[&str], _: Timeline) -> io::Result<()> {
 fn rows(
     out: impl Write + Send,
     rows: &[Row],
-    kinds: &[&str],
+    kinds: &[String],
     timeline: Timeline,
 ) -> Result<(), ParquetError> {
     let schema = Arc::new(parse_message_type(COLUMNS)?);
@@ -199,7 +203,7 @@ fn rows(
     optional!(|row: &Row| row.wire_in_ns, since);
     optional!(|row: &Row| row.card_wire_ns, |span| span as i64);
     optional!(|row: &Row| row.done_ns, since);
-    column!(ByteArrayType, |row| ByteArray::from(kinds[usize::from(row.kind.0)]));
+    column!(ByteArrayType, |row| ByteArray::from(kinds[usize::from(row.kind.0)].as_str()));
     column!(ByteArrayType, |row| ByteArray::from(row.status.name()));
     column!(Int32Type, |row| i32::from(row.thread));
     column!(Int32Type, |row| row.connection as i32);

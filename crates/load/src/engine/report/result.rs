@@ -22,8 +22,9 @@ use crate::stop::Ended;
 /// The schema name that every instance result carries.
 pub const SCHEMA: &str = "hindmost.instance/1";
 
-const LATER: [&str; 11] = [
+const LATER: [&str; 12] = [
     "codes",
+    "kind_codes",
     "connects",
     "by_turns",
     "resent",
@@ -71,12 +72,14 @@ pub struct InstanceResult {
     /// The account over all kinds.
     pub counts: Counts,
     /// The account of each kind.
-    pub kinds: BTreeMap<&'static str, Counts>,
+    pub kinds: BTreeMap<String, Counts>,
     /// The first error the server answered with.
     pub first_error: Option<String>,
     /// Replies in time by HTTP status code; empty for protocols that have none. Together they are `done` and
     /// `errors` less `lost`.
     pub codes: BTreeMap<String, CodeCount>,
+    /// The same by kind, of those kinds that had replies.
+    pub kind_codes: BTreeMap<String, BTreeMap<String, CodeCount>>,
     /// What became of attempts to connect; `connect` in the distributions tells how long they took.
     pub connects: Connects,
     /// The server closed connections after each reply, or nearly so: requests took turns on them, one at a time,
@@ -112,7 +115,7 @@ pub struct InstanceResult {
 pub struct CodeCount {
     /// So many.
     pub count: u64,
-    /// As the workload accepts them.
+    /// As the workload accepts them; where its requests differ in that, the worst.
     pub outcome: Outcome,
 }
 

@@ -13,8 +13,8 @@ use super::finished::Finished;
 use super::host::{HostReading, HostSeen};
 use super::result::{Calibration, CodeCount, InstanceResult, Memory, ThreadReport, SCHEMA};
 use super::stamps::StampReport;
-use crate::protocol::outcome;
-use crate::record::{Counts, Recorder, Window};
+use crate::protocol::{outcome, Outcome};
+use crate::record::{Counts, KindRecord, Recorder, Window};
 use crate::stop::Ended;
 
 /// What the coordinator learned of the phases.
@@ -70,13 +70,14 @@ pub fn summarise(
         }
     }
     let mut recorder = whole.expect("a plan has at least one thread");
-    let names = plan.workload.mix().kinds;
-    let by_kind: BTreeMap<&'static str, Counts> =
-        names.iter().copied().zip(recorder.kinds.iter().map(|k| k.counts)).collect();
+    let names = plan.workload.kinds();
+    let by_kind: BTreeMap<String, Counts> =
+        names.into_iter().zip(recorder.kinds.iter().map(|k| k.counts)).collect();
     let mut counts = Counts::default();
     for one in by_kind.values() {
         counts.add(one);
     }
+    let codes = codes(plan, &recorder);
     let measure_s = plan.phases.measure_s;
     let share = f64::from(plan.instance.of);
     let result = InstanceResult {
@@ -96,7 +97,8 @@ pub fn summarise(
         counts,
         kinds: by_kind,
         first_error,
-        codes: codes(plan, &recorder),
+        codes: codes.values().fold(BTreeMap::new(), joined),
+        kind_codes: codes,
         connects: recorder.connects,
         by_turns,
         reconnects,
@@ -114,10 +116,32 @@ pub fn summarise(
     (result, recorder)
 }
 
-fn codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, CodeCount> {
-    let Workload::Http(mix) = &plan.workload else { return BTreeMap::new() };
-    let seen = (0..).zip(recorder.codes.iter().copied()).filter(|&(_, count)| count > 0);
-    seen.map(|(code, count)| (code.to_string(), CodeCount { count, outcome: outcome(mix, code) })).collect()
+/// Replies by kind and status code, and what each means there.
+fn codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, BTreeMap<String, CodeCount>> {
+    let Workload::Http(http) = &plan.workload else { return BTreeMap::new() };
+    let all = http.all();
+    let of_kind = |(name, record): (String, &KindRecord)| {
+        let accept = all.iter().find(|one| one.called() == name).and_then(|one| one.accept.as_ref());
+        let seen = (0..).zip(record.codes.iter().copied()).filter(|&(_, count)| count > 0);
+        let count = |(code, count): (u16, u64)| {
+            (code.to_string(), CodeCount { count, outcome: outcome(accept.unwrap_or(&http.accept), code) })
+        };
+        (name, seen.map(count).collect::<BTreeMap<_, _>>())
+    };
+    let kinds = plan.workload.kinds().into_iter().zip(&recorder.kinds).map(of_kind);
+    kinds.filter(|(_, codes)| !codes.is_empty()).collect()
+}
+
+fn joined(
+    mut all: BTreeMap<String, CodeCount>,
+    kind: &BTreeMap<String, CodeCount>,
+) -> BTreeMap<String, CodeCount> {
+    for (code, one) in kind {
+        let sum = all.entry(code.clone()).or_insert(CodeCount { count: 0, outcome: Outcome::Hit });
+        sum.count += one.count;
+        sum.outcome = sum.outcome.max(one.outcome);
+    }
+    all
 }
 
 fn calibration(plan: &Plan, recorder: &Recorder) -> Calibration {

@@ -3,6 +3,7 @@
 use hindmost_plan::{Load, Plan, Workload};
 
 use super::stamp_queue::room;
+use crate::protocol::Protocol;
 
 /// Memory for bytes waiting to be written, of an instance, over all its connections; more only where
 /// the largest request asks for it.
@@ -50,7 +51,7 @@ pub fn largest_request(plan: &Plan) -> usize {
                 as usize
                 + 128
         }
-        Workload::Http(mix) => mix.paths.iter().map(String::len).max().unwrap_or(1) + 512,
+        Workload::Http(_) => crate::protocol::Http::new(plan).largest(),
     }
 }
 

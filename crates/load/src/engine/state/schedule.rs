@@ -105,7 +105,6 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
-    use hindmost_plan::Workload;
     use serde_json::json;
 
     use super::*;
@@ -123,11 +122,7 @@ mod tests {
 
     fn schedule(load: &serde_json::Value) -> Schedule {
         let plan = plan(2, load, &json!({"timeout_s": 0.001, "max_outstanding": 3}));
-        let requests = Requests::new(
-            &Workload::default(),
-            crate::arrivals::Part::WHOLE,
-            stream(1, 0, 0, Purpose::Contents),
-        );
+        let requests = Requests::new(&plan, crate::arrivals::Part::WHOLE, stream(1, 0, 0, Purpose::Contents));
         let mut schedule = Schedule::new(&plan, 2, Box::new(EveryTen(0)), requests);
         schedule.begin(Nanos(1_000));
         let known = Timeline {

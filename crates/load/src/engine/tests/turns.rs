@@ -44,7 +44,7 @@ fn each_request_opens_its_connection_which_its_latency_holds_and_which_is_told_a
                 run.rows.iter().all(|row| row.sent_ns - row.due_ns < MS / 10),
                 "the instrument was not late"
             );
-            assert_eq!(run.recorder.codes[200], 100);
+            assert_eq!(run.recorder.kinds[0].codes[200], 100);
         }
     }
 }

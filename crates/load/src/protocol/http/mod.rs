@@ -1,11 +1,14 @@
-//! HTTP/1: GET on connections that are kept as long as the server keeps them (RFC 9112).
+//! HTTP/1: requests of a list on connections that are kept as long as the server keeps them (RFC 9112).
 
-use hindmost_plan::{Plan, Workload};
+mod requests;
+
+use hindmost_plan::{Codes, Plan, Workload};
 use httparse::Status;
 
+use self::requests::Written;
 use super::chunks::Chunks;
 use super::{number, Garbage, Outcome, Parsed, Protocol, Rest};
-use crate::workload::{Kind, Request};
+use crate::workload::{Kind, List, Request};
 
 /// More header fields than any server sends that one would measure.
 const MAX_HEADERS: usize = 96;
@@ -13,9 +16,17 @@ const MAX_HEADERS: usize = 96;
 /// Status codes lie below this (RFC 9110, 15); what is not is an error.
 pub const CODES: usize = 600;
 
-/// The codec. The requests are written out once, one for each path.
+/// The codec. The requests are compiled once, one for each of the list.
 pub struct Http {
-    requests: Vec<Vec<u8>>,
+    list: List,
+    requests: Vec<Written>,
+    kinds: Vec<Answered>,
+}
+
+/// How requests of one kind are answered.
+struct Answered {
+    /// Without a body, whatever the headers say of its length (RFC 9112, 6.3).
+    head_only: bool,
     /// What each status code means.
     outcomes: [Outcome; CODES],
 }
@@ -27,30 +38,37 @@ impl Protocol for Http {
     const MAX_HEAD: usize = 64 * 1024;
 
     fn new(plan: &Plan) -> Self {
-        let Workload::Http(mix) = &plan.workload else {
+        let Workload::Http(http) = &plan.workload else {
             unreachable!("the plan has checked that http gets an http workload")
         };
-        let host = mix.host.as_deref().unwrap_or(&plan.target.address);
-        let agent = concat!("hindmost/", env!("CARGO_PKG_VERSION"));
-        let request = |path: &String| {
-            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {agent}\r\nAccept: */*\r\n\r\n")
-                .into_bytes()
+        let all = http.all();
+        let answered = |name: String| {
+            let one = all.iter().find(|one| one.called() == name);
+            let accept = one.and_then(|one| one.accept.as_ref()).unwrap_or(&http.accept);
+            Answered {
+                head_only: one.is_some_and(|one| one.method == "HEAD"),
+                outcomes: std::array::from_fn(|code| outcome(accept, code as u16)),
+            }
         };
         Self {
-            requests: mix.paths.iter().map(request).collect(),
-            outcomes: std::array::from_fn(|code| outcome(mix, code as u16)),
+            list: List::new(plan.seed, &http.listed(), http.data.as_ref()),
+            requests: all.iter().map(|one| Written::new(one, http, plan)).collect(),
+            kinds: plan.workload.kinds().into_iter().map(answered).collect(),
         }
     }
 
     #[inline]
     fn write(&self, request: Request, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.requests[request.item as usize]);
+        let values = self.list.values(request.item);
+        self.requests[self.list.which(values)].write(values, out);
     }
 
     fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+        // Tests ask for kinds that the list does not have.
+        let answered = &self.kinds[usize::from(kind.0).min(self.kinds.len() - 1)];
         let mut at = 0;
         loop {
-            match self.reply(&bytes[at..]).map_err(|NotHttp| Garbage::new::<Self>(kind, &bytes[at..]))? {
+            match answered.reply(&bytes[at..]).map_err(|NotHttp| Garbage::new::<Self>(kind, &bytes[at..]))? {
                 // An interim reply (RFC 9110, 15.2): the one that counts follows it.
                 Parsed::Reply { head, code: 100..=199, .. } => at += head,
                 Parsed::Reply { head, rest, outcome, closes, code } => {
@@ -62,11 +80,18 @@ impl Protocol for Http {
     }
 }
 
-/// What a status code means: what the workload accepts is a success; where there is nothing is a miss; anything else,
+impl Http {
+    /// The most bytes that a request can have.
+    pub fn largest(&self) -> usize {
+        self.requests.iter().map(Written::largest).max().unwrap_or(0)
+    }
+}
+
+/// What a status code means: what is accepted is a success; where there is nothing is a miss; anything else,
 /// a redirection too, is an error.
-pub fn outcome(mix: &hindmost_plan::Http, code: u16) -> Outcome {
+pub fn outcome(accept: &[Codes], code: u16) -> Outcome {
     match code {
-        code if mix.accept.iter().any(|one| one.holds(code)) => Outcome::Hit,
+        code if accept.iter().any(|one| one.holds(code)) => Outcome::Hit,
         404 | 410 => Outcome::Miss,
         _ => Outcome::Error,
     }
@@ -75,7 +100,7 @@ pub fn outcome(mix: &hindmost_plan::Http, code: u16) -> Outcome {
 /// Not a reply in HTTP/1.
 struct NotHttp;
 
-impl Http {
+impl Answered {
     /// The first reply in `bytes`.
     fn reply(&self, bytes: &[u8]) -> Result<Parsed, NotHttp> {
         let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
@@ -103,6 +128,7 @@ impl Http {
         // How the length of a body is stated: RFC 9112, 6.3. One without is as long as it takes until the server closes.
         let rest = match (code, coding, length) {
             (100..=199 | 204 | 304, ..) => Rest::NOTHING,
+            _ if self.head_only => Rest::NOTHING,
             (_, Some(coding), _) if is_chunked(coding) => Rest::Chunks(Chunks::new()),
             (_, None, Some(length)) => Rest::Bytes { left: length, end: b"" },
             (_, Some(_), _) | (_, None, None) => Rest::UntilClosed,
@@ -245,6 +271,63 @@ mod tests {
             };
             assert_eq!((outcome, seen), (expected, code));
         }
+    }
+
+    fn codec(workload: serde_json::Value) -> Http {
+        let mut plan = plan("http");
+        plan.workload = serde_json::from_value(workload).unwrap();
+        Http::new(&plan)
+    }
+
+    #[test]
+    fn requests_have_method_headers_and_a_body_of_the_length_that_they_tell() {
+        let codec = codec(serde_json::json!({
+            "kind": "http", "headers": {"X-All": "1", "Accept": "text/plain"},
+            "requests": [{
+                "method": "POST", "path": "/o/{{sequence}}", "headers": {"x-all": "{{sequence}}"},
+                "body": "{\"id\": {{sequence:95}}}",
+            }],
+        }));
+        for (item, id, length) in [(3, 98, 10), (7, 102, 11)] {
+            let mut out = Vec::new();
+            codec.write(Request { kind: Kind::GET, item, value_bytes: 0 }, &mut out);
+            let text = String::from_utf8(out).unwrap();
+            let agent = concat!("hindmost/", env!("CARGO_PKG_VERSION"));
+            let expected = format!(
+                "POST /o/{item} HTTP/1.1\r\nHost: 127.0.0.1:1\r\nUser-Agent: {agent}\r\nAccept: text/plain\r\n\
+                 x-all: {item}\r\nContent-Length: {length}\r\n\r\n{{\"id\": {id}}}"
+            );
+            assert_eq!(text, expected);
+            assert!(text.len() <= codec.largest());
+        }
+    }
+
+    #[test]
+    fn a_request_without_a_body_says_so_where_one_is_usual() {
+        for (method, told) in [("POST", true), ("GET", false), ("DELETE", false)] {
+            let codec = codec(
+                serde_json::json!({"kind": "http", "version": "1.0", "requests": [{"method": method}]}),
+            );
+            let mut out = Vec::new();
+            codec.write(Request { kind: Kind::GET, item: 0, value_bytes: 0 }, &mut out);
+            let text = String::from_utf8(out).unwrap();
+            assert!(
+                text.starts_with(&format!("{method} / HTTP/1.0\r\n")) && text.ends_with("\r\n\r\n"),
+                "{text}"
+            );
+            assert_eq!(text.contains("Content-Length: 0\r\n"), told, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_reply_to_head_has_no_body_and_kinds_accept_their_own_codes() {
+        let codec = codec(serde_json::json!({"kind": "http", "requests": [
+            {"method": "HEAD"}, {"accept": [409], "name": "conflict"},
+        ]}));
+        let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n";
+        check_reply(&codec, Kind(0), reply, Outcome::Hit);
+        check_reply(&codec, Kind(1), b"HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\n\r\n", Outcome::Hit);
+        check_reply(&codec, Kind(1), b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", Outcome::Error);
     }
 
     #[test]

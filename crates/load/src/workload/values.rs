@@ -1,0 +1,123 @@
+//! What belongs to one request of a list: which of them it is, its row of the data, its random numbers.
+
+use hindmost_plan::{kinds, Data, Listed, Order};
+use hindmost_random::Draws;
+
+use super::Kind;
+
+/// What the request of a number is made of. It depends on the seed and the number alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Values {
+    draws: Draws,
+    /// The number of the request, over all clients.
+    pub item: u32,
+    /// Its row of the data.
+    pub row: usize,
+}
+
+/// Purposes of random words: which of the list, and which row. Fields have those from 2 on.
+const WHICH: u32 = 0;
+const ROW: u32 = 1;
+
+impl Values {
+    /// 64 random bits for one purpose.
+    #[inline]
+    pub fn word(self, purpose: u32) -> u64 {
+        self.draws.word(purpose)
+    }
+
+    /// A number below `n`, which is not 0.
+    #[inline]
+    pub fn below(self, purpose: u32, n: usize) -> usize {
+        ((u128::from(self.word(purpose)) * n as u128) >> 64) as usize
+    }
+}
+
+/// A list of weighted requests, to draw from.
+#[derive(Clone, Debug)]
+pub struct List {
+    seed: u64,
+    /// Cumulative weights, the last being 1.
+    upto: Vec<f64>,
+    kinds: Vec<Kind>,
+    rows: usize,
+    order: Order,
+}
+
+impl List {
+    /// A list of the plan, with the data that its requests take values from.
+    pub fn new(seed: u64, list: &[Listed], data: Option<&Data>) -> Self {
+        let names = kinds(list);
+        let place = |one: &Listed| names.iter().position(|name| *name == one.kind).unwrap_or(0);
+        let total: f64 = list.iter().map(|one| one.weight).sum();
+        let mut sum = 0.0;
+        let rows = data.and_then(|data| data.rows.as_ref()).map_or(0, |rows| rows.count());
+        Self {
+            seed,
+            upto: list
+                .iter()
+                .map(|one| {
+                    sum += one.weight / total;
+                    sum
+                })
+                .collect(),
+            kinds: list.iter().map(|one| Kind(place(one) as u8)).collect(),
+            rows,
+            order: data.map(|data| data.order).unwrap_or_default(),
+        }
+    }
+
+    /// What request number `item` is made of.
+    #[inline]
+    pub fn values(&self, item: u32) -> Values {
+        let draws = Draws::of(self.seed, u64::from(item));
+        let mut values = Values { draws, item, row: 0 };
+        if self.rows > 1 {
+            values.row = match self.order {
+                Order::Random => values.below(ROW, self.rows),
+                Order::Sequential => item as usize % self.rows,
+            };
+        }
+        values
+    }
+
+    /// Which of the list it is.
+    #[inline]
+    pub fn which(&self, values: Values) -> usize {
+        if self.upto.len() == 1 {
+            return 0;
+        }
+        let at = values.draws.unit(WHICH);
+        self.upto.partition_point(|&upto| upto <= at).min(self.upto.len() - 1)
+    }
+
+    /// The kind of request number `item`.
+    #[inline]
+    pub fn kind(&self, item: u32) -> Kind {
+        self.kinds[self.which(self.values(item))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(weights: &[(&str, f64)]) -> Vec<Listed> {
+        weights.iter().map(|&(kind, weight)| Listed { kind: kind.into(), weight }).collect()
+    }
+
+    #[test]
+    fn requests_are_made_as_often_as_their_weights_say_and_counted_by_name() {
+        let list = List::new(1, &listed(&[("a", 1.0), ("never", 0.0), ("b", 2.0), ("a", 1.0)]), None);
+        let (mut which, mut kinds) = ([0_u32; 4], [0_u32; 3]);
+        for item in 0..40_000 {
+            which[list.which(list.values(item))] += 1;
+            kinds[usize::from(list.kind(item).0)] += 1;
+        }
+        // Five standard deviations of a count of 10,000 of 40,000.
+        for (count, expected) in which.into_iter().zip([10_000.0, 0.0, 20_000.0, 10_000.0]) {
+            assert!((f64::from(count) - expected).abs() <= 450.0, "{which:?}");
+        }
+        assert_eq!((which[1], kinds), (0, [which[0] + which[3], 0, which[2]]));
+    }
+}

@@ -1,0 +1,143 @@
+//! Files that a workload names: bodies and data, read before the first request.
+
+use std::path::Path;
+
+use super::data::{Data, Rows};
+use super::http::{Body, Http, HttpRequest};
+use super::template::parts;
+use crate::check::{refuse, PlanError};
+
+/// The largest text of a template: it is written anew for each request.
+const MOST_TEMPLATE_BYTES: u64 = 1 << 20;
+
+impl Data {
+    /// Reads the rows.
+    pub(super) fn read(&mut self) -> Result<(), PlanError> {
+        let rows = Rows::read(&self.file).map_err(|why| {
+            let value = format!("{}, which cannot be used: {why}", self.file.display());
+            refuse("workload.data.file", value, "a CSV file with the names of its columns in the first line")
+        })?;
+        self.rows = Some(rows.into());
+        Ok(())
+    }
+}
+
+/// Whether a template can be taken apart.
+pub(super) fn check_template(field: String, text: &str, data: Option<&Data>) -> Result<(), PlanError> {
+    let columns = data.and_then(|data| data.rows.as_ref()).map(|rows| &rows.columns[..]);
+    let shown = || format!("{:?}", text.chars().take(60).collect::<String>());
+    parts(text, columns).map(|_| ()).map_err(|must| refuse(field, shown(), must))
+}
+
+impl Http {
+    pub(super) fn read_files(&mut self) -> Result<(), PlanError> {
+        if let Some(data) = &mut self.data {
+            data.read()?;
+        }
+        let data = self.data.as_ref();
+        for (name, value) in &self.headers {
+            check_template(format!("workload.headers.{name}"), value, data).map_err(|e| e.of_secret(name))?;
+        }
+        for path in self.paths.iter().flatten() {
+            check_template("workload.paths".to_owned(), path, data)?;
+        }
+        for (index, one) in self.requests.iter_mut().enumerate() {
+            one.read_files(&format!("workload.requests[{index}]"), data)?;
+        }
+        Ok(())
+    }
+}
+
+impl HttpRequest {
+    fn read_files(&mut self, field: &str, data: Option<&Data>) -> Result<(), PlanError> {
+        check_template(format!("{field}.path"), &self.path, data)?;
+        for (name, value) in &self.headers {
+            check_template(format!("{field}.headers.{name}"), value, data).map_err(|e| e.of_secret(name))?;
+        }
+        let of = || format!("{field}.body");
+        let read = match &self.body {
+            Some(Body::File(file)) => Body::Bytes(read(of(), file, u64::MAX)?.into()),
+            Some(Body::Template(file)) => {
+                let text = String::from_utf8(read(of(), file, MOST_TEMPLATE_BYTES)?);
+                Body::Text(text.map_err(|_| unusable(of(), file, "it is not UTF-8"))?)
+            }
+            Some(other) => other.clone(),
+            None => return Ok(()),
+        };
+        if let Body::Text(text) = &read {
+            check_template(of(), text, data)?;
+        }
+        self.body = Some(read);
+        Ok(())
+    }
+}
+
+fn unusable(field: String, file: &Path, why: &str) -> PlanError {
+    refuse(
+        field,
+        format!("the file {}, which cannot be used: {why}", file.display()),
+        "a file that can be read",
+    )
+}
+
+fn read(field: String, file: &Path, most: u64) -> Result<Vec<u8>, PlanError> {
+    let found = std::fs::metadata(file).map_err(|e| unusable(field.clone(), file, &e.to_string()))?;
+    if !found.is_file() {
+        return Err(unusable(field, file, "it is no file"));
+    }
+    if found.len() > most {
+        let why = format!("it has {} bytes, and a template at most {most}", found.len());
+        return Err(unusable(field, file, &why));
+    }
+    std::fs::read(file).map_err(|e| unusable(field, file, &e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, Value};
+
+    use super::super::Workload;
+    use super::*;
+
+    fn refused(workload: Value) -> String {
+        let workload: Workload = serde_json::from_value(workload).unwrap();
+        workload.opened().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_told_by_its_place() {
+        let told = refused(json!({"kind": "http", "requests": [{}, {"body": {"file": "/absent.json"}}]}));
+        assert!(told.contains("workload.requests[1].body") && told.contains("/absent.json"), "{told}");
+        let told = refused(json!({"kind": "http", "data": {"file": "/"}}));
+        assert!(told.contains("workload.data.file"), "{told}");
+        let told = refused(json!({"kind": "http", "requests": [{"body": {"template": "/"}}]}));
+        assert!(told.contains("it is no file"), "{told}");
+    }
+
+    #[test]
+    fn a_field_that_is_unknown_is_told_with_its_place_and_the_one_that_was_meant() {
+        let told = refused(json!({"kind": "http", "requests": [{"path": "/{{itn:1..5}}"}]}));
+        assert!(told.contains("workload.requests[0].path") && told.contains("did you mean int?"), "{told}");
+        let told = refused(json!({"kind": "http", "requests": [{"headers": {"Cookie": "s3cret {{x}}"}}]}));
+        assert!(told.contains("headers.Cookie") && !told.contains("s3cret"), "{told}");
+    }
+
+    #[test]
+    fn bodies_and_columns_are_there_once_they_are_read() {
+        let folder = std::env::temp_dir().join(format!("hindmost-files-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (body, table) = (folder.join("b"), folder.join("t.csv"));
+        std::fs::write(&body, [0u8, 255]).unwrap();
+        std::fs::write(&table, "id\n7\n").unwrap();
+        let workload = json!({
+            "kind": "http", "data": {"file": table}, "requests": [{"path": "/{{data.id}}", "body": {"file": body}}],
+        });
+        let Workload::Http(http) = serde_json::from_value::<Workload>(workload).unwrap().opened().unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!(http.requests[0].body, Some(Body::Bytes([0u8, 255][..].into())));
+        assert_eq!(http.data.unwrap().rows.unwrap().column(0).collect::<Vec<_>>(), ["7"]);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

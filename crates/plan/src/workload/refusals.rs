@@ -1,0 +1,214 @@
+//! What is wrong with lists of requests, by field.
+
+use std::collections::BTreeMap;
+
+use super::http::{Http, HttpRequest};
+use super::listed::{kinds, Listed};
+use super::Codes;
+use crate::check::{refuse, PlanError};
+
+/// Kinds of requests, whose figures are kept apart: a megabyte of histograms each, in each worker.
+const MOST_KINDS: usize = 64;
+/// The longest name of a request.
+const LONGEST_NAME: usize = 120;
+/// Headers that the engine writes itself, because the reply's or the next request's place depends on them.
+const OWN: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
+
+/// A list of requests has positive weights, names that a log can hold, and not too many of them.
+pub fn check_list(field: &str, list: &[Listed]) -> Result<(), PlanError> {
+    let weight = |at: usize| format!("{field}[{at}].weight");
+    for (at, one) in list.iter().enumerate() {
+        if !(one.weight.is_finite() && one.weight >= 0.0) {
+            return Err(refuse(weight(at), one.weight, "0 or more"));
+        }
+        let clean = |c: char| !(c == ',' || c.is_whitespace() || c.is_control());
+        if one.kind.is_empty() || one.kind.len() > LONGEST_NAME || !one.kind.chars().all(clean) {
+            let must = format!("of 1 to {LONGEST_NAME} characters, without spaces and commas");
+            return Err(refuse(format!("{field}[{at}].name"), format!("{:?}", one.kind), must));
+        }
+    }
+    let sum: f64 = list.iter().map(|one| one.weight).sum();
+    if !(sum.is_finite() && sum > 0.0) {
+        return Err(refuse(
+            weight(0),
+            format!("part of a sum of {sum}"),
+            "part of a list whose weights are more than 0",
+        ));
+    }
+    let names = kinds(list).len();
+    if names > MOST_KINDS {
+        let must =
+            format!("a list of at most {MOST_KINDS} names: requests of one `name` are counted together");
+        return Err(refuse(field.to_owned(), format!("a list of {names} names"), must));
+    }
+    Ok(())
+}
+
+impl Http {
+    pub(super) fn check(&self) -> Result<(), PlanError> {
+        if self.paths.is_some() && !self.requests.is_empty() {
+            return Err(refuse(
+                "workload.paths",
+                "given beside `requests`",
+                "left out: `requests` name their paths",
+            ));
+        }
+        if self.paths.as_ref().is_some_and(Vec::is_empty) {
+            return Err(refuse("workload.paths", "empty", "a list of at least one path"));
+        }
+        let short = self.requests.is_empty();
+        let at = |index: usize| {
+            if short {
+                "workload.paths".to_owned()
+            } else {
+                format!("workload.requests[{index}]")
+            }
+        };
+        check_list(if short { "workload.paths" } else { "workload.requests" }, &self.listed())?;
+        let all = self.all();
+        for (index, one) in all.iter().enumerate() {
+            one.check(&at(index), if short { "" } else { ".path" })?;
+            let alike = |other: &&HttpRequest| {
+                other.called() == one.called() && (other.method != one.method || other.accept != one.accept)
+            };
+            if all[..index].iter().any(|other| alike(&other)) {
+                let must =
+                    "another name: requests of one name have the same method and accept the same codes";
+                return Err(refuse(format!("{}.name", at(index)), format!("{:?}", one.called()), must));
+            }
+        }
+        check_headers("workload.headers", &self.headers)?;
+        check_codes("workload.accept", &self.accept)?;
+        if self.requests_per_connection == Some(0) {
+            return Err(refuse("workload.requests_per_connection", 0, "at least 1"));
+        }
+        match &self.host {
+            Some(host) if host.is_empty() || !host.bytes().all(|b| b.is_ascii_graphic()) => {
+                Err(refuse("workload.host", format!("{host:?}"), "a host name without spaces"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl HttpRequest {
+    fn check(&self, field: &str, path: &str) -> Result<(), PlanError> {
+        if self.method.is_empty() || !self.method.bytes().all(is_token) || self.method == "CONNECT" {
+            let must = "a method such as GET or POST, and not CONNECT";
+            return Err(refuse(format!("{field}.method"), format!("{:?}", self.method), must));
+        }
+        // What stands within a field is no part of the path.
+        let bare: String = self.path.split("{{").map(|part| part.rsplit("}}").next().unwrap_or("")).collect();
+        if !self.path.starts_with(['/', '{', '*']) || !bare.bytes().all(|b| b.is_ascii_graphic()) {
+            let must = "a path that starts with `/` and holds neither spaces nor control characters";
+            return Err(refuse(format!("{field}{path}"), format!("{:?}", self.path), must));
+        }
+        check_headers(&format!("{field}.headers"), &self.headers)?;
+        self.accept.as_ref().map_or(Ok(()), |accept| check_codes(&format!("{field}.accept"), accept))
+    }
+}
+
+/// Their values stay untold: they may be secret.
+fn check_headers(field: &str, headers: &BTreeMap<String, String>) -> Result<(), PlanError> {
+    for (name, value) in headers {
+        let of = || format!("{field}.{name}");
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return Err(refuse(
+                of(),
+                format!("a header called {name:?}"),
+                "a name of letters, digits and dashes",
+            ));
+        }
+        if OWN.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+            let must =
+                "left out: Hindmost writes it itself (see `body`, `version`, `requests_per_connection`)";
+            return Err(refuse(of(), "given", must));
+        }
+        if let Some(wrong) = value.chars().find(|&c| c.is_control() && c != '\t') {
+            return Err(refuse(of(), format!("a value with {wrong:?} in it"), "a single line of text"));
+        }
+        if headers.keys().any(|other| other != name && other.eq_ignore_ascii_case(name)) {
+            return Err(refuse(
+                of(),
+                "given twice",
+                "given once: case makes no difference in names of headers",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_codes(field: &str, codes: &[Codes]) -> Result<(), PlanError> {
+    if codes.is_empty() {
+        return Err(refuse(field.to_owned(), "empty", "a list of status codes, such as [\"2xx\", 304]"));
+    }
+    for one in codes {
+        if let Codes::One(code @ (..200 | 600..)) = one {
+            return Err(refuse(field.to_owned(), code, "made of codes from 200 to 599, or of classes"));
+        }
+    }
+    Ok(())
+}
+
+/// RFC 9110, 5.6.2.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, Value};
+
+    use super::*;
+
+    fn check(workload: &Value, field: &str, told: &str) {
+        let http: Http = serde_json::from_value(workload.clone()).unwrap();
+        let wrong = http.check().unwrap_err().to_string();
+        assert!(wrong.contains(&format!("`{field}`")) && wrong.contains(told), "{wrong}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_list_is_told_by_its_place() {
+        let at = |one: Value| json!({"requests": [{}, one]});
+        check(
+            &json!({"requests": [{"weight": 0}, {"weight": 0}]}),
+            "workload.requests[0].weight",
+            "sum of 0",
+        );
+        check(&at(json!({"weight": -1})), "workload.requests[1].weight", "-1");
+        check(&at(json!({"name": "a b"})), "workload.requests[1].name", "without spaces");
+        check(&at(json!({"method": "GE T"})), "workload.requests[1].method", "GE T");
+        check(&at(json!({"method": "CONNECT"})), "workload.requests[1].method", "not CONNECT");
+        check(&at(json!({"path": "/a b"})), "workload.requests[1].path", "/a b");
+        check(&at(json!({"path": "x"})), "workload.requests[1].path", "starts with `/`");
+        check(&at(json!({"accept": [99]})), "workload.requests[1].accept", "99");
+        check(&at(json!({"name": "get:/", "method": "PUT"})), "workload.requests[1].name", "same method");
+        check(&json!({"paths": ["/"], "requests": [{}]}), "workload.paths", "requests");
+        check(&json!({"paths": []}), "workload.paths", "at least one");
+        check(&json!({"requests_per_connection": 0}), "workload.requests_per_connection", "at least 1");
+        let many: Vec<Value> = (0..65).map(|n| json!({"name": format!("n{n}")})).collect();
+        check(&json!({"requests": many}), "workload.requests", "65 names");
+    }
+
+    #[test]
+    fn a_header_that_would_end_its_line_is_refused_and_its_value_stays_untold() {
+        let wrong = |headers: Value| {
+            let http: Http = serde_json::from_value(json!({"headers": headers})).unwrap();
+            http.check().unwrap_err().to_string()
+        };
+        let told = wrong(json!({"Authorization": "Bearer s3cret\r\nX: y"}));
+        assert!(told.contains("workload.headers.Authorization") && told.contains("\\r"), "{told}");
+        assert!(!told.contains("s3cret"));
+        assert!(wrong(json!({"Content-Length": "3"})).contains("Hindmost writes it itself"));
+        assert!(wrong(json!({"A b": "3"})).contains("letters"));
+        assert!(wrong(json!({"a": "3", "A": "4"})).contains("twice"));
+    }
+
+    #[test]
+    fn fields_may_stand_in_paths() {
+        let http: Http =
+            serde_json::from_value(json!({"requests": [{"path": "/a/{{int:1 .. 5}}?q={{data.a b|url}}"}]}))
+                .unwrap();
+        assert_eq!(http.check(), Ok(()));
+    }
+}
