@@ -28,17 +28,15 @@ pub struct Entry {
 pub struct Mix {
     /// As in `workload.kind` of plans.
     pub name: &'static str,
-    /// Its items are stored before the load.
-    pub stores: bool,
     /// Requests name a path (and not a key).
     pub paths: bool,
 }
 
 impl Mix {
     /// Keys that are read and stored.
-    pub const KEY_VALUE: Self = Self { name: "key-value", stores: true, paths: false };
+    pub const KEY_VALUE: Self = Self { name: "key-value", paths: false };
     /// Requests of paths.
-    pub const HTTP: Self = Self { name: "http", stores: false, paths: true };
+    pub const HTTP: Self = Self { name: "http", paths: true };
 }
 
 /// How the first reply on a connection is delimited.

@@ -15,7 +15,7 @@ from hindmost import _engine, laws
 from hindmost.errors import UsageError
 from hindmost.plan.batching import Batching, batching_document
 from hindmost.plan.positions import Written, explained
-from hindmost.plan.protocols import ENTRIES
+from hindmost.plan.secrets import reveal
 from hindmost.plan.units import label
 
 WARMUP_LEAST_S, WARMUP_MOST_S = 2.0, 15.0
@@ -88,7 +88,14 @@ class MeasurePlan(BaseModel):
         return "mean" if self.runs[1] < MEDIAN_LEAST_RUNS else self.over_runs
 
     def engine_plan(
-        self, run: int, index: int, protocol: str, address: str, workload: tuple[str, Written] | None = None
+        self,
+        run: int,
+        index: int,
+        protocol: str,
+        address: str,
+        workload: tuple[str, Written] | None = None,
+        *,
+        secrets: bool = False,
     ) -> str:
         """One instance's plan for one run, as the engine's JSON.
 
@@ -100,6 +107,8 @@ class MeasurePlan(BaseModel):
             Which instance.
         workload : pair, optional
             What its workload was read from, with its name, for messages.
+        secrets : bool
+            Look up what it needs to log in, for an instance; such a plan is never stored.
 
         Raises
         ------
@@ -132,7 +141,7 @@ class MeasurePlan(BaseModel):
             "pacing": self.pacing,
             "io": self.io,
             "batching": batching_document(self.batching),
-            "workload": self.workload,
+            "workload": reveal(self.workload) if secrets else self.workload,
             "preload": index == 0
             and self.workload["kind"] == "key-value"
             and self.workload.get("preload") is not False,

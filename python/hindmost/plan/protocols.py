@@ -13,10 +13,9 @@ from hindmost import _engine
 
 
 class Mix(msgspec.Struct, frozen=True):
-    """A family of requests: its name in ``workload.kind``; whether items are stored first, requests name a path."""
+    """A family of requests: its name in ``workload.kind``, and whether they name a path."""
 
     name: str
-    stores: bool
     paths: bool
 
     def workload(self, path: str) -> dict[str, Any]:

@@ -514,6 +514,7 @@ class InstanceResult(TypedDict):
     codes: NotRequired[dict[str, CodeCount]]
     connects: NotRequired[Connects]
     host: NotRequired[HostSpan]
+    kind_codes: NotRequired[dict[str, dict[str, CodeCount]]]
     measured_from_ns: NotRequired[Count]
     memory: NotRequired[Memory]
     raw_gaps_ns: NotRequired[list[Count]]
