@@ -142,7 +142,7 @@ impl Piece {
                 spread(values, purpose.wrapping_add(1), count, 6, LETTERS, out);
             }
             Self::Choice { texts, purpose } => {
-                out.extend_from_slice(&texts[values.below(*purpose, texts.len())])
+                out.extend_from_slice(&texts[values.below(*purpose, texts.len())]);
             }
             Self::Column { values: column } => {
                 if let Some(value) = column.get(values.row) {

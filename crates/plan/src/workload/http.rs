@@ -95,6 +95,7 @@ pub enum HttpVersion {
 }
 
 impl HttpVersion {
+    #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks by reference
     fn is_usual(&self) -> bool {
         *self == Self::OneOne
     }
