@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from measuring import need
 
 from hindmost.errors import TargetError
 from hindmost.targets import (
@@ -27,23 +28,21 @@ from hindmost.targets import (
     identify,
     load_target_file,
     local_owner,
-    preset,
 )
 from hindmost.targets import ports as ports_module
 from hindmost.targets.probe import WrongProtocol
 from hindmost.targets.spec import Stop
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "targets"
-PROGRAMS = {"memcached": "memcached", "redis": "redis-server", "nginx": "nginx", "apache": "apache2"}
-VERSIONS = {"memcached": "1.", "redis": "", "nginx": "nginx/", "apache": "Apache/"}
+VERSIONS = {
+    "memcached": "1.",
+    "redis": "",
+    "nginx": "nginx/",
+    "apache": "Apache/",
+    "haproxy": "nginx/",
+    "nutcracker": "1.",
+}
 PATIENCE_S = 60.0
-
-
-def need(name: str) -> TargetSpec:
-    program = PROGRAMS[name]
-    if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None:
-        pytest.skip(f"{program} is not installed (apt-get install {preset(name).package})")
-    return preset(name)
 
 
 def need_processor_0() -> None:
@@ -52,7 +51,7 @@ def need_processor_0() -> None:
 
 
 def servers() -> list[Any]:
-    return [pytest.param(name, marks=getattr(pytest.mark, name)) for name in PROGRAMS]
+    return [pytest.param(name, marks=getattr(pytest.mark, name)) for name in VERSIONS]
 
 
 def running(pid: int) -> bool:
@@ -164,7 +163,7 @@ def test_a_preset_starts_is_recognised_and_leaves_nothing(name: str, tmp_path: P
     report = server.exit_report()
     assert report is not None
     assert (report.expected, report.forced) == (True, False)
-    assert report.status == (-signal.SIGKILL if spec.stop.signal == "KILL" else 0)
+    assert report.status in ((-signal.SIGKILL,) if spec.stop.signal == "KILL" else (0, -spec.stop.number))
     assert server.stop() == report, "stopping twice changes nothing"
     assert not server.alive()
 

@@ -23,8 +23,9 @@ import pytest
 from forking import ROOM, Forked, fork, interpreter
 
 from hindmost.targets import Managed, ManagedServer, TargetSpec, parse_target, preset
+from hindmost.targets.launch import search_path
 
-PROGRAMS = {"memcached": "memcached", "redis": "redis-server", "nginx": "nginx", "apache": "apache2"}
+REAL = ("memcached", "redis", "nginx", "apache", "haproxy", "nutcracker")
 SHORT = ("--duration", "0.5s", "--warmup", "0.3s", "--runs", "2", "--remake", "0", "--quantiles", "50,90")
 VERDICTS = {"valid": 0, "inconclusive": 4, "invalid": 6}
 PATIENCE_S = 60.0
@@ -34,15 +35,16 @@ PR_SET_CHILD_SUBREAPER = 36
 
 def need(name: str) -> TargetSpec:
     """The preset of a real server, or a skip that says what is missing."""
-    program = PROGRAMS[name]
-    if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None:
-        pytest.skip(f"{program} is not installed (apt-get install {preset(name).package})")
-    return preset(name)
+    spec = preset(name)
+    for program in spec.needs or spec.command[:1]:
+        if shutil.which(program, path=search_path(os.environ)) is None:
+            pytest.skip(f"{program} is not installed (apt-get install {spec.package})")
+    return spec
 
 
 def servers(*names: str) -> list[Any]:
     """Parameters, each marked by the server it needs."""
-    return [pytest.param(n, marks=getattr(pytest.mark, n)) if n in PROGRAMS else n for n in names]
+    return [pytest.param(n, marks=getattr(pytest.mark, n)) if n in REAL else n for n in names]
 
 
 def need_two_processors() -> tuple[int, int]:

@@ -19,8 +19,9 @@ from hindmost.targets.spec import TargetSpec
 from hindmost.targets.users import Account, account
 from hindmost.targets.warden import Folder, Request
 
-# Debian keeps servers here, and a user's PATH does not.
-_SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
+# Debian keeps servers here, and a user's PATH does not: PostgreSQL's programs in a folder for each version.
+_SYSTEM_PATH = ["/usr/local/sbin", "/usr/sbin", "/sbin"]
+_POSTGRESQL = Path("/usr/lib/postgresql")
 _ONLINE = Path("/sys/devices/system/cpu/online")
 
 
@@ -95,6 +96,9 @@ def prepare(
         "options": spec.options,
     }
     env = {**os.environ, **{name: render(text, values) for name, text in spec.env.items()}}
+    env["PATH"] = search_path(env)
+    for needed in spec.needs:
+        find_program(spec, needed, env)
     argv = [render(text, values) for text in spec.command]
     try:
         _write_files(spec, folder, values, who)
@@ -119,6 +123,13 @@ def prepare(
     return Launch(request, tuple(render(text, values) for text in spec.ready.command or []))
 
 
+def search_path(env: Mapping[str, str]) -> str:
+    """Where a server's programs are looked for, by us and by its scripts: PATH, then the system's folders."""
+    newest_first = sorted(_POSTGRESQL.glob("*/bin"), key=lambda path: -float(path.parent.name))
+    folders = dict.fromkeys([env.get("PATH", os.defpath), *_SYSTEM_PATH, *map(str, newest_first)])
+    return ":".join(folders)
+
+
 def find_program(spec: TargetSpec, name: str, env: Mapping[str, str]) -> str:
     """Find the file that a command names: in PATH and the system's folders, or relative to the target file.
 
@@ -133,7 +144,7 @@ def find_program(spec: TargetSpec, name: str, env: Mapping[str, str]) -> str:
             return str(path)
         problem = "is not executable" if path.exists() else "does not exist"
         raise TargetError(f"cannot start {spec.name}: {path} {problem}", hint=f"ls -l {path}")
-    found = shutil.which(name, path=f"{env.get('PATH', os.defpath)}:{_SYSTEM_PATH}")
+    found = shutil.which(name, path=search_path(env))
     if found is None:
         hint = f"apt-get install {spec.package}" if spec.package else f"install {name}, or give its full path"
         raise TargetError(f"cannot start {spec.name}: the program {name} is not installed", hint=hint)

@@ -119,6 +119,10 @@ class TargetSpec(_Strict):
     ready: ReadyProbe = ReadyProbe()
     stop: Stop = Stop()
     files: dict[str, str] = Field(default={}, description="text files written into {dir} before the start")
+    needs: list[str] = Field(
+        default=[],
+        description="programs that command starts in turn, where it is a script: all must be there",
+    )
     user: str | None = Field(default=None, description="user the server runs as; needs root")
     user_if_root: str | None = Field(
         default=None, description="user the server runs as if Hindmost runs as root; else nothing changes"
