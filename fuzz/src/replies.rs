@@ -127,11 +127,12 @@ fn check<P: Protocol>(codec: &P, bytes: &[u8], value: impl Fn(Kind, &[u8])) {
 
 fn follow<P: Protocol>(codec: &P, kind: Kind, pieces: &[&[u8]]) -> Followed {
     let (mut reader, mut replies, mut length) = (Reader::new::<P>(), Vec::new(), 0);
+    let session = &mut codec.session();
     for piece in pieces {
         let mut rest = *piece;
         while !rest.is_empty() {
             let mut error = None;
-            match reader.next(codec, kind, rest, |head| error = Some(head.len())) {
+            match reader.next(codec, session, kind, rest, |head| error = Some(head.len())) {
                 Err(garbage) => {
                     assert!(garbage.start.chars().count() <= 60, "{garbage}");
                     return (replies, true);

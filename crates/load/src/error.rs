@@ -37,6 +37,14 @@ pub enum LoadError {
         /// Why.
         source: io::Error,
     },
+    /// The server took a connection and then would not serve us on it.
+    #[error("the server at {address} refuses to serve: {reason}")]
+    Refused {
+        /// The server.
+        address: SocketAddr,
+        /// What it said, or what was wrong with it.
+        reason: String,
+    },
     /// The server took some connections, but not all.
     #[error("the server at {address} took {open} of {of} connections, then: {source}")]
     Full {
@@ -159,6 +167,7 @@ impl LoadError {
             Self::Trace(_) => "trace",
             Self::Unresolvable { .. } => "unresolvable",
             Self::Connect { .. } => "connect",
+            Self::Refused { .. } => "refused",
             Self::Full { .. } => "full",
             Self::OpenFiles { .. } => "open_files",
             Self::Ports { .. } | Self::PortsUsedUp { .. } => "ports",

@@ -110,6 +110,9 @@ impl Plan {
             let must = format!("between connections ({}) and {}", self.connections, 1 << 24);
             return Err(refuse("max_outstanding", self.max_outstanding, must));
         }
+        if let Some(most) = self.in_flight.filter(|most| !(1..=4096).contains(most)) {
+            return Err(refuse("in_flight", most, "between 1 and 4096"));
+        }
         if self.keep.samples > 10_000_000 || self.keep.worst > 1_000_000 {
             let value = format!("samples {} and worst {}", self.keep.samples, self.keep.worst);
             return Err(refuse("keep", value, "at most 10000000 samples and 1000000 worst"));

@@ -53,6 +53,10 @@ pub struct Plan {
     /// Requests in flight that this instance can keep track of; what is due beyond is `unsent`.
     #[serde(default = "default_max_outstanding")]
     pub max_outstanding: u32,
+    /// Requests in flight on one connection at most (pipelined, or in streams of its own); what is due beyond waits at the
+    /// client. Absent: as many as come in the open loop, one in the closed loop.
+    #[serde(default)]
+    pub in_flight: Option<u32>,
     /// What is kept of single requests.
     #[serde(default)]
     pub keep: Keep,

@@ -21,12 +21,14 @@ impl Protocol for Memcached {
     /// `VALUE <250-byte key> <flags> <bytes> <cas>` and error lines fit.
     const MAX_HEAD: usize = 1024;
 
+    type Session = ();
+
     fn new(plan: &Plan) -> Self {
         Self { items: Items::new(plan) }
     }
 
     #[inline]
-    fn write(&self, request: Request, out: &mut Vec<u8>) {
+    fn write(&self, _: &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
         if request.kind == Kind::GET {
             out.extend_from_slice(b"get ");
             self.items.write_key(request.item, out);
@@ -42,7 +44,7 @@ impl Protocol for Memcached {
     }
 
     #[inline]
-    fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, _: &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
         let garbage = || Garbage::new::<Self>(kind, bytes);
         let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;
@@ -50,7 +52,7 @@ impl Protocol for Memcached {
             if let Some(header) = line.strip_prefix(b"VALUE ") {
                 let size = header.split(|&b| b == b' ').nth(2).and_then(number).ok_or_else(garbage)?;
                 let rest = Rest::Bytes { left: size + TAIL.len() as u64, end: TAIL };
-                return Ok(Parsed::Reply { head: end, rest, outcome: Outcome::Hit, closes: false, code: 0 });
+                return Ok(Parsed::reply(end, rest, Outcome::Hit));
             }
             if line == b"END" {
                 return Ok(Parsed::line(end, Outcome::Miss));
@@ -83,15 +85,15 @@ mod tests {
     fn requests_are_what_protocol_txt_asks_for() {
         let codec = Memcached::new(&plan("memcached"));
         let mut out = Vec::new();
-        codec.write(Request { kind: Kind::GET, item: 7, value_bytes: 0 }, &mut out);
-        codec.write(Request { kind: Kind::SET, item: 7, value_bytes: 3 }, &mut out);
+        codec.write(&mut (), Request { kind: Kind::GET, item: 7, value_bytes: 0 }, 0, &mut out);
+        codec.write(&mut (), Request { kind: Kind::SET, item: 7, value_bytes: 3 }, 0, &mut out);
         let key = "0007kkkkkkkkkkkkkkkkkkkkkkkkkk";
         let text = String::from_utf8(out).unwrap();
         let value = String::from_utf8(filler(3)).unwrap();
         assert_eq!(text, format!("get {key}\r\nset {key} 0 0 3\r\n{value}\r\n"));
         let mut out = Vec::new();
         let set = Request { kind: Kind::SET, item: 7, value_bytes: 3 };
-        Memcached::new(&plan_with_ttl("memcached", 60)).write(set, &mut out);
+        Memcached::new(&plan_with_ttl("memcached", 60)).write(&mut (), set, 0, &mut out);
         assert_eq!(String::from_utf8(out).unwrap(), format!("set {key} 0 60 3\r\n{value}\r\n"));
     }
 
@@ -117,10 +119,15 @@ mod tests {
         for bytes in
             [&b"HTTP/1.1 400 Bad Request\r\n"[..], b"-ERR unknown command\r\n", b"VALUE k 0 x\r\n", b"\n"]
         {
-            assert!(codec.read(Kind::GET, bytes).is_err(), "{bytes:?}");
+            assert!(codec.read(&mut (), Kind::GET, bytes).is_err(), "{bytes:?}");
         }
-        let no_end =
-            Reader::new::<Memcached>().next(&codec, Kind::GET, b"VALUE k 0 1\r\nabcdefgh\r\n", |_| ());
+        let no_end = Reader::new::<Memcached>().next(
+            &codec,
+            &mut (),
+            Kind::GET,
+            b"VALUE k 0 1\r\nabcdefgh\r\n",
+            |_| (),
+        );
         assert_eq!(no_end.unwrap_err().start, "bcdefgh\r\n");
     }
 }

@@ -42,12 +42,14 @@ impl Protocol for MemcachedBinary {
     /// A header, and the words of an error.
     const MAX_HEAD: usize = 1024;
 
+    type Session = ();
+
     fn new(plan: &Plan) -> Self {
         Self { items: Items::new(plan) }
     }
 
     #[inline]
-    fn write(&self, request: Request, out: &mut Vec<u8>) {
+    fn write(&self, _: &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
         let key = self.items.key_length(request.item);
         if request.kind == Kind::GET {
             Self::write_header(GET, key, 0, 0, out);
@@ -60,7 +62,7 @@ impl Protocol for MemcachedBinary {
     }
 
     #[inline]
-    fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, _: &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let opcode = if kind == Kind::GET { GET } else { SET };
         let starts = [REPLY, opcode];
         if bytes.iter().zip(starts).any(|(&seen, due)| seen != due) {
@@ -81,7 +83,7 @@ impl Protocol for MemcachedBinary {
             return Ok(Parsed::More);
         }
         let rest = Rest::Bytes { left: u64::from(body) - words as u64, end: b"" };
-        Ok(Parsed::Reply { head: HEADER + words, rest, outcome, closes: false, code: 0 })
+        Ok(Parsed::reply(HEADER + words, rest, outcome))
     }
 
     fn complaint(head: &[u8]) -> &[u8] {
@@ -109,8 +111,8 @@ mod tests {
     fn requests_are_headers_with_key_and_value() {
         let codec = MemcachedBinary::new(&plan("memcached-binary"));
         let (mut get, mut set) = (Vec::new(), Vec::new());
-        codec.write(Request { kind: Kind::GET, item: 7, value_bytes: 0 }, &mut get);
-        codec.write(Request { kind: Kind::SET, item: 7, value_bytes: 3 }, &mut set);
+        codec.write(&mut (), Request { kind: Kind::GET, item: 7, value_bytes: 0 }, 0, &mut get);
+        codec.write(&mut (), Request { kind: Kind::SET, item: 7, value_bytes: 3 }, 0, &mut set);
         let key = b"0007kkkkkkkkkkkkkkkkkkkkkkkkkk";
         assert_eq!(get[..12], [0x80, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0, 30]);
         assert_eq!(get[HEADER..], key[..]);
@@ -133,7 +135,7 @@ mod tests {
             check_reply(&codec, kind, &bytes, outcome);
         }
         for bytes in [&b"VALUE k"[..], &reply(SET, 0, b""), &[REQUEST]] {
-            assert!(codec.read(Kind::GET, bytes).is_err(), "{bytes:?}");
+            assert!(codec.read(&mut (), Kind::GET, bytes).is_err(), "{bytes:?}");
         }
     }
 
@@ -143,7 +145,7 @@ mod tests {
         let mut told = Vec::new();
         let bytes = reply(SET, 3, b"Too large.");
         Reader::new::<MemcachedBinary>()
-            .next(&codec, Kind::SET, &bytes, |head| told.extend_from_slice(head))
+            .next(&codec, &mut (), Kind::SET, &bytes, |head| told.extend_from_slice(head))
             .unwrap();
         assert_eq!(told, b"Too large.");
     }

@@ -19,12 +19,14 @@ impl Protocol for MemcachedMeta {
     /// `VA <bytes>` and error lines fit: no flags are asked back.
     const MAX_HEAD: usize = 1024;
 
+    type Session = ();
+
     fn new(plan: &Plan) -> Self {
         Self { items: Items::new(plan) }
     }
 
     #[inline]
-    fn write(&self, request: Request, out: &mut Vec<u8>) {
+    fn write(&self, _: &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
         if request.kind == Kind::GET {
             out.extend_from_slice(b"mg ");
             self.items.write_key(request.item, out);
@@ -40,14 +42,14 @@ impl Protocol for MemcachedMeta {
     }
 
     #[inline]
-    fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, _: &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
         let garbage = || Garbage::new::<Self>(kind, bytes);
         let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;
         if let (Some(stated), Kind::GET) = (line.strip_prefix(b"VA "), kind) {
             let size = stated.split(|&b| b == b' ').next().and_then(number).ok_or_else(garbage)?;
             let rest = Rest::Bytes { left: size + 2, end: b"\r\n" };
-            return Ok(Parsed::Reply { head: end, rest, outcome: Outcome::Hit, closes: false, code: 0 });
+            return Ok(Parsed::reply(end, rest, Outcome::Hit));
         }
         match (line.split(|&b| b == b' ').next(), kind) {
             _ if is_error(line) => Ok(Parsed::line(end, Outcome::Error)),
@@ -71,8 +73,8 @@ mod tests {
     fn requests_are_what_protocol_txt_asks_for() {
         let codec = MemcachedMeta::new(&plan("memcached-meta"));
         let mut out = Vec::new();
-        codec.write(Request { kind: Kind::GET, item: 7, value_bytes: 0 }, &mut out);
-        codec.write(Request { kind: Kind::SET, item: 7, value_bytes: 3 }, &mut out);
+        codec.write(&mut (), Request { kind: Kind::GET, item: 7, value_bytes: 0 }, 0, &mut out);
+        codec.write(&mut (), Request { kind: Kind::SET, item: 7, value_bytes: 3 }, 0, &mut out);
         let key = "0007kkkkkkkkkkkkkkkkkkkkkkkkkk";
         let value = String::from_utf8(filler(3)).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), format!("mg {key} v\r\nms {key} 3\r\n{value}\r\n"));
@@ -94,7 +96,7 @@ mod tests {
             check_reply(&codec, kind, reply, outcome);
         }
         for bytes in [&b"END\r\n"[..], b"VA x\r\n", b"HD\r\n", b"\n", b"VALUE k 0 1\r\n"] {
-            assert!(codec.read(Kind::GET, bytes).is_err(), "{bytes:?}");
+            assert!(codec.read(&mut (), Kind::GET, bytes).is_err(), "{bytes:?}");
         }
     }
 }

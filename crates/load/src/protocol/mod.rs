@@ -1,9 +1,17 @@
 //! *Messages*: how requests are written and replies are told apart. A new protocol is one file here, named below,
 //! and its entry in the table of `hindmost_wire`.
 //!
-//! A codec sees bytes and nothing else: no sockets, no clocks. Replies come in the order of the
-//! requests, as in every protocol here, so the kind of the oldest outstanding request says what to
-//! expect.
+//! A codec sees bytes and nothing else: no sockets, no clocks. Most need [`Protocol::write`] and [`Protocol::read`]
+//! alone: replies come in the order of the requests, so the kind of the oldest outstanding request says what to
+//! expect. The rest of the trait is for those that keep a [`Protocol::Session`] a connection:
+//!
+//! ```text
+//! connected ── begin ──► opening, opening, ... ──► write (tag) ──► read (tag) ──► ...
+//!                 │        refused: why              in_flight: so many at once
+//!                 └ true: usable at once             answer: what read wants said;  leaves: the server says goodbye
+//! ```
+//!
+//! What a codec has no use for costs it nothing: constants switch it off where the loop is compiled for it.
 
 mod chunks;
 mod http;
@@ -11,6 +19,7 @@ mod items;
 mod memcached;
 mod memcached_binary;
 mod memcached_meta;
+mod opening;
 mod passing;
 mod reader;
 mod redis;
@@ -25,6 +34,7 @@ pub use http::{outcome, Http, CODES};
 pub use memcached::Memcached;
 pub use memcached_binary::MemcachedBinary;
 pub use memcached_meta::MemcachedMeta;
+pub use opening::{Opening, Refusal};
 pub use passing::{Misplaced, Passed};
 pub use reader::{Reader, Reply};
 pub use redis::Redis;
@@ -41,20 +51,72 @@ pub trait Protocol: Send {
     const MAY_CLOSE: bool = false;
     /// The longest start of a reply that may be needed to tell what it is. More than that is garbage.
     const MAX_HEAD: usize;
+    /// Replies come in any order, and name by its tag the request that they answer.
+    const TAGGED: bool = false;
+    /// Bytes may come that answer no request ([`Parsed::Aside`]); [`Protocol::answer`] and [`Protocol::leaves`] are
+    /// asked after each read.
+    const ANSWERS: bool = false;
+    /// [`Protocol::in_flight`] is asked before each request.
+    const BOUNDED: bool = false;
+
+    /// What is known of one connection; `()` where nothing is. Made before the load; what is done with it in the load
+    /// allocates nothing.
+    type Session: Default + Send;
 
     /// A codec for the plan's workload. Everything that requests need is prepared here.
     fn new(plan: &Plan) -> Self;
 
-    /// Appends a whole request to `out`.
-    fn write(&self, request: Request, out: &mut Vec<u8>);
+    /// What a connection starts with, with the memory that it will need.
+    fn session(&self) -> Self::Session {
+        Self::Session::default()
+    }
+
+    /// A fresh connection: forgets what the session knew of the one before, and appends to `out` what is said first.
+    /// Says whether it can carry requests at once; else [`Protocol::opening`] goes on.
+    fn begin(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) -> bool {
+        true
+    }
+
+    /// Looks at what has come since the last step of the opening, and appends what is to be said next. The time of
+    /// the opening counts as time to connect.
+    ///
+    /// # Errors
+    /// [`Refusal`] when the server will not serve us, or what it says is not of the protocol.
+    fn opening(
+        &self,
+        _session: &mut Self::Session,
+        _bytes: &[u8],
+        _out: &mut Vec<u8>,
+    ) -> Result<Opening, Refusal> {
+        Ok(Opening::Done(0))
+    }
+
+    /// Requests that the connection takes at once; what is due beyond waits at the client, due when it was due.
+    fn in_flight(&self, _session: &Self::Session) -> usize {
+        usize::MAX
+    }
+
+    /// Appends a whole request to `out`. Where replies are [`Protocol::TAGGED`], `tag` counts the requests of the
+    /// connection, from 0.
+    fn write(&self, session: &mut Self::Session, request: Request, tag: u32, out: &mut Vec<u8>);
+
+    /// Appends what the codec wants sent in reaction to what it has read, as far as `out` has room: it must not grow.
+    fn answer(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) {}
+
+    /// The server takes no more requests on this connection. Those with tags below this are still answered; the others
+    /// are asked again on the connection that takes its place.
+    fn leaves(&self, _session: &Self::Session) -> Option<u32> {
+        None
+    }
 
     /// Looks at the start of a reply to a request of `kind`. [`Reader`] shows it at most
     /// [`Protocol::MAX_HEAD`] bytes, and what it makes of them must not
-    /// change when more bytes follow.
+    /// change when more bytes follow; so the session is left alone while that is [`Parsed::More`]. Of a
+    /// [`Protocol::TAGGED`] protocol the kind is unknown here.
     ///
     /// # Errors
     /// [`Garbage`] when the bytes cannot be a reply.
-    fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage>;
+    fn read(&self, session: &mut Self::Session, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage>;
 
     /// The words of an error, of which `head` is the head: what people are shown.
     fn complaint(head: &[u8]) -> &[u8] {
@@ -79,12 +141,26 @@ pub enum Parsed {
         closes: bool,
         /// HTTP's status code; 0 where the protocol has none.
         code: u16,
+        /// Of the request that it answers, where replies are [`Protocol::TAGGED`].
+        tag: u32,
+    },
+    /// Bytes that end no reply: a frame of one, or of none. Only where [`Protocol::ANSWERS`].
+    Aside {
+        /// How many bytes the head has; at least one.
+        head: usize,
+        /// What follows them and belongs to it.
+        rest: Rest,
     },
 }
 
 impl Parsed {
     fn line(head: usize, outcome: Outcome) -> Self {
-        Self::Reply { head, rest: Rest::NOTHING, outcome, closes: false, code: 0 }
+        Self::reply(head, Rest::NOTHING, outcome)
+    }
+
+    /// A reply in a protocol that is in order, has no status codes, and keeps connections.
+    const fn reply(head: usize, rest: Rest, outcome: Outcome) -> Self {
+        Self::Reply { head, rest, outcome, closes: false, code: 0, tag: 0 }
     }
 }
 
@@ -176,10 +252,11 @@ mod tests {
     /// length; then why there are no more.
     fn replies<P: Protocol>(codec: &P, kind: Kind, pieces: &[&[u8]]) -> (Vec<Reply>, Result<(), Garbage>) {
         let (mut reader, mut replies, mut length) = (Reader::new::<P>(), Vec::new(), 0);
+        let session = &mut codec.session();
         for piece in pieces {
             let mut rest = *piece;
             while !rest.is_empty() {
-                match reader.next(codec, kind, rest, |_| ()) {
+                match reader.next(codec, session, kind, rest, |_| ()) {
                     Ok(Some(reply)) => {
                         rest = &rest[reply.taken..];
                         replies.push(Reply { taken: length + reply.taken, ..reply });

@@ -1,6 +1,6 @@
 //! A connection's bytes, cut into replies. How they were cut into packets makes no difference.
 
-use super::{Garbage, Outcome, Parsed, Protocol, Rest};
+use super::{Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
 use crate::workload::Kind;
 
 /// What is known of the reply that is arriving. Of its bytes only an unfinished head is kept, and that
@@ -16,9 +16,8 @@ pub struct Reader {
 #[derive(Clone, Copy, Debug)]
 struct Tail {
     rest: Rest,
-    outcome: Outcome,
-    closes: bool,
-    code: u16,
+    /// `None` of an aside.
+    reply: Option<Reply>,
 }
 
 /// A whole reply.
@@ -32,12 +31,8 @@ pub struct Reply {
     pub closes: bool,
     /// HTTP's status code; 0 where the protocol has none.
     pub code: u16,
-}
-
-impl Tail {
-    const fn reply(self, taken: usize) -> Reply {
-        Reply { taken, outcome: self.outcome, closes: self.closes, code: self.code }
-    }
+    /// Of the request that it answers; 0 where the protocol has none.
+    pub tag: u32,
 }
 
 impl Reader {
@@ -64,8 +59,7 @@ impl Reader {
 
     /// The stream has ended: the reply that is whole by that, if it is one.
     pub fn end(&mut self) -> Option<Reply> {
-        let tail = self.tail.take_if(|tail| tail.rest == Rest::UntilClosed)?;
-        Some(tail.reply(0))
+        self.tail.take_if(|tail| tail.rest == Rest::UntilClosed)?.reply
     }
 
     /// The reply to a request of `kind` that ends in `bytes`, which follow those of earlier calls.
@@ -78,24 +72,34 @@ impl Reader {
     pub fn next<P: Protocol>(
         &mut self,
         codec: &P,
+        session: &mut P::Session,
         kind: Kind,
         bytes: &[u8],
-        error: impl FnOnce(&[u8]),
+        mut error: impl FnMut(&[u8]),
     ) -> Result<Option<Reply>, Garbage> {
-        let (mut tail, head) = match self.tail.take() {
-            Some(tail) => (tail, 0),
-            None => match self.head(codec, kind, bytes, error)? {
-                Some(known) => known,
-                None => return Ok(None),
-            },
-        };
-        let body = &bytes[head..];
-        let passed = tail.rest.pass(body).map_err(|wrong| Garbage::new::<P>(kind, &body[wrong.at..]))?;
-        if !passed.whole {
-            self.tail = Some(tail);
-            return Ok(None);
+        let mut at = 0;
+        loop {
+            let (mut tail, head) = match self.tail.take() {
+                Some(tail) => (tail, 0),
+                None => match self.head(codec, session, kind, &bytes[at..], &mut error)? {
+                    Some(known) => known,
+                    None => return Ok(None),
+                },
+            };
+            let body = &bytes[at + head..];
+            let passed = tail.rest.pass(body).map_err(|wrong| Garbage::new::<P>(kind, &body[wrong.at..]))?;
+            if !passed.whole {
+                self.tail = Some(tail);
+                return Ok(None);
+            }
+            at += head + passed.bytes;
+            if let Some(reply) = tail.reply {
+                return Ok(Some(Reply { taken: at, ..reply }));
+            }
+            if at == bytes.len() {
+                return Ok(None);
+            }
         }
-        Ok(Some(tail.reply(head + passed.bytes)))
     }
 
     /// The head that ends in `bytes`, and how many of them it takes.
@@ -103,6 +107,7 @@ impl Reader {
     fn head<P: Protocol>(
         &mut self,
         codec: &P,
+        session: &mut P::Session,
         kind: Kind,
         bytes: &[u8],
         error: impl FnOnce(&[u8]),
@@ -114,13 +119,18 @@ impl Reader {
             self.head.extend_from_slice(window);
         }
         let start = if held > 0 { &self.head[..] } else { window };
-        match codec.read(kind, start)? {
-            Parsed::Reply { head, rest, outcome, closes, code } => {
+        match codec.read(session, kind, start)? {
+            Parsed::Reply { head, rest, outcome, closes, code, tag } => {
                 if outcome == Outcome::Error {
                     error(P::complaint(&start[..head]));
                 }
                 self.head.clear();
-                Ok(Some((Tail { rest, outcome, closes, code }, head - held)))
+                let reply = Reply { taken: 0, outcome, closes, code, tag };
+                Ok(Some((Tail { rest, reply: Some(reply) }, head - held)))
+            }
+            Parsed::Aside { head, rest } => {
+                self.head.clear();
+                Ok(Some((Tail { rest, reply: None }, head - held)))
             }
             Parsed::More if start.len() >= P::MAX_HEAD => Err(Garbage::endless::<P>(kind, start)),
             Parsed::More => {
@@ -128,6 +138,41 @@ impl Reader {
                     self.head.extend_from_slice(window);
                 }
                 Ok(None)
+            }
+        }
+    }
+
+    /// Shows `codec` what has come of an opening; returns how many of `bytes` belong to it once it is done.
+    ///
+    /// # Errors
+    /// [`Refusal`], of the server or of what cannot be an opening.
+    pub fn opening<P: Protocol>(
+        &mut self,
+        codec: &P,
+        session: &mut P::Session,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<usize>, Refusal> {
+        let mut at = 0;
+        loop {
+            let held = self.head.len();
+            let window = &bytes[at..bytes.len().min(at + P::MAX_HEAD - held)];
+            self.head.extend_from_slice(window);
+            let step = codec.opening(session, &self.head, out)?;
+            let (Opening::Step(taken) | Opening::Done(taken)) = step else {
+                if self.head.len() == P::MAX_HEAD {
+                    return Err(Refusal::quoting("its greeting has no end:", &self.head));
+                }
+                return Ok(None);
+            };
+            // What was there before was too short for a step, so it is all taken.
+            at += taken.saturating_sub(held);
+            self.head.clear();
+            if matches!(step, Opening::Done(_)) {
+                return Ok(Some(at));
+            }
+            if at == bytes.len() {
+                return Ok(None);
             }
         }
     }

@@ -18,12 +18,14 @@ impl Protocol for Redis {
     /// Bulk headers are short; error lines are not, and may quote arguments.
     const MAX_HEAD: usize = 4096;
 
+    type Session = ();
+
     fn new(plan: &Plan) -> Self {
         Self { items: Items::new(plan) }
     }
 
     #[inline]
-    fn write(&self, request: Request, out: &mut Vec<u8>) {
+    fn write(&self, _: &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
         let ttl_s = if request.kind == Kind::SET { self.items.ttl_s(request.item) } else { 0 };
         let (head, verb) = match (request.kind, ttl_s) {
             (Kind::SET, 0) => (3, "SET"),
@@ -45,7 +47,7 @@ impl Protocol for Redis {
     }
 
     #[inline]
-    fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, _: &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
         let garbage = || Garbage::new::<Self>(kind, bytes);
         let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;
@@ -56,7 +58,7 @@ impl Protocol for Redis {
             (Some(b'$'), Kind::GET) => {
                 let size = number(&line[1..]).ok_or_else(garbage)?;
                 let rest = Rest::Bytes { left: size + 2, end: b"\r\n" };
-                Ok(Parsed::Reply { head: end, rest, outcome: Outcome::Hit, closes: false, code: 0 })
+                Ok(Parsed::reply(end, rest, Outcome::Hit))
             }
             _ => Err(garbage()),
         }
@@ -74,13 +76,13 @@ mod tests {
     fn requests_are_arrays_of_bulk_strings() {
         let codec = Redis::new(&plan("redis"));
         let mut out = Vec::new();
-        codec.write(Request { kind: Kind::SET, item: 12, value_bytes: 2 }, &mut out);
+        codec.write(&mut (), Request { kind: Kind::SET, item: 12, value_bytes: 2 }, 0, &mut out);
         let value = String::from_utf8(filler(2)).unwrap();
         let expected = format!("*3\r\n$3\r\nSET\r\n$30\r\n0012{}\r\n$2\r\n{value}\r\n", "k".repeat(26));
         assert_eq!(String::from_utf8(out).unwrap(), expected);
         let mut out = Vec::new();
         let set = Request { kind: Kind::SET, item: 12, value_bytes: 2 };
-        Redis::new(&plan_with_ttl("redis", 600)).write(set, &mut out);
+        Redis::new(&plan_with_ttl("redis", 600)).write(&mut (), set, 0, &mut out);
         let expected = format!("*5{}$2\r\nEX\r\n$3\r\n600\r\n", &expected[2..]);
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
@@ -98,9 +100,9 @@ mod tests {
             check_reply(&codec, kind, reply, outcome);
         }
         for bytes in [&b"ERROR\r\n"[..], b":1\r\n", b"$x\r\n", b"+OK\r\n"] {
-            assert!(codec.read(Kind::GET, bytes).is_err(), "{bytes:?}");
+            assert!(codec.read(&mut (), Kind::GET, bytes).is_err(), "{bytes:?}");
         }
-        let too_long = Reader::new::<Redis>().next(&codec, Kind::GET, b"$1\r\nab\r\n", |_| ());
+        let too_long = Reader::new::<Redis>().next(&codec, &mut (), Kind::GET, b"$1\r\nab\r\n", |_| ());
         assert_eq!(too_long.unwrap_err().start, "b\r\n");
     }
 }

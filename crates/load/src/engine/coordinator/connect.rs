@@ -6,9 +6,10 @@ use std::net::SocketAddr;
 use hindmost_clock::{Clock, Nanos};
 use hindmost_plan::Plan;
 
+use crate::engine::hot_path::opening::Attempt;
 use crate::engine::hot_path::Worker;
 use crate::engine::state::connection::State;
-use crate::protocol::Protocol;
+use crate::protocol::{Protocol, Refusal};
 use crate::transport::Stamped;
 use crate::LoadError;
 
@@ -46,10 +47,19 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 .map_err(LoadError::system("epoll_wait failed"))?;
             for at in 0..self.ready.len() {
                 let one = self.ready[at];
-                if self.connections[one.slot].state == State::Connecting {
-                    self.finish_connecting(one).map_err(|e| self.not_connected(address, one.slot, e))?;
-                    self.connections.release(one.slot);
+                let state = self.connections[one.slot].state;
+                if matches!(state, State::Connecting | State::Opening) {
+                    match self.go_on_connecting(one)? {
+                        Attempt::UnderWay => {}
+                        Attempt::Open => self.join(one.slot),
+                        Attempt::Failed(e) => return Err(self.not_connected(address, one.slot, e)),
+                    }
                     until = self.clock.now() + PATIENCE;
+                } else if P::ANSWERS && one.readable {
+                    self.receive(one.slot)?;
+                    if !self.connections.is_open(one.slot) {
+                        return Err(self.not_connected(address, one.slot, ErrorKind::ConnectionReset.into()));
+                    }
                 } else if one.readable {
                     // Nothing was asked: it hangs up, or says first that it is full (redis).
                     self.connections.hung_up();
@@ -65,6 +75,10 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     #[cold]
     fn not_connected(&self, address: SocketAddr, slot: u32, source: io::Error) -> LoadError {
         let (open, of) = (self.connections.open(), self.connections.all().len());
+        let refusal = source.get_ref().and_then(|inner| inner.downcast_ref::<Refusal>());
+        if let Some(Refusal(reason)) = refusal {
+            return LoadError::Refused { address, reason: reason.clone() };
+        }
         match source.kind() {
             ErrorKind::AddrNotAvailable if open > 0 => LoadError::Ports { address, open, of },
             _ if open > 0 => LoadError::Full { address, open, of, source },

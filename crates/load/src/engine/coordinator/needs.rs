@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::engine::control::windows;
 use crate::engine::hot_path::READ_BYTES;
 use crate::engine::state::away::ROOM;
+use crate::engine::state::backlog::Waiting;
 use crate::engine::state::buffers::Buffers;
 use crate::engine::state::request::Pending;
 use crate::engine::state::stamp_queue::StampedRequest;
@@ -50,9 +51,13 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
         + buffers.stamped * size_of::<StampedRequest>()
         + buffers.out_bytes
         + P::MAX_HEAD
+        + size_of::<P::Session>()
+        + if P::TAGGED { buffers.requests * size_of::<u32>() } else { 0 }
         + 512;
-    // Requests that wait for a connection, where they take turns on them.
-    let waiting = if P::MAY_CLOSE { plan.max_outstanding as usize * size_of::<Pending>() } else { 0 };
+    // Requests that wait for a connection, where they take turns on them, or for a place on one.
+    let bounded = P::BOUNDED || plan.in_flight.is_some();
+    let waiting = plan.max_outstanding as usize
+        * (usize::from(P::MAY_CLOSE) * size_of::<Pending>() + usize::from(bounded) * size_of::<Waiting>());
     let rows = (u64::from(plan.keep.samples) + u64::from(plan.keep.worst)) * size_of::<Row>() as u64;
     let (_, windows) = windows(plan);
     let thread = Recorder::histogram_bytes(plan.workload.kinds().len()) as u64

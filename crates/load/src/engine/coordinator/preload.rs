@@ -5,7 +5,8 @@ use std::io::{self, ErrorKind};
 use hindmost_clock::{Clock, Nanos};
 use hindmost_plan::KeyValue;
 
-use crate::engine::hot_path::Worker;
+use crate::engine::hot_path::{Worker, READ_BYTES};
+use crate::engine::state::connection::Connection;
 use crate::protocol::{Protocol, Reader};
 use crate::random::{mix, unit};
 use crate::transport::Stamped;
@@ -27,29 +28,33 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         while stored < mix_of.keys {
             bytes.clear();
             let mut upto = stored;
-            while upto < mix_of.keys && upto - stored < AT_ONCE && bytes.len() < BYTES_AT_ONCE {
+            let Connection { session, tags, most, .. } = &mut self.connections[0];
+            let at_once = AT_ONCE.min((*most).min(self.codec.in_flight(session)).max(1) as u32);
+            while upto < mix_of.keys && upto - stored < at_once && bytes.len() < BYTES_AT_ONCE {
                 let value_bytes = sizes.at(unit(mix(!u64::from(upto))));
-                self.codec.write(Request { kind: Kind::SET, item: upto, value_bytes }, &mut bytes);
+                let request = Request { kind: Kind::SET, item: upto, value_bytes };
+                let tag = if P::TAGGED { tags.push() } else { 0 };
+                self.codec.write(session, request, tag, &mut bytes);
                 upto += 1;
             }
             let failed = |reason| LoadError::Preload { stored, keys: mix_of.keys, reason };
-            self.exchange(&bytes, upto - stored, failed)?;
+            self.exchange(&mut bytes, upto - stored, failed)?;
             stored = upto;
         }
         Ok(())
     }
 
-    /// Writes `bytes` and reads `replies` answers to sets.
+    /// Writes `bytes`, and what the codec adds to them, and reads `replies` answers to sets.
     fn exchange(
         &mut self,
-        bytes: &[u8],
+        bytes: &mut Vec<u8>,
         replies: u32,
         failed: impl Fn(String) -> LoadError,
     ) -> Result<(), LoadError> {
         let until = self.clock.now() + PATIENCE;
         let (mut written, mut answered, mut reader) = (0, 0, Reader::new::<P>());
         let blocked = |e: &io::Error| matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
-        while answered < replies {
+        while answered < replies || written < bytes.len() {
             if self.control.aborted() {
                 return Err(LoadError::Aborted);
             }
@@ -70,7 +75,11 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 Ok(0) => return Err(failed("the server closed the connection".to_owned())),
                 Ok(n) => {
                     self.connections[0].reply_bytes += n as u64;
-                    answered += self.stored(&mut reader, &self.scratch[..n], &failed)?;
+                    let scratch = std::mem::take(&mut self.scratch);
+                    answered += self.stored(&mut reader, &scratch[..n], &failed)?;
+                    self.scratch = scratch;
+                    bytes.reserve(if P::ANSWERS { READ_BYTES } else { 0 });
+                    self.codec.answer(&mut self.connections[0].session, bytes);
                 }
                 Err(e) if blocked(&e) => self
                     .transport
@@ -84,7 +93,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// Counts the answers that end in `bytes`.
     fn stored(
-        &self,
+        &mut self,
         reader: &mut Reader,
         mut bytes: &[u8],
         failed: impl Fn(String) -> LoadError,
@@ -93,13 +102,14 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         while !bytes.is_empty() {
             let mut refused = None;
             let error = |head: &[u8]| refused = Some(String::from_utf8_lossy(head).into_owned());
-            let reply = reader.next(&self.codec, Kind::SET, bytes, error)?;
+            let Connection { session, tags, .. } = &mut self.connections[0];
+            let reply = reader.next(&self.codec, session, Kind::SET, bytes, error)?;
             if let Some(text) = refused {
                 return Err(failed(format!("the server answered {:?}", text.trim_end())));
             }
             let Some(reply) = reply else { break };
             bytes = &bytes[reply.taken..];
-            answered += 1;
+            answered += u32::from(!P::TAGGED || tags.take(reply.tag).is_some());
         }
         Ok(answered)
     }

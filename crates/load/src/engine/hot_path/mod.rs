@@ -4,7 +4,9 @@
 //! the loop, before and after each write call, and after each read.
 
 mod event_loop;
+pub mod opening;
 mod pace;
+mod places;
 mod receive;
 mod reconnect;
 mod resend;

@@ -5,12 +5,13 @@ use std::io::ErrorKind;
 use hindmost_clock::{Clock, Nanos};
 
 use super::worker::Worker;
-use crate::engine::state::connection::State;
+use crate::engine::state::connection::{Connection, State};
 use crate::engine::state::request::Ending;
 use crate::engine::state::stamping::Arrived;
 use crate::protocol::{Outcome, Protocol, Reply};
 use crate::record::Status;
 use crate::transport::{Ready, Stamp, Stamped};
+use crate::workload::Kind;
 use crate::LoadError;
 
 impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
@@ -20,7 +21,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         let slot = ready.slot;
         match self.connections[slot].state {
             State::Open | State::Parting => {}
-            State::Connecting => return self.connecting(ready),
+            State::Connecting | State::Opening => return self.connecting(ready),
             // Lost to an earlier event of this round.
             State::Down => return Ok(self.clock.now()),
         }
@@ -37,7 +38,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     }
 
     /// One read, and every whole reply in it. All of them are done when the read returns.
-    pub(super) fn receive(&mut self, slot: u32) -> Result<Nanos, LoadError> {
+    pub fn receive(&mut self, slot: u32) -> Result<Nanos, LoadError> {
         let (mut last, mut peeked) = (Stamp::default(), false);
         let got = match self.awaits_stamp(slot) {
             None => self.transport.read(slot, &mut self.scratch),
@@ -65,6 +66,12 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 let result = self.take_replies(slot, &scratch[..n], now);
                 self.scratch = scratch;
                 result?;
+                if P::ANSWERS && self.connections.is_open(slot) {
+                    self.attend(slot, now)?;
+                }
+                if self.backlog.on {
+                    self.fill(slot, now)?;
+                }
                 if self.turns.on && self.connections[slot].is_idle() {
                     self.give_turn(slot)?;
                 }
@@ -75,17 +82,24 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         Ok(now)
     }
 
-    fn take_replies(&mut self, slot: u32, mut bytes: &[u8], now: Nanos) -> Result<(), LoadError> {
+    pub(super) fn take_replies(&mut self, slot: u32, mut bytes: &[u8], now: Nanos) -> Result<(), LoadError> {
         while !bytes.is_empty() {
             let connection = &mut self.connections[slot];
-            let Some(oldest) = connection.pending.front() else {
-                return Err(LoadError::Unasked { bytes: bytes.len() });
+            let kind = match connection.pending.front() {
+                Some(oldest) => oldest.kind,
+                None if P::ANSWERS || P::TAGGED => Kind::GET,
+                None => return Err(LoadError::Unasked { bytes: bytes.len() }),
             };
             let tally = &mut self.tally;
             let error = |head: &[u8]| tally.note_error(head);
-            let Some(reply) = connection.reader.next(&self.codec, oldest.kind, bytes, error)? else {
+            let Connection { reader, session, tags, pending, .. } = connection;
+            let Some(reply) = reader.next(&self.codec, session, kind, bytes, error)? else {
                 break;
             };
+            let unasked = if P::TAGGED { !tags.was_given(reply.tag) } else { pending.is_empty() };
+            if (P::ANSWERS || P::TAGGED) && unasked {
+                return Err(LoadError::Unasked { bytes: bytes.len() });
+            }
             bytes = &bytes[reply.taken..];
             self.reply(slot, reply, now, bytes.len());
             if reply.closes {
@@ -96,11 +110,12 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// The oldest request of `slot` is answered; `left` bytes read so far lie behind its reply.
+    /// The oldest request of `slot`, or the one with the reply's tag, is answered; `left` bytes read so far lie behind its reply.
     #[inline]
     pub(super) fn reply(&mut self, slot: u32, reply: Reply, now: Nanos, left: usize) {
         let connection = &mut self.connections[slot];
-        let Some((pending, serial)) = connection.answer() else { return };
+        let answered = if P::TAGGED { connection.answer_tagged(reply.tag) } else { connection.answer() };
+        let Some((pending, serial)) = answered else { return };
         let reply_end = connection.reply_bytes - left as u64;
         self.schedule.outstanding -= 1;
         if self.schedule.closed && !self.turns.on {

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 
 use hindmost_clock::{Clock, Nanos};
 
+use super::opening::Attempt;
 use super::worker::Worker;
 use crate::engine::state::request::{Ending, Pending};
 use crate::protocol::Protocol;
@@ -12,32 +13,25 @@ use crate::transport::{Ready, Stamped};
 use crate::LoadError;
 
 impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
-    /// The end of an attempt to connect.
-    pub fn finish_connecting(&mut self, ready: Ready) -> io::Result<()> {
-        self.transport.connected(ready.slot)?;
-        if !ready.writable {
-            // Hung up without an error: whoever was there is gone again.
-            return Err(ErrorKind::ConnectionReset.into());
-        }
-        self.connections.opened(ready.slot, self.transport.local_port(ready.slot));
-        let took = self.clock.now().saturating_sub(self.connections[ready.slot].tried);
-        self.recorder.connected(self.tried_for(ready.slot), took.0);
-        Ok(())
-    }
-
-    /// The end of an attempt to connect during the load.
+    /// An attempt to connect during the load goes on, or ends.
     #[cold]
     pub(super) fn connecting(&mut self, ready: Ready) -> Result<Nanos, LoadError> {
         let (slot, now) = (ready.slot, self.clock.now());
-        if let Err(e) = self.finish_connecting(ready) {
-            self.transport.close(slot);
-            self.refused(slot, &e, now)?;
-        } else if self.turns.on {
-            self.begin_turn(slot, now)?;
-        } else {
-            self.connections.release(slot);
-            if !self.connections[slot].pending.is_empty() {
-                self.send_again(slot, now)?;
+        match self.go_on_connecting(ready)? {
+            Attempt::UnderWay => {}
+            Attempt::Failed(e) => {
+                self.transport.close(slot);
+                self.refused(slot, &e, now)?;
+            }
+            Attempt::Open if self.turns.on => self.begin_turn(slot, now)?,
+            Attempt::Open => {
+                if !self.connections[slot].pending.is_empty() {
+                    self.send_again(slot, now)?;
+                }
+                self.join(slot);
+                if self.backlog.on && self.connections.is_open(slot) {
+                    self.fill(slot, now)?;
+                }
             }
         }
         Ok(now)
@@ -58,7 +52,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// What decides whether the attempt of `slot` belongs to the measurement: when the request was due for which it was
     /// made, or else when it was made.
-    fn tried_for(&self, slot: u32) -> u64 {
+    pub(super) fn tried_for(&self, slot: u32) -> u64 {
         let connection = &self.connections[slot];
         let request = connection.pending.front().filter(|_| self.turns.on);
         request.map_or(connection.tried.0, |pending| pending.due_ns)

@@ -68,18 +68,25 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             self.connections.pick()
         };
         self.recorder.due(self.schedule.next_due.0);
-        let largest = self.largest_request;
         match slot {
-            Some(slot) if self.connections[slot].make_room(largest) => self.put_on(slot, now),
+            Some(slot) if self.has_room(slot) => self.put_on(slot, now),
+            _ if self.backlog.on => self.put_elsewhere(slot, now),
             _ => self.unsent(),
         }
         self.schedule.draw();
         true
     }
 
+    /// Whether `slot` can take one more request.
+    #[inline]
+    pub(super) fn has_room(&mut self, slot: u32) -> bool {
+        let connection = &mut self.connections[slot];
+        !(P::BOUNDED && connection.is_full(&self.codec)) && connection.make_room(self.largest_request)
+    }
+
     /// Puts the due request on `slot`, which has room.
     #[inline]
-    fn put_on(&mut self, slot: u32, now: Nanos) {
+    pub(super) fn put_on(&mut self, slot: u32, now: Nanos) {
         let stamped = self.is_stamped(slot);
         let (request, due) = (self.schedule.next, self.schedule.next_due);
         let connection = &mut self.connections[slot];

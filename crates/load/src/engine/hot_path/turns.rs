@@ -13,6 +13,7 @@ use hindmost_clock::{Clock, Nanos};
 
 use super::resend::MOST_RESENDS;
 use super::worker::Worker;
+use crate::engine::state::backlog::Waiting;
 use crate::engine::state::connection::State;
 use crate::engine::state::request::{Ending, Pending};
 use crate::engine::state::stages::Stage;
@@ -33,12 +34,18 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 State::Open if self.connections[slot].is_idle() => {
                     self.end_waiting(slot);
                     self.transport.close(slot);
+                    self.connections.take(slot);
                     self.connections.rests(slot);
+                    self.connections.release(slot);
                 }
                 State::Open => self.connections.take(slot),
-                State::Connecting | State::Down => self.lose_turn(slot),
+                State::Connecting | State::Opening | State::Down => self.lose_turn(slot),
                 State::Parting => {}
             }
+        }
+        while let Some(Waiting { request, due_ns, sent_ns }) = self.backlog.next() {
+            let Request { kind, item, .. } = request;
+            self.turns.wait(Pending { due_ns, sent_ns, kind, item, ..Pending::BLANK });
         }
         self.turns.sort();
     }
@@ -169,9 +176,13 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    /// The load is over for those that still wait for a connection.
+    /// The load is over for those that still wait for a connection, or a place on one.
     pub(super) fn end_turns(&mut self) {
-        while let Some(Pending { due_ns, sent_ns, kind, .. }) = self.turns.next() {
+        let from_backlog = |Waiting { request, due_ns, sent_ns }| (due_ns, sent_ns, request.kind);
+        while let Some((due_ns, sent_ns, kind)) =
+            (self.turns.next().map(|one| (one.due_ns, one.sent_ns, one.kind)))
+                .or_else(|| self.backlog.next().map(from_backlog))
+        {
             let Ending { done_ns, status, .. } = Ending::unanswered(Status::Timeout);
             self.recorder.ended(Row {
                 due_ns,

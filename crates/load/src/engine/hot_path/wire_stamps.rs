@@ -22,7 +22,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             self.end_complete(slot);
         }
         let connection = &mut self.connections[slot];
-        let serial = connection.next_serial();
+        let serial = if P::TAGGED { connection.tags.next().into() } else { connection.next_serial() };
         connection.stamps.push(serial);
         true
     }
@@ -51,7 +51,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     pub(super) fn awaits_stamp(&self, slot: u32) -> Option<bool> {
         let connection = &self.connections[slot];
         let first = connection.stamps.first_unanswered()?;
-        Some(first + 1 < connection.next_serial())
+        Some(if P::TAGGED { connection.pending.len() > 1 } else { first + 1 < connection.next_serial() })
     }
 
     /// A stamped request of `slot`, the oldest one, has its reply, whose bytes end with `last`.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use hindmost_clock::{Clock, Nanos};
-use hindmost_plan::{Pacing, Plan};
+use hindmost_plan::{Load, Pacing, Plan};
 
 use crate::arrivals::Arrivals;
 use crate::engine::control::{Control, Progress};
 use crate::engine::state::away::Away;
+use crate::engine::state::backlog::Backlog;
 use crate::engine::state::batches::Batches;
 use crate::engine::state::buffers::{largest_request, max_outstanding, Buffers};
 use crate::engine::state::connection::Connection;
@@ -69,7 +70,7 @@ impl<P, T, C> Parts<P, T, C> {
 
 /// Joins what each knows of its own part: when (schedule), where (connections), bytes (transport), messages (codec),
 /// and what is kept of it (recorder, tally).
-pub struct Worker<P, T, C> {
+pub struct Worker<P: Protocol, T, C> {
     pub index: u16,
     pub codec: P,
     pub transport: T,
@@ -78,8 +79,9 @@ pub struct Worker<P, T, C> {
     pub progress: Arc<Progress>,
     pub pacing: Pacing,
     pub schedule: Schedule,
-    pub connections: Connections,
+    pub connections: Connections<P::Session>,
     pub batches: Batches,
+    pub backlog: Backlog,
     pub turns: Turns,
     pub stamping: Stamping,
     pub recorder: Recorder,
@@ -99,12 +101,20 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     pub fn new(plan: &Plan, parts: Parts<P, T, C>) -> Self {
         let slots = parts.connections;
         let buffers = Buffers::of(plan, slots);
-        let one = |_| Connection::new::<P>(buffers.requests, buffers.out_bytes, buffers.stamped);
+        let one = |_| {
+            let mut connection = Connection::new(&parts.codec, buffers);
+            connection.most = buffers.in_flight(plan);
+            connection
+        };
         let (index, workers) = (u32::from(parts.index), plan.threads.len() as u32);
         let witnessed = plan.witnessed.map_or(u32::MAX, |n| n / workers + u32::from(index < n % workers));
         let mut recorder = parts.recorder;
         recorder.sample_connections(witnessed);
-        let waiting = if P::MAY_CLOSE { max_outstanding(plan, slots) as usize } else { 0 };
+        let outstanding = max_outstanding(plan, slots) as usize;
+        let waiting = if P::MAY_CLOSE { outstanding } else { 0 };
+        let bounded = P::BOUNDED || plan.in_flight.is_some();
+        let places = if matches!(plan.load, Load::Closed { .. }) { buffers.requests } else { 1 };
+        let connections = (0..slots).map(one).collect();
         let time_of_day = TimeOfDay::new(parts.clock.realtime_ahead());
         Self {
             index: parts.index,
@@ -115,8 +125,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             progress: parts.progress,
             pacing: plan.pacing,
             schedule: Schedule::new(plan, slots, parts.arrivals, parts.requests),
-            connections: Connections::new((0..slots).map(one).collect(), parts.routing),
+            connections: Connections::new(connections, places, parts.routing),
             batches: Batches::new(plan.batching.interval(), slots),
+            backlog: Backlog::new(bounded, outstanding),
             turns: Turns::new(waiting, slots as usize),
             stamping: Stamping::new(plan.stamp_every, witnessed, time_of_day),
             recorder,

@@ -25,12 +25,12 @@ pub struct Shares {
 impl Shares {
     /// Of a worker's connections, when its load is over.
     #[must_use]
-    pub fn of(connections: &[Connection]) -> Self {
+    pub fn of<S>(connections: &[Connection<S>]) -> Self {
         let measured = || connections.iter().map(|one| u64::from(one.measured));
         let (total, count) = (measured().sum::<u64>(), connections.len() as u64);
         let fair = total as f64 / count.max(1) as f64;
         let silent =
-            |one: &&Connection| one.state == State::Open && one.request_bytes > 0 && one.answered == 0;
+            |one: &&Connection<S>| one.state == State::Open && one.request_bytes > 0 && one.answered == 0;
         Self {
             connections: count,
             least: measured().min().unwrap_or(0),
@@ -44,13 +44,16 @@ impl Shares {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Memcached;
+    use crate::engine::state::buffers::Buffers;
+    use crate::engine::tests::{every_ms, plan};
+    use crate::protocol::{Memcached, Protocol};
 
     fn carrying(counts: &[u32]) -> Vec<Connection> {
+        let codec = Memcached::new(&plan(1, &every_ms(), &serde_json::Value::Null));
         counts
             .iter()
             .map(|&n| {
-                let mut one = Connection::new::<Memcached>(1, 100, 0);
+                let mut one = Connection::new(&codec, Buffers { requests: 1, out_bytes: 100, stamped: 0 });
                 one.state = State::Open;
                 (one.measured, one.request_bytes, one.answered) = (n, u64::from(n), u64::from(n));
                 one
@@ -69,7 +72,7 @@ mod tests {
     #[test]
     fn nothing_carried_has_no_statistic() {
         assert_eq!(Shares::of(&carrying(&[0, 0])).chi_square, None);
-        assert_eq!(Shares::of(&[]), Shares::default());
+        assert_eq!(Shares::of::<()>(&[]), Shares::default());
     }
 
     #[test]

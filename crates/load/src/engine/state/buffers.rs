@@ -31,10 +31,15 @@ impl Buffers {
         let closed = matches!(plan.load, Load::Closed { .. });
         let least = 2 * largest_request(plan);
         Self {
-            requests: if closed { 1 } else { fair.max(64) as usize },
+            requests: if closed { plan.in_flight.unwrap_or(1) } else { fair.max(64) } as usize,
             out_bytes: (OUT_BYTES / plan.connections as usize).min(OUT_OF_ONE).max(least),
             stamped: if plan.stamp_every == 0 { 0 } else { room(slots) },
         }
+    }
+
+    /// Requests that `plan` puts on a connection at once, at most.
+    pub fn in_flight(self, plan: &Plan) -> usize {
+        plan.in_flight.map_or(self.requests, |most| self.requests.min(most as usize))
     }
 }
 

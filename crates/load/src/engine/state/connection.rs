@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 
 use hindmost_clock::Nanos;
 
+use super::buffers::Buffers;
 use super::request::Pending;
 use super::stamp_queue::StampQueue;
+use super::tags::Tags;
 use crate::protocol::{Protocol, Reader};
 use crate::workload::Request;
 
@@ -16,6 +18,8 @@ pub enum State {
     Open,
     /// The attempt to connect has not ended.
     Connecting,
+    /// Connected, and what its protocol says before requests is not all said.
+    Opening,
     /// Not connected.
     Down,
     /// The server said that it closes it, and has not yet.
@@ -23,12 +27,20 @@ pub enum State {
 }
 
 #[derive(Debug)]
-pub struct Connection {
+pub struct Connection<S = ()> {
     pub state: State,
+    /// What its codec knows of it.
+    pub session: S,
     /// When the last attempt to connect began.
     pub tried: Nanos,
     /// Requests not yet answered, oldest first. Never grows beyond its first capacity.
     pub pending: VecDeque<Pending>,
+    /// At most so many are.
+    pub most: usize,
+    /// Their tags, where replies come in any order.
+    pub tags: Tags,
+    /// Not among the usable ones until one of them is answered.
+    pub rests: bool,
     /// How many of `pending`, at its end, are not yet handed to the kernel.
     pub fresh: usize,
     /// Bytes to write, from `written` on. Never grows beyond its first capacity.
@@ -56,16 +68,22 @@ pub struct Connection {
 const TOUCHED_BYTES: (usize, usize) = (4 * 1024, 64 * 1024);
 const TOUCHED_REQUESTS: usize = 1024;
 
-impl Connection {
-    pub fn new<P: Protocol>(requests: usize, out_bytes: usize, stamped: usize) -> Self {
+impl<S> Connection<S> {
+    /// Of `codec`, with room for as many `requests` and bytes.
+    pub fn new<P: Protocol<Session = S>>(codec: &P, buffers: Buffers) -> Self {
+        let Buffers { requests, out_bytes, stamped } = buffers;
         let mut pending = VecDeque::with_capacity(requests);
         pending.resize(requests.min(TOUCHED_REQUESTS), Pending::BLANK);
         let mut out = Vec::with_capacity(out_bytes);
         out.resize((out_bytes / 4).clamp(TOUCHED_BYTES.0, TOUCHED_BYTES.1).min(out_bytes), 1);
         let mut connection = Self {
             state: State::Down,
+            session: codec.session(),
             tried: Nanos::ZERO,
+            most: pending.capacity(),
             pending,
+            tags: Tags::with_capacity(if P::TAGGED { requests } else { 0 }),
+            rests: false,
             fresh: 0,
             out,
             written: 0,
@@ -85,9 +103,10 @@ impl Connection {
 
     /// Appends a request of `codec` to what is to be written; returns where its bytes end.
     #[inline]
-    pub fn ask<P: Protocol>(&mut self, codec: &P, request: Request) -> u64 {
+    pub fn ask<P: Protocol<Session = S>>(&mut self, codec: &P, request: Request) -> u64 {
+        let tag = if P::TAGGED { self.tags.push() } else { 0 };
         let before = self.out.len();
-        codec.write(request, &mut self.out);
+        codec.write(&mut self.session, request, tag, &mut self.out);
         self.request_bytes += (self.out.len() - before) as u64;
         self.request_bytes
     }
@@ -106,6 +125,29 @@ impl Connection {
         Some((pending, serial))
     }
 
+    /// Takes the request with that tag, which is answered, as [`Connection::answer`] takes the oldest.
+    #[inline]
+    pub fn answer_tagged(&mut self, tag: u32) -> Option<(Pending, u64)> {
+        let at = self.tags.take(tag)?;
+        let pending = self.pending.remove(at)?;
+        self.answered += 1;
+        Some((pending, u64::from(tag)))
+    }
+
+    /// Says what `codec` wants said beside requests; whether that is anything.
+    pub fn say<P: Protocol<Session = S>>(&mut self, codec: &P) -> bool {
+        let before = self.out.len();
+        codec.answer(&mut self.session, &mut self.out);
+        self.request_bytes += (self.out.len() - before) as u64;
+        self.out.len() > before
+    }
+
+    /// Whether it has as many requests in flight as it takes.
+    #[inline]
+    pub fn is_full<P: Protocol<Session = S>>(&self, codec: &P) -> bool {
+        self.pending.len() >= self.most || P::BOUNDED && self.pending.len() >= codec.in_flight(&self.session)
+    }
+
     /// The number of the next request over the connection's life.
     #[inline]
     pub fn next_serial(&self) -> u64 {
@@ -120,7 +162,7 @@ impl Connection {
     /// Whether one more request of at most `bytes` can be taken without allocating.
     #[inline]
     pub fn make_room(&mut self, bytes: usize) -> bool {
-        if self.pending.len() == self.pending.capacity() {
+        if self.pending.len() >= self.most {
             return false;
         }
         self.out.len() + bytes <= self.out.capacity() || self.make_room_in_out(bytes)
@@ -146,6 +188,8 @@ impl Connection {
     /// Forgets everything but the capacity, what it carried, and what is to be sent again.
     pub fn reset(&mut self, state: State) {
         self.state = state;
+        self.tags.clear();
+        self.rests = false;
         self.fresh = 0;
         self.out.clear();
         self.written = 0;
@@ -162,11 +206,18 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::tests::{every_ms, plan};
     use crate::protocol::Memcached;
+
+    /// With room for one request.
+    fn connection() -> Connection {
+        let codec = Memcached::new(&plan(1, &every_ms(), &serde_json::Value::Null));
+        Connection::new(&codec, Buffers { requests: 1, out_bytes: 100, stamped: 0 })
+    }
 
     #[test]
     fn bytes_that_are_written_make_room_once_they_are_half() {
-        let mut connection = Connection::new::<Memcached>(1, 100, 0);
+        let mut connection = connection();
         connection.out.extend(0..90);
         for (written, room) in [(0, false), (40, false), (50, true)] {
             connection.written = written;
@@ -177,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_tracks_all_it_can_has_no_room() {
-        let mut connection = Connection::new::<Memcached>(1, 100, 0);
+        let mut connection = connection();
         assert!(connection.make_room(1));
         connection.pending.push_back(Pending::BLANK);
         assert!(!connection.make_room(1));

@@ -14,9 +14,9 @@ const RETRY: Nanos = Nanos::from_millis(20);
 /// No connection for so long during the load: the server is gone.
 const GONE: Nanos = Nanos::from_millis(250);
 
-pub struct Connections {
-    all: Vec<Connection>,
-    /// Slots that can carry requests; in the closed loop, those that are free.
+pub struct Connections<S = ()> {
+    all: Vec<Connection<S>>,
+    /// Slots that can carry requests; in the closed loop, one for each request more that they can carry.
     usable: Vec<u32>,
     /// Slots that were given bytes in this round and wait for their write call.
     pub unwritten: Vec<u32>,
@@ -34,12 +34,12 @@ pub struct Connections {
     routing: Random,
 }
 
-impl Connections {
-    /// Those of a worker, none of which is open yet.
-    pub fn new(all: Vec<Connection>, routing: Random) -> Self {
+impl<S> Connections<S> {
+    /// Those of a worker, none of which is open yet. Each is among the usable ones at most `places` times.
+    pub fn new(all: Vec<Connection<S>>, places: usize, routing: Random) -> Self {
         let slots = || Vec::with_capacity(all.len());
         Self {
-            usable: slots(),
+            usable: Vec::with_capacity(all.len() * places),
             unwritten: slots(),
             down: slots(),
             retry_at: Nanos::MAX,
@@ -69,7 +69,7 @@ impl Connections {
     }
 
     /// By slot.
-    pub fn all(&self) -> &[Connection] {
+    pub fn all(&self) -> &[Connection<S>] {
         &self.all
     }
 
@@ -101,9 +101,15 @@ impl Connections {
 
     /// Takes `slot`, where it is usable.
     pub fn take(&mut self, slot: u32) {
-        if let Some(at) = self.usable.iter().position(|&other| other == slot) {
+        while let Some(at) = self.usable.iter().position(|&other| other == slot) {
             self.usable.swap_remove(at);
         }
+    }
+
+    /// `slot` has as many requests in flight as it takes: it is not usable until one of them is answered.
+    pub fn rest(&mut self, slot: u32) {
+        self.take(slot);
+        self[slot].rests = true;
     }
 
     /// Takes a free slot, which is not usable until it is released.
@@ -198,18 +204,18 @@ impl Connections {
     }
 }
 
-impl Index<u32> for Connections {
-    type Output = Connection;
+impl<S> Index<u32> for Connections<S> {
+    type Output = Connection<S>;
 
     #[inline]
-    fn index(&self, slot: u32) -> &Connection {
+    fn index(&self, slot: u32) -> &Connection<S> {
         &self.all[slot as usize]
     }
 }
 
-impl IndexMut<u32> for Connections {
+impl<S> IndexMut<u32> for Connections<S> {
     #[inline]
-    fn index_mut(&mut self, slot: u32) -> &mut Connection {
+    fn index_mut(&mut self, slot: u32) -> &mut Connection<S> {
         &mut self.all[slot as usize]
     }
 }
@@ -217,12 +223,16 @@ impl IndexMut<u32> for Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Memcached;
+    use crate::engine::state::buffers::Buffers;
+    use crate::engine::tests::{every_ms, plan};
+    use crate::protocol::{Memcached, Protocol};
     use crate::random::{stream, Purpose};
 
     fn connections(open: u32) -> Connections {
-        let all = (0..open).map(|_| Connection::new::<Memcached>(1, 100, 0)).collect();
-        let mut connections = Connections::new(all, stream(1, 0, 0, Purpose::Routing));
+        let codec = Memcached::new(&plan(1, &every_ms(), &serde_json::Value::Null));
+        let buffers = Buffers { requests: 1, out_bytes: 100, stamped: 0 };
+        let all = (0..open).map(|_| Connection::new(&codec, buffers)).collect();
+        let mut connections = Connections::new(all, 1, stream(1, 0, 0, Purpose::Routing));
         for slot in 0..open {
             connections.opened(slot, 4_000);
             connections.release(slot);

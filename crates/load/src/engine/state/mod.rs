@@ -1,6 +1,7 @@
 //! What a worker keeps: structs that can be tried by themselves. They touch no socket and read no clock.
 
 pub mod away;
+pub mod backlog;
 pub mod batches;
 pub mod buffers;
 pub mod connection;
@@ -11,6 +12,7 @@ pub mod sockets;
 pub mod stages;
 pub mod stamp_queue;
 pub mod stamping;
+pub mod tags;
 pub mod tally;
 pub mod time_of_day;
 pub mod turns;

@@ -18,7 +18,11 @@ mod plain;
 #[cfg(test)]
 mod scripts;
 #[cfg(test)]
+mod sessions;
+#[cfg(test)]
 mod stamps;
+#[cfg(test)]
+mod toy;
 #[cfg(test)]
 mod turns;
 #[cfg(test)]
@@ -136,7 +140,7 @@ pub fn run_through<P: Protocol, T: Stamped>(
     worker.run().map(drop)
 }
 
-fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
+pub fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
     let clock = fake.clock.clone();
     let mut worker = worker::<P, Fake>(plan, fake, clock.clone());
     let outcome = run_through(&mut worker, plan);

@@ -37,6 +37,8 @@ impl Protocol for Http {
     /// The header section, with those of the interim replies before it.
     const MAX_HEAD: usize = 64 * 1024;
 
+    type Session = ();
+
     fn new(plan: &Plan) -> Self {
         let Workload::Http(http) = &plan.workload else {
             unreachable!("the plan has checked that http gets an http workload")
@@ -58,12 +60,12 @@ impl Protocol for Http {
     }
 
     #[inline]
-    fn write(&self, request: Request, out: &mut Vec<u8>) {
+    fn write(&self, (): &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
         let values = self.list.values(request.item);
         self.requests[self.list.which(values)].write(values, out);
     }
 
-    fn read(&self, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         // Tests ask for kinds that the list does not have.
         let answered = &self.kinds[usize::from(kind.0).min(self.kinds.len() - 1)];
         let mut at = 0;
@@ -71,10 +73,10 @@ impl Protocol for Http {
             match answered.reply(&bytes[at..]).map_err(|NotHttp| Garbage::new::<Self>(kind, &bytes[at..]))? {
                 // An interim reply (RFC 9110, 15.2): the one that counts follows it.
                 Parsed::Reply { head, code: 100..=199, .. } => at += head,
-                Parsed::Reply { head, rest, outcome, closes, code } => {
-                    return Ok(Parsed::Reply { head: at + head, rest, outcome, closes, code });
+                Parsed::Reply { head, rest, outcome, closes, code, tag } => {
+                    return Ok(Parsed::Reply { head: at + head, rest, outcome, closes, code, tag });
                 }
-                Parsed::More => return Ok(Parsed::More),
+                Parsed::More | Parsed::Aside { .. } => return Ok(Parsed::More),
             }
         }
     }
@@ -135,7 +137,7 @@ impl Answered {
         };
         let outcome = self.outcomes.get(usize::from(code)).copied().unwrap_or(Outcome::Error);
         let closes = close || !keep || rest == Rest::UntilClosed;
-        Ok(Parsed::Reply { head, rest, outcome, closes, code })
+        Ok(Parsed::Reply { head, rest, outcome, closes, code, tag: 0 })
     }
 }
 
@@ -161,7 +163,12 @@ mod tests {
     #[test]
     fn requests_name_path_and_host() {
         let mut out = Vec::new();
-        Http::new(&plan("http")).write(Request { kind: Kind::GET, item: 0, value_bytes: 0 }, &mut out);
+        Http::new(&plan("http")).write(
+            &mut (),
+            Request { kind: Kind::GET, item: 0, value_bytes: 0 },
+            0,
+            &mut out,
+        );
         let text = String::from_utf8(out).unwrap();
         assert!(text.starts_with("GET / HTTP/1.1\r\nHost: 127.0.0.1:1\r\n") && text.ends_with("\r\n\r\n"));
     }
@@ -204,7 +211,7 @@ mod tests {
             ("HTTP/1.1 200 OK\r\n", false),
         ] {
             let reply = format!("{head}Content-Length: 0\r\n\r\n");
-            let Ok(Parsed::Reply { closes, .. }) = codec.read(Kind::GET, reply.as_bytes()) else {
+            let Ok(Parsed::Reply { closes, .. }) = codec.read(&mut (), Kind::GET, reply.as_bytes()) else {
                 panic!("{head}")
             };
             assert_eq!(closes, expected, "{head}");
@@ -216,7 +223,7 @@ mod tests {
         let codec = Http::new(&plan("http"));
         let mut reader = Reader::new::<Http>();
         let mut next = |bytes: &[u8]| {
-            let reply = reader.next(&codec, Kind::GET, bytes, |_| ()).unwrap();
+            let reply = reader.next(&codec, &mut (), Kind::GET, bytes, |_| ()).unwrap();
             assert_eq!(reader.held(), 0, "nothing of a body is kept");
             reply
         };
@@ -227,7 +234,7 @@ mod tests {
             }
         }
         assert_eq!(next(b"0\r\nExpires: 0\r\n"), None);
-        let last = Reply { taken: 2, outcome: Outcome::Hit, closes: false, code: 200 };
+        let last = Reply { taken: 2, outcome: Outcome::Hit, closes: false, code: 200, tag: 0 };
         assert_eq!(next(b"\r\nHTTP/1.1 200 OK\r\n"), Some(last));
     }
 
@@ -237,15 +244,15 @@ mod tests {
         for head in ["HTTP/1.0 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"] {
             let mut reader = Reader::new::<Http>();
             for piece in [&head.as_bytes()[..9], &head.as_bytes()[9..], b"any", b"", b"bytes"] {
-                assert_eq!(reader.next(&codec, Kind::GET, piece, |_| ()).unwrap(), None);
+                assert_eq!(reader.next(&codec, &mut (), Kind::GET, piece, |_| ()).unwrap(), None);
             }
             assert!(!reader.is_fresh());
-            let whole = Reply { taken: 0, outcome: Outcome::Hit, closes: true, code: 200 };
+            let whole = Reply { taken: 0, outcome: Outcome::Hit, closes: true, code: 200, tag: 0 };
             assert_eq!((reader.end(), reader.end(), reader.is_fresh()), (Some(whole), None, true));
         }
         let mut reader = Reader::new::<Http>();
         let cut = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc";
-        assert_eq!(reader.next(&codec, Kind::GET, cut, |_| ()).unwrap(), None);
+        assert_eq!(reader.next(&codec, &mut (), Kind::GET, cut, |_| ()).unwrap(), None);
         assert_eq!(reader.end(), None, "a reply that stated its length is not whole");
     }
 
@@ -266,7 +273,9 @@ mod tests {
             (999, Outcome::Error),
         ] {
             let head = format!("HTTP/1.1 {code} Word\r\nContent-Length: 0\r\n\r\n");
-            let Ok(Parsed::Reply { outcome, code: seen, .. }) = codec.read(Kind::GET, head.as_bytes()) else {
+            let Ok(Parsed::Reply { outcome, code: seen, .. }) =
+                codec.read(&mut (), Kind::GET, head.as_bytes())
+            else {
                 panic!("{code}")
             };
             assert_eq!((outcome, seen), (expected, code));
@@ -338,7 +347,7 @@ mod tests {
             b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
             b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         ] {
-            assert!(codec.read(Kind::GET, bytes).is_err());
+            assert!(codec.read(&mut (), Kind::GET, bytes).is_err());
         }
     }
 }

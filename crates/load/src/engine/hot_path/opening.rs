@@ -1,0 +1,121 @@
+//! From an attempt to connect to a connection that can carry requests: the handshake, and what the protocol says first.
+
+use std::io::{self, ErrorKind};
+
+use hindmost_clock::Clock;
+
+use super::worker::Worker;
+use crate::engine::state::connection::{Connection, State};
+use crate::protocol::Protocol;
+use crate::transport::{Ready, Stamped};
+use crate::LoadError;
+
+/// How far an attempt to connect is.
+#[derive(Debug)]
+pub enum Attempt {
+    /// It goes on.
+    UnderWay,
+    /// The connection can carry requests, and is still to be made usable.
+    Open,
+    /// It came to nothing; a `Refusal` in it is the server's word.
+    Failed(io::Error),
+}
+
+impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+    /// Something came of the attempt to connect `ready.slot`.
+    pub fn go_on_connecting(&mut self, ready: Ready) -> Result<Attempt, LoadError> {
+        let slot = ready.slot;
+        let opened = match self.connections[slot].state {
+            State::Connecting => self.finish_connecting(ready),
+            _ => self.go_on_opening(ready),
+        };
+        let Some(left) = (match opened {
+            Ok(opened) => opened,
+            Err(e) => return Ok(Attempt::Failed(e)),
+        }) else {
+            return Ok(Attempt::UnderWay);
+        };
+        self.connections.opened(slot, self.transport.local_port(slot));
+        let took = self.clock.now().saturating_sub(self.connections[slot].tried);
+        self.recorder.connected(self.tried_for(slot), took.0);
+        if !left.is_empty() {
+            let scratch = std::mem::take(&mut self.scratch);
+            let result = self.take_replies(slot, &scratch[left], self.clock.now());
+            self.scratch = scratch;
+            result?;
+        }
+        Ok(Attempt::Open)
+    }
+
+    /// An open connection can be given requests: once, or as often as it takes them in the closed loop.
+    pub fn join(&mut self, slot: u32) {
+        let connection = &self.connections[slot];
+        let most = connection.most.min(self.codec.in_flight(&connection.session));
+        let places = if self.schedule.closed { most.saturating_sub(connection.pending.len()) } else { 1 };
+        for _ in 0..places {
+            self.connections.release(slot);
+        }
+    }
+
+    /// Connected. Says what of the bytes just read is left for replies, if the connection is open by that.
+    fn finish_connecting(&mut self, ready: Ready) -> io::Result<Option<std::ops::Range<usize>>> {
+        let slot = ready.slot;
+        self.transport.connected(slot)?;
+        if !ready.writable {
+            // Hung up without an error: whoever was there is gone again.
+            return Err(ErrorKind::ConnectionReset.into());
+        }
+        let Connection { state, session, out, request_bytes, .. } = &mut self.connections[slot];
+        let usable = self.codec.begin(session, out);
+        *request_bytes += out.len() as u64;
+        *state = State::Opening;
+        self.say_first(slot)?;
+        Ok(usable.then_some(0..0))
+    }
+
+    /// The opening goes on with what has come; as [`Worker::finish_connecting`].
+    fn go_on_opening(&mut self, ready: Ready) -> io::Result<Option<std::ops::Range<usize>>> {
+        let slot = ready.slot;
+        if ready.writable {
+            self.say_first(slot)?;
+        }
+        if !ready.readable {
+            return Ok(None);
+        }
+        let n = match self.transport.read(slot, &mut self.scratch) {
+            Ok(0) => return Err(ErrorKind::ConnectionReset.into()),
+            Ok(n) => n,
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let Connection { reader, session, out, request_bytes, reply_bytes, .. } = &mut self.connections[slot];
+        *reply_bytes += n as u64;
+        let before = out.len();
+        let taken =
+            reader.opening(&self.codec, session, &self.scratch[..n], out).map_err(io::Error::other)?;
+        *request_bytes += (out.len() - before) as u64;
+        self.say_first(slot)?;
+        Ok(taken.map(|taken| taken..n))
+    }
+
+    /// Writes what there is to say, as far as the kernel takes it.
+    fn say_first(&mut self, slot: u32) -> io::Result<()> {
+        let connection = &mut self.connections[slot];
+        while connection.written < connection.out.len() {
+            match self.transport.write(slot, &connection.out[connection.written..]) {
+                Ok(n) => connection.written += n,
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => break,
+                Err(e) => return Err(e),
+            }
+        }
+        let blocked = connection.written < connection.out.len();
+        if !blocked {
+            connection.out.clear();
+            connection.written = 0;
+        }
+        if blocked != std::mem::replace(&mut connection.blocked, blocked) {
+            self.transport.watch_writes(slot, blocked)?;
+        }
+        self.transport.submit()
+    }
+}

@@ -1,0 +1,92 @@
+//! Connections that take only so many requests at once. What is due beyond waits here, not in the server's socket,
+//! and latency counts from when it was due.
+
+use hindmost_clock::{Clock, Nanos};
+
+use super::worker::Worker;
+use crate::engine::state::backlog::Waiting;
+use crate::engine::state::request::Pending;
+use crate::protocol::Protocol;
+use crate::transport::Stamped;
+use crate::workload::Request;
+use crate::LoadError;
+
+impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+    /// The due request goes on another connection than `slot`, which has no room, or waits.
+    #[cold]
+    pub(super) fn put_elsewhere(&mut self, mut slot: Option<u32>, now: Nanos) {
+        while let Some(full) = slot {
+            if self.has_room(full) {
+                return self.put_on(full, now);
+            }
+            if !self.connections[full].is_full(&self.codec) {
+                // It is bytes that it has no room for: the server does not read.
+                return self.unsent();
+            }
+            if self.schedule.closed {
+                break;
+            }
+            self.connections.rest(full);
+            slot = self.connections.pick();
+        }
+        if self.schedule.is_full() || self.connections.open() == 0 {
+            return self.unsent();
+        }
+        let (request, due_ns) = (self.schedule.next, self.schedule.next_due.0);
+        let Request { kind, item, .. } = request;
+        let mut pending = Pending { due_ns, kind, item, ..Pending::BLANK };
+        self.recorder.found_outstanding(due_ns, self.schedule.outstanding);
+        self.schedule.outstanding += 1;
+        self.stamp_alone(&mut pending, now);
+        self.backlog.wait(Waiting { request, due_ns, sent_ns: pending.sent_ns });
+    }
+
+    /// `slot` may have places again: for those that wait, and then for what is due.
+    #[cold]
+    pub(super) fn fill(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        if self.turns.on || !self.connections.is_open(slot) {
+            return Ok(());
+        }
+        let mut any = false;
+        while !self.backlog.is_empty() && self.has_room(slot) {
+            self.end_batch(slot, now);
+            let Some(waiting) = self.backlog.next() else { break };
+            self.put_waiting(slot, waiting);
+            any = true;
+        }
+        let connection = &mut self.connections[slot];
+        if connection.rests && !connection.is_full(&self.codec) {
+            connection.rests = false;
+            self.connections.release(slot);
+        }
+        if any {
+            self.flush(slot, now)?;
+            self.submit()?;
+        }
+        Ok(())
+    }
+
+    fn put_waiting(&mut self, slot: u32, Waiting { request, due_ns, sent_ns }: Waiting) {
+        let stamped = self.is_stamped(slot);
+        let connection = &mut self.connections[slot];
+        let end = connection.ask(&self.codec, request);
+        let Request { kind, item, .. } = request;
+        connection.pending.push_back(Pending { due_ns, sent_ns, end, kind, stamped, resends: 0, item });
+        connection.measured += u32::from(due_ns >= self.schedule.timeline.measure.0);
+    }
+
+    /// After a read: says what the codec wants said, and takes leave of a server that takes no more requests here.
+    pub(super) fn attend(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        let connection = &mut self.connections[slot];
+        let leaves = self.codec.leaves(&connection.session);
+        if connection.say(&self.codec) {
+            self.flush(slot, now)?;
+            self.submit()?;
+        }
+        let Some(below) = leaves.filter(|_| self.connections.is_open(slot)) else { return Ok(()) };
+        if self.connections[slot].tags.oldest().is_none_or(|oldest| oldest >= below) {
+            self.part(slot, now)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! Requests that are due and wait for a place on a connection, where connections take only so many at once.
+
+use std::collections::VecDeque;
+
+use crate::workload::Request;
+
+/// A request that waits. It counts as sent: all that we could do for it is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    pub request: Request,
+    pub due_ns: u64,
+    pub sent_ns: u64,
+}
+
+/// First come, first served. Never grows beyond its first capacity, which is what the worker may have outstanding.
+#[derive(Debug)]
+pub struct Backlog {
+    /// Whether connections take only so many requests at once.
+    pub on: bool,
+    waiting: VecDeque<Waiting>,
+}
+
+impl Backlog {
+    /// For at most `outstanding` requests; none wait where connections take whatever comes.
+    pub fn new(bounded: bool, outstanding: usize) -> Self {
+        Self { on: bounded, waiting: VecDeque::with_capacity(if bounded { outstanding } else { 0 }) }
+    }
+
+    /// No connection has a place.
+    pub fn wait(&mut self, one: Waiting) {
+        self.waiting.push_back(one);
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Who is next.
+    pub fn next(&mut self) -> Option<Waiting> {
+        let next = self.waiting.pop_front();
+        if self.waiting.is_empty() {
+            self.waiting.clear(); // back to memory that is in the cache
+        }
+        next
+    }
+}

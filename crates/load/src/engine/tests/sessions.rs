@@ -1,0 +1,378 @@
+//! Connections with a state of their own: openings, replies in any order, answers of the codec's own, bounds, farewells.
+
+use serde_json::{json, Value};
+
+use super::fake::{Answer, Fake, GAP_NS, HANDSHAKE_NS, HIT};
+use super::toy::{line, Toy};
+use super::{drive_codec, driven, every_ms, open, plan, Driven, END, MS};
+use crate::record::Status;
+use crate::transport::{Source, Stamper};
+use crate::LoadError;
+
+/// A server that takes `most` requests at once, and answers each after `delay_ns` as `reply` says by its tag.
+fn toy(slots: u32, most: u32, delay_ns: u64, mut reply: impl FnMut(u32) -> String + 'static) -> Fake {
+    let mut fake = Fake::new(slots, 0);
+    fake.framing = |bytes| line(bytes).map(|(end, ..)| end).map(|end| bytes.drain(..end).collect());
+    fake.behaviour = Box::new(move |_, request| match line(request) {
+        Some((_, b"hello", _)) => Answer::after(delay_ns, format!("ok {most}\n").as_bytes()),
+        Some((_, b"ask", tag)) => Answer::after(delay_ns, reply(tag).as_bytes()),
+        Some((_, b"pong", _)) => Answer { pieces: Vec::new(), ..Answer::after(0, b"") },
+        _ => panic!("{:?}", String::from_utf8_lossy(request)),
+    });
+    fake
+}
+
+/// The same, answering in order.
+fn orderly(slots: u32, most: u32, delay_ns: u64) -> Fake {
+    toy(slots, most, delay_ns, |tag| format!("re {tag}\n"))
+}
+
+fn toy_plan(connections: u32, load: &Value, changes: Value) -> hindmost_plan::Plan {
+    let mut all = json!({
+        "target": {"protocol": "http", "address": "127.0.0.1:1"}, "workload": {"kind": "http", "paths": ["/a"]},
+    });
+    for (key, value) in changes.as_object().into_iter().flatten() {
+        all[key] = value.clone();
+    }
+    plan(connections, load, &all)
+}
+
+fn run(load: &Value, connections: u32, fake: Fake) -> Driven {
+    let run = drive_codec::<Toy>(&toy_plan(connections, load, Value::Null), fake);
+    if let Err(e) = &run.outcome {
+        panic!("{e}");
+    }
+    assert!(run.counts.closes(), "{:?}", run.counts);
+    run
+}
+
+/// What the server does with the n-th hello.
+fn greeting(fake: &mut Fake, mut greet: impl FnMut(u64) -> Answer + 'static) {
+    let mut usual = std::mem::replace(&mut fake.behaviour, Box::new(|_, _| Answer::after(0, b"")));
+    let mut hellos = 0;
+    fake.behaviour = Box::new(move |n, request| {
+        if request == b"hello\n" {
+            hellos += 1;
+            return greet(hellos);
+        }
+        usual(n, request)
+    });
+}
+
+#[test]
+fn an_opening_comes_in_pieces_and_steps_and_no_request_goes_ahead_of_it() {
+    let mut fake = orderly(3, 8, MS / 10);
+    greeting(&mut fake, |_| Answer {
+        pieces: b"wait\nwait\nok 8\n".iter().map(|&byte| vec![byte]).collect(),
+        gap_ns: GAP_NS,
+        ..Answer::after(MS / 10, b"")
+    });
+    fake.takes = 3;
+    let run = run(&every_ms(), 3, fake);
+    assert_eq!((run.counts.due, run.counts.done), (100, 100));
+    for slot in 0..3 {
+        let sent: Vec<u8> =
+            run.fake.wire.iter().filter(|one| one.slot == slot).flat_map(|one| one.bytes.clone()).collect();
+        assert!(sent.starts_with(b"hello\npong 0\npong 0\nask 0\n"), "{}", String::from_utf8_lossy(&sent));
+    }
+}
+
+#[test]
+fn what_follows_an_opening_in_the_same_packet_is_read() {
+    let mut fake = orderly(1, 8, MS / 10);
+    greeting(&mut fake, |_| Answer::after(0, b"ok 8\nping 7\npi"));
+    let mut usual = fake.behaviour;
+    let mut first = true;
+    fake.behaviour = Box::new(move |n, request| {
+        let mut answer = usual(n, request);
+        if std::mem::take(&mut first) && request.starts_with(b"ask") {
+            answer.pieces.insert(0, b"ng 8\n".to_vec());
+        }
+        if request.starts_with(b"ask 0") {
+            answer.pieces.insert(0, b"ng 8\n".to_vec());
+        }
+        answer
+    });
+    let run = run(&every_ms(), 1, fake);
+    let pongs = run.fake.wire.iter().filter(|one| one.bytes.starts_with(b"pong")).count();
+    assert_eq!((run.counts.done, pongs), (100, 1), "both pongs in one write");
+}
+
+#[test]
+fn a_server_that_refuses_the_first_connection_is_not_measured_and_its_reason_is_told() {
+    let mut fake = orderly(2, 8, 0);
+    greeting(&mut fake, |_| Answer::after(0, b"no password\r\n"));
+    let refused = drive_codec::<Toy>(&toy_plan(2, &every_ms(), Value::Null), fake).outcome.unwrap_err();
+    assert_eq!(refused.code(), "refused");
+    assert!(refused.to_string().contains("it says \"no password\""), "{refused}");
+
+    let mut closing = orderly(2, 8, 0);
+    greeting(&mut closing, |_| Answer { pieces: Vec::new(), ends: true, ..Answer::after(0, b"") });
+    let closed = drive_codec::<Toy>(&toy_plan(2, &every_ms(), Value::Null), closing).outcome.unwrap_err();
+    assert_eq!(closed.code(), "connect");
+
+    let mut endless = orderly(2, 8, 0);
+    greeting(&mut endless, |_| Answer::after(0, &[b'x'; 200]));
+    let garbage = drive_codec::<Toy>(&toy_plan(2, &every_ms(), Value::Null), endless).outcome.unwrap_err();
+    assert!(garbage.to_string().contains("its greeting has no end"), "{garbage}");
+
+    let mut silent = orderly(2, 8, 0);
+    greeting(&mut silent, |_| Answer { pieces: Vec::new(), ..Answer::after(0, b"") });
+    let silence = drive_codec::<Toy>(&toy_plan(2, &every_ms(), Value::Null), silent);
+    assert_eq!(silence.outcome.unwrap_err().code(), "connect");
+    assert!(silence.ended.0 < 6_000 * MS, "{}", silence.ended);
+}
+
+#[test]
+fn an_opening_on_a_connection_made_again_counts_as_time_to_connect_and_costs_only_what_was_lost() {
+    let mut fake = orderly(1, 8, 100_000);
+    greeting(&mut fake, |_| Answer { gap_ns: MS, ..Answer::after(2 * MS, b"ok 8\n") });
+    fake.breaks = vec![(60 * MS + 50_000, 0)];
+    let run = run(&every_ms(), 1, fake);
+    assert_eq!((run.counts.lost, run.reconnects), (1, 1), "{:?}", run.counts);
+    assert!((1..=3).contains(&run.counts.unsent), "{:?}", run.counts);
+    let took = run.recorder.connect.min().unwrap();
+    assert!((2 * MS + HANDSHAKE_NS..3 * MS).contains(&took), "{took}");
+    assert!(run.rows.iter().filter(|row| row.due_ns > 70 * MS).all(|row| row.status == Status::Hit));
+}
+
+#[test]
+fn a_connection_that_is_refused_when_it_is_made_again_is_tried_until_the_server_counts_as_gone() {
+    for (refusals, gone) in [(3, false), (u64::MAX, true)] {
+        let mut fake = orderly(1, 8, 100_000);
+        greeting(&mut fake, move |n| {
+            let refused = n > 1 && n - 1 <= refusals;
+            Answer::after(0, if refused { b"no places\n" } else { b"ok 8\n" })
+        });
+        fake.breaks = vec![(50 * MS + 50_000, 0)];
+        let plan = toy_plan(1, &every_ms(), json!({"timeout_s": 1.0}));
+        let run = drive_codec::<Toy>(&plan, fake);
+        match run.outcome {
+            Ok(()) => assert!(!gone && run.counts.closes() && run.counts.unsent > 20, "{:?}", run.counts),
+            Err(LoadError::ServerGone { reason, .. }) => {
+                assert!(gone && reason.contains("places"), "{reason}")
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn replies_in_any_order_end_the_requests_that_they_answer() {
+    // Every second request is answered at once, and 0.3 ms later the one before it, which waited for a millisecond.
+    for source in [None, Some(Source::Software)] {
+        let mut fake = toy(1, 8, MS / 10, |tag| {
+            let before = tag.checked_sub(1).map_or_else(String::new, |before| format!("re {before}\n"));
+            if tag % 2 == 0 {
+                format!("re {tag}\n{before}")
+            } else {
+                String::new()
+            }
+        });
+        let mut usual = fake.behaviour;
+        fake.behaviour = Box::new(move |n, request| {
+            let answer = usual(n, request);
+            let whole = answer.pieces.concat();
+            let pieces = whole.split_inclusive(|&b| b == b'\n').map(<[u8]>::to_vec).collect();
+            Answer { pieces, gap_ns: 3 * MS / 10, ..answer }
+        });
+        fake.stamper = source.map_or_else(Stamper::default, Stamper::by);
+        let plan = toy_plan(1, &every_ms(), json!({"stamp_every": u32::from(source.is_some())}));
+        let run = drive_codec::<Toy>(&plan, fake);
+        assert_eq!((run.counts.due, run.counts.done), (100, 100), "{:?} {:?}", run.outcome, run.counts);
+        for pair in run.rows.chunks(2) {
+            let [slow, quick] = [0, 1].map(|i| (pair[i].done_ns - pair[i].due_ns) / (MS / 10));
+            assert!((14..=15).contains(&slow) && (1..=2).contains(&quick), "{slow} {quick}");
+            if source.is_some() {
+                let wire = [0, 1].map(|i| (pair[i].wire_in_ns - pair[i].wire_out_ns) / (MS / 10));
+                assert!((13..=14).contains(&wire[0]) && wire[1] == 1, "{wire:?} {pair:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tag_answered_twice_is_passed_over_and_one_never_given_ends_the_run() {
+    let twice = run(&every_ms(), 2, toy(2, 8, MS / 10, |tag| format!("re {tag}\nre {tag}\n")));
+    assert_eq!(twice.counts.done, 100);
+    let wrong = toy(2, 8, MS / 10, |tag| format!("re {}\n", tag + 1));
+    let wrong = drive_codec::<Toy>(&toy_plan(2, &every_ms(), Value::Null), wrong);
+    assert!(matches!(wrong.outcome, Err(LoadError::Unasked { .. })), "{:?}", wrong.outcome);
+}
+
+#[test]
+fn what_the_codec_answers_by_itself_waits_for_a_full_kernel_and_is_no_request() {
+    let mut fake = toy(2, 8, MS / 10, |tag| format!("re {tag}\nping {tag}\n"));
+    fake.full = 50 * MS..60 * MS;
+    fake.takes = 5;
+    let run = run(&every_ms(), 2, fake);
+    assert_eq!((run.counts.due, run.counts.done), (100, 100));
+    let said: Vec<u8> = run.fake.wire.iter().flat_map(|one| one.bytes.clone()).collect();
+    let pongs = said.windows(4).filter(|four| four == b"pong").count();
+    assert!((118..=120).contains(&pongs), "{pongs}");
+    let waited = run.rows.iter().filter(|row| row.done_ns - row.due_ns > MS / 2).count();
+    assert!((9..=12).contains(&waited), "{waited}");
+}
+
+/// After a server that stood still from 60 to 70 ms, with so many requests at once.
+fn bounded(run: &Driven, most: usize) {
+    assert_eq!((run.counts.done, run.counts.unsent), (run.counts.due, 0), "{:?}", run.counts);
+    assert!(run.fake.deepest <= most, "{} at once", run.fake.deepest);
+    let slow: Vec<_> = run.rows.iter().filter(|row| row.done_ns - row.due_ns > MS).collect();
+    // Ten were due while nothing was answered, and waited since then, wherever they waited.
+    assert!((9..=20).contains(&slow.len()), "{}", slow.len());
+    assert!(slow.iter().all(|row| row.sent_ns - row.due_ns < MS / 10), "the instrument was not late");
+    let longest = slow.iter().map(|row| row.done_ns - row.due_ns).max().unwrap();
+    assert!((9 * MS..11 * MS).contains(&longest), "{longest}");
+    // Two connections that are answered together.
+    let rounds: Vec<_> = slow.iter().map(|row| row.done_ns / (MS / 10)).collect();
+    assert!(rounds.is_sorted(), "first come, first served: {rounds:?}");
+}
+
+#[test]
+fn what_is_due_beyond_the_servers_bound_waits_and_its_latency_counts_from_when_it_was_due() {
+    let mut fake = orderly(2, 2, MS / 10);
+    fake.frozen = 60 * MS..70 * MS;
+    bounded(&run(&every_ms(), 2, fake), 2);
+}
+
+#[test]
+fn a_bound_by_the_plan_holds_in_any_protocol_and_any_loop() {
+    let mut fake = Fake::new(2, MS / 10);
+    fake.frozen = 60 * MS..70 * MS;
+    bounded(&driven(&plan(2, &every_ms(), &json!({"in_flight": 2})), fake), 2);
+
+    let closed = json!({"loop": "closed"});
+    let one = driven(&plan(2, &closed, &Value::Null), Fake::new(2, MS));
+    for mix in [1.0, 0.5] {
+        let workload = json!({"kind": "key-value", "get_ratio": mix, "keys": 100});
+        let four = json!({"in_flight": 4, "workload": workload});
+        let four = driven(&plan(2, &closed, &four), Fake::new(2, MS));
+        assert_eq!((one.fake.deepest, four.fake.deepest), (1, 4));
+        assert!(four.counts.done > 3 * one.counts.done, "{} {}", four.counts.done, one.counts.done);
+        assert_eq!(four.counts.done, four.counts.due);
+    }
+    let both = toy_plan(2, &closed, json!({"in_flight": 4}));
+    let both = drive_codec::<Toy>(&both, orderly(2, 3, MS));
+    assert_eq!((both.fake.deepest, both.counts.closes()), (3, true), "the server's bound is the lower one");
+}
+
+#[test]
+fn what_still_waits_for_a_place_at_the_end_has_timed_out() {
+    let mut fake = orderly(1, 2, MS / 10);
+    fake.frozen = 101 * MS..u64::MAX;
+    let run = run(&every_ms(), 1, fake);
+    assert_eq!((run.counts.done, run.counts.timeouts, run.counts.unsent), (80, 20, 0), "{:?}", run.counts);
+    assert!(run.ended.0 < END + 75 * MS, "{}", run.ended);
+}
+
+#[test]
+fn requests_that_wait_for_a_place_outlive_the_connection_and_beyond_what_is_kept_track_of_are_unsent() {
+    let mut fake = orderly(1, 1, MS / 10);
+    fake.frozen = 60 * MS..70 * MS;
+    fake.breaks = vec![(65 * MS, 0)];
+    let run = run(&every_ms(), 1, fake);
+    assert_eq!((run.counts.lost, run.counts.timeouts), (1, 0), "{:?}", run.counts);
+    let waited: Vec<_> = run.rows.iter().filter(|row| (61 * MS..65 * MS).contains(&row.due_ns)).collect();
+    assert_eq!(waited.len(), 4);
+    assert!(waited.iter().all(|row| row.status == Status::Hit && row.done_ns > 70 * MS), "{waited:?}");
+    assert!((93..=96).contains(&run.counts.done), "without a connection nothing waits: {:?}", run.counts);
+
+    let mut frozen = orderly(1, 1, MS / 10);
+    frozen.frozen = 60 * MS..u64::MAX;
+    let run = drive_codec::<Toy>(&toy_plan(1, &every_ms(), json!({"max_outstanding": 10})), frozen);
+    assert_eq!((run.counts.timeouts, run.counts.unsent), (10, 51), "{:?}", run.counts);
+    assert!(run.counts.closes());
+}
+
+/// Answers 25 requests a connection, says so, and forgets what is asked beyond.
+fn leaving(slots: u32, delay_ns: u64) -> Fake {
+    let mut fake = toy(slots, 100, delay_ns, |tag| match tag {
+        0..24 => format!("re {tag}\n"),
+        24 => format!("bye 25\nre {tag}\n"),
+        _ => String::new(),
+    });
+    fake.tick = super::Nanos(5_000);
+    fake
+}
+
+#[test]
+fn what_was_asked_beyond_a_servers_farewell_is_asked_again_and_what_came_before_it_is_answered() {
+    let run = run(&open(5_000), 3, leaving(3, 2 * MS));
+    assert_eq!((run.counts.due, run.counts.done), (500, 500), "{:?}", run.counts);
+    assert!(run.reconnects > 15 && run.resent > 30, "{} {}", run.reconnects, run.resent);
+}
+
+#[test]
+fn a_server_that_closes_after_each_reply_has_an_opening_for_each() {
+    let mut fake = orderly(3, 8, 200_000);
+    let mut usual = fake.behaviour;
+    fake.behaviour =
+        Box::new(move |n, request| Answer { ends: request.starts_with(b"ask"), ..usual(n, request) });
+    let run = run(&every_ms(), 3, fake);
+    assert_eq!((run.by_turns, run.counts.done), (true, 100), "{:?}", run.counts);
+    assert!(run.rows.iter().all(|row| row.done_ns - row.due_ns > 400_000 + HANDSHAKE_NS));
+}
+
+/// What a hostile server does.
+type Deed = (&'static str, fn(&mut Fake));
+
+const HOSTILE: [Deed; 9] = [
+    ("stops answering", |fake| fake.frozen = 50 * MS..u64::MAX),
+    ("stops reading", |fake| fake.full = 50 * MS..u64::MAX),
+    ("reads a byte at a time", |fake| fake.takes = 1),
+    ("pings more than it reads", |fake| {
+        *fake = toy(2, 8, MS / 10, |tag| format!("re {tag}\n{}", "ping 1\n".repeat(200)));
+        fake.takes = 2;
+    }),
+    ("takes nothing at once", |fake| *fake = orderly(2, 0, MS / 10)),
+    ("says goodbye again and again", |fake| *fake = leaving(2, MS / 10)),
+    ("breaks connections", |fake| {
+        fake.breaks = (0..30_u32).rev().map(|i| ((20 + 3 * u64::from(i)) * MS, i % 2)).collect();
+    }),
+    ("breaks connections and says nothing on new ones", |fake| {
+        fake.breaks = vec![(60 * MS, 1), (60 * MS, 0)];
+        greeting(fake, |n| {
+            let pieces = if n > 2 { Vec::new() } else { vec![b"ok 3\n".to_vec()] };
+            Answer { pieces, ..Answer::after(0, b"") }
+        });
+    }),
+    ("says goodbye before the first request", |fake| {
+        greeting(fake, |_| Answer::after(0, b"ok 3\nbye 0\n"));
+    }),
+];
+
+#[test]
+fn whatever_a_server_with_sessions_does_a_run_ends_a_timeout_after_its_schedule() {
+    for (deed, spoil) in HOSTILE {
+        for load in [open(1_000), open(50_000), json!({"loop": "closed"})] {
+            for in_flight in [Value::Null, json!(3)] {
+                let mut fake = orderly(2, 100, MS / 10);
+                spoil(&mut fake);
+                let plan = toy_plan(2, &load, json!({"in_flight": in_flight}));
+                let run = drive_codec::<Toy>(&plan, fake);
+                let case = format!("{deed}, {load}, {in_flight}");
+                assert!(run.ended.0 / MS <= END / MS + 50 + 10 + 20 + 5, "{case}: {}", run.ended);
+                match run.outcome {
+                    Ok(()) => assert!(run.counts.closes(), "{case}: {:?}", run.counts),
+                    Err(
+                        LoadError::Closing { .. }
+                        | LoadError::ServerGone { .. }
+                        | LoadError::Garbage(_)
+                        | LoadError::Full { .. },
+                    ) => {}
+                    Err(other) => panic!("{case}: {other}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_protocol_without_sessions_is_asked_exactly_as_before() {
+    let plain = driven(&plan(2, &open(5_000), &Value::Null), Fake::new(2, MS));
+    let bounded = driven(&plan(2, &open(5_000), &json!({"in_flight": 4096})), Fake::new(2, MS));
+    assert_eq!(plain.fake.wire, bounded.fake.wire);
+    assert_eq!(plain.rows.len(), bounded.rows.len());
+    assert!(HIT.len() > 3 && plain.counts.done == 500);
+}

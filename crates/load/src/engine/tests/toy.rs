@@ -1,0 +1,119 @@
+//! A protocol with all that a session can have, in lines that can be read.
+//!
+//! ```text
+//! hello                       ok N (so many at once), or: no REASON
+//! ask TAG                     re TAG, in any order;  err TAG
+//! pong X                      ping X
+//!                             bye N: answers what was asked below N, and nothing more
+//! ```
+
+use std::io::Write;
+
+use hindmost_plan::Plan;
+
+use crate::protocol::{Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
+use crate::workload::{Kind, Request};
+
+pub struct Toy;
+
+#[derive(Debug, Default)]
+pub struct Talk {
+    /// How many at once.
+    most: usize,
+    pings: Vec<u32>,
+    leaves: Option<u32>,
+}
+
+/// Pings that may wait for their pongs.
+const PINGS: usize = 512;
+
+impl Protocol for Toy {
+    const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Http;
+    const MAY_CLOSE: bool = true;
+    const MAX_HEAD: usize = 64;
+    const TAGGED: bool = true;
+    const ANSWERS: bool = true;
+    const BOUNDED: bool = true;
+
+    type Session = Talk;
+
+    fn new(_plan: &Plan) -> Self {
+        Self
+    }
+
+    fn session(&self) -> Talk {
+        Talk { pings: Vec::with_capacity(PINGS), ..Talk::default() }
+    }
+
+    fn begin(&self, session: &mut Talk, out: &mut Vec<u8>) -> bool {
+        session.pings.clear();
+        session.leaves = None;
+        out.extend_from_slice(b"hello\n");
+        false
+    }
+
+    fn opening(&self, session: &mut Talk, bytes: &[u8], out: &mut Vec<u8>) -> Result<Opening, Refusal> {
+        let Some((end, word, number)) = line(bytes) else { return Ok(Opening::More) };
+        match word {
+            b"wait" => {
+                out.extend_from_slice(b"pong 0\n");
+                Ok(Opening::Step(end))
+            }
+            b"ok" => {
+                session.most = number as usize;
+                Ok(Opening::Done(end))
+            }
+            _ => Err(Refusal::quoting("it says", bytes)),
+        }
+    }
+
+    fn in_flight(&self, session: &Talk) -> usize {
+        if session.leaves.is_some() {
+            return 0;
+        }
+        session.most
+    }
+
+    fn write(&self, _: &mut Talk, _: Request, tag: u32, out: &mut Vec<u8>) {
+        let _ = writeln!(out, "ask {tag}");
+    }
+
+    fn answer(&self, session: &mut Talk, out: &mut Vec<u8>) {
+        for ping in session.pings.drain(..) {
+            if out.capacity() - out.len() >= 16 {
+                let _ = writeln!(out, "pong {ping}");
+            }
+        }
+    }
+
+    fn leaves(&self, session: &Talk) -> Option<u32> {
+        session.leaves
+    }
+
+    fn read(&self, session: &mut Talk, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+        let Some((head, word, tag)) = line(bytes) else { return Ok(Parsed::More) };
+        let (rest, closes, code) = (Rest::NOTHING, false, 0);
+        match word {
+            b"re" => Ok(Parsed::Reply { head, rest, outcome: Outcome::Hit, closes, code, tag }),
+            b"err" => Ok(Parsed::Reply { head, rest, outcome: Outcome::Error, closes, code, tag }),
+            b"ping" if session.pings.len() < PINGS => {
+                session.pings.push(tag);
+                Ok(Parsed::Aside { head, rest })
+            }
+            b"bye" => {
+                session.leaves = Some(tag);
+                Ok(Parsed::Aside { head, rest })
+            }
+            _ => Err(Garbage::new::<Self>(kind, bytes)),
+        }
+    }
+}
+
+/// The first line: its length, its word, its number.
+pub fn line(bytes: &[u8]) -> Option<(usize, &[u8], u32)> {
+    let end = bytes.iter().position(|&b| b == b'\n')?;
+    let mut words = bytes[..end].split(|&b| b == b' ');
+    let word = words.next()?;
+    let number = words.next().and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).unwrap_or(0);
+    Some((end + 1, word, number))
+}
