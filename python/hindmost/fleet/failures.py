@@ -9,6 +9,7 @@ from hindmost.plan.protocols import PROTOCOLS
 
 HINTS = {
     "connect": "is the server running and reachable from here? try: hindmost doctor",
+    "refused": "are user and password right, and does the server's log say more?",
     "full": "does the server take so many? (memcached -c, redis maxclients, nginx worker_connections, its"
     " open files, its listen queue: sysctl net.core.somaxconn); or fewer --connections",
     "open_files": "sudo prlimit --pid $$ --nofile=65536, then again; or fewer --connections",

@@ -32,18 +32,21 @@ impl Sockets {
     }
 
     /// Takes the first look at connections and their sockets; allocates nothing.
-    pub fn begin<'c>(&mut self, all: impl Iterator<Item = (&'c Connection, Option<RawFd>)>) {
+    pub fn begin<'c, S: 'c>(&mut self, all: impl Iterator<Item = (&'c Connection<S>, Option<RawFd>)>) {
         self.blocked = 0;
         self.largest_read = 0;
         self.before.clear();
-        let looked = |(connection, fd): (&Connection, Option<RawFd>)| {
+        let looked = |(connection, fd): (&Connection<S>, Option<RawFd>)| {
             (fd.and_then(SocketCounters::read).unwrap_or_default(), connection.handed_over())
         };
         self.before.extend(all.take(self.before.capacity()).map(looked));
     }
 
     /// Takes the last look.
-    pub fn end<'c>(&self, all: impl Iterator<Item = (&'c Connection, Option<RawFd>)>) -> SocketReport {
+    pub fn end<'c, S: 'c>(
+        &self,
+        all: impl Iterator<Item = (&'c Connection<S>, Option<RawFd>)>,
+    ) -> SocketReport {
         let mut report = SocketReport {
             blocked_writes: self.blocked,
             largest_read_bytes: self.largest_read as u64,
