@@ -28,7 +28,7 @@ impl Protocol for Memcached {
     }
 
     #[inline]
-    fn write(&self, _: &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
+    fn write(&self, (): &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
         if request.kind == Kind::GET {
             out.extend_from_slice(b"get ");
             self.items.write_key(request.item, out);
@@ -44,7 +44,7 @@ impl Protocol for Memcached {
     }
 
     #[inline]
-    fn read(&self, _: &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
         let garbage = || Garbage::new::<Self>(kind, bytes);
         let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;

@@ -49,7 +49,7 @@ impl Protocol for MemcachedBinary {
     }
 
     #[inline]
-    fn write(&self, _: &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
+    fn write(&self, (): &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
         let key = self.items.key_length(request.item);
         if request.kind == Kind::GET {
             Self::write_header(GET, key, 0, 0, out);
@@ -62,7 +62,7 @@ impl Protocol for MemcachedBinary {
     }
 
     #[inline]
-    fn read(&self, _: &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let opcode = if kind == Kind::GET { GET } else { SET };
         let starts = [REPLY, opcode];
         if bytes.iter().zip(starts).any(|(&seen, due)| seen != due) {

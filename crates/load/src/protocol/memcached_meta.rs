@@ -26,7 +26,7 @@ impl Protocol for MemcachedMeta {
     }
 
     #[inline]
-    fn write(&self, _: &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
+    fn write(&self, (): &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
         if request.kind == Kind::GET {
             out.extend_from_slice(b"mg ");
             self.items.write_key(request.item, out);
@@ -42,7 +42,7 @@ impl Protocol for MemcachedMeta {
     }
 
     #[inline]
-    fn read(&self, _: &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
         let garbage = || Garbage::new::<Self>(kind, bytes);
         let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;

@@ -25,7 +25,7 @@ impl Protocol for Redis {
     }
 
     #[inline]
-    fn write(&self, _: &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
+    fn write(&self, (): &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
         let ttl_s = if request.kind == Kind::SET { self.items.ttl_s(request.item) } else { 0 };
         let (head, verb) = match (request.kind, ttl_s) {
             (Kind::SET, 0) => (3, "SET"),
@@ -47,7 +47,7 @@ impl Protocol for Redis {
     }
 
     #[inline]
-    fn read(&self, _: &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
         let garbage = || Garbage::new::<Self>(kind, bytes);
         let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;

@@ -27,7 +27,7 @@ fn orderly(slots: u32, most: u32, delay_ns: u64) -> Fake {
     toy(slots, most, delay_ns, |tag| format!("re {tag}\n"))
 }
 
-fn toy_plan(connections: u32, load: &Value, changes: Value) -> hindmost_plan::Plan {
+fn toy_plan(connections: u32, load: &Value, changes: &Value) -> hindmost_plan::Plan {
     let mut all = json!({
         "target": {"protocol": "http", "address": "127.0.0.1:1"}, "workload": {"kind": "http", "paths": ["/a"]},
     });
@@ -38,7 +38,7 @@ fn toy_plan(connections: u32, load: &Value, changes: Value) -> hindmost_plan::Pl
 }
 
 fn run(load: &Value, connections: u32, fake: Fake) -> Driven {
-    let run = drive_codec::<Toy>(&toy_plan(connections, load, Value::Null), fake);
+    let run = drive_codec::<Toy>(&toy_plan(connections, load, &Value::Null), fake);
     if let Err(e) = &run.outcome {
         panic!("{e}");
     }
@@ -102,23 +102,23 @@ fn what_follows_an_opening_in_the_same_packet_is_read() {
 fn a_server_that_refuses_the_first_connection_is_not_measured_and_its_reason_is_told() {
     let mut fake = orderly(2, 8, 0);
     greeting(&mut fake, |_| Answer::after(0, b"no password\r\n"));
-    let refused = drive_codec::<Toy>(&toy_plan(2, &every_ms(), Value::Null), fake).outcome.unwrap_err();
+    let refused = drive_codec::<Toy>(&toy_plan(2, &every_ms(), &Value::Null), fake).outcome.unwrap_err();
     assert_eq!(refused.code(), "refused");
     assert!(refused.to_string().contains("it says \"no password\""), "{refused}");
 
     let mut closing = orderly(2, 8, 0);
     greeting(&mut closing, |_| Answer { pieces: Vec::new(), ends: true, ..Answer::after(0, b"") });
-    let closed = drive_codec::<Toy>(&toy_plan(2, &every_ms(), Value::Null), closing).outcome.unwrap_err();
+    let closed = drive_codec::<Toy>(&toy_plan(2, &every_ms(), &Value::Null), closing).outcome.unwrap_err();
     assert_eq!(closed.code(), "connect");
 
     let mut endless = orderly(2, 8, 0);
     greeting(&mut endless, |_| Answer::after(0, &[b'x'; 200]));
-    let garbage = drive_codec::<Toy>(&toy_plan(2, &every_ms(), Value::Null), endless).outcome.unwrap_err();
+    let garbage = drive_codec::<Toy>(&toy_plan(2, &every_ms(), &Value::Null), endless).outcome.unwrap_err();
     assert!(garbage.to_string().contains("its greeting has no end"), "{garbage}");
 
     let mut silent = orderly(2, 8, 0);
     greeting(&mut silent, |_| Answer { pieces: Vec::new(), ..Answer::after(0, b"") });
-    let silence = drive_codec::<Toy>(&toy_plan(2, &every_ms(), Value::Null), silent);
+    let silence = drive_codec::<Toy>(&toy_plan(2, &every_ms(), &Value::Null), silent);
     assert_eq!(silence.outcome.unwrap_err().code(), "connect");
     assert!(silence.ended.0 < 6_000 * MS, "{}", silence.ended);
 }
@@ -145,12 +145,12 @@ fn a_connection_that_is_refused_when_it_is_made_again_is_tried_until_the_server_
             Answer::after(0, if refused { b"no places\n" } else { b"ok 8\n" })
         });
         fake.breaks = vec![(50 * MS + 50_000, 0)];
-        let plan = toy_plan(1, &every_ms(), json!({"timeout_s": 1.0}));
+        let plan = toy_plan(1, &every_ms(), &json!({"timeout_s": 1.0}));
         let run = drive_codec::<Toy>(&plan, fake);
         match run.outcome {
             Ok(()) => assert!(!gone && run.counts.closes() && run.counts.unsent > 20, "{:?}", run.counts),
             Err(LoadError::ServerGone { reason, .. }) => {
-                assert!(gone && reason.contains("places"), "{reason}")
+                assert!(gone && reason.contains("places"), "{reason}");
             }
             Err(other) => panic!("{other}"),
         }
@@ -177,7 +177,7 @@ fn replies_in_any_order_end_the_requests_that_they_answer() {
             Answer { pieces, gap_ns: 3 * MS / 10, ..answer }
         });
         fake.stamper = source.map_or_else(Stamper::default, Stamper::by);
-        let plan = toy_plan(1, &every_ms(), json!({"stamp_every": u32::from(source.is_some())}));
+        let plan = toy_plan(1, &every_ms(), &json!({"stamp_every": u32::from(source.is_some())}));
         let run = drive_codec::<Toy>(&plan, fake);
         assert_eq!((run.counts.due, run.counts.done), (100, 100), "{:?} {:?}", run.outcome, run.counts);
         for pair in run.rows.chunks(2) {
@@ -196,7 +196,7 @@ fn a_tag_answered_twice_is_passed_over_and_one_never_given_ends_the_run() {
     let twice = run(&every_ms(), 2, toy(2, 8, MS / 10, |tag| format!("re {tag}\nre {tag}\n")));
     assert_eq!(twice.counts.done, 100);
     let wrong = toy(2, 8, MS / 10, |tag| format!("re {}\n", tag + 1));
-    let wrong = drive_codec::<Toy>(&toy_plan(2, &every_ms(), Value::Null), wrong);
+    let wrong = drive_codec::<Toy>(&toy_plan(2, &every_ms(), &Value::Null), wrong);
     assert!(matches!(wrong.outcome, Err(LoadError::Unasked { .. })), "{:?}", wrong.outcome);
 }
 
@@ -252,7 +252,7 @@ fn a_bound_by_the_plan_holds_in_any_protocol_and_any_loop() {
         assert!(four.counts.done > 3 * one.counts.done, "{} {}", four.counts.done, one.counts.done);
         assert_eq!(four.counts.done, four.counts.due);
     }
-    let both = toy_plan(2, &closed, json!({"in_flight": 4}));
+    let both = toy_plan(2, &closed, &json!({"in_flight": 4}));
     let both = drive_codec::<Toy>(&both, orderly(2, 3, MS));
     assert_eq!((both.fake.deepest, both.counts.closes()), (3, true), "the server's bound is the lower one");
 }
@@ -280,7 +280,7 @@ fn requests_that_wait_for_a_place_outlive_the_connection_and_beyond_what_is_kept
 
     let mut frozen = orderly(1, 1, MS / 10);
     frozen.frozen = 60 * MS..u64::MAX;
-    let run = drive_codec::<Toy>(&toy_plan(1, &every_ms(), json!({"max_outstanding": 10})), frozen);
+    let run = drive_codec::<Toy>(&toy_plan(1, &every_ms(), &json!({"max_outstanding": 10})), frozen);
     assert_eq!((run.counts.timeouts, run.counts.unsent), (10, 51), "{:?}", run.counts);
     assert!(run.counts.closes());
 }
@@ -349,7 +349,7 @@ fn whatever_a_server_with_sessions_does_a_run_ends_a_timeout_after_its_schedule(
             for in_flight in [Value::Null, json!(3)] {
                 let mut fake = orderly(2, 100, MS / 10);
                 spoil(&mut fake);
-                let plan = toy_plan(2, &load, json!({"in_flight": in_flight}));
+                let plan = toy_plan(2, &load, &json!({"in_flight": in_flight}));
                 let run = drive_codec::<Toy>(&plan, fake);
                 let case = format!("{deed}, {load}, {in_flight}");
                 assert!(run.ended.0 / MS <= END / MS + 50 + 10 + 20 + 5, "{case}: {}", run.ended);
