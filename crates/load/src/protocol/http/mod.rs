@@ -299,7 +299,7 @@ mod tests {
         }));
         for (item, id, length) in [(3, 98, 10), (7, 102, 11)] {
             let mut out = Vec::new();
-            codec.write(Request { kind: Kind::GET, item, value_bytes: 0 }, &mut out);
+            codec.write(&mut (), Request { kind: Kind::GET, item, value_bytes: 0 }, 0, &mut out);
             let text = String::from_utf8(out).unwrap();
             let agent = concat!("hindmost/", env!("CARGO_PKG_VERSION"));
             let expected = format!(
@@ -318,7 +318,7 @@ mod tests {
                 serde_json::json!({"kind": "http", "version": "1.0", "requests": [{"method": method}]}),
             );
             let mut out = Vec::new();
-            codec.write(Request { kind: Kind::GET, item: 0, value_bytes: 0 }, &mut out);
+            codec.write(&mut (), Request { kind: Kind::GET, item: 0, value_bytes: 0 }, 0, &mut out);
             let text = String::from_utf8(out).unwrap();
             assert!(
                 text.starts_with(&format!("{method} / HTTP/1.0\r\n")) && text.ends_with("\r\n\r\n"),
