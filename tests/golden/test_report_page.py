@@ -98,6 +98,7 @@ NEWER = (
     "codes",
     "connections",
     "connect_us",
+    "handshake_us",
     "causes",
     "limits",
     "calm",

@@ -32,6 +32,27 @@ def test_a_url_names_a_running_server(text: str, protocol: str, address: str, pa
     assert (target.protocol, target.address, target.path, target.managed) == (protocol, address, path, False)
 
 
+@pytest.mark.parametrize(
+    ("text", "protocol", "address", "path", "secured"),
+    [
+        ("https://127.0.0.1/a", "http", "127.0.0.1:443", "/a", True),
+        ("rediss://127.0.0.1:7", "redis", "127.0.0.1:7", "/", True),
+        ("memcacheds://[::1]:7", "memcached", "[::1]:7", "/", True),
+        ("redis+unix:///run/r.sock", "redis", "unix:/run/r.sock", "/", False),
+        ("rediss+unix:///run/r.sock", "redis", "unix:/run/r.sock", "/", True),
+        ("http+unix:///run/h.sock", "http", "unix:/run/h.sock", "/", False),
+        ("http+unix:///run/h.sock:/a?b", "http", "unix:/run/h.sock", "/a?b", False),
+    ],
+)
+def test_a_url_may_ask_for_tls_or_name_a_unix_socket(
+    text: str, protocol: str, address: str, path: str, secured: bool
+) -> None:
+    target = parse_target(text)
+    assert isinstance(target, Attached)
+    assert (target.protocol, target.address, target.path) == (protocol, address, path)
+    assert target.secured == secured
+
+
 def test_localhost_prefers_ipv4() -> None:
     target = parse_target("memcached://localhost:1")
     assert isinstance(target, Attached)
@@ -43,7 +64,10 @@ def test_localhost_prefers_ipv4() -> None:
     [
         ("", ["no target"]),
         ("memcache://h", ["unknown protocol 'memcache'", "did you mean memcached?"]),
-        ("https://h", ["TLS"]),
+        ("unix:///run/m.sock", ["does not say its protocol", "memcached+unix:///run/m.sock"]),
+        ("redis+unix://run/r.sock", ["whole path", "redis+unix:///"]),
+        ("redis+tcp://127.0.0.1", ["unknown protocol 'redis+tcp'"]),
+        (f"redis+unix:///{'x' * 200}", ["107 bytes"]),
         ("memcached://127.0.0.1:0", ["port '0'", "1..65535", "11211"]),
         ("memcached://127.0.0.1:65536", ["65536"]),
         ("memcached://127.0.0.1:", ["port ''"]),

@@ -21,6 +21,7 @@ mod sentinel;
 mod simulate;
 mod synth;
 mod table;
+mod tls;
 
 use pyo3::prelude::*;
 
@@ -59,6 +60,9 @@ mod _engine {
     use super::synth::{certify_spin, serve_inside, serve_synth};
     #[pymodule_export]
     use super::table::{parquet_columns, read_columns, read_reals, read_words};
+
+    #[pymodule_export]
+    use super::tls::{check_tls, try_tls};
 
     #[pymodule_init]
     fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {

@@ -1,5 +1,4 @@
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use hindmost_arrivals::TraceError;
@@ -7,6 +6,7 @@ use hindmost_plan::PlanError;
 use thiserror::Error;
 
 use crate::protocol::Garbage;
+use crate::transport::{Peer, TlsProblem};
 
 /// Why a load instance gave up.
 #[derive(Debug, Error)]
@@ -29,7 +29,7 @@ pub enum LoadError {
     #[error("connection {slot} of {of} to {address} failed: {source}")]
     Connect {
         /// The server.
-        address: SocketAddr,
+        address: Peer,
         /// Which connection.
         slot: u32,
         /// Of how many.
@@ -41,15 +41,26 @@ pub enum LoadError {
     #[error("the server at {address} refuses to serve: {reason}")]
     Refused {
         /// The server.
-        address: SocketAddr,
+        address: Peer,
         /// What it said, or what was wrong with it.
         reason: String,
     },
+    /// Connections cannot be secured.
+    #[error("{address}: {problem}")]
+    Tls {
+        /// The server.
+        address: String,
+        /// Why.
+        problem: TlsProblem,
+    },
+    /// The server cannot be reached from where the plan wants it.
+    #[error("connections cannot be made: {0}")]
+    Source(io::Error),
     /// The server took some connections, but not all.
     #[error("the server at {address} took {open} of {of} connections, then: {source}")]
     Full {
         /// The server.
-        address: SocketAddr,
+        address: Peer,
         /// So many are open.
         open: usize,
         /// Of how many.
@@ -71,7 +82,7 @@ pub enum LoadError {
     #[error("after {open} of {of} connections to {address} no local port is left")]
     Ports {
         /// The server.
-        address: SocketAddr,
+        address: Peer,
         /// So many are open.
         open: usize,
         /// Of how many.
@@ -168,6 +179,8 @@ impl LoadError {
             Self::Unresolvable { .. } => "unresolvable",
             Self::Connect { .. } => "connect",
             Self::Refused { .. } => "refused",
+            Self::Tls { problem, .. } => problem.code(),
+            Self::Source(_) => "source",
             Self::Full { .. } => "full",
             Self::OpenFiles { .. } => "open_files",
             Self::Ports { .. } | Self::PortsUsedUp { .. } => "ports",

@@ -117,6 +117,7 @@ impl Plan {
             let value = format!("samples {} and worst {}", self.keep.samples, self.keep.worst);
             return Err(refuse("keep", value, "at most 10000000 samples and 1000000 worst"));
         }
+        self.check_target()?;
         seconds("timeout_s", self.timeout_s, 0.001)?;
         self.phases.check()?;
         self.batching.check(self)?;

@@ -2,11 +2,10 @@
 
 use hindmost_arrivals::{Law, Schedule};
 use hindmost_clock::Rate;
-use hindmost_wire::Protocol;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Batching, Workload};
+use crate::{Batching, Target, Workload};
 
 /// What one load instance has to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,16 +82,6 @@ impl Default for Share {
     fn default() -> Self {
         Self { index: 0, of: 1 }
     }
-}
-
-/// Where the server listens and what it speaks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Target {
-    /// The protocol spoken.
-    pub protocol: Protocol,
-    /// `HOST:PORT`, or `[ADDRESS]:PORT` for IPv6.
-    pub address: String,
 }
 
 /// How requests are triggered.

@@ -8,12 +8,14 @@
 mod batching;
 mod check;
 mod document;
+mod target;
 mod workload;
 
 pub use batching::Batching;
 pub use check::PlanError;
-pub use document::{Io, Keep, Load, Pacing, Phases, Plan, Share, Target, Thread, Warmup};
+pub use document::{Io, Keep, Load, Pacing, Phases, Plan, Share, Thread, Warmup};
 pub use hindmost_wire::{Mix, Protocol};
+pub use target::{Target, Tls};
 pub use workload::{
     kinds, parts, Body, Codes, Data, Escape, Extreme, Field, HotSet, Http, HttpRequest, HttpVersion,
     KeyNames, KeyValue, Listed, Lognormal, Normal, Order, Popularity, Ranks, Rows, Size, TemplatePart,

@@ -2,22 +2,54 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsFd, RawFd};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::path::Path;
 
 use rustix::io::Errno;
-use rustix::net::{connect, listen, socket_with, AddressFamily, SocketFlags, SocketType};
+use rustix::net::{
+    bind, connect, listen, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType,
+};
 
-/// A connect(2) that does not wait for the peer.
+/// A connect(2) that does not wait for the peer; from the host's address `source`, where one is given.
 ///
 /// # Errors
-/// What socket(2) or connect(2) says at once.
-pub fn start_connecting(address: SocketAddr) -> io::Result<TcpStream> {
+/// What socket(2), bind(2) or connect(2) says at once.
+pub fn start_connecting(address: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let socket = socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
+    let socket = stream_socket(family)?;
+    if let Some(source) = source {
+        choose_port_late(&socket);
+        bind(&socket, &SocketAddr::new(source, 0))?;
+    }
     match connect(&socket, &address) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(TcpStream::from(socket)),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// The same to a Unix socket. Its type is that of TCP because the calls to read, write and close are.
+///
+/// # Errors
+/// What socket(2) or connect(2) says at once; `WouldBlock` where the server's queue of new connections is full.
+pub fn start_connecting_unix(path: &Path) -> io::Result<TcpStream> {
+    let socket = stream_socket(AddressFamily::UNIX)?;
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(TcpStream::from(socket))
+}
+
+fn stream_socket(family: AddressFamily) -> io::Result<OwnedFd> {
+    Ok(socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?)
+}
+
+/// Leaves the choice of a port to connect(2), which knows the peer: bind(2) would take each port once for all peers
+/// (ip(7), `IP_BIND_ADDRESS_NO_PORT`). A kernel without it has fewer ports, which is told when they run out.
+fn choose_port_late(socket: &OwnedFd) {
+    let (on, length) = (1_i32, size_of::<i32>() as libc::socklen_t);
+    // SAFETY: the kernel reads `length` bytes of `on`, which lives through the call.
+    unsafe {
+        let value = (&raw const on).cast();
+        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, value, length);
     }
 }
 
@@ -60,7 +92,7 @@ mod tests {
             // A host without IPv6 has nothing to show here.
             let Ok(listener) = TcpListener::bind(host) else { continue };
             lengthen_backlog(&listener).unwrap();
-            let mut ours = start_connecting(listener.local_addr().unwrap()).unwrap();
+            let mut ours = start_connecting(listener.local_addr().unwrap(), None).unwrap();
             let error = ours.read(&mut [0]).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
             let (mut theirs, _) = listener.accept().unwrap();
@@ -69,6 +101,18 @@ mod tests {
             let mut said = [0; 5];
             ours.read_exact(&mut said).unwrap();
             assert_eq!(&said, b"hello");
+        }
+    }
+
+    #[test]
+    fn connections_from_one_port_range_share_ports_where_their_peers_differ() {
+        let listeners = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+        for listener in &listeners {
+            let source = "127.0.0.7".parse().unwrap();
+            let ours = start_connecting(listener.local_addr().unwrap(), Some(source)).unwrap();
+            let (_, theirs) = listener.accept().unwrap();
+            assert_eq!(theirs.ip(), source);
+            assert_eq!(ours.local_addr().unwrap().ip(), source);
         }
     }
 }

@@ -13,6 +13,10 @@ pub struct Entry {
     pub port: u16,
     /// The scheme of its URLs over TLS.
     pub tls_scheme: &'static str,
+    /// Where such a server listens over TLS if nobody says otherwise.
+    pub tls_port: u16,
+    /// What it is called where TLS is agreed upon (ALPN); empty where it has no such name.
+    pub alpn: &'static str,
     /// What requests it has. Which kinds of them there are says the plan.
     pub mix: Mix,
     /// How its messages are delimited.

@@ -56,11 +56,13 @@ def _server(text: str) -> str:
     TargetError
         If a running server is meant, and it is not there or not what it is said to be.
     """
+    from hindmost.plan.tls import Tls
     from hindmost.targets import first_answering, parse_target
     from hindmost.targets.procfs import join_address
 
     target = parse_target(text)
     if target.managed:
         return join_address(target.spec.host, target.spec.port)
-    address, _ = first_answering(target.addresses, target.protocol, path=target.path)
+    tls = Tls(sni=target.host) if target.secured else None
+    address, _ = first_answering(target.addresses, target.protocol, path=target.path, tls=tls)
     return address

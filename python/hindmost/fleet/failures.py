@@ -6,6 +6,7 @@ from typing import Any
 
 from hindmost.errors import InstanceError
 from hindmost.plan.protocols import PROTOCOLS
+from hindmost.plan.tls import HINTS as TLS_HINTS
 
 HINTS = {
     "connect": "is the server running and reachable from here? try: hindmost doctor",
@@ -21,10 +22,12 @@ HINTS = {
     "closing": "does the server take connections at all? see its log (nginx: worker_connections)",
     "preload": "does the server have room for all keys (else fewer keys or smaller values in --workload),"
     " and is it the protocol that TARGET names?",
+    "source": "--source with addresses of the server's family; ip -brief address lists this host's",
     "no_uring": "--io epoll; who forbids it: sysctl kernel.io_uring_disabled, a container's seccomp profile",
     "pin": "hindmost doctor lists the CPUs that this process may use; see --client-cpus",
     "write": "df -h and ls -ld on the study's folder",
     "panicked": "this is a bug of Hindmost: please report it with the study's manifest.json",
+    **TLS_HINTS,
 }
 """By the engine's code of a failure (`crates/load`)."""
 

@@ -57,11 +57,14 @@ def make_room(
         facts["open_files_hard_limit"],
     )
     ports = facts["local_ports"]
-    if ports is not None and connections > (count := ports["last"] - ports["first"] + 1):
+    addresses = max(len(plan.source), 1)
+    if ports is not None and connections > addresses * (count := ports["last"] - ports["first"] + 1):
         raise HostUnfit(
             f"{connections:,} connections to one address need as many local ports, and this host has"
-            f" {count:,} ({ports['first']} to {ports['last']})",
-            hint="sudo sysctl -w net.ipv4.ip_local_port_range='1024 65535', or fewer --connections",
+            f" {count:,} ({ports['first']} to {ports['last']})"
+            + (f" at each of {addresses} addresses" if plan.source else ""),
+            hint="sudo sysctl -w net.ipv4.ip_local_port_range='1024 65535', more addresses in --source,"
+            " or fewer --connections",
         )
     memory, available = sum(one["memory_bytes"] for one in needs), facts["memory_available_bytes"]
     if available is not None and memory > MEMORY_SHARE * available:

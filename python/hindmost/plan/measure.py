@@ -16,6 +16,7 @@ from hindmost.errors import UsageError
 from hindmost.plan.batching import Batching, batching_document
 from hindmost.plan.positions import Written, explained
 from hindmost.plan.secrets import reveal
+from hindmost.plan.tls import Tls
 from hindmost.plan.units import label
 
 WARMUP_LEAST_S, WARMUP_MOST_S = 2.0, 15.0
@@ -76,6 +77,10 @@ class MeasurePlan(BaseModel):
     )
     verify_wire: bool = Field(default=False, description="a packet capture beside each run")
     workload: dict[str, Any] = {"kind": "key-value"}
+    tls: Tls | None = Field(default=None, description="how connections are secured")
+    source: tuple[str, ...] = Field(
+        default=(), description="addresses of ours that connections are made from"
+    )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -95,6 +100,7 @@ class MeasurePlan(BaseModel):
         address: str,
         workload: tuple[str, Written] | None = None,
         *,
+        tls: Tls | None = None,
         secrets: bool = False,
     ) -> str:
         """One instance's plan for one run, as the engine's JSON.
@@ -107,6 +113,8 @@ class MeasurePlan(BaseModel):
             Which instance.
         workload : pair, optional
             What its workload was read from, with its name, for messages.
+        tls : Tls, optional
+            That of a server that runs; default: as it was asked for.
         secrets : bool
             Look up what it needs to log in, for an instance; such a plan is never stored.
 
@@ -133,7 +141,7 @@ class MeasurePlan(BaseModel):
             "schema": "hindmost.plan/1",
             "seed": self.run_seed(run),
             "instance": {"index": index, "of": self.clients},
-            "target": {"protocol": protocol, "address": address},
+            "target": self._target(protocol, address, tls or self.tls),
             "load": load,
             "connections": connections,
             "threads": threads,
@@ -164,6 +172,12 @@ class MeasurePlan(BaseModel):
             raise UsageError(
                 f"the plan holds a number that is none: {error}", hint="see the file given with --workload"
             ) from None
+
+    def _target(self, protocol: str, address: str, tls: Tls | None) -> dict[str, Any]:
+        target: dict[str, Any] = {"protocol": protocol, "address": address}
+        if tls is not None:
+            target["tls"] = tls.engine()
+        return target | ({"source": self.source} if self.source else {})
 
     @property
     def law(self) -> laws.Law:

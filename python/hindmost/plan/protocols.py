@@ -62,6 +62,8 @@ class Entry(msgspec.Struct, frozen=True):
     framing: Literal["lines", "length_prefixed", "headers", "memcached_binary"]
     signs: tuple[str, ...]
     greeting: tuple[Ask, ...]
+    tls_port: int = 0
+    alpn: str = ""
 
 
 ENTRIES: dict[str, Entry] = {

@@ -24,6 +24,8 @@ def connections(runs: Iterable[RunFigures]) -> Connections | None:
         "failed": sum(one["failed"] for one in known),
         "all": sum(one["all"] for one in known),
         "closed": sum(one["reconnects"] for one in results),
+        "full_handshakes": sum(one.get("full_handshakes", 0) for one in known),
+        "resumed_handshakes": sum(one.get("resumed_handshakes", 0) for one in known),
         "by_turns": any(one.get("by_turns") for one in results),
     }
 

@@ -19,6 +19,7 @@ from hindmost.run.arrivals import arrivals_of
 from hindmost.run.calm import RunCalm, run_calm
 from hindmost.run.readings import (
     CONNECT,
+    HANDSHAKE,
     HELD,
     IDEAL,
     STAMPED,
@@ -165,7 +166,7 @@ def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures
 
 def _extra(instances: Sequence[InstanceReading]) -> list[What]:
     """What not every run has: the write calls' own slip, batches, connections made anew, stamps."""
-    whats: list[What] = [what for what in (IDEAL, CONNECT, HELD) if _have(instances, what)]
+    whats: list[What] = [what for what in (IDEAL, CONNECT, HANDSHAKE, HELD) if _have(instances, what)]
     return whats + (list(STAMPED) if _have(instances, "wire") else [])
 
 

@@ -61,7 +61,7 @@ def make_run(
         record |= {"seed": plan.run_seed(number), "started": now_utc()}
         with serving(target, plan, folder, beside) as server:
             plans = [
-                plan.engine_plan(number, index, target.protocol, server.address, secrets=True)
+                plan.engine_plan(number, index, target.protocol, server.address, tls=server.tls, secrets=True)
                 for index in range(plan.clients)
             ]
             jobs = jobs_of(plans, plan.client_cpus, fleet.hosts)

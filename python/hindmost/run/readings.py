@@ -18,7 +18,7 @@ from hindmost.plan import MeasurePlan
 from hindmost.store import RunRecord, Study
 from hindmost.store.engine import InstanceResult
 
-What = Literal["latency", "service", "slip", "ideal_slip", "wire", "overhead", "connect", "held"]
+What = Literal["latency", "service", "slip", "ideal_slip", "wire", "overhead", "connect", "handshake", "held"]
 INSTANCE_SCHEMA = "hindmost.instance/1"
 WHATS: tuple[What, ...] = ("latency", "service", "slip")
 IDEAL: What = "ideal_slip"
@@ -28,6 +28,8 @@ STAMPED: tuple[What, ...] = ("wire", "overhead")
 CONNECT: What = "connect"
 """From the start of an attempt to connect to the connection; none where the server keeps what is open."""
 
+HANDSHAKE: What = "handshake"
+"""From then on until TLS has secured it; none where it is not to be secured."""
 HELD: What = "held"
 """How long requests waited for their batches, by design; slip is what they were late beyond that."""
 
@@ -69,7 +71,7 @@ class InstanceReading:
     def _wholes(self) -> dict[What, Histogram]:
         return {
             w: merged(h for (x, _), h in self.by_kind.items() if x == w)
-            for w in (*WHATS, IDEAL, *STAMPED, CONNECT, HELD)
+            for w in (*WHATS, IDEAL, *STAMPED, CONNECT, HANDSHAKE, HELD)
         }
 
     def sections(self, how_many: int) -> list[Histogram]:
@@ -135,7 +137,7 @@ def _instance(
         if what == "latency":
             reading.latency_sections.setdefault(kind, []).append(histogram)
             reading.by_kind.setdefault(("latency", kind), Histogram()).merge(histogram)
-        elif what in (*WHATS, IDEAL, *STAMPED, CONNECT, HELD):
+        elif what in (*WHATS, IDEAL, *STAMPED, CONNECT, HANDSHAKE, HELD):
             reading.by_kind[what, kind] = histogram
         elif what == "outstanding":
             reading.outstanding = histogram

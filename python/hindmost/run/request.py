@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from hindmost.errors import UsageError
 from hindmost.laws import KINDS, USUAL, law_text, parse_law, trace_rate
 from hindmost.run import quick
+from hindmost.run.connecting import check_capture, sources_of, tls_of
 from hindmost.run.options import Option, declared
 
 if TYPE_CHECKING:
@@ -49,6 +50,25 @@ class MeasureRequest:
             " (TOML).",
         ),
     ] = None
+    ca: Annotated[
+        Path | None,
+        Option(
+            "Target", "FILE", "TLS: CAs that may have issued the server's certificate. [default: this host's]"
+        ),
+    ] = None
+    cert: Annotated[Path | None, Option("Target", "FILE", "TLS: our certificate, for servers that ask.")] = (
+        None
+    )
+    key: Annotated[Path | None, Option("Target", "FILE", "TLS: the private key of --cert.")] = None
+    sni: Annotated[
+        str | None,
+        Option("Target", "NAME", "TLS: the name that its certificate must hold. [default: TARGET's host]"),
+    ] = None
+    insecure: Annotated[bool, Option("Target", None, "TLS: do not verify the server's certificate.")] = False
+    resumption: Annotated[
+        Literal["on", "off"],
+        Option("Target", "HOW", "TLS: whether connections made anew take up earlier sessions."),
+    ] = "on"
     server_cpus: Annotated[
         str | None, Option("Target", "CPUS", "Processors of a server that is started here, like 0 or 0-3.")
     ] = None
@@ -112,6 +132,14 @@ class MeasureRequest:
     connections: Annotated[
         int, Option("Clients", "N", "Connections of all instances together.", least=1, most=100_000)
     ] = 16
+    source: Annotated[
+        str | None,
+        Option(
+            "Clients",
+            "ADDRESSES",
+            "Own addresses to connect from, in turn: each has 28,000 ports towards one server.",
+        ),
+    ] = None
     client_cpus: Annotated[
         str | None, Option("Clients", "CPUS", "Processors of the clients. [default: all but the server's]")
     ] = None
@@ -289,8 +317,11 @@ class MeasureRequest:
             sentinel=self.sentinel,
             verify_wire=self.verify_wire,
             workload=workload,
+            tls=tls_of(self, target),
+            source=sources_of(self.source, target),
             **stopping,
         )
+        check_capture(plan, target)
         if plan.pacing == "spin" and places.shared:
             raise UsageError(
                 f"{plan.clients} clients cannot all spin on {len(set(sum(places.clients, ())))} processor(s)",

@@ -11,6 +11,7 @@ from typing import Any
 
 from hindmost.errors import InstanceError, TargetError
 from hindmost.plan import MeasurePlan
+from hindmost.plan.tls import Tls
 from hindmost.targets import Attached, Managed, ManagedServer, cpu_affinity, first_answering, local_owner
 
 GONE = ("server_gone", "connect", "closing")
@@ -26,12 +27,13 @@ def nothing_beside(_: ManagedServer) -> AbstractContextManager[None]:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where it listens and whom to watch; ``document``: what ``run.json`` says of it."""
+    """Where it listens, how that is secured, whom to watch; ``document``: what ``run.json`` says of it."""
 
     address: str
     pid: int | None
     document: dict[str, Any]
     managed: ManagedServer | None
+    tls: Tls | None = None
 
     def explained(self, error: InstanceError, number: int) -> InstanceError | TargetError:
         """An instance's failure in run `number`, with what is known of the server."""
@@ -72,7 +74,8 @@ def serving(
     if isinstance(target, Attached):
         yield _attached(target, plan)
         return
-    starting = ManagedServer(target.spec, cpus=plan.server_cpus, log=folder / "server.log")
+    spec = target.spec if plan.tls is None else target.spec.model_copy(update={"tls": plan.tls})
+    starting = ManagedServer(spec, cpus=plan.server_cpus, log=folder / "server.log")
     with starting as server, beside(server):
         document = {
             "name": target.name,
@@ -83,12 +86,14 @@ def serving(
             "cpus": list(plan.server_cpus),
             "server_version": server.server_version,
         }
-        yield Server(server.address, server.pid, document, server)
+        yield Server(server.address, server.pid, document, server, server.tls)
 
 
 def _attached(target: Attached, plan: MeasurePlan) -> Server:
     accept = plan.workload.get("accept", ())
-    address, version = first_answering(target.addresses, target.protocol, path=target.path, accept=accept)
+    address, version = first_answering(
+        target.addresses, target.protocol, path=target.path, accept=accept, tls=plan.tls
+    )
     pid = local_owner(address)
     document = {
         "name": target.name,
@@ -99,4 +104,4 @@ def _attached(target: Attached, plan: MeasurePlan) -> Server:
         "cpus": list(cpu_affinity(pid)) if pid is not None else None,
         "server_version": version,
     }
-    return Server(address, pid, document, None)
+    return Server(address, pid, document, None, plan.tls)

@@ -243,6 +243,8 @@ class Connects(TypedDict):
     all: Count
     made: Count
     failed: Count
+    full_handshakes: NotRequired[Count]
+    resumed_handshakes: NotRequired[Count]
 
 
 class Counts(TypedDict):

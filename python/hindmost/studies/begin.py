@@ -114,7 +114,7 @@ def ready(plan: MeasurePlan) -> Attached | Managed:
 def _greet(target: Attached, plan: MeasurePlan) -> None:
     """Make sure that a running server is there and speaks its protocol, before anything is written."""
     accept = plan.workload.get("accept", ())
-    first_answering(target.addresses, target.protocol, path=target.path, accept=accept)
+    first_answering(target.addresses, target.protocol, path=target.path, accept=accept, tls=plan.tls)
 
 
 def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, **more: object) -> Study:

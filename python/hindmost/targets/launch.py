@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hindmost.errors import TargetError, UsageError
+from hindmost.plan.tls import Tls
 from hindmost.targets import temporary
 from hindmost.targets.cpus import format_cpus, parse_cpus
 from hindmost.targets.placeholders import render
@@ -35,10 +36,14 @@ class Launch:
         For the guard.
     ready_argv
         Command of the ready probe; empty for the other kinds.
+    tls, socket
+        Those of the target file, with its placeholders filled in.
     """
 
     request: Request
     ready_argv: tuple[str, ...]
+    tls: Tls | None = None
+    socket: str | None = None
 
 
 def threads_for(spec: TargetSpec, cpus: Sequence[int] | None) -> int:
@@ -95,6 +100,11 @@ def prepare(
         "python": sys.executable,
         "options": spec.options,
     }
+    if spec.socket is not None:
+        values["socket"] = str(folder / render(spec.socket, values))
+    tls = None
+    if spec.tls is not None:
+        tls = spec.tls.with_paths(lambda path: render(path, values)).absolute(spec.folder)
     env = {**os.environ, **{name: render(text, values) for name, text in spec.env.items()}}
     env["PATH"] = search_path(env)
     for needed in spec.needs:
@@ -120,7 +130,9 @@ def prepare(
         gid=who.gid if who else None,
         groups=who.groups if who else None,
     )
-    return Launch(request, tuple(render(text, values) for text in spec.ready.command or []))
+    ready = tuple(render(text, values) for text in spec.ready.command or [])
+    socket = None if spec.socket is None else str(values["socket"])
+    return Launch(request, ready, tls, socket)
 
 
 def search_path(env: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ BUILT_IN = {
     "host": "IP address the server listens on",
     "port": "TCP port the server listens on",
     "address": "host:port",
+    "socket": "the Unix socket that the target file names",
     "cpus": "processors the server may use, such as 0-3,5",
     "threads": "threads to use: as many as the server has processors, unless the file says",
     "dir": "a fresh folder for this start, removed afterwards",

@@ -6,13 +6,16 @@ import contextlib
 import errno
 import re
 import socket
+import ssl
 import time
 from collections.abc import Sequence
 
 from hindmost.errors import TargetError
 from hindmost.plan.codes import Codes, accepted
 from hindmost.plan.protocols import ENTRIES, Answer, Ask, Entry, Protocol
-from hindmost.targets.procfs import join_address, split_address
+from hindmost.plan.tls import Tls
+from hindmost.targets import securing
+from hindmost.targets.procfs import split_address
 
 MAX_REPLY = 1 << 16
 _BINARY_HEADER = 24
@@ -41,14 +44,20 @@ class _HungUp(WrongProtocol):
 
 
 def identify(
-    address: str, protocol: Protocol, timeout_s: float = 2.0, *, path: str = "/", accept: Codes = ()
+    address: str,
+    protocol: Protocol,
+    timeout_s: float = 2.0,
+    *,
+    path: str = "/",
+    accept: Codes = (),
+    tls: Tls | None = None,
 ) -> str:
     """Make sure that a server speaks `protocol`; return its version.
 
     Parameters
     ----------
     address : str
-        ``IP:PORT``; IPv6 in brackets.
+        ``IP:PORT``; IPv6 in brackets; or ``unix:/PATH``.
     protocol : str
         What it should speak: the name of an entry of `hindmost.plan.protocols`.
     timeout_s : float
@@ -57,6 +66,8 @@ def identify(
         What to fetch (http).
     accept : sequence of int and str
         Status codes that the workload takes for a success.
+    tls : Tls, optional
+        How the connection is secured; default: not at all.
 
     Returns
     -------
@@ -71,12 +82,12 @@ def identify(
         what answered.
     """
     try:
-        return _identify(address, protocol, timeout_s, path, accept)
+        return _identify(address, protocol, timeout_s, path, accept, tls)
     except _HungUp:
         # memcached does so to what looks like HTTP: ask it in the other protocols what it is.
         for other in ENTRIES:
             try:
-                version = _identify(address, other, timeout_s, "/") if other != protocol else ""
+                version = _identify(address, other, timeout_s, "/", (), tls) if other != protocol else ""
             except TargetError:
                 continue
             if version:
@@ -87,11 +98,21 @@ def identify(
         raise
 
 
-def _identify(address: str, protocol: Protocol, timeout_s: float, path: str, accept: Codes = ()) -> str:
+def _identify(
+    address: str, protocol: Protocol, timeout_s: float, path: str, accept: Codes, tls: Tls | None
+) -> str:
     deadline = time.monotonic() + timeout_s
     entry = ENTRIES[protocol]
     version = "unknown"
-    with _connect(address, timeout_s) as connection:
+    if tls is not None:
+        accepts(address, timeout_s)
+        securing.verify(address, tls, entry, timeout_s)
+    with (
+        _connect(address, timeout_s) as plain,
+        contextlib.nullcontext(plain)
+        if tls is None
+        else securing.secured(plain, address, tls, entry) as connection,
+    ):
         talk = _Talk(connection, address, entry, timeout_s, deadline)
         for ask in entry.greeting:
             version = _answer(talk, ask, path, accept) or version
@@ -106,7 +127,8 @@ def _answer(talk: _Talk, ask: Ask, path: str, accept: Codes) -> str | None:
     TargetError
         By what the answer means, or `WrongProtocol` where it is none of those that are known.
     """
-    filled = {"address": join_address(*split_address(talk.address)), "path": path}
+    unix = talk.address.startswith("unix:")
+    filled = {"address": "localhost" if unix else talk.address, "path": path}
     talk.ask(ask.send.format(**filled).encode("latin-1"))
     line = talk.line()
     found = next(((one, match) for one in ask.answers if (match := _match(one.pattern, line))), None)
@@ -141,6 +163,7 @@ def first_answering(
     *,
     path: str = "/",
     accept: Codes = (),
+    tls: Tls | None = None,
 ) -> tuple[str, str]:
     """Return the first of a host's addresses that `identify` accepts, and the version it found there.
 
@@ -152,7 +175,7 @@ def first_answering(
     problem: TargetError | None = None
     for address in addresses:
         try:
-            return address, identify(address, protocol, timeout_s, path=path, accept=accept)
+            return address, identify(address, protocol, timeout_s, path=path, accept=accept, tls=tls)
         except TargetError as error:
             problem = problem or error
     raise problem or TargetError("no address to try")
@@ -164,6 +187,8 @@ def accepts(address: str, timeout_s: float = 2.0) -> None:
 
 
 def _connect(address: str, timeout_s: float) -> socket.socket:
+    if address.startswith("unix:"):
+        return _connect_unix(address.removeprefix("unix:"), timeout_s)
     host, port = split_address(address)
     try:
         connection = socket.create_connection((host, port), timeout=timeout_s)
@@ -182,6 +207,25 @@ def _connect(address: str, timeout_s: float) -> socket.socket:
     if connection.getsockname() == connection.getpeername():
         connection.close()
         raise _refused(address)
+    return connection
+
+
+def _connect_unix(path: str, timeout_s: float) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(timeout_s)
+    try:
+        connection.connect(path)
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        connection.close()
+        raise NotListening(
+            f"nothing listens on the Unix socket {path}: {error.strerror}",
+            hint=f"start the server, or check the path: ls -l {path}",
+        ) from None
+    except OSError as error:
+        connection.close()
+        raise Silent(
+            f"cannot reach the Unix socket {path}: {error.strerror or error}", hint=f"ls -l {path}"
+        ) from None
     return connection
 
 
@@ -205,7 +249,9 @@ class _Talk:
         self.reply = b""
 
     def ask(self, request: bytes) -> None:
-        with contextlib.suppress(ConnectionError):  # a server that hangs up may have said why: read it
+        with contextlib.suppress(
+            ConnectionError, ssl.SSLError
+        ):  # a server that hangs up may have said why: read it
             self.connection.settimeout(max(0.001, self.deadline - time.monotonic()))
             self.connection.sendall(request)
 
@@ -225,6 +271,8 @@ class _Talk:
                 f"a {self.protocol} server would have answered",
                 hint="is the server overloaded or stopped, or does it wait for TLS?",
             ) from None
+        except ssl.SSLError as error:
+            raise securing.ended(self.address, error) from None
         except ConnectionError:
             return False
         self.reply += chunk

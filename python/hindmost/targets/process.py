@@ -13,6 +13,7 @@ from typing import Self
 
 from hindmost.errors import TargetError
 from hindmost.plan.protocols import Protocol
+from hindmost.plan.tls import Tls
 from hindmost.targets import ports, probe
 from hindmost.targets.launch import choose_folder, prepare
 from hindmost.targets.procfs import join_address, listeners, process_tree
@@ -50,6 +51,8 @@ class ManagedServer:
     ----------
     command : tuple of str
         The start command with its placeholders filled in.
+    tls : Tls or None
+        How connections to this start are secured, if they are.
     server_version : str
         What the server says it is; empty unless the ready probe's kind is ``protocol``.
 
@@ -81,6 +84,8 @@ class ManagedServer:
         self.command: tuple[str, ...] = ()
         self.server_version = ""
         self.ready_after_s = math.nan
+        self.tls: Tls | None = None
+        self._socket: str | None = None
         self._port = spec.port
         self._warden: Warden | None = None
 
@@ -96,7 +101,9 @@ class ManagedServer:
 
     @property
     def address(self) -> str:
-        """``IP:PORT`` of this start."""
+        """``IP:PORT`` of this start, or ``unix:/PATH``."""
+        if self._socket is not None:
+            return f"unix:{self._socket}"
         return join_address(self.spec.host, self._port)
 
     @property
@@ -154,6 +161,7 @@ class ManagedServer:
                 self.spec, Path(folder.path), cpus=self.cpus or None, port=self._port, log=self.log
             )
             self.command = tuple(launch.request.argv)
+            self.tls, self._socket = launch.tls, launch.socket
             began = time.monotonic()
             self._warden.launch(launch.request)
             self._wait_until_ready(launch.ready_argv, began)
@@ -189,7 +197,7 @@ class ManagedServer:
             match self.spec.ready.kind:
                 case "protocol":
                     self.server_version = probe.identify(
-                        self.address, self.spec.protocol, patience_s, path=self.spec.path
+                        self.address, self.spec.protocol, patience_s, path=self.spec.path, tls=self.tls
                     )
                 case "tcp":
                     probe.accepts(self.address, patience_s)
@@ -201,7 +209,7 @@ class ManagedServer:
 
     def _check_owner(self) -> None:
         """Make sure that it was our server that answered, not one that took the port first."""
-        holders = listeners(self.address)
+        holders = [] if self._socket is not None else listeners(self.address)
         if holders and not set(holders) & set(self.pids()):
             raise _PortLost(self._port_taken())
 

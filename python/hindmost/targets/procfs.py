@@ -108,12 +108,24 @@ def local_owner(address: str) -> int | None:
         The topmost process of those that share the socket (nginx: the master). None for another machine,
         another user's server when not root, or a server in another network namespace.
     """
+    if address.startswith("unix:"):
+        return _unix_owner(address.removeprefix("unix:"))
     host, _ = split_address(address)
     if not is_local(host):
         return None
     holders = listeners(address)
     up = parents()
     return next((pid for pid in holders if up.get(pid) not in holders), None)
+
+
+def _unix_owner(path: str) -> int | None:
+    """Whoever listens on a Unix socket, as the kernel tells who connects (``SO_PEERCRED`` of unix(7))."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asked:
+        asked.settimeout(1)
+        asked.connect(path)
+        pid, _, _ = struct.unpack("=3i", asked.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        return pid or None
+    return None
 
 
 def process_tree(pid: int) -> list[int]:

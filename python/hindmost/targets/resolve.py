@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 from dataclasses import dataclass
@@ -12,12 +13,18 @@ from urllib.parse import parse_qsl, quote
 
 from hindmost.errors import TargetError, UsageError
 from hindmost.names import nearest
-from hindmost.plan.protocols import ENTRIES, PROTOCOLS, Protocol
+from hindmost.plan.protocols import ENTRIES, PROTOCOLS, Entry, Protocol
 from hindmost.targets.presets import preset, preset_names
 from hindmost.targets.procfs import join_address
 from hindmost.targets.spec import TargetSpec, load_target_file
 
-_FORMS = f"PROTOCOL://HOST:PORT[/PATH] ({', '.join(PROTOCOLS)}), a preset, or a .toml file"
+_FORMS = (
+    f"PROTOCOL://HOST:PORT[/PATH] ({', '.join(PROTOCOLS)}), PROTOCOL+unix:///SOCKET,"
+    f" over TLS {', '.join(f'{one.tls_scheme}://' for one in ENTRIES.values() if one.tls_scheme)},"
+    " a preset, or a .toml file"
+)
+LONGEST_SOCKET_PATH = 107
+"""Of ``sun_path`` (unix(7)), less its end."""
 _OPTIONS = "write options like memcached?memory_mib=1024&connections=4096"
 
 
@@ -34,7 +41,9 @@ class Attached:
     path
         What is fetched (http), else ``"/"``.
     addresses
-        ``IP:PORT`` for every address of the host, IPv4 first.
+        ``IP:PORT`` for every address of the host, IPv4 first; of a Unix socket ``unix:/PATH``.
+    secured
+        Whether its connections are to be secured by TLS.
     """
 
     name: str
@@ -43,6 +52,7 @@ class Attached:
     port: int
     path: str
     addresses: tuple[str, ...]
+    secured: bool = False
     managed: Literal[False] = False
 
     @property
@@ -130,17 +140,22 @@ def _options(text: str, query: str) -> dict[str, object]:
 
 
 def _attached(text: str, scheme: str, rest: str) -> Attached:
-    protocol = ENTRIES.get(scheme)
-    if protocol is None:
-        if scheme in {entry.tls_scheme for entry in ENTRIES.values()}:
-            raise UsageError(
-                f"target {text!r} asks for TLS, which Hindmost does not speak yet",
-                hint="measure the plain port",
-            )
+    spoken, plus, over = scheme.partition("+")
+    by_tls_scheme = {entry.tls_scheme: entry for entry in ENTRIES.values() if entry.tls_scheme}
+    protocol = ENTRIES.get(spoken) or by_tls_scheme.get(spoken)
+    if scheme == "unix":
         raise UsageError(
-            f"unknown protocol {scheme!r} in target {text!r}{nearest(scheme, PROTOCOLS)}",
+            f"target {text!r} does not say its protocol",
+            hint=f"write {' or '.join(f'{name}+unix://{rest}' for name in PROTOCOLS)}",
+        )
+    if protocol is None or (plus and over != "unix"):
+        raise UsageError(
+            f"unknown protocol {scheme!r} in target {text!r}{nearest(scheme, [*PROTOCOLS, *by_tls_scheme])}",
             hint=f"TARGET is {_FORMS}",
         )
+    secured = spoken in by_tls_scheme
+    if plus:
+        return _on_unix_socket(text, protocol, rest, secured)
     match = re.match(r"([^/?#]*)([^#]*)(#.*)?$", rest, re.DOTALL)
     assert match is not None
     authority, path, fragment = match[1], match[2], match[3]
@@ -164,8 +179,23 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
         )
     if path.startswith("?"):
         path = "/" + path
-    host, port = _host_and_port(text, authority, protocol.port)
-    return Attached(text, protocol.name, host, port, path or "/", resolve_host(host, port))
+    host, port = _host_and_port(text, authority, (secured and protocol.tls_port) or protocol.port)
+    return Attached(text, protocol.name, host, port, path or "/", resolve_host(host, port), secured)
+
+
+def _on_unix_socket(text: str, protocol: Entry, rest: str, secured: bool) -> Attached:
+    """``PROTOCOL+unix:///SOCKET``, for protocols with paths ``PROTOCOL+unix:///SOCKET:/PATH``."""
+    socket_path, _, path = rest.partition(":") if protocol.mix.paths else (rest, "", "")
+    if not socket_path.startswith("/") or "\0" in socket_path:
+        form = f"{protocol.name}+unix:///run/server.sock{':/PATH' if protocol.mix.paths else ''}"
+        raise UsageError(f"target {text!r} names no Unix socket by its whole path", hint=f"write {form}")
+    if len(os.fsencode(socket_path)) > LONGEST_SOCKET_PATH:
+        raise UsageError(
+            f"target {text!r}: the kernel takes paths of Unix sockets of {LONGEST_SOCKET_PATH} bytes at most",
+            hint=f"ln -s {socket_path} /tmp/server.sock, and measure that",
+        )
+    address = f"unix:{socket_path}"
+    return Attached(text, protocol.name, socket_path, 0, path or "/", (address,), secured)
 
 
 def _host_and_port(text: str, authority: str, default: int) -> tuple[str, int]:

@@ -29,6 +29,7 @@ from hindmost.names import nearest
 from hindmost.plan.positions import Written
 from hindmost.plan.problems import problems_of
 from hindmost.plan.protocols import ENTRIES, PROTOCOLS, Protocol
+from hindmost.plan.tls import Tls
 from hindmost.targets import placeholders
 from hindmost.targets.cpus import parse_cpus
 
@@ -105,6 +106,9 @@ class TargetSpec(_Strict):
     )
     host: str = Field(default="127.0.0.1", description="IP address the server listens on")
     port: int = Field(default=0, ge=0, le=65535, description="TCP port; 0: a free one, picked at each start")
+    socket: str | None = Field(
+        default=None, description="Unix socket the server listens on, instead of host and port: {dir}/NAME"
+    )
     path: str = Field(default="/", description="for http: what is fetched to see that the server is ready")
     env: dict[str, str] = Field(default={}, description="environment variables, beside the inherited ones")
     cwd: str | None = Field(
@@ -116,6 +120,7 @@ class TargetSpec(_Strict):
     threads: int | None = Field(
         default=None, ge=1, le=8192, description="value of {threads}; default: number of cpus"
     )
+    tls: Tls | None = Field(default=None, description="the server speaks its protocol over TLS")
     ready: ReadyProbe = ReadyProbe()
     stop: Stop = Stop()
     files: dict[str, str] = Field(default={}, description="text files written into {dir} before the start")
@@ -180,7 +185,7 @@ class TargetSpec(_Strict):
             except ValueError as error:
                 raise ValueError(f"{key}: {error}") from None
         everywhere = set().union(*(placeholders.used(text) for text in texts.values()))
-        if self.port == 0 and not everywhere & {"port", "address"}:
+        if self.socket is None and self.port == 0 and not everywhere & {"port", "address"}:
             raise ValueError(
                 "port = 0 picks a free port, but neither {port} nor {address} tells the server which; "
                 "use one in command, env or files, or set port to the server's own"
@@ -199,7 +204,11 @@ class TargetSpec(_Strict):
         found |= {f"files.{name}": text for name, text in self.files.items()}
         found |= {f"ready.command[{i}]": text for i, text in enumerate(self.ready.command or [])}
         found |= {f"stop.command[{i}]": text for i, text in enumerate(self.stop.command or [])}
-        return found | ({} if self.cwd is None else {"cwd": self.cwd})
+        if self.tls is not None:
+            files = {"ca": self.tls.ca, "cert": self.tls.cert, "key": self.tls.key}
+            found |= {f"tls.{name}": path for name, path in files.items() if path is not None}
+        alone = {"cwd": self.cwd, "socket": self.socket}
+        return found | {name: text for name, text in alone.items() if text is not None}
 
     def with_options(self, changes: Mapping[str, object]) -> TargetSpec:
         """Return a copy with some options changed.
@@ -272,7 +281,12 @@ def parse_target_toml(text: str, where: str, folder: Path) -> TargetSpec:
     return spec
 
 
-_MODELS: dict[tuple[str, ...], type[BaseModel]] = {(): TargetSpec, ("ready",): ReadyProbe, ("stop",): Stop}
+_MODELS: dict[tuple[str, ...], type[BaseModel]] = {
+    (): TargetSpec,
+    ("ready",): ReadyProbe,
+    ("stop",): Stop,
+    ("tls",): Tls,
+}
 
 
 def json_schema() -> dict[str, Any]:

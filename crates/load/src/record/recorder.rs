@@ -9,6 +9,7 @@ use super::{Gaps, Row, StampCounts, Status, Wire, WireRecord};
 use crate::protocol::CODES;
 use crate::random::Random;
 use crate::schema::came_later;
+use crate::transport::Handshake;
 use crate::workload::Kind;
 
 /// Parts of the measurement phase whose latencies are kept apart: their spread gives the variance
@@ -16,6 +17,7 @@ use crate::workload::Kind;
 pub const SECTIONS: usize = 10;
 
 const LATER: [&str; 1] = ["lost"];
+const LATER_OF_CONNECTS: [&str; 2] = ["full_handshakes", "resumed_handshakes"];
 
 /// The account of one kind of request. `due = done + errors + timeouts + unsent`, always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
@@ -57,6 +59,7 @@ impl Counts {
 
 /// What became of attempts to connect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(transform = came_later(&LATER_OF_CONNECTS))]
 pub struct Connects {
     /// Connections made, those before the measurement included.
     pub all: u64,
@@ -64,13 +67,26 @@ pub struct Connects {
     pub made: u64,
     /// Attempts of the same that failed.
     pub failed: u64,
+    /// Of `all`, secured from the beginning: certificates and keys.
+    pub full_handshakes: u64,
+    /// Of `all`, secured by taking up an earlier session.
+    pub resumed_handshakes: u64,
 }
 
 impl Connects {
+    fn secured(&mut self, handshake: Handshake) {
+        match handshake {
+            Handshake::Full => self.full_handshakes += 1,
+            Handshake::Resumed => self.resumed_handshakes += 1,
+        }
+    }
+
     fn add(&mut self, other: &Self) {
         self.all += other.all;
         self.made += other.made;
         self.failed += other.failed;
+        self.full_handshakes += other.full_handshakes;
+        self.resumed_handshakes += other.resumed_handshakes;
     }
 }
 
@@ -123,6 +139,8 @@ pub struct Recorder {
     pub writes: Histogram,
     /// From the start of an attempt to connect to the connection, of those begun in the measurement.
     pub connect: Histogram,
+    /// From then until it was secured.
+    pub handshake: Histogram,
     /// The account of attempts to connect.
     pub connects: Connects,
     /// Gaps between sends.
@@ -156,6 +174,7 @@ impl Recorder {
             held: Histogram::new(),
             writes: Histogram::new(),
             connect: Histogram::new(),
+            handshake: Histogram::new(),
             connects: Connects::default(),
             gaps: Gaps::default(),
             due_gaps: None,
@@ -183,14 +202,15 @@ impl Recorder {
         recorder.held.prefault();
         recorder.writes.prefault();
         recorder.connect.prefault();
+        recorder.handshake.prefault();
         recorder
     }
 
     /// Memory of the histograms of a recorder for `kinds` kinds.
     pub fn histogram_bytes(kinds: usize) -> usize {
         // Of a kind: its sections, service, slip, wire and overhead; of all: outstanding, calibration, ideal slip,
-        // held, writes, connect, gaps, due gaps.
-        (kinds * (SECTIONS + 4) + 8) * Histogram::BYTES
+        // held, writes, connect, handshake, gaps, due gaps.
+        (kinds * (SECTIONS + 4) + 9) * Histogram::BYTES
     }
 
     /// Samples only requests of the first `count` connections; `u32::MAX` stands for all, also for requests that
@@ -226,6 +246,7 @@ impl Recorder {
         self.held.merge(&other.held);
         self.writes.merge(&other.writes);
         self.connect.merge(&other.connect);
+        self.handshake.merge(&other.handshake);
         self.connects.add(&other.connects);
         self.gaps.merge(&other.gaps);
         if let (Some(mine), Some(theirs)) = (&mut self.due_gaps, &other.due_gaps) {
@@ -308,6 +329,14 @@ impl Recorder {
         if self.measured(at_ns) {
             self.connects.made += 1;
             self.connect.record(took_ns);
+        }
+    }
+
+    /// It was secured, in `took_ns` more.
+    pub fn secured(&mut self, at_ns: u64, took_ns: u64, handshake: Handshake) {
+        self.connects.secured(handshake);
+        if self.measured(at_ns) {
+            self.handshake.record(took_ns);
         }
     }
 

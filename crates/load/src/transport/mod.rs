@@ -4,10 +4,12 @@
 //! A transport moves bytes and nothing else. One whose way the kernel stamps implements [`Stamped`] in full; any
 //! other has `impl Stamped for Mine {}`, which says that there are no stamps.
 
+mod peers;
 mod poller;
 mod stamped;
 mod stamps;
 mod tcp;
+mod tls;
 mod uring;
 
 use std::io;
@@ -15,9 +17,11 @@ use std::os::fd::RawFd;
 
 use hindmost_clock::Nanos;
 
+pub use peers::{Peer, Peers};
 pub use stamped::Stamped;
 pub use stamps::{Segment, Sent, Source, Stamp, Stamper};
 pub use tcp::Tcp;
+pub use tls::{try_handshake, Credentials, Tls, TlsProblem};
 pub use uring::Uring;
 
 /// What a connection is ready for.
@@ -33,6 +37,15 @@ pub struct Ready {
     pub stamped: bool,
 }
 
+/// How a connection was secured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// From the beginning: certificates and keys.
+    Full,
+    /// By taking up an earlier session.
+    Resumed,
+}
+
 /// The connections of one worker, by slot. Nothing here blocks but [`Transport::wait`].
 pub trait Transport {
     /// Whether writes are only queued, so that one [`Transport::submit`] hands over many.
@@ -41,8 +54,14 @@ pub trait Transport {
     /// Starts to connect `slot`, dropping the connection it had; it becomes writable when connected.
     fn connect(&mut self, slot: u32) -> io::Result<()>;
 
-    /// After `slot` became writable: whether the attempt succeeded.
+    /// After `slot` became ready: whether the attempt succeeded. `WouldBlock` where the peer has taken the connection,
+    /// and securing it goes on: to be asked again whenever `slot` is ready.
     fn connected(&mut self, slot: u32) -> io::Result<()>;
+
+    /// How the connection of `slot` was secured, if it was.
+    fn secured(&self, _slot: u32) -> Option<Handshake> {
+        None
+    }
 
     /// The port that `slot` is connected from; 0 where it has none.
     fn local_port(&self, slot: u32) -> u16;

@@ -1,12 +1,12 @@
 //! TCP connections, non-blocking.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 
 use hindmost_clock::Nanos;
-use hindmost_sys::socket::start_connecting;
 
+use super::peers::Peers;
 use super::poller::Poller;
 use super::stamps::{self, Segment, Sent, Stamp, Stamper};
 use super::{Ready, Stamped, Transport};
@@ -21,37 +21,28 @@ struct Line {
     written: u32,
 }
 
-/// One worker's TCP connections to one address.
+/// One worker's TCP connections, or connections to Unix sockets.
 pub struct Tcp {
-    address: SocketAddr,
+    peers: Peers,
     poller: Poller,
     lines: Vec<Option<Line>>,
     stamper: Stamper,
-    /// Small segments wait for the acknowledgement of those before them.
-    nagle: bool,
     /// Looks not taken since the last one.
     skipped: u32,
 }
 
 impl Tcp {
-    /// Room for `slots` connections to `address`; none is open yet. With `stamping` the kernel's stamps
+    /// Room for `slots` connections to `peers`; none is open yet. With `stamping` the kernel's stamps
     /// are switched on, as far as it has them.
-    pub fn new(address: SocketAddr, slots: u32, stamping: bool) -> io::Result<Self> {
+    pub fn new(peers: Peers, slots: u32, stamping: bool) -> io::Result<Self> {
+        let stamper = Stamper::new(peers.of(0).address(), stamping);
         Ok(Self {
-            address,
+            peers,
             poller: Poller::new()?,
             lines: (0..slots).map(|_| None).collect(),
-            stamper: Stamper::new(address, stamping),
-            nagle: false,
+            stamper,
             skipped: 0,
         })
-    }
-
-    /// The same with Nagle's algorithm on or off; it is off unless asked for.
-    #[must_use]
-    pub fn with_nagle(mut self, on: bool) -> Self {
-        self.nagle = on;
-        self
     }
 
     #[inline]
@@ -68,8 +59,7 @@ impl Tcp {
 impl Transport for Tcp {
     fn connect(&mut self, slot: u32) -> io::Result<()> {
         self.close(slot);
-        let stream = start_connecting(self.address)?;
-        stream.set_nodelay(!self.nagle)?;
+        let stream = self.peers.start_connecting(slot)?;
         self.poller.add(stream.as_raw_fd(), slot, true)?;
         self.lines[slot as usize] = Some(Line { stream, written: 0 });
         Ok(())

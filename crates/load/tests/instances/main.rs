@@ -9,3 +9,4 @@ mod faults;
 mod overload;
 mod real_servers;
 mod scale;
+mod secured;

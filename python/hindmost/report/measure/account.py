@@ -39,6 +39,8 @@ def account(doc: Measure) -> list[tuple[str, str]]:
         rows.append(("connections", made))
     if connect := doc.get("connect_us"):
         rows.append(("connect", f"{briefly('connect', connect)}, from the attempt to the connection"))
+    if handshake := doc.get("handshake_us"):
+        rows.append(("handshake", f"{briefly('TLS', handshake)}, from there until it is secured"))
     if batched := view.batches(doc):
         rows.append(("batches", batched))
     if held := doc.get("held_us"):

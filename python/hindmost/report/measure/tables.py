@@ -116,9 +116,10 @@ def wire_table(doc: Measure) -> Table | None:
 
 
 def connect_table(doc: Measure) -> Table | None:
-    """How long it took to connect; none where the server kept what was open."""
-    found = doc.get("connect_us")
-    return estimate_table({"connect": found}) if found else None
+    """How long it took to connect, and then to secure it; none where the server kept what was open."""
+    both = {"connect": doc.get("connect_us"), "TLS handshake": doc.get("handshake_us")}
+    found = {what: estimates for what, estimates in both.items() if estimates}
+    return estimate_table(found) if found else None
 
 
 def held_table(doc: Measure) -> Table | None:

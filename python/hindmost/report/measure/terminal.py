@@ -155,6 +155,8 @@ def _brief_account(doc: Measure) -> list[tuple[str, str]]:
         rows.append(
             ("connect", f"{briefly('connect', connect)}, in latency; {numbers.count(found['made'])} made")
         )
+        if handshake := doc.get("handshake_us"):
+            rows.append(("handshake", f"{briefly('TLS', handshake)}, in latency; {view.handshakes(found)}"))
     if batched := view.batches(doc):
         rows.append(("batches", batched))
     rows.append(("runs", view.counted_runs(doc)))

@@ -7,7 +7,7 @@ from hindmost.plan.batching import batching_text
 from hindmost.report.common import numbers
 from hindmost.report.common.document import finite
 from hindmost.report.measure.values import run_value
-from hindmost.store.measure import Measure, Run
+from hindmost.store.measure import Connections, Measure, Run
 from hindmost.store.types import Cause, Counts
 
 MEANINGS = {
@@ -76,15 +76,27 @@ def by_turns(doc: Measure) -> bool:
 def connections(doc: Measure) -> str:
     """Say how many connections were made, and why; nothing where the server kept what was open."""
     found = doc.get("connections")
-    if not found or not (found["made"] or found["failed"]):
+    if not found:
         return ""
+    if not (found["made"] or found["failed"]):
+        return handshakes(found)
     due = doc["counts"]["due"]
     text = f"{numbers.count(found['made'])} made for {numbers.plural(due, 'request')}"
     if found["failed"]:
         text += f", {numbers.plural(found['failed'], 'attempt')} failed"
+    if secured := handshakes(found):
+        text += f" ({secured})"
     if found["by_turns"]:
         return f"{text}: the server closes them after each reply, or nearly so; latency holds it"
     return f"{text}, in place of those that the server closed"
+
+
+def handshakes(found: Connections) -> str:
+    """Say how connections were secured, those before the measurement included; nothing without TLS."""
+    full, resumed = found.get("full_handshakes", 0), found.get("resumed_handshakes", 0)
+    if not full + resumed:
+        return ""
+    return f"TLS: {numbers.plural(full, 'full handshake')} and {numbers.count(resumed)} resumed"
 
 
 def batches(doc: Measure) -> str:

@@ -44,7 +44,8 @@ class ServerCounters(Companion):
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
         self._pid = scene.pid
-        self._port = int(scene.address.rpartition(":")[2])
+        _, _, port = scene.address.rpartition(":")
+        self._port = int(port) if port.isdecimal() else None  # a Unix socket has none
         self._cpus = set(scene.plan.server_cpus)
         self._name = None if scene.pid is None else process_name(scene.pid)
         self._before: _Look | None = None
@@ -68,7 +69,9 @@ class ServerCounters(Companion):
             busy=sum(one[name] for one in mine for name in ("user", "nice", "system")),
             ticks=sum(one[name] for one in mine for name in whole),
             tcp=json.loads(_engine.tcp_counters(self._pid)) if here else None,
-            queues=json.loads(_engine.socket_queues(self._port, self._pid)) if here else None,
+            queues=json.loads(_engine.socket_queues(self._port, self._pid))
+            if here and self._port is not None
+            else None,
         )
 
     def record(self) -> dict[str, Any]:

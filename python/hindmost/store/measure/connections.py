@@ -1,6 +1,6 @@
 """Connections and status codes in ``hindmost.measure/1``."""
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from hindmost.store.types import Count
 
@@ -11,7 +11,8 @@ class Connections(TypedDict):
     ``made`` and ``failed``: attempts begun in the measurement, or for a request that was due in it; ``all``:
     made in the whole load and before it; ``closed``: by the server, from the start of the load on.
     ``by_turns``: the server closes after each reply, or nearly so, and each request opened the connection
-    that it needed.
+    that it needed. ``full_handshakes`` and ``resumed_handshakes``: of ``all``, secured by
+    TLS.
     """
 
     made: Count
@@ -19,6 +20,8 @@ class Connections(TypedDict):
     all: Count
     closed: Count
     by_turns: bool
+    full_handshakes: NotRequired[Count]
+    resumed_handshakes: NotRequired[Count]
 
 
 class Code(TypedDict):

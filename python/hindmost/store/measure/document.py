@@ -110,6 +110,7 @@ class Measure(TypedDict):
     service_us: Estimates
     slip_us: Estimates
     connect_us: NotRequired[Estimates | None]
+    handshake_us: NotRequired[Estimates | None]
     held_us: NotRequired[Estimates | None]
     ideal_slip_us: NotRequired[Estimates | None]
     wire_us: Estimates | None

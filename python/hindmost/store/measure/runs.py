@@ -92,6 +92,7 @@ class Run(TypedDict):
     service_us: Values
     slip_us: Values
     connect_us: NotRequired[Values | None]
+    handshake_us: NotRequired[Values | None]
     throughput: Throughput
     counts: Counts
     codes: NotRequired[dict[str, Code]]

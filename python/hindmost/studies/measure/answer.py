@@ -18,7 +18,7 @@ from hindmost.run.capacity import saturation
 from hindmost.run.connections import codes, connections
 from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, run_figures, summed
 from hindmost.run.proof import proof_of
-from hindmost.run.readings import CONNECT, HELD, IDEAL, WHATS, What, microseconds, plan_of
+from hindmost.run.readings import CONNECT, HANDSHAKE, HELD, IDEAL, WHATS, What, microseconds, plan_of
 from hindmost.run.self_diagnosis import self_diagnosis
 from hindmost.run.set_aside import Parted, parted, spent
 from hindmost.run.verdict.alone import NOBODY, reasons_of_run
@@ -114,6 +114,7 @@ def answer(study: Study) -> documents.Measure:
         "service_us": estimates["service"],
         "slip_us": estimates["slip"],
         "connect_us": _stamped(CONNECT, runs, reasons, plan.middle),
+        "handshake_us": _stamped(HANDSHAKE, runs, reasons, plan.middle),
         "held_us": _stamped(HELD, runs, reasons, plan.middle),
         "ideal_slip_us": _stamped(IDEAL, runs, reasons, plan.middle),
         "wire_us": _stamped("wire", runs, reasons, plan.middle),
@@ -262,6 +263,7 @@ def _run(plan: MeasurePlan, run: RunFigures, target: Target, aside: str | None) 
         "service_us": numbers(run.values["service"]),
         "slip_us": numbers(run.values["slip"]),
         "connect_us": numbers(run.values[CONNECT]) if CONNECT in run.values else None,
+        "handshake_us": numbers(run.values[HANDSHAKE]) if HANDSHAKE in run.values else None,
         "throughput": _throughput(plan, [run]),
         "counts": run.counts,
         "codes": codes([run]),

@@ -1,7 +1,6 @@
 //! Before the load: all connections are opened.
 
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
 
 use hindmost_clock::{Clock, Nanos};
 use hindmost_plan::Plan;
@@ -10,7 +9,7 @@ use crate::engine::hot_path::opening::Attempt;
 use crate::engine::hot_path::Worker;
 use crate::engine::state::connection::State;
 use crate::protocol::{Protocol, Refusal};
-use crate::transport::Stamped;
+use crate::transport::{Peer, Stamped, TlsProblem};
 use crate::LoadError;
 
 /// A server that takes no connection for this long is not one that can be measured.
@@ -21,8 +20,8 @@ const PATIENCE: Nanos = Nanos::from_millis(5_000);
 const AT_ONCE: usize = 64;
 
 impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
-    /// Opens all connections to `address`.
-    pub fn connect_all(&mut self, plan: &Plan, address: SocketAddr) -> Result<(), LoadError> {
+    /// Opens all connections to `address`, and secures them where they are to be.
+    pub fn connect_all(&mut self, plan: &Plan, address: &Peer) -> Result<(), LoadError> {
         let at_once = (AT_ONCE / (plan.threads.len() * plan.instance.of as usize)).max(1);
         let slots = self.connections.all().len();
         let mut until = self.clock.now() + PATIENCE;
@@ -61,9 +60,15 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                         return Err(self.not_connected(address, one.slot, ErrorKind::ConnectionReset.into()));
                     }
                 } else if one.readable {
-                    // Nothing was asked: it hangs up, or says first that it is full (redis).
+                    let why = match self.transport.read(one.slot, &mut self.scratch) {
+                        // The server says something about TLS, such as how to take the session up again.
+                        Err(e) if e.kind() == ErrorKind::WouldBlock => continue,
+                        // Nothing was asked: it hangs up, or says first that it is full (redis).
+                        Ok(_) => ErrorKind::ConnectionReset.into(),
+                        Err(e) => e,
+                    };
                     self.connections.hung_up();
-                    return Err(self.not_connected(address, one.slot, ErrorKind::ConnectionReset.into()));
+                    return Err(self.not_connected(address, one.slot, why));
                 }
             }
         }
@@ -73,11 +78,15 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// Why not all connections could be opened: our limits, the server's, or it is not there at all.
     #[cold]
-    fn not_connected(&self, address: SocketAddr, slot: u32, source: io::Error) -> LoadError {
+    fn not_connected(&self, address: &Peer, slot: u32, source: io::Error) -> LoadError {
         let (open, of) = (self.connections.open(), self.connections.all().len());
-        let refusal = source.get_ref().and_then(|inner| inner.downcast_ref::<Refusal>());
-        if let Some(Refusal(reason)) = refusal {
+        let address = address.clone();
+        let inner = source.get_ref();
+        if let Some(Refusal(reason)) = inner.and_then(|inner| inner.downcast_ref::<Refusal>()) {
             return LoadError::Refused { address, reason: reason.clone() };
+        }
+        if let Some(problem) = inner.and_then(|inner| inner.downcast_ref::<TlsProblem>()) {
+            return LoadError::Tls { address: address.to_string(), problem: problem.clone() };
         }
         match source.kind() {
             ErrorKind::AddrNotAvailable if open > 0 => LoadError::Ports { address, open, of },

@@ -1,6 +1,5 @@
 //! An instance from plan to files: starts the workers, follows the phases, writes what they kept.
 
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::mpsc::{self, Sender};
 use std::sync::Arc;
@@ -28,7 +27,7 @@ use crate::engine::report::summary::summarise;
 use crate::protocol::Protocol;
 use crate::random::{stream, Purpose};
 use crate::record::Recorder;
-use crate::transport::{Stamped, Tcp, Uring};
+use crate::transport::{Credentials, Peer, Peers, Stamped, Tcp, Tls, Uring};
 use crate::workload::Requests;
 use crate::LoadError;
 
@@ -41,25 +40,39 @@ const BREATH: Nanos = Nanos::from_millis(5);
 /// [`LoadError`]; no thread and no connection is left behind.
 pub fn run(plan: &Plan, place: &Path, controller: &mut dyn Controller) -> Result<InstanceResult, LoadError> {
     let plan = &Plan { workload: plan.workload.clone().opened()?, ..plan.clone() };
-    let address = resolve(&plan.target.address)?;
+    let server = Server::of(plan)?;
     open_files::make_room(&Needs::of(plan))?;
     let outputs = Outputs::create(place, plan.instance.index)?;
     hindmost_wire::with_protocol!(
         plan.target.protocol,
         crate::protocol,
-        run_with(plan, address, outputs, controller)
+        run_with(plan, &server, outputs, controller)
     )
 }
 
-fn resolve(address: &str) -> Result<SocketAddr, LoadError> {
-    let unresolvable = |source| LoadError::Unresolvable { address: address.to_owned(), source };
-    let mut all = address.to_socket_addrs().map_err(unresolvable)?;
-    all.next().ok_or_else(|| unresolvable(std::io::ErrorKind::NotFound.into()))
+/// Where the plan's connections lead to, and how they are secured.
+struct Server {
+    peer: Peer,
+    credentials: Option<Credentials>,
+}
+
+impl Server {
+    fn of(plan: &Plan) -> Result<Self, LoadError> {
+        let address = &plan.target.address;
+        let unresolvable = |source| LoadError::Unresolvable { address: address.clone(), source };
+        let refused = |problem| LoadError::Tls { address: address.clone(), problem };
+        let alpn = plan.target.protocol.entry().alpn;
+        let load = |tls| Credentials::load(tls, address, alpn).map_err(refused);
+        Ok(Self {
+            peer: Peer::resolve(address).map_err(unresolvable)?,
+            credentials: plan.target.tls.as_ref().map(load).transpose()?,
+        })
+    }
 }
 
 fn run_with<P: Protocol>(
     plan: &Plan,
-    address: SocketAddr,
+    server: &Server,
     outputs: Outputs,
     controller: &mut dyn Controller,
 ) -> Result<InstanceResult, LoadError> {
@@ -81,7 +94,7 @@ fn run_with<P: Protocol>(
             let guard = exits.guard().map_err(LoadError::system("dup failed"));
             let worker = guard.and_then(|guard| {
                 start(scope, index, guard, move || {
-                    work::<P>(plan, address, index, &control, progress, window, &ready)
+                    work::<P>(plan, server, index, &control, progress, window, &ready)
                 })
             });
             // Those that are started already would wait for ever.
@@ -129,7 +142,7 @@ fn start<'scope>(
 /// A worker thread: pinned first, so that all its memory is near its processor.
 fn work<P: Protocol>(
     plan: &Plan,
-    address: SocketAddr,
+    server: &Server,
     index: usize,
     control: &Arc<Control>,
     progress: Arc<Progress>,
@@ -159,23 +172,28 @@ fn work<P: Protocol>(
         window,
     };
     let stamping = plan.stamp_every > 0;
-    let nagle = plan.batching == Batching::Nagle;
-    match plan.io {
-        Io::Epoll => {
-            let tcp = Tcp::new(address, connections, stamping);
-            let tcp = tcp.map_err(LoadError::system("epoll_create1 failed"))?.with_nagle(nagle);
-            drive(plan, address, parts.over(tcp), ready)
+    let peer = &server.peer;
+    let peers = Peers::new(peer.clone(), plan.target.source.clone(), index).map_err(LoadError::Source)?;
+    let peers = peers.with_nagle(plan.batching == Batching::Nagle);
+    let tcp =
+        |peers| Tcp::new(peers, connections, stamping).map_err(LoadError::system("epoll_create1 failed"));
+    match (plan.io, &server.credentials) {
+        (Io::Epoll, None) => drive(plan, peer, parts.over(tcp(peers)?), ready),
+        (Io::Epoll, Some(credentials)) => {
+            let tls = Tls::new(tcp(peers)?, credentials, connections);
+            drive(plan, peer, parts.over(tls), ready)
         }
-        Io::IoUring => {
-            let uring = Uring::new(address, connections, stamping).map_err(LoadError::NoUring)?;
-            drive(plan, address, parts.over(uring.with_nagle(nagle)), ready)
+        // Plans that ask for TLS over it are refused.
+        (Io::IoUring, _) => {
+            let uring = Uring::new(peers, connections, stamping).map_err(LoadError::NoUring)?;
+            drive(plan, peer, parts.over(uring), ready)
         }
     }
 }
 
 fn drive<P: Protocol, T: Stamped>(
     plan: &Plan,
-    address: SocketAddr,
+    address: &Peer,
     parts: Parts<P, T, MonotonicClock>,
     ready: &Sender<Vec<u16>>,
 ) -> Result<Finished, LoadError> {

@@ -18,6 +18,9 @@ const PATIENCE: Nanos = Nanos::from_millis(5_000);
 /// Sets in flight while the keys are stored: so many, or so many bytes, whatever is less.
 const AT_ONCE: u32 = 128;
 const BYTES_AT_ONCE: usize = 1 << 20;
+/// The same over TLS: one record. memcached (1.6.18, `-Z`) leaves what it has decrypted and not read until the next
+/// record comes, so that the last of several records would wait for ever.
+const BYTES_OF_A_RECORD: usize = 8 * 1024;
 
 impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// Stores every key of `mix_of` over the first connection, some at a time.
@@ -25,12 +28,14 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         let sizes = SizeLaw::new(&mix_of.value_bytes);
         let mut bytes = Vec::new();
         let mut stored = 0;
+        let bytes_at_once =
+            if self.transport.secured(0).is_some() { BYTES_OF_A_RECORD } else { BYTES_AT_ONCE };
         while stored < mix_of.keys {
             bytes.clear();
             let mut upto = stored;
             let Connection { session, tags, most, .. } = &mut self.connections[0];
             let at_once = AT_ONCE.min((*most).min(self.codec.in_flight(session)).max(1) as u32);
-            while upto < mix_of.keys && upto - stored < at_once && bytes.len() < BYTES_AT_ONCE {
+            while upto < mix_of.keys && upto - stored < at_once && bytes.len() < bytes_at_once {
                 let value_bytes = sizes.at(unit(mix(!u64::from(upto))));
                 let request = Request { kind: Kind::SET, item: upto, value_bytes };
                 let tag = if P::TAGGED { tags.push() } else { 0 };

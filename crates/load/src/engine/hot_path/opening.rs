@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use hindmost_clock::Clock;
+use hindmost_clock::{Clock, Nanos};
 
 use super::worker::Worker;
 use crate::engine::state::connection::{Connection, State};
@@ -36,7 +36,8 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             return Ok(Attempt::UnderWay);
         };
         self.connections.opened(slot, self.transport.local_port(slot));
-        let took = self.clock.now().saturating_sub(self.connections[slot].tried);
+        let Connection { tried, securing, .. } = self.connections[slot];
+        let took = self.clock.now().saturating_sub(tried).saturating_sub(securing);
         self.recorder.connected(self.tried_for(slot), took.0);
         if !left.is_empty() {
             let scratch = std::mem::take(&mut self.scratch);
@@ -57,13 +58,28 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// Connected. Says what of the bytes just read is left for replies, if the connection is open by that.
+    /// Connected, or one step further in the handshake behind it. Says what of the bytes just read is left for replies, if the connection is open by that.
     fn finish_connecting(&mut self, ready: Ready) -> io::Result<Option<std::ops::Range<usize>>> {
         let slot = ready.slot;
-        self.transport.connected(slot)?;
-        if !ready.writable {
+        let result = self.transport.connected(slot);
+        let now = self.clock.now();
+        let Connection { reached, securing, .. } = &mut self.connections[slot];
+        let first = *reached == Nanos::ZERO;
+        if first {
+            *reached = now;
+        }
+        match result {
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(None),
+            other => other?,
+        }
+        if first && !ready.writable {
             // Hung up without an error: whoever was there is gone again.
             return Err(ErrorKind::ConnectionReset.into());
+        }
+        if let Some(handshake) = self.transport.secured(slot) {
+            *securing = now.saturating_sub(*reached);
+            let took = securing.0;
+            self.recorder.secured(self.tried_for(slot), took, handshake);
         }
         let Connection { state, session, out, request_bytes, .. } = &mut self.connections[slot];
         let usable = self.codec.begin(session, out);

@@ -110,7 +110,8 @@ impl Outputs {
 }
 
 /// `latency/KIND` by section; `service`, `slip`, `wire` and `overhead` of each kind as a whole;
-/// `outstanding`, `writes`, `held` where requests wait for batches, `ideal_slip` of an open loop, `connect` where there was any, `gaps`, `due_gaps` where they are kept,
+/// `outstanding`, `writes`, `held` where requests wait for batches, `ideal_slip` of an open loop, `connect` and
+/// `handshake` where there were any, `gaps`, `due_gaps` where they are kept,
 /// `calibration`.
 fn intervals<'r>(
     recorder: &'r Recorder,
@@ -146,6 +147,9 @@ fn intervals<'r>(
     }
     if recorder.connect.count() > 0 {
         all.push(whole(tag("connect", ""), &recorder.connect));
+    }
+    if recorder.handshake.count() > 0 {
+        all.push(whole(tag("handshake", ""), &recorder.handshake));
     }
     all.push(whole(tag("gaps", ""), &recorder.gaps.histogram));
     if let Some(due) = &recorder.due_gaps {

@@ -33,6 +33,9 @@ pub struct Connection<S = ()> {
     pub session: S,
     /// When the last attempt to connect began.
     pub tried: Nanos,
+    /// When the server took it, or zero, and how long the handshake took that may have followed.
+    pub reached: Nanos,
+    pub securing: Nanos,
     /// Requests not yet answered, oldest first. Never grows beyond its first capacity.
     pub pending: VecDeque<Pending>,
     /// At most so many are.
@@ -80,6 +83,8 @@ impl<S> Connection<S> {
             state: State::Down,
             session: codec.session(),
             tried: Nanos::ZERO,
+            reached: Nanos::ZERO,
+            securing: Nanos::ZERO,
             most: pending.capacity(),
             pending,
             tags: Tags::with_capacity(if P::TAGGED { requests } else { 0 }),
@@ -190,6 +195,8 @@ impl<S> Connection<S> {
         self.state = state;
         self.tags.clear();
         self.rests = false;
+        self.reached = Nanos::ZERO;
+        self.securing = Nanos::ZERO;
         self.fresh = 0;
         self.out.clear();
         self.written = 0;

@@ -44,7 +44,7 @@ use crate::arrivals::Part;
 use crate::protocol::Protocol;
 use crate::random::{stream, Purpose};
 use crate::record::{Counts, Recorder, Row};
-use crate::transport::Stamped;
+use crate::transport::{Peer, Stamped};
 use crate::workload::Requests;
 use crate::LoadError;
 use fake::Fake;
@@ -133,7 +133,7 @@ pub fn run_through<P: Protocol, T: Stamped>(
     worker: &mut Worker<P, T, FakeClock>,
     plan: &Plan,
 ) -> Result<(), LoadError> {
-    worker.connect_all(plan, "127.0.0.1:1".parse().unwrap())?;
+    worker.connect_all(plan, &Peer::resolve("127.0.0.1:1").unwrap())?;
     if let (true, Workload::KeyValue(mix)) = (plan.preload, &plan.workload) {
         worker.store_all(mix)?;
     }

@@ -118,11 +118,17 @@ impl Stamper {
         &Self { source: None, nic: None, refused: Some(Cow::Borrowed("this transport has no stamps")) };
 
     /// Stamps for connections to `address`, as far as they are `wanted`; by the card that leads there where
-    /// it is set to.
-    pub fn new(address: SocketAddr, wanted: bool) -> Self {
+    /// it is set to. A Unix socket has no address.
+    pub fn new(address: Option<SocketAddr>, wanted: bool) -> Self {
         if !wanted {
             return Self::default();
         }
+        let Some(address) = address else {
+            return Self {
+                refused: Some("the kernel stamps no bytes of Unix sockets".into()),
+                ..Self::default()
+            };
+        };
         let nic = Nic::towards(address);
         let hardware = nic.as_ref().is_some_and(Nic::stamps_everything);
         Self { source: Some(if hardware { Source::Hardware } else { Source::Software }), nic, refused: None }
@@ -197,7 +203,7 @@ mod tests {
     }
 
     fn stamper() -> Stamper {
-        Stamper::new("127.0.0.1:1".parse().unwrap(), true)
+        Stamper::new("127.0.0.1:1".parse().ok(), true)
     }
 
     /// Words from the server until one is stamped: the first socket of the host that wants receive stamps
@@ -292,7 +298,7 @@ mod tests {
         assert_eq!(stamper.source(), None);
         let why = stamper.refused().unwrap();
         assert!(why.starts_with("setsockopt(SO_TIMESTAMPING) failed: Bad file descriptor"), "{why}");
-        assert_eq!(Stamper::new("127.0.0.1:1".parse().unwrap(), false).refused(), None, "not wanted");
+        assert_eq!(Stamper::new("127.0.0.1:1".parse().ok(), false).refused(), None, "not wanted");
     }
 
     #[test]

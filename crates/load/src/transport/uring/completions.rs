@@ -231,7 +231,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         // The ring is another thread's, so it refuses what we hand over (IORING_SETUP_SINGLE_ISSUER).
-        let made = std::thread::spawn(move || Uring::new(address, 1, false)).join().unwrap();
+        let made = std::thread::spawn(move || Uring::new(address.into(), 1, false)).join().unwrap();
         let Ok(mut uring) = made else {
             return hindmost_skips::skipped("io_uring cannot be used here");
         };

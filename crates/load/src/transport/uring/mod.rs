@@ -18,17 +18,16 @@ mod line;
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
 use hindmost_clock::Nanos;
-use hindmost_sys::socket::start_connecting;
 use io_uring::types::Fd;
 use io_uring::{opcode, IoUring};
 
 use self::buffers::Buffers;
 use self::completions::{CONNECT, GETEVENTS};
 use self::line::{Chunk, Line, NO_CHUNK};
+use super::peers::Peers;
 use super::stamps::{self, Segment, Sent, Stamp, Stamper};
 use super::{Ready, Stamped, Transport};
 
@@ -51,21 +50,19 @@ pub struct Uring {
     announcements: VecDeque<u32>,
     /// Slots whose receive has ended and has to be armed again.
     unarmed: Vec<u32>,
-    address: SocketAddr,
+    peers: Peers,
     stamper: Stamper,
-    /// Small segments wait for the acknowledgement of those before them.
-    nagle: bool,
 }
 
 // SAFETY: the pointers in `request` are null; everything else is owned.
 unsafe impl Send for Uring {}
 
 impl Uring {
-    /// Room for `slots` connections to `address`; none is open yet.
+    /// Room for `slots` connections to `peers`; none is open yet.
     ///
     /// # Errors
     /// The kernel has no `io_uring`, or not all that is needed, or does not let us.
-    pub fn new(address: SocketAddr, slots: u32, stamping: bool) -> io::Result<Self> {
+    pub fn new(peers: Peers, slots: u32, stamping: bool) -> io::Result<Self> {
         let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
@@ -89,17 +86,9 @@ impl Uring {
             lines: (0..slots).map(|_| Line::new()).collect(),
             announcements: VecDeque::with_capacity(slots as usize),
             unarmed: Vec::with_capacity(slots as usize),
-            address,
-            stamper: Stamper::new(address, stamping),
-            nagle: false,
+            stamper: Stamper::new(peers.of(0).address(), stamping),
+            peers,
         })
-    }
-
-    /// The same with Nagle's algorithm on or off; it is off unless asked for.
-    #[must_use]
-    pub fn with_nagle(mut self, on: bool) -> Self {
-        self.nagle = on;
-        self
     }
 }
 
@@ -108,8 +97,7 @@ impl Transport for Uring {
 
     fn connect(&mut self, slot: u32) -> io::Result<()> {
         self.close(slot);
-        let stream = start_connecting(self.address)?;
-        stream.set_nodelay(!self.nagle)?;
+        let stream = self.peers.start_connecting(slot)?;
         let fd = Fd(stream.as_raw_fd());
         let line = &mut self.lines[slot as usize];
         line.socket = Some(stream);

@@ -3,6 +3,7 @@
 mod files;
 mod servers;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -64,7 +65,9 @@ pub fn plan(protocol: &str, address: &str, changes: &Value) -> Plan {
 /// What this binary's instances send and receive with (`crate::IO`), if the kernel lets us.
 fn io() -> &'static str {
     if crate::IO == "io_uring" {
-        if let Err(error) = hindmost_load::transport::Uring::new(([127, 0, 0, 1], 1).into(), 1, false) {
+        if let Err(error) =
+            hindmost_load::transport::Uring::new(SocketAddr::from(([127, 0, 0, 1], 1)).into(), 1, false)
+        {
             hindmost_skips::skipped(&format!(
                 "io_uring cannot be used here ({error}): epoll is tested instead"
             ));

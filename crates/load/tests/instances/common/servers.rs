@@ -43,6 +43,11 @@ impl Managed {
 
     /// nginx with one page of 1 kB at `/`, which closes a connection after `keepalive` requests.
     pub fn nginx(keepalive: u32) -> Option<Self> {
+        Self::nginx_with(keepalive, "", "")
+    }
+
+    /// The same; `listen` stands behind its address, `directives` in its server.
+    pub fn nginx_with(keepalive: u32, listen: &str, directives: &str) -> Option<Self> {
         Self::start("nginx", |port, folder| {
             let place = folder.display();
             let page = "x".repeat(1000);
@@ -54,7 +59,7 @@ impl Managed {
                    proxy_temp_path {place}/p; fastcgi_temp_path {place}/f; uwsgi_temp_path {place}/u;
                    scgi_temp_path {place}/s;
                    server {{
-                     listen 127.0.0.1:{port};
+                     listen 127.0.0.1:{port} {listen}; {directives}
                      location = / {{ return 200 '{page}'; }}
                      location / {{ return 404; }}
                    }}
@@ -68,7 +73,7 @@ impl Managed {
         })
     }
 
-    fn start(program: &str, arguments: impl Fn(&str, &Path) -> Vec<String>) -> Option<Self> {
+    pub fn start(program: &str, arguments: impl Fn(&str, &Path) -> Vec<String>) -> Option<Self> {
         let address: SocketAddr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let folder = Folder::new();
         let spawned = Command::new(program)

@@ -1,0 +1,129 @@
+//! Where connections lead to, and where they come from.
+
+use std::fmt::{self, Display, Formatter};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
+
+use hindmost_sys::socket::{start_connecting, start_connecting_unix};
+
+/// A place where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// By address and port.
+    Tcp(SocketAddr),
+    /// By the path of a Unix socket.
+    Unix(PathBuf),
+}
+
+impl Peer {
+    /// What a plan's `HOST:PORT` or `unix:/PATH` means.
+    ///
+    /// # Errors
+    /// The name means no address.
+    pub fn resolve(address: &str) -> io::Result<Self> {
+        if let Some(path) = address.strip_prefix("unix:") {
+            return Ok(Self::Unix(path.into()));
+        }
+        address.to_socket_addrs()?.next().map(Self::Tcp).ok_or_else(|| ErrorKind::NotFound.into())
+    }
+
+    /// Its address; a Unix socket has none.
+    pub const fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(address) => Some(*address),
+            Self::Unix(_) => None,
+        }
+    }
+}
+
+impl Display for Peer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Where the connections of one worker lead to, by slot.
+#[derive(Clone, Debug)]
+pub struct Peers {
+    peer: Peer,
+    /// Own addresses, which connections take in turn; empty: the kernel chooses.
+    sources: Vec<IpAddr>,
+    /// Small segments wait for the acknowledgement of those before them.
+    nagle: bool,
+}
+
+impl Peers {
+    /// Connections to `peer` from `sources`; worker `first` of several begins with another source than its neighbours.
+    ///
+    /// # Errors
+    /// A source of another family than the peer's, from which it cannot be reached.
+    pub fn new(peer: Peer, mut sources: Vec<IpAddr>, first: usize) -> io::Result<Self> {
+        if let (Some(to), Some(from)) = (peer.address(), sources.iter().find(|from| !alike(&peer, from))) {
+            let what = format!("{to} cannot be reached from {from}: one is IPv4, the other IPv6");
+            return Err(io::Error::new(ErrorKind::InvalidInput, what));
+        }
+        if !sources.is_empty() {
+            let turn = first % sources.len();
+            sources.rotate_left(turn);
+        }
+        Ok(Self { peer, sources, nagle: false })
+    }
+
+    /// The same with Nagle's algorithm on or off; it is off unless asked for.
+    #[must_use]
+    pub fn with_nagle(mut self, on: bool) -> Self {
+        self.nagle = on;
+        self
+    }
+
+    /// Where `slot` leads to.
+    pub const fn of(&self, _slot: u32) -> &Peer {
+        &self.peer
+    }
+
+    /// A connect(2) for `slot` that does not wait for its peer. A Unix socket's descriptor is moved like TCP's: reading,
+    /// writing and closing are the same calls.
+    pub fn start_connecting(&self, slot: u32) -> io::Result<TcpStream> {
+        match self.of(slot) {
+            Peer::Unix(path) => start_connecting_unix(path),
+            Peer::Tcp(address) => {
+                let turn = (slot as usize).checked_rem(self.sources.len());
+                let stream = start_connecting(*address, turn.map(|at| self.sources[at]))?;
+                stream.set_nodelay(!self.nagle)?;
+                Ok(stream)
+            }
+        }
+    }
+}
+
+impl From<SocketAddr> for Peers {
+    fn from(address: SocketAddr) -> Self {
+        Self { peer: Peer::Tcp(address), sources: Vec::new(), nagle: false }
+    }
+}
+
+fn alike(peer: &Peer, source: &IpAddr) -> bool {
+    peer.address().is_none_or(|address| address.is_ipv4() == source.is_ipv4())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_of_the_other_family_is_refused_by_name() {
+        let peer = Peer::resolve("127.0.0.1:80").unwrap();
+        let error = Peers::new(peer, vec!["::1".parse().unwrap()], 0).unwrap_err().to_string();
+        assert!(error.contains("127.0.0.1:80") && error.contains("::1"), "{error}");
+    }
+
+    #[test]
+    fn a_unix_socket_is_told_by_its_path() {
+        let peer = Peer::resolve("unix:/run/a.sock").unwrap();
+        assert_eq!((peer.to_string().as_str(), peer.address()), ("unix:/run/a.sock", None));
+    }
+}

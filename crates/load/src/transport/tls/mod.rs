@@ -1,0 +1,273 @@
+//! TLS over another transport: the same connections, of which only we and the server can read the bytes.
+//!
+//! ```text
+//! write   encrypt into one buffer of the worker, write(2); what the kernel does not take waits in the session
+//! read    read(2) into one buffer of the worker, decrypt there, copy out; a record that is not whole waits
+//! ```
+//!
+//! rustls itself allocates once for each record that is sent and once for each that is received, and frees both in the
+//! same call; nothing else on the way of a request allocates. The kernel stamps what leaves, which are records: the
+//! stamp of a request is that of its last record. A reply's stamp is that of the last record of a read, so it is known
+//! where one reply was awaited, and not of replies that came together.
+
+mod credentials;
+mod problem;
+mod session;
+mod tickets;
+mod trial;
+mod verifier;
+
+use std::io::{self, ErrorKind};
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+use hindmost_clock::Nanos;
+use rustls::client::UnbufferedClientConnection;
+use rustls::pki_types::ServerName;
+use rustls::ClientConfig;
+
+pub use self::credentials::Credentials;
+pub use self::problem::TlsProblem;
+use self::session::{Session, Step};
+pub use self::trial::try_handshake;
+use super::{Handshake, Ready, Sent, Stamp, Stamped, Stamper, Transport};
+
+/// Records of one read. What they hold is shorter than they are, so a reader with a buffer of this size takes all.
+const READ_BYTES: usize = 256 * 1024;
+/// At most so much is encrypted for one write, so that little waits in memory where the server does not read.
+const WRITE_BYTES: usize = 64 * 1024;
+
+/// The connections of `T`, secured.
+pub struct Tls<T> {
+    inner: T,
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    /// What messages call those who may have signed the server's certificate.
+    trusted: String,
+    sessions: Vec<Option<Session>>,
+    /// Where records arrive, and where they are made.
+    arrived: Vec<u8>,
+    sealed: Vec<u8>,
+    /// Slots with something to read of which the kernel knows nothing.
+    unread: Vec<u32>,
+}
+
+impl<T: Transport> Tls<T> {
+    /// Secures up to `slots` connections of `inner`.
+    pub fn new(inner: T, credentials: &Credentials, slots: u32) -> Self {
+        Self {
+            inner,
+            config: credentials.config(slots as usize),
+            name: credentials.name().clone(),
+            trusted: credentials.trusted().to_owned(),
+            sessions: (0..slots).map(|_| None).collect(),
+            arrived: vec![1; READ_BYTES],
+            sealed: vec![1; session::sealed_bytes(WRITE_BYTES)],
+            unread: Vec::with_capacity(slots as usize),
+        }
+    }
+
+    #[inline]
+    fn session(&mut self, slot: u32) -> io::Result<&mut Session> {
+        self.sessions[slot as usize].as_mut().ok_or_else(|| ErrorKind::NotConnected.into())
+    }
+
+    /// One step of the handshake of `slot`: takes what came, and says what is to be said.
+    fn shake_hands(&mut self, slot: u32) -> io::Result<()> {
+        let Self { inner, sessions, arrived, name, trusted, .. } = self;
+        let Some(session) = &mut sessions[slot as usize] else { return Err(ErrorKind::NotConnected.into()) };
+        let heard = if session.step == Step::Greeted {
+            let kept = session.unfold(arrived);
+            match inner.read(slot, &mut arrived[kept..]) {
+                Ok(0) => return Err(TlsProblem::HungUp.into()),
+                Ok(n) => kept + n,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return session.flush(inner, slot).and(Err(e)),
+                Err(e) => return Err(e),
+            }
+        } else {
+            session.step = Step::Greeted;
+            0
+        };
+        let taken = session.greet(&mut arrived[..heard]);
+        // An alert says why, where there is one to send.
+        let flushed = session.flush(inner, slot);
+        taken.map_err(|e| TlsProblem::of_handshake(&e, &arrived[..heard], name, trusted))?;
+        if !flushed? {
+            inner.watch_writes(slot, true)?;
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        if session.is_handshaking() {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        inner.watch_writes(slot, false)
+    }
+
+    /// [`Transport::write`], with what `write` of the inner transport says, too.
+    #[inline]
+    fn write_with<S: Default>(
+        &mut self,
+        slot: u32,
+        bytes: &[u8],
+        write: impl Fn(&mut T, u32, &[u8]) -> io::Result<(usize, S)>,
+    ) -> io::Result<(usize, S)> {
+        let Self { inner, sessions, sealed, .. } = self;
+        let Some(session) = &mut sessions[slot as usize] else { return Err(ErrorKind::NotConnected.into()) };
+        if !session.flush(inner, slot)? {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let known = session.held(bytes.len());
+        let fresh = &bytes[known..bytes.len().min(known + WRITE_BYTES)];
+        if fresh.is_empty() {
+            return Ok((known, S::default()));
+        }
+        let records = session.seal(fresh, sealed).map_err(TlsProblem::of_session)?;
+        let (written, said) = match write(inner, slot, &sealed[..records]) {
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => (0, S::default()),
+            other => other?,
+        };
+        let all = known + fresh.len();
+        if written == records {
+            return Ok((all, said));
+        }
+        // Its last byte counts as not yet taken until the records are away, so that whoever writes comes back.
+        session.hold(&sealed[written..records]);
+        if all == 1 {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        Ok((all - 1, said))
+    }
+
+    /// [`Transport::read`], with what `read` of the inner transport says, too.
+    #[inline]
+    fn read_with<S: Default>(
+        &mut self,
+        slot: u32,
+        into: &mut [u8],
+        read: impl Fn(&mut T, u32, &mut [u8]) -> io::Result<(usize, S)>,
+    ) -> io::Result<(usize, S)> {
+        let Self { inner, sessions, arrived, unread, .. } = self;
+        let Some(session) = &mut sessions[slot as usize] else { return Err(ErrorKind::NotConnected.into()) };
+        if let Some(early) = session.take_early(into) {
+            if session.has_early() {
+                unread.push(slot);
+            }
+            return Ok((early, S::default()));
+        }
+        if session.closed {
+            return Ok((0, S::default()));
+        }
+        let most = arrived.len().min(into.len());
+        let kept = session.unfold(arrived);
+        if kept >= most {
+            return Err(TlsProblem::TooLong.into());
+        }
+        let (n, said) = read(inner, slot, &mut arrived[kept..most])?;
+        if n == 0 {
+            return Ok((0, said));
+        }
+        let plain = session.open(&mut arrived[..kept + n], into).map_err(TlsProblem::of_session)?;
+        session.flush(inner, slot)?;
+        if plain > 0 {
+            if session.closed {
+                unread.push(slot);
+            }
+            return Ok((plain, said));
+        }
+        if session.closed {
+            return Ok((0, said));
+        }
+        Err(ErrorKind::WouldBlock.into())
+    }
+}
+
+impl<T: Transport> Transport for Tls<T> {
+    const QUEUES: bool = T::QUEUES;
+
+    fn connect(&mut self, slot: u32) -> io::Result<()> {
+        self.close(slot);
+        self.inner.connect(slot)?;
+        let connection = UnbufferedClientConnection::new(self.config.clone(), self.name.clone());
+        self.sessions[slot as usize] = Some(Session::new(connection.map_err(TlsProblem::of_session)?));
+        Ok(())
+    }
+
+    fn connected(&mut self, slot: u32) -> io::Result<()> {
+        if self.session(slot)?.step == Step::Called {
+            self.inner.connected(slot)?;
+            self.session(slot)?.step = Step::Reached;
+        }
+        self.shake_hands(slot)?;
+        if self.session(slot)?.has_early() {
+            self.unread.push(slot);
+        }
+        Ok(())
+    }
+
+    fn secured(&self, slot: u32) -> Option<Handshake> {
+        self.sessions[slot as usize].as_ref().map(Session::handshake)
+    }
+
+    fn local_port(&self, slot: u32) -> u16 {
+        self.inner.local_port(slot)
+    }
+
+    #[inline]
+    fn write(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize> {
+        let write = |inner: &mut T, slot, bytes: &[u8]| Ok((inner.write(slot, bytes)?, ()));
+        self.write_with(slot, bytes, write).map(|(n, ())| n)
+    }
+
+    fn submit(&mut self) -> io::Result<()> {
+        self.inner.submit()
+    }
+
+    #[inline]
+    fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize> {
+        let read = |inner: &mut T, slot, into: &mut [u8]| Ok((inner.read(slot, into)?, ()));
+        self.read_with(slot, into, read).map(|(n, ())| n)
+    }
+
+    fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()> {
+        self.inner.watch_writes(slot, on)
+    }
+
+    fn descriptor(&self, slot: u32) -> Option<RawFd> {
+        self.inner.descriptor(slot)
+    }
+
+    fn close(&mut self, slot: u32) {
+        self.sessions[slot as usize] = None;
+        self.unread.retain(|&other| other != slot);
+        self.inner.close(slot);
+    }
+
+    #[inline]
+    fn wait(&mut self, timeout: Nanos, expected: bool, ready: &mut Vec<Ready>) -> io::Result<()> {
+        if self.unread.is_empty() {
+            return self.inner.wait(timeout, expected, ready);
+        }
+        self.inner.wait(Nanos::ZERO, true, ready)?;
+        for slot in self.unread.drain(..) {
+            ready.push(Ready { slot, readable: true, writable: false, stamped: false });
+        }
+        Ok(())
+    }
+}
+
+impl<T: Stamped> Stamped for Tls<T> {
+    fn stamps(&self) -> &Stamper {
+        self.inner.stamps()
+    }
+
+    fn write_stamped(&mut self, slot: u32, bytes: &[u8]) -> io::Result<(usize, u32)> {
+        self.write_with(slot, bytes, T::write_stamped)
+    }
+
+    fn sent(&mut self, slot: u32) -> Option<Sent> {
+        self.inner.sent(slot)
+    }
+
+    fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
+        self.read_with(slot, into, T::read_stamped)
+    }
+}

@@ -1,0 +1,68 @@
+//! Sessions that can be taken up again: as many tickets as a worker has connections, not eight as rustls keeps.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::pki_types::ServerName;
+use rustls::NamedGroup;
+
+/// Those of one server, whatever it is called.
+#[derive(Debug)]
+pub struct Tickets {
+    kept: Mutex<Kept>,
+    most: usize,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    group: Option<NamedGroup>,
+    tls12: Option<Tls12ClientSessionValue>,
+    tls13: VecDeque<Tls13ClientSessionValue>,
+}
+
+impl Tickets {
+    /// Room for `most` tickets, of which the oldest makes way.
+    pub fn new(most: usize) -> Self {
+        let kept = Kept { tls13: VecDeque::with_capacity(most), ..Kept::default() };
+        Self { kept: Mutex::new(kept), most }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientSessionStore for Tickets {
+    fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        self.kept().group = Some(group);
+    }
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        self.kept().group
+    }
+
+    fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {
+        self.kept().tls12 = Some(value);
+    }
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.kept().tls12.clone()
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {
+        self.kept().tls12 = None;
+    }
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
+        let mut kept = self.kept();
+        if kept.tls13.len() >= self.most {
+            kept.tls13.pop_front();
+        }
+        kept.tls13.push_back(value);
+    }
+
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.kept().tls13.pop_back()
+    }
+}

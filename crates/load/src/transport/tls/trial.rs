@@ -1,0 +1,82 @@
+//! One handshake by itself, before anything is measured: what every connection would come to.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use hindmost_plan::Tls;
+use rustls::{ClientConnection, Error};
+
+use super::{Credentials, TlsProblem};
+use crate::transport::Peer;
+
+/// What is kept of the server's first words, to tell what it is.
+const FIRST_WORDS: usize = 256;
+
+/// Secures one connection to `address` as `tls` says, waiting at most `patience` for each step, and closes it.
+///
+/// # Errors
+/// Why it cannot be secured.
+pub fn try_handshake(tls: &Tls, address: &str, alpn: &str, patience: Duration) -> Result<(), TlsProblem> {
+    let credentials = Credentials::load(tls, address, alpn)?;
+    let unreachable = |e: io::Error| TlsProblem::Session(e.to_string());
+    let patient = Some(patience);
+    match Peer::resolve(address).map_err(unreachable)? {
+        Peer::Tcp(address) => {
+            let stream = TcpStream::connect_timeout(&address, patience).map_err(unreachable)?;
+            stream.set_read_timeout(patient).map_err(unreachable)?;
+            shake_hands(stream, &credentials)
+        }
+        Peer::Unix(path) => {
+            let stream = UnixStream::connect(path).map_err(unreachable)?;
+            stream.set_read_timeout(patient).map_err(unreachable)?;
+            shake_hands(stream, &credentials)
+        }
+    }
+}
+
+fn shake_hands<S: Read + Write>(stream: S, credentials: &Credentials) -> Result<(), TlsProblem> {
+    let connection = ClientConnection::new(credentials.config(1), credentials.name().clone());
+    let mut connection = connection.map_err(TlsProblem::of_session)?;
+    let mut listening = Listening { stream, heard: Vec::new() };
+    match connection.complete_io(&mut listening) {
+        Ok(_) => {
+            connection.send_close_notify();
+            let _ = connection.write_tls(&mut listening);
+            Ok(())
+        }
+        Err(e) => Err(match e.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+            Some(error) => {
+                TlsProblem::of_handshake(error, &listening.heard, credentials.name(), credentials.trusted())
+            }
+            None if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => TlsProblem::Silent,
+            None => TlsProblem::HungUp,
+        }),
+    }
+}
+
+/// A stream whose first words are kept.
+struct Listening<S> {
+    stream: S,
+    heard: Vec<u8>,
+}
+
+impl<S: Read> Read for Listening<S> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let n = self.stream.read(into)?;
+        let room = FIRST_WORDS.saturating_sub(self.heard.len());
+        self.heard.extend_from_slice(&into[..n.min(room)]);
+        Ok(n)
+    }
+}
+
+impl<S: Write> Write for Listening<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}

@@ -1,0 +1,176 @@
+//! TLS under every protocol, on the servers that people run.
+
+mod certificates;
+mod servers;
+
+use hindmost_load::LoadError;
+use hindmost_plan::Plan;
+use serde_json::{json, Value};
+
+use self::certificates::Certificates;
+use super::common::{intervals, plan, run, Managed};
+
+const HERE: [&str; 2] = ["127.0.0.1", "localhost"];
+
+/// The usual short run, secured as `tls` says.
+fn secured(protocol: &str, address: &str, tls: &Value, changes: &Value) -> Plan {
+    let mut all = json!({"target": {"protocol": protocol, "address": address, "tls": tls}});
+    all.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    plan(protocol, address, &all)
+}
+
+fn trusting(certificates: &Certificates) -> Value {
+    json!({"ca": certificates.file("ca.pem")})
+}
+
+fn failed(server: &Managed, tls: &Value) -> (&'static str, String) {
+    let error: LoadError = run(&secured("http", &server.address, tls, &json!({}))).err().unwrap();
+    (error.code(), error.to_string())
+}
+
+#[test]
+fn nginx_answers_over_tls_and_every_connection_is_secured_once() {
+    let certificates = Certificates::of(&HERE);
+    for versions in ["TLSv1.2", "TLSv1.3"] {
+        let directives = format!("ssl_protocols {versions};");
+        let Some(server) = Managed::nginx_tls(1_000_000, &certificates, &directives) else { return };
+        for load in [json!({"loop": "open", "rate_per_s": 3000.0}), json!({"loop": "closed"})] {
+            let changes = json!({"load": load});
+            let ran = run(&secured("http", &server.address, &trusting(&certificates), &changes)).unwrap();
+            ran.assert_clean(versions);
+            let connects = &ran.result["connects"];
+            let handshakes = connects["full_handshakes"].as_u64().unwrap()
+                + connects["resumed_handshakes"].as_u64().unwrap();
+            assert_eq!((&connects["all"], handshakes), (&json!(4), 4), "{versions} {connects}");
+        }
+    }
+}
+
+#[test]
+fn a_connection_for_each_request_has_a_handshake_for_each_which_is_resumed_or_not_as_asked() {
+    let certificates = Certificates::of(&HERE);
+    let Some(server) = Managed::nginx_tls(1, &certificates, "") else { return };
+    for resumption in [true, false] {
+        let tls = json!({"ca": certificates.file("ca.pem"), "resumption": resumption});
+        let changes = json!({"load": {"loop": "open", "rate_per_s": 200.0}});
+        let ran = run(&secured("http", &server.address, &tls, &changes)).unwrap();
+        ran.assert_clean("closing");
+        let count = |name: &str| ran.result["connects"][name].as_u64().unwrap();
+        assert_eq!(count("all"), count("full_handshakes") + count("resumed_handshakes"));
+        assert_eq!(resumption, count("resumed_handshakes") > count("all") / 2, "{}", ran.result["connects"]);
+        assert!(resumption || count("resumed_handshakes") == 0, "{}", ran.result["connects"]);
+        let (_, connect) = intervals(&ran.file("instance-0.hlog"), "connect");
+        let (_, handshake) = intervals(&ran.file("instance-0.hlog"), "handshake");
+        assert_eq!((connect.count(), handshake.count()), (count("made"), count("made")));
+        assert!(connect.max().unwrap() > 0 && handshake.min().unwrap() > 0);
+    }
+}
+
+#[test]
+fn replies_larger_than_a_record_and_requests_larger_than_a_socket_arrive_whole() {
+    let certificates = Certificates::of(&HERE);
+    let Some(server) = Managed::redis_tls(&certificates) else { return };
+    let tls = json!({
+        "ca": certificates.file("ca.pem"),
+        "certificate": certificates.file("client.pem"), "key": certificates.file("client.key"),
+    });
+    for (value_bytes, rate) in [(json!({"uniform": [1, 4000]}), 2000.0), (json!(900_000), 40.0)] {
+        let changes = json!({
+            "load": {"loop": "open", "rate_per_s": rate},
+            "workload": {"kind": "key-value", "keys": 20, "get_ratio": 0.5, "value_bytes": value_bytes},
+        });
+        let ran = run(&secured("redis", &server.address, &tls, &changes)).unwrap();
+        ran.assert_clean(&value_bytes.to_string());
+        assert_eq!(ran.count("misses"), 0, "{value_bytes}");
+    }
+}
+
+#[test]
+fn memcached_answers_over_tls() {
+    let certificates = Certificates::of(&HERE);
+    let Some(server) = Managed::memcached_tls(&certificates) else { return };
+    let ran = run(&secured("memcached", &server.address, &trusting(&certificates), &json!({}))).unwrap();
+    ran.assert_clean("memcached");
+    assert_eq!(ran.count("misses"), 0);
+}
+
+#[test]
+fn wire_latency_is_that_of_records_and_within_service_latency() {
+    let certificates = Certificates::of(&HERE);
+    let Some(server) = Managed::nginx_tls(1_000_000, &certificates, "") else { return };
+    let changes = json!({"stamp_every": 1, "load": {"loop": "open", "rate_per_s": 500.0}});
+    let ran = run(&secured("http", &server.address, &trusting(&certificates), &changes)).unwrap();
+    let stamps = &ran.result["stamps"];
+    let (asked, came) = (stamps["asked"].as_u64().unwrap(), stamps["came"].as_u64().unwrap());
+    // Replies that came together have none; on a busy host there are some.
+    assert!(2 * came > asked, "{stamps}");
+    assert_eq!(stamps["implausible"], 0, "{stamps}");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_verified_says_which_name_which_ca_and_why() {
+    let (ours, others) = (Certificates::of(&HERE), Certificates::of(&HERE));
+    let Some(server) = Managed::nginx_tls(9, &ours, "") else { return };
+    let (code, message) = failed(&server, &trusting(&others));
+    assert_eq!(code, "tls_certificate");
+    for part in [&server.address, "`127.0.0.1`", &others.file("ca.pem"), "was not issued"] {
+        assert!(message.contains(part), "{message} lacks {part}");
+    }
+    let elsewhere = json!({"ca": ours.file("ca.pem"), "sni": "elsewhere.example"});
+    let (code, message) = failed(&server, &elsewhere);
+    assert_eq!(code, "tls_certificate");
+    assert!(message.contains("`elsewhere.example`") && message.contains("it is for"), "{message}");
+    assert!(run(&secured("http", &server.address, &json!({"verify": false}), &json!({}))).is_ok());
+    let expired = Certificates::expired(&HERE);
+    let Some(server) = Managed::nginx_tls(9, &expired, "") else { return };
+    let (code, message) = failed(&server, &trusting(&expired));
+    assert!(code == "tls_certificate" && message.contains("expired"), "{message}");
+}
+
+#[test]
+fn what_a_server_wants_of_us_or_does_not_speak_is_told() {
+    let certificates = Certificates::of(&HERE);
+    let Some(plain) = Managed::nginx(9) else { return };
+    let (code, message) = failed(&plain, &trusting(&certificates));
+    assert!(code == "tls_plain" && message.contains("HTTP/1.1 400"), "{code} {message}");
+    let Some(redis) = Managed::redis_tls(&certificates) else { return };
+    let error = run(&secured("redis", &redis.address, &trusting(&certificates), &json!({}))).err().unwrap();
+    assert!(error.to_string().contains("client certificate"), "{error}");
+    let Some(old) = Managed::nginx_tls(9, &certificates, "ssl_protocols TLSv1.1;") else { return };
+    let (code, message) = failed(&old, &trusting(&certificates));
+    assert!(code == "tls_version", "{code} {message}");
+}
+
+#[test]
+fn files_that_are_no_use_are_named_before_anything_is_connected() {
+    let (ours, others) = (Certificates::of(&HERE), Certificates::of(&HERE));
+    let nowhere = Managed::nginx_tls(9, &ours, "");
+    let Some(server) = nowhere else { return };
+    let ca = ours.file("ca.pem");
+    for (tls, parts) in [
+        (json!({"ca": "/nowhere/ca.pem"}), ["/nowhere/ca.pem", "No such file"]),
+        (json!({"ca": ours.file("client.key")}), ["client.key", "BEGIN CERTIFICATE"]),
+        (
+            json!({"ca": ca, "certificate": ours.file("client.pem"), "key": others.file("client.key")}),
+            ["is not that of the certificate", "client.pem"],
+        ),
+        (
+            json!({"ca": ca, "certificate": ours.file("client.pem"), "key": ours.file("client.pem")}),
+            ["client.pem", "BEGIN PRIVATE KEY"],
+        ),
+    ] {
+        let (code, message) = failed(&server, &tls);
+        assert_eq!(code, "tls_file", "{message}");
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    }
+}
+
+#[test]
+fn a_certificate_that_is_its_own_ca_is_taken_where_it_is_trusted() {
+    let certificates = Certificates::own_ca(&HERE);
+    let Some(server) = Managed::nginx_tls(1_000_000, &certificates, "") else { return };
+    let tls = json!({"ca": certificates.file("server.pem")});
+    run(&secured("http", &server.address, &tls, &json!({}))).unwrap().assert_clean("its own CA");
+    let (_, message) = failed(&server, &json!({"ca": certificates.file("server.pem"), "sni": "elsewhere"}));
+    assert!(message.contains("it is for"), "{message}");
+}

@@ -1,0 +1,98 @@
+//! Where the server listens, what it speaks, and how the connection to it is secured.
+
+use std::net::IpAddr;
+
+use hindmost_wire::Protocol;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::check::{refuse, PlanError};
+use crate::{Io, Plan};
+
+/// The server under test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// The protocol spoken.
+    pub protocol: Protocol,
+    /// `HOST:PORT`, `[ADDRESS]:PORT` for IPv6, or `unix:/PATH` for a Unix socket.
+    pub address: String,
+    /// How connections are secured; absent: they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Tls>,
+    /// Addresses of this host that connections are made from, in turn; empty: the kernel chooses. Each has some 28,000
+    /// ports towards one server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub source: Vec<IpAddr>,
+}
+
+/// How connections are secured. Files are PEM.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// Certificates of those who may have signed the server's, or the server's own; absent: those that this host trusts.
+    #[serde(default)]
+    pub ca: Option<String>,
+    /// The client's certificate, and those that lead to its CA.
+    #[serde(default)]
+    pub certificate: Option<String>,
+    /// The private key of the client's certificate.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// The name that the server is asked for and its certificate must hold; absent: the target's host.
+    #[serde(default)]
+    pub sni: Option<String>,
+    /// Connections that are made again take up an earlier session, where the server lets them.
+    #[serde(default = "yes")]
+    pub resumption: bool,
+    /// The server's certificate is verified.
+    #[serde(default = "yes")]
+    pub verify: bool,
+}
+
+impl Default for Tls {
+    fn default() -> Self {
+        Self { ca: None, certificate: None, key: None, sni: None, resumption: true, verify: true }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Plan {
+    /// Checks what the types cannot.
+    pub(crate) fn check_target(&self) -> Result<(), PlanError> {
+        let target = &self.target;
+        let unix = target.address.strip_prefix("unix:");
+        if unix.is_some_and(|path| !path.starts_with('/')) {
+            let must = "`unix:` and an absolute path";
+            return Err(refuse("target.address", format!("`{}`", target.address), must));
+        }
+        if unix.is_some() && !target.source.is_empty() {
+            return Err(refuse("target.source", "given", "left out for a Unix socket"));
+        }
+        if let Some(twice) = repeated(&target.source) {
+            return Err(refuse("target.source", format!("{twice} twice"), "a list of different addresses"));
+        }
+        let Some(tls) = &target.tls else { return Ok(()) };
+        if self.io == Io::IoUring {
+            return Err(refuse("io", "io_uring", "epoll where connections are secured by TLS"));
+        }
+        match (&tls.certificate, &tls.key) {
+            (Some(_), None) => Err(refuse("target.tls.key", "missing", "the file of the certificate's key")),
+            (None, Some(_)) => {
+                Err(refuse("target.tls.certificate", "missing", "the file of the key's certificate"))
+            }
+            _ if unix.is_some() && tls.sni.is_none() => {
+                let must = "the name in the server's certificate, since a Unix socket has none";
+                Err(refuse("target.tls.sni", "missing", must))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn repeated<T: PartialEq>(all: &[T]) -> Option<&T> {
+    all.iter().enumerate().find(|(at, one)| all[..*at].contains(one)).map(|(_, one)| one)
+}

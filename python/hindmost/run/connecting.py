@@ -1,0 +1,110 @@
+"""How connections are made, as it was asked for: secured or not, and from which of our addresses."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING
+
+from hindmost import _engine
+from hindmost.errors import UsageError
+
+if TYPE_CHECKING:
+    from hindmost.plan import MeasurePlan
+    from hindmost.plan.tls import Tls
+    from hindmost.run.request import MeasureRequest
+    from hindmost.targets import Attached, Managed
+
+
+def tls_of(asked: MeasureRequest, target: Attached | Managed) -> Tls | None:
+    """How the target's connections are secured: as its file says, and the options above it.
+
+    Raises
+    ------
+    UsageError
+        If options are about TLS and the target is not, or their files are no use.
+    """
+    from hindmost.plan.protocols import ENTRIES
+    from hindmost.plan.tls import HINTS, Tls
+
+    files = {name: str(path.absolute()) for name in ("ca", "cert", "key") if (path := getattr(asked, name))}
+    given: dict[str, str | bool] = {**files}
+    if asked.sni is not None:
+        given["sni"] = asked.sni
+    if asked.insecure:
+        given["insecure"] = True
+    if asked.resumption == "off":
+        given["resumption"] = False
+    own = target.spec.tls if target.managed else (Tls() if target.secured else None)
+    if own is None:
+        if given:
+            flag = f"--{next(iter(given))}"
+            scheme = ENTRIES[target.protocol].tls_scheme
+            way = "add [tls] to the target file" if target.managed else f"write {scheme}://..."
+            raise UsageError(f"{flag} is about TLS, and {target.name} is measured without", hint=way)
+        return None
+    tls = own.model_copy(update=given).for_host(target.spec.host if target.managed else target.host)
+    if not target.managed:
+        if tls.sni is not None and tls.sni.startswith("/"):
+            raise UsageError(
+                f"{target.name} is a Unix socket, which has no name for a certificate to hold",
+                hint="--sni NAME, a name in the server's certificate",
+            )
+        try:
+            _engine.check_tls(tls.text(), target.address)
+        except _engine.EngineError as error:
+            code, message = error.args
+            raise UsageError(f"{target.name}: {message}", hint=HINTS[code]) from None
+    return tls
+
+
+def sources_of(text: str | None, target: Attached | Managed) -> tuple[str, ...]:
+    """Read ``--source``.
+
+    Raises
+    ------
+    UsageError
+        If one of them is no address of this host.
+    """
+    from hindmost.targets.procfs import is_local
+
+    if text is None:
+        return ()
+    found: list[str] = []
+    for one in text.split(","):
+        try:
+            address = str(ipaddress.ip_address(one.strip()))
+        except ValueError:
+            raise UsageError(
+                f"--source {one.strip()!r} is no IP address", hint="--source 10.0.0.2,10.0.0.3"
+            ) from None
+        if address in found:
+            raise UsageError(f"--source names {address} twice", hint="name each address once")
+        if not is_local(address):
+            raise UsageError(
+                f"--source {address} is no address of this host", hint="ip -brief address; ip address add ..."
+            )
+        found.append(address)
+    if not target.managed and target.address.startswith("unix:"):
+        raise UsageError("--source does not go with a Unix socket", hint="leave out --source")
+    return tuple(found)
+
+
+def check_capture(plan: MeasurePlan, target: Attached | Managed) -> None:
+    """Refuse a proof by packets where packets do not show requests.
+
+    Raises
+    ------
+    UsageError
+        If connections are secured, or go through a Unix socket.
+    """
+    if not plan.verify_wire:
+        return
+    if plan.tls is not None:
+        raise UsageError(
+            "--verify-wire finds requests in packets, and TLS hides them there",
+            hint="leave out --verify-wire; wire latency by the kernel's stamps works under TLS",
+        )
+    if target.spec.socket if target.managed else target.address.startswith("unix:"):
+        raise UsageError(
+            "--verify-wire needs packets, and a Unix socket has none", hint="leave out --verify-wire"
+        )
