@@ -30,7 +30,7 @@ demo: .stamps/engine ## Measure a real memcached in about a minute and a half; l
 	@setup/demo.sh
 
 test: .stamps/engine .stamps/dev ## All tests that need neither a calm host nor patience
-	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin haproxy nutcracker psql=postgresql openssl tcpdump
+	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin haproxy nutcracker psql=postgresql openssl tcpdump sshd=openssh-server
 	@setup/test.sh
 
 precision: .stamps/engine .stamps/dev ## Claims that need a calm host: each ends held, broken or undecided
@@ -38,7 +38,7 @@ precision: .stamps/engine .stamps/dev ## Claims that need a calm host: each ends
 	@$(RUN) python -m pytest -m "not nightly" tests/precision
 
 nightly: .stamps/engine .stamps/dev ## The slow ring: coverage simulations, soaks, originals, fuzzing
-	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin haproxy nutcracker psql=postgresql tcpdump
+	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin haproxy nutcracker psql=postgresql tcpdump sshd=openssh-server
 	@setup/nightly.sh
 
 FUZZ_SECONDS ?= 600

@@ -27,6 +27,8 @@ if sys.argv[1] == "runtime":
     print(*document["build-system"]["requires"], *document["project"]["dependencies"], sep="\n")
 else:
     print(*document["dependency-groups"][sys.argv[1]], sep="\n")
+    if sys.argv[1] == "developers":  # tests run what every extra runs
+        print(*(one for extra in document["project"]["optional-dependencies"].values() for one in extra), sep="\n")
 PYTHON
 }
 

@@ -61,6 +61,18 @@ class InstanceError(HindmostError):
     shows: Shows | None = None
 
 
+class HostLost(InstanceError):
+    """A load host went in mid-run (exit 1): the run is void, and is made again if the host comes back."""
+
+    def __init__(self, host: str, why: str) -> None:
+        super().__init__(
+            f"host {host} was lost: {why}",
+            hint=f"look at {host} (power, network, memory: dmesg | tail), then go on with the study",
+        )
+        self.host = host
+        self.code = "host_lost"
+
+
 class StudyError(HindmostError):
     """A study folder cannot be read or written (exit 1)."""
 

@@ -111,6 +111,7 @@ NEWER = (
     "saturation",
     "set_aside",
     "instrument",
+    "fleet",
 )
 NEWER_OF_AN_INSTANCE = ("alone_us", "arrivals", "stamps", "cpu_share")
 

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/guides/*.md"))]
 NOT_RUN = {
     "hindmost measure": "takes minutes, or needs a server of the reader's: tests/servers/test_measure_*.py run it",
+    "dask ": "a scheduler of the reader's: tests/servers/test_fleet_faults.py starts one",
     "hindmost compare": "needs the studies before it: tests/unit/test_comparison.py, tests/servers/test_compare.py",
     "hindmost batching": "takes minutes: tests/unit/test_batching_study.py makes a tiny one",
     "hindmost list": "needs the folder before it: tests/unit/test_listing.py",

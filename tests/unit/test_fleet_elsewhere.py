@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ import pytest
 from tiny_study import HOST, Diary, tiny_plan
 
 from hindmost import Study
-from hindmost.errors import InstanceError
-from hindmost.fleet import Heard, Job, LocalFleet, jobs_of, run_instances
+from hindmost.errors import HostLost, InstanceError
+from hindmost.fleet import Heard, Job, LocalFleet, Served, jobs_of, run_instances
 from hindmost.fleet.local import LocalTeam
 from hindmost.studies.measure import Procedure, answer
 from hindmost.targets import parse_target
@@ -43,6 +43,9 @@ class ElsewhereTeam:
     def hear(self, timeout_s: float) -> list[Heard]:
         return self._team.hear(timeout_s)
 
+    def record(self) -> dict[str, Any]:
+        return {}
+
     def fetch(self) -> None:
         self._team.fetch()
         for path in self._there.iterdir():
@@ -53,6 +56,13 @@ class Elsewhere:
     """Two hosts; nothing of a run is in its folder before it is fetched."""
 
     hosts: Sequence[str] = ("north", "south")
+    serves = False
+
+    def serve(self, name: str, cpus: Sequence[int]) -> AbstractContextManager[Served]:
+        raise NotImplementedError
+
+    def mended(self, lost: HostLost, times: int) -> bool:
+        return False
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -13,8 +13,8 @@ MAY: dict[str, set[str]] = {
     "plan": set(),
     "report": {"plan", "store"},
     "targets": {"plan"},
-    "fleet": {"plan"},
     "knobs": {"plan", "store", "targets"},
+    "fleet": {"plan", "targets", "knobs"},  # a load host may start the server, and set what is set there
     "capture": set(),
     "models": {"plan", "stats", "store"},
     "run": {"plan", "stats", "store", "targets", "fleet", "capture"},

@@ -1,7 +1,7 @@
 """Where load instances run: which places and processors, which processes, in which phase."""
 
 from hindmost.fleet.cpus import Allotment, allot
-from hindmost.fleet.fleet import LOCAL, Fleet, Heard, Job, Place, Team, jobs_of
+from hindmost.fleet.fleet import LOCAL, Fleet, Heard, Job, Place, Served, Team, jobs_of
 from hindmost.fleet.local import HERE, LocalFleet
 from hindmost.fleet.phases import Moment, run_instances
 from hindmost.fleet.room import make_room
@@ -16,6 +16,7 @@ __all__ = [
     "LocalFleet",
     "Moment",
     "Place",
+    "Served",
     "Team",
     "allot",
     "jobs_of",

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from hindmost.errors import HostLost
+
 LOCAL = ""
 """The name of this host."""
 
@@ -49,6 +51,16 @@ class Heard:
 
     index: int
     event: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A server that runs on a host of the fleet: where it listens, how it was started, what it says it is."""
+
+    host: str
+    address: str
+    command: list[str]
+    server_version: str | None
 
 
 class Team(Protocol):
@@ -84,6 +96,9 @@ class Team(Protocol):
             If something cannot be had.
         """
 
+    def record(self) -> dict[str, Any]:
+        """What ``run.json`` says of the fleet, once all was fetched; nothing of this host alone."""
+
 
 class Fleet(Protocol):
     """Where load instances run.
@@ -111,6 +126,33 @@ class Fleet(Protocol):
         ------
         InstanceError
             If one cannot be started.
+        """
+
+    @property
+    def serves(self) -> bool:
+        """Whether a server that Hindmost starts is started on a host of the fleet."""
+
+    def serve(self, name: str, cpus: Sequence[int]) -> AbstractContextManager[Served]:
+        """Start a server that its host knows by this name; leaving the context stops it.
+
+        Raises
+        ------
+        TargetError
+            If it does not start there.
+        """
+
+    def mended(self, lost: HostLost, times: int) -> bool:
+        """Whether a host that was lost in a run is there again, and the run may be made again.
+
+        Parameters
+        ----------
+        times : int
+            How often this run was void before.
+
+        Raises
+        ------
+        InstanceError
+            If the host cannot be had.
         """
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import selectors
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from hindmost.fleet.fleet import LOCAL, Heard, Job
+from hindmost.errors import HostLost
+from hindmost.fleet.fleet import LOCAL, Heard, Job, Served
 from hindmost.fleet.instance import Instance
 
 AHEAD_NS = 100_000_000
@@ -20,6 +21,11 @@ class LocalFleet:
     """Runs instances on this machine, on the processors of their places."""
 
     hosts: Sequence[str] = (LOCAL,)
+    serves = False
+
+    def serve(self, name: str, cpus: Sequence[int]) -> AbstractContextManager[Served]:
+        """Servers here are the matter of `hindmost.targets`."""
+        raise NotImplementedError
 
     @contextmanager
     def start(self, jobs: Sequence[Job], folder: Path) -> Iterator[LocalTeam]:
@@ -34,6 +40,10 @@ class LocalFleet:
             finally:
                 for one in instances:
                     one.stop()
+
+    def mended(self, lost: HostLost, times: int) -> bool:
+        """No: where this host is lost nobody asks."""
+        return False
 
 
 class LocalTeam:
@@ -65,6 +75,10 @@ class LocalTeam:
         """Their files are where they belong; ours beside them go."""
         for one in self._instances:
             one.sweep()
+
+    def record(self) -> dict[str, Any]:
+        """All is said of this host elsewhere."""
+        return {}
 
 
 HERE = LocalFleet()

@@ -55,6 +55,7 @@ def run_instances(
     phases_s: tuple[float, float],
     look: Callable[[Moment], None] = lambda _: None,
     before_measuring: Callable[[Sequence[int]], None] = lambda _: None,
+    record: dict[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
     """Run one instance a job, to the end.
 
@@ -74,6 +75,8 @@ def run_instances(
     before_measuring : callable, optional
         Called when all are warm, before the measurement is ordered; the load goes on meanwhile. Given the
         ports of the connections that the plans want witnessed (`MeasurePlan.witnessed`).
+    record : dict, optional
+        Takes what the fleet says of itself.
 
     Returns
     -------
@@ -83,11 +86,13 @@ def run_instances(
     Raises
     ------
     InstanceError
-        If one failed; then all are stopped.
+        If one failed; then all are stopped. `HostLost` if it is its host that went.
     """
     with fleet.start(jobs, folder) as team:
         _Course(team, jobs, phases_s, look, before_measuring).follow()
         team.fetch()
+        if record is not None:
+            record |= team.record()
     return [_result(index, folder) for index in range(len(jobs))]
 
 
@@ -104,6 +109,7 @@ class _Course:
     ) -> None:
         self._team = team
         self._everyone = len(jobs)
+        self._hosts = [job.place.host for job in jobs]
         self._keys = sum(_keys_stored(job) for job in jobs)
         self._phases_s = phases_s
         self._look = look
@@ -177,9 +183,11 @@ class _Course:
                 " answers slowly",
                 hint='--workload FILE with fewer: {"kind": "key-value", "keys": 100}',
             )
+        host = self._hosts[late]
         return InstanceError(
-            f"instance {late} is stuck in phase `{self._phase}` after {seconds:.0f} s",
-            hint="hindmost doctor shows whether this host is overloaded",
+            f"instance {late}{f' on host {host}' if host else ''} is stuck in phase `{self._phase}` after"
+            f" {seconds:.0f} s",
+            hint="hindmost doctor shows whether that host is overloaded",
         )
 
 

@@ -81,6 +81,9 @@ class MeasurePlan(BaseModel):
     source: tuple[str, ...] = Field(
         default=(), description="addresses of ours that connections are made from"
     )
+    fleet: dict[str, Any] | None = Field(
+        default=None, description="load machines, as --fleet says; none: this one"
+    )
 
     @property
     def labels(self) -> tuple[str, ...]:

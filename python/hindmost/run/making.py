@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from hindmost.errors import InstanceError
+from hindmost.errors import HostLost, InstanceError
 from hindmost.fleet import HERE, Fleet, Moment, jobs_of, run_instances
 from hindmost.plan import MeasurePlan
 from hindmost.run.companions import Scene, accompanied
@@ -51,15 +51,37 @@ def make_run(
     TargetError
         If the server cannot be started, reached, or dies.
     InstanceError
-        If a load instance fails.
+        If a load instance fails. Where its host went, the run is void, and made again if that host comes
+        back.
     StudyError
         If the run cannot be stored.
     """
+    voided: list[str] = []
+    while True:
+        try:
+            return _made(study, number, plan, target, look, beside, fleet, voided)
+        except HostLost as lost:
+            if not fleet.mended(lost, len(voided)):
+                raise
+            voided.append(lost.message)
+
+
+def _made(
+    study: Study,
+    number: int,
+    plan: MeasurePlan,
+    target: Attached | Managed,
+    look: Callable[[Moment], None],
+    beside: Beside,
+    fleet: Fleet,
+    voided: list[str],
+) -> None:
+    """Make it; `voided` says why it was void so far."""
     begun = time.monotonic()
     measure_s = plan.calibration_s + plan.duration_s
     with study.new_run(number) as (folder, record):
         record |= {"seed": plan.run_seed(number), "started": now_utc()}
-        with serving(target, plan, folder, beside) as server:
+        with serving(target, plan, folder, beside, fleet) as server:
             plans = [
                 plan.engine_plan(number, index, target.protocol, server.address, tls=server.tls, secrets=True)
                 for index in range(plan.clients)
@@ -75,7 +97,9 @@ def make_run(
 
                 try:
                     patience = (measure_s, plan.timeout_s + SPARE_S)
-                    run_instances(fleet, jobs, folder, patience, moment, companions.measuring)
+                    run_instances(fleet, jobs, folder, patience, moment, companions.measuring, record)
+                except HostLost:
+                    raise
                 except InstanceError as error:
                     raise server.explained(error, number) from None
                 record |= companions.record()
@@ -84,3 +108,5 @@ def make_run(
             "instances": plan.clients,
             "target": server.document,
         }
+        if voided:
+            record["voided"] = voided

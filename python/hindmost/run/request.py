@@ -17,9 +17,11 @@ from hindmost.errors import UsageError
 from hindmost.laws import KINDS, USUAL, law_text, parse_law, trace_rate
 from hindmost.run import quick
 from hindmost.run.connecting import check_capture, sources_of, tls_of
+from hindmost.run.elsewhere import places_of, refuse_unreachable
 from hindmost.run.options import Option, declared
 
 if TYPE_CHECKING:
+    from hindmost.fleet.dask.hosts import Hosts
     from hindmost.plan import MeasurePlan
     from hindmost.plan.schedules import Points
     from hindmost.targets import Attached, Managed
@@ -142,6 +144,15 @@ class MeasureRequest:
     ] = None
     client_cpus: Annotated[
         str | None, Option("Clients", "CPUS", "Processors of the clients. [default: all but the server's]")
+    ] = None
+    fleet: Annotated[
+        str | None,
+        Option(
+            "Clients",
+            "HOSTS",
+            "Load machines: a TOML file that names hosts (SSH), or the address of a Dask scheduler,"
+            " tls://HOST:8786. [default: this one]",
+        ),
     ] = None
     pacing: Annotated[
         Literal["auto", "spin", "sleep"],
@@ -278,12 +289,22 @@ class MeasureRequest:
             )
         target = parse_target(self.target)
         workload = self._workload(target)
-        places = allot(
-            sorted(os.sched_getaffinity(0)),
-            clients=self.clients,
-            server=self._processors_of(target),
-            client_cpus=self._cpus("client_cpus"),
-            threads=self.threads,
+        hosts = self._hosts(target)
+        places = (
+            allot(
+                sorted(os.sched_getaffinity(0)),
+                clients=self.clients,
+                server=self._processors_of(target),
+                client_cpus=self._cpus("client_cpus"),
+                threads=self.threads,
+            )
+            if hosts is None
+            else places_of(
+                hosts,
+                clients=self.clients,
+                threads=self.threads,
+                server=tuple(self._cpus("server_cpus") or ()),
+            )
         )
         arrivals = parse_law(self.arrivals)
         if isinstance(arrivals, dict) and "file" in arrivals:
@@ -319,6 +340,7 @@ class MeasureRequest:
             workload=workload,
             tls=tls_of(self, target),
             source=sources_of(self.source, target),
+            fleet=None if hosts is None else hosts.model_dump(mode="json", exclude_defaults=True),
             **stopping,
         )
         check_capture(plan, target)
@@ -366,6 +388,21 @@ class MeasureRequest:
                 hint="leave out --closed or --schedule",
             )
         return parse_schedule(self.schedule, duration_s)
+
+    def _hosts(self, target: Attached | Managed) -> Hosts | None:
+        if self.fleet is None:
+            return None
+        from hindmost.fleet.dask.hosts import parse_fleet
+
+        if self.client_cpus is not None:
+            raise UsageError("--client-cpus is for clients here", hint="cpus in the file of --fleet")
+        if self.verify_wire:
+            raise UsageError(
+                "--verify-wire captures packets here, and clients are elsewhere", hint="leave it out"
+            )
+        hosts = parse_fleet(self.fleet)
+        refuse_unreachable(hosts, target)
+        return hosts
 
     def _workload(self, target: Attached | Managed) -> dict[str, Any]:
         from hindmost.plan import load_workload

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hindmost.errors import InstanceError, TargetError
+from hindmost.errors import InstanceError, TargetError, UsageError
+from hindmost.fleet import HERE, Fleet, Served
 from hindmost.plan import MeasurePlan
 from hindmost.plan.tls import Tls
 from hindmost.targets import Attached, Managed, ManagedServer, cpu_affinity, first_answering, local_owner
@@ -62,7 +63,11 @@ class Server:
 
 @contextmanager
 def serving(
-    target: Attached | Managed, plan: MeasurePlan, folder: Path, beside: Beside = nothing_beside
+    target: Attached | Managed,
+    plan: MeasurePlan,
+    folder: Path,
+    beside: Beside = nothing_beside,
+    fleet: Fleet = HERE,
 ) -> Iterator[Server]:
     """A server that answers, and what to know of it.
 
@@ -74,19 +79,32 @@ def serving(
     if isinstance(target, Attached):
         yield _attached(target, plan)
         return
+    if fleet.serves:
+        if plan.tls is not None:
+            raise UsageError(
+                "a server that is started on another host speaks without TLS",
+                hint="start it there with its certificate, and name it as TARGET; leave out [target]",
+            )
+        with fleet.serve(plan.target, plan.server_cpus) as there:
+            document = _document(target, plan, there) | {"host": there.host}
+            yield Server(there.address, None, document, None, None)
+        return
     spec = target.spec if plan.tls is None else target.spec.model_copy(update={"tls": plan.tls})
     starting = ManagedServer(spec, cpus=plan.server_cpus, log=folder / "server.log")
     with starting as server, beside(server):
-        document = {
-            "name": target.name,
-            "protocol": target.protocol,
-            "address": server.address,
-            "managed": True,
-            "command": list(server.command),
-            "cpus": list(plan.server_cpus),
-            "server_version": server.server_version,
-        }
-        yield Server(server.address, server.pid, document, server, server.tls)
+        yield Server(server.address, server.pid, _document(target, plan, server), server, server.tls)
+
+
+def _document(target: Managed, plan: MeasurePlan, server: ManagedServer | Served) -> dict[str, Any]:
+    return {
+        "name": target.name,
+        "protocol": target.protocol,
+        "address": server.address,
+        "managed": True,
+        "command": list(server.command),
+        "cpus": list(plan.server_cpus),
+        "server_version": server.server_version,
+    }
 
 
 def _attached(target: Attached, plan: MeasurePlan) -> Server:

@@ -27,6 +27,7 @@ from hindmost.stats.runs.hysteresis import Hysteresis, hysteresis
 from hindmost.stats.runs.intervals import mean_interval, median_interval, smallest_n_for_median
 from hindmost.stats.runs.modality import Modality, modality, unseen_mode_share
 from hindmost.stats.runs.objective import ObjectiveRule
+from hindmost.stats.runs.odd import Odd, odd_instances
 from hindmost.stats.runs.order import OrderEffect, order_effect
 from hindmost.stats.runs.ownership import Ownership, owners
 from hindmost.stats.runs.sequential import Decision, PrecisionRule
@@ -76,6 +77,7 @@ __all__ = [
     "Middle",
     "Modality",
     "ObjectiveRule",
+    "Odd",
     "Onsets",
     "OrderEffect",
     "Ownership",
@@ -123,6 +125,7 @@ __all__ = [
     "median_interval",
     "modality",
     "more_runs",
+    "odd_instances",
     "order_effect",
     "over_runs",
     "owners",

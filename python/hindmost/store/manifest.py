@@ -128,12 +128,50 @@ class Fault(TypedDict):
     hint: str | None
 
 
+class ClockOffset(TypedDict):
+    """A host's monotonic clock less the controller's, at a moment of the latter; within ``error_ns``."""
+
+    offset_ns: int
+    error_ns: Count
+    at_ns: Count
+
+
+class HostClocks(TypedDict):
+    """Its clock just before and just after a run."""
+
+    before: ClockOffset
+    after: ClockOffset
+    drift_ppm: float
+
+
+class Silence(TypedDict):
+    """What the process that speaks with the controller did in the measurement, by the kernel's counters."""
+
+    seconds: float
+    wakeups: Count
+    cpu_ms: float
+    bytes: int
+
+
+class HostOfRun(TypedDict):
+    """A load machine in one run; ``findings``: what its doctor would mind."""
+
+    host: str
+    hostname: str
+    instances: list[Count]
+    places: list[dict[str, Any]]
+    clock: HostClocks
+    channel: Silence | None
+    findings: list[dict[str, Any]]
+
+
 class RunRecord(TypedDict):
     """One finished run; ``server_cpu_share`` counts CPUs, so it may exceed 1.
 
     ``server_tcp`` and ``server_queues`` are null where the server is on another host. ``server_process`` is
     its name, ``server_pids`` are its processes. ``sentinel``: the processors that were watched for thefts, or
-    why none was.
+    why none was. ``fleet``: load machines, where it was made by others than the controller's; ``voided``: why
+    this run was void before, as often as it was.
     """
 
     schema: Literal["hindmost.run/1"]
@@ -151,4 +189,6 @@ class RunRecord(TypedDict):
     server_tcp: NotRequired[dict[str, Count] | None]
     server_queues: NotRequired[ServerQueues | None]
     sentinel: NotRequired[list[Watched] | Fault]
+    fleet: NotRequired[list[HostOfRun]]
+    voided: NotRequired[list[str]]
     witness: NotRequired[Witness]

@@ -105,6 +105,10 @@ def ready(plan: MeasurePlan) -> Attached | Managed:
     """
     target = parse_target(plan.target)
     takes = target.spec.options.get("connections") if target.managed else None
+    if plan.fleet is not None:  # its hosts say themselves what they have room for
+        if not target.managed:
+            _greet(target, plan)
+        return target
     make_room(plan, target.protocol, takes=takes, managed=target.managed)
     if not target.managed:
         _greet(target, plan)

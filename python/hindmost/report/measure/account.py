@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from hindmost.report.common import numbers
 from hindmost.report.common.console import wrapped
-from hindmost.report.measure import instrument, proof, tables, view
+from hindmost.report.measure import fleet, instrument, proof, tables, view
 from hindmost.report.measure.values import labels
 from hindmost.store.measure import Estimates, Measure
 
@@ -70,6 +70,7 @@ def account(doc: Measure) -> list[tuple[str, str]]:
     if doc["hysteresis"]["text"]:
         rows.append(("hysteresis", doc["hysteresis"]["text"]))
     rows.append(("clients", clients_text(doc)))
+    rows += fleet.lines(doc)
     if seen := instrument.lines(doc):
         rows.append(("instrument", "the worst client of each, mean over runs"))
         rows += [(f"  {key}", text) for key, text in seen]

@@ -8,7 +8,7 @@ from hindmost.report.common import numbers
 from hindmost.report.common.curves import drawable, flattening, on_grid
 from hindmost.report.common.document import clean
 from hindmost.report.common.sheet import asset, drawing, render
-from hindmost.report.measure import charts, data, instrument, limits, proof, tables, view
+from hindmost.report.measure import charts, data, fleet, instrument, limits, proof, tables, view
 from hindmost.report.measure.values import labels, run_value
 from hindmost.store.measure import Measure
 
@@ -66,6 +66,7 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         uplot_licence=asset("vendor/uPlot.LICENSE") if scripts else "",
         data=Markup(data.embedded(doc)) if scripts else "",
         view=view,
+        fleet=fleet,
         instrument=instrument,
         limits=limits,
         self_diagnosis=instrument.self_diagnosis(doc),

@@ -13,6 +13,7 @@ from hindmost.run.verdict import (
     arrivals,
     capacity,
     client,
+    fleet,
     sample,
     server,
     setting,
@@ -59,6 +60,9 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
     setting.host,
     sample.spread,
     setting.method,
+    fleet.odd,
+    fleet.lost,
+    fleet.silent,
     stamps.stamps,
     witness.capture,
 )

@@ -9,6 +9,7 @@ from hindmost.run import limits
 from hindmost.run.connections import connections
 from hindmost.run.figures import summed
 from hindmost.run.readings import CONNECT
+from hindmost.run.verdict.fleet import host_of
 from hindmost.run.verdict.reason import Evidence, Reason, mean
 
 THEFT = ("steal", "noise_floor", "preemption", "load_average", "cpu_pressure")
@@ -75,7 +76,7 @@ def method(e: Evidence) -> Iterator[Reason]:
         yield Reason(
             "owner",
             "mind",
-            e.owner.text,
+            e.owner.text + (f" (on host {where})" if (where := host_of(e, e.owner.owner)) else ""),
             "the per-instance means are the figures to trust, not the merged ones",
         )
     yield from _connections(e)

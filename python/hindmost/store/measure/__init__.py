@@ -22,6 +22,7 @@ from hindmost.store.measure.figures import (
     Throughput,
     Values,
 )
+from hindmost.store.measure.fleet import Fleet, LoadHost
 from hindmost.store.measure.instrument import Figure, Instrument, InterruptSource, Neighbour
 from hindmost.store.measure.limits import Limit
 from hindmost.store.measure.proof import Capture, Compared, Curves, Differences, Margin
@@ -62,12 +63,14 @@ __all__ = [
     "Estimate",
     "Estimates",
     "Figure",
+    "Fleet",
     "Hysteresis",
     "Instance",
     "Instrument",
     "InterruptSource",
     "Kind",
     "Limit",
+    "LoadHost",
     "Look",
     "Margin",
     "Measure",

@@ -29,6 +29,7 @@ from hindmost.store.measure.batches import Batches
 from hindmost.store.measure.calm import Calm
 from hindmost.store.measure.connections import Code, Connections
 from hindmost.store.measure.figures import Distributions, Estimates, RunCurve, Saturation, Throughput, Values
+from hindmost.store.measure.fleet import Fleet
 from hindmost.store.measure.instrument import Instrument
 from hindmost.store.measure.limits import Limit
 from hindmost.store.measure.proof import Capture
@@ -130,6 +131,7 @@ class Measure(TypedDict):
     variance: dict[Label, Variance]
     hysteresis: Hysteresis
     clients: Clients
+    fleet: NotRequired[Fleet]
     stopping: Stopping
     instrument: NotRequired[Instrument]
     distributions: Distributions

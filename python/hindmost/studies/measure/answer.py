@@ -42,6 +42,7 @@ from hindmost.store.manifest import Plan
 from hindmost.store.types import Target
 from hindmost.studies.kind import again
 from hindmost.studies.measure import calm, pictures
+from hindmost.studies.measure.fleet import fleet_of
 from hindmost.studies.measure.limits import held_against
 from hindmost.studies.measure.words import figure
 
@@ -145,6 +146,8 @@ def answer(study: Study) -> documents.Measure:
         "series": [pictures.series(run) for run in made],
         "host": host,
     }
+    if (machines := fleet_of(runs, made, plan, owner)) is not None:
+        document["fleet"] = machines
     if proof is not None:
         document["capture"] = proof
     if texts := study.manifest.get("require"):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hindmost.errors import StudyError
 from hindmost.exits import Exit
+from hindmost.fleet.opening import fleet_of
 from hindmost.plan import MeasurePlan
 from hindmost.run.readings import plan_of
 from hindmost.store import Study
@@ -32,7 +33,8 @@ def run(study: Study, talk: Talk) -> Measure:
         f" {plan.runs[0]}..{plan.runs[1]} runs of {plan.duration_s:g} s; study {study.folder}"
     )
     _say_without_capture(plan, talk, target)
-    Procedure(study, plan, target, talk.runs(plan)).run()
+    with fleet_of(plan, talk.say) as fleet:
+        Procedure(study, plan, target, talk.runs(plan), fleet=fleet).run()
     return answer(study)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hindmost.errors import StudyError
 from hindmost.exits import Exit
+from hindmost.fleet.opening import fleet_of
 from hindmost.plan import Objective, parse_objective
 from hindmost.run.readings import plan_of
 from hindmost.store import Study
@@ -37,7 +38,8 @@ def run(study: Study, talk: Talk) -> Found:
         told_why = step.outcome in ("unmet", "spoiled")
         talk.say(f"{at(step)}: {IN_WORDS[step.outcome]}: {brief(step) if told_why else found}")
 
-    return RateSearch(study, plan, parse_target(plan.target), objective, talk.runs, on_step).run()
+    with fleet_of(plan, talk.say) as fleet:
+        return RateSearch(study, plan, parse_target(plan.target), objective, talk.runs, on_step, fleet).run()
 
 
 def objective_of(study: Study) -> Objective:

@@ -1,0 +1,1 @@
+"""Many load machines, through Dask: the launcher, never the measurer."""

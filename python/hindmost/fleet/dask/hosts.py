@@ -1,0 +1,172 @@
+"""What ``--fleet`` may say: a file that names hosts, or the address of a Dask scheduler that runs already.
+
+::
+
+    [ssh]                        # for all hosts, unless a host says otherwise
+    user = "load"
+    python = "/opt/hindmost/bin/python"
+
+    [[host]]
+    name = "a"
+    address = "10.0.0.1"
+    clients = 2
+    cpus = "2-3"
+
+    [target]                     # a server that Hindmost starts is started there
+    host = "server"
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from hindmost.errors import UsageError
+from hindmost.targets.cpus import parse_cpus
+
+MOST_BYTES = 1 << 20
+SCHEMES = ("tcp://", "tls://")
+_EXAMPLE = 'hosts.toml: [[host]] with name = "a" and address = "10.0.0.1", one for each machine'
+Cpus = Annotated[tuple[int, ...], BeforeValidator(lambda text: tuple(parse_cpus(text)))]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Ssh(_Strict):
+    """How a host is reached; what is not said is as OpenSSH's own configuration has it."""
+
+    user: str | None = None
+    port: int | None = Field(default=None, ge=1, le=65535)
+    key: str | None = Field(default=None, description="file of the private key")
+    known_hosts: str | None = Field(default=None, description="file of the hosts' keys")
+    python: str = Field(default="python3", description="a Python there that has hindmost[fleet]")
+
+
+class Host(_Strict):
+    """One load machine."""
+
+    name: str = Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    address: str = Field(default="", description="name or address for SSH; default: its name")
+    clients: int = Field(default=1, ge=0, le=1024, description="load instances there")
+    cpus: Cpus = Field(default=(), description="processors of its instances; default: the host chooses")
+    folder: str | None = Field(default=None, description="where its files are until they are fetched")
+    ssh: Ssh | None = None
+
+    @property
+    def where(self) -> str:
+        """What SSH is told."""
+        return self.address or self.name
+
+
+class TargetPlace(_Strict):
+    """Where a server that Hindmost starts runs, and how it is set meanwhile."""
+
+    host: str
+    listen: str | None = Field(default=None, description="address that it listens on; default: its host's")
+    knobs: dict[str, str] = Field(default={}, description="settings of that host while a study runs")
+
+
+class Hosts(_Strict):
+    """All that a fleet is: hosts by SSH, or those of a scheduler."""
+
+    scheduler: str | None = None
+    tls: bool = True
+    ssh: Ssh = Ssh()
+    host: tuple[Host, ...] = ()
+    target: TargetPlace | None = None
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        seen: dict[str, str] = {}
+        for one in self.host:
+            for what in {one.name, one.where}:
+                if what in seen:
+                    raise ValueError(f"host {one.name!r} is listed twice: {what} is {seen[what]!r}, too")
+            seen |= {one.name: one.name, one.where: one.name}
+        if self.scheduler is None and not any(one.clients for one in self.host):
+            raise ValueError("no host has a load instance")
+        if self.scheduler is not None and self.host:
+            raise ValueError("scheduler and [[host]] are both given: a scheduler knows its hosts")
+        if self.target is not None and self.host and self.target.host not in seen:
+            raise ValueError(f"target.host {self.target.host!r} is none of {', '.join(self.names)}")
+        if self.scheduler is not None:
+            _check_scheduler(self.scheduler, plain=not self.tls)
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All hosts, in the file's order."""
+        return tuple(one.name for one in self.host)
+
+    @property
+    def slots(self) -> tuple[Host, ...]:
+        """One host a load instance, in turn: a, b, a, b, a."""
+        most = max((one.clients for one in self.host), default=0)
+        return tuple(one for turn in range(most) for one in self.host if one.clients > turn)
+
+
+def parse_fleet(text: str) -> Hosts:
+    """Read what ``--fleet`` says.
+
+    Raises
+    ------
+    UsageError
+        If it is neither a file nor an address, or the file says something that cannot be meant: names file
+        and place.
+    """
+    if text.startswith(SCHEMES):
+        return _checked({"scheduler": text}, f"--fleet {text}")
+    path = Path(text)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UsageError(f"{path} is larger than {MOST_BYTES:,} bytes: no list of hosts", hint=_EXAMPLE)
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"--fleet {text}: {error}", hint=f"{_EXAMPLE}; or the address of a scheduler, tls://HOST:8786"
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: {error}", hint=_EXAMPLE) from None
+    return _checked(document, str(path))
+
+
+def _checked(document: Mapping[str, Any], where: str) -> Hosts:
+    try:
+        return Hosts.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        message = first["msg"].removeprefix("Value error, ")
+        hint = _EXAMPLE
+        if "in clear" in message:
+            hint = (
+                "tls://, with certificates in Dask's configuration; or a file: scheduler = ..., tls = false"
+            )
+        raise UsageError(f"{where}: {key}{': ' if key else ''}{message}", hint=hint) from None
+
+
+def _check_scheduler(address: str, *, plain: bool) -> None:
+    """Whoever reaches a worker in clear can run code there."""
+    if not address.startswith(SCHEMES):
+        raise ValueError(f"scheduler {address!r} is no address like tls://HOST:8786")
+    host, _, port = address.partition("://")[2].rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError(f"scheduler {address!r} lacks a port, like {address.rstrip('/')}:8786")
+    if address.startswith("tcp://") and not plain and not _loopback(host.strip("[]")):
+        raise ValueError(
+            f"{address} is in clear, and not on this machine: whoever reaches its workers runs code there"
+        )
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

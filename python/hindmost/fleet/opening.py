@@ -1,0 +1,47 @@
+"""The fleet that a plan asks for, open as long as its study is at work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from hindmost.errors import HindmostError
+from hindmost.fleet.fleet import Fleet
+from hindmost.fleet.local import HERE
+from hindmost.plan import MeasurePlan
+
+
+@contextmanager
+def fleet_of(plan: MeasurePlan, say: Callable[[str], None] = lambda _: None) -> Iterator[Fleet]:
+    """Open it; this machine, where the plan names no other.
+
+    Raises
+    ------
+    InstanceError
+        If a host cannot be had: says which, and why.
+    HindmostError
+        If Dask is not installed.
+    """
+    if plan.fleet is None:
+        yield HERE
+        return
+    need_dask()
+    from hindmost.fleet.dask.fleet import DaskFleet
+    from hindmost.fleet.dask.hosts import Hosts
+
+    fleet = DaskFleet(Hosts.model_validate(plan.fleet), say)
+    try:
+        yield fleet
+    finally:
+        fleet.close()
+
+
+def need_dask() -> None:
+    """Refuse to go on without what the extra brings."""
+    try:
+        import asyncssh  # noqa: F401
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise HindmostError(
+            f"a fleet needs {error.name}, which is not installed", hint="pip install 'hindmost[fleet]'"
+        ) from None

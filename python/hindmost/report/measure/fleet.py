@@ -1,0 +1,38 @@
+"""Load machines in words: what each saw, how far its clock was off, how silent it was."""
+
+from __future__ import annotations
+
+from hindmost.report.common import numbers
+from hindmost.store.measure import LoadHost, Measure
+
+
+def lines(doc: Measure) -> list[tuple[str, str]]:
+    """One line a load machine, with its key; none where there was no other than the controller's."""
+    machines = doc.get("fleet")
+    if machines is None:
+        return []
+    rows = []
+    for host in machines["hosts"]:
+        seen = ", ".join(
+            f"{name} {numbers.latency(value, missing=numbers.INFINITE)}"
+            for name, value in host["latency_us"].items()
+        )
+        share = host["share_of_slowest"]
+        tail = f"; {numbers.percent(share)} of the slowest 1 %" if share is not None else ""
+        rows.append((f"  {host['host']}", f"{seen}{tail}; clock {clock(host)}; channel {silence(host)}"))
+    return rows
+
+
+def clock(host: LoadHost) -> str:
+    """How far its clock is from the controller's, and how well that is known."""
+    off = host["clock"]
+    error = f"±{off['error_us'] / 1e3:.3f} ms, drift {off['drift_ppm']:+.1f} ppm"
+    return f"{off['offset_us'] / 1e3:+,.3f} ms ({error})"
+
+
+def silence(host: LoadHost) -> str:
+    """What went through its channel while it measured."""
+    channel = host["channel"]
+    if channel is None:
+        return "not counted"
+    return f"{channel['bytes']} bytes, {numbers.plural(channel['wakeups'], 'wakeup')}"

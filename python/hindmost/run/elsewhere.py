@@ -1,0 +1,79 @@
+"""What a plan says of clients on other machines: how many, where, on which processors."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING
+
+from hindmost.errors import UsageError
+from hindmost.fleet.cpus import Allotment
+
+if TYPE_CHECKING:
+    from hindmost.fleet.dask.hosts import Hosts
+    from hindmost.targets import Attached, Managed
+
+
+def places_of(hosts: Hosts, *, clients: int | None, threads: int, server: tuple[int, ...]) -> Allotment:
+    """Share out the instances over hosts.
+
+    Parameters
+    ----------
+    clients : int, optional
+        What ``--clients`` says; of hosts in a file the file says it.
+    server : tuple of int
+        Processors of the server, on its own host.
+
+    Raises
+    ------
+    UsageError
+        If both say how many clients there are, or a scheduler has no workers.
+    """
+    if hosts.scheduler is not None:
+        return Allotment(server, ((),) * (clients or _workers(hosts)), False, False)
+    if clients is not None:
+        raise UsageError(
+            f"--clients {clients}: the file of --fleet says how many each host has",
+            hint="clients = N in each [[host]]",
+        )
+    given: dict[str, int] = {}
+    each, shared = [], False
+    for host in hosts.slots:
+        begin = given.setdefault(host.name, 0)
+        given[host.name] += threads
+        mine = host.cpus[begin : begin + threads]
+        shared |= bool(host.cpus) and len(mine) < threads
+        each.append(mine or host.cpus)
+    return Allotment(server, tuple(each), shared, False)
+
+
+def refuse_unreachable(hosts: Hosts, target: Attached | Managed) -> None:
+    """Refuse a server that listens where no load host can reach it."""
+    addresses = [target.spec.host] if target.managed else [target.host]
+    if target.managed and hosts.target is not None:
+        return
+    if all(map(_loopback, addresses)) and not all(_loopback(host.where) for host in hosts.host):
+        raise UsageError(
+            f"{target.name} listens on {addresses[0]}, where no other machine reaches it",
+            hint="[target] host = NAME in the file of --fleet starts it on that machine; or a TARGET with an"
+            " address that load hosts reach",
+        )
+
+
+def _workers(hosts: Hosts) -> int:
+    from hindmost.fleet.dask.given import GivenChannel
+    from hindmost.fleet.opening import need_dask
+
+    need_dask()
+    channel = GivenChannel(hosts)
+    try:
+        others = {hosts.target.host} if hosts.target else set()
+        return len(set(channel.hosts) - others)
+    finally:
+        channel.close()
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

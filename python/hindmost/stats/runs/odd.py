@@ -1,0 +1,67 @@
+"""Is one instance slower than the others? A client with a slow link, seen in its own quantiles.
+
+Per run, each instance's quantile over the median of the others', as a logarithm: what all share (the
+server's state, the run's load) cancels. Over runs, a one-sided t test of whether it is slower by more than
+`MATTERS`; at `FALSE_ALARM` over all instances together (Bonferroni). Ownership (`ownership.py`) looks at the
+tail of all requests; this also sees a client that is slow throughout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hindmost.stats.tables import upper_tail
+
+MATTERS = 1.1
+"""Slower by less is what processors and switches differ by."""
+FALSE_ALARM = 0.001
+LEAST_RUNS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Odd:
+    """Instance ``index`` is ``ratio`` times as slow as the others; ``p_value`` is for all looks together."""
+
+    index: int
+    ratio: float
+    p_value: float
+
+
+def odd_instances(values: Sequence[Sequence[float]]) -> list[Odd]:
+    """Instances that are slower than the others, the slowest first.
+
+    Parameters
+    ----------
+    values
+        A latency quantile by run and instance, shape ``(runs, instances)``; all positive. Runs in which one
+        is infinite are left out.
+
+    Raises
+    ------
+    ValueError
+        If runs have different numbers of instances.
+
+    Examples
+    --------
+    >>> [one.index for one in odd_instances([[100, 103, 351], [110, 109, 362], [98, 101, 340]])]
+    [2]
+    """
+    if len({len(run) for run in values}) > 1:
+        raise ValueError("every run must have a value of every instance")
+    x = np.asarray([run for run in values if all(map(math.isfinite, run))], dtype=np.float64)
+    if x.ndim != 2 or x.shape[0] < LEAST_RUNS or x.shape[1] < 2:
+        return []
+    found = []
+    for index in range(x.shape[1]):
+        others = np.median(np.delete(x, index, axis=1), axis=1)
+        slower = np.log(x[:, index] / others)
+        error = max(slower.std(ddof=1) / math.sqrt(len(slower)), 1e-9)
+        t = (slower.mean() - math.log(MATTERS)) / error
+        p = min(1.0, x.shape[1] * float(upper_tail(np.asarray([t]), len(slower) - 1)[0]))
+        if p < FALSE_ALARM:
+            found.append(Odd(index, math.exp(slower.mean()), p))
+    return sorted(found, key=lambda one: -one.ratio)

@@ -1,0 +1,68 @@
+"""What a measurement says of its load machines: by host, what it saw, its clock, and how silent it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hindmost.plan import MeasurePlan
+from hindmost.run.figures import RunFigures
+from hindmost.stats import Ownership
+from hindmost.store.estimates import number
+from hindmost.store.measure import Fleet, LoadHost
+
+
+def fleet_of(
+    runs: Sequence[RunFigures], made: Sequence[RunFigures], plan: MeasurePlan, owner: Ownership
+) -> Fleet | None:
+    """By host, over the runs that count; None where all ran on the controller's machine.
+
+    Parameters
+    ----------
+    made : sequence of RunFigures
+        All runs, those set aside included.
+    """
+    told = [run.record["fleet"] for run in runs if "fleet" in run.record]
+    if not told:
+        return None
+    return {
+        "hosts": [_host(place, told, runs, plan, owner) for place in range(len(told[0]))],
+        "voided": [{"run": run.number, "why": why} for run in made for why in run.record.get("voided", ())],
+    }
+
+
+def _host(
+    place: int,
+    told: Sequence[Sequence[dict[str, Any]]],
+    runs: Sequence[RunFigures],
+    plan: MeasurePlan,
+    owner: Ownership,
+) -> LoadHost:
+    each = [run[place] for run in told]
+    mine = each[0]["instances"]
+    values = {
+        name: [run.instances[index].values["latency"][name] for run in runs for index in mine]
+        for name in plan.labels
+    }
+    clocks = [one["clock"][when] for one in each for when in ("before", "after")]
+    channels = [one["channel"] for one in each if one["channel"] is not None]
+    return {
+        "host": each[0]["host"],
+        "hostname": each[0]["hostname"],
+        "instances": mine,
+        "latency_us": {name: number(sum(column) / len(column)) for name, column in values.items()},
+        "share_of_slowest": sum(owner.shares[index] for index in mine) if owner.shares else None,
+        "share_of_all": sum(owner.fair[index] for index in mine) if owner.fair else None,
+        "clock": {
+            "offset_us": clocks[-1]["offset_ns"] / 1e3,
+            "error_us": max(one["error_ns"] for one in clocks) / 1e3,
+            "drift_ppm": max((one["clock"]["drift_ppm"] for one in each), key=abs),
+        },
+        "channel": {
+            "bytes": max(one["bytes"] for one in channels),
+            "wakeups": max(one["wakeups"] for one in channels),
+            "cpu_ms": max(one["cpu_ms"] for one in channels),
+        }
+        if channels
+        else None,
+    }

@@ -1,0 +1,127 @@
+"""A load host does what its controller signed, once, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
+from hindmost.fleet.dask import quiet
+from hindmost.fleet.dask.clock import Offset, drift_ppm, offset_of
+from hindmost.fleet.dask.host import WORDS, Host
+from hindmost.fleet.dask.session import Refused, Signer, Verifier
+
+
+def test_a_word_is_heard_as_it_was_said():
+    signer = Signer()
+    host = Verifier(signer.public, "a")
+    assert host.read(*signer.word("a", {"hello": {}})) == {"hello": {}}
+
+
+def test_words_that_overtake_each_other_are_heard():
+    signer = Signer()
+    host = Verifier(signer.public, "a")
+    first, second = signer.word("a", {"listen": {}}), signer.word("a", {"order": {}})
+    host.read(*second)
+    assert host.read(*first) == {"listen": {}}
+
+
+@pytest.mark.parametrize("change", ["signature", "text", "host", "again", "controller"])
+def test_a_word_that_is_not_its_controllers_is_refused(change):
+    signer = Signer()
+    host = Verifier(signer.public, "a")
+    text, signature = signer.word("b" if change == "host" else "a", {"start": {}})
+    if change == "again":
+        host.read(text, signature)
+    if change == "text":
+        text = text.replace("start", "knob")
+    if change == "signature":
+        signature = "00" * 64
+    if change == "controller":
+        text, signature = Signer().word("a", {"start": {}})
+    with pytest.raises(Refused):
+        host.read(text, signature)
+
+
+class Server:
+    def __init__(self):
+        self.periodic_callbacks = {}
+
+
+def answer(say: dict[str, object], signer: Signer | None = None) -> dict[str, object]:
+    ours = Signer()
+
+    async def work() -> dict[str, object]:
+        host = Host(Verifier(ours.public, "a"), Server())
+        found = await host.obey(*(signer or ours).word("a", say))
+        await host.close()
+        return found
+
+    return asyncio.run(work())
+
+
+def test_a_host_knows_no_word_for_a_command_line():
+    assert not {"run", "exec", "shell", "command"} & set(WORDS)
+    found = answer({"shell": {"command": "id"}})
+    assert found["error"]["code"] == "refused"
+
+
+def test_a_plan_of_another_controller_begins_nothing(tmp_path):
+    start = {"start": {"folder": str(tmp_path), "instances": []}}
+    found = answer(start, Signer())
+    assert found["error"]["code"] == "refused"
+    assert "did not sign" in found["error"]["message"]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../x.toml", "memcached://127.0.0.1:1", "no-such-server"])
+def test_a_server_elsewhere_is_started_by_a_name_that_its_host_knows(name):
+    found = answer({"serve": {"name": name, "listen": "127.0.0.1", "cpus": []}})
+    assert "error" in found, found
+
+
+def test_a_folder_that_is_not_there_is_named():
+    plan = {
+        "pacing": "sleep",
+        "threads": [{}],
+        "phases": {"calibration_s": 0, "measure_s": 0},
+        "timeout_s": 0,
+    }
+    one = {"index": 0, "plan": json.dumps(plan), "cpus": []}
+    found = answer({"start": {"folder": "/no/such/folder", "instances": [one]}})
+    assert found["error"]["code"] == "write"
+    assert "/no/such/folder" in found["error"]["message"]
+
+
+def test_an_offset_is_that_of_the_fastest_round_trip_and_its_error_covers_the_truth():
+    true_ns = 5_000_000
+    slow = (0, 900_000 + true_ns, 900_010 + true_ns, 1_000_000)  # the way there took nine tenths
+    fast = (2_000_000, 2_030_000 + true_ns, 2_030_010 + true_ns, 2_040_000)
+    found = offset_of([slow, fast])
+    assert abs(found.offset_ns - true_ns) <= found.error_ns <= 20_000
+
+
+def test_drift_is_told_in_parts_per_million():
+    assert drift_ppm(Offset(0, 1, 0), Offset(-2_000, 1, 10**9)) == pytest.approx(-2.0)
+
+
+def test_bytes_through_a_connection_and_wakeups_are_counted():
+    import socket
+    import time
+
+    with (
+        socket.create_server(("127.0.0.1", 0)) as there,
+        socket.create_connection(there.getsockname()) as one,
+    ):
+        other, _ = there.accept()
+        with other:
+            begin = quiet.counters()
+            time.sleep(0.02)
+            one.sendall(b"x" * 1000)
+            assert len(other.recv(2000)) == 1000
+            time.sleep(0.1)  # its acknowledgement
+            found = quiet.between(begin, quiet.counters())
+    assert found["bytes"] == 2000  # both ends are ours
+    assert found["wakeups"] >= 2
