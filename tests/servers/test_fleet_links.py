@@ -6,7 +6,7 @@ import os
 
 import pytest
 from machines import machines
-from measuring import assert_counts_close, measure
+from measuring import assert_counts_close, hindmost, measure
 
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
@@ -101,3 +101,11 @@ def test_four_machines_say_what_one_process_says(four, tmp_path):
         here, there = (answer.result["latency_us"][name] for answer in (one, many))
         assert here["low"] <= there["high"], (name, here, there)
         assert there["low"] <= here["high"], (name, here, there)
+
+
+def test_a_sweep_on_many_machines_is_that_of_one_to_the_bit(four):
+    asked = ("synth", "sweep", "silo", "--vary", "threads=1,2,3,4", "--utilisation", "10%..90%:10", "--json")
+    asked = (*asked, "--requests", "2000")
+    here, there = hindmost(*asked), hindmost(*asked, "--fleet", four.hosts_file())
+    assert there.code == 0, there.err
+    assert there.result["points"] == here.result["points"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 from hindmost.fleet.dask import quiet
 from hindmost.fleet.dask.clock import Offset, drift_ppm, offset_of
+from hindmost.fleet.dask.files import packed, unpacked
 from hindmost.fleet.dask.host import WORDS, Host
 from hindmost.fleet.dask.session import Refused, Signer, Verifier
 
@@ -69,7 +71,7 @@ def test_a_host_knows_no_word_for_a_command_line():
 
 
 def test_a_plan_of_another_controller_begins_nothing(tmp_path):
-    start = {"start": {"folder": str(tmp_path), "instances": []}}
+    start = {"start": {"folder": str(tmp_path), "instances": [], "files": {}}}
     found = answer(start, Signer())
     assert found["error"]["code"] == "refused"
     assert "did not sign" in found["error"]["message"]
@@ -90,9 +92,24 @@ def test_a_folder_that_is_not_there_is_named():
         "timeout_s": 0,
     }
     one = {"index": 0, "plan": json.dumps(plan), "cpus": []}
-    found = answer({"start": {"folder": "/no/such/folder", "instances": [one]}})
+    found = answer({"start": {"folder": "/no/such/folder", "instances": [one], "files": {}}})
     assert found["error"]["code"] == "write"
     assert "/no/such/folder" in found["error"]["message"]
+
+
+def test_files_that_a_plan_names_go_with_it_and_the_plan_there_names_the_copies(tmp_path):
+    body = tmp_path / "body.json"
+    body.write_bytes(b"\x00{}")
+    plan = {"workload": {"requests": [{"body": {"file": str(body)}, "path": "/file"}]}, "key": "not a path"}
+    files = packed([json.dumps(plan)])
+    assert list(files) == [str(body)]
+    there = tmp_path / "there"
+    there.mkdir()
+    found = json.loads(unpacked(json.dumps(plan), files, there))
+    copy = found["workload"]["requests"][0]["body"]["file"]
+    assert copy.startswith(str(there))
+    assert Path(copy).read_bytes() == b"\x00{}"
+    assert (found["key"], found["workload"]["requests"][0]["path"]) == ("not a path", "/file")
 
 
 def test_an_offset_is_that_of_the_fastest_round_trip_and_its_error_covers_the_truth():

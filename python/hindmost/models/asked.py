@@ -8,7 +8,7 @@ from hindmost.errors import UsageError
 from hindmost.models.document import Clone
 from hindmost.models.inverse import Question, answer
 from hindmost.models.parameters import Vary
-from hindmost.models.simulation import Design
+from hindmost.models.simulation import Design, Elsewhere
 from hindmost.models.sweep import Swept, settings, sweep, with_found
 from hindmost.plan import Term, parse_term
 from hindmost.plan.units import parse_percent, parse_rate
@@ -53,6 +53,7 @@ def swept(
     between: str | None = None,
     design: Design,
     progress: Callable[[int, int], None] | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> Swept:
     """Sweep designs of a clone under loads that are written in words, and answer what is asked of them.
 
@@ -64,6 +65,8 @@ def swept(
         An objective, what is searched for it, and where.
     progress : callable, optional
         Told how many points are done, and of how many.
+    elsewhere : optional
+        Other machines that simulate (`hindmost.fleet.dask.compute.computing`).
 
     Raises
     ------
@@ -84,7 +87,9 @@ def swept(
     designs = settings(varied, together=together)
     count = len(designs) * len(points)
     told = None if progress is None else lambda done: progress(done, count)
-    document = sweep(clone, varied, points, together=together, design=design, progress=told)
+    document = sweep(
+        clone, varied, points, together=together, design=design, progress=told, elsewhere=elsewhere
+    )
     if question is None:
         return document
     return with_found(

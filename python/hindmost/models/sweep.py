@@ -11,7 +11,7 @@ from hindmost.errors import UsageError
 from hindmost.models.document import Clone, load_clone
 from hindmost.models.frames import frame
 from hindmost.models.parameters import Value, Vary, changes
-from hindmost.models.simulation import Design, run_points
+from hindmost.models.simulation import Design, Elsewhere, run_points
 from hindmost.store.predictions import Found, Sweep, SweepPoint
 
 SCHEMA = "hindmost.sweep/1"
@@ -103,6 +103,7 @@ def sweep(
     together: bool = False,
     design: Design | None = None,
     progress: Callable[[int], None] | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> Swept:
     """Predict the latency of all designs under all loads.
 
@@ -118,6 +119,8 @@ def sweep(
         See `settings`.
     progress
         Is told now and then how many points are done.
+    elsewhere : optional
+        Other machines that simulate.
 
     Raises
     ------
@@ -135,7 +138,7 @@ def sweep(
         )
     changed = [changes(clone.document, one) for one in designs]
     points = [{"set": change, "load": dict(load)} for change in changed for load in loads]
-    outcomes = run_points(clone, points, design, progress)
+    outcomes = run_points(clone, points, design, progress, elsewhere)
     numbered = [(number, one) for number, one in enumerate(designs) for _ in loads]
     rows = [
         cast(SweepPoint, {"design": number, "set": one, **outcome.prediction})

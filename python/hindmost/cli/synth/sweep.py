@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from hindmost.cli.options import LOAD, OUTPUT, TARGET, Json, option, switch
 from hindmost.cli.streams import say
 from hindmost.cli.synth.load import ArrivalsOf, Requests, Seed
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
+
+if TYPE_CHECKING:
+    from hindmost.models.simulation import Elsewhere
 
 
 def sweep(
@@ -42,6 +46,10 @@ def sweep(
     ] = None,
     between: Annotated[str | None, option(LOAD, "LOW..HIGH", "With --find: where to search.")] = None,
     requests: Requests = 100_000,
+    fleet: Annotated[
+        str | None,
+        option(LOAD, "HOSTS", "Machines that simulate: a TOML file of hosts, or a Dask scheduler's address."),
+    ] = None,
     seed: Seed = 1,
     out: Annotated[Path | None, option(OUTPUT, "PAGE.html", "Where the page is written.")] = None,
     json_: Json = False,
@@ -60,18 +68,20 @@ def sweep(
     check_counts(requests, seed)
     if out is not None and not out.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {out.parent} for {out.name}", hint=f"mkdir -p {out.parent}")
-    document = swept(
-        load_clone(clone),
-        [parse_vary(one) for one in vary or []],
-        together=together,
-        rate=rate,
-        utilisation=utilisation,
-        find=find,
-        by=by,
-        between=between,
-        design=Design(requests=requests, seed=seed, arrivals=arrivals),
-        progress=None if json_ else _progress(),
-    )
+    with _elsewhere(fleet) as elsewhere:
+        document = swept(
+            load_clone(clone),
+            [parse_vary(one) for one in vary or []],
+            together=together,
+            rate=rate,
+            utilisation=utilisation,
+            find=find,
+            by=by,
+            between=between,
+            design=Design(requests=requests, seed=seed, arrivals=arrivals),
+            progress=None if json_ else _progress(),
+            elsewhere=elsewhere,
+        )
     if out is not None:
         out.write_text(render_sweep_page(document.typed), encoding="utf-8")
     if json_:
@@ -81,6 +91,18 @@ def sweep(
     if out is not None:
         say(f"page: {out}")
     return Exit.DONE
+
+
+@contextmanager
+def _elsewhere(fleet: str | None) -> Iterator[Elsewhere | None]:
+    """Machines that simulate; this one, where none is named."""
+    if fleet is None:
+        yield None
+        return
+    from hindmost.fleet.dask.compute import computing
+
+    with computing(fleet) as machines:
+        yield machines
 
 
 def _progress() -> Callable[[int, int], None] | None:

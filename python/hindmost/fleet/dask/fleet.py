@@ -19,6 +19,7 @@ from hindmost import __version__
 from hindmost.errors import HindmostError, HostLost, InstanceError, TargetError
 from hindmost.fleet.dask.channel import Channel, OwnChannel
 from hindmost.fleet.dask.clock import ROUNDS, Offset, drift_ppm, offset_of
+from hindmost.fleet.dask.files import packed
 from hindmost.fleet.dask.given import GivenChannel
 from hindmost.fleet.dask.host import engine_digest
 from hindmost.fleet.dask.hosts import Hosts
@@ -33,6 +34,8 @@ LISTEN_S = 20.0
 SPIN_S = 0.3
 DOCTOR_S = 60.0
 SERVE_S = 90.0
+LEAVE_S = 20.0
+"""An instance that does not end by itself is killed after three seconds."""
 START_S = 60.0
 FETCH_S = 120.0
 REACH_S = 5.0
@@ -126,7 +129,7 @@ class DaskFleet:
         """End all that was begun on hosts."""
         for host in self.channel.hosts:
             with contextlib.suppress(HindmostError):
-                self.channel.ask(host, {"leave": {}}, START_S)
+                self.channel.ask(host, {"leave": {}}, LEAVE_S)
         self.channel.close()
 
     def _look_at(self, host: str) -> dict[str, Any]:
@@ -170,7 +173,7 @@ class DaskFleet:
             self.channel.rest(resting=False)
             for host in by_host:
                 with contextlib.suppress(HindmostError):
-                    self.channel.ask(host, {"stop": {}}, START_S)
+                    self.channel.ask(host, {"stop": {}}, LEAVE_S)
 
     def _see_that_all_reach(self, hosts: Sequence[str], address: str) -> None:
         failed: dict[str, InstanceError] = {}
@@ -224,6 +227,7 @@ class DaskTeam:
 
     def begin(self, folders: dict[str, str | None]) -> None:
         """Measure the clocks, start all, listen."""
+        files = packed([job.plan for job in self._jobs])
         self._before = self._fleet.clocks(list(self._by_host))
         self.offsets_ns = [self._before[job.place.host].offset_ns for job in self._jobs]
         for host, indices in self._by_host.items():
@@ -231,7 +235,7 @@ class DaskTeam:
                 {"index": index, "plan": self._jobs[index].plan, "cpus": self._jobs[index].place.cpus}
                 for index in indices
             ]
-            start = {"start": {"folder": folders.get(host), "instances": asked}}
+            start = {"start": {"folder": folders.get(host), "instances": asked, "files": files}}
             self._places[host] = self._channel.ask(host, start, START_S).said
         for host in self._by_host:
             self._listen(host)

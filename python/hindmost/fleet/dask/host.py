@@ -141,7 +141,7 @@ class Host:
     async def start(self, what: dict[str, Any]) -> list[dict[str, Any]]:
         """Begin the instances of a run; gives where each runs."""
         await self.stop({})
-        self._team = HostTeam(what["folder"], what["instances"])
+        self._team = HostTeam(what["folder"], what["instances"], what["files"])
         return self._team.places
 
     async def order(self, what: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Folders of a load host for what lasts as long as its process; the next one removes those of a killed one."""
+"""Folders of a load host for what lasts as long as its process; the next one sweeps up after a killed one."""
 
 from __future__ import annotations
 

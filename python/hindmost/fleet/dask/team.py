@@ -12,6 +12,7 @@ from typing import Any
 
 from hindmost.errors import HostUnfit
 from hindmost.fleet.dask import quiet
+from hindmost.fleet.dask.files import PREFIX, unpacked
 from hindmost.fleet.dask.places import make_place
 from hindmost.fleet.instance import Instance
 
@@ -36,6 +37,8 @@ class HostTeam:
         Where its own folder is made; default: the system's for temporary files.
     asked : list of dict
         ``index``, ``plan`` and ``cpus`` of each.
+    files : dict
+        What plans name, in base64 (`files.packed`).
 
     Raises
     ------
@@ -45,7 +48,7 @@ class HostTeam:
         If the folder cannot be written.
     """
 
-    def __init__(self, folder: str | None, asked: list[dict[str, Any]]) -> None:
+    def __init__(self, folder: str | None, asked: list[dict[str, Any]], files: dict[str, str]) -> None:
         placed = _placed(asked)
         self.folder = make_place("load", folder)
         self.channel: dict[str, float] | None = None
@@ -57,7 +60,8 @@ class HostTeam:
         self._begin: dict[str, int] | None = None
         try:
             for one in placed:
-                instance = Instance(one["index"], one["plan"], self.folder, one["cpus"] or sorted(HERE))
+                plan = unpacked(one["plan"], files, self.folder)
+                instance = Instance(one["index"], plan, self.folder, one["cpus"] or sorted(HERE))
                 self._instances[one["index"]] = instance
                 self._loop.add_reader(instance.fileno(), self._said, instance)
         except BaseException:
@@ -132,7 +136,8 @@ class HostTeam:
         if "name" not in what:
             for one in self._instances.values():
                 one.sweep()
-            return [(path.name, path.stat().st_size) for path in sorted(self.folder.iterdir())]
+            made = (path for path in self.folder.iterdir() if not path.name.startswith(PREFIX))
+            return [(path.name, path.stat().st_size) for path in sorted(made)]
         with (self.folder / Path(what["name"]).name).open("rb") as file:
             file.seek(what["offset"])
             return file.read(PIECE)

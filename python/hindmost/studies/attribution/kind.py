@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hindmost.errors import StudyError
+from hindmost.errors import StudyError, UsageError
 from hindmost.exits import Exit
+from hindmost.fleet.opening import fleet_of
 from hindmost.knobs import recover
 from hindmost.knobs.journal import FOLDER
 from hindmost.store import Study
@@ -41,7 +42,17 @@ def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) 
     TargetError, StudyError
         The server does not start at all; a run cannot be stored.
     """
-    runner = Runner(study, to_run(study))
+    plan = to_run(study)
+    if plan.measure.fleet is not None and "target" in plan.measure.fleet:
+        raise UsageError(
+            "[target] starts the server on another machine, and a study of factors sets what it varies here",
+            hint="load machines without [target]: the server, on this machine, listens where they reach it",
+        )
+    with fleet_of(plan.measure, talk.say) as fleet:
+        return _answered(Runner(study, plan, fleet=fleet), talk, confirm=confirm, apply=apply)
+
+
+def _answered(runner: Runner, talk: Talk, *, confirm: bool, apply: bool) -> Attribution:
     plan = runner.plan
     for one in recover(FOLDER):
         failed = f": could not be put back: {one['failure']}" if one["failure"] else ""

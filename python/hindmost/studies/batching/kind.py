@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hindmost.exits import Exit
+from hindmost.fleet.opening import fleet_of
 from hindmost.plan.batching import batching_text
 from hindmost.report.common import numbers
 from hindmost.run.readings import plan_of
@@ -36,17 +37,18 @@ def run(study: Study, talk: Talk) -> Batching:
         f" {rounds} rounds, about {numbers.seconds(rounds * len(asked.sides) * each)}; study {study.folder}"
     )
     target = parse_target(plan.target)
-    sides = {}
-    for side in asked.sides:
-        name, one = name_of_side(*side), asked.plan_of(*side)
-        sides[name] = SideRuns(open_part(study, study.folder / name, one), one, target)
+    sides: dict[str, SideRuns] = {}
 
     def on_step(step: Step) -> None:
         if step.round in sides[step.side].made:
             why = f": its round does not count, made again: {step.why}" if step.why else ""
             talk.say(f"run {step.done} of {step.of}: {step.side}{why}")
 
-    interleave(sides, f"{plan.seed} batching", Remaking(rounds, plan.remake), on_step)
+    with fleet_of(plan, talk.say) as fleet:
+        for side in asked.sides:
+            name, one = name_of_side(*side), asked.plan_of(*side)
+            sides[name] = SideRuns(open_part(study, study.folder / name, one), one, target, fleet)
+        interleave(sides, f"{plan.seed} batching", Remaking(rounds, plan.remake), on_step)
     return answer(study)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from hindmost.fleet.opening import fleet_of
 from hindmost.report.common import numbers
 from hindmost.run.readings import plan_of
 from hindmost.run.soundness import Remaking
@@ -36,17 +37,18 @@ def run(study: Study, talk: Talk) -> Comparison:
         f"{' against '.join(asked.labels)}: {pairs} rounds of {plan.duration_s:g} s each, about"
         f" {numbers.seconds(pairs * len(asked.plans) * each)}; study {study.folder}"
     )
-    sides = {
-        label: SideRuns(open_part(study, study.folder / str(place), one), one, parse_target(one.target))
-        for place, (label, one) in enumerate(zip(asked.labels, asked.plans, strict=True), 1)
-    }
+    sides: dict[str, SideRuns] = {}
 
     def on_step(step: Step) -> None:
         if step.round in sides[step.side].made:
             why = f": does not count, made again: {step.why}" if step.why else ""
             talk.say(f"run {step.done} of {step.of}: {step.side}{why}")
 
-    interleave(sides, f"{plan.seed} comparison", Remaking(pairs, plan.remake), on_step)
+    with fleet_of(plan, talk.say) as fleet:
+        for place, (label, one) in enumerate(zip(asked.labels, asked.plans, strict=True), 1):
+            part = open_part(study, study.folder / str(place), one)
+            sides[label] = SideRuns(part, one, parse_target(one.target), fleet)
+        interleave(sides, f"{plan.seed} comparison", Remaking(pairs, plan.remake), on_step)
     return answer(study)
 
 

@@ -1,0 +1,160 @@
+"""What a fleet costs, and whether it says what one process says: network namespaces as machines.
+
+``python -m benches.fleet`` needs root, sshd and memcached. It prints, for this machine alone, in which all
+machines share the same processors:
+
+- the same server by one process and by 2 and 4 load hosts, percentiles with their intervals;
+- what the channel did in the measurements: bytes, wakeups, processor time;
+- what the controller pays: bringing workers, a round trip, a run's clocks;
+- a sweep of a clone on one host that has one processor, on two, and here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/shared"))
+
+from machines import Machines, machines
+
+MEASURE = ("--pacing", "sleep", "--sentinel", "off", "--rate", "4k", "--duration", "2s", "--warmup", "0.5s")
+RUNS = ("--runs", "8..8", "--remake", "0", "--quantiles", "50,95,99")
+SWEEP = ("synth", "sweep", "silo", "--vary", "threads=1,2,3,4", "--utilisation", "10%..90%:200")
+CALL = "import sys; from hindmost.cli import main; sys.exit(main())"
+
+
+def hindmost(*words: object) -> tuple[dict[str, Any], float]:
+    """`hindmost WORDS --json`, and how long it took."""
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", CALL, *map(str, words), "--json"], capture_output=True, text=True, check=False
+    )
+    if not done.stdout:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout), time.monotonic() - begun
+
+
+def same_server(net: Machines, folder: Path) -> None:
+    """One process, 2 and 4 hosts, the same rate."""
+    with net.memcached() as url:
+        for many in (1, 2, 4):
+            out = folder / f"by-{many}"
+            if many == 1:
+                found, took = hindmost("measure", url, *MEASURE, *RUNS, "--clients", 1, "--out", out)
+                name = "one process"
+            else:
+                hosts = _first(net, many)
+                found, took = hindmost("measure", url, *MEASURE, *RUNS, "--fleet", hosts, "--out", out)
+                name = f"{many} hosts"
+            figures = ", ".join(
+                f"{label} {one['value']:.0f} [{one['low']:.0f}, {one['high']:.0f}]"
+                for label, one in found["latency_us"].items()
+                if one["low"] is not None and one["high"] is not None
+            )
+            print(f"{name:12} {figures} us; {took:.0f} s")
+            _channel(out)
+
+
+def _channel(out: Path) -> None:
+    told = [
+        host
+        for path in sorted(out.glob("runs/*/run.json"))
+        for host in json.loads(path.read_text()).get("fleet", ())
+    ]
+    if told:
+        silent = [one["channel"] for one in told]
+        errors = [one["clock"][when]["error_ns"] / 1e3 for one in told for when in ("before", "after")]
+        drifts = [abs(one["clock"]["drift_ppm"]) for one in told]
+        print(
+            f"{'':12} channel of {len(silent)} measurements: {max(one['bytes'] for one in silent)} bytes,"
+            f" {statistics.median(one['wakeups'] for one in silent):g} wakeups"
+            f" (most {max(one['wakeups'] for one in silent)}), {max(one['cpu_ms'] for one in silent):.1f} ms;"
+            f" clocks to {statistics.median(errors):.0f} us (worst {max(errors):.0f}),"
+            f" drift {max(drifts):.1f} ppm"
+        )
+
+
+def controller(net: Machines) -> None:
+    """Bringing workers, a round trip, the clocks of a run."""
+    from hindmost.fleet.dask.channel import OwnChannel
+    from hindmost.fleet.dask.hosts import parse_fleet
+
+    begun = time.monotonic()
+    channel = OwnChannel(parse_fleet(str(net.hosts_file())))
+    brought = time.monotonic() - begun
+    try:
+        trips = []
+        for _ in range(300):
+            begun = time.monotonic()
+            channel.ask("a", {"clock": {}})
+            trips.append(1e3 * (time.monotonic() - begun))
+        print(
+            f"controller   4 workers brought in {brought:.1f} s;"
+            f" a word and its answer {statistics.median(trips):.2f} ms"
+        )
+    finally:
+        channel.close()
+
+
+def speed_up(net: Machines, requests: int) -> None:
+    """A sweep by hosts of one processor each, in turns."""
+    sweep = (*SWEEP, "--requests", requests)
+    took: dict[str, list[float]] = {
+        "one host, one CPU": [],
+        "two hosts, one CPU each": [],
+        "here, both CPUs": [],
+    }
+    for _ in range(3):
+        took["one host, one CPU"].append(hindmost(*sweep, "--fleet", _first(net, 1, pinned=True))[1])
+        took["two hosts, one CPU each"].append(hindmost(*sweep, "--fleet", _first(net, 2, pinned=True))[1])
+        took["here, both CPUs"].append(hindmost(*sweep)[1])
+    first = statistics.median(took["one host, one CPU"])
+    for name, seconds in took.items():
+        middle = statistics.median(seconds)
+        print(
+            f"sweep        {name}: {middle:.1f} s [{min(seconds):.1f}, {max(seconds):.1f}],"
+            f" {first / middle:.2f}-fold"
+        )
+
+
+def _first(net: Machines, many: int, *, pinned: bool = False) -> Path:
+    """A file with the first hosts, each with a processor of its own if they are pinned."""
+    lines: dict[str, str] = {}
+    if pinned:
+        for cpu, one in enumerate(net.loads[:many]):
+            script = net.folder / f"python-{cpu}"
+            script.write_text((net.folder / "python").read_text().replace("exec ", f"exec taskset -c {cpu} "))
+            script.chmod(0o755)
+            lines[one.name] = f'ssh = {{ python = "{script}" }}'
+    some = Machines(net.folder, {one.name: one for one in net.loads[:many]}, net.here)
+    return some.hosts_file(name=f"hosts-{many}.toml", **lines)
+
+
+def main() -> None:
+    """Print all of it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--requests", type=int, default=50_000, help="of each point of the sweep")
+    parser.add_argument("--only", choices=["same", "controller", "sweep"])
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, machines(Path(folder), 4) as net:
+        Path(folder).chmod(0o755)
+        if asked.only in (None, "same"):
+            same_server(net, Path(folder))
+        if asked.only in (None, "controller"):
+            controller(net)
+        if asked.only in (None, "sweep"):
+            speed_up(net, asked.requests)
+
+
+if __name__ == "__main__":
+    main()

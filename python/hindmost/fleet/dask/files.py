@@ -1,0 +1,82 @@
+"""Files that a plan names (traces, bodies, tables of data, certificates) go to load hosts with it.
+
+A host cannot read the controller's files, and shares none. Each is sent once for a run and host, and the plan
+that an instance gets there names the host's copy.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import UsageError
+
+KEYS = frozenset({"file", "ca", "certificate", "key"})
+"""Of what names a file in a plan, where its value is an absolute path."""
+MOST_BYTES = 64 << 20
+PREFIX = "given-"
+"""Of their names on a host; they are not fetched."""
+
+
+def packed(plans: list[str]) -> dict[str, str]:
+    """All files that plans name, in base64.
+
+    Raises
+    ------
+    UsageError
+        If they cannot be read, or are too large to be sent for each run.
+    """
+    found: dict[str, str] = {}
+    size = 0
+    for path in {path for plan in plans for path in _named(json.loads(plan))}:
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise UsageError(
+                f"{path} cannot be sent to load hosts: {error.strerror}", hint=f"ls -l {path}"
+            ) from None
+        size += len(content)
+        if size > MOST_BYTES:
+            raise UsageError(
+                f"the files of this plan, {path} and others, have more than {MOST_BYTES >> 20} MiB, which"
+                " would go to each host for each run",
+                hint="smaller files",
+            )
+        found[path] = base64.b64encode(content).decode()
+    return found
+
+
+def unpacked(plan: str, files: dict[str, str], folder: Path) -> str:
+    """Write files into a host's folder; gives the plan with their names there."""
+    there = {}
+    for number, (path, content) in enumerate(sorted(files.items())):
+        own = folder / f"{PREFIX}{number}{Path(path).suffix}"
+        if not own.exists():
+            own.touch(mode=0o600)
+            own.write_bytes(base64.b64decode(content))
+        there[path] = str(own)
+    return json.dumps(_changed(json.loads(plan), lambda path: there.get(path, path)))
+
+
+def _named(part: Any) -> Iterator[str]:  # noqa: ANN401 (any JSON)
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key in KEYS and isinstance(value, str) and value.startswith("/") and Path(value).is_file():
+                yield value
+            else:
+                yield from _named(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _named(value)
+
+
+def _changed(part: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 (any JSON)
+    if isinstance(part, dict):
+        return {
+            key: change(value) if key in KEYS and isinstance(value, str) else _changed(value, change)
+            for key, value in part.items()
+        }
+    return [_changed(value, change) for value in part] if isinstance(part, list) else part
