@@ -147,6 +147,7 @@ def test_every_error_has_its_exit_code():
         "UsageError": 2,
         "TargetError": 1,
         "InstanceError": 1,
+        "HostLost": 1,
         "StudyError": 1,
         "Inconclusive": 4,
         "HostUnfit": 5,

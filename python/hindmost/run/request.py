@@ -17,7 +17,6 @@ from hindmost.errors import UsageError
 from hindmost.laws import KINDS, USUAL, law_text, parse_law, trace_rate
 from hindmost.run import quick
 from hindmost.run.connecting import check_capture, sources_of, tls_of
-from hindmost.run.elsewhere import places_of, refuse_unreachable
 from hindmost.run.options import Option, declared
 
 if TYPE_CHECKING:
@@ -276,6 +275,7 @@ class MeasureRequest:
         from hindmost.plan import MeasurePlan, parse_duration, parse_quantiles, parse_rate
         from hindmost.plan.batching import parse_batching
         from hindmost.plan.workload import written_workload
+        from hindmost.run.elsewhere import places_of
         from hindmost.targets import parse_target
 
         for one in OPTIONS.values():
@@ -393,6 +393,7 @@ class MeasureRequest:
         if self.fleet is None:
             return None
         from hindmost.fleet.dask.hosts import parse_fleet
+        from hindmost.run.elsewhere import refuse_unreachable
 
         if self.client_cpus is not None:
             raise UsageError("--client-cpus is for clients here", hint="cpus in the file of --fleet")
