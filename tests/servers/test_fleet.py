@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from measuring import assert_counts_close, measure
 
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
+from hindmost.fleet.dask.certificates import credentials
+from hindmost.fleet.dask.session import Signer
 from hindmost.store import Study
 
 LOAD = ("--rate", "2k", "--pacing", "sleep", "--sentinel", "off")
@@ -82,3 +85,66 @@ def test_all_begin_at_one_moment_whatever_their_clocks_say(made):
                 told = json.loads((run.folder / f"instance-{index}.json").read_text())
                 moments.append(told["measured_from_ns"] - host["clock"]["before"]["offset_ns"])
         assert max(moments) - min(moments) < 5_000_000 / 2
+
+
+@pytest.fixture(scope="module")
+def channel(two):
+    from hindmost.fleet.dask.channel import OwnChannel
+    from hindmost.fleet.dask.hosts import parse_fleet
+
+    found = OwnChannel(parse_fleet(str(two.hosts_file())))
+    yield found
+    found.close()
+
+
+def said_to(address: str, security: Any, **message: Any) -> Any:
+    """What a worker answers to whoever connects."""
+
+    async def work() -> Any:
+        from distributed.comm import connect
+        from distributed.core import send_recv
+
+        comm = await connect(address, timeout=5, **security.get_connection_args("client"))
+        try:
+            return await asyncio.wait_for(send_recv(comm, **message), 10)
+        finally:
+            comm.abort()
+
+    return asyncio.run(work())
+
+
+def test_a_stranger_without_the_sessions_certificate_is_not_heard(channel):
+    from distributed.security import Security
+
+    address = channel._reached["a"].address
+    assert address.startswith("tls://")
+    for stranger in (credentials(["stranger"])[0].security(), Security()):
+        with pytest.raises((OSError, RuntimeError, TypeError)):
+            said_to(address, stranger, op="identity")
+
+
+def test_a_worker_that_measures_takes_no_code_from_anybody(channel):
+    address = channel._reached["a"].address
+    for op in ("run", "run_coroutine", "plugin-add", "actor_execute", "upload_file", "update_data"):
+        with pytest.raises(ValueError, match="explicitly disallowed"):
+            said_to(address, channel.security, op=op, function=b"", wait=True)
+    assert channel.ask("a", {"hello": {}}).said["version"]
+
+
+def test_a_word_that_the_controller_did_not_sign_is_refused_though_it_has_the_certificate(channel):
+    text, signature = Signer().word("a", {"hello": {}})
+    found = said_to(
+        channel._reached["a"].address, channel.security, op="hindmost", text=text, signature=signature
+    )
+    assert found["error"]["code"] == "refused"
+
+
+def test_no_secret_of_the_session_stands_on_a_command_line_in_an_environment_or_in_a_file(channel, two):
+    key = channel._credentials["a"].key.splitlines()[1]
+    for one in two.loads:
+        for pid, line in one.commands().items():
+            environment = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
+            assert key not in line + environment
+            assert "BEGIN" not in line + environment
+    files = [path for path in (two.folder / "tmp").rglob("*") if path.is_file()]
+    assert not [path for path in files if "PRIVATE KEY" in path.read_text(errors="replace")]

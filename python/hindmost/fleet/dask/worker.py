@@ -53,7 +53,7 @@ async def _run(config: dict[str, Any], ended: asyncio.Event) -> None:
         )
         host = Host(Verifier(config["public"], config["host"]), worker)
         if not computes:
-            worker.handlers = {name: do for name, do in worker.handlers.items() if name in KEPT}
+            worker.blocked_handlers = [name for name in worker.handlers if name not in KEPT]
             worker.stream_handlers = {
                 name: do for name, do in worker.stream_handlers.items() if name in STREAM_KEPT
             }
