@@ -11,7 +11,8 @@ unexport MAKEFLAGS
 
 RUN := setup/run
 ENGINE := Cargo.toml Cargo.lock rust-toolchain.toml pyproject.toml \
-          $(shell find crates \( -name '*.rs' -o -name Cargo.toml \) -not -path '*/tests/*' -not -path '*/benches/*')
+          $(shell find crates \( -name '*.rs' -o -name Cargo.toml \) -not -path '*/tests/*' -not -path '*/benches/*') \
+          crates/trace/bpf/stages.bpf.o
 
 # A virtual environment that was moved or copied acts on its old place: then it is made anew.
 ifneq ($(wildcard .venv),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -112,6 +113,23 @@ class Sentinel:
     def __init__(self, cpus: list[int], period_ns: int, real_time: bool = True) -> None: ...
     def end(self) -> str: ...
 
+class Trace:
+    """Probes in the kernel that follow requests to a TCP port, from the making until `end`."""
+
+    def __init__(
+        self,
+        port: int,
+        framing: str,
+        *,
+        block_ns: int,
+        one_connection_in: int = 1,
+        every: int = 0,
+        records: str | Path | None = None,
+        handover: bool = True,
+    ) -> None: ...
+    def end(self) -> str: ...
+
+def trace_fault() -> tuple[str, str] | None: ...
 def process_cpu_ns(pid: int) -> int | None: ...
 def monotonic_ns() -> int: ...
 def serve_synth(config: str, ready: Callable[[str], None] | None = None) -> str: ...

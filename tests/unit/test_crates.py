@@ -8,7 +8,7 @@ FLOORS: tuple[set[str], ...] = (
     {"sys", "wire", "random", "histogram"},
     {"clock"},
     {"arrivals"},
-    {"plan", "clone", "quantile", "host"},
+    {"plan", "clone", "quantile", "host", "trace"},
     {"knobs", "simulate", "capture"},
     {"synth"},
     {"load"},

@@ -22,6 +22,7 @@ mod simulate;
 mod synth;
 mod table;
 mod tls;
+mod trace;
 
 use pyo3::prelude::*;
 
@@ -63,6 +64,8 @@ mod _engine {
 
     #[pymodule_export]
     use super::tls::{check_tls, try_tls};
+    #[pymodule_export]
+    use super::trace::{trace_fault, Trace};
 
     #[pymodule_init]
     fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {

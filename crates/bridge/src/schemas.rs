@@ -23,6 +23,8 @@ pub fn written_schemas() -> PyResult<String> {
     generator.subschema_for::<ServerSummary>();
     generator.subschema_for::<Certificate>();
     generator.subschema_for::<Watched>();
+    generator.subschema_for::<hindmost_trace::Counts>();
+    generator.subschema_for::<hindmost_trace::Cost>();
     let all = serde_json::json!({ "$defs": generator.take_definitions(true) });
     serde_json::to_string(&all).map_err(|error| raise("schema", &error.to_string()))
 }

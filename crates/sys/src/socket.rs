@@ -73,6 +73,31 @@ pub fn memory_info(fd: RawFd, into: &mut [u8]) -> Option<usize> {
     option(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, into)
 }
 
+/// A socket while which is open the kernel stamps every packet that arrives at this host (`SO_TIMESTAMPNS`, socket(7)),
+/// for other sockets too: a clock reading a packet.
+///
+/// # Errors
+/// What socket(2) or setsockopt(2) says.
+pub fn stamp_arrivals() -> io::Result<OwnedFd> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let on: libc::c_int = 1;
+    // SAFETY: reads one integer, which lives until it returns.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            (&raw const on).cast(),
+            size_of_val(&on) as libc::socklen_t,
+        )
+    };
+    if result == 0 {
+        Ok(socket)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 fn option(fd: RawFd, level: i32, name: i32, into: &mut [u8]) -> Option<usize> {
     let mut length = into.len() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes, which is the room that `into` has.

@@ -31,13 +31,14 @@ def doctor(
     from hindmost.knobs import left_finding
     from hindmost.plan import parse_duration
     from hindmost.report.doctor import render_findings
+    from hindmost.trace.able import finding as trace_finding
 
     seconds = parse_duration(spin, "spin", 0.01)
     if seconds > 60.0:
         raise UsageError(f"--spin {spin} is longer than a minute", hint="hindmost doctor --spin 1s")
     server = _server(target) if target is not None else None
     diagnosis = json.loads(_engine.doctor("/", seconds, server))
-    diagnosis["findings"].append(left_finding())
+    diagnosis["findings"] += [left_finding(), trace_finding()]
     if json_:
         print(json.dumps({"schema": "hindmost.doctor/1", **diagnosis}))
     else:

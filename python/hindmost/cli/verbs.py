@@ -80,6 +80,12 @@ VERBS = (
         "List the studies in a folder with their verdicts, and their trend over time.",
         ("list", "list nightly --page nightly/index.html"),
     ),
+    Verb(
+        "trace",
+        "SERVER [OPTIONS]",
+        "Trace where in a running server's path the variance of latency arises (eBPF).",
+        ("trace memcached://127.0.0.1:11211 --duration 30s", "trace 4711 --records requests.parquet --json"),
+    ),
     Verb("doctor", "[TARGET] [OPTIONS]", "List what on this host will distort a measurement."),
     Verb("report", "STUDY [OPTIONS]", "Build the page and the table again from a study's stored runs."),
     Verb("load", "PLAN.json [OPTIONS]", "Run one bare load instance from an engine plan."),

@@ -623,6 +623,36 @@ class ServerSummary(TypedDict):
     log: LogSummary | None
 
 
+class TraceCost(TypedDict):
+    """What the trace itself took."""
+
+    reader_ns: Count
+    probes_ns: Count
+    costed_requests: Count
+
+
+class TraceCounts(TypedDict):
+    """What became of the requests that were seen, in the order of `enum count` of the probes.
+
+    `seen` = `done` + the four causes + those still open when the trace ended.
+    """
+
+    seen: Count
+    done: Count
+    no_arrival: Count
+    ring_full: Count
+    ambiguous: Count
+    closed: Count
+    silent: Count
+    before: Count
+    unframed: Count
+    unreadable: Count
+    parts_late: Count
+    stamp_missing: Count
+    records_lost: Count
+    connections: Count
+
+
 class Watched(TypedDict):
     """A processor that was watched, in nanoseconds of the monotonic clock."""
 

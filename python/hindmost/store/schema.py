@@ -18,6 +18,7 @@ schema                      where                               written by
 ``hindmost.sweep/1``        ``hindmost synth sweep --json``     `hindmost.models.sweep`
 ``hindmost.serve/1``        ``hindmost synth serve --json``     ``crates/synth``, `hindmost.cli.synth`
 ``hindmost.certificate/1``  ``... --certificate --json``        ``crates/synth``
+``hindmost.trace/1``        ``hindmost trace --json``           `hindmost.trace`, ``crates/trace``
 ``hindmost.doctor/1``       ``hindmost doctor --json``          ``crates/host``
 ``hindmost.knobs/1``        ``hindmost knobs --json``           the engine's knobs, `hindmost.cli.knobs`
 =========================== ==================================  ========================================
@@ -47,6 +48,7 @@ from hindmost.store import (
     predictions,
     search,
     serving,
+    trace,
 )
 from hindmost.store import verification as verifications
 
@@ -67,6 +69,7 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "sweep": (predictions.Sweep, "Result of hindmost synth sweep"),
     "serve": (serving.Serving, "Result of hindmost synth serve"),
     "certificate": (serving.CertificateDocument, "Result of hindmost synth serve --certificate"),
+    "trace": (trace.Trace, "Result of hindmost trace"),
     "doctor": (serving.Doctor, "Result of hindmost doctor"),
     "knobs": (knobs.Knobs, "Result of hindmost knobs"),
 }

@@ -76,6 +76,24 @@ def _holds(pid: int, links: set[str]) -> bool:
     return False
 
 
+def listening_ports(pids: Iterable[int], proc: Path = Path("/proc")) -> list[int]:
+    """TCP ports on which any of these processes accepts connections, sorted."""
+    ports: set[int] = set()
+    for pid in pids:
+        waiting = {}
+        for table in ("net/tcp", "net/tcp6"):
+            with contextlib.suppress(OSError):
+                for line in (proc / str(pid) / table).read_text().splitlines()[1:]:
+                    fields = line.split()
+                    if fields[3] == _LISTEN:
+                        waiting[f"socket:[{fields[9]}]"] = int(fields[1].rpartition(":")[2], 16)
+        with contextlib.suppress(OSError), os.scandir(proc / str(pid) / "fd") as descriptors:
+            for descriptor in descriptors:
+                with contextlib.suppress(OSError, KeyError):
+                    ports.add(waiting[os.readlink(descriptor.path)])  # noqa: PTH115
+    return sorted(ports)
+
+
 def is_local(host: str) -> bool:
     """Whether `host` (an IP address) belongs to this machine: the kernel lets us bind to it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

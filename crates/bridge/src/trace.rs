@@ -1,0 +1,58 @@
+//! Stages of requests, traced in the kernel.
+
+use std::path::PathBuf;
+
+use hindmost_clock::Nanos;
+use hindmost_trace::{Asked, Framing, TraceError, Tracer};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::fault::raise;
+
+/// Traces a server's requests from its making until `end`.
+#[pyclass]
+pub struct Trace {
+    tracer: Option<Tracer>,
+}
+
+#[pymethods]
+impl Trace {
+    /// `framing` is JSON text (`hindmost_trace::Framing`); one request in `every` is kept in the file `records`.
+    #[new]
+    #[pyo3(signature = (port, framing, *, block_ns, one_connection_in=1, every=0, records=None, handover=true))]
+    #[expect(clippy::too_many_arguments, reason = "by name, in Python")]
+    fn new(
+        py: Python<'_>,
+        port: u16,
+        framing: &str,
+        block_ns: u64,
+        one_connection_in: u32,
+        every: u32,
+        records: Option<PathBuf>,
+        handover: bool,
+    ) -> PyResult<Self> {
+        let framing: Framing =
+            serde_json::from_str(framing).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let records = records.map(|path| (every, path));
+        let asked = Asked { port, framing, one_connection_in, block: Nanos(block_ns), records, handover };
+        let tracer = py.detach(|| Tracer::start(asked)).map_err(failed)?;
+        Ok(Self { tracer: Some(tracer) })
+    }
+
+    /// What it saw, as JSON text (`hindmost_trace::Traced`). The probes are gone then.
+    fn end(&mut self, py: Python<'_>) -> PyResult<String> {
+        let tracer = self.tracer.take().ok_or_else(|| PyRuntimeError::new_err("this trace has ended"))?;
+        let traced = py.detach(|| tracer.end()).map_err(failed)?;
+        serde_json::to_string(&traced).map_err(|e| raise("trace", &e.to_string()))
+    }
+}
+
+/// Why nothing can be traced here, as code and message, having loaded the probes; `None` where all is well.
+#[pyfunction]
+pub fn trace_fault(py: Python<'_>) -> Option<(&'static str, String)> {
+    py.detach(hindmost_trace::fault).map(|why| (why.code(), why.to_string()))
+}
+
+fn failed(why: TraceError) -> PyErr {
+    raise(why.code(), &why.to_string())
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * Which send answers which request. One request read: its response is whatever is sent until the next read. Of several
+ * that were read together the sends are counted, and have to fit one of these styles; anything else is ambiguous and
+ * counted as such, for a wrong pair is worse than none.
+ *
+ *     EACH    a send for each, in their order                           nginx, apache
+ *     WHOLE   one send for all of them                                  redis
+ *     READS   each get sends, with what was kept back for it so far,    memcached 1.6
+ *             and the batch ends with one
+ *
+ * Of memcached's batches that end otherwise the last answers may be kept back until more is read, or not.
+ * So only a lone request is done at once; a batch waits for the next read.
+ */
+#pragma once
+
+/* A send that will end at `end` begins. */
+static inline void answer(struct connection *c, __u32 end, __u64 now)
+{
+	c->last_end = end;
+	c->last_e5 = now;
+	c->sends++;
+	__u32 at = c->answered;
+	if (at != c->seen) {
+		struct request *r = &c->requests[at & (REQUESTS - 1)];
+		r->e4 = c->send_returned > r->e3 ? c->send_returned : r->e3;
+		r->e5 = now;
+		r->e6 = 0;
+		r->tx_end = end;
+		r->sender = bpf_get_current_pid_tgid();
+		r->cpu_sent = bpf_get_smp_processor_id();
+		c->answered = at + 1;
+	} else if (c->done != at) { /* the last response goes on */
+		struct request *r = &c->requests[(at - 1) & (REQUESTS - 1)];
+		r->tx_end = end;
+		r->e6 = 0;
+		if (c->left == at)
+			c->left = at - 1;
+	} else if (c->sends > 1) { /* it went on after it was taken for done: from now on the next read decides */
+		c->parts = 1;
+		count(PARTS_LATE, 1);
+	}
+}
+
+struct leaving_now {
+	struct connection *c;
+	__u64 now;
+	__u32 end;
+	__u16 peer;
+};
+
+/* The oldest response that has not left: it has now, if `end` is past it. */
+static long leave_one(__u32 i, struct leaving_now *l)
+{
+	struct connection *c = l->c;
+	__u32 at = c->left;
+	struct request *r = &c->requests[at & (REQUESTS - 1)];
+	if (at == c->answered || before(l->end, r->tx_end))
+		return 1;
+	r->e6 = l->now;
+	if (!handover)
+		r->e5 = l->now;
+	c->left = at + 1;
+	/* Of a batch that is settled, or alone and whole. */
+	bool lone = !c->parts && c->seen - c->batch == 1 && at == c->batch;
+	if (c->done == at && (lone || before(at, c->batch))) {
+		c->done = at + 1;
+		finish(c, r, lone ? 1 : r->batch, l->peer);
+	}
+	return 0;
+}
+
+/* All bytes before `end` were transmitted. */
+static inline void transmitted(struct connection *c, __u32 end, __u64 now, __u16 peer)
+{
+	struct leaving_now l = {.c = c, .now = now, .end = end, .peer = peer};
+	c->last_e6 = now;
+	c->left_end = end;
+	bpf_loop(REQUESTS, leave_one, &l, 0);
+}
+
+enum style { EACH, WHOLE, READS, UNKNOWN };
+
+struct settling {
+	struct connection *c;
+	__u32 at;   /* of the requests that are settled now */
+	__u32 from; /* whose send is taken: that of the k-th request of the batch was the k-th */
+	__u32 batch;
+	__u32 style;
+	__u16 peer;
+};
+
+/* From the last to the first: the stamps of a request's send, which stand with a request before it. */
+static long take_send(__u32 i, struct settling *s)
+{
+	struct connection *c = s->c;
+	__u32 at = s->at - 1;
+	struct request *r = &c->requests[at & (REQUESTS - 1)];
+	const struct request *from = &c->requests[s->from & (REQUESTS - 1)];
+	r->e4 = from->e4 > r->e3 ? from->e4 : r->e3;
+	r->e5 = from->e5;
+	r->e6 = from->e6;
+	r->tx_end = from->tx_end;
+	r->sender = from->sender;
+	r->cpu_sent = from->cpu_sent;
+	s->at = at;
+	if (at == c->batch)
+		return 1;
+	if (s->style == READS && c->requests[(at - 1) & (REQUESTS - 1)].kind == KIND_READ)
+		s->from--;
+	return 0;
+}
+
+static long settle_one(__u32 i, struct settling *s)
+{
+	struct connection *c = s->c;
+	__u32 at = s->at;
+	if (at == c->seen)
+		return 1;
+	s->at = at + 1;
+	struct request *r = &c->requests[at & (REQUESTS - 1)];
+	r->batch = s->batch;
+	if (r->e6 && c->left == at)
+		c->left = at + 1;
+	/* What has not left yet is done when it does. */
+	if (c->done == at && before(at, c->left)) {
+		c->done = at + 1;
+		finish(c, r, s->batch, s->peer);
+	}
+	return 0;
+}
+
+static inline __u32 style_of(const struct connection *c, __u32 batch)
+{
+	if (c->sends == batch)
+		return EACH;
+	if (protocol == FRAMING_MEMCACHED)
+		return c->sends == c->reads && c->read_end == c->seen ? READS : UNKNOWN;
+	return c->sends == 1 ? WHOLE : UNKNOWN;
+}
+
+/* A batch that got responses is closed: what is read next is another. */
+static __attribute__((noinline)) int settle(struct connection *c, __u16 peer)
+{
+	if (!c || !c->sends)
+		return 0;
+	__u32 batch = c->seen - c->batch;
+	__u32 style = style_of(c, batch);
+	if (c->overrun || (batch > 1 && style == UNKNOWN)) {
+		count(c->overrun ? RING_FULL : AMBIGUOUS, c->seen - c->done);
+		c->answered = c->left = c->done = c->seen;
+	} else if (c->done != c->seen) {
+		struct settling s = {.c = c, .batch = batch, .style = style, .peer = peer};
+		if (style != EACH && batch > 1) {
+			s.at = c->seen;
+			s.from = c->batch + c->sends - 1;
+			if (before(c->batch, c->left))
+				c->left = c->batch;
+			bpf_loop(REQUESTS, take_send, &s, 0);
+			c->answered = c->seen;
+		}
+		s.at = c->batch;
+		bpf_loop(REQUESTS, settle_one, &s, 0);
+	}
+	c->overrun = 0;
+	c->reads = 0;
+	c->batch = c->seen;
+	c->sends = 0;
+	return 0;
+}

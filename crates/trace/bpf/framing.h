@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * Where requests end in a stream of bytes. Plain C without a kernel, so that tests can compile it for themselves.
+ *
+ * Of a request's content only its boundary and its kind are kept. Two short cuts spare most bytes a look: where only
+ * the next newline matters, eight are searched at once; blocks whose length is known are passed.
+ *
+ *     line mode      "get some-key\r\n"            START (4 bytes: the verb) -> LINE (to the newline)
+ *     fields mode    "set k 0 0 5\r\nhello\r\n"    START -> FIELDS (a number in it) -> BLOCK
+ */
+#pragma once
+
+enum framing_protocol { FRAMING_NONE, FRAMING_MEMCACHED, FRAMING_HTTP, FRAMING_RESP, FRAMING_LENGTH };
+enum framing_mode { MODE_START, MODE_LINE, MODE_FIELDS, MODE_NAME, MODE_BLOCK };
+enum framing_said { FRAME_MORE, FRAME_END, FRAME_SILENT, FRAME_LOST };
+
+/* Kinds of requests: each protocol's names stand in src/kinds.rs, in this order. */
+enum { KIND_OTHER, KIND_READ, KIND_WRITE, KIND_DELETE, KIND_HEAD, KIND_PUT, KINDS = 8 };
+
+struct framing {
+	__u64 last;   /* the latest 8 bytes, or those of a length field */
+	__u64 number; /* the number in a line that has one */
+	__u64 block;  /* bytes of the block still to pass; in HTTP's head, those of the body to come */
+	__u32 items;  /* RESP: elements still to come */
+	__u8 count;   /* bytes of the line so far, up to 255 */
+	__u8 field;   /* of the line: spaces passed, or where in a header's name */
+	__u8 wanted;  /* the field whose number counts */
+	__u8 mode;
+	__u8 kind;
+	__u8 inside;  /* HTTP: past the first line; RESP: inside an array */
+	__u8 chunked; /* HTTP: 1 the head said so, 2 among chunks, 3 after the last */
+	__u8 after;   /* BLOCK: 1 the request ends with it, 2 it does and no answer will come */
+};
+
+/* For length-prefixed messages: the length field's place and width in bytes, and what it leaves out. */
+struct framing_length {
+	__u32 offset, width, little;
+	__s32 more;
+};
+
+static inline __attribute__((always_inline)) void frame_line_begins(struct framing *f)
+{
+	f->last = 0;
+	f->number = 0;
+	f->count = 0;
+	f->field = 0;
+	f->wanted = 0;
+	f->mode = MODE_START;
+}
+
+static inline __attribute__((always_inline)) int frame_ends(struct framing *f)
+{
+	frame_line_begins(f);
+	f->inside = 0;
+	f->chunked = 0;
+	f->block = 0;
+	f->items = 0;
+	return FRAME_END;
+}
+
+static inline __attribute__((always_inline)) int frame_block(struct framing *f, __u64 length, __u8 ends)
+{
+	f->block = length;
+	f->after = ends;
+	f->mode = MODE_BLOCK;
+	return FRAME_MORE;
+}
+
+static inline __attribute__((always_inline)) int frame_rest_of_line(const struct framing *f)
+{
+	return f->mode == MODE_LINE;
+}
+
+/* A digit's value, or a big number. */
+static inline __attribute__((always_inline)) __u32 frame_digit(__u8 c)
+{
+	return (__u32)c - '0';
+}
+
+static inline __attribute__((always_inline)) void frame_number(struct framing *f, __u8 c)
+{
+	__u32 digit = frame_digit(c);
+	if (digit < 10 && f->number < (1ull << 40))
+		f->number = f->number * 10 + digit;
+}
+
+#define VERB(a, b, c, d) ((__u32)(a) << 24 | (__u32)(b) << 16 | (__u32)(c) << 8 | (__u32)(d))
+
+#include "memcached.h"
+#include "http.h"
+#include "resp.h"
+
+/* Messages that say their length in a field at a fixed place. */
+static inline __attribute__((always_inline)) int length_byte(struct framing *f, __u8 c, const struct framing_length *of)
+{
+	__u32 at = f->count; /* one more than the byte's place */
+	if (at <= of->offset)
+		return FRAME_MORE;
+	if (of->little)
+		f->number |= (__u64)c << (8 * ((at - of->offset - 1) & 7));
+	else
+		f->number = f->number << 8 | c;
+	if (at < of->offset + of->width)
+		return FRAME_MORE;
+	__s64 rest = (__s64)f->number + of->more;
+	if (rest < 0)
+		return FRAME_LOST;
+	if (rest == 0)
+		return frame_ends(f);
+	return frame_block(f, rest, 1);
+}
+
+/* Passes up to `have` bytes of a block; says how many, and in `said` whether a request ended with them. */
+static inline __attribute__((always_inline)) __u64 frame_jump(struct framing *f, __u64 have, int *said)
+{
+	__u64 passed = have < f->block ? have : f->block;
+	f->block -= passed;
+	*said = FRAME_MORE;
+	if (f->block == 0) {
+		__u8 after = f->after;
+		if (after)
+			frame_ends(f);
+		else
+			frame_line_begins(f);
+		*said = after == 1 ? FRAME_END : after ? FRAME_SILENT : FRAME_MORE;
+	}
+	return passed;
+}
+
+/* Takes one byte; only in other modes than MODE_BLOCK. */
+static inline __attribute__((always_inline)) int
+frame_byte(struct framing *f, __u8 c, __u32 protocol, const struct framing_length *of)
+{
+	f->last = f->last << 8 | c;
+	if (f->count < 255)
+		f->count++;
+	if (protocol == FRAMING_MEMCACHED)
+		return memcached_byte(f, c);
+	if (protocol == FRAMING_HTTP)
+		return http_byte(f, c);
+	if (protocol == FRAMING_RESP)
+		return resp_byte(f, c);
+	return length_byte(f, c, of);
+}
+
+/* Where in a word of memory the first newline is, in bytes; 8: nowhere. For little-endian machines. */
+static inline __attribute__((always_inline)) __u32 frame_newline(__u64 word)
+{
+	__u64 x = word ^ 0x0a0a0a0a0a0a0a0aull;
+	__u64 t = (x - 0x0101010101010101ull) & ~x & 0x8080808080808080ull;
+	if (!t)
+		return 8;
+	t &= -t;
+	return ((t >> 32) != 0) * 4 + ((t & 0xffff0000ffff0000ull) != 0) * 2 + ((t & 0xff00ff00ff00ff00ull) != 0);
+}
+
+/*
+ * One step: a block, up to eight bytes of a line, or a byte; says how many bytes it took. Of the `rest` of a read,
+ * `loaded` bytes can be looked at (eight may be loaded whatever that is); with none, only a block can be passed.
+ */
+static inline __attribute__((always_inline)) __u32 frame_step(struct framing *f, const __u8 *bytes, __u32 loaded,
+							      __u32 rest, __u32 protocol,
+							      const struct framing_length *of, int *said)
+{
+	*said = FRAME_MORE;
+	if (f->mode == MODE_BLOCK)
+		return frame_jump(f, rest, said);
+	if (loaded == 0)
+		return 0;
+	if (frame_rest_of_line(f) && loaded >= 8) {
+		__u32 ahead = frame_newline(*(const __u64 *)bytes);
+		if (ahead) {
+			f->count = 255;
+			return ahead;
+		}
+	}
+	*said = frame_byte(f, *bytes, protocol, of);
+	return 1;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * The stages of a request in an unmodified server, by tracepoints alone:
+ *
+ *     e1 network ── e2 readable ── e3 read ── e4 begun ── e5 handed over ── e6 leaves
+ *        skb stamp     ready          received   (rule)      sending           leaving
+ *
+ * Requests are followed by their positions in the two byte streams of a connection, so batches, splits and connections
+ * that were open before all this need no special care. Four of the six programs run once a request; what does not
+ * concern the server's port leaves at its first comparison.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_endian.h>
+#include "framing.h"
+#include "connection.h"
+#include "account.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+const volatile __u16 port = 0;
+const volatile __u32 protocol = 0;
+const volatile struct framing_length length_field = {};
+/* Whether the kernel tells when a response is handed over (since 6.16); else e5 is e6. */
+const volatile __u32 handover = 1;
+/* A connection in so many is followed, whole: sampled requests would bias covariances of neighbours. */
+const volatile __u32 one_connection_in = 1;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct connection);
+} connections SEC(".maps");
+
+#include "answering.h"
+#include "reading.h"
+
+static inline bool ours(struct sock *sk)
+{
+	return sk->__sk_common.skc_num == port && sk->sk_protocol == IPPROTO_TCP &&
+	       sk->__sk_common.skc_state != TCP_LISTEN;
+}
+
+static inline bool chosen(struct sock *sk)
+{
+	if (one_connection_in <= 1)
+		return true;
+	/* Fibonacci hashing: clients' ports come in sequence. */
+	__u32 mixed = (__u32)sk->__sk_common.skc_dport * 2654435769u;
+	return (mixed >> 8) % one_connection_in == 0;
+}
+
+/* e2, and e1 of the segment that made it so. */
+SEC("tp_btf/sk_data_ready")
+int BPF_PROG(ready, struct sock *sk)
+{
+	if (!ours(sk) || !chosen(sk))
+		return 0;
+	__u64 now = bpf_ktime_get_ns();
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	__u32 end = tp->rcv_nxt;
+	struct connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+	if (!c) {
+		c = bpf_sk_storage_get(&connections, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+		if (!c)
+			return 0;
+		c->cookie = bpf_get_socket_cookie(sk);
+		/* Nothing was read yet and all that ever came is still here: the stream is known from its start. */
+		c->synced = (__u32)tp->bytes_received == end - tp->copied_seq;
+		count(CONNECTIONS, 1);
+	}
+	if (c->arrived - c->taken >= ARRIVALS)
+		return 0; /* its request will be counted under NO_ARRIVAL */
+	struct arrival *a = &c->arrivals[c->arrived & (ARRIVALS - 1)];
+	struct control *is = settings();
+	struct sk_buff *tail = sk->sk_receive_queue.prev;
+	__u64 stamp = 0;
+	if (is && sk->sk_receive_queue.qlen && BPF_CORE_READ_BITFIELD(tail, tstamp_type) == 0)
+		stamp = tail->tstamp - is->ahead;
+	/* A stamp of another clock would be hours away (veth, forwarded packets). */
+	if (now - stamp > 10000000000ull) {
+		count(STAMP_MISSING, 1);
+		stamp = now;
+	}
+	a->end = end;
+	a->cpu = bpf_get_smp_processor_id();
+	a->e1 = stamp;
+	a->e2 = now;
+	c->arrived++;
+	return 0;
+}
+
+/* e3: bytes were copied to the application. */
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(received, struct sock *sk, int got, int flags)
+{
+	if (got <= 0 || (flags & MSG_PEEK) || !ours(sk))
+		return 0;
+	struct connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	if (!c || !tp)
+		return 0;
+	__u32 end = tp->copied_seq, all = tp->rcv_nxt;
+	/* A read that takes the FIN too moves the position by one more. */
+	if ((sk->sk_shutdown & RCV_SHUTDOWN) && end == all)
+		end--;
+	read_bytes(c, end - got, got, all == tp->copied_seq, bpf_ntohs(sk->__sk_common.skc_dport));
+	return 0;
+}
+
+/* e5: the application handed over bytes. Fires for each piece of a send; where the whole of it ends stays the same. */
+SEC("tp_btf/tcp_sendmsg_locked")
+int BPF_PROG(sending, struct sock *sk, struct msghdr *msg)
+{
+	if (!ours(sk))
+		return 0;
+	struct connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	if (!c || !tp)
+		return 0;
+	__u32 end = tp->write_seq + (__u32)msg->msg_iter.count;
+	if (end == c->last_end)
+		return 0;
+	answer(c, end, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* The send returned: the next request of a batch begins. */
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(sent, struct sock *sk, int put)
+{
+	if (put <= 0 || !ours(sk))
+		return 0;
+	struct connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+	if (!c)
+		return 0;
+	/* Without the hand-over, the response is known only now, and may have left: then both are one moment. */
+	struct tcp_sock *tp = handover ? 0 : bpf_skc_to_tcp_sock(sk);
+	if (tp) {
+		__u32 end = tp->write_seq;
+		__u64 left = c->last_e6;
+		bool gone = left && !before(c->left_end, end);
+		answer(c, end, gone ? left : bpf_ktime_get_ns());
+		if (gone)
+			transmitted(c, end, left, bpf_ntohs(sk->__sk_common.skc_dport));
+	}
+	/* The only request there was: whatever comes next is read first, and begins then. */
+	if (c->answered != c->seen)
+		c->send_returned = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* e6: a segment goes to the driver. */
+SEC("tp_btf/net_dev_start_xmit")
+int BPF_PROG(leaving, struct sk_buff *skb)
+{
+	struct sock *sk = skb->sk;
+	if (!sk || !ours(sk))
+		return 0;
+	struct connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+	if (!c || (handover && c->left == c->answered))
+		return 0;
+	struct tcp_header tcp;
+	unsigned char *at = skb->head + skb->transport_header;
+	if (bpf_probe_read_kernel(&tcp, sizeof(tcp), at))
+		return 0;
+	__u32 payload = skb->len - (__u32)(at - skb->data) - (tcp.length >> 4) * 4;
+	if (payload == 0 || payload > 0x7fffffff)
+		return 0;
+	transmitted(c, bpf_ntohl(tcp.seq) + payload, bpf_ktime_get_ns(), bpf_ntohs(sk->__sk_common.skc_dport));
+	return 0;
+}
+
+/* A connection leaves the established state: what it still owes is settled. */
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(closing, struct sock *sk, int from, int to)
+{
+	/* Its own port is gone by now; that something is kept of it says that it was ours. */
+	if (to != TCP_CLOSE || sk->sk_protocol != IPPROTO_TCP)
+		return 0;
+	struct connection *c = bpf_sk_storage_get(&connections, (void *)sk, 0, 0);
+	if (!c)
+		return 0;
+	settle(c, bpf_ntohs(sk->__sk_common.skc_dport));
+	count(CLOSED, c->seen - c->done);
+	c->done = c->left = c->answered = c->seen;
+	return 0;
+}

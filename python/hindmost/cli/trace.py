@@ -1,0 +1,64 @@
+"""``hindmost trace``: where in the path of a server's requests time passes and variance arises."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.streams import say
+from hindmost.exits import Exit
+
+SERVER_HELP = (
+    "A running server on this machine: memcached://HOST:PORT, redis://HOST:PORT, http://HOST:PORT, or a"
+    " process id."
+)
+PROTOCOL_HELP = (
+    "How requests are told apart: memcached, http, redis, length:OFFSET,WIDTH[le][,MORE], or exchange"
+    " (whatever is read until something is sent). [default: by the address, or the program's name]"
+)
+
+
+def trace(
+    server: Annotated[str, option(TARGET, None, SERVER_HELP)],
+    *,
+    port: Annotated[int | None, whole(TARGET, "Which port of a process that has several.")] = None,
+    protocol: Annotated[str | None, option(TARGET, "NAME", PROTOCOL_HELP)] = None,
+    duration: Annotated[str, option(PROCEDURE, "TIME", "How long; Ctrl-C ends it earlier.")] = "10s",
+    connections: Annotated[
+        int, whole(PROCEDURE, "Follow one connection in so many, whole; it costs as much less.")
+    ] = 1,
+    no_handover: Annotated[
+        bool,
+        switch(PROCEDURE, "Without the hand-over of responses, as before Linux 6.16.", "--no-handover"),
+    ] = False,
+    records: Annotated[
+        Path | None,
+        option(OUTPUT, "FILE", "Keep requests in full here (Parquet): stamps, threads, processors."),
+    ] = None,
+    every: Annotated[int, whole(OUTPUT, "With --records: one request in so many.")] = 1,
+    json_: Json = False,
+) -> int:
+    """Say where in the path of a server's requests time passes, and where variance arises.
+
+    The kernel is asked by eBPF: server and kernel stay as they are. It takes root (or CAP_BPF and
+    CAP_PERFMON), and load on the server from elsewhere. Stages run from the network (e1) over TCP (e2), the
+    read (e3), the beginning of this request in a batch (e4) and the response's hand-over (e5) to its leaving
+    (e6).
+    """
+    from hindmost.plan import parse_duration
+    from hindmost.report.trace.terminal import render_trace
+    from hindmost.trace import TraceRequest, find_server
+    from hindmost.trace import trace as traced
+
+    found = find_server(server, port=port, protocol=protocol)
+    seconds = parse_duration(duration, "duration", 0.5)
+    request = TraceRequest(found, seconds, connections, records, every, handover=not no_handover)
+    where = f"{found.name}, port {found.port}, as {found.protocol}"
+    document = traced(request, lambda: say(f"tracing {where} for {duration}; Ctrl-C ends it earlier"))
+    if json_:
+        print(json.dumps(document, allow_nan=False))
+    else:
+        print(render_trace(document), end="")
+    return Exit.DONE

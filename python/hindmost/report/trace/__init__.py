@@ -1,0 +1,1 @@
+"""How a trace of stages is shown."""

@@ -1,0 +1,139 @@
+"""A trace in one screen: the path of a request with mean and variance of each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hindmost.report.common.console import console_of, printed, text_of
+from hindmost.report.common.document import plain
+from hindmost.report.common.numbers import MISSING, count, number, percent
+
+STAGES = {
+    "network_to_tcp": "network to TCP",
+    "tcp_to_read": "TCP to read",
+    "read_to_start": "read to start",
+    "start_to_response": "start to response",
+    "response_to_network": "response to network",
+    "latency": "in the server's host",
+}
+"""What people call the stages of the document."""
+_BAR = 20
+
+
+def render_trace(document: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
+    """Write a document ``hindmost.trace/1`` for the terminal.
+
+    Parameters
+    ----------
+    document : dict
+    width, color
+        As for `hindmost.report.measure.render_terminal`.
+    """
+    console = console_of(width, color)
+    server, parts = document["server"], document["all"]
+    rate = parts["requests"] / document["lasted_s"]
+    printed(
+        console,
+        f"{plain(server['name'])}, port {server['port']}, {server['protocol']}:"
+        f" {count(parts['requests'])} requests in {number(document['lasted_s'])} s ({number(rate)}/s),"
+        f" {percent(document['matched'])} of those read were followed",
+    )
+    console.print()
+    console.print(
+        f"{'stage':<20} {'mean µs':>9} {'':<17} {'std µs':>8} {'C²':>6} {'of mean':>8}  of variance"
+    )
+    for stage in [*parts["stages"], parts["latency"]]:
+        console.print(_row(stage), soft_wrap=True)
+    console.print()
+    printed(console, _critical(document))
+    if parts["batch"]["mean"] > 1.005:
+        printed(console, _batch(parts))
+    if len(document["kinds"]) > 1:
+        _kinds(console, document)
+    if document["threads"]:
+        _threads(console, document["threads"])
+    for one in document["unmatched"]:
+        printed(console, f"not followed: {count(one['requests'])}: {one['why']}", indent=2)
+    for note in document["notes"]:
+        printed(console, f"note: {note}", indent=2)
+    printed(console, _cost(document))
+    return text_of(console)
+
+
+def _row(stage: Mapping[str, Any]) -> str:
+    mean, share = stage["mean_us"], stage["share_of_variance"]
+    ends = "" if mean["low"] is None else f"[{number(mean['low'])}, {number(mean['high'])}]"
+    spread = stage["variance_us2"]["value"] ** 0.5
+    c2 = MISSING if stage["c2"] is None else number(stage["c2"]["value"])
+    line = f"{STAGES[stage['stage']]:<20} {number(mean['value']):>9} {ends:<17} {number(spread):>8} {c2:>6}"
+    line += f" {percent(stage['share_of_mean']):>8}"
+    if stage["stage"] == "latency" or share is None:
+        return line
+    value = share["value"]
+    within = "" if share["low"] is None else f" [{percent(share['low'])}, {percent(share['high'])}]"
+    bar = "█" * round(_BAR * min(1.0, max(0.0, value)))
+    return f"{line}  {bar}{' ' if bar else ''}{_signed(value)}{within}"
+
+
+def _signed(share: float) -> str:
+    return percent(share) if share >= 0 else f"−{percent(-share)}"
+
+
+def _critical(document: Mapping[str, Any]) -> str:
+    by_variance, by_mean = document["critical"]["by_variance"], document["critical"]["by_mean"]
+    if by_variance == by_mean:
+        return f"Most of the variance arises in: {STAGES[by_variance]}, which is also the longest stage."
+    return (
+        f"Most of the variance arises in: {STAGES[by_variance]}. The longest stage on average is"
+        f" {STAGES[by_mean]}: shortening that would change the tail less."
+    )
+
+
+def _batch(parts: Mapping[str, Any]) -> str:
+    batch = parts["batch"]
+    known = [
+        (abs(one), one, stage["stage"])
+        for one, stage in zip(batch["correlation"], parts["stages"], strict=True)
+        if one is not None
+    ]
+    spread = number(batch["variance"] ** 0.5)
+    text = f"A request finds {number(batch['mean'])} in its batch (standard deviation {spread})"
+    if known:
+        _, most, stage = max(known)
+        text += f"; the batch goes with {STAGES[stage]} most (correlation {most:.2f})"
+    return f"{text}."
+
+
+def _kinds(console: Any, document: Mapping[str, Any]) -> None:  # noqa: ANN401 (a console)
+    share = document["between_kinds"]
+    said = "" if share is None else f"; that they differ makes {percent(share)} of the variance"
+    printed(console, f"kinds{said}:")
+    for kind, parts in document["kinds"].items():
+        latency = parts["latency"]
+        most = max(parts["stages"], key=lambda one: (one["share_of_variance"] or {"value": 0.0})["value"])
+        console.print(
+            f"  {plain(kind):<10} {count(parts['requests']):>10}  mean {number(latency['mean_us']['value'])}"
+            f" µs, std {number(latency['variance_us2']['value'] ** 0.5)} µs, most in {STAGES[most['stage']]}",
+            soft_wrap=True,
+        )
+
+
+def _threads(console: Any, threads: list[Mapping[str, Any]]) -> None:  # noqa: ANN401 (a console)
+    printed(console, "threads that read them, of those recorded:")
+    for one in threads:
+        console.print(
+            f"  {plain(one['name']):<24} {count(one['requests']):>10}  mean {number(one['mean_us'])} µs,"
+            f" std {number(one['variance_us2'] ** 0.5)} µs",
+            soft_wrap=True,
+        )
+
+
+def _cost(document: Mapping[str, Any]) -> str:
+    cost, done = document["cost"], document["counts"]["done"]
+    reader = cost["reader_ns"] / done / 1e3
+    text = f"cost of the trace: {number(reader)} µs a request to read it"
+    if cost["costed_requests"] > 0:
+        probes = cost["probes_ns"] / cost["costed_requests"] / 1e3
+        text += f", {number(probes)} µs in the probes (with the client's packets, and the timing)"
+    return f"{text}."

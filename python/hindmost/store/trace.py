@@ -1,0 +1,124 @@
+"""The document that ``hindmost trace --json`` prints: its types.
+
+History: ``hindmost.trace/1`` (0.1.0), the first.
+"""
+
+from typing import Literal, TypedDict
+
+from hindmost.store.engine import TraceCost, TraceCounts
+from hindmost.store.estimates import Value
+from hindmost.store.types import Count
+
+SCHEMA_NAME = "hindmost.trace/1"
+
+StageName = Literal[
+    "network_to_tcp", "tcp_to_read", "read_to_start", "start_to_response", "response_to_network"
+]
+
+
+class Ratio(TypedDict):
+    """A figure without a unit and its interval; null where there is none."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class StageFigures(TypedDict):
+    """One stage, or the latency as a whole.
+
+    ``share_of_variance`` is ``Cov(stage, latency) / Var(latency)``; those of all stages add up to 1.
+    """
+
+    stage: StageName | Literal["latency"]
+    mean_us: Value
+    variance_us2: Ratio
+    c2: Ratio | None
+    share_of_variance: Ratio | None
+    share_of_mean: float
+
+
+class Batch(TypedDict):
+    """Requests that the server found in one read, as a request sees it; ``correlation`` with each stage."""
+
+    mean: float
+    variance: float
+    correlation: list[float | None]
+
+
+class Parts(TypedDict):
+    """Latency from e1 to e6 and its stages.
+
+    ``covariance_us2``: of the stages, row by row. ``closure``: how far they are from adding up to the
+    variance of latency, which is observed by itself, as a share of it.
+    """
+
+    requests: Count
+    latency: StageFigures
+    stages: list[StageFigures]
+    covariance_us2: list[list[float]]
+    closure: float | None
+    batch: Batch
+
+
+class Server(TypedDict):
+    """The server that was traced."""
+
+    name: str
+    pid: int | None
+    port: int
+    protocol: str
+
+
+class Unmatched(TypedDict):
+    """Requests that were read and are not in the figures, and why."""
+
+    cause: str
+    requests: Count
+    why: str
+
+
+class Group(TypedDict):
+    """Requests of one thread, or of one connection, among those recorded in full."""
+
+    name: str
+    requests: Count
+    mean_us: float
+    variance_us2: float
+
+
+class Records(TypedDict):
+    """Requests in full: the file, how many, and one in how many of those done."""
+
+    path: str
+    requests: Count
+    every: Count
+
+
+class Trace(TypedDict):
+    """Where in the path of a server's requests time passes and variance arises.
+
+    ``handover``: whether the kernel showed when responses were handed over; if not, ``response_to_network``
+    is in ``start_to_response``. ``critical``: the stage with the greatest share of the variance, and of
+    the mean.
+    ``blocks``: stretches of time that the intervals are drawn from. ``notes``: what to keep in mind.
+    """
+
+    schema: Literal["hindmost.trace/1"]
+    server: Server
+    lasted_s: float
+    began_ns: Count
+    one_connection_in: Count
+    handover: bool
+    all: Parts
+    kinds: dict[str, Parts]
+    between_kinds: float | None
+    critical: dict[Literal["by_variance", "by_mean"], StageName]
+    blocks: Count
+    counts: TraceCounts
+    matched: float
+    unmatched: list[Unmatched]
+    threads: list[Group]
+    records: Records | None
+    cost: TraceCost
+    notes: list[str]

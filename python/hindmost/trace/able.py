@@ -1,0 +1,59 @@
+"""Whether requests can be traced on this host, and what is missing for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hindmost import _engine
+from hindmost.errors import HindmostError, HostUnfit
+
+if TYPE_CHECKING:
+    from hindmost.store.engine import Finding
+
+_HINTS = {
+    "trace_machine": "trace on an x86-64 host",
+    "trace_btf": "use a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)",
+    "trace_tracepoint": "use Linux 6.3 or later; from 6.16 on all stages can be told apart",
+}
+_RIGHTS = "run as root, or with the capabilities CAP_BPF and CAP_PERFMON"
+_LOCKED = "boot without lockdown=confidentiality: it forbids probes that read the kernel's memory"
+
+
+def unable(code: str, message: str, root: Path = Path("/")) -> HindmostError:
+    """What the engine said of its probes, with what to do."""
+    if code == "trace_permission":
+        hint = _LOCKED if _lockdown(root) == "confidentiality" else _RIGHTS
+        return HostUnfit(message, hint=hint)
+    return HostUnfit(message, hint=_HINTS.get(code, "hindmost doctor"))
+
+
+def finding(root: Path = Path("/")) -> Finding:
+    """One of the doctor's findings: ``mind`` where requests cannot be traced, having loaded the probes."""
+    fault = _engine.trace_fault()
+    if fault is None:
+        why = "hindmost trace can say in which stage of a request's path the variance arises"
+        return _finding("fine", "the probes load", why, None)
+    error = unable(*fault, root)
+    why = "hindmost trace cannot follow requests through the kernel; measure needs none of it"
+    return _finding("mind", error.message, why, error.hint)
+
+
+def _finding(mark: str, value: str, why: str, hint: str | None) -> Finding:
+    return {
+        "id": "stage_tracing",
+        "title": "Tracing of stages",
+        "value": value,
+        "mark": "fine" if mark == "fine" else "mind",
+        "why": why,
+        "hint": hint,
+    }
+
+
+def _lockdown(root: Path) -> str | None:
+    """The mode in force, which stands in brackets (kernel_lockdown(7))."""
+    try:
+        text = (root / "sys/kernel/security/lockdown").read_text()
+    except OSError:
+        return None
+    return text.partition("[")[2].partition("]")[0] or None

@@ -1,0 +1,191 @@
+"""A trace as the document ``hindmost.trace/1``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hindmost import _engine
+from hindmost.stats.estimate import Estimate
+from hindmost.stats.stages import Decomposition, Stage, decompose
+from hindmost.store.estimates import number
+
+if TYPE_CHECKING:
+    from hindmost.store.trace import Group, Parts, Ratio, StageFigures, Unmatched
+    from hindmost.trace.tracing import TraceRequest
+
+CAUSES = {
+    "no_arrival": "more than 64 segments waited unread on a connection, and their arrivals are not kept",
+    "ring_full": "more than 128 requests were open on a connection",
+    "ambiguous": "which send of a batch answered them is not sure, and a wrong pair is worse than none",
+    "closed": "the connection ended before the response",
+}
+"""Causes of requests that were read and are not in the figures, as the probes count them."""
+_OPEN = (
+    "in flight when the trace ended; a batch, which is settled by the next read of its connection, is of them"
+)
+LEAST_MATCHED = 0.999
+MOST_OPEN = 0.001
+"""Of the variance: how far the stages may be from adding up to the latency before it is said."""
+MOST_GROUPS = 16
+
+
+def document_of(request: TraceRequest, traced: Mapping[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
+    """Build the document of a finished trace.
+
+    Parameters
+    ----------
+    request : TraceRequest
+    traced : dict
+        What the engine's ``Trace`` gave.
+    names : dict
+        Threads' names by their numbers.
+    """
+    blocks, counts = traced["blocks"], traced["counts"]
+    whole = decompose(blocks)
+    assert whole is not None
+    names_of_kinds = dict.fromkeys(kind["kind"] for block in blocks for kind in block["kinds"])
+    kinds = {kind: decompose(blocks, [kind]) for kind in names_of_kinds}
+    unmatched = _unmatched(counts)
+    lost = sum(one["requests"] for one in unmatched if one["cause"] != "open")
+    settled = counts["done"] + lost
+    server = request.server
+    return {
+        "schema": "hindmost.trace/1",
+        "server": {"name": server.name, "pid": server.pid, "port": server.port, "protocol": server.protocol},
+        "lasted_s": traced["lasted_ns"] / 1e9,
+        "began_ns": traced["began_ns"],
+        "one_connection_in": request.one_connection_in,
+        "handover": traced["handover"],
+        "all": _parts(whole),
+        "kinds": {kind: _parts(parts) for kind, parts in kinds.items() if parts is not None},
+        "between_kinds": _between(whole, [parts for parts in kinds.values() if parts is not None]),
+        "critical": {"by_variance": whole.by_variance.name, "by_mean": whole.by_mean.name},
+        "blocks": whole.blocks,
+        "counts": counts,
+        "matched": counts["done"] / settled,
+        "unmatched": unmatched,
+        "threads": _threads(request, traced["records"], names),
+        "records": None
+        if request.records is None
+        else {"path": str(request.records), "requests": traced["records"], "every": request.every},
+        "cost": traced["cost"],
+        "notes": _notes(request, traced, counts["done"] / settled, whole.closure),
+    }
+
+
+def _parts(found: Decomposition) -> Parts:
+    return {
+        "requests": found.requests,
+        "latency": _figures(found.latency),
+        "stages": [_figures(stage) for stage in found.stages],
+        "covariance_us2": found.covariance_us2.tolist(),
+        "closure": number(found.closure),
+        "batch": {
+            "mean": found.batch_mean,
+            "variance": found.batch_variance,
+            "correlation": [number(float(one)) for one in found.batch_correlation],
+        },
+    }
+
+
+def _figures(stage: Stage) -> StageFigures:
+    return {
+        "stage": stage.name,  # type: ignore[typeddict-item]
+        "mean_us": _ratio(stage.mean_us),
+        "variance_us2": _ratio(stage.variance_us2),
+        "c2": None if stage.c2 is None else _ratio(stage.c2),
+        "share_of_variance": None if stage.share is None else _ratio(stage.share),
+        "share_of_mean": stage.share_of_mean,
+    }
+
+
+def _ratio(estimate: Estimate) -> Ratio:
+    return {"value": number(estimate.value), "low": number(estimate.low), "high": number(estimate.high)}
+
+
+def _between(whole: Decomposition, kinds: list[Decomposition]) -> float | None:
+    """Share of the variance that is there because kinds of requests differ in their means."""
+    variance, mean = whole.latency.variance_us2.value, whole.latency.mean_us.value
+    if not variance > 0:
+        return None
+    spread = sum(one.requests * (one.latency.mean_us.value - mean) ** 2 for one in kinds) / whole.requests
+    return min(1.0, spread / variance)
+
+
+def _unmatched(counts: Mapping[str, int]) -> list[Unmatched]:
+    found: list[Unmatched] = [
+        {"cause": cause, "requests": counts[cause], "why": why}
+        for cause, why in CAUSES.items()
+        if counts[cause]
+    ]
+    still = counts["seen"] - counts["done"] - sum(one["requests"] for one in found)
+    if still > 0:
+        found.append({"cause": "open", "requests": still, "why": _OPEN})
+    return found
+
+
+def _threads(request: TraceRequest, recorded: int, names: Mapping[int, str]) -> list[Group]:
+    """Requests by the thread that read them, of those recorded; those with most variance in all first."""
+    if request.records is None or not recorded:
+        return []
+    columns = _engine.read_columns(str(request.records), ["reader", "network_ns", "left_ns"])
+    reader, began, ended = (np.frombuffer(column, dtype=np.int64) for column in columns)
+    latency = (ended - began) / 1e3
+    groups: list[tuple[float, Group]] = []
+    for thread in np.unique(reader):
+        own = latency[reader == thread]
+        name = f"{names.get(int(thread), '?')} ({int(thread)})"
+        group: Group = {
+            "name": name,
+            "requests": len(own),
+            "mean_us": float(own.mean()),
+            "variance_us2": float(own.var()),
+        }
+        groups.append((float(((own - latency.mean()) ** 2).sum()), group))
+    groups.sort(key=lambda one: -one[0])
+    return [group for _, group in groups[:MOST_GROUPS]]
+
+
+def _notes(request: TraceRequest, traced: Mapping[str, Any], matched: float, closure: float) -> list[str]:
+    counts, notes = traced["counts"], []
+    if matched < LEAST_MATCHED:
+        notes.append(
+            f"{1 - matched:.2%} of the requests could not be followed (see unmatched): if they are the slow"
+            " ones, the figures flatter"
+        )
+    if not traced["handover"]:
+        notes.append(
+            "this kernel does not show when a response is handed over (since Linux 6.16):"
+            " response_to_network is part of start_to_response"
+        )
+    if request.server.protocol == "exchange":
+        notes.append(
+            "requests are not told apart: all that is read until something is sent counts as one"
+            " (--protocol tells how to)"
+        )
+    if counts["unframed"]:
+        notes.append(
+            f"{counts['unframed']} times bytes were no {request.server.protocol} request (TLS, another"
+            " protocol, or a connection in the middle of one): they were skipped until they were drained"
+        )
+    if counts["unreadable"]:
+        notes.append(
+            f"{counts['unreadable']} reads could not be looked into (io_uring, splice, or several buffers)"
+        )
+    if counts["stamp_missing"] > counts["done"] / 1000:
+        notes.append(
+            f"{counts['stamp_missing']} segments had no stamp of the network: their network_to_tcp is 0"
+        )
+    if counts["records_lost"]:
+        notes.append(
+            f"{counts['records_lost']} full records found no room; the figures have all requests:"
+            " use a greater --every"
+        )
+    if closure > MOST_OPEN:
+        notes.append(
+            "stages do not add up to the latency within 0.1 %: a stage was longer than 4.29 s, or negative"
+        )
+    return notes

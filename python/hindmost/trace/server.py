@@ -1,0 +1,179 @@
+"""Which server is to be traced: by its address or its process; what it speaks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import TargetError, UsageError
+from hindmost.names import nearest
+from hindmost.targets import parse_target
+from hindmost.targets.procfs import (
+    is_local,
+    listening_ports,
+    local_owner,
+    process_name,
+    process_tree,
+    split_address,
+)
+
+PROTOCOLS = ("memcached", "http", "redis", "exchange")
+_BY_PROGRAM = {
+    "memcached": "memcached",
+    "redis-server": "redis",
+    "valkey-server": "redis",
+    "nginx": "http",
+    "apache2": "http",
+    "httpd": "http",
+    "lighttpd": "http",
+    "caddy": "http",
+    "haproxy": "http",
+}
+_LENGTH_FORM = (
+    "length:OFFSET,WIDTH or length:OFFSET,WIDTH,MORE; WIDTH ends with le where its first byte is the least"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server on this machine.
+
+    Attributes
+    ----------
+    name : str
+        Its program's name, or what the user wrote.
+    pid : int or None
+        Its topmost process, where it may be looked at.
+    port : int
+    protocol : str
+        By which requests are told apart; ``exchange`` where it is not known.
+    """
+
+    name: str
+    pid: int | None
+    port: int
+    protocol: str
+
+    @property
+    def framing(self) -> str:
+        """The protocol as the engine has it (JSON text)."""
+        if self.protocol.startswith("length:"):
+            return json.dumps({"length": _length(self.protocol)})
+        return json.dumps(self.protocol)
+
+    def threads(self) -> dict[int, str]:
+        """Names of its threads by their numbers."""
+        found = {}
+        for pid in [] if self.pid is None else process_tree(self.pid):
+            for task in Path(f"/proc/{pid}/task").glob("*/comm"):
+                try:
+                    found[int(task.parent.name)] = task.read_text().strip()
+                except OSError:
+                    continue
+        return found
+
+
+def find_server(text: str, *, port: int | None = None, protocol: str | None = None) -> Server:
+    """Find the server that TARGET means: ``memcached://HOST:PORT`` and the like, or a process id.
+
+    Parameters
+    ----------
+    text : str
+    port : int, optional
+        Which of its ports, for a process with several.
+    protocol : str, optional
+        By which requests are told apart, instead of what the address or the program's name says.
+
+    Raises
+    ------
+    UsageError
+        If it is neither, is on another machine, or a protocol is not known.
+    TargetError
+        If there is no such process, or it accepts no connections.
+    """
+    server = _process(int(text), port) if text.isdecimal() else _address(text, port)
+    if protocol is None:
+        return server
+    if protocol.startswith("length:"):
+        _length(protocol)
+    elif protocol not in PROTOCOLS:
+        raise UsageError(
+            f"requests of {protocol!r} cannot be told apart{nearest(protocol, PROTOCOLS)}",
+            hint=f"--protocol {', '.join(PROTOCOLS)}, or {_LENGTH_FORM}",
+        )
+    return Server(server.name, server.pid, server.port, protocol)
+
+
+def _process(pid: int, port: int | None) -> Server:
+    if not Path(f"/proc/{pid}").is_dir():
+        raise TargetError(f"there is no process {pid}", hint="pgrep -a memcached")
+    name = process_name(pid)
+    ports = listening_ports(process_tree(pid))
+    if port is None:
+        if not ports:
+            raise TargetError(
+                f"{name} (process {pid}) accepts no TCP connections that can be seen from here",
+                hint="trace as root; a server on a Unix socket or UDP cannot be traced",
+            )
+        if len(ports) > 1:
+            listed = ", ".join(map(str, ports))
+            raise UsageError(
+                f"{name} (process {pid}) listens on {len(ports)} ports: {listed}",
+                hint=f"hindmost trace {pid} --port {ports[0]}",
+            )
+        port = ports[0]
+    elif ports and port not in ports:
+        listed = ", ".join(map(str, ports))
+        raise UsageError(f"{name} (process {pid}) does not listen on port {port}, but on {listed}")
+    return Server(name, pid, port, _BY_PROGRAM.get(name, "exchange"))
+
+
+def _address(text: str, port: int | None) -> Server:
+    target = parse_target(text)
+    if target.managed:
+        raise UsageError(
+            f"{text} would have to be started, and a trace looks at a server that runs and has load",
+            hint="start it, then name its process: hindmost trace PID",
+        )
+    if port is not None:
+        raise UsageError("--port is for a process with several ports; an address has one")
+    host, number = split_address(target.address)
+    if not is_local(host):
+        raise UsageError(
+            f"{text} is on another machine, and probes see only this machine's kernel",
+            hint=f"on {host}: hindmost trace {text.partition('://')[0]}://127.0.0.1:{number}",
+        )
+    pid = local_owner(target.address)
+    name = text if pid is None else process_name(pid)
+    protocol = target.protocol if target.protocol in PROTOCOLS else "exchange"
+    return Server(name, pid, number, protocol)
+
+
+def _length(text: str) -> dict[str, Any]:
+    """Take ``length:OFFSET,WIDTH[le][,MORE]`` apart.
+
+    Examples
+    --------
+    >>> _length("length:1,4,-4")
+    {'offset': 1, 'width': 4, 'little': False, 'more': -4}
+    >>> _length("length:0,2le")
+    {'offset': 0, 'width': 2, 'little': True, 'more': 0}
+    """
+    offset, _, rest = text.removeprefix("length:").partition(",")
+    width, _, more = rest.partition(",")
+    try:
+        field = {
+            "offset": int(offset),
+            "width": int(width.removesuffix("le")),
+            "little": width.endswith("le"),
+            "more": int(more or 0),
+        }
+    except ValueError:
+        raise UsageError(f"{text!r} says no length field", hint=_LENGTH_FORM) from None
+    if not (0 <= field["offset"] <= 200 and 1 <= field["width"] <= 8 and abs(field["more"]) < 1 << 31):
+        raise UsageError(
+            f"{text!r}: a length field begins at byte 0 to 200 and has 1 to 8 bytes", hint=_LENGTH_FORM
+        )
+    return field

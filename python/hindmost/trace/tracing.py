@@ -1,0 +1,111 @@
+"""A trace: so many seconds of a server's requests, and what they say."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost import _engine
+from hindmost.errors import Inconclusive, Interrupted, UsageError
+from hindmost.trace.able import unable
+from hindmost.trace.document import document_of
+from hindmost.trace.server import Server
+
+MOST_BLOCKS = 500
+LEAST_BLOCK_S = 0.1
+"""Shorter ones would be too alike their neighbours for the bootstrap, whose blocks have to be independent."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRequest:
+    """What to trace, and how.
+
+    Attributes
+    ----------
+    server : Server
+    duration_s : float
+    one_connection_in : int
+        Follow one connection in so many, whole.
+    records : Path or None
+        A Parquet file for requests in full.
+    every : int
+        One request in so many goes there.
+    handover : bool
+        False: as on kernels before 6.16, which do not show when a response is handed over.
+    """
+
+    server: Server
+    duration_s: float = 10.0
+    one_connection_in: int = 1
+    records: Path | None = None
+    every: int = 1
+    handover: bool = True
+
+    def check(self) -> None:
+        """Raise what is wrong before anything is attached.
+
+        Raises
+        ------
+        UsageError
+        """
+        if not 0.5 <= self.duration_s <= 86_400:
+            raise UsageError(f"a trace of {self.duration_s:g} s; it may take 500 ms to a day")
+        if self.one_connection_in < 1 or self.every < 1:
+            raise UsageError("one in 0 would be none: --connections and --every are at least 1")
+
+
+def trace(request: TraceRequest, ready: Callable[[], None] | None = None) -> dict[str, Any]:
+    """Trace, and give the document ``hindmost.trace/1``; an interruption ends it early, and is no error.
+
+    Parameters
+    ----------
+    request : TraceRequest
+    ready : callable, optional
+        Called when the probes are attached.
+
+    Raises
+    ------
+    UsageError
+        If the request cannot be meant.
+    HostUnfit
+        If the kernel lets us load no probes.
+    Inconclusive
+        If no request was seen.
+    """
+    request.check()
+    server = request.server
+    block_s = max(LEAST_BLOCK_S, request.duration_s / MOST_BLOCKS)
+    try:
+        running = _engine.Trace(
+            server.port,
+            server.framing,
+            block_ns=int(block_s * 1e9),
+            one_connection_in=request.one_connection_in,
+            every=request.every,
+            records=request.records,
+            handover=request.handover,
+        )
+    except _engine.EngineError as error:
+        raise unable(*error.args) from None
+    threads: dict[int, str] = {}
+    try:
+        if ready is not None:
+            ready()
+        threads = server.threads()
+        time.sleep(request.duration_s)
+    except (KeyboardInterrupt, Interrupted):
+        pass
+    traced = json.loads(running.end())
+    counts = traced["counts"]
+    if not counts["done"]:
+        raise Inconclusive(
+            f"no request of port {server.port} was followed from end to end in"
+            f" {traced['lasted_ns'] / 1e9:.1f} s: {counts['seen']} were read,"
+            f" {counts['unframed']} times the bytes were no {server.protocol} request",
+            hint="a trace needs load on the server: hindmost measure ... in another terminal",
+        )
+    return document_of(request, traced, {**threads, **server.threads()})

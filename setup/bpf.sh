@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# The probes of crates/trace, from their C sources: setup/bpf.sh build | check
+#
+# The object is kept in the tree, so that nobody needs a compiler for it: `build` makes it anew after a change, `check`
+# proves that it is what these sources make. Exit status 3: it cannot be made here, and standard error says why.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+CLANG=14 # another version makes other instructions, and the comparison void
+
+make_object() {
+  (
+    cd "$ROOT/crates/trace/bpf"
+    # Paths stand in the object: relative ones, so that it is the same wherever the tree lies.
+    "clang-$CLANG" -target bpf -mcpu=v3 -O2 -g -fno-ident -Wall -Werror -Wno-unused-function \
+      -I"/usr/include/$(uname -m)-linux-gnu" -c stages.bpf.c -o "$1"
+    "llvm-strip-$CLANG" -g "$1"
+  )
+}
+
+lacking() {
+  printf 'setup: %s is not here; to have it: apt-get install clang-%s llvm-%s libbpf-dev\n' "$1" "$CLANG" "$CLANG" >&2
+  exit 3
+}
+have "clang-$CLANG" || lacking "clang-$CLANG"
+have "llvm-strip-$CLANG" || lacking "llvm-strip-$CLANG"
+[ -e /usr/include/bpf/bpf_helpers.h ] || lacking libbpf-dev
+
+case ${1:-} in
+build) make_object stages.bpf.o ;;
+check)
+  made=$(mktemp)
+  trap 'rm -f "$made"' EXIT
+  make_object "$made"
+  cmp "$made" "$ROOT/crates/trace/bpf/stages.bpf.o" >&2 ||
+    die "crates/trace/bpf/stages.bpf.o is not what its sources make" "setup/bpf.sh build"
+  ;;
+*) die "usage: setup/bpf.sh build | check" ;;
+esac

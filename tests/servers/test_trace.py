@@ -1,0 +1,408 @@
+"""Stages traced in real servers: who answered what is checked with ids in the payload."""
+
+import contextlib
+import json
+import random
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hindmost import _engine
+from hindmost.targets.ports import pick_free_port
+
+FAULT = _engine.trace_fault()
+pytestmark = pytest.mark.skipif(
+    FAULT is not None, reason=f"requests cannot be traced here: {'' if FAULT is None else FAULT[1]}"
+)
+SEQUENCE = 1 << 32
+REQUEST_END = re.compile(
+    rb"(?:get |id=|\$\r\n)(id-\d+x*)(?: HTTP/1.1\r\nHost: a\r\nUser-Agent: some words\r\n)?\r\n$"
+    rb"|set put-\d+x* 0 0 \d+\r\n[^\n]*\r\n$"
+)
+"""The end of a request: the id that its answer has to hold, or the storing of something."""
+
+
+@dataclass
+class Conversation:
+    """A connection's two streams, as its client saw them."""
+
+    sock: socket.socket
+    sent: bytearray = field(default_factory=bytearray)
+    got: bytearray = field(default_factory=bytearray)
+
+    @property
+    def port(self) -> int:
+        return self.sock.getsockname()[1]
+
+    def ask(self, requests: bytes, until: int, cuts: Sequence[int] = ()) -> None:
+        """Send, in pieces if cuts say so, and read until so many bytes came in all."""
+        at = 0
+        for cut in [*cuts, len(requests)]:
+            if cut > at:
+                self.sock.sendall(requests[at:cut])
+                time.sleep(0.002 if cut < len(requests) else 0)
+                at = cut
+        self.sent += requests
+        while len(self.got) < until:
+            more = self.sock.recv(1 << 16)
+            assert more, "the server closed"
+            self.got += more
+
+
+Connect = Callable[[int], Conversation]
+
+
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    """Opens a connection to a port; all are closed at the end."""
+    with contextlib.ExitStack() as opened:
+
+        def one(port: int) -> Conversation:
+            sock = opened.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return Conversation(sock)
+
+        yield one
+
+
+@contextlib.contextmanager
+def serving(command: list[str], port: int) -> Iterator[int]:
+    """A server, until it can be connected to; its process id."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            deadline = time.monotonic() + 20
+            while True:
+                with contextlib.suppress(OSError):
+                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                    break
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            yield process.pid
+        finally:
+            process.terminate()
+
+
+@contextlib.contextmanager
+def memcached() -> Iterator[int]:
+    if shutil.which("memcached") is None:
+        pytest.skip("memcached is not installed here")
+    port = pick_free_port("127.0.0.1")
+    with serving(["memcached", "-l", "127.0.0.1", "-p", str(port), "-t", "2", "-u", "nobody"], port):
+        yield port
+
+
+@dataclass
+class Seen:
+    """What a trace gave: its document, and the columns of its records."""
+
+    traced: dict
+    columns: dict[str, np.ndarray]
+
+    def of(self, conversation: Conversation) -> dict[str, np.ndarray]:
+        """Its records, in the order of the requests."""
+        own = self.columns["client_port"] == conversation.port
+        order = np.argsort(self.columns["network_ns"][own], kind="stable")
+        return {name: column[own][order] for name, column in self.columns.items()}
+
+
+COLUMNS = ["network_ns", "readable_ns", "read_ns", "started_ns", "responded_ns", "left_ns"]
+COLUMNS += ["client_port", "batch", "request_end", "response_end", "reader", "sender"]
+
+
+@contextlib.contextmanager
+def tracing(port: int, framing: str, path: Path, **options: object) -> Iterator[list[Seen]]:
+    """A trace with all records; what it saw is in the list afterwards."""
+    found: list[Seen] = []
+    running = _engine.Trace(
+        port, json.dumps(framing), block_ns=100_000_000, every=1, records=path / "records.parquet", **options
+    )
+    try:
+        yield found
+    finally:
+        traced = json.loads(running.end())
+        columns = _engine.read_columns(str(path / "records.parquet"), COLUMNS)
+        arrays = {n: np.frombuffer(c, dtype=np.int64) for n, c in zip(COLUMNS, columns, strict=True)}
+        found.append(Seen(traced, arrays))
+
+
+def places(stream: bytearray, ends: np.ndarray) -> np.ndarray:
+    """Sequence numbers as places in the stream; the last one is its end."""
+    return len(stream) - (int(ends[-1]) - ends) % SEQUENCE
+
+
+def check_pairs(seen: Seen, conversations: list[Conversation]) -> int:
+    """Each record has the last byte of a request, a send with the answer to just it, and stamps in order; how many.
+
+    An answer has the id of its request in it, or says that it was stored.
+    """
+    pairs = 0
+    for conversation in conversations:
+        rows = seen.of(conversation)
+        stamps = [rows[name] for name in COLUMNS[:6]]
+        for early, late in pairwise(stamps):
+            assert (early <= late).all(), np.flatnonzero(early > late)
+        asked = places(conversation.sent, rows["request_end"])
+        answered = places(conversation.got, rows["response_end"])
+        # Answers of one send have its end; it begins where the send before it ended.
+        sends = np.concatenate([[0], np.unique(answered)])
+        begins = sends[np.searchsorted(sends, answered) - 1]
+        used: dict[int, int] = {}
+        for end, begin, until in zip(asked, begins, answered, strict=True):
+            name = REQUEST_END.search(bytes(conversation.sent[max(0, end - 400) : end]))
+            assert name is not None, bytes(conversation.sent[max(0, end - 80) : end])
+            answer = bytes(conversation.got[used.get(until, begin) : until])
+            expected = name[1] or b"STORED\r\n"
+            assert expected in answer, (name[1], answer)
+            # The next one of the same send is behind it.
+            used[until] = used.get(until, int(begin)) + answer.index(expected) + len(expected)
+        pairs += len(asked)
+    return pairs
+
+
+def check_account(seen: Seen) -> None:
+    """Every request that was read is done, or stands under a cause, or is still open."""
+    counts = seen.traced["counts"]
+    causes = ("no_arrival", "ring_full", "ambiguous", "closed")
+    assert counts["seen"] >= counts["done"] + sum(counts[cause] for cause in causes)
+    assert counts["done"] == sum(kind["n"] for block in seen.traced["blocks"] for kind in block["kinds"])
+    assert counts["done"] == seen.traced["records"] + counts["records_lost"]
+
+
+Request = Callable[[str], bytes]
+
+
+class Ids:
+    """Ids that nobody had before."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._lock = threading.Lock()
+
+    def take(self, count: int) -> list[str]:
+        with self._lock:
+            self._next += count
+            # Of different lengths, so that a shifted pair would not go unseen.
+            return [f"id-{n}" + "x" * (n % 7) for n in range(self._next - count, self._next)]
+
+
+def converse(
+    conversation: Conversation, ids: Ids, depths: list[int], request, response: int, seed: int
+) -> None:
+    """Batches of requests, cut at random places; at the end a lone one, which closes the account."""
+    generator = random.Random(seed)
+    for names in [*map(ids.take, depths), ["id-7"]]:
+        stream = b"".join(request(name) for name in names)
+        cuts = sorted(generator.sample(range(1, len(stream)), k=generator.choice([0, 0, 0, 1, 2])))
+        stored = len(re.findall(rb"set put[^\n]*\n", stream))
+        answers = sum(len(name) + response for name in names) + stored * len("STORED\r\n")
+        conversation.ask(stream, len(conversation.got) + answers, cuts)
+
+
+def together(
+    conversations: list[Conversation], ids: Ids, depths: list[int], request: Request, response: int
+) -> None:
+    threads = [
+        threading.Thread(target=converse, args=(one, ids, depths, request, response, seed))
+        for seed, one in enumerate(conversations)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def memcached_get(name: str) -> bytes:
+    """A get; now and then behind a set that gets no answer, whose value looks like a command."""
+    quiet = b"set other 0 0 13 noreply\r\nget it-fake\r\n\r\n" if name.endswith("xx") else b""
+    return quiet + f"get {name}\r\n".encode()
+
+
+def memcached_mixed(name: str) -> bytes:
+    """A get beside sets, whose answers memcached keeps back for a while."""
+    put = f"set put-{name[3:]} 0 0 {len(name)}\r\n{name}\r\n".encode()
+    before = put if int(name[3:].rstrip("x")) % 5 in (0, 3) else b""
+    after = put * 2 if int(name[3:].rstrip("x")) % 11 == 4 else b""
+    return before + memcached_get(name) + after
+
+
+def puts(names: list[str]) -> int:
+    """How many sets with an answer are beside the gets of these names."""
+    return sum(memcached_mixed(name).count(b"set put") for name in names)
+
+
+DEPTHS = [1, 1, 1, 16, 1, 5, 60, 1, 2, 1, 1, 40, 3] * 12
+TOTAL = sum(DEPTHS)
+
+
+def store_all(client: Conversation, count: int) -> None:
+    """Values for all ids that will be asked for."""
+    for name in Ids().take(count):
+        client.sock.sendall(f"set {name} 0 0 2\r\nhi\r\n".encode())
+        assert client.sock.recv(100) == b"STORED\r\n"
+
+
+GOT = len("VALUE  0 2\r\nhi\r\nEND\r\n")
+
+
+@pytest.mark.parametrize("handover", [True, False])
+def test_memcached_requests_are_paired_with_their_own_responses_and_none_is_lost(tmp_path, connect, handover):
+    with memcached() as port:
+        store_all(connect(port), 6 * TOTAL)
+        early = [connect(port) for _ in range(3)]
+        for one in early:  # whose streams are not known from their beginning
+            one.sock.sendall(b"get nothing\r\n")
+            assert one.sock.recv(100) == b"END\r\n"
+        with tracing(port, "memcached", tmp_path, handover=handover) as found:
+            for one in early:  # the first read of an old connection only says where its stream stands
+                one.sock.sendall(b"get nothing\r\n")
+                assert one.sock.recv(100) == b"END\r\n"
+            late = [connect(port) for _ in range(3)]
+            together([*early, *late], Ids(), DEPTHS, memcached_get, GOT)
+        (seen,) = found
+        check_account(seen)
+        assert seen.traced["handover"] is handover
+        counts = seen.traced["counts"]
+        assert counts["connections"] == 6
+        assert counts["before"] == 3
+        assert counts["seen"] == 6 * (TOTAL + 1)
+        assert check_pairs(seen, [*early, *late]) == counts["done"]
+        assert counts["done"] >= 0.9995 * counts["seen"], str(counts)
+        assert counts["silent"] > 0
+        same = seen.columns["responded_ns"] == seen.columns["left_ns"]
+        assert same.all() == (not handover)
+
+
+def test_where_memcached_keeps_answers_back_no_pair_is_wrong_and_what_is_not_sure_is_counted(
+    tmp_path, connect
+):
+    with memcached() as port:
+        store_all(connect(port), 4 * TOTAL)
+        with tracing(port, "memcached", tmp_path) as found:
+            ours = [connect(port) for _ in range(4)]
+            together(ours, Ids(), DEPTHS, memcached_mixed, GOT)
+        (seen,) = found
+        check_account(seen)
+        counts = seen.traced["counts"]
+        assert counts["seen"] == 4 * (TOTAL + 1) + puts(Ids().take(4 * TOTAL))
+        assert check_pairs(seen, ours) == counts["done"] > 0
+        assert counts["done"] + counts["ambiguous"] == counts["seen"]
+
+
+NGINX = """
+daemon off; worker_processes 2; pid {folder}/pid; error_log {folder}/error.log;
+events {{ worker_connections 64; }}
+http {{
+  access_log off; client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;
+  uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s; keepalive_requests 1000000;
+  server {{ listen 127.0.0.1:{port}; location / {{ add_header X-Id $arg_id; return 204; }} }}
+}}
+"""
+
+
+def test_nginx_requests_are_paired_with_their_own_responses_and_none_is_lost(tmp_path, connect):
+    if shutil.which("nginx") is None:
+        pytest.skip("nginx is not installed here")
+    port = pick_free_port("127.0.0.1")
+    config = tmp_path / "nginx.conf"
+    config.write_text(NGINX.format(folder=tmp_path, port=port))
+    tmp_path.chmod(0o755)
+    with serving(["nginx", "-c", str(config)], port):
+        probe = connect(port)
+        probe.sock.sendall(b"GET /?id=id-0 HTTP/1.1\r\nHost: a\r\n\r\n")
+        answer = len(probe.sock.recv(1000)) - len("id-0")
+        with tracing(port, "http", tmp_path) as found:
+            ours = [connect(port) for _ in range(4)]
+            request = "GET /?id={} HTTP/1.1\r\nHost: a\r\nUser-Agent: some words\r\n\r\n"
+            together(ours, Ids(), DEPTHS, lambda name: request.format(name).encode(), answer)
+        (seen,) = found
+        check_account(seen)
+        counts = seen.traced["counts"]
+        assert counts["seen"] == 4 * (TOTAL + 1)
+        assert check_pairs(seen, ours) == counts["done"]
+        assert counts["done"] >= 0.9995 * counts["seen"], str(counts)
+
+
+def test_redis_answers_a_batch_with_one_send_and_all_of_it_is_found(tmp_path, connect):
+    if shutil.which("redis-server") is None:
+        pytest.skip("redis-server is not installed here")
+    port = pick_free_port("127.0.0.1")
+    with serving(["redis-server", "--port", str(port), "--save", "", "--bind", "127.0.0.1"], port):
+        with tracing(port, "redis", tmp_path) as found:
+            client = connect(port)
+            generator = random.Random(7)
+            sent = 0
+            for _ in range(300):
+                depth = generator.choice([1, 2, 16, 60])
+                client.ask(b"*2\r\n$4\r\nECHO\r\n$4\r\nid-0\r\n" * depth, len(client.got) + 10 * depth)
+                sent += depth
+        (seen,) = found
+        check_account(seen)
+        counts = seen.traced["counts"]
+        assert counts["seen"] == sent
+        assert sent - counts["done"] <= 60, counts  # the last batch is open
+        assert seen.columns["batch"].max() == 60
+
+
+def test_without_a_protocol_all_that_is_read_until_a_send_is_one_request(tmp_path, connect):
+    with memcached() as port, tracing(port, "exchange", tmp_path) as found:
+        client = connect(port)
+        for _ in range(200):
+            client.ask(b"get id-1\r\nget id-2\r\n", len(client.got) + 10, [13])
+    (seen,) = found
+    check_account(seen)
+    assert 200 <= seen.traced["counts"]["done"] <= 400
+
+
+def test_bytes_of_another_protocol_are_counted_and_no_requests(tmp_path, connect):
+    with memcached() as port, tracing(port, "http", tmp_path) as found:
+        client = connect(port)
+        for _ in range(20):
+            client.ask(b"get id-1\r\n", len(client.got) + 5)
+    counts = found[0].traced["counts"]
+    assert counts["done"] == 0
+    assert counts["unframed"] >= 1
+
+
+def programs() -> set[int]:
+    """Numbers of all BPF programs in the kernel (bpf(2), BPF_PROG_GET_NEXT_ID)."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    found, at = set(), 0
+    while True:
+        words = (ctypes.c_uint32 * 3)(at, 0, 0)
+        if libc.syscall(321, 11, ctypes.byref(words), ctypes.sizeof(words)) != 0:
+            return found
+        at = words[1]
+        found.add(at)
+
+
+def nothing_is_left(times: int) -> None:
+    before = programs()
+    for _ in range(times):
+        _engine.Trace(9, json.dumps("exchange"), block_ns=100_000_000).end()
+    deadline = time.monotonic() + 30
+    while programs() - before and time.monotonic() < deadline:
+        time.sleep(0.1)  # the kernel frees them a little later
+    assert not programs() - before
+
+
+@pytest.mark.xdist_group("trace")
+def test_a_trace_leaves_nothing_in_the_kernel():
+    nothing_is_left(10)
+
+
+@pytest.mark.nightly
+@pytest.mark.xdist_group("trace")
+def test_a_thousand_traces_leave_nothing_in_the_kernel():
+    nothing_is_left(1000)
