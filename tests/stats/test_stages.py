@@ -80,6 +80,8 @@ def test_stages_that_do_not_add_up_to_the_latency_are_seen():
     found = decompose([part])
     assert found is not None
     assert found.closure == pytest.approx(0.02 / 1.02)
+    observed = part["kinds"][0]["latency_square"] / 500 / 1e6
+    assert found.latency.variance_us2.value == pytest.approx(observed)
 
 
 def test_the_critical_stage_by_variance_is_not_that_by_mean():

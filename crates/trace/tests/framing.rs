@@ -99,6 +99,7 @@ fn http_requests_end_with_their_head_or_their_body() {
                  abcdefghijklmnopqrstuvwxyz\r\n0\r\nTrailer: 5\r\n\r\n",
                 "2",
             ),
+            ("POST /both HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "2"),
             ("\r\nOPTIONS * HTTP/1.1\r\nTransfer-Coding: 3\r\n\r\n", "0"),
             ("POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n", "2"),
         ],

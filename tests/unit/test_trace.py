@@ -1,0 +1,158 @@
+"""A trace as people ask for it and read it: which server, what is missing on the host, the document, the screen."""
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hindmost.errors import TargetError, UsageError
+from hindmost.report.trace.terminal import render_trace
+from hindmost.stats.stages import STAGES
+from hindmost.trace.able import unable
+from hindmost.trace.document import document_of
+from hindmost.trace.server import Server, find_server
+from hindmost.trace.tracing import TraceRequest
+
+COUNTS = dict.fromkeys(
+    [
+        *("seen", "done", "no_arrival", "ring_full", "ambiguous", "closed", "silent", "before", "unframed"),
+        *("unreadable", "parts_late", "stamp_missing", "records_lost", "connections"),
+    ],
+    0,
+)
+
+
+def traced(**counts: int) -> dict:
+    """A trace of two kinds, whose variance is in the second stage and whose mean is in the fourth."""
+    generator = np.random.default_rng(3)
+    blocks = []
+    for _ in range(40):
+        kinds = []
+        for kind, work in (("get", 20e3), ("set", 26e3)):
+            waited = generator.exponential(5e3, 200)
+            alike = np.ones(200)
+            rows = np.column_stack([1e3 * alike, waited, 0 * alike, work * alike, 1e3 * alike, alike])
+            off = rows - rows.mean(axis=0)
+            latency = rows[:, :5].sum(axis=1)
+            kinds.append(
+                {
+                    "kind": kind,
+                    "n": 200,
+                    "mean_ns": rows.mean(axis=0).tolist(),
+                    "products": (off.T @ off)[np.triu_indices(6)].tolist(),
+                    "latency_ns": latency.mean(),
+                    "latency_square": latency.var() * 200,
+                }
+            )
+        blocks.append({"from_ns": 0, "to_ns": 10**8, "kinds": kinds})
+    return {
+        "began_ns": 5,
+        "lasted_ns": 4 * 10**9,
+        "handover": True,
+        "blocks": blocks,
+        "counts": {**COUNTS, "seen": 16000, "done": 16000, "connections": 4, **counts},
+        "records": 0,
+        "cost": {"reader_ns": 8 * 10**6, "probes_ns": 10**6, "costed_requests": 1000},
+    }
+
+
+REQUEST = TraceRequest(Server("memcached", 7, 11211, "memcached"), 4.0)
+
+
+def test_a_document_tells_variance_from_mean_and_says_where_both_are():
+    document = document_of(REQUEST, traced(), {})
+    assert document["critical"] == {"by_variance": "tcp_to_read", "by_mean": "start_to_response"}
+    assert [stage["stage"] for stage in document["all"]["stages"]] == list(STAGES)
+    shares = [stage["share_of_variance"]["value"] for stage in document["all"]["stages"]]
+    assert sum(shares) == pytest.approx(1)
+    assert document["all"]["closure"] < 1e-9
+    assert set(document["kinds"]) == {"get", "set"}
+    # Gets and sets are 6 us apart, and vary by 5 us each.
+    assert document["between_kinds"] == pytest.approx(9 / (9 + 25), rel=0.1)
+    assert document["matched"] == 1
+    assert document["unmatched"] == document["notes"] == []
+    json.dumps(document, allow_nan=False)
+
+
+def test_requests_that_were_not_followed_stand_under_their_causes():
+    lost = traced(seen=16100, ambiguous=64, closed=16)
+    document = document_of(REQUEST, lost, {})
+    told = {one["cause"]: one["requests"] for one in document["unmatched"]}
+    assert told == {"ambiguous": 64, "closed": 16, "open": 20}
+    assert document["matched"] == 16000 / 16080  # those in flight are no loss
+    assert "flatter" in document["notes"][0]
+    said = render_trace(document, width=100, color=False)
+    assert "not followed: 64" in said
+
+
+def test_stages_that_do_not_add_up_are_said():
+    broken = traced()
+    for block in broken["blocks"]:
+        for kind in block["kinds"]:
+            kind["latency_square"] *= 1.01
+    notes = document_of(REQUEST, broken, {})["notes"]
+    assert any("add up" in note for note in notes)
+
+
+def test_the_screen_names_the_critical_stage_and_why_the_longest_is_another():
+    said = render_trace(document_of(REQUEST, traced(), {}), width=100, color=False)
+    lines = said.splitlines()
+    assert lines[0].startswith(
+        "memcached, port 11211, memcached: 16\u202f000 requests in 4.00 s (4000/s), 100\u202f%"
+    )
+    assert "Most of the variance arises in: TCP to read. The longest stage on average is" in said
+    (row,) = [line for line in lines if line.startswith("TCP to read")]
+    assert "█" in row
+    assert all(len(line) <= 130 for line in lines)
+
+
+def test_a_process_is_found_with_its_port_and_what_it_speaks():
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        port = one.getsockname()[1]
+        found = find_server(str(os.getpid()), port=port)
+        assert (found.pid, found.port, found.protocol) == (os.getpid(), port, "exchange")
+        assert find_server(str(os.getpid()), port=port, protocol="redis").framing == '"redis"'
+        assert os.getpid() in found.threads()
+        with socket.create_server(("127.0.0.1", 0)) as two:
+            with pytest.raises(UsageError, match="ports") as told:
+                find_server(str(os.getpid()))
+            assert "--port" in str(told.value.hint)
+            assert two.getsockname()[1]
+        with pytest.raises(UsageError, match="does not listen on port 9"):
+            find_server(str(os.getpid()), port=9)
+        address = find_server(f"http://127.0.0.1:{port}")
+        assert (address.pid, address.port, address.protocol) == (os.getpid(), port, "http")
+
+
+def test_what_cannot_be_traced_is_refused_with_what_to_do():
+    for text, kind, word in [
+        ("memcached", UsageError, "PID"),
+        ("memcached://192.0.2.1", UsageError, "on 192.0.2.1"),
+        ("4194304", TargetError, "pgrep"),
+    ]:
+        with pytest.raises(kind) as told:
+            find_server(text)
+        assert word in str(told.value.hint)
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        port = one.getsockname()[1]
+        for protocol in ("memcache", "length:", "length:1", "length:0,9", "length:0,x"):
+            with pytest.raises(UsageError):
+                find_server(str(os.getpid()), port=port, protocol=protocol)
+        field = find_server(str(os.getpid()), port=port, protocol="length:4,2le,-6").framing
+    assert json.loads(field) == {"length": {"offset": 4, "width": 2, "little": True, "more": -6}}
+    for wrong in ({"duration_s": 0.1}, {"one_connection_in": 0}, {"every": 0}):
+        with pytest.raises(UsageError):
+            TraceRequest(REQUEST.server, **wrong).check()
+
+
+def test_what_the_host_lacks_is_told_with_what_to_do(tmp_path: Path):
+    assert "CAP_BPF" in str(unable("trace_permission", "refused", tmp_path).hint)
+    lockdown = tmp_path / "sys/kernel/security/lockdown"
+    lockdown.parent.mkdir(parents=True)
+    lockdown.write_text("none integrity [confidentiality]\n")
+    assert "lockdown" in str(unable("trace_permission", "refused", tmp_path).hint)
+    assert "6.3" in str(unable("trace_tracepoint", "the kernel has no tracepoint x", tmp_path).hint)
+    assert "BTF" in str(unable("trace_btf", "none", tmp_path).hint)
