@@ -188,6 +188,7 @@ def test_a_mistake_is_one_error_and_one_hint_on_stderr(say, arguments):
 def test_doctor_says_what_it_said(say, monkeypatch):
     left = {"name": "swappiness", "found": "60", "set": "7", "by": "nobody", "pid": 4711, "unread": None}
     monkeypatch.setattr(_engine, "left_knobs", lambda journal, root: json.dumps([left]))
+    monkeypatch.setattr(_engine, "trace_fault", lambda: None)
     monkeypatch.setattr(_engine, "doctor", lambda root, spin, server: json.dumps(FINDINGS))
     fit = {"facts": {}, "findings": FINDINGS["findings"][1:2]}
     text = say(["doctor"])

@@ -5,12 +5,14 @@ import os
 import socket
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 
 from hindmost.errors import TargetError, UsageError
 from hindmost.report.trace.terminal import render_trace
 from hindmost.stats.stages import STAGES
+from hindmost.store.schema import schemas
 from hindmost.trace.able import unable
 from hindmost.trace.document import document_of
 from hindmost.trace.server import Server, find_server
@@ -156,3 +158,8 @@ def test_what_the_host_lacks_is_told_with_what_to_do(tmp_path: Path):
     assert "lockdown" in str(unable("trace_permission", "refused", tmp_path).hint)
     assert "6.3" in str(unable("trace_tracepoint", "the kernel has no tracepoint x", tmp_path).hint)
     assert "BTF" in str(unable("trace_btf", "none", tmp_path).hint)
+
+
+def test_a_document_is_as_its_schema_says():
+    document = document_of(REQUEST, traced(seen=16100, ambiguous=64), {})
+    jsonschema.Draft202012Validator(schemas()["trace"]).validate(document)

@@ -35,15 +35,15 @@ impl Trace {
             serde_json::from_str(framing).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let records = records.map(|path| (every, path));
         let asked = Asked { port, framing, one_connection_in, block: Nanos(block_ns), records, handover };
-        let tracer = py.detach(|| Tracer::start(asked)).map_err(failed)?;
+        let tracer = py.detach(|| Tracer::start(&asked)).map_err(failed)?;
         Ok(Self { tracer: Some(tracer) })
     }
 
     /// What it saw, as JSON text (`hindmost_trace::Traced`). The probes are gone then.
     fn end(&mut self, py: Python<'_>) -> PyResult<String> {
         let tracer = self.tracer.take().ok_or_else(|| PyRuntimeError::new_err("this trace has ended"))?;
-        let traced = py.detach(|| tracer.end()).map_err(failed)?;
-        serde_json::to_string(&traced).map_err(|e| raise("trace", &e.to_string()))
+        let seen = py.detach(|| tracer.end()).map_err(failed)?;
+        serde_json::to_string(&seen).map_err(|e| raise("trace", &e.to_string()))
     }
 }
 

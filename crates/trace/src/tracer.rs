@@ -85,7 +85,7 @@ impl Tracer {
     ///
     /// # Errors
     /// Where they cannot be had, or the file of records cannot be made.
-    pub fn start(asked: Asked) -> Result<Self, TraceError> {
+    pub fn start(asked: &Asked) -> Result<Self, TraceError> {
         let mut probes = Probes::load(Followed {
             port: asked.port,
             framing: asked.framing,
@@ -101,10 +101,11 @@ impl Tracer {
         probes.attach()?;
         let reader =
             Reader { probes, records, framing: asked.framing, every, bank: 0, last: Default::default() };
+        let block = asked.block;
         let (end, ended) = channel();
         let thread = std::thread::Builder::new()
             .name("hindmost-trace".to_owned())
-            .spawn(move || reader.read(asked.block, &ended))
+            .spawn(move || reader.read(block, &ended))
             .map_err(TraceError::Thread)?;
         Ok(Self { end: Some(end), thread: Some(thread) })
     }
@@ -115,8 +116,10 @@ impl Tracer {
     /// Where the probes' memory or the file of records failed.
     pub fn end(mut self) -> Result<Traced, TraceError> {
         self.end = None;
-        let thread = self.thread.take().expect("ended once");
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        match self.thread.take() {
+            Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            None => Err(TraceError::Thread(std::io::ErrorKind::NotFound.into())),
+        }
     }
 }
 

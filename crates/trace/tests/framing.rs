@@ -1,6 +1,7 @@
 //! The probes' parser, compiled for this machine: requests end where they were written to end, however they are cut.
 
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -47,13 +48,13 @@ fn parse(protocol: &[&str], stream: &[u8], cuts: &[usize]) -> String {
 fn check(protocol: &[&str], requests: &[(&str, &str)]) {
     let stream: String = requests.iter().map(|(bytes, _)| *bytes).collect();
     let mut end = 0;
-    let expected: String = requests
-        .iter()
-        .filter_map(|(bytes, said)| {
-            end += bytes.len();
-            (!said.is_empty()).then(|| format!("{end} {said}\n"))
-        })
-        .collect();
+    let mut expected = String::new();
+    for (bytes, said) in requests {
+        end += bytes.len();
+        if !said.is_empty() {
+            writeln!(expected, "{end} {said}").unwrap();
+        }
+    }
     for cuts in [&[1][..], &[2], &[3, 1], &[7], &[9, 30, 1], &[8], &[16, 5], &[100_000]] {
         assert_eq!(parse(protocol, stream.as_bytes(), cuts), expected, "read in {cuts:?}");
     }
@@ -183,10 +184,11 @@ proptest! {
     ) {
         let stream: Vec<u8> = requests.iter().flat_map(|(bytes, _)| bytes.clone()).collect();
         let mut end = 0;
-        let expected: String = requests.iter().map(|(bytes, said)| {
+        let mut expected = String::new();
+        for (bytes, said) in &requests {
             end += bytes.len();
-            format!("{end} {said}\n")
-        }).collect();
+            writeln!(expected, "{end} {said}").unwrap();
+        }
         prop_assert_eq!(parse(MEMCACHED, &stream, &cuts), expected);
     }
 
