@@ -22,6 +22,15 @@ pub fn run_instance(py: Python<'_>, plan: &str, place: PathBuf, controlled: bool
     })
 }
 
+/// Removes what a plan's instances stored on their server; how many keys there were.
+#[pyfunction]
+pub fn clean_up(py: Python<'_>, plan: &str) -> PyResult<u32> {
+    py.detach(|| {
+        let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
+        engine::clean_up(&plan).map_err(load_error)
+    })
+}
+
 /// Raises `EngineError` with code `plan` unless the plan is a good one, and its files, too; returns it with all defaults.
 #[pyfunction]
 pub fn check_plan(plan: &str) -> PyResult<String> {

@@ -135,6 +135,16 @@ pub enum LoadError {
         /// Why.
         reason: String,
     },
+    /// The keys could not be removed.
+    #[error("removing the keys failed after {removed} of {keys}: {reason}")]
+    CleanUp {
+        /// Removed so far.
+        removed: u32,
+        /// To be removed.
+        keys: u32,
+        /// Why.
+        reason: String,
+    },
     /// A thread could not be pinned.
     #[error("a worker thread cannot be pinned to CPU {cpu}: {source}")]
     Pin {
@@ -188,6 +198,7 @@ impl LoadError {
             Self::Closing { .. } => "closing",
             Self::Garbage(_) | Self::Unasked { .. } => "garbage",
             Self::Preload { .. } => "preload",
+            Self::CleanUp { .. } => "clean_up",
             Self::Pin { .. } => "pin",
             Self::NoUring(_) => "no_uring",
             Self::Write { .. } => "write",

@@ -20,6 +20,7 @@ mod state;
 pub(crate) mod tests;
 
 pub use control::Timeline;
+pub use coordinator::clean_up::clean_up;
 pub use coordinator::controller::{Command, Controller, Event, Unattended};
 pub use coordinator::instance::run;
 pub use coordinator::needs::Needs;

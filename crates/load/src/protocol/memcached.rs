@@ -43,6 +43,12 @@ impl Protocol for Memcached {
         out.extend_from_slice(b"\r\n");
     }
 
+    fn remove(&self, (): &mut (), item: u32, _: u32, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"delete ");
+        self.items.write_key(item, out);
+        out.extend_from_slice(b"\r\n");
+    }
+
     #[inline]
     fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
@@ -57,9 +63,9 @@ impl Protocol for Memcached {
             if line == b"END" {
                 return Ok(Parsed::line(end, Outcome::Miss));
             }
-        } else if line == b"STORED" {
+        } else if line == if kind == Kind::REMOVED { &b"DELETED"[..] } else { b"STORED" } {
             return Ok(Parsed::line(end, Outcome::Hit));
-        } else if line == b"NOT_STORED" {
+        } else if line == if kind == Kind::REMOVED { &b"NOT_FOUND"[..] } else { b"NOT_STORED" } {
             return Ok(Parsed::line(end, Outcome::Miss));
         }
         if is_error(line) {
@@ -106,6 +112,8 @@ mod tests {
             (Kind::GET, b"END\r\n", Outcome::Miss),
             (Kind::SET, b"STORED\r\n", Outcome::Hit),
             (Kind::SET, b"NOT_STORED\r\n", Outcome::Miss),
+            (Kind::REMOVED, b"DELETED\r\n", Outcome::Hit),
+            (Kind::REMOVED, b"NOT_FOUND\r\n", Outcome::Miss),
             (Kind::SET, b"SERVER_ERROR out of memory storing object\r\n", Outcome::Error),
             (Kind::GET, b"ERROR\r\n", Outcome::Error),
         ] {

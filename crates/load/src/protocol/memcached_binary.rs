@@ -12,6 +12,7 @@ const REQUEST: u8 = 0x80;
 const REPLY: u8 = 0x81;
 const GET: u8 = 0x00;
 const SET: u8 = 0x01;
+const DELETE: u8 = 0x04;
 /// Flags and expiry of a Set.
 const SET_EXTRAS: [u8; 8] = [0; 8];
 
@@ -56,14 +57,24 @@ impl Protocol for MemcachedBinary {
             return self.items.write_key(request.item, out);
         }
         Self::write_header(SET, key, SET_EXTRAS.len(), request.value_bytes as usize, out);
-        out.extend_from_slice(&SET_EXTRAS);
+        out.extend_from_slice(&SET_EXTRAS[..4]);
+        out.extend_from_slice(&self.items.ttl_s(request.item).to_be_bytes());
         self.items.write_key(request.item, out);
         out.extend_from_slice(self.items.value(request.value_bytes));
     }
 
+    fn remove(&self, (): &mut (), item: u32, _: u32, out: &mut Vec<u8>) {
+        Self::write_header(DELETE, self.items.key_length(item), 0, 0, out);
+        self.items.write_key(item, out);
+    }
+
     #[inline]
     fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
-        let opcode = if kind == Kind::GET { GET } else { SET };
+        let opcode = match kind {
+            Kind::GET => GET,
+            Kind::REMOVED => DELETE,
+            _ => SET,
+        };
         let starts = [REPLY, opcode];
         if bytes.iter().zip(starts).any(|(&seen, due)| seen != due) {
             return Err(Garbage::new::<Self>(kind, bytes));
@@ -129,6 +140,8 @@ mod tests {
             (Kind::GET, reply(GET, 0x81, b"Unknown command"), Outcome::Error),
             (Kind::SET, reply(SET, 0, b""), Outcome::Hit),
             (Kind::SET, reply(SET, 5, b"Not stored."), Outcome::Miss),
+            (Kind::REMOVED, reply(DELETE, 0, b""), Outcome::Hit),
+            (Kind::REMOVED, reply(DELETE, 1, b"Not found"), Outcome::Miss),
             (Kind::SET, reply(SET, 0x82, b"Out of memory"), Outcome::Error),
             (Kind::SET, reply(SET, 0x82, &[b'x'; 5000]), Outcome::Error),
         ] {

@@ -36,8 +36,17 @@ impl Protocol for MemcachedMeta {
         out.extend_from_slice(b"ms ");
         self.items.write_key(request.item, out);
         // Writing to a Vec cannot fail.
-        let _ = write!(out, " {}\r\n", request.value_bytes);
+        let _ = match self.items.ttl_s(request.item) {
+            0 => write!(out, " {}\r\n", request.value_bytes),
+            ttl_s => write!(out, " {} T{ttl_s}\r\n", request.value_bytes),
+        };
         out.extend_from_slice(self.items.value(request.value_bytes));
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn remove(&self, (): &mut (), item: u32, _: u32, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"md ");
+        self.items.write_key(item, out);
         out.extend_from_slice(b"\r\n");
     }
 
@@ -53,11 +62,11 @@ impl Protocol for MemcachedMeta {
         }
         match (line.split(|&b| b == b' ').next(), kind) {
             _ if is_error(line) => Ok(Parsed::line(end, Outcome::Error)),
-            (Some(b"HD"), Kind::SET) => Ok(Parsed::line(end, Outcome::Hit)),
+            (Some(b"HD"), Kind::SET | Kind::REMOVED) => Ok(Parsed::line(end, Outcome::Hit)),
             // Not stored; stored by somebody else in between; not there: all conditions of the client's own making.
-            (Some(b"EN"), Kind::GET) | (Some(b"NS" | b"EX" | b"NF"), Kind::SET) => {
-                Ok(Parsed::line(end, Outcome::Miss))
-            }
+            (Some(b"EN"), Kind::GET)
+            | (Some(b"NS" | b"EX" | b"NF"), Kind::SET)
+            | (Some(b"NF"), Kind::REMOVED) => Ok(Parsed::line(end, Outcome::Miss)),
             _ => Err(garbage()),
         }
     }
@@ -90,6 +99,8 @@ mod tests {
             (Kind::GET, b"EN\r\n", Outcome::Miss),
             (Kind::SET, b"HD\r\n", Outcome::Hit),
             (Kind::SET, b"NS\r\n", Outcome::Miss),
+            (Kind::REMOVED, b"HD\r\n", Outcome::Hit),
+            (Kind::REMOVED, b"NF\r\n", Outcome::Miss),
             (Kind::SET, b"SERVER_ERROR out of memory storing object\r\n", Outcome::Error),
             (Kind::GET, b"ERROR\r\n", Outcome::Error),
         ] {

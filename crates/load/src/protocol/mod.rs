@@ -100,6 +100,10 @@ pub trait Protocol: Send {
     /// connection, from 0.
     fn write(&self, session: &mut Self::Session, request: Request, tag: u32, out: &mut Vec<u8>);
 
+    /// Appends a request that removes a key, for the clean-up after the load; its reply is read as that to
+    /// [`Kind::REMOVED`], a miss where there was none. Only asked of protocols whose workloads have keys.
+    fn remove(&self, _session: &mut Self::Session, _item: u32, _tag: u32, _out: &mut Vec<u8>) {}
+
     /// Appends what the codec wants sent in reaction to what it has read, as far as `out` has room: it must not grow.
     fn answer(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) {}
 

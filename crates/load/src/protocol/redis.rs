@@ -46,6 +46,13 @@ impl Protocol for Redis {
         }
     }
 
+    fn remove(&self, (): &mut (), item: u32, _: u32, out: &mut Vec<u8>) {
+        // Writing to a Vec cannot fail.
+        let _ = write!(out, "*2\r\n$3\r\nDEL\r\n${}\r\n", self.items.key_length(item));
+        self.items.write_key(item, out);
+        out.extend_from_slice(b"\r\n");
+    }
+
     #[inline]
     fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
         let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
@@ -53,6 +60,8 @@ impl Protocol for Redis {
         let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;
         match (line.first(), kind) {
             (Some(b'-'), _) => Ok(Parsed::line(end, Outcome::Error)),
+            (Some(b':'), Kind::REMOVED) if line == b":0" => Ok(Parsed::line(end, Outcome::Miss)),
+            (Some(b':'), Kind::REMOVED) => Ok(Parsed::line(end, Outcome::Hit)),
             (Some(b'+'), Kind::SET) => Ok(Parsed::line(end, Outcome::Hit)),
             (Some(b'$'), _) if line == b"$-1" => Ok(Parsed::line(end, Outcome::Miss)),
             (Some(b'$'), Kind::GET) => {
@@ -95,6 +104,8 @@ mod tests {
             (Kind::GET, b"$0\r\n\r\n", Outcome::Hit),
             (Kind::GET, b"$-1\r\n", Outcome::Miss),
             (Kind::SET, b"+OK\r\n", Outcome::Hit),
+            (Kind::REMOVED, b":1\r\n", Outcome::Hit),
+            (Kind::REMOVED, b":0\r\n", Outcome::Miss),
             (Kind::SET, b"-OOM command not allowed\r\n", Outcome::Error),
         ] {
             check_reply(&codec, kind, reply, outcome);

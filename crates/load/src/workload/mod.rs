@@ -27,6 +27,8 @@ impl Kind {
     pub const GET: Self = Self(0);
     /// Stores a key.
     pub const SET: Self = Self(1);
+    /// Removes a key, which no load does: of the clean-up after it.
+    pub const REMOVED: Self = Self(u8::MAX);
 }
 
 /// One request, before it has a due time.

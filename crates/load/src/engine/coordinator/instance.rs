@@ -51,13 +51,13 @@ pub fn run(plan: &Plan, place: &Path, controller: &mut dyn Controller) -> Result
 }
 
 /// Where the plan's connections lead to, and how they are secured.
-struct Server {
+pub(super) struct Server {
     peer: Peer,
     credentials: Option<Credentials>,
 }
 
 impl Server {
-    fn of(plan: &Plan) -> Result<Self, LoadError> {
+    pub(super) fn of(plan: &Plan) -> Result<Self, LoadError> {
         let address = &plan.target.address;
         let unresolvable = |source| LoadError::Unresolvable { address: address.clone(), source };
         let refused = |problem| LoadError::Tls { address: address.clone(), problem };
@@ -93,9 +93,8 @@ fn run_with<P: Protocol>(
             let stop = control.clone();
             let guard = exits.guard().map_err(LoadError::system("dup failed"));
             let worker = guard.and_then(|guard| {
-                start(scope, index, guard, move || {
-                    work::<P>(plan, server, index, &control, progress, window, &ready)
-                })
+                let of = Of { plan, server, index, control, progress, window };
+                start(scope, index, guard, move || of.work::<P, _>(Loading { ready }))
             });
             // Those that are started already would wait for ever.
             handles.push(worker.inspect_err(|_| stop.abort())?);
@@ -139,80 +138,115 @@ fn start<'scope>(
         .map_err(LoadError::system("a worker thread cannot be started"))
 }
 
-/// A worker thread: pinned first, so that all its memory is near its processor.
-fn work<P: Protocol>(
-    plan: &Plan,
-    server: &Server,
-    index: usize,
-    control: &Arc<Control>,
-    progress: Arc<Progress>,
-    window: Nanos,
-    ready: &Sender<Vec<u16>>,
-) -> Result<Finished, LoadError> {
-    thread::prepare(plan.threads[index])?;
-    let threads = plan.threads.len() as u32;
-    let connections = plan.connections / threads + u32::from((index as u32) < plan.connections % threads);
-    let random = |purpose| stream(plan.seed, plan.instance.index, index as u32, purpose);
-    let mut recorder = Recorder::new(plan.workload.kinds().len(), plan.keep, random(Purpose::Sampling));
-    if matches!(plan.load, Load::Open { .. }) && !plan.load.counts_are_known() {
-        recorder.keep_due_gaps();
-    }
-    let parts = Parts {
-        index: index as u16,
-        codec: P::new(plan),
-        transport: (),
-        clock: MonotonicClock,
-        arrivals: arrivals_of(plan, index as u32)?,
-        requests: Requests::new(plan, part_of(plan, index as u32), random(Purpose::Contents)),
-        routing: random(Purpose::Routing),
-        recorder,
-        connections,
-        control: control.clone(),
-        progress,
-        window,
-    };
-    let stamping = plan.stamp_every > 0;
-    let peer = &server.peer;
-    let peers = Peers::new(peer.clone(), plan.target.source.clone(), index).map_err(LoadError::Source)?;
-    let peers = peers.with_nagle(plan.batching == Batching::Nagle);
-    let tcp =
-        |peers| Tcp::new(peers, connections, stamping).map_err(LoadError::system("epoll_create1 failed"));
-    match (plan.io, &server.credentials) {
-        (Io::Epoll, None) => drive(plan, peer, parts.over(tcp(peers)?), ready),
-        (Io::Epoll, Some(credentials)) => {
-            let tls = Tls::new(tcp(peers)?, credentials, connections);
-            drive(plan, peer, parts.over(tls), ready)
+/// What a worker thread is of.
+pub(super) struct Of<'a> {
+    pub plan: &'a Plan,
+    pub server: &'a Server,
+    pub index: usize,
+    pub control: Arc<Control>,
+    pub progress: Arc<Progress>,
+    pub window: Nanos,
+}
+
+/// What a worker's connections are for, once they are open.
+pub(super) trait Errand {
+    type Done;
+
+    fn run<P: Protocol, T: Stamped>(
+        self,
+        plan: &Plan,
+        worker: Worker<P, T, MonotonicClock>,
+    ) -> Result<Self::Done, LoadError>;
+}
+
+/// The load; told when the connections are open and the keys are stored.
+struct Loading {
+    ready: Sender<Vec<u16>>,
+}
+
+impl Of<'_> {
+    /// Pinned first, so that all its memory is near its processor.
+    pub(super) fn work<P: Protocol, E: Errand>(self, errand: E) -> Result<E::Done, LoadError> {
+        let Of { plan, server, index, .. } = self;
+        thread::prepare(plan.threads[index])?;
+        let threads = plan.threads.len() as u32;
+        let connections = plan.connections / threads + u32::from((index as u32) < plan.connections % threads);
+        let random = |purpose| stream(plan.seed, plan.instance.index, index as u32, purpose);
+        let mut recorder =
+            Recorder::new(plan.workload.kinds().len(), plan.keep, random(Purpose::Sampling));
+        if matches!(plan.load, Load::Open { .. }) && !plan.load.counts_are_known() {
+            recorder.keep_due_gaps();
         }
-        // Plans that ask for TLS over it are refused.
-        (Io::IoUring, _) => {
-            let uring = Uring::new(peers, connections, stamping).map_err(LoadError::NoUring)?;
-            drive(plan, peer, parts.over(uring), ready)
+        let parts = Parts {
+            index: index as u16,
+            codec: P::new(plan),
+            transport: (),
+            clock: MonotonicClock,
+            arrivals: arrivals_of(plan, index as u32)?,
+            requests: Requests::new(plan, part_of(plan, index as u32), random(Purpose::Contents)),
+            routing: random(Purpose::Routing),
+            recorder,
+            connections,
+            control: self.control,
+            progress: self.progress,
+            window: self.window,
+        };
+        let stamping = plan.stamp_every > 0;
+        let peer = &server.peer;
+        let peers =
+            Peers::new(peer.clone(), plan.target.source.clone(), index).map_err(LoadError::Source)?;
+        let peers = peers.with_nagle(plan.batching == Batching::Nagle);
+        let tcp = |peers| {
+            Tcp::new(peers, connections, stamping).map_err(LoadError::system("epoll_create1 failed"))
+        };
+        match (plan.io, &server.credentials) {
+            (Io::Epoll, None) => drive(plan, peer, parts.over(tcp(peers)?), errand),
+            (Io::Epoll, Some(credentials)) => {
+                let tls = Tls::new(tcp(peers)?, credentials, connections);
+                drive(plan, peer, parts.over(tls), errand)
+            }
+            // Plans that ask for TLS over it are refused.
+            (Io::IoUring, _) => {
+                let uring = Uring::new(peers, connections, stamping).map_err(LoadError::NoUring)?;
+                drive(plan, peer, parts.over(uring), errand)
+            }
         }
     }
 }
 
-fn drive<P: Protocol, T: Stamped>(
+fn drive<P: Protocol, T: Stamped, E: Errand>(
     plan: &Plan,
     address: &Peer,
     parts: Parts<P, T, MonotonicClock>,
-    ready: &Sender<Vec<u16>>,
-) -> Result<Finished, LoadError> {
-    let (index, control) = (parts.index, parts.control.clone());
+    errand: E,
+) -> Result<E::Done, LoadError> {
     let mut worker = Worker::new(plan, parts);
     worker.connect_all(plan, address)?;
-    if let (0, true, Workload::KeyValue(mix)) = (index, plan.preload, &plan.workload) {
-        worker.store_all(mix)?;
-    }
-    // Where the coordinator is gone, it has aborted the run, which is seen below.
-    let _ = ready.send(worker.witnessed_ports());
-    while control.timeline().start == Nanos::MAX {
-        if control.aborted() {
-            return Err(LoadError::Aborted);
+    errand.run(plan, worker)
+}
+
+impl Errand for Loading {
+    type Done = Finished;
+
+    fn run<P: Protocol, T: Stamped>(
+        self,
+        plan: &Plan,
+        mut worker: Worker<P, T, MonotonicClock>,
+    ) -> Result<Finished, LoadError> {
+        if let (true, Workload::KeyValue(mix)) = (plan.preload, &plan.workload) {
+            worker.store_all(mix, part_of(plan, worker.index.into()))?;
         }
-        std::thread::sleep(Duration::from_micros(500));
+        // Where the coordinator is gone, it has aborted the run, which is seen below.
+        let _ = self.ready.send(worker.witnessed_ports());
+        while worker.control.timeline().start == Nanos::MAX {
+            if worker.control.aborted() {
+                return Err(LoadError::Aborted);
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        let span = worker.run()?;
+        Ok(worker.finish(span))
     }
-    let span = worker.run()?;
-    Ok(worker.finish(span))
 }
 
 /// Which worker of all workers of all instances `thread` is.

@@ -1,5 +1,6 @@
 //! An instance: starts the workers, brings them through the phases, ends them. It sleeps while they measure.
 
+pub mod clean_up;
 mod connect;
 pub mod controller;
 mod exit_notifier;
@@ -7,5 +8,5 @@ pub mod instance;
 pub mod needs;
 mod open_files;
 mod phases;
-mod preload;
+mod stored;
 mod thread;

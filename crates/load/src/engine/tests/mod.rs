@@ -135,7 +135,7 @@ pub fn run_through<P: Protocol, T: Stamped>(
 ) -> Result<(), LoadError> {
     worker.connect_all(plan, &Peer::resolve("127.0.0.1:1").unwrap())?;
     if let (true, Workload::KeyValue(mix)) = (plan.preload, &plan.workload) {
-        worker.store_all(mix)?;
+        worker.store_all(mix, Part::WHOLE)?;
     }
     worker.run().map(drop)
 }

@@ -1,0 +1,69 @@
+//! After the load: what was stored is removed, over connections of its own.
+
+use std::sync::Arc;
+
+use hindmost_clock::MonotonicClock;
+use hindmost_plan::{Keep, Plan, Share, Thread, Workload};
+
+use super::instance::{Errand, Of, Server};
+use crate::arrivals::Part;
+use crate::engine::control::{windows, Control, Progress};
+use crate::engine::hot_path::Worker;
+use crate::protocol::Protocol;
+use crate::transport::Stamped;
+use crate::LoadError;
+
+/// Connections for it: enough for all threads of a server.
+const CONNECTIONS: u32 = 16;
+
+/// Removes every key of `plan`, whoever stored it, from the server; how many there were.
+///
+/// # Errors
+/// [`LoadError`]: the server is not there, or does not answer.
+pub fn clean_up(plan: &Plan) -> Result<u32, LoadError> {
+    let workload = plan.workload.clone().opened()?;
+    if !matches!(workload, Workload::KeyValue(_)) {
+        return Ok(0);
+    }
+    let plan = &Plan {
+        workload,
+        instance: Share::default(),
+        threads: vec![Thread::default()],
+        connections: plan.connections.min(CONNECTIONS),
+        keep: Keep { samples: 0, worst: 0 },
+        stamp_every: 0,
+        witnessed: None,
+        ..plan.clone()
+    };
+    let server = Server::of(plan)?;
+    hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, clean_up_with(plan, &server))
+}
+
+fn clean_up_with<P: Protocol>(plan: &Plan, server: &Server) -> Result<u32, LoadError> {
+    let (window, capacity) = windows(plan);
+    let of = Of {
+        plan,
+        server,
+        index: 0,
+        control: Arc::new(Control::default()),
+        progress: Arc::new(Progress::new(capacity)),
+        window,
+    };
+    of.work::<P, _>(Removing)
+}
+
+/// All keys are removed.
+struct Removing;
+
+impl Errand for Removing {
+    type Done = u32;
+
+    fn run<P: Protocol, T: Stamped>(
+        self,
+        plan: &Plan,
+        mut worker: Worker<P, T, MonotonicClock>,
+    ) -> Result<u32, LoadError> {
+        let Workload::KeyValue(keys) = &plan.workload else { return Ok(0) };
+        worker.remove_all(keys, Part::WHOLE)
+    }
+}

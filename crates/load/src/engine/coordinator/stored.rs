@@ -1,0 +1,220 @@
+//! Before and after the load: keys are stored and removed. Nothing here is timed.
+
+use std::io::{self, ErrorKind};
+
+use hindmost_clock::{Clock, Nanos};
+use hindmost_plan::KeyValue;
+
+use crate::arrivals::Part;
+use crate::engine::hot_path::{Worker, READ_BYTES};
+use crate::engine::state::connection::Connection;
+use crate::protocol::{Outcome, Protocol, Reader};
+use crate::random::{mix, unit};
+use crate::transport::Stamped;
+use crate::workload::{Kind, Request, SizeLaw};
+use crate::LoadError;
+
+/// A server that answers nothing within this time is not one that can be measured.
+const PATIENCE: Nanos = Nanos::from_millis(5_000);
+/// Requests in flight on a connection: so many, or so many bytes, whatever is less.
+const AT_ONCE: u32 = 128;
+const BYTES_AT_ONCE: usize = 1 << 20;
+/// The same over TLS: one record. memcached (1.6.18, `-Z`) leaves what it has decrypted and not read until the next
+/// record comes, so that the last of several records would wait for ever.
+const BYTES_OF_A_RECORD: usize = 8 * 1024;
+/// Connections of a worker that carry them: servers have fewer threads, and 64 MiB are enough to wait.
+const LANES: usize = 64;
+
+/// What is done with every key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Errand {
+    Store,
+    Remove,
+}
+
+impl Errand {
+    const fn kind(self) -> Kind {
+        match self {
+            Self::Store => Kind::SET,
+            Self::Remove => Kind::REMOVED,
+        }
+    }
+
+    fn failed(self, done: u32, keys: u32, reason: String) -> LoadError {
+        match self {
+            Self::Store => LoadError::Preload { stored: done, keys, reason },
+            Self::Remove => LoadError::CleanUp { removed: done, keys, reason },
+        }
+    }
+}
+
+/// One connection's requests in flight.
+struct Lane {
+    slot: u32,
+    out: Vec<u8>,
+    written: usize,
+    awaited: u32,
+    reader: Reader,
+}
+
+/// What became of a worker's share of the keys.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    answered: u32,
+    hits: u32,
+}
+
+impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+    /// Stores this worker's share of the keys over all its connections.
+    pub fn store_all(&mut self, keys: &KeyValue, part: Part) -> Result<(), LoadError> {
+        self.with_all_keys(keys, part, Errand::Store).map(|_| ())
+    }
+
+    /// Removes this worker's share of the keys over all its connections; how many of them there were.
+    pub fn remove_all(&mut self, keys: &KeyValue, part: Part) -> Result<u32, LoadError> {
+        self.with_all_keys(keys, part, Errand::Remove)
+    }
+
+    fn with_all_keys(&mut self, of: &KeyValue, part: Part, errand: Errand) -> Result<u32, LoadError> {
+        let sizes = SizeLaw::new(&of.value_bytes);
+        // Each worker takes every n-th key.
+        let mut items = (part.index..of.keys).step_by(part.of.max(1) as usize);
+        let share = items.len() as u32;
+        let lanes = self.connections.all().len().min(share.div_ceil(AT_ONCE) as usize).min(LANES);
+        let lane = |slot| Lane { slot, out: Vec::new(), written: 0, awaited: 0, reader: Reader::new::<P>() };
+        let mut lanes: Vec<Lane> = (0..lanes as u32).map(lane).collect();
+        let mut told = Told::default();
+        let mut until = self.clock.now() + PATIENCE;
+        while told.answered < share {
+            if self.control.aborted() {
+                return Err(LoadError::Aborted);
+            }
+            let mut moved = false;
+            for lane in &mut lanes {
+                if lane.awaited == 0 && lane.written == lane.out.len() {
+                    self.next_batch(lane, &mut items, &sizes, errand);
+                }
+                let failed = |reason| errand.failed(told.answered, share, reason);
+                moved |= self.write_some(lane).map_err(|e| failed(e.to_string()))?;
+                let (came, hits) = self.read_some(lane, errand, failed)?;
+                told.answered += came;
+                told.hits += hits;
+                moved |= came > 0;
+            }
+            if moved {
+                until = self.clock.now() + PATIENCE;
+            } else if self.clock.now() >= until {
+                return Err(errand.failed(told.answered, share, format!("no answer for {PATIENCE}")));
+            } else {
+                self.transport
+                    .wait(Nanos::from_millis(1), true, &mut self.ready)
+                    .map_err(LoadError::system("epoll_wait failed"))?;
+            }
+        }
+        Ok(told.hits)
+    }
+
+    /// Puts the next requests on a connection that has none.
+    fn next_batch(
+        &mut self,
+        lane: &mut Lane,
+        items: &mut impl Iterator<Item = u32>,
+        sizes: &SizeLaw,
+        errand: Errand,
+    ) {
+        lane.out.clear();
+        lane.written = 0;
+        let Connection { session, tags, most, .. } = &mut self.connections[lane.slot];
+        let at_once = AT_ONCE.min((*most).min(self.codec.in_flight(session)).max(1) as u32);
+        let secured = self.transport.secured(lane.slot).is_some();
+        let bytes_at_once = if secured { BYTES_OF_A_RECORD } else { BYTES_AT_ONCE };
+        while lane.awaited < at_once && lane.out.len() < bytes_at_once {
+            let Some(item) = items.next() else { break };
+            let tag = if P::TAGGED { tags.push() } else { 0 };
+            match errand {
+                Errand::Store => {
+                    let value_bytes = sizes.at(unit(mix(!u64::from(item))));
+                    let request = Request { kind: Kind::SET, item, value_bytes };
+                    self.codec.write(session, request, tag, &mut lane.out);
+                }
+                Errand::Remove => self.codec.remove(session, item, tag, &mut lane.out),
+            }
+            lane.awaited += 1;
+        }
+    }
+
+    fn write_some(&mut self, lane: &mut Lane) -> io::Result<bool> {
+        if lane.written == lane.out.len() {
+            return Ok(false);
+        }
+        match self.transport.write(lane.slot, &lane.out[lane.written..]) {
+            Ok(n) => {
+                lane.written += n;
+                self.connections[lane.slot].request_bytes += n as u64;
+                Ok(n > 0)
+            }
+            Err(e) if blocked(&e) => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Reads what has come; how many answers, and how many of them were hits.
+    fn read_some(
+        &mut self,
+        lane: &mut Lane,
+        errand: Errand,
+        failed: impl Fn(String) -> LoadError,
+    ) -> Result<(u32, u32), LoadError> {
+        if lane.awaited == 0 && !P::ANSWERS {
+            return Ok((0, 0));
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let read = self.transport.read(lane.slot, &mut scratch);
+        let told = match read {
+            Ok(0) => Err(failed("the server closed the connection".to_owned())),
+            Ok(n) => self.count(lane, errand, &scratch[..n], failed),
+            Err(e) if blocked(&e) => Ok((0, 0)),
+            Err(e) => Err(failed(e.to_string())),
+        };
+        self.scratch = scratch;
+        told
+    }
+
+    /// Counts the answers that end in `bytes`.
+    fn count(
+        &mut self,
+        lane: &mut Lane,
+        errand: Errand,
+        mut bytes: &[u8],
+        failed: impl Fn(String) -> LoadError,
+    ) -> Result<(u32, u32), LoadError> {
+        let connection = &mut self.connections[lane.slot];
+        connection.reply_bytes += bytes.len() as u64;
+        let (mut answered, mut hits) = (0, 0);
+        while !bytes.is_empty() {
+            let mut refused = None;
+            let error = |head: &[u8]| refused = Some(String::from_utf8_lossy(head).into_owned());
+            let Connection { session, tags, .. } = connection;
+            let reply = lane.reader.next(&self.codec, session, errand.kind(), bytes, error)?;
+            if let Some(text) = refused {
+                return Err(failed(format!("the server answered {:?}", text.trim_end())));
+            }
+            let Some(reply) = reply else { break };
+            bytes = &bytes[reply.taken..];
+            if !P::TAGGED || tags.take(reply.tag).is_some() {
+                answered += 1;
+                hits += u32::from(reply.outcome == Outcome::Hit);
+            }
+        }
+        lane.awaited = lane.awaited.saturating_sub(answered);
+        if P::ANSWERS {
+            lane.out.reserve(READ_BYTES);
+            self.codec.answer(&mut connection.session, &mut lane.out);
+        }
+        Ok((answered, hits))
+    }
+}
+
+fn blocked(e: &io::Error) -> bool {
+    matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
