@@ -130,6 +130,16 @@ impl Law {
         })
     }
 
+    /// The moments of the whole process, in nanoseconds, for who simulates: from one seed, those that instances with
+    /// that seed share among them.
+    ///
+    /// # Errors
+    /// [`TraceError`], of a trace that cannot be replayed.
+    pub fn moments(&self, rate: Rate, seed: u64) -> Result<Box<dyn Process>, TraceError> {
+        let seeds = Seeds { seed, instance: 0, thread: 0 };
+        self.statement().process(&Making { part: Part::WHOLE, seeds, rate, gap: rate.mean_gap_ns() })
+    }
+
     /// Those of the gaps of the whole, where gaps are independent.
     pub fn cumulants(&self) -> Option<Cumulants> {
         self.statement().cumulants()

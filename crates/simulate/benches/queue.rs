@@ -18,7 +18,7 @@ fn speed(document: &Value, event_by_event: bool) -> f64 {
         Program::new(&Document::from_json(&document.to_string()).expect("a document")).expect("checked");
     let design = Design {
         load: Some(Load::Utilisation(0.7)),
-        arrivals: Arrivals::Exponential,
+        arrivals: Arrivals::default(),
         requests: REQUESTS,
         warmup: 0,
         sections: 20,

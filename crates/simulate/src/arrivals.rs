@@ -1,20 +1,17 @@
-use hindmost_clone::arrivals::gap_ns;
+use hindmost_arrivals::{Law, TraceError};
+use hindmost_clock::Rate;
+use hindmost_clone::arrivals;
 use hindmost_random::Draws;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 /// When requests arrive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
-    /// Open loop, without memory.
-    Exponential,
-    /// Open loop, evenly.
-    Deterministic,
-    /// Open loop, at these times.
-    Trace {
-        /// Rising, us since the start.
-        times_us: Vec<f64>,
-    },
+    /// Open loop: by a law of arrivals, at the rate of the design.
+    Law(Law),
+    /// Open loop, at these times: rising, us since the start.
+    Times(Vec<f64>),
     /// Closed loop: a client sends its next request when it has thought about the reply.
     Closed {
         /// So many.
@@ -22,6 +19,34 @@ pub enum Arrivals {
         /// Mean of the exponential time from a reply to the client's next request.
         think_us: f64,
     },
+}
+
+/// As documents have what no law is; all else is one.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+enum Lawless {
+    Trace { times_us: Vec<f64> },
+    Closed { clients: u32, think_us: f64 },
+}
+
+impl<'de> Deserialize<'de> for Arrivals {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let document = serde_json::Value::deserialize(deserializer)?;
+        let told = |e: serde_json::Error| D::Error::custom(e);
+        if document.get("times_us").is_none() && document["kind"] != "closed" {
+            return Law::deserialize(document).map(Self::Law).map_err(told);
+        }
+        Ok(match Lawless::deserialize(document).map_err(told)? {
+            Lawless::Trace { times_us } => Self::Times(times_us),
+            Lawless::Closed { clients, think_us } => Self::Closed { clients, think_us },
+        })
+    }
+}
+
+impl Default for Arrivals {
+    fn default() -> Self {
+        Self::Law(Law::default())
+    }
 }
 
 /// Purpose of a draw; `hindmost_clone` leaves 26 to 31 to whoever simulates.
@@ -34,33 +59,36 @@ impl Arrivals {
     }
 
     pub(crate) fn have_own_rate(&self) -> bool {
-        matches!(self, Self::Trace { .. } | Self::Closed { .. })
+        !matches!(self, Self::Law(_))
     }
 }
 
 /// The moments of an open loop, one after the other.
-pub(crate) struct Moments<'a> {
-    arrivals: &'a Arrivals,
-    gap_ns: f64,
-    now_ns: f64,
+pub(crate) enum Moments<'a> {
+    Law(arrivals::Moments),
+    Times(&'a [f64]),
+    Closed,
 }
 
 impl<'a> Moments<'a> {
     /// `rate`: requests a second, where the arrivals do not say it themselves.
-    pub(crate) fn new(arrivals: &'a Arrivals, rate: Option<f64>) -> Self {
-        Self { arrivals, gap_ns: rate.map_or(0.0, |rate| 1e9 / rate), now_ns: 0.0 }
+    pub(crate) fn new(arrivals: &'a Arrivals, rate: Option<f64>, seed: u64) -> Result<Self, TraceError> {
+        Ok(match (arrivals, rate.and_then(Rate::per_second)) {
+            (Arrivals::Law(law), Some(rate)) => Self::Law(arrivals::Moments::new(law, rate, seed)?),
+            (Arrivals::Times(times_us), _) => Self::Times(times_us),
+            // The design has checked that a law has a rate.
+            _ => Self::Closed,
+        })
     }
 
     /// The moment of arrival number `index`; to be asked in order. `draws`: those of this number.
     #[inline]
     pub(crate) fn next(&mut self, index: u64, draws: Draws) -> f64 {
-        match self.arrivals {
-            Arrivals::Exponential => self.now_ns += gap_ns(draws, self.gap_ns),
-            Arrivals::Deterministic => self.now_ns = index as f64 * self.gap_ns,
-            Arrivals::Trace { times_us } => self.now_ns = times_us[index as usize] * 1e3,
-            Arrivals::Closed { .. } => {}
+        match self {
+            Self::Law(moments) => moments.next(draws),
+            Self::Times(times_us) => times_us[index as usize] * 1e3,
+            Self::Closed => 0.0,
         }
-        self.now_ns
     }
 }
 

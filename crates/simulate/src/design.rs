@@ -93,8 +93,10 @@ impl Design {
 
     fn check_arrivals(&self) -> Result<(), SimulateError> {
         match &self.arrivals {
-            Arrivals::Exponential | Arrivals::Deterministic => Ok(()),
-            Arrivals::Trace { times_us } => {
+            Arrivals::Law(law) => law
+                .check()
+                .map_err(|wrong| refuse(&format!("arrivals.{}", wrong.field), wrong.value, wrong.must)),
+            Arrivals::Times(times_us) => {
                 if times_us.len() as u64 != self.total() {
                     let must = format!("{} (warm-up and requests)", self.total());
                     return Err(refuse("times_us", format!("{} times", times_us.len()), must));
@@ -125,7 +127,7 @@ impl Design {
     pub(crate) fn rate_per_s(&self, capacity_per_s: f64) -> Result<Option<f64>, SimulateError> {
         let rate = match (&self.arrivals, self.load) {
             (Arrivals::Closed { .. }, _) => return Ok(None),
-            (Arrivals::Trace { times_us }, _) => {
+            (Arrivals::Times(times_us), _) => {
                 let span = times_us[times_us.len() - 1] - times_us[0];
                 if span <= 0.0 {
                     return if self.backlog {

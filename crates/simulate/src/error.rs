@@ -1,3 +1,4 @@
+use hindmost_arrivals::TraceError;
 use hindmost_clone::CloneError;
 use thiserror::Error;
 
@@ -20,6 +21,9 @@ pub enum SimulateError {
         /// What would be right.
         must: String,
     },
+    /// A trace of arrivals cannot be replayed.
+    #[error("{0}")]
+    Trace(String),
     /// More arrives than can be served: the queue grows for as long as one looks.
     #[error(
         "a rate of {rate_per_s:.6} requests/s is {:.1} % of the capacity of {capacity_per_s:.6} requests/s: the queue \
@@ -48,9 +52,15 @@ impl SimulateError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Clone(_) => "clone",
-            Self::Unreadable(_) | Self::Field { .. } => "design",
+            Self::Unreadable(_) | Self::Field { .. } | Self::Trace(_) => "design",
             Self::AboveCapacity { .. } | Self::NeverRuns { .. } => "capacity",
             Self::Interrupted => "interrupted",
         }
+    }
+}
+
+impl From<TraceError> for SimulateError {
+    fn from(error: TraceError) -> Self {
+        Self::Trace(error.to_string())
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn run(
     stop: &AtomicBool,
 ) -> Result<Vec<LockUse>, SimulateError> {
     let mut locks = Locks::new(program, design.warmup);
-    let mut moments = Moments::new(&design.arrivals, rate);
+    let mut moments = Moments::new(&design.arrivals, rate, design.seed)?;
     let mut sequence = program.sequence();
     let mut free = Free::new(program.threads);
     let total = design.total();

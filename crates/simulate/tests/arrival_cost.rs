@@ -46,7 +46,7 @@ fn the_capacity_is_what_gets_through() {
     let mut document = document(1);
     document["service"][0]["law"] = json!({"kind": "exponential", "mean_us": 100});
     let at = |rate: f64| {
-        let way = design(Some(Load::RatePerS(rate)), Arrivals::Exponential, 1_000_000);
+        let way = design(Some(Load::RatePerS(rate)), Arrivals::default(), 1_000_000);
         run(&document, &Design { backlog: true, ..way })
     };
     let capacity = at(1_000.0).capacity_per_s.unwrap();

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{design, open, program, queue, rows, run};
+use hindmost_arrivals::{Deterministic, Gamma, Law};
 use hindmost_clone::Program;
 use hindmost_simulate::{Arrivals, Design, Load, Row};
 use proptest::prelude::*;
@@ -19,7 +20,11 @@ fn law() -> impl Strategy<Value = Value> {
 }
 
 fn arrivals() -> impl Strategy<Value = Arrivals> {
-    prop_oneof![Just(Arrivals::Exponential), Just(Arrivals::Deterministic)]
+    prop_oneof![
+        Just(Arrivals::default()),
+        Just(Arrivals::Law(Law::Deterministic(Deterministic {}))),
+        Just(Arrivals::Law(Law::Gamma(Gamma { shape: 0.5 })))
+    ]
 }
 
 /// Locks before and after, of all sorts.
@@ -171,7 +176,7 @@ fn a_faster_server_is_faster_for_every_request() {
     // Common random numbers: the comparison of two designs has no noise of arrivals or draws.
     let law = |us: f64| json!({"kind": "lognormal", "median_us": us, "sigma_log": 0.7});
     let at = |us: f64| {
-        rows(&queue(law(us), 2), &design(Some(Load::RatePerS(9_000.0)), Arrivals::Exponential, 20_000))
+        rows(&queue(law(us), 2), &design(Some(Load::RatePerS(9_000.0)), Arrivals::default(), 20_000))
     };
     for (slow, fast) in at(140.0).iter().zip(&at(120.0)) {
         assert!(slow.arrival_ns == fast.arrival_ns && slow.finish_ns > fast.finish_ns);

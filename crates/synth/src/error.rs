@@ -40,6 +40,9 @@ pub enum SynthError {
     /// The capacity of the document cannot be computed.
     #[error(transparent)]
     Simulate(#[from] hindmost_simulate::SimulateError),
+    /// A trace of arrivals cannot be replayed.
+    #[error(transparent)]
+    Trace(#[from] hindmost_arrivals::TraceError),
     /// More requests arrive than can be served.
     #[error(
         "rate_per_s = {rate_per_s} is above what this document can serve for long: {capacity_per_s:.6} requests \

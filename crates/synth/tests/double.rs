@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use common::{document, serve, Line};
+use hindmost_arrivals::Law;
 use hindmost_clone::{Document, Program, Queue};
 use hindmost_simulate::{capacity_per_s, simulate_rows, Arrivals as Simulated, Design, Load, Row};
 use hindmost_synth::{Arrivals, Idle, InProcess, Occupy, ServerConfig};
@@ -37,7 +38,7 @@ const READ_NS: f64 = 5_000.0;
 fn simulated(document: &Document, rate_per_s: f64, seed: u64) -> Vec<Row> {
     let design = Design {
         load: Some(Load::RatePerS(rate_per_s)),
-        arrivals: Simulated::Exponential,
+        arrivals: Simulated::default(),
         requests: REQUESTS,
         warmup: 0,
         sections: 1,
@@ -61,7 +62,8 @@ fn aligned(
     seed: u64,
     occupy: Occupy,
 ) -> (Vec<(Line, Row)>, u64) {
-    let inside = InProcess { arrivals: Arrivals::Poisson { rate_per_s }, requests: REQUESTS };
+    let inside =
+        InProcess { arrivals: Arrivals::Open { rate_per_s, law: Law::default() }, requests: REQUESTS };
     // Threads that poll are not late for want of a wake-up.
     let config = ServerConfig { seed, occupy, idle: Idle::Spin, ..ServerConfig::default() };
     let (account, mut lines) = serve(name, document, inside, config);

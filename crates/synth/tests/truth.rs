@@ -5,6 +5,7 @@ mod common;
 use std::sync::atomic::AtomicBool;
 
 use common::{document, serve, Line, LogFile};
+use hindmost_arrivals::Law;
 use hindmost_synth::{Arrivals, InProcess, Occupy, ServerConfig, SynthError};
 use serde_json::json;
 
@@ -67,7 +68,10 @@ fn services_of_cpu_time_have_had_it() {
 
 #[test]
 fn the_account_says_what_the_log_says() {
-    let inside = InProcess { arrivals: Arrivals::Poisson { rate_per_s: 2_500.0 }, requests: REQUESTS };
+    let inside = InProcess {
+        arrivals: Arrivals::Open { rate_per_s: 2_500.0, law: Law::default() },
+        requests: REQUESTS,
+    };
     let (account, lines) = serve("account", &document(json!({})), inside, ServerConfig::default());
     let mean = |of: fn(&Line) -> f64| lines.iter().map(of).sum::<f64>() / lines.len() as f64;
     let close = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-6;
@@ -83,7 +87,10 @@ fn a_thread_serves_one_at_a_time_in_its_log_however_late_it_is() {
     // Many, short, and already waiting: almost every service begins in arrears, which it makes up for.
     let law = json!([{"law": {"kind": "exponential", "mean_us": 3.0}}]);
     let document = document(json!({"threads": 2, "service": law}));
-    let inside = InProcess { arrivals: Arrivals::Poisson { rate_per_s: 600_000.0 }, requests: REQUESTS };
+    let inside = InProcess {
+        arrivals: Arrivals::Open { rate_per_s: 600_000.0, law: Law::default() },
+        requests: REQUESTS,
+    };
     let (_, mut lines) = serve("arrears", &document, inside, ServerConfig::default());
     lines.sort_by(|a, b| (a.thread, a.start).partial_cmp(&(b.thread, b.start)).unwrap());
     for pair in lines.windows(2).filter(|pair| pair[0].thread == pair[1].thread) {
@@ -112,7 +119,7 @@ fn a_log_without_room_says_how_many_it_lost() {
 fn a_load_above_capacity_is_refused_with_both_figures() {
     let config = ServerConfig { clone: Some(document(json!({}))), ..ServerConfig::default() };
     let run = |rate_per_s| {
-        let inside = InProcess { arrivals: Arrivals::Poisson { rate_per_s }, requests: 10 };
+        let inside = InProcess { arrivals: Arrivals::Open { rate_per_s, law: Law::default() }, requests: 10 };
         inside.run(&config, &AtomicBool::new(false))
     };
     let message = run(6_000.0).unwrap_err().to_string();
@@ -122,7 +129,8 @@ fn a_load_above_capacity_is_refused_with_both_figures() {
     let contended = document(json!({"threads": 2, "locks": [lock],
         "service": [{"law": {"kind": "exponential", "mean_us": 100.0}}]}));
     let config = ServerConfig { clone: Some(contended), ..ServerConfig::default() };
-    let inside = InProcess { arrivals: Arrivals::Poisson { rate_per_s: 9_000.0 }, requests: 10 };
+    let inside =
+        InProcess { arrivals: Arrivals::Open { rate_per_s: 9_000.0, law: Law::default() }, requests: 10 };
     let message = inside.run(&config, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(message.starts_with("rate_per_s = 9000 is above"), "{message}");
 }
@@ -131,7 +139,7 @@ fn a_load_above_capacity_is_refused_with_both_figures() {
 fn a_rate_that_makes_no_sense_is_refused() {
     let config = ServerConfig { clone: Some(document(json!({}))), ..ServerConfig::default() };
     let run = |rate_per_s| {
-        let inside = InProcess { arrivals: Arrivals::Poisson { rate_per_s }, requests: 10 };
+        let inside = InProcess { arrivals: Arrivals::Open { rate_per_s, law: Law::default() }, requests: 10 };
         inside.run(&config, &AtomicBool::new(false))
     };
     let message = run(-1.0).unwrap_err().to_string();

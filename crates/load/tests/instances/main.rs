@@ -10,3 +10,4 @@ mod overload;
 mod real_servers;
 mod scale;
 mod secured;
+mod stored;

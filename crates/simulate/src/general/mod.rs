@@ -32,7 +32,7 @@ pub(crate) fn run(
     if program.stopped_share() >= 1.0 {
         return Err(SimulateError::NeverRuns { share: program.stopped_share() });
     }
-    let mut server = Server::new(program, design, rate, sink);
+    let mut server = Server::new(program, design, rate, sink)?;
     server.open();
     let mut left = BLOCK;
     while server.step() {

@@ -9,6 +9,7 @@ use super::calendar::Calendar;
 use super::reorder::Reorder;
 use super::stops::Stops;
 use crate::arrivals::Moments;
+use crate::SimulateError;
 use crate::{Design, Sink};
 
 /// The simulated server between two events.
@@ -125,7 +126,12 @@ pub(crate) struct LockUse {
 }
 
 impl<'a, S: Sink> Server<'a, S> {
-    pub(super) fn new(program: &'a Program, design: &'a Design, rate: Option<f64>, sink: &'a mut S) -> Self {
+    pub(super) fn new(
+        program: &'a Program,
+        design: &'a Design,
+        rate: Option<f64>,
+        sink: &'a mut S,
+    ) -> Result<Self, SimulateError> {
         let threads = program.threads;
         let at = |place: LockPlace| {
             let locks = program.locks.iter().enumerate();
@@ -153,10 +159,10 @@ impl<'a, S: Sink> Server<'a, S> {
             resumes: false,
         };
         let queues = if program.queue == Queue::Shared { 1 } else { threads as usize };
-        Self {
+        Ok(Self {
             program,
             design,
-            moments: Moments::new(&design.arrivals, rate),
+            moments: Moments::new(&design.arrivals, rate, design.seed)?,
             due_ns: None,
             arrived: 0,
             started: 0,
@@ -177,6 +183,6 @@ impl<'a, S: Sink> Server<'a, S> {
             utilisation: program.utilisation(),
             depends_on_load: program.depends_on_load(),
             rows: Reorder::new(sink),
-        }
+        })
     }
 }

@@ -34,11 +34,11 @@ pub fn design(load: Option<Load>, arrivals: Arrivals, requests: u64) -> Design {
 }
 
 pub fn open(share: f64, requests: u64) -> Design {
-    design(Some(Load::Utilisation(share)), Arrivals::Exponential, requests)
+    design(Some(Load::Utilisation(share)), Arrivals::default(), requests)
 }
 
 pub fn trace(times_us: &[f64]) -> Design {
-    let arrivals = Arrivals::Trace { times_us: times_us.to_vec() };
+    let arrivals = Arrivals::Times(times_us.to_vec());
     Design { warmup: 0, backlog: true, ..design(None, arrivals, times_us.len() as u64) }
 }
 

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use hindmost_clock::Nanos;
+use hindmost_arrivals::Law;
+use hindmost_clock::{Nanos, Rate};
+use hindmost_clone::arrivals::Moments;
 use hindmost_simulate::capacity_per_s;
 use serde::{Deserialize, Serialize};
 
@@ -26,21 +28,24 @@ use crate::work::now;
 use crate::{ServerConfig, SynthError};
 
 /// When requests arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrivals {
-    /// Open loop: at the moments of a Poisson process, whatever became of those before. They are those that the
-    /// simulator draws from the same seed.
-    Poisson {
+    /// Open loop: at the moments of a law, whatever became of those before. They are those that the simulator draws
+    /// from the same seed.
+    Open {
         /// Requests a second.
         rate_per_s: f64,
+        /// By default a Poisson process.
+        #[serde(default)]
+        law: Law,
     },
     /// Every free thread has its next request at once.
     BackToBack,
 }
 
 /// How many requests, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InProcess {
     /// When they arrive.
@@ -60,28 +65,35 @@ impl InProcess {
         if self.requests == 0 {
             return refuse("requests", "0".to_owned(), "at least one");
         }
-        match self.arrivals {
-            Arrivals::Poisson { rate_per_s } if !(rate_per_s > 0.0 && rate_per_s <= 1e9) => {
+        match &self.arrivals {
+            Arrivals::Open { rate_per_s, .. } if !(*rate_per_s > 0.0 && *rate_per_s <= 1e9) => {
                 refuse("rate_per_s", rate_per_s.to_string(), "above 0 and at most 1000000000")
             }
-            Arrivals::Poisson { rate_per_s } if rate_per_s >= capacity_per_s => {
+            &Arrivals::Open { rate_per_s, .. } if rate_per_s >= capacity_per_s => {
                 Err(SynthError::AboveCapacity { rate_per_s, capacity_per_s })
             }
-            Arrivals::Poisson { .. } | Arrivals::BackToBack => Ok(()),
+            Arrivals::Open { law, .. } => law.check().or_else(|wrong| {
+                refuse(
+                    "arrivals",
+                    format!("{} {}", wrong.field, wrong.value),
+                    "a law with parameters within its bounds",
+                )
+            }),
+            Arrivals::BackToBack => Ok(()),
         }
     }
 
     /// The requests of one queue of several.
-    fn source(&self, seed: u64, origin: Nanos, number: usize, queues: usize) -> Source {
-        match self.arrivals {
-            Arrivals::Poisson { rate_per_s } => {
-                Source::Schedule(Schedule::new(seed, origin, rate_per_s, self.requests, (number, queues)))
-            }
-            Arrivals::BackToBack => {
-                let until = |number: usize| self.requests * number as u64 / queues as u64;
-                Source::BackToBack { most: until(number + 1) - until(number), made: AtomicU64::new(0) }
+    fn source(&self, seed: u64, origin: Nanos, number: usize, queues: usize) -> Result<Source, SynthError> {
+        if let Arrivals::Open { rate_per_s, law } = &self.arrivals {
+            if let Some(rate) = Rate::per_second(*rate_per_s) {
+                let moments = Moments::new(law, rate, seed)?;
+                let schedule = Schedule::new(seed, origin, moments, self.requests, (number, queues));
+                return Ok(Source::Schedule(schedule));
             }
         }
+        let until = |number: usize| self.requests * number as u64 / queues as u64;
+        Ok(Source::BackToBack { most: until(number + 1) - until(number), made: AtomicU64::new(0) })
     }
 
     /// Serves all requests, or those until `stop` is set.
@@ -97,10 +109,10 @@ impl InProcess {
         let origin = now() + SETTLE;
         let shared = Arc::new(Shared::new(config, program, origin));
         let station = |number: usize| {
-            let source = self.source(config.seed, origin, number, queues);
-            Arc::new(Station::new(Arc::clone(&shared), source, a_queue))
+            let source = self.source(config.seed, origin, number, queues)?;
+            Ok::<_, SynthError>(Arc::new(Station::new(Arc::clone(&shared), source, a_queue)))
         };
-        let stations: Vec<_> = (0..queues).map(station).collect();
+        let stations: Vec<_> = (0..queues).map(station).collect::<Result<_, _>>()?;
         let pool = WorkerPool::new(config, &shared, &stations, Vec::new(), recorder);
 
         let over = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! Requests of an open loop that are made in this process: at the moments of a Poisson process, whatever became of those
+//! Requests of an open loop that are made in this process: at the moments of a law, whatever became of those
 //! before. The threads that serve them look at the clock themselves, so that none is there for that alone.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use hindmost_clock::Nanos;
-use hindmost_clone::arrivals::{gap_ns, route};
+use hindmost_clone::arrivals::{route, Moments};
 use hindmost_random::Draws;
 
 use super::job::Job;
@@ -24,7 +24,6 @@ pub(super) struct Schedule {
     seed: u64,
     /// What moments count from.
     origin: Nanos,
-    mean_gap_ns: f64,
     /// Of all queues.
     requests: u64,
     /// This one, of so many.
@@ -38,29 +37,28 @@ pub(super) struct Schedule {
 struct Ahead {
     /// The next request to be drawn for.
     index: u64,
-    /// When the one before it was due, ns from the origin.
-    due_ns: f64,
+    /// ns from the origin.
+    moments: Moments,
     found: Vec<Job>,
 }
 
 impl Schedule {
-    /// `requests` that arrive at `rate_per_s` and are dealt among queues; `queue`: number of this one, and how many there
+    /// `requests` that arrive at `moments` and are dealt among queues; `queue`: number of this one, and how many there
     /// are. They are those that the simulator draws from the same seed.
     pub(super) fn new(
         seed: u64,
         origin: Nanos,
-        rate_per_s: f64,
+        moments: Moments,
         requests: u64,
         queue: (usize, usize),
     ) -> Self {
         let schedule = Self {
             seed,
             origin,
-            mean_gap_ns: 1e9 / rate_per_s,
             requests,
             queue,
             due: AtomicU64::new(0),
-            ahead: Mutex::new(Ahead { index: 0, due_ns: 0.0, found: Vec::with_capacity(1) }),
+            ahead: Mutex::new(Ahead { index: 0, moments, found: Vec::with_capacity(1) }),
         };
         let first = schedule.draw(&mut schedule.ahead.lock().unwrap_or_else(PoisonError::into_inner));
         schedule.due.store(first.0, Ordering::Release);
@@ -73,9 +71,9 @@ impl Schedule {
         while ahead.index < self.requests {
             let draws = Draws::of(self.seed, ahead.index);
             ahead.index += 1;
-            ahead.due_ns += gap_ns(draws, self.mean_gap_ns);
+            let due_ns = ahead.moments.next(draws);
             if route(draws, queues) == number {
-                return self.origin + Nanos(ahead.due_ns as u64);
+                return self.origin + Nanos(due_ns as u64);
             }
         }
         Nanos::MAX
@@ -118,12 +116,19 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
+    use hindmost_arrivals::{Gamma, Law};
+    use hindmost_clock::Rate;
+
     use super::*;
+
+    fn moments() -> Moments {
+        Moments::new(&Law::Gamma(Gamma { shape: 2.0 }), Rate::per_second(1e6).unwrap(), 3).unwrap()
+    }
 
     #[test]
     fn queues_share_the_requests_and_each_is_due_once() {
         let origin = now().saturating_sub(Nanos::from_millis(1_000));
-        let of = |queue| Schedule::new(3, origin, 1e6, 1_000, queue);
+        let of = |queue| Schedule::new(3, origin, moments(), 1_000, queue);
         let all = |schedule: &Schedule| -> Vec<Nanos> {
             let mut all = Vec::new();
             schedule.put(|found| all.extend(found.drain(..).map(|job| job.arrival)));
@@ -140,6 +145,6 @@ mod tests {
     #[test]
     fn what_is_not_due_is_not_given_out() {
         let later = now() + Nanos::from_millis(60_000);
-        Schedule::new(3, later, 1e6, 10, (0, 1)).put(|_| panic!("it is too early"));
+        Schedule::new(3, later, moments(), 10, (0, 1)).put(|_| panic!("it is too early"));
     }
 }

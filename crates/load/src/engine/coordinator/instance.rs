@@ -172,8 +172,7 @@ impl Of<'_> {
         let threads = plan.threads.len() as u32;
         let connections = plan.connections / threads + u32::from((index as u32) < plan.connections % threads);
         let random = |purpose| stream(plan.seed, plan.instance.index, index as u32, purpose);
-        let mut recorder =
-            Recorder::new(plan.workload.kinds().len(), plan.keep, random(Purpose::Sampling));
+        let mut recorder = Recorder::new(plan.workload.kinds().len(), plan.keep, random(Purpose::Sampling));
         if matches!(plan.load, Load::Open { .. }) && !plan.load.counts_are_known() {
             recorder.keep_due_gaps();
         }
@@ -193,12 +192,10 @@ impl Of<'_> {
         };
         let stamping = plan.stamp_every > 0;
         let peer = &server.peer;
-        let peers =
-            Peers::new(peer.clone(), plan.target.source.clone(), index).map_err(LoadError::Source)?;
+        let peers = Peers::new(peer.clone(), plan.target.source.clone(), index).map_err(LoadError::Source)?;
         let peers = peers.with_nagle(plan.batching == Batching::Nagle);
-        let tcp = |peers| {
-            Tcp::new(peers, connections, stamping).map_err(LoadError::system("epoll_create1 failed"))
-        };
+        let tcp =
+            |peers| Tcp::new(peers, connections, stamping).map_err(LoadError::system("epoll_create1 failed"));
         match (plan.io, &server.credentials) {
             (Io::Epoll, None) => drive(plan, peer, parts.over(tcp(peers)?), errand),
             (Io::Epoll, Some(credentials)) => {
