@@ -66,7 +66,7 @@ fn aligned(
         InProcess { arrivals: Arrivals::Open { rate_per_s, law: Law::default() }, requests: REQUESTS };
     // Threads that poll are not late for want of a wake-up.
     let config = ServerConfig { seed, occupy, idle: Idle::Spin, ..ServerConfig::default() };
-    let (account, mut lines) = serve(name, document, inside, config);
+    let (account, mut lines) = serve(name, document, &inside, config);
     lines.sort_by(|a, b| a.arrival.total_cmp(&b.arrival));
     let rows = simulated(document, rate_per_s, seed);
     let origin = lines[0].arrival - rows[0].arrival_ns;

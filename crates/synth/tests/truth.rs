@@ -22,7 +22,7 @@ fn threads_share_a_lock_one_at_a_time() {
         let document = document(json!({"threads": 2, "locks": [lock], "service": [{"law": law}]}));
         // Where others have a processor, the threads may run in turns and never meet.
         let (account, lines) = (0..20)
-            .map(|_| serve("locks", &document, BACK_TO_BACK, ServerConfig::default()))
+            .map(|_| serve("locks", &document, &BACK_TO_BACK, ServerConfig::default()))
             .find(|(_, lines)| lines.iter().any(|line| line.waited > 0.0))
             .expect("two threads met at the lock");
         assert!(account.total.waited_ns > 0 && account.lock_waits.count > 0);
@@ -56,7 +56,7 @@ fn services_of_cpu_time_have_had_it() {
     let law = json!([{"law": {"kind": "deterministic", "us": 300.0}}]);
     let document = document(json!({"service": law}));
     let config = ServerConfig { occupy: Occupy::Cpu, ..ServerConfig::default() };
-    let (account, lines) = serve("cpu", &document, BACK_TO_BACK, config);
+    let (account, lines) = serve("cpu", &document, &BACK_TO_BACK, config);
     assert_eq!(account.occupy, Occupy::Cpu);
     for line in &lines {
         assert_eq!((line.drawn, line.kind.as_str()), (300_000.0, "request"));
@@ -72,7 +72,7 @@ fn the_account_says_what_the_log_says() {
         arrivals: Arrivals::Open { rate_per_s: 2_500.0, law: Law::default() },
         requests: REQUESTS,
     };
-    let (account, lines) = serve("account", &document(json!({})), inside, ServerConfig::default());
+    let (account, lines) = serve("account", &document(json!({})), &inside, ServerConfig::default());
     let mean = |of: fn(&Line) -> f64| lines.iter().map(of).sum::<f64>() / lines.len() as f64;
     let close = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-6;
     assert!(close(account.service.mean_ns, mean(|line| line.end - line.start)));
@@ -91,7 +91,7 @@ fn a_thread_serves_one_at_a_time_in_its_log_however_late_it_is() {
         arrivals: Arrivals::Open { rate_per_s: 600_000.0, law: Law::default() },
         requests: REQUESTS,
     };
-    let (_, mut lines) = serve("arrears", &document, inside, ServerConfig::default());
+    let (_, mut lines) = serve("arrears", &document, &inside, ServerConfig::default());
     lines.sort_by(|a, b| (a.thread, a.start).partial_cmp(&(b.thread, b.start)).unwrap());
     for pair in lines.windows(2).filter(|pair| pair[0].thread == pair[1].thread) {
         assert!(pair[1].start >= pair[0].end, "{pair:?}");

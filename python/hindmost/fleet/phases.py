@@ -200,6 +200,8 @@ def _result(index: int, folder: Path) -> dict[str, Any]:
 
 
 def _keys_stored(job: Job) -> int:
-    """How many keys an instance stores before its load."""
+    """How many keys an instance stores before its load: its share of all."""
     plan = json.loads(job.plan)
-    return int(plan["workload"]["keys"]) if plan.get("preload") else 0
+    return (
+        int(plan["workload"]["keys"]) // plan.get("instance", {}).get("of", 1) if plan.get("preload") else 0
+    )

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from hindmost import _engine
 from hindmost.errors import HindmostError, UsageError
+from hindmost.laws import USUAL, Written
 from hindmost.models.document import Clone
 
 LOGGED = 1_000_000
@@ -67,11 +68,11 @@ class Serving:
             account: dict[str, Any] = json.loads(_engine.serve_synth(self._config(LOGGED), listening))
         return account
 
-    def inside(self, requests: int, rate_per_s: float | None = None) -> dict[str, Any]:
-        """Serve requests that are made in the process, back to back or at a rate; returns the account."""
+    def inside(self, requests: int, rate_per_s: float | None = None, law: Written = USUAL) -> dict[str, Any]:
+        """Serve requests made in the process, back to back or by a law at a rate; returns the account."""
         arrivals: dict[str, Any] = {"kind": "back_to_back"}
         if rate_per_s is not None:
-            arrivals = {"kind": "poisson", "rate_per_s": rate_per_s}
+            arrivals = {"kind": "open", "rate_per_s": rate_per_s, "law": law}
         work = json.dumps({"arrivals": arrivals, "requests": requests})
         with self._refusing():
             account: dict[str, Any] = json.loads(

@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from hindmost import _engine
 from hindmost.errors import Interrupted, UsageError
+from hindmost.laws import USUAL, Written
 from hindmost.models.document import Clone, load_clone
 from hindmost.stats.series.sectioning import section_interval
 from hindmost.store.estimates import bounds
@@ -35,7 +36,8 @@ class Design:
     seed
         Of all random numbers. Designs under one seed meet the same requests.
     arrivals
-        ``exponential`` or ``deterministic`` gaps; or times in us, one a request, warm-up included.
+        A law of arrivals, by its name or as an object (`hindmost.laws`); or times in us, one a request,
+        warm-up included.
     clients, think_us
         A closed loop of so many clients, which think for an exponential time between reply and next request,
         instead of arrivals at a rate.
@@ -50,7 +52,7 @@ class Design:
     requests: int = 1_000_000
     warmup: int | None = None
     seed: int = 1
-    arrivals: Literal["exponential", "deterministic"] | Sequence[float] = "exponential"
+    arrivals: Written | Sequence[float] = USUAL
     clients: int | None = None
     think_us: float = 0.0
     quantiles: tuple[float, ...] = QUANTILES
@@ -65,6 +67,8 @@ class Design:
             arrivals = {"kind": "closed", "clients": self.clients, "think_us": self.think_us}
         elif isinstance(self.arrivals, str):
             arrivals = {"kind": self.arrivals}
+        elif isinstance(self.arrivals, dict):
+            arrivals = self.arrivals
         else:
             arrivals = {"kind": "trace", "times_us": list(self.arrivals)}
         return json.dumps(

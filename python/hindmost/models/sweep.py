@@ -150,7 +150,7 @@ def sweep(
         "document": clone.document,
         "requests": design.requests,
         "seed": design.seed,
-        "arrivals": design.arrivals if isinstance(design.arrivals, str) else "trace",
+        "arrivals": design.arrivals if isinstance(design.arrivals, str | dict) else "trace",
         "together": together,
         "vary": [{"path": one.path, "values": list(one.values)} for one in varied],
         "points": rows,

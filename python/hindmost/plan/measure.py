@@ -153,9 +153,7 @@ class MeasurePlan(BaseModel):
             "io": self.io,
             "batching": batching_document(self.batching),
             "workload": reveal(self.workload) if secrets else self.workload,
-            "preload": index == 0
-            and self.workload["kind"] == "key-value"
-            and self.workload.get("preload") is not False,
+            "preload": self.workload["kind"] == "key-value" and self.workload.get("preload") is not False,
             "phases": {"warmup": warmup, "calibration_s": self.calibration_s, "measure_s": self.duration_s},
             "timeout_s": self.timeout_s,
             "keep": {"samples": -(-self._kept // self.clients), "worst": self.worst},

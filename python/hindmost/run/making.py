@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from hindmost.errors import HostLost, InstanceError
 from hindmost.fleet import HERE, Fleet, Moment, jobs_of, run_instances
 from hindmost.plan import MeasurePlan
+from hindmost.run.clean_up import cleaned_up, is_cleaned_up
 from hindmost.run.companions import Scene, accompanied
 from hindmost.run.serving import Beside, nothing_beside, serving
 from hindmost.store import Study, now_utc
@@ -88,7 +91,10 @@ def _made(
             ]
             jobs = jobs_of(plans, plan.client_cpus, fleet.hosts)
             scene = Scene(plan, folder, server.address, server.pid, measure_s)
-            with accompanied(scene) as companions:
+            clean_up: AbstractContextManager[dict[str, Any]] = (
+                cleaned_up(plans[0]) if is_cleaned_up(plan, target) else nullcontext({})
+            )
+            with clean_up as cleaned, accompanied(scene) as companions:
 
                 def moment(now: Moment) -> None:
                     if now.phase == "collect":
@@ -103,6 +109,7 @@ def _made(
                 except InstanceError as error:
                     raise server.explained(error, number) from None
                 record |= companions.record()
+            record |= cleaned
         record |= {
             "seconds": time.monotonic() - begun,
             "instances": plan.clients,

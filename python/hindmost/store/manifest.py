@@ -165,6 +165,13 @@ class HostOfRun(TypedDict):
     findings: list[dict[str, Any]]
 
 
+class CleanUp(TypedDict):
+    """What a server that is not ours was given: keys ``removed`` after a run, or why some may be ``left``."""
+
+    removed: NotRequired[Count]
+    left: NotRequired[str]
+
+
 class RunRecord(TypedDict):
     """One finished run; ``server_cpu_share`` counts CPUs, so it may exceed 1.
 
@@ -192,3 +199,4 @@ class RunRecord(TypedDict):
     fleet: NotRequired[list[HostOfRun]]
     voided: NotRequired[list[str]]
     witness: NotRequired[Witness]
+    clean_up: NotRequired[CleanUp]

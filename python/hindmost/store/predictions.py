@@ -72,7 +72,7 @@ class Simulation(Prediction):
     schema: Literal["hindmost.simulation/1"]
     clone: str
     seed: int
-    arrivals: Literal["exponential", "deterministic"]
+    arrivals: str | dict[str, Any]
 
 
 class SweepPoint(Prediction):
@@ -135,7 +135,7 @@ class Sweep(TypedDict):
     document: dict[str, Any]
     requests: int
     seed: int
-    arrivals: str
+    arrivals: str | dict[str, Any]
     together: bool
     vary: list[Varied]
     points: list[SweepPoint]

@@ -61,8 +61,7 @@ impl Protocol for Redis {
         match (line.first(), kind) {
             (Some(b'-'), _) => Ok(Parsed::line(end, Outcome::Error)),
             (Some(b':'), Kind::REMOVED) if line == b":0" => Ok(Parsed::line(end, Outcome::Miss)),
-            (Some(b':'), Kind::REMOVED) => Ok(Parsed::line(end, Outcome::Hit)),
-            (Some(b'+'), Kind::SET) => Ok(Parsed::line(end, Outcome::Hit)),
+            (Some(b':'), Kind::REMOVED) | (Some(b'+'), Kind::SET) => Ok(Parsed::line(end, Outcome::Hit)),
             (Some(b'$'), _) if line == b"$-1" => Ok(Parsed::line(end, Outcome::Miss)),
             (Some(b'$'), Kind::GET) => {
                 let size = number(&line[1..]).ok_or_else(garbage)?;

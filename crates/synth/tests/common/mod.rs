@@ -55,7 +55,7 @@ pub fn document(changes: serde_json::Value) -> Document {
 pub fn serve(
     name: &str,
     document: &Document,
-    inside: InProcess,
+    inside: &InProcess,
     changes: ServerConfig,
 ) -> (ServerSummary, Vec<Line>) {
     let log = LogFile::new(name);

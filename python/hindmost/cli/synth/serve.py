@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.cli.streams import say
+from hindmost.cli.synth.load import ArrivalsOf
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
 
@@ -39,6 +40,7 @@ def serve(
     rate: Annotated[
         str | None, option(LOAD, "RATE", "With --integrated: requests a second. [default: back to back]")
     ] = None,
+    arrivals: ArrivalsOf = "exponential",
     requests: Annotated[int, whole(LOAD, "With --integrated: so many.")] = 100_000,
     log: Annotated[
         Path | None, option(OUTPUT, "FILE", "Write the truth about each request here (CSV).")
@@ -53,6 +55,7 @@ def serve(
     It ends with Ctrl-C, and then prints its account: the true service and queueing times, against which what
     a client claims can be checked, and what this host took away. With --json, both are one JSON object.
     """
+    from hindmost.laws import parse_law
     from hindmost.models import load_clone
     from hindmost.models.asked import check_counts
     from hindmost.models.serving import Serving
@@ -75,7 +78,7 @@ def serve(
         return Exit.DONE
     _warn(loaded, found)
     if integrated:
-        account = serving.inside(requests, None if rate is None else parse_rate(rate))
+        account = serving.inside(requests, None if rate is None else parse_rate(rate), parse_law(arrivals))
     else:
         where = f"{loaded.name}, {loaded.threads} thread(s), {protocol}"
         account = serving.over_sockets(lambda at: say(f"{where} at {at}; Ctrl-C ends it"))

@@ -30,6 +30,7 @@ def simulate(
     A queue simulator in the engine: exact where theory has an answer. Requests of one seed are the same ones
     that `hindmost synth serve` meets.
     """
+    from hindmost.laws import parse_law
     from hindmost.models import load_clone
     from hindmost.models.asked import check_counts, one_load
     from hindmost.models.simulation import Design, simulated
@@ -42,7 +43,11 @@ def simulate(
     if threads is not None:
         loaded = loaded.with_changes(threads=threads)
     design = Design(
-        requests=requests, seed=seed, arrivals=arrivals, quantiles=parse_quantiles(quantiles), backlog=backlog
+        requests=requests,
+        seed=seed,
+        arrivals=parse_law(arrivals),
+        quantiles=parse_quantiles(quantiles),
+        backlog=backlog,
     )
     found = simulated(loaded, load, design)
     if json_:

@@ -58,6 +58,7 @@ def sweep(
 
     All designs meet the same requests, so that what differs is the design and not chance.
     """
+    from hindmost.laws import parse_law
     from hindmost.models import load_clone
     from hindmost.models.asked import check_counts, swept
     from hindmost.models.parameters import parse_vary
@@ -78,7 +79,7 @@ def sweep(
             find=find,
             by=by,
             between=between,
-            design=Design(requests=requests, seed=seed, arrivals=arrivals),
+            design=Design(requests=requests, seed=seed, arrivals=parse_law(arrivals)),
             progress=None if json_ else _progress(),
             elsewhere=elsewhere,
         )

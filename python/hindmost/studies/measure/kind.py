@@ -9,6 +9,7 @@ from hindmost.errors import StudyError
 from hindmost.exits import Exit
 from hindmost.fleet.opening import fleet_of
 from hindmost.plan import MeasurePlan
+from hindmost.run.clean_up import is_cleaned_up, leaves_keys
 from hindmost.run.readings import plan_of
 from hindmost.store import Study
 from hindmost.store.measure import Measure
@@ -33,8 +34,10 @@ def run(study: Study, talk: Talk) -> Measure:
         f" {plan.runs[0]}..{plan.runs[1]} runs of {plan.duration_s:g} s; study {study.folder}"
     )
     _say_without_capture(plan, talk, target)
+    _say_what_is_stored(study, plan, talk, target)
     with fleet_of(plan, talk.say) as fleet:
         Procedure(study, plan, target, talk.runs(plan), fleet=fleet).run()
+    _say_what_is_left(study, talk)
     return answer(study)
 
 
@@ -65,6 +68,30 @@ def _say_without_capture(plan: MeasurePlan, talk: Talk, target: Attached | Manag
     address = "127.0.0.1:0" if target.managed else target.address
     if fault := capture_fault(interface_of(address)):
         talk.say(f"going on without --verify-wire: {fault.message}\n  hint: {fault.hint}")
+
+
+def _say_what_is_stored(study: Study, plan: MeasurePlan, talk: Talk, target: Attached | Managed) -> None:
+    """Say what a server that is not ours is given to keep, and for how long."""
+    if not leaves_keys(plan, target):
+        return
+    keys = f"{plan.workload['keys']:,} keys are stored at {plan.target}"
+    if is_cleaned_up(plan, target):
+        talk.say(
+            f"{keys}, and removed after each run; were it killed: hindmost load --clean-up {study.folder}"
+        )
+    else:
+        talk.say(f"{keys}, and stay there (clean_up is false in the workload)")
+
+
+def _say_what_is_left(study: Study, talk: Talk) -> None:
+    left = [
+        run.record["clean_up"]["left"] for run in study.runs() if "left" in run.record.get("clean_up", {})
+    ]
+    if left:
+        talk.warn(
+            f"keys that were stored may still be there: {left[-1]}"
+            f"\n  hint: hindmost load --clean-up {study.folder}"
+        )
 
 
 KIND = Kind("measure", run, read, publish)

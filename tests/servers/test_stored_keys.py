@@ -1,0 +1,246 @@
+"""What a measurement asks of a server that is not ours and stores there: by the laws of its workload, and removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import socketserver
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from measuring import hindmost, measure, need, running, start
+from scipy import stats
+
+FALSE_ALARM = 1e-6
+"""Of each judgement; seeds are fixed, so that only the number of requests differs between two tries."""
+SHORT = ("--runs", "1", "--warmup", "0.2s", "--quantiles", "50", "--clients", "2", "--threads", "2")
+
+
+def ask(address: str, *lines: str) -> list[str]:
+    """Answers of memcached to one line each, all at once."""
+    host, port = address.rsplit(":", 1)
+    with socket.create_connection((host, int(port))) as talk:
+        talk.sendall("".join(f"{line}\r\n" for line in lines).encode() + b"mn\r\n")
+        heard = b""
+        while not heard.endswith(b"MN\r\n"):
+            heard += talk.recv(1 << 20)
+    return heard.decode().splitlines()[:-1]
+
+
+def items(address: str) -> int:
+    """How many items memcached holds."""
+    return int(next(line.split()[2] for line in ask(address, "stats") if "curr_items" in line))
+
+
+def keys(address: str) -> list[str]:
+    """All keys that memcached holds."""
+    deadline = time.monotonic() + 10.0
+    while time.monotonic() < deadline:  # the crawler may still be at its own rounds
+        lines = ask(address, "lru_crawler metadump all")
+        found = [match[1] for line in lines if (match := re.match(r"key=(\S+)", line))]
+        if found and "BUSY" not in lines[0]:
+            return found
+        time.sleep(0.2)
+    return []
+
+
+@pytest.mark.memcached
+def test_what_memcached_holds_follows_the_laws_that_were_asked_for(tmp_path: Path) -> None:
+    key_law = {"location": 30.7984, "scale": 8.20449, "shape": 0.078688, "least": 10, "most": 250}
+    value_law = {"location": 15, "scale": 214.476, "shape": 0.348238, "least": 1, "most": 100_000}
+    mix = {
+        "keys": 20_000,
+        "get_ratio": 1.0,
+        "key_prefix": "ring:",
+        "key_bytes": {"generalised-extreme-value": key_law},
+        "value_bytes": {"generalised-pareto": value_law},
+        "ttl_s": {"uniform": [5_000, 9_000]},
+        "clean_up": False,
+    }
+    (tmp_path / "mix.json").write_text(json.dumps(mix))
+    with running(need("memcached")) as server:
+        begun = time.monotonic()
+        answer = measure(
+            *(
+                f"memcached://{server.address}",
+                tmp_path / "study",
+                "--workload",
+                tmp_path / "mix.json",
+                *SHORT,
+            ),
+            *("--rate", "2k", "--duration", "0.5s", "--connections", "9"),
+        )
+        assert answer.code in (0, 4, 6), answer.err
+        assert answer.result["counts"]["misses"] == 0
+        held = keys(server.address)
+        assert len(held) == 20_000
+        assert all(key.startswith("ring:") for key in held)
+        told = [
+            re.fullmatch(r"HD s(\d+) t(\d+)", line)
+            for line in ask(server.address, *(f"mg {k} s t" for k in held))
+        ]
+        elapsed = time.monotonic() - begun
+    sizes = [int(match[1]) for match in told if match]
+    lives = [int(match[2]) for match in told if match]
+    assert len(sizes) == 20_000
+    gev = stats.genextreme(-key_law["shape"], key_law["location"], key_law["scale"])
+    judge([len(key) for key in held], gev, 10, 250)
+    pareto = stats.genpareto(value_law["shape"], value_law["location"], value_law["scale"])
+    judge(sizes, pareto, 1, 100_000)
+    judge(np.array(lives) + elapsed / 2, stats.uniform(4_999.5, 4_001.0), 5_000, 9_000, blur=elapsed)
+
+
+def judge(seen: Any, law: Any, least: int, most: int, blur: float = 0.5) -> None:
+    """Kolmogorov and Smirnov's test of whole numbers against a law that is cut and rounded to them.
+
+    Rounding moves a number by half, `blur` more than that: where the law is steep, that much is allowed.
+    """
+    low, high = law.cdf(least - 0.5), law.cdf(most + 0.5)
+
+    def below(x: Any) -> Any:
+        return np.clip((law.cdf(x) - low) / (high - low), 0.0, 1.0)
+
+    values = np.sort(np.asarray(seen, dtype=float))
+    after = np.searchsorted(values, values, side="right") / values.size
+    before = np.searchsorted(values, values, side="left") / values.size
+    over = np.max(after - below(values + max(blur, 0.5)))
+    under = np.max(below(values - max(blur, 0.5)) - before)
+    found = max(over, under)
+    # Both sides, Dvoretzky, Kiefer, Wolfowitz and Massart: P(D > d) <= 2 exp(-2 n d^2), whatever the law.
+    assert found < np.sqrt(np.log(2.0 / FALSE_ALARM) / (2.0 * values.size)), found
+
+
+class Recorder(socketserver.StreamRequestHandler):
+    """Speaks memcached: nothing is there, and all that was asked for is written down."""
+
+    def handle(self) -> None:
+        while line := self.rfile.readline():
+            words = line.split()
+            if words[0] == b"get":
+                self.server.asked[words[1]] += 1  # type: ignore[attr-defined]
+                self.wfile.write(b"END\r\n")
+            elif words[0] == b"set":
+                self.rfile.read(int(words[4]) + 2)
+                self.wfile.write(b"STORED\r\n")
+            else:
+                self.wfile.write(b"VERSION 1.6.0\r\n" if words[0] == b"version" else b"NOT_FOUND\r\n")
+
+
+@contextmanager
+def recorder() -> Iterator[tuple[str, Counter[bytes]]]:
+    """A recording server, and how often each key was asked for."""
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads, allow_reuse_address, request_queue_size = True, True, 128
+
+    with Server(("127.0.0.1", 0), Recorder) as server:
+        server.asked = Counter()  # type: ignore[attr-defined]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"127.0.0.1:{server.server_address[1]}", server.asked  # type: ignore[attr-defined]
+        finally:
+            server.shutdown()
+
+
+def shares(law: Any, count: int) -> np.ndarray:
+    """The share of requests that each key should get."""
+    ranks = np.arange(count)
+    if law == "uniform":
+        return np.full(count, 1.0 / count)
+    ((name, said),) = law.items()
+    if name == "zipf":
+        weights = (ranks + 1.0) ** -said
+    elif name == "hot-set":
+        hot = round(said["keys"] * count)
+        weights = np.where(ranks < hot, said["requests"] / hot, (1 - said["requests"]) / (count - hot))
+    else:
+        pareto = stats.genpareto(said["shape"], 0.0, said["scale"])
+        weights = pareto.cdf(ranks + 0.5) - pareto.cdf(ranks - 0.5)
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        "uniform",
+        {"zipf": 0.99},
+        {"hot-set": {"keys": 0.1, "requests": 0.9}},
+        {"generalised-pareto": {"scale": 40.0, "shape": 0.35}},
+        "sequential",
+    ],
+    ids=lambda law: law if isinstance(law, str) else next(iter(law)),
+)
+def test_keys_are_asked_for_as_often_as_their_popularity_says_by_all_workers_together(
+    tmp_path: Path, law: Any
+) -> None:
+    mix = {"keys": 300, "get_ratio": 1.0, "popularity": law, "preload": False, "key_bytes": 8}
+    (tmp_path / "mix.json").write_text(json.dumps(mix))
+    with recorder() as (address, asked):
+        answer = measure(
+            *(f"memcached://{address}", tmp_path / "study", "--workload", tmp_path / "mix.json", *SHORT),
+            *("--rate", "3k", "--duration", "3s", "--connections", "4"),
+        )
+    assert answer.code in (0, 3, 4, 6), answer.err
+    seen = np.array([asked[f"{n:03}kkkkk".encode()] for n in range(300)], dtype=float)
+    assert seen.sum() == sum(asked.values()) > 5_000
+    if law == "sequential":
+        # Four workers go through the keys, each at its own random moments: they differ by their lag behind another.
+        assert seen.min() > 0.5 * seen.mean()
+        assert seen.max() < 1.5 * seen.mean()
+        return
+    expected = shares(law, 300) * seen.sum()
+    common = expected >= 10.0
+    seen, expected = (np.append(one[common], one[~common].sum()) for one in (seen, expected))
+    seen, expected = seen[expected > 0], expected[expected > 0]
+    chi = ((seen - expected) ** 2 / expected).sum()
+    assert stats.chi2.sf(chi, seen.size - 1) > FALSE_ALARM, chi
+
+
+@pytest.mark.memcached
+def test_what_a_measurement_stored_is_removed_and_what_was_there_before_stays(tmp_path: Path) -> None:
+    with running(need("memcached")) as server:
+        assert ask(server.address, "ms mine 4\r\nhers") == ["HD"]
+        study = tmp_path / "study"
+        answer = measure(f"memcached://{server.address}", study, *SHORT, "--rate", "1k", "--duration", "0.5s")
+        assert answer.code in (0, 4, 6), answer.err
+        assert "10,000 keys are stored" in answer.err
+        assert items(server.address) == 1
+        assert ask(server.address, "mg mine v") == ["VA 4", "hers"]
+        record = json.loads((study / "runs" / "1" / "run.json").read_text())
+        assert record["clean_up"] == {"removed": 10_000}
+
+
+@pytest.mark.memcached
+def test_what_a_killed_measurement_left_is_removed_when_asked_for(tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    with running(need("memcached")) as server:
+        words = (
+            "measure",
+            f"memcached://{server.address}",
+            "--rate",
+            "1k",
+            "--duration",
+            "30s",
+            "--out",
+            study,
+        )
+        child = start(*words)
+        deadline = time.monotonic() + 60.0
+        while items(server.address) < 10_000 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+        assert items(server.address) == 10_000
+        answer = hindmost("load", "--clean-up", study)
+        assert (answer.code, json.loads(answer.out)) == (0, {"removed": 10_000}), answer.err
+        assert items(server.address) == 0
