@@ -82,6 +82,7 @@ lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be 
 	@$(RUN) cargo clippy --release --workspace --all-targets --locked -- -D warnings
 	@$(RUN) cargo fmt --check --manifest-path fuzz/Cargo.toml
 	@$(RUN) cargo fmt --check --manifest-path originals/Cargo.toml
+	@$(RUN) cargo fmt --check --manifest-path examples/own-protocol/Cargo.toml
 	@setup/originals.sh lint
 	@RUSTFLAGS='--cfg fuzzing' $(RUN) cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target/fuzz \
 	  --no-default-features -- -D warnings
@@ -90,6 +91,7 @@ format: .stamps/dev ## Let rustfmt and ruff set the code
 	@$(RUN) cargo fmt
 	@$(RUN) cargo fmt --manifest-path fuzz/Cargo.toml
 	@$(RUN) cargo fmt --manifest-path originals/Cargo.toml
+	@$(RUN) cargo fmt --manifest-path examples/own-protocol/Cargo.toml
 	@$(RUN) ruff check --fix --quiet .
 
 setup: .stamps/engine .stamps/dev ## Only set up: .venv with the engine and the developers' tools

@@ -24,7 +24,10 @@ pytest() { setup/run python -m pytest --timeout 1800 "$@"; }
 # A slice may hold no test of a folder, which pytest tells by its exit code 5.
 slow() { pytest -m "nightly and not originals" --slice "$slice" "$@" || [ $? = 5 ]; }
 
-pieces=(originals)
+# A protocol in a crate of its own, as users write them.
+own_protocol() { setup/run cargo test --release --manifest-path examples/own-protocol/Cargo.toml --target-dir target; }
+
+pieces=(originals own_protocol)
 if [ "$n" = 1 ]; then
   pieces+=(fuzz) # all side by side
 else

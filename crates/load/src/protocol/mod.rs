@@ -31,6 +31,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub use http::{outcome, Http, CODES};
+pub use items::Items;
 pub use memcached::Memcached;
 pub use memcached_binary::MemcachedBinary;
 pub use memcached_meta::MemcachedMeta;
@@ -158,12 +159,13 @@ pub enum Parsed {
 }
 
 impl Parsed {
-    fn line(head: usize, outcome: Outcome) -> Self {
+    /// A reply that is a line of `head` bytes, in a protocol as of [`Parsed::reply`].
+    pub fn line(head: usize, outcome: Outcome) -> Self {
         Self::reply(head, Rest::NOTHING, outcome)
     }
 
     /// A reply in a protocol that is in order, has no status codes, and keeps connections.
-    const fn reply(head: usize, rest: Rest, outcome: Outcome) -> Self {
+    pub const fn reply(head: usize, rest: Rest, outcome: Outcome) -> Self {
         Self::Reply { head, rest, outcome, closes: false, code: 0, tag: 0 }
     }
 }
@@ -200,7 +202,8 @@ pub struct Garbage {
 }
 
 impl Garbage {
-    pub(crate) fn new<P: Protocol>(kind: Kind, bytes: &[u8]) -> Self {
+    /// Of a request of `kind`, to which these bytes cannot be a reply in `P`.
+    pub fn new<P: Protocol>(kind: Kind, bytes: &[u8]) -> Self {
         let spoken = P::PROTOCOL.entry();
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
         Self { protocol: spoken.name, kind, request: "request".to_owned(), start, endless: None }

@@ -39,15 +39,24 @@ const BREATH: Nanos = Nanos::from_millis(5);
 /// # Errors
 /// [`LoadError`]; no thread and no connection is left behind.
 pub fn run(plan: &Plan, place: &Path, controller: &mut dyn Controller) -> Result<InstanceResult, LoadError> {
+    hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, run_as(plan, place, controller))
+}
+
+/// The same where the server speaks `P`, whatever protocol the plan names: for codecs that are in no table.
+///
+/// # Errors
+/// As of [`run`].
+pub fn run_as<P: Protocol>(
+    plan: &Plan,
+    place: &Path,
+    controller: &mut dyn Controller,
+) -> Result<InstanceResult, LoadError> {
     let plan = &Plan { workload: plan.workload.clone().opened()?, ..plan.clone() };
     let server = Server::of(plan)?;
-    open_files::make_room(&Needs::of(plan))?;
+    let needs = Needs::speaking::<P>(plan);
+    open_files::make_room(&needs)?;
     let outputs = Outputs::create(place, plan.instance.index)?;
-    hindmost_wire::with_protocol!(
-        plan.target.protocol,
-        crate::protocol,
-        run_with(plan, &server, outputs, controller)
-    )
+    run_with::<P>(plan, &server, needs.memory_bytes, outputs, controller)
 }
 
 /// Where the plan's connections lead to, and how they are secured.
@@ -73,6 +82,7 @@ impl Server {
 fn run_with<P: Protocol>(
     plan: &Plan,
     server: &Server,
+    bound: u64,
     outputs: Outputs,
     controller: &mut dyn Controller,
 ) -> Result<InstanceResult, LoadError> {
@@ -116,7 +126,6 @@ fn run_with<P: Protocol>(
     let series = progress.iter().map(|p| p.series.snapshot()).collect();
     let cpus = plan.threads.iter().filter_map(|thread| thread.cpu).collect();
     let seen = followed.before.until_now(&tree, cpus, tcp_at_first);
-    let bound = Needs::of(plan).memory_bytes;
     let (result, recorder) = summarise(plan, &followed, seen, finished, series, bound);
     outputs.write(&result, recorder, &kinds, timeline, followed.started)?;
     controller.report(&Event::Done)?;

@@ -41,6 +41,11 @@ impl Needs {
     pub fn of(plan: &Plan) -> Self {
         hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, with_codec(plan))
     }
+
+    /// The same where `P` is spoken, whatever the plan names.
+    pub fn speaking<P: Protocol>(plan: &Plan) -> Self {
+        with_codec::<P>(plan)
+    }
 }
 
 fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
