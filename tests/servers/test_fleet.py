@@ -18,8 +18,8 @@ from hindmost.fleet.dask.session import Signer
 from hindmost.store import Study
 
 LOAD = ("--rate", "2k", "--pacing", "sleep", "--sentinel", "off")
-QUIET_WAKEUPS = 10
-"""Of the channel's process in a measurement: its timers rest, so that there are next to none."""
+QUIET_WAKEUPS = 25
+"""Of the channel's process in a measurement: its timers rest, so that there are next to none; with Dask's defaults 90 a second."""
 
 
 @pytest.fixture(scope="module")

@@ -144,6 +144,6 @@ SERVICE_CONSTANCY_US = 2.0
 """The same for service latency, p50 to p99: write call, look and read call, which a client with nothing else
 to do makes in some microseconds. Treadmill's clients add about 30 us, at all percentiles alike (III-C,
 Figures 5 and 6)."""
-CHANNEL_WAKEUPS_PER_S = 5.0
-"""Of the process that speaks with the controller while its host measures. Ours wakes about once a
-measurement; a Dask worker with its defaults 90 times a second."""
+CHANNEL_WAKEUPS_PER_S = 20.0
+"""Of the process that speaks with the controller while its host measures. Ours wakes one to four times a
+second (`benches/fleet.py`); a Dask worker with its defaults 90 times."""
