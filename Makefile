@@ -66,6 +66,7 @@ bench: .stamps/engine ## Cost and precision, ours and of other load testers: hal
 	@$(RUN) python benches/loops.py
 	@$(RUN) python benches/calls.py
 	@$(RUN) python benches/witness.py
+	@$(RUN) python benches/trace.py
 	@$(RUN) python benches/quantiles.py
 	@$(RUN) python -m benches.fleet
 	@$(RUN) python -m benches.peers

@@ -1,0 +1,161 @@
+"""What a trace costs a server, and how near its stamps are to a capture's: ``python benches/trace.py``.
+
+Rounds alternate: without a trace, and with one of each kind. Of each the CPU time of the server by request;
+the cost is the median of the ratios of neighbouring rounds, which a busy host moves less than their means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from hindmost import _engine
+from hindmost.capture import Capture
+from hindmost.targets.ports import pick_free_port
+from hindmost.targets.procfs import process_tree
+
+GET, ANSWER = b"get key\r\n", b"VALUE key 0 5\r\nhello\r\nEND\r\n"
+COLUMNS = ["client_port", "network_ns", "left_ns"]
+
+
+@contextmanager
+def memcached() -> Iterator[tuple[int, int]]:
+    """A memcached with one worker and the value that is asked for: its port and its process."""
+    port = pick_free_port("127.0.0.1")
+    command = ["memcached", "-l", "127.0.0.1", "-p", str(port), "-t", "1", "-u", "nobody"]
+    with subprocess.Popen(command) as process:
+        try:
+            time.sleep(0.5)
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(b"set key 0 0 5\r\nhello\r\n")
+                client.recv(100)
+            yield port, process.pid
+        finally:
+            process.terminate()
+
+
+def ask(port: int, seconds: float, done: multiprocessing.Queue[int]) -> None:
+    """One request after another, for so long; how many goes into the queue."""
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        end, count = time.monotonic() + seconds, 0
+        while time.monotonic() < end:
+            client.sendall(GET)
+            got = 0
+            while got < len(ANSWER):
+                got += len(client.recv(100))
+            count += 1
+    done.put(count)
+
+
+def used_ns(pid: int) -> int:
+    """CPU time of all threads, by the scheduler's own count."""
+    paths = [path for one in process_tree(pid) for path in Path(f"/proc/{one}/task").glob("*/schedstat")]
+    return sum(int(path.read_text().split()[0]) for path in paths)
+
+
+def cost_us(port: int, pid: int, seconds: float, clients: int) -> float:
+    """CPU time of the server by request, in microseconds."""
+    done: multiprocessing.Queue[int] = multiprocessing.Queue()
+    asking = [multiprocessing.Process(target=ask, args=(port, seconds, done)) for _ in range(clients)]
+    before = used_ns(pid)
+    for one in asking:
+        one.start()
+    count = sum(done.get() for _ in asking)
+    for one in asking:
+        one.join()
+    return (used_ns(pid) - before) / count / 1e3
+
+
+def rounds(
+    port: int, pid: int, count: int, seconds: float, clients: int, place: Path
+) -> dict[str, list[float]]:
+    """CPU time by request of each way, round by round."""
+    ways: dict[str, dict[str, object] | None] = {
+        "off": None,
+        "exchange": {"framing": '"exchange"'},
+        "parser": {"framing": '"memcached"'},
+        "one connection in 16": {"framing": '"memcached"', "one_connection_in": 16},
+        "parser and all records": {"framing": '"memcached"', "every": 1, "records": place / "all.parquet"},
+    }
+    found: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(count):
+        for name, options in ways.items():
+            running = None if options is None else _engine.Trace(port, block_ns=10**8, **options)
+            found[name].append(cost_us(port, pid, seconds, clients))
+            if running is not None:
+                running.end()
+    return found
+
+
+def realtime_ahead_ns() -> int:
+    """The time of day less the monotonic clock: the tightest of many readings, good to some 100 ns."""
+
+    def reading() -> tuple[int, int]:
+        before, day, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        return after - before, day - (before + after) // 2
+
+    return min(reading() for _ in range(1000))[1]
+
+
+def stamps_ns(port: int, place: Path) -> dict[str, np.ndarray]:
+    """By how much e1 is before and e6 before the capture's stamps of the same packets, in ns."""
+    path = place / "stamps.parquet"
+    with Capture(place / "lo.pcap", port) as capture:
+        running = _engine.Trace(port, '"memcached"', block_ns=10**8, every=1, records=path)
+        cost: multiprocessing.Queue[int] = multiprocessing.Queue()
+        ask(port, 2.0, cost)
+        running.end()
+        capture.finish()
+    text, (_, out_ns, in_ns, *_) = _engine.capture_exchanges(str(place / "lo.pcap"), port, "memcached")
+    assert len(json.loads(text)["flows"]) == 1
+    seen = [np.frombuffer(column, dtype=np.int64) for column in _engine.read_columns(str(path), COLUMNS)]
+    ahead = realtime_ahead_ns()
+    both = min(len(out_ns) // 8, len(seen[0]))
+    of_capture = [
+        np.frombuffer(column, dtype=np.uint64).astype(np.int64)[:both] for column in (out_ns, in_ns)
+    ]
+    pairs = zip(("e1", "e6"), (seen[1], seen[2]), of_capture, strict=True)
+    return {name: stamp[:both] + ahead - capture for name, stamp, capture in pairs}
+
+
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--clients", type=int, default=2)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, memcached() as (port, pid):
+        place = Path(folder)
+        found = rounds(port, pid, asked.rounds, asked.seconds, asked.clients, place)
+        off = found["off"]
+        print(f"{'server CPU by request':<26} {'median':>9} {'least':>9}   ratio to off [quartiles]")
+        for name, values in found.items():
+            ratios = np.array(values) / np.array(off)
+            low, middle, high = np.quantile(ratios, [0.25, 0.5, 0.75])
+            print(
+                f"{name:<26} {statistics.median(values):>6.2f} us {min(values):>6.2f} us"
+                f"   {middle - 1:+.1%} [{low - 1:+.1%}, {high - 1:+.1%}]"
+            )
+        for name, off_by in stamps_ns(port, place).items():
+            p1, q1, middle, q3, p99 = np.quantile(off_by, [0.01, 0.25, 0.5, 0.75, 0.99])
+            print(
+                f"{name} - capture: median {middle:.0f} ns, IQR {q3 - q1:.0f} ns, p1 {p1:.0f} ns,"
+                f" p99 {p99:.0f} ns, {len(off_by)} packets"
+            )
+
+
+if __name__ == "__main__":
+    main()
