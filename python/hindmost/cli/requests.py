@@ -67,7 +67,7 @@ def _annotated(one: Declared) -> Any:  # noqa: ANN401 (a type)
         group=GROUPS[option.group],
         metavar=option.metavar,
         help=option.help,
-        negative="" if one.type is bool else None,
+        negative="" if one.type is bool or one.repeated else None,
         converter=whole_number if one.whole else None,
     )
     return Annotated[one.type, parameter]

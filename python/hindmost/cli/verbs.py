@@ -86,6 +86,12 @@ VERBS = (
         "Trace where in a running server's path the variance of latency arises (eBPF).",
         ("trace memcached://127.0.0.1:11211 --duration 30s", "trace 4711 --records requests.parquet --json"),
     ),
+    Verb(
+        "workload",
+        "FILE|NAME",
+        "Print a HAR, OpenAPI or vegeta file, or a published mix, as a workload file.",
+        ("workload shop.har > shop.json", "workload facebook-etc"),
+    ),
     Verb("doctor", "[TARGET] [OPTIONS]", "List what on this host will distort a measurement."),
     Verb("report", "STUDY [OPTIONS]", "Build the page and the table again from a study's stored runs."),
     Verb("load", "PLAN.json [OPTIONS]", "Run one bare load instance from an engine plan."),

@@ -11,6 +11,7 @@ from typing import Any
 
 from hindmost.errors import UsageError
 from hindmost.names import nearest
+from hindmost.plan.http import placed
 from hindmost.plan.positions import Written
 from hindmost.plan.treadmill import from_treadmill
 
@@ -75,6 +76,8 @@ def load_workload(asked: Path) -> dict[str, Any]:
         raise UsageError(f"workload file {path} holds no JSON object", hint=f"write it like {_EXAMPLE}")
     document = {key: value for key, value in document.items() if key not in _BESIDE}
     document.setdefault("kind", "key-value")
+    if document["kind"] == "http":
+        return placed(document, path.parent)
     return document | _named_keys(document.get("key_names"), path)
 
 

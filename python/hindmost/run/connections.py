@@ -41,6 +41,18 @@ def codes(runs: Iterable[RunFigures]) -> dict[str, Code]:
     return dict(sorted(found.items()))
 
 
+def codes_by_kind(runs: Iterable[RunFigures]) -> dict[str, dict[str, Code]]:
+    """The same by kind of request, of those that had replies with codes."""
+    found: dict[str, dict[str, Code]] = {}
+    for one in _results(runs):
+        for kind, codes in one.get("kind_codes", {}).items():
+            sums = found.setdefault(kind, {})
+            for code, counted in codes.items():
+                earlier = sums.get(code, {"count": 0})["count"]
+                sums[code] = {"count": counted["count"] + earlier, "outcome": counted["outcome"]}
+    return {kind: dict(sorted(codes.items())) for kind, codes in found.items()}
+
+
 def failed(codes: Mapping[str, Code], lost: int) -> str:
     """What errors were, the most frequent first: ``500 x 312, 503 x 4, 2 without a whole reply``.
 

@@ -62,8 +62,15 @@ class Declared:
     def _types(self) -> tuple[Any, ...]:
         return get_args(self.type) or (self.type,)
 
+    @property
+    def repeated(self) -> bool:
+        """Whether it may be given several times."""
+        return get_origin(self.type) is tuple
+
     def read(self, value: object) -> object:
-        """A value as a file has it: a number may stand for text, and text for a path."""
+        """A value as a file has it: a number may stand for text, and text for a path or a list of one."""
+        if self.repeated:
+            return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
         if str in self._types and type(value) in (int, float):
             return str(value)
         return Path(value) if Path in self._types and isinstance(value, str) else value
@@ -77,7 +84,13 @@ class Declared:
             Names the option, the value, and what would be right.
         """
         least, most = self.option.least, self.option.most
-        if get_origin(self.type) is Literal:
+        if self.repeated:
+            if not (isinstance(value, tuple) and all(isinstance(one, str) for one in value)):
+                raise UsageError(
+                    f"{self.flag} is {type(value).__name__}, not a list of texts",
+                    hint="hindmost measure --help",
+                )
+        elif get_origin(self.type) is Literal:
             if value not in self._types:
                 raise UsageError(
                     f"{self.flag} {value!r} is none of {', '.join(self._types)}"

@@ -86,6 +86,41 @@ class MeasureRequest:
             " facebook-var. [default: 90 % get, 200-byte values]",
         ),
     ] = None
+    method: Annotated[
+        str | None,
+        Option("Load", "METHOD", "HTTP method of every request. [default: POST with --body, else GET]"),
+    ] = None
+    body: Annotated[
+        str | None,
+        Option(
+            "Load",
+            "TEXT|@FILE",
+            "HTTP body of every request; a text may have fields, like {{int:1..1000}} or {{uuid}}.",
+        ),
+    ] = None
+    header: Annotated[
+        tuple[str, ...],
+        Option(
+            "Load",
+            "'NAME: VALUE'",
+            "HTTP header of every request, like 'Authorization: Bearer env:TOKEN'; may be repeated.",
+        ),
+    ] = ()
+    requests: Annotated[
+        Path | None,
+        Option("Load", "FILE", "HTTP requests of a vegeta targets file, an OpenAPI document or a HAR file."),
+    ] = None
+    requests_per_connection: Annotated[
+        int | None,
+        Option(
+            "Load",
+            "N",
+            "HTTP requests that each connection carries before the next is made. [default: as many as the"
+            " server lets it]",
+            least=1,
+            most=2**32 - 1,
+        ),
+    ] = None
     accept: Annotated[
         str | None,
         Option(
@@ -274,6 +309,7 @@ class MeasureRequest:
         from hindmost.fleet import allot
         from hindmost.plan import MeasurePlan, parse_duration, parse_quantiles, parse_rate
         from hindmost.plan.batching import parse_batching
+        from hindmost.plan.secrets import conceal
         from hindmost.plan.workload import written_workload
         from hindmost.run.elsewhere import places_of
         from hindmost.targets import parse_target
@@ -288,7 +324,7 @@ class MeasureRequest:
                 "no target is named", hint="hindmost measure memcached, or hindmost measure --help"
             )
         target = parse_target(self.target)
-        workload = self._workload(target)
+        workload = conceal(self._workload(target))
         hosts = self._hosts(target)
         places = (
             allot(
@@ -410,17 +446,39 @@ class MeasureRequest:
         from hindmost.plan.protocols import ENTRIES
 
         mix = ENTRIES[target.protocol].mix
+        given = [one for one in OF_HTTP if getattr(self, one) != OPTIONS[one].default]
+        if given and not mix.paths:
+            raise UsageError(
+                f"{OPTIONS[given[0]].flag}: requests of {target.protocol} are none of HTTP",
+                hint=f"leave out {OPTIONS[given[0]].flag}, or measure an http:// target",
+            )
+        sources = [
+            one for one in ("workload", "requests", "method", "body") if getattr(self, one) is not None
+        ]
+        if len(set(sources) - {"body"}) > 1 or (len(sources) > 1 and "method" not in sources):
+            one, other = (OPTIONS[name].flag for name in sources[:2])
+            raise UsageError(
+                f"{one} and {other} both say what is asked for", hint=f"leave out {one} or {other}"
+            )
         asked = mix.workload(target.path) if self.workload is None else load_workload(self.workload)
-        if self.accept is None:
-            return asked
+        return self._of_http(asked, target.path) if given else asked
+
+    def _of_http(self, asked: dict[str, Any], path: str) -> dict[str, Any]:
+        """A workload with what the options for HTTP say."""
+        from hindmost.plan import http
         from hindmost.plan.codes import parse_codes
 
-        if not mix.paths:
-            raise UsageError(
-                f"--accept {self.accept}: replies of {target.protocol} have no status codes",
-                hint="leave out --accept, or measure an http:// target",
-            )
-        return asked | {"accept": parse_codes(self.accept)}
+        if self.requests is not None:
+            from hindmost.plan.sources import read_requests
+
+            asked = read_requests(self.requests)
+        elif self.method is not None or self.body is not None:
+            asked = http.one_request(path, self.method, self.body)
+        if self.header:
+            asked = http.with_headers(asked, http.parse_headers(self.header))
+        if self.requests_per_connection is not None:
+            asked = asked | {"requests_per_connection": self.requests_per_connection}
+        return asked if self.accept is None else asked | {"accept": parse_codes(self.accept)}
 
     def _processors_of(self, target: Attached | Managed) -> list[int] | None:
         """Processors of the server, as far as they are asked for or known; empty where it is elsewhere."""
@@ -452,6 +510,8 @@ class MeasureRequest:
 
 OPTIONS = declared(MeasureRequest)
 """The fields by name."""
+OF_HTTP = ("accept", "method", "body", "header", "requests", "requests_per_connection")
+"""Those that say something of requests of HTTP."""
 
 
 def _stamp_every(text: str) -> int:

@@ -49,10 +49,11 @@ from hindmost.store.types import (
 
 
 class Kind(TypedDict):
-    """One kind of request, such as ``get``."""
+    """One kind of request, such as ``get``; ``codes``: of HTTP, as for all kinds together."""
 
     latency_us: Estimates
     counts: Counts
+    codes: NotRequired[dict[str, Code]]
 
 
 class Variance(TypedDict):

@@ -15,7 +15,7 @@ from hindmost.plan.units import label
 from hindmost.run import verdict
 from hindmost.run.batches import batches
 from hindmost.run.capacity import saturation
-from hindmost.run.connections import codes, connections
+from hindmost.run.connections import codes, codes_by_kind, connections
 from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, run_figures, summed
 from hindmost.run.proof import proof_of
 from hindmost.run.readings import CONNECT, HANDSHAKE, HELD, IDEAL, WHATS, What, microseconds, plan_of
@@ -238,13 +238,16 @@ def _by_kind(
     runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason], about: Middle
 ) -> dict[str, documents.Kind]:
     kinds = [kind for kind in runs[0].kind_values if all(kind in run.kind_values for run in runs)]
-    return {
-        kind: {
+    codes = codes_by_kind(runs)
+    found: dict[str, documents.Kind] = {}
+    for kind in kinds:
+        found[kind] = {
             "latency_us": _estimates([run.kind_values[kind] for run in runs], reasons, about),
             "counts": summed([run.kind_counts[kind] for run in runs]),
         }
-        for kind in kinds
-    }
+        if kind in codes:
+            found[kind]["codes"] = codes[kind]
+    return found
 
 
 def _throughput(plan: MeasurePlan, runs: Sequence[RunFigures]) -> documents.Throughput:

@@ -1,0 +1,146 @@
+"""Requests of HTTP as people give them: one by options, or files that other tools wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import UsageError
+
+_SHORT = 1 << 16
+
+
+def one_request(path: str, method: str | None, body: str | None) -> dict[str, Any]:
+    """The workload of one request.
+
+    Parameters
+    ----------
+    path : str
+        With the query.
+    method : str, optional
+        As it is sent; by default POST with a body, and GET without.
+    body : str, optional
+        Its text, which may have fields such as ``{{uuid}}``, or ``@FILE`` for the bytes of a file.
+
+    Raises
+    ------
+    UsageError
+        If the file of the body cannot be read.
+
+    Examples
+    --------
+    >>> one_request("/orders", None, '{"id": {{int:1..9}}}')["requests"][0]["method"]
+    'POST'
+    """
+    what = method or ("GET" if body is None else "POST")
+    request: dict[str, Any] = {"name": what.lower(), "method": what, "path": path}
+    if body is not None:
+        request["body"], kind = _body(body)
+        request["headers"] = {"Content-Type": kind}
+    return {"kind": "http", "requests": [request]}
+
+
+def _body(text: str) -> tuple[str | dict[str, str], str]:
+    if not text.startswith("@"):
+        return text, _kind_of(text)
+    file = Path(text[1:]).expanduser().absolute()
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(_SHORT)
+    except OSError as error:
+        raise UsageError(
+            f"--body {text}: {file} cannot be read: {error.strerror}", hint=f"ls -l {file}"
+        ) from None
+    return {"file": str(file)}, _kind_of(start.decode("utf-8", "replace"))
+
+
+def _kind_of(text: str) -> str:
+    return "application/json" if text.lstrip()[:1] in ("{", "[") else "application/octet-stream"
+
+
+def parse_headers(lines: Iterable[str]) -> dict[str, str]:
+    """Read headers as they are written on a command line.
+
+    >>> parse_headers(["Accept: text/plain", "X-Tenant:a"])
+    {'Accept': 'text/plain', 'X-Tenant': 'a'}
+
+    Raises
+    ------
+    UsageError
+        If one has no colon, or stands there twice. Its value is not told.
+    """
+    found: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        name = name.strip()
+        if not colon or not name or name in ("env", "file"):
+            raise UsageError(
+                f"--header {name[:20]!r}... is not NAME: VALUE"
+                if len(name) > 20
+                else f"--header {name!r} is not NAME: VALUE",
+                hint="write it like --header 'Authorization: Bearer env:TOKEN'",
+            )
+        if name.lower() in {other.lower() for other in found}:
+            raise UsageError(f"--header {name} is given twice", hint="one --header for each name")
+        found[name] = value.strip()
+    return found
+
+
+def with_headers(workload: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+    """A workload whose requests have these headers, in place of those of the same name."""
+    names = {name.lower() for name in headers}
+
+    def without(given: Any) -> dict[str, Any]:  # noqa: ANN401 (whatever stands in the file)
+        old = given if isinstance(given, dict) else {}
+        return {name: value for name, value in old.items() if name.lower() not in names}
+
+    changed = workload | {"headers": without(workload.get("headers")) | headers}
+    if isinstance(requests := changed.get("requests"), list):
+        changed["requests"] = [
+            one | {"headers": kept}
+            if (kept := without(one.get("headers")))
+            else {key: value for key, value in one.items() if key != "headers"}
+            for one in requests
+        ]
+    return changed
+
+
+def placed(workload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """A workload whose files are found from anywhere; as written they lie beside the workload's own."""
+
+    def absolute(one: object, *keys: str) -> Any:  # noqa: ANN401 (whatever stands in the file)
+        if not isinstance(one, dict):
+            return one
+        return one | {
+            key: str((folder / one[key]).absolute()) for key in keys if isinstance(one.get(key), str)
+        }
+
+    found = workload
+    if "data" in found:
+        found = found | {"data": absolute(found["data"], "file")}
+    if isinstance(requests := found.get("requests"), list):
+        found = found | {
+            "requests": [
+                one | {"body": absolute(one["body"], "file", "template")}
+                if isinstance(one, dict) and "body" in one
+                else one
+                for one in requests
+            ]
+        }
+    return found
+
+
+def quoted(text: str) -> str:
+    """Plain text as a template has it: braces that open no field.
+
+    >>> quoted("a{{b}}")
+    'a{{{{b}}'
+    """
+    return text.replace("{{", "{{{{")
+
+
+def as_json(value: object) -> str:
+    """A body of JSON, in one line."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
