@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use hindmost_load::engine::{self, Controller, Needs, Unattended};
 use hindmost_plan::Plan;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::fault::{load_error, raise};
 use crate::pipe::Pipe;
@@ -46,6 +47,14 @@ pub fn plan_needs(plan: &str) -> PyResult<String> {
     let mut plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
     plan.workload = plan.workload.opened().map_err(|e| load_error(e.into()))?;
     serde_json::to_string(&Needs::of(&plan)).map_err(|e| raise("plan", &e.to_string()))
+}
+
+/// The name and the bytes of a plan's first request, for a look at the server before the load.
+#[pyfunction]
+pub fn first_request<'py>(py: Python<'py>, plan: &str) -> PyResult<(String, Bound<'py, PyBytes>)> {
+    let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
+    let (name, bytes) = engine::first_request(&plan).map_err(load_error)?;
+    Ok((name, PyBytes::new(py, &bytes)))
 }
 
 /// The JSON schema of plans, as text.

@@ -41,7 +41,7 @@ mod _engine {
         cpu_counters, doctor, host_facts, monotonic_ns, process_cpu_ns, socket_queues, tcp_counters, topology,
     };
     #[pymodule_export]
-    use super::instance::{check_plan, clean_up, plan_needs, plan_schema, run_instance};
+    use super::instance::{check_plan, clean_up, first_request, plan_needs, plan_schema, run_instance};
     #[pymodule_export]
     use super::knobs::{
         check_knob, knobs, left_knobs, promise_command, promise_folder, recover_knobs, restore_knobs,

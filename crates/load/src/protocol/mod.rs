@@ -47,8 +47,8 @@ use crate::workload::{Kind, Request};
 pub trait Protocol: Send {
     /// Its entry in the table.
     const PROTOCOL: hindmost_wire::Protocol;
-    /// Whether a server may close a connection after any reply, as HTTP's may. All its requests may then be asked
-    /// again, and requests take turns on connections where it does so all the time.
+    /// Whether a server may close a connection after any reply, as HTTP's may. What [`Protocol::may_repeat`] is then
+    /// asked again, and requests take turns on connections where it does so all the time.
     const MAY_CLOSE: bool = false;
     /// The longest start of a reply that may be needed to tell what it is. More than that is garbage.
     const MAX_HEAD: usize;
@@ -112,6 +112,32 @@ pub trait Protocol: Send {
     /// are asked again on the connection that takes its place.
     fn leaves(&self, _session: &Self::Session) -> Option<u32> {
         None
+    }
+
+    /// Bytes that follow what [`Protocol::write`] appends: so many that no connection has room for a copy. Whoever has
+    /// such asks by turns.
+    fn tail(&self, _request: Request) -> &[u8] {
+        &[]
+    }
+
+    /// Appends the last request that its connection carries, which may say so.
+    fn write_last(&self, session: &mut Self::Session, request: Request, tag: u32, out: &mut Vec<u8>) {
+        self.write(session, request, tag, out);
+    }
+
+    /// After so many requests a connection is closed and another made, because the plan asks for it.
+    fn per_connection(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether requests take turns on connections from the start, one at a time on each.
+    fn takes_turns(&self) -> bool {
+        false
+    }
+
+    /// Whether a request of `kind` may be asked again whose bytes may have reached the server (RFC 9110, 9.2.2).
+    fn may_repeat(&self, _kind: Kind) -> bool {
+        true
     }
 
     /// Looks at the start of a reply to a request of `kind`. [`Reader`] shows it at most

@@ -4,6 +4,7 @@ pub mod clean_up;
 mod connect;
 pub mod controller;
 mod exit_notifier;
+pub mod first;
 pub mod instance;
 pub mod needs;
 mod open_files;

@@ -23,6 +23,10 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         let start = self.control.timeline().start;
         self.tally.begin(start);
         self.schedule.begin(start);
+        if self.codec.per_connection().is_some() {
+            // Each connection is made for the requests that it carries.
+            self.begin_turns();
+        }
         let mut begun: Option<ThreadCounters> = None;
         loop {
             let now = self.clock.now();

@@ -102,7 +102,8 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             }
             bytes = &bytes[reply.taken..];
             self.reply(slot, reply, now, bytes.len());
-            if reply.closes {
+            let last = P::MAY_CLOSE && self.codec.per_connection() == Some(self.connections[slot].answered);
+            if reply.closes || last {
                 return self.part(slot, now);
             }
         }

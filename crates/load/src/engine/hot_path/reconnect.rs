@@ -103,7 +103,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// Closes a connection, to be made again; what is pending on it stays.
     pub(super) fn disconnect(&mut self, slot: u32, now: Nanos, reason: &str) -> Result<(), LoadError> {
-        self.tally.closings += 1;
+        self.tally.closings += u64::from(self.codec.per_connection().is_none());
         let slots = self.connections.all().len();
         let begins = P::MAY_CLOSE && !self.turns.on && self.tally.closes_each(slots);
         if !self.turns.on && !begins && self.tally.closes_too_often(slots) {

@@ -5,7 +5,7 @@
 //! that connection" (RFC 9112, 9.6), and a client "SHOULD retry" what it had pipelined (9.3.2). So they are sent
 //! again on the connection that takes its place. They stay due when they were due and sent when they were first
 //! sent: whoever asked has waited since. The kernel stamps them no more, since they have no one way, and a capture
-//! finds no one place for them. A connection that breaks without a word loses its requests; so does one on which a
+//! finds no one place for them. What must not be made twice (POST) is lost, and counted so. A connection that breaks without a word loses its requests; so does one on which a
 //! request was cut off time after time, since a server that never comes to it would be asked for ever.
 
 use hindmost_clock::{Clock, Nanos};
@@ -38,8 +38,14 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// What is pending on `slot` will have no answer there, and is to be sent again.
     pub(super) fn leave_unanswered(&mut self, slot: u32) {
-        for pending in &mut self.connections[slot].pending {
-            pending.resends += 1;
+        for _ in 0..self.connections[slot].pending.len() {
+            let Some(mut pending) = self.connections[slot].pending.pop_front() else { break };
+            if self.codec.may_repeat(pending.kind) {
+                pending.resends += 1;
+                self.connections[slot].pending.push_back(pending);
+            } else {
+                self.drop_lost(slot, pending);
+            }
         }
         // The oldest were sent most often. They have been closed upon too often already, and go.
         while self.connections[slot].pending.front().is_some_and(|pending| pending.resends > MOST_RESENDS) {
@@ -60,7 +66,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             if connection.out.len() + self.largest_request > connection.out.capacity() {
                 break;
             }
-            // Servers announce this in HTTP, whose requests here are GETs: safe to repeat, without a value.
+            // Servers announce this in HTTP, whose requests follow from their number.
             let request = Request { kind: pending.kind, item: pending.item, value_bytes: 0 };
             connection.ask(&self.codec, request);
             fitting += 1;

@@ -239,8 +239,18 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         self.transport.watch_writes(slot, false).map_err(LoadError::system("epoll_ctl failed"))
     }
 
-    /// One write call; says whether nothing is left to write.
+    /// Writes until nothing is left, or the kernel takes no more; says whether nothing is.
     fn write_out(&mut self, slot: u32, now: Nanos) -> Result<bool, LoadError> {
+        while self.write_once(slot, now)? {
+            if self.connections[slot].tail == 0 || !self.connections[slot].refill(&self.codec) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// One write call; says whether nothing is left of what was put together.
+    fn write_once(&mut self, slot: u32, now: Nanos) -> Result<bool, LoadError> {
         let connection = &mut self.connections[slot];
         let bytes = &connection.out[connection.written..];
         let stamped = connection.stamps.asks();
@@ -270,7 +280,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         if all {
             connection.out.clear();
             connection.written = 0;
-            if stamped {
+            if stamped && connection.tail == 0 {
                 connection.stamps.written(key);
             }
         }

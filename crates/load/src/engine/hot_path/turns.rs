@@ -129,7 +129,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             pending.stamped = self.is_stamped(slot);
         }
         let connection = &mut self.connections[slot];
-        // Only protocols whose requests can be repeated are asked by turns; they have no values.
+        // Only protocols whose requests follow from their number are asked by turns; they have no values.
         let request = Request { kind: pending.kind, item: pending.item, value_bytes: 0 };
         pending.end = connection.ask(&self.codec, request);
         connection.pending.push_back(pending);
@@ -145,10 +145,14 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     }
 
     /// A connection that had served before was closed before a byte of the next reply: the server had closed it when
-    /// it was asked, as it may at any time, and the request is asked again (RFC 9110, 9.2.2).
+    /// it was asked, as it may at any time, and the request is asked again (RFC 9110, 9.2.2) - if that does no harm, or
+    /// else is lost: whether the server has worked on it is unknown.
     pub(super) fn repeat_turn(&mut self, slot: u32) {
         let connection = &mut self.connections[slot];
-        let may = connection.pending.front().is_some_and(|one| one.resends < MOST_RESENDS);
+        let may = connection
+            .pending
+            .front()
+            .is_some_and(|one| one.resends < MOST_RESENDS && self.codec.may_repeat(one.kind));
         if connection.answered == 0 || !connection.reader.is_fresh() || !may {
             return;
         }

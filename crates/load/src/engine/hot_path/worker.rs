@@ -101,9 +101,10 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     pub fn new(plan: &Plan, parts: Parts<P, T, C>) -> Self {
         let slots = parts.connections;
         let buffers = Buffers::of(plan, slots);
+        let by_turns = parts.codec.takes_turns();
         let one = |_| {
             let mut connection = Connection::new(&parts.codec, buffers);
-            connection.most = buffers.in_flight(plan);
+            connection.most = if by_turns { 1 } else { buffers.in_flight(plan) };
             connection
         };
         let (index, workers) = (u32::from(parts.index), plan.threads.len() as u32);
@@ -128,7 +129,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             connections: Connections::new(connections, places, parts.routing),
             batches: Batches::new(plan.batching.interval(), slots),
             backlog: Backlog::new(bounded, outstanding),
-            turns: Turns::new(waiting, slots as usize),
+            turns: Turns::new(waiting, slots as usize, by_turns),
             stamping: Stamping::new(plan.stamp_every, witnessed, time_of_day),
             recorder,
             tally: Tally::new(parts.window),

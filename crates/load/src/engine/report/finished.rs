@@ -45,7 +45,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             first_error: self.tally.first_error,
             reconnects: self.tally.closings,
             resent: self.tally.resent,
-            by_turns: self.turns.on,
+            by_turns: self.turns.on && !self.codec.takes_turns(),
             late: self.stages.late,
             away: self.away,
         }

@@ -48,6 +48,8 @@ pub struct Connection<S = ()> {
     pub fresh: usize,
     /// Bytes to write, from `written` on. Never grows beyond its first capacity.
     pub out: Vec<u8>,
+    /// Bytes that follow those, the last so many of the only request's [`Protocol::tail`].
+    pub tail: usize,
     pub written: usize,
     /// The kernel took less than it was given; we wait for room.
     pub blocked: bool,
@@ -91,6 +93,7 @@ impl<S> Connection<S> {
             rests: false,
             fresh: 0,
             out,
+            tail: 0,
             written: 0,
             blocked: false,
             reader: Reader::new::<P>(),
@@ -111,9 +114,37 @@ impl<S> Connection<S> {
     pub fn ask<P: Protocol<Session = S>>(&mut self, codec: &P, request: Request) -> u64 {
         let tag = if P::TAGGED { self.tags.push() } else { 0 };
         let before = self.out.len();
-        codec.write(&mut self.session, request, tag, &mut self.out);
-        self.request_bytes += (self.out.len() - before) as u64;
+        if P::MAY_CLOSE {
+            self.ask_by_turns(codec, request, tag);
+        } else {
+            codec.write(&mut self.session, request, tag, &mut self.out);
+        }
+        self.request_bytes += (self.out.len() - before + self.tail) as u64;
         self.request_bytes
+    }
+
+    /// One that may be the last that the connection carries, or have a tail.
+    #[inline]
+    fn ask_by_turns<P: Protocol<Session = S>>(&mut self, codec: &P, request: Request, tag: u32) {
+        if codec.per_connection() == Some(self.next_serial() + 1) {
+            codec.write_last(&mut self.session, request, tag, &mut self.out);
+        } else {
+            codec.write(&mut self.session, request, tag, &mut self.out);
+        }
+        self.tail = codec.tail(request).len();
+    }
+
+    /// Puts the next bytes of the only request's tail in place of those that are written; whether there are any.
+    #[cold]
+    pub fn refill<P: Protocol<Session = S>>(&mut self, codec: &P) -> bool {
+        let Some(pending) = self.pending.front() else { return false };
+        let request = Request { kind: pending.kind, item: pending.item, value_bytes: 0 };
+        let tail = codec.tail(request);
+        let left = &tail[tail.len().saturating_sub(self.tail)..];
+        let piece = &left[..left.len().min(self.out.capacity())];
+        self.out.extend_from_slice(piece);
+        self.tail -= piece.len();
+        !piece.is_empty()
     }
 
     /// Takes the oldest request, which is answered; returns its number over the connection's life, too.
@@ -199,6 +230,7 @@ impl<S> Connection<S> {
         self.securing = Nanos::ZERO;
         self.fresh = 0;
         self.out.clear();
+        self.tail = 0;
         self.written = 0;
         self.blocked = false;
         self.reader.reset();

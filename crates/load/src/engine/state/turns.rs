@@ -18,7 +18,7 @@ const TOUCHED: usize = 1024;
 
 #[derive(Debug)]
 pub struct Turns {
-    /// Whether requests take turns. Every load begins without.
+    /// Whether requests take turns: from the start, or since the server has closed too many connections.
     pub on: bool,
     /// Requests without a connection, in the order in which they are to have one. Never grows beyond its first
     /// capacity, which is what the worker may have outstanding.
@@ -29,11 +29,11 @@ pub struct Turns {
 
 impl Turns {
     /// For at most `outstanding` requests on `slots` connections.
-    pub fn new(outstanding: usize, slots: usize) -> Self {
+    pub fn new(outstanding: usize, slots: usize, on: bool) -> Self {
         let mut waiting = VecDeque::with_capacity(outstanding);
         waiting.resize(outstanding.min(TOUCHED), Pending::BLANK);
         waiting.clear();
-        Self { on: false, waiting, parting: VecDeque::with_capacity(slots) }
+        Self { on, waiting, parting: VecDeque::with_capacity(slots) }
     }
 
     /// All connections are in use.
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn turns_go_by_arrival_and_one_that_came_to_nothing_is_the_next() {
-        let mut turns = Turns::new(4, 2);
+        let mut turns = Turns::new(4, 2, false);
         for at in [1, 2, 3] {
             turns.wait(due(at));
         }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_server_has_a_millisecond_to_close_what_it_said_it_would() {
-        let mut turns = Turns::new(4, 3);
+        let mut turns = Turns::new(4, 3, false);
         assert_eq!((turns.part_by(), turns.overdue(Nanos::MAX)), (Nanos::MAX, None));
         turns.parts(0, Nanos(0));
         turns.parts(2, Nanos(50));

@@ -16,6 +16,8 @@ mod faults;
 #[cfg(test)]
 mod plain;
 #[cfg(test)]
+mod requests;
+#[cfg(test)]
 mod scripts;
 #[cfg(test)]
 mod sessions;
@@ -162,7 +164,7 @@ pub fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
         ended: clock.now(),
         reconnects: worker.tally.closings,
         resent: worker.tally.resent,
-        by_turns: worker.turns.on,
+        by_turns: worker.turns.on && !worker.codec.takes_turns(),
         stamps,
         away: worker.away.report(Nanos(MEASURE)),
     }

@@ -2,7 +2,7 @@
 
 mod requests;
 
-use hindmost_plan::{Codes, Plan, Workload};
+use hindmost_plan::{Codes, HttpRequest, Plan, Workload};
 use httparse::Status;
 
 use self::requests::Written;
@@ -21,12 +21,16 @@ pub struct Http {
     list: List,
     requests: Vec<Written>,
     kinds: Vec<Answered>,
+    per_connection: Option<u64>,
+    takes_turns: bool,
 }
 
 /// How requests of one kind are answered.
 struct Answered {
     /// Without a body, whatever the headers say of its length (RFC 9112, 6.3).
     head_only: bool,
+    /// It may be asked again.
+    idempotent: bool,
     /// What each status code means.
     outcomes: [Outcome; CODES],
 }
@@ -48,14 +52,18 @@ impl Protocol for Http {
             let one = all.iter().find(|one| one.called() == name);
             let accept = one.and_then(|one| one.accept.as_ref()).unwrap_or(&http.accept);
             Answered {
+                idempotent: one.is_none_or(HttpRequest::is_idempotent),
                 head_only: one.is_some_and(|one| one.method == "HEAD"),
                 outcomes: std::array::from_fn(|code| outcome(accept, code as u16)),
             }
         };
+        let requests: Vec<Written> = all.iter().map(|one| Written::new(one, http, plan)).collect();
         Self {
             list: List::new(plan.seed, &http.listed(), http.data.as_ref()),
-            requests: all.iter().map(|one| Written::new(one, http, plan)).collect(),
             kinds: plan.workload.kinds().into_iter().map(answered).collect(),
+            per_connection: http.per_connection().map(u64::from),
+            takes_turns: http.takes_turns() || requests.iter().any(|one| !one.tail().is_empty()),
+            requests,
         }
     }
 
@@ -63,6 +71,33 @@ impl Protocol for Http {
     fn write(&self, (): &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
         let values = self.list.values(request.item);
         self.requests[self.list.which(values)].write(values, out);
+    }
+
+    fn write_last(&self, (): &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
+        let values = self.list.values(request.item);
+        self.requests[self.list.which(values)].write_last(values, out);
+    }
+
+    #[inline]
+    fn tail(&self, request: Request) -> &[u8] {
+        // Whatever has one takes turns: what is pipelined need not be looked at.
+        if !self.takes_turns {
+            return &[];
+        }
+        self.requests[self.list.which(self.list.values(request.item))].tail()
+    }
+
+    #[inline]
+    fn per_connection(&self) -> Option<u64> {
+        self.per_connection
+    }
+
+    fn takes_turns(&self) -> bool {
+        self.takes_turns
+    }
+
+    fn may_repeat(&self, kind: Kind) -> bool {
+        self.kinds.get(usize::from(kind.0)).is_none_or(|one| one.idempotent)
     }
 
     fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {

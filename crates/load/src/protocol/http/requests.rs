@@ -1,5 +1,7 @@
 //! How requests are written: compiled once, one for each of the list.
 
+use std::sync::Arc;
+
 use hindmost_plan::{Body, Escape, Http, HttpRequest, HttpVersion, Plan};
 
 use crate::workload::{Template, Values};
@@ -7,12 +9,19 @@ use crate::workload::{Template, Values};
 /// Methods whose requests usually have a body, so that the absence of one is told (RFC 9110, 8.6).
 const WITH_BODY: [&str; 3] = ["POST", "PUT", "PATCH"];
 
+/// Bodies beyond this are not copied into each connection's buffer.
+const INLINE_BYTES: usize = 64 * 1024;
+
 /// One request of the list.
 pub struct Written {
     /// Up to the end of the headers, or of the body if every request has as long a one.
     head: Template,
     /// The body, where its length differs from request to request.
     body: Option<Template>,
+    /// A large body.
+    tail: Option<Arc<[u8]>>,
+    /// How its head ends where the connection carries no more.
+    last: Option<Template>,
 }
 
 impl Written {
@@ -36,35 +45,60 @@ impl Written {
                 head.literal(format!("{name}: {value}\r\n").as_bytes());
             }
         }
+        if let (HttpVersion::One, Some(2..)) = (http.version, http.per_connection()) {
+            head.literal(b"Connection: keep-alive\r\n");
+        }
         let own = |name: &String| request.headers.keys().any(|other| other.eq_ignore_ascii_case(name));
         for (name, value) in http.headers.iter().filter(|(name, _)| !own(name)).chain(&request.headers) {
             head.literal(format!("{name}: ").as_bytes());
             head.text(value, data, Escape::Raw);
             head.literal(b"\r\n");
         }
+        let mut last = http.per_connection().map(|_| {
+            let mut last = head.clone();
+            last.literal(b"Connection: close\r\n");
+            last
+        });
         let mut body = Template::after(&head);
+        let mut tail = None;
         match &request.body {
             Some(Body::Text(text)) => body.text(text, data, Escape::Raw),
+            Some(Body::Bytes(bytes)) if bytes.len() > INLINE_BYTES => tail = Some(bytes.clone()),
             Some(Body::Bytes(bytes)) => body.literal(bytes),
             // The plan's files are read before.
             Some(Body::File(_) | Body::Template(_)) | None => {}
         }
-        if let Some(bytes) = body.constant() {
-            if request.body.is_some() || WITH_BODY.contains(&request.method.as_str()) {
-                head.literal(format!("Content-Length: {}\r\n", bytes.len()).as_bytes());
+        let constant = body.constant().map(<[u8]>::to_vec);
+        for head in std::iter::once(&mut head).chain(&mut last) {
+            match &constant {
+                Some(bytes) => {
+                    let length = tail.as_ref().map_or(bytes.len(), |tail| tail.len());
+                    if request.body.is_some() || WITH_BODY.contains(&request.method.as_str()) {
+                        head.literal(format!("Content-Length: {length}\r\n").as_bytes());
+                    }
+                    head.literal(b"\r\n");
+                    head.literal(bytes);
+                }
+                None => head.literal(b"Content-Length: "),
             }
-            head.literal(b"\r\n");
-            head.literal(bytes);
-            return Self { head, body: None };
         }
-        head.literal(b"Content-Length: ");
-        Self { head, body: Some(body) }
+        Self { head, body: constant.is_none().then_some(body), tail, last }
     }
 
     /// Appends the request of `values`.
     #[inline]
     pub fn write(&self, values: Values, out: &mut Vec<u8>) {
-        self.head.write(values, out);
+        self.write_with(&self.head, values, out);
+    }
+
+    /// The same of one that says that its connection is to be closed.
+    pub fn write_last(&self, values: Values, out: &mut Vec<u8>) {
+        self.write_with(self.last.as_ref().unwrap_or(&self.head), values, out);
+    }
+
+    #[inline]
+    fn write_with(&self, head: &Template, values: Values, out: &mut Vec<u8>) {
+        head.write(values, out);
         if let Some(body) = &self.body {
             write_number(body.length(values), out);
             out.extend_from_slice(b"\r\n\r\n");
@@ -72,9 +106,15 @@ impl Written {
         }
     }
 
-    /// The most bytes that it can come to.
+    /// A body that is not among what is written.
+    pub fn tail(&self) -> &[u8] {
+        self.tail.as_deref().unwrap_or_default()
+    }
+
+    /// The most bytes that are written of it.
     pub fn largest(&self) -> usize {
-        self.head.largest() + self.body.as_ref().map_or(0, |body| body.largest() + 24)
+        let head = self.last.as_ref().unwrap_or(&self.head);
+        head.largest() + self.body.as_ref().map_or(0, |body| body.largest() + 24)
     }
 }
 

@@ -1,0 +1,115 @@
+//! Requests of HTTP that are no plain GETs: those that must not be made twice, connections that carry so many, large
+//! bodies.
+
+use serde_json::{json, Value};
+
+use super::fake::{Answer, Fake};
+use super::{driven, open, plan, MS};
+use hindmost_plan::{Body, Plan, Workload};
+
+/// A server that answers after 0.2 ms, and closes where it is asked to if it `obeys`.
+fn server(slots: u32, obeys: bool) -> Fake {
+    server_after(200_000, slots, obeys)
+}
+
+fn server_after(delay_ns: u64, slots: u32, obeys: bool) -> Fake {
+    let mut fake = Fake::new(slots, 0);
+    fake.framing = next_whole;
+    fake.behaviour = Box::new(move |_, request| {
+        let ends = obeys && String::from_utf8_lossy(request).contains("Connection: close");
+        let word = if ends { "close" } else { "keep-alive" };
+        let reply = format!("HTTP/1.1 200 OK\r\nConnection: {word}\r\nContent-Length: 2\r\n\r\nhi");
+        Answer { ends, ..Answer::after(delay_ns, reply.as_bytes()) }
+    });
+    fake
+}
+
+/// Takes the first request with its body out of `bytes`.
+fn next_whole(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let head = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let text = String::from_utf8_lossy(&bytes[..head]).into_owned();
+    let told = text.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+    let whole = head + told.map_or(0, |length| length.parse::<usize>().unwrap());
+    (bytes.len() >= whole).then(|| bytes.drain(..whole).collect())
+}
+
+fn http(connections: u32, workload: &Value) -> Plan {
+    let mut all = json!({"kind": "http"});
+    all.as_object_mut().unwrap().extend(workload.as_object().unwrap().clone());
+    let target = json!({"protocol": "http", "address": "127.0.0.1:1"});
+    plan(connections, &open(1_000), &json!({"workload": all, "target": target}))
+}
+
+#[test]
+fn what_must_not_be_made_twice_is_lost_with_its_connection_and_what_may_is_made_again() {
+    for (method, twice) in [("POST", false), ("PATCH", false), ("PUT", true), ("DELETE", true)] {
+        let one = json!({"requests": [{"method": method, "path": "/{{sequence}}", "body": "{{uuid}}"}]});
+        let mut fake = server(1, true);
+        fake.behaviour = Box::new(|n, _| {
+            let reply = if n < 8 { "Connection: close\r\n" } else { "" };
+            let reply = format!("HTTP/1.1 200 OK\r\n{reply}Content-Length: 2\r\n\r\nhi");
+            Answer { ends: n < 8, ..Answer::after(200_000, reply.as_bytes()) }
+        });
+        // Each 0.1 ms after a request went out, which is answered after 0.2 ms.
+        fake.breaks = (0..12_u64).rev().map(|i| ((50 + 5 * i) * MS + MS / 10, 0)).collect();
+        let run = driven(&http(1, &one), fake);
+        let (resent, lost) = if twice { (12, 0) } else { (0, 12) };
+        assert_eq!((run.resent, run.counts.lost), (resent, lost), "{method}: {:?}", run.counts);
+        assert_eq!(run.counts.done + run.counts.errors, 100);
+        let mut paths: Vec<Vec<u8>> = run.fake.wire.iter().map(|one| one.bytes.clone()).collect();
+        let all = paths.len();
+        paths.sort_unstable();
+        paths.dedup();
+        assert_eq!(all - paths.len(), resent as usize, "{method}: a request that is made again is the same");
+    }
+}
+
+#[test]
+fn one_that_must_not_be_made_twice_never_lies_behind_another() {
+    let mix = json!({"requests": [{"method": "GET"}, {"method": "POST", "body": "x"}]});
+    let run = driven(&http(4, &mix), server_after(2 * MS, 4, true));
+    assert_eq!(run.counts.done, 100, "{:?}", run.counts);
+    for slot in 0..4 {
+        let written: Vec<u64> =
+            run.fake.wire.iter().filter(|one| one.slot == slot).map(|one| one.at_ns).collect();
+        assert!(written.windows(2).all(|two| two[1] - two[0] >= 2 * MS), "{slot}: {written:?}");
+    }
+    assert!(!run.by_turns, "it is not the server that closes");
+}
+
+#[test]
+fn a_connection_carries_as_many_requests_as_are_asked_for_whether_the_server_closes_it_or_we_do() {
+    for (workload, carried, said) in [
+        (json!({"requests_per_connection": 4}), 4, true),
+        (json!({"requests_per_connection": 1}), 1, true),
+        (json!({"version": "1.0"}), 1, true),
+        (json!({"version": "1.0", "requests_per_connection": 5}), 5, true),
+        (json!({"requests_per_connection": 4}), 4, false),
+    ] {
+        let run = driven(&http(3, &workload), server(3, said));
+        assert_eq!((run.counts.done, run.counts.errors), (100, 0), "{workload}: {:?}", run.counts);
+        let made = run.recorder.connects.made;
+        let fair = 100 / carried;
+        assert!((fair - 3..=fair + 3).contains(&made), "{workload}: {made}");
+        assert_eq!((run.reconnects, run.by_turns), (0, false), "what we ask for is not the server's doing");
+    }
+}
+
+#[test]
+fn a_large_body_is_sent_whole_however_little_the_kernel_takes_and_never_copied_as_a_whole() {
+    let mut plan = http(2, &json!({"requests": [{"method": "PUT", "body": "later"}]}));
+    let body: Vec<u8> = (0..300_000_u32).map(|i| (i % 251) as u8).collect();
+    let Workload::Http(http) = &mut plan.workload else { unreachable!() };
+    http.requests[0].body = Some(Body::Bytes(body[..].into()));
+    let mut fake = server(2, true);
+    fake.takes = 40_000;
+    fake.behaviour = Box::new(move |_, request| {
+        assert!(request.ends_with(&body));
+        Answer::after(200_000, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    });
+    let run = driven(&plan, fake);
+    assert!(run.counts.closes() && run.counts.errors == 0, "{:?}", run.counts);
+    assert!(run.counts.done > 50, "{:?}", run.counts);
+    let largest = crate::engine::state::buffers::Buffers::of(&plan, 2).out_bytes;
+    assert!(largest <= 1 << 20, "{largest}");
+}
