@@ -132,6 +132,16 @@ def placed(workload: dict[str, Any], folder: Path) -> dict[str, Any]:
     return found
 
 
+def called(request: dict[str, Any]) -> str:
+    """What results call a request: its name, or method and path.
+
+    >>> called({"method": "POST", "path": "/a?b=c"})
+    'post:/a'
+    """
+    made = f"{request.get('method', 'GET').lower()}:{request.get('path', '/').partition('?')[0]}"
+    return str(request.get("name") or "".join("_" if c == "," or c.isspace() else c for c in made))
+
+
 def quoted(text: str) -> str:
     """Plain text as a template has it: braces that open no field.
 

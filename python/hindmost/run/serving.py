@@ -12,6 +12,7 @@ from typing import Any
 from hindmost.errors import InstanceError, TargetError, UsageError
 from hindmost.fleet import HERE, Fleet, Served
 from hindmost.plan import MeasurePlan
+from hindmost.plan.first import first_request
 from hindmost.plan.tls import Tls
 from hindmost.targets import Attached, Managed, ManagedServer, cpu_affinity, first_answering, local_owner
 
@@ -110,7 +111,12 @@ def _document(target: Managed, plan: MeasurePlan, server: ManagedServer | Served
 def _attached(target: Attached, plan: MeasurePlan) -> Server:
     accept = plan.workload.get("accept", ())
     address, version = first_answering(
-        target.addresses, target.protocol, path=target.path, accept=accept, tls=plan.tls
+        target.addresses,
+        target.protocol,
+        path=target.path,
+        accept=accept,
+        tls=plan.tls,
+        first=first_request(plan, target.protocol, target.address),
     )
     pid = local_owner(address)
     document = {

@@ -15,6 +15,7 @@ from hindmost.errors import UsageError
 from hindmost.fleet import make_room
 from hindmost.knobs import left_finding
 from hindmost.plan import MeasurePlan
+from hindmost.plan.first import first_request
 from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
 from hindmost.store import Study, name_of, now_utc
@@ -118,7 +119,10 @@ def ready(plan: MeasurePlan) -> Attached | Managed:
 def _greet(target: Attached, plan: MeasurePlan) -> None:
     """Make sure that a running server is there and speaks its protocol, before anything is written."""
     accept = plan.workload.get("accept", ())
-    first_answering(target.addresses, target.protocol, path=target.path, accept=accept, tls=plan.tls)
+    first = first_request(plan, target.protocol, target.address)
+    first_answering(
+        target.addresses, target.protocol, path=target.path, accept=accept, tls=plan.tls, first=first
+    )
 
 
 def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, **more: object) -> Study:

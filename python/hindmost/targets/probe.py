@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from hindmost.errors import TargetError
 from hindmost.plan.codes import Codes, accepted
+from hindmost.plan.first import First
 from hindmost.plan.protocols import ENTRIES, Answer, Ask, Entry, Protocol
 from hindmost.plan.tls import Tls
 from hindmost.targets import securing
@@ -51,6 +52,7 @@ def identify(
     path: str = "/",
     accept: Codes = (),
     tls: Tls | None = None,
+    first: First | None = None,
 ) -> str:
     """Make sure that a server speaks `protocol`; return its version.
 
@@ -68,6 +70,8 @@ def identify(
         Status codes that the workload takes for a success.
     tls : Tls, optional
         How the connection is secured; default: not at all.
+    first : First, optional
+        What to ask in place of a greeting. What must not be made twice is asked once of each server.
 
     Returns
     -------
@@ -81,6 +85,8 @@ def identify(
         Unreachable, refused (`NotListening`), silent, not ready (`NotReady`), or `WrongProtocol`, which says
         what answered.
     """
+    if first is not None:
+        return _asked_first(address, protocol, timeout_s, tls, first)
     try:
         return _identify(address, protocol, timeout_s, path, accept, tls)
     except _HungUp:
@@ -98,8 +104,29 @@ def identify(
         raise
 
 
+_once: dict[tuple[str, bytes], str] = {}
+"""Versions of servers that were asked what must not be asked twice."""
+
+
+def _asked_first(address: str, protocol: Protocol, timeout_s: float, tls: Tls | None, first: First) -> str:
+    of = (address, first.request)
+    if of in _once:
+        accepts(address, timeout_s)
+        return _once[of]
+    version = _identify(address, protocol, timeout_s, first.path, first.accept, tls, first)
+    if not first.repeatable:
+        _once[of] = version
+    return version
+
+
 def _identify(
-    address: str, protocol: Protocol, timeout_s: float, path: str, accept: Codes, tls: Tls | None
+    address: str,
+    protocol: Protocol,
+    timeout_s: float,
+    path: str,
+    accept: Codes,
+    tls: Tls | None,
+    first: First | None = None,
 ) -> str:
     deadline = time.monotonic() + timeout_s
     entry = ENTRIES[protocol]
@@ -115,11 +142,11 @@ def _identify(
     ):
         talk = _Talk(connection, address, entry, timeout_s, deadline)
         for ask in entry.greeting:
-            version = _answer(talk, ask, path, accept) or version
+            version = _answer(talk, ask, path, accept, first) or version
     return version
 
 
-def _answer(talk: _Talk, ask: Ask, path: str, accept: Codes) -> str | None:
+def _answer(talk: _Talk, ask: Ask, path: str, accept: Codes, first: First | None = None) -> str | None:
     """Ask one question; the version, where the reply tells it.
 
     Raises
@@ -129,7 +156,7 @@ def _answer(talk: _Talk, ask: Ask, path: str, accept: Codes) -> str | None:
     """
     unix = talk.address.startswith("unix:")
     filled = {"address": "localhost" if unix else talk.address, "path": path}
-    talk.ask(ask.send.format(**filled).encode("latin-1"))
+    talk.ask(ask.send.format(**filled).encode("latin-1") if first is None else first.request)
     line = talk.line()
     found = next(((one, match) for one in ask.answers if (match := _match(one.pattern, line))), None)
     if found is None:
@@ -137,6 +164,8 @@ def _answer(talk: _Talk, ask: Ask, path: str, accept: Codes) -> str | None:
     answer, match = found
     if answer.means != "serves" and not accepted(line, accept):
         reply = match[1].decode("ascii", "backslashreplace")
+        if first is not None:
+            raise _refused_first(answer, first, talk.address, reply)
         raise _problem(answer, {"address": talk.address, "path": path, "reply": reply})
     whole = line + b"\r\n" + (talk.rest(line) if ask.versions else b"")
     for version in ask.versions:
@@ -147,6 +176,16 @@ def _answer(talk: _Talk, ask: Ask, path: str, accept: Codes) -> str | None:
 
 def _match(pattern: str, reply: bytes) -> re.Match[bytes] | None:
     return re.match(pattern.encode(), reply, re.IGNORECASE | re.DOTALL)
+
+
+def _refused_first(answer: Answer, first: First, address: str, reply: str) -> TargetError:
+    comes_to = "a miss" if answer.shows == "missing" else "an error"
+    problem = TargetError(
+        f"{first.method} http://{address}{first.path} answered '{reply}': each would be {comes_to}",
+        hint="mend --method, --body, --header or the workload file; --accept says what is a success",
+    )
+    problem.shows = answer.shows
+    return problem
 
 
 def _problem(answer: Answer, filled: dict[str, str]) -> TargetError:
@@ -164,6 +203,7 @@ def first_answering(
     path: str = "/",
     accept: Codes = (),
     tls: Tls | None = None,
+    first: First | None = None,
 ) -> tuple[str, str]:
     """Return the first of a host's addresses that `identify` accepts, and the version it found there.
 
@@ -175,7 +215,8 @@ def first_answering(
     problem: TargetError | None = None
     for address in addresses:
         try:
-            return address, identify(address, protocol, timeout_s, path=path, accept=accept, tls=tls)
+            asked = identify(address, protocol, timeout_s, path=path, accept=accept, tls=tls, first=first)
+            return address, asked
         except TargetError as error:
             problem = problem or error
     raise problem or TargetError("no address to try")

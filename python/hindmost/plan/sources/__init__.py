@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.errors import UsageError
+from hindmost.plan.http import called
 from hindmost.plan.sources.har import from_har
 from hindmost.plan.sources.openapi import from_openapi
 from hindmost.plan.sources.vegeta import from_vegeta
@@ -81,7 +82,7 @@ def _counted(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
         known = alike.setdefault(json.dumps(one, sort_keys=True), one | {"weight": 0})
         known["weight"] += 1
     found = list(alike.values())
-    named = {_called(one) for one in found}
+    named = {called(one) for one in found}
     if len(named) > _MOST_KINDS:
         return [one | {"name": one["method"].lower(), **_accepted(one, found)} for one in found]
     return found
@@ -93,7 +94,3 @@ def _accepted(one: dict[str, Any], every: list[dict[str, Any]]) -> dict[str, Any
     if all(codes == alike[0] for codes in alike):
         return {}
     return {"accept": sorted({code for codes in alike for code in codes}, key=str)}
-
-
-def _called(one: dict[str, Any]) -> str:
-    return str(one.get("name") or f"{one['method']}:{one['path'].partition('?')[0]}")

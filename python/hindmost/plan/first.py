@@ -1,0 +1,57 @@
+"""The first request of a plan, for a look at the server before the load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hindmost import _engine
+from hindmost.plan.codes import Codes
+from hindmost.plan.http import called
+from hindmost.plan.measure import MeasurePlan
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """One request as the load makes it.
+
+    Attributes
+    ----------
+    request : bytes
+        All of it; holds what logs in, so it is never shown.
+    accept : sequence of int and str
+        Status codes that it takes for a success.
+    """
+
+    request: bytes = field(repr=False)
+    accept: Codes
+
+    @property
+    def method(self) -> str:
+        """Such as ``POST``."""
+        return self.request.partition(b" ")[0].decode("ascii", "replace")
+
+    @property
+    def path(self) -> str:
+        """With its query."""
+        return self.request.split(b" ", 2)[1].decode("latin-1")
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether asking twice does what asking once does (RFC 9110, 9.2.2)."""
+        return self.method not in ("POST", "PATCH")
+
+
+def first_request(plan: MeasurePlan, protocol: str, address: str) -> First | None:
+    """The first request of a plan; None where the protocol's own greeting tells as much.
+
+    Raises
+    ------
+    UsageError
+        If what it needs to log in is not found.
+    """
+    workload = plan.workload
+    if workload["kind"] != "http" or not any(workload.get(key) for key in ("requests", "headers", "version")):
+        return None
+    name, request = _engine.first_request(plan.engine_plan(1, 0, protocol, address, secrets=True))
+    own = next((one.get("accept") for one in workload.get("requests", ()) if called(one) == name), None)
+    return First(request, own or workload.get("accept") or ["2xx"])
