@@ -31,8 +31,8 @@ class Noting:
 
     @property
     def loaded(self) -> list[Noted]:
-        """All but the look at the server: what an instance sent."""
-        return [one for one in self.arrived if one.connection > 0]
+        """What an instance sent, of one run: the study and the run have looked at the server before."""
+        return [one for one in self.arrived if one.connection > 1]
 
 
 @contextmanager
