@@ -14,7 +14,7 @@ from typing import Any
 
 from hindmost.errors import UsageError
 
-KEYS = frozenset({"file", "ca", "certificate", "key"})
+KEYS = frozenset({"file", "template", "ca", "certificate", "key"})
 """Of what names a file in a plan, where its value is an absolute path."""
 MOST_BYTES = 64 << 20
 PREFIX = "given-"
