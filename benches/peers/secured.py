@@ -1,0 +1,135 @@
+"""HTTPS beside other load testers: ``python -m benches.peers.secured``, requests a second of processor.
+
+One nginx worker over TLS on the first processor, each client in turn on the second, closed loop, flat out;
+rounds go over all clients in turn, so that what the host does to one it does to all.
+Whoever waits for the server sleeps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benches.peers.install import find
+from benches.peers.launch import Client
+from benches.peers.oha import OHA
+from benches.peers.ourselves import HINDMOST
+from benches.peers.peer import Job, Peer, Report
+from benches.peers.wrk import WRK
+from hindmost.targets import ManagedServer, load_target_file
+
+EXAMPLE = Path(__file__).parents[2] / "examples/targets/nginx-tls.toml"
+OURS = next(peer for peer in HINDMOST if peer.protocol == "http")
+LEAST = 0.95
+"""Of the best of the others: what is asked of us."""
+
+
+@dataclass(frozen=True)
+class SecuredJob(Job):
+    """A job whose server speaks TLS."""
+
+    @property
+    def url(self) -> str:
+        """What HTTP clients get."""
+        return super().url.replace("http://", "https://")
+
+
+@contextmanager
+def server(cpu: int) -> Iterator[ManagedServer]:
+    """nginx with one worker on `cpu`, and a certificate made for it."""
+    with tempfile.TemporaryDirectory(prefix="secured-") as place:
+        folder = Path(place)
+        shutil.copy(EXAMPLE, folder)
+        subprocess.run(
+            [
+                *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
+                *("-nodes", "-days", "2", "-subj", "/CN=localhost"),
+                *("-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
+                *("-keyout", folder / "server.key", "-out", folder / "server.pem"),
+            ],
+            check=True,
+            capture_output=True,
+        )
+        with ManagedServer(load_target_file(folder / EXAMPLE.name), cpus=[cpu]) as running:
+            yield running
+
+
+def ours(job: Job, program: str) -> list[str]:
+    """Our command, over TLS."""
+    command = OURS.command(job, program)
+    path = job.folder / "plan.json"
+    plan = json.loads(path.read_text(encoding="utf-8"))
+    plan["target"]["tls"] = {"verify": False}
+    plan["pacing"] = "sleep"
+    path.write_text(json.dumps(plan), encoding="utf-8")
+    return command
+
+
+def theirs(peer: Peer) -> Callable[[Job, str], list[str]]:
+    """A peer's command; oha is told not to verify, wrk never does."""
+    extra = ["--insecure"] if peer is OHA else []
+
+    def command(job: Job, program: str) -> list[str]:
+        first, *others = peer.command(job, program)
+        return [first, *extra, *others]
+
+    return command
+
+
+def per_core(report: Report, cpu_s: float) -> float:
+    """Requests a second of client processor; of the measurement alone where the client tells it."""
+    return report.requests / (cpu_s if report.cpu_s is None else report.cpu_s)
+
+
+def main() -> int:
+    """Measure, and print medians and ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--connections", type=int, default=16)
+    parser.add_argument("--program", action="append", default=[], metavar="NAME=PATH")
+    asked = parser.parse_args()
+    given = dict(one.split("=", 1) for one in asked.program)
+    peers = [replace(OURS, command=ours)]
+    peers += [replace(peer, command=theirs(peer)) for peer in (WRK, OHA)]
+    cpus = sorted(os.sched_getaffinity(0))
+    found: dict[str, list[float]] = {}
+    with server(cpus[0]) as running:
+        for number in range(asked.rounds):
+            for peer in peers:
+                path = given.get(peer.name) or find(peer.source).path
+                if path is None:
+                    continue
+                with tempfile.TemporaryDirectory(prefix="peers-") as place:
+                    folder = Path(place)
+                    job = SecuredJob(running.address, asked.connections, asked.seconds, None, 1.0, folder)
+                    ran = Client(peer.command(job, path), cpus[-1], folder).finish(asked.seconds + 30)
+                    report = peer.read(job, ran.out)
+                found.setdefault(peer.name, []).append(value := per_core(report, ran.cpu_s))
+                print(
+                    f"round {number + 1}  {peer.name:10} {value:10,.0f} a core-second,"
+                    f" {report.per_s:10,.0f}/s, {report.errors} errors",
+                    file=sys.stderr,
+                )
+    medians = {name: statistics.median(values) for name, values in found.items()}
+    best = max((value for name, value in medians.items() if name != peers[0].name), default=float("nan"))
+    for name, value in medians.items():
+        low, high = min(found[name]), max(found[name])
+        print(f"{name:10} {value:10,.0f} a core-second [{low:,.0f}, {high:,.0f}]")
+    ratio = medians[peers[0].name] / best
+    print(f"ours by the best of the others: {ratio:.2f}, asked: {LEAST}")
+    return 0 if ratio >= LEAST else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
