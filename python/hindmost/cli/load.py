@@ -68,7 +68,7 @@ def _plan_of_study(folder: Path) -> str:
             f"{plan.target} is started for each run and stopped after it: nothing of it is left",
             hint="--clean-up is for servers that are attached by address",
         )
-    return plan.engine_plan(1, 0, target.protocol, target.address, secrets=True)
+    return plan.engine_plan(1, 0, target.protocol, target.address, tls=plan.tls, secrets=True)
 
 
 def _read(plan: Path) -> str:
