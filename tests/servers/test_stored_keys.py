@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -49,13 +50,17 @@ def items(address: str) -> int:
 
 
 def keys(address: str) -> list[str]:
-    """All keys that memcached holds."""
-    deadline = time.monotonic() + 10.0
+    """All keys that memcached holds. Its crawler takes the connection for its own, so nothing else is asked on it."""
+    host, port = address.rsplit(":", 1)
+    deadline = time.monotonic() + 20.0
     while time.monotonic() < deadline:  # the crawler may still be at its own rounds
-        lines = ask(address, "lru_crawler metadump all")
-        found = [match[1] for line in lines if (match := re.match(r"key=(\S+)", line))]
-        if found and "BUSY" not in lines[0]:
-            return found
+        with socket.create_connection((host, int(port)), timeout=10.0) as talk:
+            talk.sendall(b"lru_crawler metadump all\r\n")
+            heard = b""
+            while not heard.endswith((b"END\r\n", b"crawler\r\n")) and (came := talk.recv(1 << 20)):
+                heard += came
+        if found := re.findall(r"key=(\S+)", heard.decode()):
+            return [unquote(key) for key in found]
         time.sleep(0.2)
     return []
 
@@ -222,7 +227,7 @@ def test_what_a_measurement_stored_is_removed_and_what_was_there_before_stays(tm
         assert "10,000 keys are stored" in answer.err
         assert items(server.address) == 1
         assert ask(server.address, "mg mine v") == ["VA 4", "hers"]
-        record = json.loads((study / "runs" / "1" / "run.json").read_text())
+        record = json.loads((study / "runs" / "0001" / "run.json").read_text())
         assert record["clean_up"] == {"removed": 10_000}
 
 
@@ -245,7 +250,7 @@ def test_what_a_killed_measurement_left_is_removed_when_asked_for(tmp_path: Path
         while items(server.address) < 10_000 and time.monotonic() < deadline:
             time.sleep(0.1)
         os.kill(child.pid, signal.SIGKILL)
-        child.wait()
+        child.communicate()
         assert items(server.address) == 10_000
         answer = hindmost("load", "--clean-up", study)
         assert (answer.code, json.loads(answer.out)) == (0, {"removed": 10_000}), answer.err
