@@ -42,6 +42,7 @@ def failing(**shares):
 def test_connections_add_up_over_instances_and_runs():
     assert connections([closing(1), closing(2)]) == {
         "made": 200_000, "failed": 4, "all": 240_000, "closed": 240_000, "by_turns": True,
+        "full_handshakes": 0, "resumed_handshakes": 0,
     }  # fmt: skip
     assert connections([run(1)]) is None, "studies that did not keep the account"
 

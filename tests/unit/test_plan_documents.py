@@ -72,9 +72,9 @@ def test_connections_are_shared_out_whole(connections, clients, each):
     assert [one["connections"] for one in engine_plans(plan)] == each
 
 
-def test_only_the_first_instance_stores_the_keys_and_never_over_http():
+def test_every_instance_stores_its_share_of_the_keys_and_none_over_http():
     plan = MeasurePlan(target="memcached", clients=3)
-    assert [one["preload"] for one in engine_plans(plan)] == [True, False, False]
+    assert [one["preload"] for one in engine_plans(plan)] == [True, True, True]
     http = MeasurePlan(target="nginx", workload={"kind": "http", "paths": ["/"]})
     assert [one["preload"] for one in engine_plans(http, protocol="http")] == [False]
 

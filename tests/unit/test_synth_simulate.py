@@ -104,7 +104,7 @@ def test_more_points_on_more_cores_change_nothing():
         (["silo", "--seed", "-1"], ["--seed -1"]),
         (["silo", "--threads", "0"], ["`threads` is 0"]),
         (["silo", "--quantiles", "100"], ["'100'"]),
-        (["silo", "--arrivals", "gauss"], ["none of exponential, deterministic"]),
+        (["silo", "--arrivals", "gauss"], ["is no law of arrivals (known: exponential, deterministic"]),
         (["slio"], ["did you mean silo?"]),
     ],
 )

@@ -15,8 +15,8 @@ SHORTEST_S = 1e-6
 def parse_batching(text: str) -> Batching:
     """Read ``--batching``.
 
-    >>> parse_batching("none"), parse_batching("nagle"), parse_batching("100us")
-    ('none', 'nagle', 0.0001)
+    >>> parse_batching("none"), parse_batching("nagle"), parse_batching("1ms")
+    ('none', 'nagle', 0.001)
 
     Raises
     ------

@@ -16,7 +16,8 @@ def odd(e: Evidence) -> Iterator[Reason]:
     if e.plan.clients < 2:
         return
     for name in (e.plan.labels[0], e.plan.labels[-1]):
-        values = [[one.values["latency"][name] for one in run.instances] for run in e.runs]
+        told = [[one.values.get("latency", {}).get(name) for one in run.instances] for run in e.runs]
+        values = [[value for value in run if value is not None] for run in told if None not in run]
         for one in odd_instances(values)[:1]:
             mine = mean([run[one.index] for run in values])
             where = host_of(e, one.index)

@@ -135,8 +135,8 @@ def usual_intervals(rate: float, connections: int) -> list[float]:
 def parse_intervals(text: str) -> list[float]:
     """Read ``--intervals``: times with commas between them, in rising order and each once.
 
-    >>> parse_intervals("1ms,100us")
-    [0.0001, 0.001]
+    >>> parse_intervals("2ms,1ms")
+    [0.001, 0.002]
     """
     found = [parse_batching(part.strip()) for part in text.split(",")]
     intervals = sorted({one for one in found if not isinstance(one, str)})
