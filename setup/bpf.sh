@@ -11,7 +11,7 @@ make_object() {
   (
     cd "$ROOT/crates/trace/bpf"
     # Paths stand in the object: relative ones, so that it is the same wherever the tree lies.
-    "clang-$CLANG" -target bpf -mcpu=v3 -O2 -g -fno-ident -Wall -Werror -Wno-unused-function \
+    "clang-$CLANG" -target bpf -mcpu=v3 -O2 -g -fdebug-compilation-dir=. -fno-ident -Wall -Werror -Wno-unused-function \
       -I"/usr/include/$(uname -m)-linux-gnu" -c stages.bpf.c -o "$1"
     "llvm-strip-$CLANG" -g "$1"
   )

@@ -103,7 +103,7 @@ def test_what_cannot_be_meant_is_refused(
         "synht",
         "no-such-file.toml",
         "127.0.0.1:11211",
-        "https://127.0.0.1/",
+        "gopher://127.0.0.1/",
         "memcached://",
         "memcached://a:0",
     ],
@@ -127,7 +127,7 @@ def test_no_target_at_all_is_refused(capsys: pytest.CaptureFixture[str]) -> None
         ('{"keys": 0}', "keys"),
         ('{"keys": NaN}', "number"),
         ('{"colour": 1}', "colour"),
-        ('{"value_bytes": {"min": 10, "max": 1}}', "plan"),
+        ('{"value_bytes": {"min": 10, "max": 1}}', "line 1: unknown key min"),
     ],
 )
 def test_a_contradictory_workload_is_refused(

@@ -178,7 +178,9 @@ def test_handshakes_are_told_apart_from_connecting_and_from_each_other(
     resumption: str, place: Path, household: Household
 ) -> None:
     target = written(place, nginx(keeps=1), "nginx")
-    answer = measure(str(target), place / "study", *FEW, "--rate", "50", "--resumption", resumption)
+    answer = measure(
+        str(target), place / "study", *FEW[:-4], "--rate", "50", "--timeout", "1s", "--resumption", resumption
+    )
     whole(answer)
     found = answer.result["connections"]
     assert (found["resumed_handshakes"] > found["full_handshakes"]) == (resumption == "on"), found

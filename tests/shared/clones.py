@@ -86,6 +86,9 @@ def ways(place: Path, duration: str = "2s") -> np.ndarray:
     )
     # One connection: replies come in the order of the requests, however late the client reads.
     words += ("--connections", 1)
+    # What was stored stays: its removal would stand in the log behind the requests.
+    (place / "workload.json").write_text('{"clean_up": false}')
+    words += ("--workload", place / "workload.json")
     answer = measure(f"memcached://{address}", place / "study", *words)
     told = ended(child)
     assert answer.code in (0, 4, 6), answer.err
