@@ -38,7 +38,9 @@ def greeted() -> Any:
 def plan_of(address: str, **given: Any) -> MeasurePlan:
     asked = {"rate_per_s": 3_000.0, "runs": (10, 30), "precision": 0.1, "duration_s": 1.0}
     asked |= {"warmup": 0.25, "calibration_s": 0.25, "quantiles": (0.5, 0.95), "samples": 0, "stamp_every": 0}
-    return MeasurePlan(target=f"memcached://{address}", **(asked | given))
+    # The server beside says only who it is: it has no keys that could be removed.
+    kept = {"kind": "key-value", "clean_up": False}
+    return MeasurePlan(target=f"memcached://{address}", workload=kept, **(asked | given))
 
 
 def studied(folder: Path, plan: MeasurePlan, host: Host, **fleet: Any) -> tuple[dict[str, Any], Diary]:
