@@ -232,6 +232,34 @@ def test_what_a_measurement_stored_is_removed_and_what_was_there_before_stays(tm
 
 
 @pytest.mark.memcached
+@pytest.mark.parametrize(
+    ("keys", "removed"),
+    [
+        ({"key_names": ["mine", "new"]}, False),
+        ({"key_names": ["mine", "new"], "preload": False}, False),
+        ({"keys": 10, "key_bytes": 4, "preload": False}, False),
+        ({"key_names": ["mine", "new"], "clean_up": True}, True),
+    ],
+    ids=lambda one: "-".join(one) if isinstance(one, dict) else "",
+)
+def test_keys_that_may_be_somebody_elses_are_removed_only_when_asked_for(
+    keys: dict[str, object], removed: bool, tmp_path: Path
+) -> None:
+    with running(need("memcached")) as server:
+        theirs = "mine" if "key_names" in keys else "0003"
+        assert ask(server.address, f"ms {theirs} 4\r\nhers") == ["HD"]
+        workload = tmp_path / "workload.json"
+        workload.write_text(json.dumps({"kind": "key-value", "get_ratio": 0.5, "value_bytes": 4, **keys}))
+        study = tmp_path / "study"
+        words = (*SHORT, "--rate", "1k", "--duration", "0.5s", "--workload", workload)
+        answer = measure(f"memcached://{server.address}", study, *words)
+        assert answer.code in (0, 4, 6), answer.err
+        record = json.loads((study / "runs" / "0001" / "run.json").read_text())
+        assert ("clean_up" in record, items(server.address) == 0) == (removed, removed)
+        assert ("and stay there: some of them may be others'" in answer.err) != removed, answer.err
+
+
+@pytest.mark.memcached
 def test_what_a_killed_measurement_left_is_removed_when_asked_for(tmp_path: Path) -> None:
     study = tmp_path / "study"
     with running(need("memcached")) as server:

@@ -19,8 +19,16 @@ def leaves_keys(plan: MeasurePlan, target: Attached | Managed) -> bool:
 
 
 def is_cleaned_up(plan: MeasurePlan, target: Attached | Managed) -> bool:
-    """Whether they are removed after it."""
-    return leaves_keys(plan, target) and plan.workload.get("clean_up") is not False
+    """Whether they are removed after it: unless the workload says so, only if no other keys can be among them.
+
+    Without ``preload`` a run stores some of its keys and cannot tell which of them it found; under ``key_names``
+    others may have stored before.
+    """
+    if not leaves_keys(plan, target):
+        return False
+    asked: bool | None = plan.workload.get("clean_up")
+    stored_all = plan.workload.get("preload") is not False and plan.workload.get("key_names") is None
+    return stored_all if asked is None else asked
 
 
 @contextmanager

@@ -35,8 +35,10 @@ pub struct KeyValue {
     pub popularity: Popularity,
     /// Store every key before the load.
     pub preload: bool,
-    /// Remove every key after the load, unless the server is started for a run and stopped with it.
-    pub clean_up: bool,
+    /// Remove every key after the load, unless the server is started for a run and stopped with it. Absent: where
+    /// all of them were stored for the run, under names of ours (with `preload`, without `key_names`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clean_up: Option<bool>,
 }
 
 impl Default for KeyValue {
@@ -51,7 +53,7 @@ impl Default for KeyValue {
             ttl_s: None,
             popularity: Popularity::Uniform,
             preload: true,
-            clean_up: true,
+            clean_up: None,
         }
     }
 }

@@ -74,13 +74,19 @@ def _say_what_is_stored(study: Study, plan: MeasurePlan, talk: Talk, target: Att
     """Say what a server that is not ours is given to keep, and for how long."""
     if not leaves_keys(plan, target):
         return
-    keys = f"{plan.workload['keys']:,} keys are stored at {plan.target}"
+    count = f"{plan.workload['keys']:,} keys"
+    keys = f"{count} are stored at {plan.target}"
     if is_cleaned_up(plan, target):
         talk.say(
             f"{keys}, and removed after each run; were it killed: hindmost load --clean-up {study.folder}"
         )
-    else:
+    elif plan.workload.get("clean_up") is False:
         talk.say(f"{keys}, and stay there (clean_up is false in the workload)")
+    else:
+        talk.say(
+            f"up to {count} are stored at {plan.target}, and stay there: some of them may be others'"
+            '\n  hint: to have all of them removed after each run: "clean_up": true in the workload'
+        )
 
 
 def _say_what_is_left(study: Study, talk: Talk) -> None:
