@@ -36,7 +36,7 @@ fn memcached_says_what_is_missing_and_what_is_too_large_in_every_protocol() {
         ran.assert_clean(protocol);
         assert_eq!(ran.count("misses"), ran.count("done"), "{protocol}");
     }
-    let Some(small) = Managed::memcached_with(&["-I", "1k"]) else { return };
+    let Some(small) = Managed::memcached_with(&["-I", "1k", "-o", "slab_chunk_max=1"]) else { return };
     for protocol in ["memcached", "memcached-meta", "memcached-binary"] {
         let large = json!({"kind": "key-value", "keys": 50, "get_ratio": 0.0, "value_bytes": 5000});
         let changes =
