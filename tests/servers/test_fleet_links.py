@@ -41,7 +41,7 @@ def test_a_client_behind_a_slow_link_is_named_and_owns_the_tail(four, url, tmp_p
             "--rate",
             "400",
             "--runs",
-            "6",
+            "10",  # its latency varies by a factor of two from run to run, on a busy host
             "--duration",
             "1s",
         )
