@@ -19,6 +19,7 @@ TOGETHER = {
     "attribution": ("test_attribute.py",),
     "search": ("test_find_rate.py",),
     "verification": ("test_synth_verify.py",),
+    "two machines": ("test_fleet.py",),
     "one run": (
         "dies_in_mid_run",
         "load_instance_that_dies",

@@ -44,6 +44,8 @@ def test_a_client_behind_a_slow_link_is_named_and_owns_the_tail(four, url, tmp_p
             "10",  # its latency varies by a factor of two from run to run, on a busy host
             "--duration",
             "1s",
+            "--warmup",
+            "0.5s",
         )
     finally:
         four.by_name["c"].unhindered()

@@ -163,7 +163,8 @@ def _between(fit: RunFit, name: str, low: Floats, change: Floats, confidence: fl
     both = correlation * first + math.sqrt(1.0 - correlation**2) * second
     stretch = [_stretch(random, float(d)) for d in degrees]
     base = np.exp(value[0] + error[0] * first * stretch[0])
-    drawn = base * np.expm1(value[1] + error[1] * both * stretch[1])
+    with np.errstate(over="ignore"):  # with few degrees of freedom an end may be beyond all numbers
+        drawn = base * np.expm1(value[1] + error[1] * both * stretch[1])
     ends = np.quantile(drawn, [0.5 - confidence / 2.0, 0.5 + confidence / 2.0])
     told = float(math.exp(value[0]) * math.expm1(value[1]))
     used = int(fit.table.counts[(np.abs(low) + np.abs(high)) > 1e-12].min())
