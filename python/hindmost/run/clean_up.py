@@ -19,10 +19,10 @@ def leaves_keys(plan: MeasurePlan, target: Attached | Managed) -> bool:
 
 
 def is_cleaned_up(plan: MeasurePlan, target: Attached | Managed) -> bool:
-    """Whether they are removed after it: unless the workload says so, only if no other keys can be among them.
+    """Whether they are removed after it: as the workload says, else if no others' can be among them.
 
-    Without ``preload`` a run stores some of its keys and cannot tell which of them it found; under ``key_names``
-    others may have stored before.
+    Without ``preload`` a run stores some of its keys and cannot tell which of them it found; under
+    ``key_names`` others may have stored before.
     """
     if not leaves_keys(plan, target):
         return False
