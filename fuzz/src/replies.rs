@@ -9,9 +9,9 @@
 use std::sync::OnceLock;
 
 use hindmost_load::protocol::{
-    Http, Memcached, MemcachedBinary, MemcachedMeta, Outcome, Protocol, Reader, Redis, Reply,
+    Http, Http2, Memcached, MemcachedBinary, MemcachedMeta, Outcome, Protocol, Reader, Redis, Reply,
 };
-use hindmost_load::workload::Kind;
+use hindmost_load::workload::{Kind, Request};
 use hindmost_plan::Plan;
 
 use super::pieces;
@@ -88,6 +88,24 @@ pub fn http(bytes: &[u8]) {
     });
 }
 
+/// HTTP/2, on a connection on which a few requests wait. What a session has seen it knows, so a reply leaves that behind.
+pub fn http2(bytes: &[u8]) {
+    static CODEC: OnceLock<Http2> = OnceLock::new();
+    let codec = CODEC.get_or_init(|| Http2::new(&plan("http2", "http")));
+    let opened = |session: &mut _| {
+        let mut out = Vec::new();
+        codec.begin(session, &mut out);
+        for tag in 0..4 {
+            codec.write(session, Request { kind: Kind::GET, item: 0, value_bytes: 0 }, tag, &mut out);
+        }
+    };
+    let whole = follow_from(codec, Kind::GET, &[bytes], opened);
+    assert!(whole.0.iter().all(|reply| reply.tag < 4) && whole.0.len() <= 4, "{whole:?}");
+    for pieces in pieces::ways(bytes) {
+        assert_eq!(follow_from(codec, Kind::GET, &pieces, opened), whole, "{pieces:?}");
+    }
+}
+
 fn plan(protocol: &str, workload: &str) -> Plan {
     let text = format!(
         r#"{{"schema": "{}", "seed": 1, "target": {{"protocol": "{protocol}", "address": "127.0.0.1:1"}},
@@ -126,8 +144,19 @@ fn check<P: Protocol>(codec: &P, bytes: &[u8], value: impl Fn(Kind, &[u8])) {
 }
 
 fn follow<P: Protocol>(codec: &P, kind: Kind, pieces: &[&[u8]]) -> Followed {
+    follow_from(codec, kind, pieces, |_| ())
+}
+
+/// Of a connection that is `opened`.
+fn follow_from<P: Protocol>(
+    codec: &P,
+    kind: Kind,
+    pieces: &[&[u8]],
+    opened: impl Fn(&mut P::Session),
+) -> Followed {
     let (mut reader, mut replies, mut length) = (Reader::new::<P>(), Vec::new(), 0);
     let session = &mut codec.session();
+    opened(session);
     for piece in pieces {
         let mut rest = *piece;
         while !rest.is_empty() {

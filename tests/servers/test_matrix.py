@@ -47,8 +47,11 @@ MATRIX = {
     "memcached-through-twemproxy": Row("nutcracker"),
     "redis": Row("redis"),
     "http-nginx": Row("nginx"),
+    "http2-nginx": Row("nginx?protocol=http2&listen=reuseport%20http2"),
     "http-apache": Row("apache"),
+    "http2-apache": Row("apache?protocol=http2"),
     "http-haproxy": Row("haproxy"),
+    "http2-haproxy": Row("haproxy?protocol=http2&bind=proto%20h2"),
 }
 
 

@@ -75,3 +75,12 @@ def test_batches_are_told_where_they_were_asked_for(asked, segments, said):
     found = batches([written(segments=segments)], MeasurePlan(target="x", batching=asked), writes)
     assert view.batches({"batches": found}) == said
     assert view.batches({}) == "", "documents of earlier builds"
+
+
+def test_the_engine_is_told_how_many_requests_a_connection_takes_at_once():
+    url = "memcached://127.0.0.1:11211"
+    asked = MeasureRequest(target=url, in_flight=16).plan()
+    assert '"in_flight":16' in asked.engine_plan(1, 0, "memcached", "127.0.0.1:1")
+    assert '"in_flight":null' in MeasureRequest(target=url).plan().engine_plan(
+        1, 0, "memcached", "127.0.0.1:1"
+    )

@@ -138,6 +138,15 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         let ran = allocates_nothing("http", &server.address, &changes);
         assert!(ran.result["resent"].as_u64() > Some(0), "{}", ran.result["resent"]);
     }
+    // Streams, farewells, and requests that are asked again behind them.
+    let Some(server) = Managed::nginx_with(100, "http2", "") else { return };
+    for load in [json!({"loop": "open", "rate_per_s": 10_000.0}), json!({"loop": "closed"})] {
+        let changes = json!({"load": load, "in_flight": 50, "workload": {"kind": "http", "requests": [
+            {"path": "/{{int:1..3}}"}, {"path": "/", "method": "POST", "body": "{{uuid}}"},
+        ]}});
+        let ran = allocates_nothing("http2", &server.address, &changes);
+        assert!(ran.result["reconnects"].as_u64() > Some(0), "{}", ran.result["reconnects"]);
+    }
     // One connection for each request, also for more of them than the server can serve.
     let Some(server) = Managed::nginx(1) else { return };
     for (io, rate) in [("epoll", 3_000.0), ("io_uring", 3_000.0), ("epoll", 500_000.0)] {

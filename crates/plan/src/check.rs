@@ -7,7 +7,9 @@ use thiserror::Error;
 use hindmost_arrivals::{Refused, Schedule};
 use hindmost_clock::Rate;
 
-use crate::{Load, Phases, Plan, Warmup, SCHEMA};
+use hindmost_wire::Protocol;
+
+use crate::{Http, HttpVersion, Load, Phases, Plan, Warmup, Workload, SCHEMA};
 
 /// Why a plan is refused.
 #[derive(Debug, Error, PartialEq)]
@@ -130,6 +132,15 @@ impl Plan {
             let must = format!("`{}` for a target that speaks {}", spoken.mix.name, spoken.name);
             return Err(refuse("workload.kind", sent.name, must));
         }
+        if let (Protocol::Http2, Workload::Http(Http { version: HttpVersion::One, .. })) =
+            (self.target.protocol, &self.workload)
+        {
+            return Err(refuse(
+                "workload.version",
+                "1.0",
+                "left out: the target speaks HTTP/2 (`http://` speaks 1.0)",
+            ));
+        }
         self.workload.check()
     }
 }
@@ -160,7 +171,7 @@ mod tests {
     use serde_json::{json, Value};
 
     use super::*;
-    use crate::{Codes, KeyValue, Workload};
+    use crate::{Codes, KeyValue};
 
     fn plain() -> Value {
         json!({
@@ -221,6 +232,10 @@ mod tests {
         let zipf = json!({"kind": "key-value", "popularity": {"zipf": -1.0}});
         check_refused(&["workload"], zipf, "workload.popularity.zipf");
         let http = json!({"protocol": "http", "address": "127.0.0.1:80"});
+        let mut second = plain();
+        second["target"]["protocol"] = json!("http2");
+        second["workload"] = json!({"kind": "http", "version": "1.0"});
+        assert!(Plan::from_json(&second.to_string()).unwrap_err().to_string().contains("workload.version"));
         for accept in [json!([]), json!([100]), json!([99]), json!([600])] {
             let plan = json!({"workload": {"kind": "http", "accept": accept}, "target": http});
             let mut all = plain();

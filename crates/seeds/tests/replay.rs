@@ -45,6 +45,7 @@ fn replies_are_the_same_however_the_stream_was_cut() {
     replay("replies_memcached_binary", replies::memcached_binary);
     replay("replies_redis", replies::redis);
     replay("replies_http", replies::http);
+    replay("replies_http2", replies::http2);
 }
 
 #[test]

@@ -55,4 +55,6 @@ pub enum Framing {
     Headers,
     /// A header of 24 bytes, and as many as it says.
     MemcachedBinary,
+    /// A header of 9 bytes, which start with the length of what follows it.
+    Http2,
 }

@@ -214,6 +214,24 @@ protocols! { ($)
             ],
         }],
     };
+    /// HTTP/2 without negotiation: the server is known to speak it.
+    Http2 = Entry {
+        name: "http2",
+        called: "an HTTP server",
+        port: 80,
+        tls_scheme: "https2",
+        tls_port: 443,
+        alpn: "h2",
+        mix: Mix::HTTP,
+        framing: Framing::Http2,
+        // SETTINGS, the first frame of a server.
+        signs: &[r"\x00\x00.\x04\x00"],
+        greeting: &[Ask {
+            send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u{4}\0\0\0\0\0",
+            answers: &[Answer::serves(r"\x00\x00.\x04\x00\x00\x00\x00\x00")],
+            versions: &[Version { pattern: r"(?s)^\x00\x00.(\x04)", written: "HTTP/2" }],
+        }],
+    };
 }
 
 #[cfg(test)]

@@ -50,7 +50,8 @@ def first_request(plan: MeasurePlan, protocol: str, address: str) -> First | Non
         If what it needs to log in is not found.
     """
     workload = plan.workload
-    if workload["kind"] != "http" or not any(workload.get(key) for key in ("requests", "headers", "version")):
+    # A frame of HTTP/2 means nothing by itself: its requests are not asked before the load.
+    if protocol != "http" or not any(workload.get(key) for key in ("requests", "headers", "version")):
         return None
     name, request = _engine.first_request(plan.engine_plan(1, 0, protocol, address, secrets=True))
     own = next((one.get("accept") for one in workload.get("requests", ()) if called(one) == name), None)

@@ -54,6 +54,9 @@ class MeasurePlan(BaseModel):
     server_cpus: tuple[int, ...] = ()
     pacing: Literal["spin", "sleep"] = "spin"
     io: Literal["epoll", "io_uring"] = "epoll"
+    in_flight: int | None = Field(
+        default=None, ge=1, le=4096, description="requests in flight on a connection at most"
+    )
     batching: Batching = Field(
         default="none", description="how due requests leave together; a number is an interval in seconds"
     )
@@ -151,6 +154,7 @@ class MeasurePlan(BaseModel):
             "stamp_every": VERIFIED_EVERY if self.verify_wire else self.stamp_every,
             "pacing": self.pacing,
             "io": self.io,
+            "in_flight": self.in_flight,
             "batching": batching_document(self.batching),
             "workload": reveal(self.workload) if secrets else self.workload,
             "preload": self.workload["kind"] == "key-value" and self.workload.get("preload") is not False,

@@ -59,7 +59,7 @@ class Entry(msgspec.Struct, frozen=True):
     port: int
     tls_scheme: str
     mix: Mix
-    framing: Literal["lines", "length_prefixed", "headers", "memcached_binary"]
+    framing: Literal["lines", "length_prefixed", "headers", "memcached_binary", "http2"]
     signs: tuple[str, ...]
     greeting: tuple[Ask, ...]
     tls_port: int = 0

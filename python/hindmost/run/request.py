@@ -198,6 +198,18 @@ class MeasureRequest:
             "Clients", "HOW", "How clients ask the kernel; io_uring makes two calls a request (Linux 6.1)."
         ),
     ] = "epoll"
+    in_flight: Annotated[
+        int | None,
+        Option(
+            "Clients",
+            "N",
+            "Requests in flight on a connection at most, pipelined or in streams of their own; what is due"
+            " beyond waits at the client, its latency counted from when it was due."
+            " [default: as many as come; with --closed: 1]",
+            least=1,
+            most=4096,
+        ),
+    ] = None
     batching: Annotated[
         str,
         Option(
@@ -361,6 +373,7 @@ class MeasureRequest:
             server_cpus=places.server if target.managed else (),
             pacing=places.pacing if self.pacing == "auto" else self.pacing,
             io=self.io,
+            in_flight=self.in_flight,
             batching=parse_batching(self.batching),
             duration_s=duration_s,
             warmup="auto" if self.warmup == "auto" else parse_duration(self.warmup, "warm-up"),

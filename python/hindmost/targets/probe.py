@@ -19,7 +19,11 @@ from hindmost.targets import securing
 from hindmost.targets.procfs import split_address
 
 MAX_REPLY = 1 << 16
-_BINARY_HEADER = 24
+_BINARY: dict[str, tuple[int, slice, bytes]] = {
+    "memcached_binary": (24, slice(8, 12), b"\x81"),
+    "http2": (9, slice(0, 3), b"\0"),
+}
+"""Bytes of the header of a binary reply, where in it stands how many follow, and what it starts with."""
 
 
 class Silent(TargetError):
@@ -321,8 +325,8 @@ class _Talk:
 
     def line(self) -> bytes:
         """The first line of the reply, which is taken off it; all of a binary one."""
-        if self.framing == "memcached_binary":
-            return self.binary()
+        if self.framing in _BINARY:
+            return self.binary(*_BINARY[self.framing])
         while b"\r\n" not in self.reply and self.more():
             pass
         line, found, rest = self.reply.partition(b"\r\n")
@@ -331,14 +335,14 @@ class _Talk:
         self.reply = rest
         return line
 
-    def binary(self) -> bytes:
-        """One reply of memcached's binary protocol: a header, whose bytes 8 to 11 say what follows."""
-        length = _BINARY_HEADER
+    def binary(self, header: int, stated: slice, sign: bytes) -> bytes:
+        """One reply that is no text: a header, which states how many bytes follow it."""
+        length = header
         while len(self.reply) < length and self.more():
-            if not self.reply.startswith(b"\x81"):
+            if not self.reply.startswith(sign):
                 raise self.wrong()
-            if len(self.reply) >= _BINARY_HEADER:
-                length = _BINARY_HEADER + int.from_bytes(self.reply[8:12])
+            if len(self.reply) >= header:
+                length = header + int.from_bytes(self.reply[stated])
         if len(self.reply) < length:
             raise self.wrong()
         reply, self.reply = self.reply[:length], self.reply[length:]
@@ -347,7 +351,7 @@ class _Talk:
     def rest(self, line: bytes) -> bytes:
         """What belongs to the reply behind its first line, by the protocol's framing; no body of HTTP."""
         match self.framing:
-            case "lines" | "memcached_binary":
+            case "lines" | "memcached_binary" | "http2":
                 return b""
             case "length_prefixed":
                 length = int(line[1:]) if re.fullmatch(rb"\$\d{1,5}", line) else 0

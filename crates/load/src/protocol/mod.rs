@@ -15,6 +15,7 @@
 
 mod chunks;
 mod http;
+mod http2;
 mod items;
 mod memcached;
 mod memcached_binary;
@@ -31,6 +32,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub use http::{outcome, Http, CODES};
+pub use http2::Http2;
 pub use items::Items;
 pub use memcached::Memcached;
 pub use memcached_binary::MemcachedBinary;
@@ -138,6 +140,11 @@ pub trait Protocol: Send {
     /// Whether a request of `kind` may be asked again whose bytes may have reached the server (RFC 9110, 9.2.2).
     fn may_repeat(&self, _kind: Kind) -> bool {
         true
+    }
+
+    /// Whether one may be asked again that lies behind the server's farewell.
+    fn may_repeat_unhandled(&self, kind: Kind) -> bool {
+        self.may_repeat(kind)
     }
 
     /// Looks at the start of a reply to a request of `kind`. [`Reader`] shows it at most

@@ -6,6 +6,7 @@ const IO: &str = "epoll";
 mod common;
 mod embedded;
 mod faults;
+mod http2;
 mod overload;
 mod real_servers;
 mod scale;

@@ -11,7 +11,7 @@ use super::codes::Codes;
 use super::data::Data;
 use super::listed::Listed;
 
-/// Requests of HTTP/1. Paths, values of headers and bodies are templates, with fields such as `{{int:1..1000}}`,
+/// Requests of HTTP. Paths, values of headers and bodies are templates, with fields such as `{{int:1..1000}}`,
 /// `{{uuid}}` or `{{data.NAME}}` (docs/reference/workload.md).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -29,7 +29,7 @@ pub struct Http {
     /// Where fields such as `{{data.NAME}}` find their values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
-    /// The version that requests say they are of.
+    /// The version that requests say they are of; only where the target speaks HTTP/1.
     #[serde(skip_serializing_if = "HttpVersion::is_usual")]
     pub version: HttpVersion,
     /// Each connection carries so many requests, one at a time, and the next is made by another. Absent: as many as the

@@ -29,6 +29,7 @@ SETTINGS = {
     "server_cpus": "processors of the server",
     "pacing": "pacing",
     "io": "io",
+    "in_flight": "requests in flight on a connection",
     "batching": "batching",
     "timeout_s": "timeout",
     "sentinel": "sentinel",
@@ -42,8 +43,8 @@ HOST = {"hostname": "host", "cpu_model": "processor", "cpus_online": "processors
 
 def unlike(sides: Sequence[Measured]) -> list[Unlike]:
     """Everything that differs, the gravest first; targets that differ are what is compared."""
-    # Studies before batching was an option batched nothing.
-    plans = [{"batching": "none"} | side.study.manifest["plan"] for side in sides]
+    # Studies before these were options batched nothing, and bounded nothing.
+    plans = [{"batching": "none", "in_flight": None} | side.study.manifest["plan"] for side in sides]
     facts = [side.study.manifest["host"].get("facts", {}) for side in sides]
     protocols = {side.result["target"]["protocol"] for side in sides}
     found = [

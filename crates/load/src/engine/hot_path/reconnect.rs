@@ -6,6 +6,7 @@ use hindmost_clock::{Clock, Nanos};
 
 use super::opening::Attempt;
 use super::worker::Worker;
+use crate::engine::state::connection::Connection;
 use crate::engine::state::request::{Ending, Pending};
 use crate::protocol::Protocol;
 use crate::record::Status;
@@ -81,16 +82,20 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         self.lose(slot, now, REASON)
     }
 
-    /// A connection broke: its requests are lost.
+    /// A connection broke: its requests are lost, but for those of which the server had said that it leaves them alone.
     #[cold]
     pub(super) fn lose(&mut self, slot: u32, now: Nanos, reason: &str) -> Result<(), LoadError> {
         self.end_batch(slot, now);
         if self.turns.on {
             self.repeat_turn(slot);
         }
-        while let Some(pending) = self.connections[slot].pending.pop_front() {
+        let Connection { pending, tags, session, .. } = &self.connections[slot];
+        let left_alone = self.codec.leaves(session).map_or(0, |below| tags.at_or_above(below));
+        for _ in left_alone..pending.len() {
+            let Some(pending) = self.connections[slot].pending.pop_front() else { break };
             self.drop_lost(slot, pending);
         }
+        self.leave_unanswered(slot);
         self.disconnect(slot, now, reason)
     }
 

@@ -5,8 +5,10 @@
 //! that connection" (RFC 9112, 9.6), and a client "SHOULD retry" what it had pipelined (9.3.2). So they are sent
 //! again on the connection that takes its place. They stay due when they were due and sent when they were first
 //! sent: whoever asked has waited since. The kernel stamps them no more, since they have no one way, and a capture
-//! finds no one place for them. What must not be made twice (POST) is lost, and counted so. A connection that breaks without a word loses its requests; so does one on which a
-//! request was cut off time after time, since a server that never comes to it would be asked for ever.
+//! finds no one place for them. What must not be made twice (POST) is lost, and counted so, but in HTTP/2, whose
+//! farewell names the last request that the server has looked at (RFC 9113, 6.8). A connection that breaks without a
+//! word loses its requests; so does one on which a request was cut off time after time, since a server that never comes
+//! to it would be asked for ever.
 
 use hindmost_clock::{Clock, Nanos};
 
@@ -28,7 +30,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     pub(super) fn part(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         self.end_batch(slot, now);
         self.leave_unanswered(slot);
-        if self.turns.on {
+        // Nobody told the server that it was the last, where requests have no words for it.
+        let ours = P::TAGGED && self.codec.per_connection() == Some(self.connections[slot].answered);
+        if self.turns.on && !ours {
             self.connections[slot].state = State::Parting;
             self.turns.parts(slot, now);
             return Ok(());
@@ -40,7 +44,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     pub(super) fn leave_unanswered(&mut self, slot: u32) {
         for _ in 0..self.connections[slot].pending.len() {
             let Some(mut pending) = self.connections[slot].pending.pop_front() else { break };
-            if self.codec.may_repeat(pending.kind) {
+            if self.codec.may_repeat_unhandled(pending.kind) {
                 pending.resends += 1;
                 self.connections[slot].pending.push_back(pending);
             } else {

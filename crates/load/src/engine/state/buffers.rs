@@ -3,7 +3,7 @@
 use hindmost_plan::{Load, Plan, Workload};
 
 use super::stamp_queue::room;
-use crate::protocol::Protocol;
+use crate::protocol::{Http, Http2, Protocol};
 
 /// Memory for bytes waiting to be written, of an instance, over all its connections; more only where
 /// the largest request asks for it.
@@ -56,7 +56,8 @@ pub fn largest_request(plan: &Plan) -> usize {
                 as usize
                 + 128
         }
-        Workload::Http(_) => crate::protocol::Http::new(plan).largest(),
+        Workload::Http(_) if plan.target.protocol == Http2::PROTOCOL => Http2::new(plan).largest(),
+        Workload::Http(_) => Http::new(plan).largest(),
     }
 }
 

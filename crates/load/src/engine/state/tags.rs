@@ -55,6 +55,11 @@ impl Tags {
         self.open.front().copied()
     }
 
+    /// How many of those that wait have `tag` or a later one.
+    pub fn at_or_above(&self, tag: u32) -> usize {
+        self.open.iter().rev().take_while(|&&one| one >= tag).count()
+    }
+
     /// A fresh connection.
     pub fn clear(&mut self) {
         self.next = 0;
@@ -94,6 +99,7 @@ mod tests {
         let mut tags = tags(0, 3);
         tags.take(1);
         assert!(tags.was_given(1) && tags.was_given(2) && !tags.was_given(3));
+        assert_eq!([0, 1, 2, 3].map(|tag| tags.at_or_above(tag)), [2, 1, 1, 0]);
         tags.clear();
         assert!(!tags.was_given(0));
     }

@@ -304,6 +304,24 @@ fn what_was_asked_beyond_a_servers_farewell_is_asked_again_and_what_came_before_
 }
 
 #[test]
+fn of_what_a_server_hangs_up_on_only_what_it_had_not_left_alone_is_lost() {
+    // Says at the 25th request of the first connection that it answers those below 22, answers none, and is gone.
+    let mut fake = toy(1, 100, 0, |tag| format!("re {tag}\n"));
+    let mut usual = fake.behaviour;
+    let mut asked = 0;
+    fake.behaviour = Box::new(move |n, request| {
+        asked += u32::from(request.starts_with(b"ask"));
+        match asked {
+            21..=24 => Answer { pieces: Vec::new(), ..usual(n, request) },
+            25 if request.starts_with(b"ask") => Answer { ends: true, ..Answer::after(0, b"bye 22\n") },
+            _ => usual(n, request),
+        }
+    });
+    let run = run(&every_ms(), 1, fake);
+    assert_eq!((run.counts.lost, run.resent), (2, 3), "{:?}", run.counts);
+}
+
+#[test]
 fn a_server_that_closes_after_each_reply_has_an_opening_for_each() {
     let mut fake = orderly(3, 8, 200_000);
     let mut usual = fake.behaviour;

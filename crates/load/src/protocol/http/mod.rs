@@ -26,7 +26,7 @@ pub struct Http {
 }
 
 /// How requests of one kind are answered.
-struct Answered {
+pub struct Answered {
     /// Without a body, whatever the headers say of its length (RFC 9112, 6.3).
     head_only: bool,
     /// It may be asked again.
@@ -47,20 +47,10 @@ impl Protocol for Http {
         let Workload::Http(http) = &plan.workload else {
             unreachable!("the plan has checked that http gets an http workload")
         };
-        let all = http.all();
-        let answered = |name: String| {
-            let one = all.iter().find(|one| one.called() == name);
-            let accept = one.and_then(|one| one.accept.as_ref()).unwrap_or(&http.accept);
-            Answered {
-                idempotent: one.is_none_or(HttpRequest::is_idempotent),
-                head_only: one.is_some_and(|one| one.method == "HEAD"),
-                outcomes: std::array::from_fn(|code| outcome(accept, code as u16)),
-            }
-        };
-        let requests: Vec<Written> = all.iter().map(|one| Written::new(one, http, plan)).collect();
+        let requests: Vec<Written> = http.all().iter().map(|one| Written::new(one, http, plan)).collect();
         Self {
             list: List::new(plan.seed, &http.listed(), http.data.as_ref()),
-            kinds: plan.workload.kinds().into_iter().map(answered).collect(),
+            kinds: Answered::all(plan, http),
             per_connection: http.per_connection().map(u64::from),
             takes_turns: http.takes_turns() || requests.iter().any(|one| !one.tail().is_empty()),
             requests,
@@ -138,6 +128,31 @@ pub fn outcome(accept: &[Codes], code: u16) -> Outcome {
 struct NotHttp;
 
 impl Answered {
+    /// By kind.
+    pub fn all(plan: &Plan, http: &hindmost_plan::Http) -> Vec<Self> {
+        let all = http.all();
+        let answered = |name: String| {
+            let one = all.iter().find(|one| one.called() == name);
+            let accept = one.and_then(|one| one.accept.as_ref()).unwrap_or(&http.accept);
+            Self {
+                idempotent: one.is_none_or(HttpRequest::is_idempotent),
+                head_only: one.is_some_and(|one| one.method == "HEAD"),
+                outcomes: std::array::from_fn(|code| outcome(accept, code as u16)),
+            }
+        };
+        plan.workload.kinds().into_iter().map(answered).collect()
+    }
+
+    /// Whether it may be asked again, though its bytes may have reached the server.
+    pub fn is_idempotent(&self) -> bool {
+        self.idempotent
+    }
+
+    /// What a status code means.
+    pub fn outcome(&self, code: u16) -> Outcome {
+        self.outcomes.get(usize::from(code)).copied().unwrap_or(Outcome::Error)
+    }
+
     /// The first reply in `bytes`.
     fn reply(&self, bytes: &[u8]) -> Result<Parsed, NotHttp> {
         let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
@@ -170,7 +185,7 @@ impl Answered {
             (_, None, Some(length)) => Rest::Bytes { left: length, end: b"" },
             (_, Some(_), _) | (_, None, None) => Rest::UntilClosed,
         };
-        let outcome = self.outcomes.get(usize::from(code)).copied().unwrap_or(Outcome::Error);
+        let outcome = self.outcome(code);
         let closes = close || !keep || rest == Rest::UntilClosed;
         Ok(Parsed::Reply { head, rest, outcome, closes, code, tag: 0 })
     }

@@ -40,7 +40,7 @@ impl Drop for Folder {
 
 /// A short run at a modest rate: 0.1 s of warm-up, 0.1 s of calibration, 0.4 s of measurement.
 pub fn plan(protocol: &str, address: &str, changes: &Value) -> Plan {
-    let kind = if protocol == "http" { "http" } else { "key-value" };
+    let kind = if protocol.starts_with("http") { "http" } else { "key-value" };
     let mut plan = json!({
         "schema": hindmost_plan::SCHEMA, "seed": 7,
         "target": {"protocol": protocol, "address": address},
@@ -49,7 +49,7 @@ pub fn plan(protocol: &str, address: &str, changes: &Value) -> Plan {
         "pacing": "sleep",
         "io": io(),
         "workload": {"kind": kind},
-        "preload": protocol != "http",
+        "preload": kind == "key-value",
         "phases": {"warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": 0.1, "measure_s": 0.4},
         "timeout_s": 1.0,
     });

@@ -174,3 +174,18 @@ fn a_certificate_that_is_its_own_ca_is_taken_where_it_is_trusted() {
     let (_, message) = failed(&server, &json!({"ca": certificates.file("server.pem"), "sni": "elsewhere"}));
     assert!(message.contains("it is for"), "{message}");
 }
+
+#[test]
+fn nginx_answers_http2_over_tls_once_both_sides_have_agreed_on_it() {
+    let certificates = Certificates::of(&HERE);
+    let [certificate, key] = ["server.pem", "server.key"].map(|name| certificates.file(name));
+    let files = format!("ssl_certificate {certificate}; ssl_certificate_key {key};");
+    let Some(server) = Managed::nginx_with(100, "ssl http2", &files) else { return };
+    let ran = run(&secured("http2", &server.address, &trusting(&certificates), &json!({}))).unwrap();
+    assert_eq!(ran.count("due"), ran.count("done") + ran.count("unsent"), "{}", ran.result["counts"]);
+    let connects = &ran.result["connects"];
+    assert!(
+        connects["all"].as_u64() > Some(10) && connects["resumed_handshakes"].as_u64() > Some(5),
+        "{connects}"
+    );
+}

@@ -1,0 +1,131 @@
+//! Frames: their heads, and those that a client writes (RFC 9113, 4 and 6).
+
+/// A frame starts with so many bytes.
+pub const HEAD: usize = 9;
+/// The longest payload that either side may send, as long as nobody asks for more (`SETTINGS_MAX_FRAME_SIZE`).
+pub const MOST: usize = 16_384;
+/// What a client says first.
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// The largest window (6.9.1).
+pub const WIDEST: u32 = (1 << 31) - 1;
+/// The window of a connection, and of its streams, before anybody says otherwise (6.9.2).
+pub const USUAL_WINDOW: u32 = 65_535;
+
+pub const DATA: u8 = 0;
+pub const HEADERS: u8 = 1;
+pub const RST_STREAM: u8 = 3;
+pub const SETTINGS: u8 = 4;
+pub const PUSH_PROMISE: u8 = 5;
+pub const PING: u8 = 6;
+pub const GOAWAY: u8 = 7;
+pub const WINDOW_UPDATE: u8 = 8;
+pub const CONTINUATION: u8 = 9;
+
+/// Of SETTINGS and PING.
+pub const ACK: u8 = 1;
+pub const END_STREAM: u8 = 1;
+pub const END_HEADERS: u8 = 4;
+const PADDED: u8 = 8;
+const PRIORITY: u8 = 0x20;
+
+pub const HEADER_TABLE_SIZE: u16 = 1;
+pub const ENABLE_PUSH: u16 = 2;
+pub const MAX_CONCURRENT_STREAMS: u16 = 3;
+pub const INITIAL_WINDOW_SIZE: u16 = 4;
+
+/// The head of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Of the payload.
+    pub length: usize,
+    pub kind: u8,
+    pub flags: u8,
+    pub stream: u32,
+}
+
+impl Frame {
+    /// At the start of `bytes`, which are at least [`HEAD`].
+    pub fn of(bytes: &[u8]) -> Self {
+        Self {
+            length: usize::from(bytes[0]) << 16 | usize::from(bytes[1]) << 8 | usize::from(bytes[2]),
+            kind: bytes[3],
+            flags: bytes[4],
+            stream: number(&bytes[5..9]) & WIDEST,
+        }
+    }
+
+    pub const fn has(self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Writes it over the first [`HEAD`] of `bytes`.
+    pub fn put(self, bytes: &mut [u8]) {
+        bytes[..3].copy_from_slice(&(self.length as u32).to_be_bytes()[1..]);
+        bytes[3] = self.kind;
+        bytes[4] = self.flags;
+        bytes[5..HEAD].copy_from_slice(&self.stream.to_be_bytes());
+    }
+
+    /// Appends it, with its payload.
+    pub fn write(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
+        let at = out.len();
+        out.extend_from_slice(&[0; HEAD]);
+        Self { length: payload.len(), kind, flags, stream }.put(&mut out[at..]);
+        out.extend_from_slice(payload);
+    }
+
+    /// What of the payload of HEADERS is fields: without padding and priority (6.2); `None` if there is less.
+    pub fn fields(self, payload: &[u8]) -> Option<&[u8]> {
+        let mut fields = payload;
+        if self.has(PADDED) {
+            let (&padding, rest) = fields.split_first()?;
+            fields = rest.get(..rest.len().checked_sub(usize::from(padding))?)?;
+        }
+        if self.has(PRIORITY) {
+            fields = fields.get(5..)?;
+        }
+        Some(fields)
+    }
+}
+
+/// Four bytes as a number.
+pub fn number(bytes: &[u8]) -> u32 {
+    bytes.iter().take(4).fold(0, |n, &byte| n << 8 | u32::from(byte))
+}
+
+/// What a client says on a fresh connection: no pushes, no table of headers, and windows that never close.
+pub fn greeting(out: &mut Vec<u8>) {
+    out.extend_from_slice(PREFACE);
+    let mut payload = [0; 18];
+    let settings = [(HEADER_TABLE_SIZE, 0), (ENABLE_PUSH, 0), (INITIAL_WINDOW_SIZE, WIDEST)];
+    for (place, (name, value)) in payload.chunks_exact_mut(6).zip(settings) {
+        place[..2].copy_from_slice(&u16::to_be_bytes(name));
+        place[2..].copy_from_slice(&u32::to_be_bytes(value));
+    }
+    Frame::write(SETTINGS, 0, 0, &payload, out);
+    Frame::write(WINDOW_UPDATE, 0, 0, &(WIDEST - USUAL_WINDOW).to_be_bytes(), out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_read_as_it_is_written() {
+        let mut out = Vec::new();
+        Frame::write(HEADERS, END_STREAM | END_HEADERS, 7, &[b'x'; 300], &mut out);
+        assert_eq!(out[..HEAD], [0, 1, 44, 1, 5, 0, 0, 0, 7]);
+        assert_eq!(Frame::of(&out), Frame { length: 300, kind: HEADERS, flags: 5, stream: 7 });
+    }
+
+    #[test]
+    fn padding_and_priority_are_no_fields() {
+        let frame = |flags| Frame { length: 0, kind: HEADERS, flags, stream: 1 };
+        assert_eq!(frame(0).fields(b"ab"), Some(&b"ab"[..]));
+        assert_eq!(frame(PADDED).fields(b"\x01abx"), Some(&b"ab"[..]));
+        assert_eq!(frame(PADDED | PRIORITY).fields(b"\x0112345abx"), Some(&b"ab"[..]));
+        for (flags, short) in [(PADDED, &b"\x02a"[..]), (PADDED, b""), (PRIORITY, b"1234")] {
+            assert_eq!(frame(flags).fields(short), None, "{short:?}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Header fields (HPACK, RFC 7541), as far as a load generator needs them. Of a reply that is its status alone, so
+//! names and values are passed over, not decoded; with a table of no size (`SETTINGS_HEADER_TABLE_SIZE`) nothing has
+//! to be remembered. Requests are written without the server's table and without Huffman's code.
+
+/// Names of the static table that requests use, by their place (appendix A).
+const PLACES: [(&str, u8); 12] = [
+    (":authority", 1),
+    (":method", 2),
+    (":path", 4),
+    (":scheme", 6),
+    ("accept", 19),
+    ("accept-encoding", 16),
+    ("authorization", 23),
+    ("content-length", 28),
+    ("content-type", 31),
+    ("cookie", 32),
+    ("range", 50),
+    ("user-agent", 58),
+];
+/// The place of `:status` there, with the codes of this and those that follow.
+const STATUS: usize = 8;
+const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
+/// Entries of the static table; what lies beyond is of the table that has no size.
+const STATIC: usize = 61;
+/// `:status` in Huffman's code (appendix B).
+const STATUS_CODED: &[u8] = &[0xb8, 0x84, 0x8d, 0x36, 0xa3];
+
+/// Fields that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+/// The status among the fields of `block`, if it is there: trailers have none.
+pub fn status(mut block: &[u8]) -> Result<Option<u16>, Malformed> {
+    let mut status = None;
+    while let Some(&first) = block.first() {
+        // 6.1: indexed; 6.2.1: literal, to be remembered; 6.3: the table's size; 6.2.2, 6.2.3: literal.
+        let bits = match first {
+            0x80.. => 7,
+            0x40..=0x7f => 6,
+            0x20..=0x3f => 5,
+            _ => 4,
+        };
+        let index = integer(&mut block, bits)?;
+        if bits == 5 {
+            continue;
+        }
+        if index > STATIC {
+            return Err(Malformed);
+        }
+        if bits == 7 {
+            if index == 0 {
+                return Err(Malformed);
+            }
+            status = status.or(index.checked_sub(STATUS).and_then(|at| STATUSES.get(at).copied()));
+            continue;
+        }
+        let is_status = match index {
+            0 => matches!(text(&mut block)?, (false, b":status") | (true, STATUS_CODED)),
+            _ => (STATUS..STATUS + STATUSES.len()).contains(&index),
+        };
+        let (coded, value) = text(&mut block)?;
+        if is_status {
+            status = Some(digits(coded, value).ok_or(Malformed)?);
+        }
+    }
+    Ok(status)
+}
+
+/// An integer with a prefix of so many bits (5.1).
+fn integer(block: &mut &[u8], bits: u32) -> Result<usize, Malformed> {
+    let (&first, mut rest) = block.split_first().ok_or(Malformed)?;
+    let most = (1_usize << bits) - 1;
+    let mut value = usize::from(first) & most;
+    if value == most {
+        for shift in [0, 7, 14, 21] {
+            let (&byte, after) = rest.split_first().ok_or(Malformed)?;
+            rest = after;
+            value += usize::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                *block = rest;
+                return Ok(value);
+            }
+        }
+        return Err(Malformed);
+    }
+    *block = rest;
+    Ok(value)
+}
+
+/// A string, and whether it is in Huffman's code (5.2).
+fn text<'a>(block: &mut &'a [u8]) -> Result<(bool, &'a [u8]), Malformed> {
+    let coded = block.first().is_some_and(|first| first & 0x80 != 0);
+    let length = integer(block, 7)?;
+    let (text, rest) = block.split_at_checked(length).ok_or(Malformed)?;
+    *block = rest;
+    Ok((coded, text))
+}
+
+/// Three digits.
+fn digits(coded: bool, text: &[u8]) -> Option<u16> {
+    if !coded {
+        return super::super::number(text).filter(|_| text.len() == 3).map(|n| n as u16);
+    }
+    // 0 to 2 are the five bits 00000 to 00010, 3 to 9 the six bits 011001 to 011111; ones fill the last byte.
+    let all = text.iter().take(4).fold(0_u32, |all, &byte| all << 8 | u32::from(byte));
+    let (mut left, mut value) = (text.len().min(4) as u32 * 8, 0);
+    for _ in 0..3 {
+        let five = all >> left.checked_sub(5)? & 31;
+        let digit = if five <= 2 {
+            left -= 5;
+            five
+        } else {
+            left = left.checked_sub(6)?;
+            (all >> left & 63).checked_sub(25 - 3).filter(|digit| (3..=9).contains(digit))?
+        };
+        value = value * 10 + digit as u16;
+    }
+    (left < 8 && all & ((1 << left) - 1) == (1 << left) - 1).then_some(value)
+}
+
+/// Appends the name of a field, in a literal that nobody is to remember; its value follows ([`write_length`]).
+pub fn write_name(name: &str, out: &mut Vec<u8>) {
+    let place = PLACES.iter().find(|(other, _)| *other == name).map_or(0, |(_, place)| *place);
+    // Four bits are of the kind of literal; those of the place are in front of an integer (5.1).
+    if place < 15 {
+        out.push(place);
+    } else {
+        out.extend_from_slice(&[15, place - 15]);
+    }
+    if place == 0 {
+        write_length(name.len(), out);
+        out.extend_from_slice(name.as_bytes());
+    }
+}
+
+/// Appends the length of a string, which follows it.
+pub fn write_length(length: usize, out: &mut Vec<u8>) {
+    if length < 127 {
+        return out.push(length as u8);
+    }
+    out.push(127);
+    let mut left = length - 127;
+    while left >= 128 {
+        out.push(left as u8 & 0x7f | 0x80);
+        left >>= 7;
+    }
+    out.push(left as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_status_is_found_however_it_is_written() {
+        for (block, expected) in [
+            (&b"\x88"[..], Some(200)),
+            (b"\x8e", Some(500)),
+            // A change of the table's size, a date to be remembered, then the status.
+            (b"\x20\x61\x03abc\x8d", Some(404)),
+            (b"\x08\x03301", Some(301)),
+            (b"\x48\x82\x64\x02", Some(302)),     // C.6.1
+            (b"\x48\x83\x64\x0e\xff", Some(307)), // C.6.2
+            (b"\x00\x07:status\x03418", Some(418)),
+            (b"\x10\x85\xb8\x84\x8d\x36\xa3\x03503", Some(503)),
+            (b"\x00\x0bgrpc-status\x010", None),
+            (b"", None),
+        ] {
+            assert_eq!(status(block), Ok(expected), "{block:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for block in [
+            &b"\x80"[..],
+            b"\xbe",
+            b"\x7f\xff",
+            b"\x08\x03ab",
+            b"\x08\x0212",
+            b"\x08\x03abc",
+            b"\x7f\xff\xff\xff\xff\x01",
+        ] {
+            assert_eq!(status(block), Err(Malformed), "{block:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_passed_over(names in prop::collection::vec("[a-z:-]{1,40}", 0..6), length in 0..40_000_usize) {
+            let mut block = Vec::new();
+            for name in &names {
+                write_name(name, &mut block);
+                write_length(length, &mut block);
+                block.resize(block.len() + length, b'x');
+            }
+            block.push(0x8d);
+            prop_assert_eq!(status(&block), Ok(Some(404)));
+        }
+
+        #[test]
+        fn any_block_is_survived(block in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _ = status(&block);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! HTTP/2 (RFC 9113) to a server that is known to speak it: each request is a stream, replies come in any order.
+//!
+//! ```text
+//! us    preface SETTINGS WINDOW_UPDATE            HEADERS 1  HEADERS 3 DATA 3           ACK  PING ack
+//! it                                   SETTINGS                              HEADERS 3 DATA 3  PING  HEADERS 1 ...
+//! ```
+//!
+//! Our windows never close, so that no reply waits for us. A body that the server would have to read some of first
+//! is refused.
+
+mod frames;
+mod hpack;
+mod requests;
+mod session;
+
+use hindmost_plan::{Plan, Workload};
+
+use self::frames::{Frame, HEAD, MOST};
+use self::requests::Written;
+use self::session::Session;
+use super::http::Answered;
+use super::{Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
+use crate::workload::{Kind, List, Request};
+
+/// The codec. The requests are compiled once, one for each of the list.
+pub struct Http2 {
+    list: List,
+    requests: Vec<Written>,
+    kinds: Vec<Answered>,
+    largest_body: usize,
+    per_connection: Option<u64>,
+}
+
+/// Bytes that are no frames that a server may send now.
+struct Wrong;
+
+impl Protocol for Http2 {
+    const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Http2;
+    const MAY_CLOSE: bool = true;
+    /// A frame of headers, with some that go on with it.
+    const MAX_HEAD: usize = 2 * (HEAD + MOST);
+    const TAGGED: bool = true;
+    const ANSWERS: bool = true;
+    const BOUNDED: bool = true;
+
+    type Session = Session;
+
+    fn new(plan: &Plan) -> Self {
+        let Workload::Http(http) = &plan.workload else {
+            unreachable!("the plan has checked that http2 gets an http workload")
+        };
+        let requests: Vec<Written> = http.all().iter().map(|one| Written::new(one, http, plan)).collect();
+        Self {
+            list: List::new(plan.seed, &http.listed(), http.data.as_ref()),
+            kinds: Answered::all(plan, http),
+            per_connection: http.requests_per_connection.map(u64::from),
+            largest_body: requests.iter().map(|one| one.largest().1).max().unwrap_or(0),
+            requests,
+        }
+    }
+
+    fn session(&self) -> Session {
+        Session::new(Self::MAX_HEAD)
+    }
+
+    fn begin(&self, session: &mut Session, out: &mut Vec<u8>) -> bool {
+        session.begin();
+        frames::greeting(out);
+        false
+    }
+
+    fn opening(&self, session: &mut Session, bytes: &[u8], out: &mut Vec<u8>) -> Result<Opening, Refusal> {
+        let sign = &bytes[..bytes.len().min(4)];
+        // Whatever the length of the settings, they are a frame of type 4 (RFC 9113, 3.4).
+        if sign.first().is_some_and(|&byte| byte != 0)
+            || sign.get(3).is_some_and(|&kind| kind != frames::SETTINGS)
+        {
+            return Err(Refusal::quoting("it does not speak HTTP/2:", bytes));
+        }
+        if bytes.len() < HEAD || bytes.len() < HEAD + Frame::of(bytes).length {
+            return Ok(Opening::More);
+        }
+        let end = HEAD + Frame::of(bytes).length;
+        session.set(&bytes[HEAD..end]);
+        session.answer(out);
+        // WINDOW_UPDATE of the connection usually comes with it.
+        let mut after = end;
+        while let Some(rest) = bytes.get(after..).filter(|rest| rest.len() >= HEAD) {
+            let frame = Frame::of(rest);
+            if frame.kind != frames::WINDOW_UPDATE || rest.len() < HEAD + frame.length {
+                break;
+            }
+            session.widen(frame, &rest[HEAD..HEAD + frame.length]);
+            after += HEAD + frame.length;
+        }
+        session.check_body(self.largest_body)?;
+        Ok(Opening::Done(after))
+    }
+
+    fn in_flight(&self, session: &Session) -> usize {
+        session.in_flight(self.largest_body)
+    }
+
+    #[inline]
+    fn write(&self, session: &mut Session, request: Request, tag: u32, out: &mut Vec<u8>) {
+        let values = self.list.values(request.item);
+        let body = self.requests[self.list.which(values)].write(values, 2 * tag + 1, out);
+        session.push(tag, request.kind, body);
+    }
+
+    #[inline]
+    fn per_connection(&self) -> Option<u64> {
+        self.per_connection
+    }
+
+    fn takes_turns(&self) -> bool {
+        self.per_connection.is_some()
+    }
+
+    fn may_repeat(&self, kind: Kind) -> bool {
+        self.kinds.get(usize::from(kind.0)).is_none_or(Answered::is_idempotent)
+    }
+
+    fn may_repeat_unhandled(&self, _kind: Kind) -> bool {
+        true
+    }
+
+    fn answer(&self, session: &mut Session, out: &mut Vec<u8>) {
+        session.answer(out);
+    }
+
+    fn leaves(&self, session: &Session) -> Option<u32> {
+        session.leaves()
+    }
+
+    #[inline]
+    fn read(&self, session: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+        self.frame(session, bytes).map_err(|Wrong| Garbage::new::<Self>(kind, bytes))
+    }
+
+    fn complaint(head: &[u8]) -> &[u8] {
+        if head.get(3) != Some(&frames::RST_STREAM) {
+            return b"a status that the workload does not accept";
+        }
+        match frames::number(head.get(HEAD..).unwrap_or_default()) {
+            1 => b"RST_STREAM: PROTOCOL_ERROR",
+            2 => b"RST_STREAM: INTERNAL_ERROR",
+            7 => b"RST_STREAM: REFUSED_STREAM",
+            8 => b"RST_STREAM: CANCEL",
+            11 => b"RST_STREAM: ENHANCE_YOUR_CALM",
+            _ => b"RST_STREAM",
+        }
+    }
+}
+
+impl Http2 {
+    /// The most bytes that a request can have, with the heads of its frames.
+    pub fn largest(&self) -> usize {
+        let of = |one: &Written| {
+            let (fields, body) = one.largest();
+            fields + body + HEAD * (2 + body / MOST)
+        };
+        self.requests.iter().map(of).max().unwrap_or(0)
+    }
+
+    /// The first frame of `bytes`.
+    #[inline]
+    fn frame(&self, session: &mut Session, bytes: &[u8]) -> Result<Parsed, Wrong> {
+        if bytes.len() < HEAD {
+            return Ok(Parsed::More);
+        }
+        let frame = Frame::of(bytes);
+        if frame.length > MOST {
+            return Err(Wrong);
+        }
+        let whole = HEAD + frame.length;
+        let tag = frame.stream / 2;
+        if frame.kind == frames::DATA {
+            let left = frame.length as u64;
+            session.took(frame.length);
+            let rest = Rest::Bytes { left, end: b"" };
+            return Ok(self.end(session, frame, HEAD, rest).unwrap_or(Parsed::Aside { head: HEAD, rest }));
+        }
+        if bytes.len() < whole {
+            return Ok(Parsed::More);
+        }
+        let payload = &bytes[HEAD..whole];
+        let mut head = whole;
+        match frame.kind {
+            frames::HEADERS => {
+                let Some(end) = Self::headers(session, frame, bytes)? else { return Ok(Parsed::More) };
+                head = end;
+                if let Some(reply) = self.end(session, frame, head, Rest::NOTHING) {
+                    return Ok(reply);
+                }
+            }
+            frames::RST_STREAM if session.stream(tag).is_some() => {
+                session.end(tag);
+                let (rest, outcome) = (Rest::NOTHING, Outcome::Error);
+                return Ok(Parsed::Reply { head, rest, outcome, closes: false, code: 0, tag });
+            }
+            frames::SETTINGS if !frame.has(frames::ACK) => session.set(payload),
+            frames::PING if !frame.has(frames::ACK) => session.pinged(payload),
+            frames::GOAWAY => session.goodbye(payload),
+            frames::WINDOW_UPDATE => session.widen(frame, payload),
+            frames::PUSH_PROMISE | frames::CONTINUATION => return Err(Wrong),
+            _ => {}
+        }
+        Ok(Parsed::Aside { head, rest: Rest::NOTHING })
+    }
+
+    /// Takes the status of a reply; returns where its fields end, however many frames they fill.
+    #[inline]
+    fn headers(session: &mut Session, frame: Frame, bytes: &[u8]) -> Result<Option<usize>, Wrong> {
+        let mut end = HEAD + frame.length;
+        let fields = frame.fields(&bytes[HEAD..end]).ok_or(Wrong)?;
+        let status = if frame.has(frames::END_HEADERS) {
+            hpack::status(fields)
+        } else {
+            session.block.clear();
+            session.block.extend_from_slice(fields);
+            loop {
+                let Some(rest) = bytes.get(end..).filter(|rest| rest.len() >= HEAD) else { return Ok(None) };
+                let next = Frame::of(rest);
+                if next.kind != frames::CONTINUATION || next.stream != frame.stream || next.length > MOST {
+                    return Err(Wrong);
+                }
+                let Some(more) = rest.get(HEAD..HEAD + next.length) else { return Ok(None) };
+                session.block.extend_from_slice(more);
+                end += HEAD + next.length;
+                if next.has(frames::END_HEADERS) {
+                    break hpack::status(&session.block);
+                }
+            }
+        }
+        .map_err(|hpack::Malformed| Wrong)?;
+        // Trailers have none; interim replies are followed by the one that counts.
+        if let (Some(status @ 200..), Some(stream)) = (status, session.stream(frame.stream / 2)) {
+            stream.status = status;
+        }
+        Ok(Some(end))
+    }
+
+    /// The reply that ends with `frame`, if one does.
+    #[inline]
+    fn end(&self, session: &mut Session, frame: Frame, head: usize, rest: Rest) -> Option<Parsed> {
+        let tag = frame.stream / 2;
+        if !frame.has(frames::END_STREAM) {
+            return None;
+        }
+        let stream = *session.stream(tag)?;
+        session.end(tag);
+        let answered = &self.kinds[usize::from(stream.kind.0).min(self.kinds.len() - 1)];
+        let (outcome, code) = (answered.outcome(stream.status), stream.status);
+        Some(Parsed::Reply { head, rest, outcome, closes: false, code, tag })
+    }
+}
+
+#[cfg(test)]
+mod tests;

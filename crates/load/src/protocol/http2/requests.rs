@@ -1,0 +1,144 @@
+//! How requests are written: compiled once, one for each of the list.
+
+use hindmost_plan::{Body, Data, Escape, Http, HttpRequest, Plan};
+
+use super::frames::{self, Frame, HEAD, MOST};
+use super::hpack;
+use crate::workload::{Template, Values};
+
+/// Headers of HTTP/1 that speak of its connections, and may not stand in HTTP/2 (RFC 9113, 8.2.2); `host` is there as
+/// `:authority`.
+const OF_HTTP_1: [&str; 6] =
+    ["connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+
+/// One request of the list.
+pub struct Written {
+    /// Names of fields and values that are always the same, and values that are not.
+    head: Vec<Piece>,
+    /// Fields that every such request has used so far: those of one request are drawn independently.
+    drawn: Template,
+    body: Template,
+}
+
+enum Piece {
+    Fixed(Vec<u8>),
+    Value(Template),
+}
+
+impl Written {
+    /// `request` of `http`, to a server that the plan names.
+    pub fn new(request: &HttpRequest, http: &Http, plan: &Plan) -> Self {
+        let data = http.data.as_ref();
+        let mut one = Self { head: Vec::new(), drawn: Template::default(), body: Template::default() };
+        let given = |name: &str| {
+            let all = request.headers.iter().chain(&http.headers);
+            all.into_iter()
+                .find(|(other, _)| other.eq_ignore_ascii_case(name))
+                .map(|(_, value)| value.as_str())
+        };
+        let host = given("host").or(http.host.as_deref()).unwrap_or(&plan.target.address);
+        let agent = concat!("hindmost/", env!("CARGO_PKG_VERSION"));
+        one.field(":method", &request.method, None, Escape::Raw);
+        let scheme = if plan.target.tls.is_some() { "https" } else { "http" };
+        one.field(":scheme", scheme, None, Escape::Raw);
+        one.field(":authority", host, None, Escape::Raw);
+        one.field(":path", &request.path, data, Escape::Url);
+        for (name, value) in [("user-agent", agent), ("accept", "*/*")] {
+            if given(name).is_none() {
+                one.field(name, value, None, Escape::Raw);
+            }
+        }
+        let own = |name: &String| request.headers.keys().any(|other| other.eq_ignore_ascii_case(name));
+        for (name, value) in http.headers.iter().filter(|(name, _)| !own(name)).chain(&request.headers) {
+            let name = name.to_ascii_lowercase();
+            if !OF_HTTP_1.contains(&name.as_str()) {
+                one.field(&name, value, data, Escape::Raw);
+            }
+        }
+        let mut body = Template::after(&one.drawn);
+        match &request.body {
+            Some(Body::Text(text)) => body.text(text, data, Escape::Raw),
+            Some(Body::Bytes(bytes)) => body.literal(bytes),
+            // The plan's files are read before.
+            Some(Body::File(_) | Body::Template(_)) | None => {}
+        }
+        if let Some(bytes) = body.constant().filter(|bytes| !bytes.is_empty()) {
+            one.field("content-length", &bytes.len().to_string(), None, Escape::Raw);
+        }
+        one.body = body;
+        one
+    }
+
+    /// Adds a field; the value is a template where there is something to fill in.
+    fn field(&mut self, name: &str, text: &str, data: Option<&Data>, escape: Escape) {
+        let mut fixed = Vec::new();
+        hpack::write_name(name, &mut fixed);
+        let mut value = Template::after(&self.drawn);
+        if name == ":path" || !name.starts_with(':') {
+            value.text(text, data, escape);
+            self.drawn = Template::after(&value);
+        } else {
+            value.literal(text.as_bytes());
+        }
+        if let Some(bytes) = value.constant() {
+            hpack::write_length(bytes.len(), &mut fixed);
+            fixed.extend_from_slice(bytes);
+        }
+        match self.head.last_mut() {
+            Some(Piece::Fixed(last)) => last.extend_from_slice(&fixed),
+            _ => self.head.push(Piece::Fixed(fixed)),
+        }
+        if value.constant().is_none() {
+            self.head.push(Piece::Value(value));
+        }
+    }
+
+    /// Appends the request of `values` as stream `stream`; returns the length of its body.
+    #[inline]
+    pub fn write(&self, values: Values, stream: u32, out: &mut Vec<u8>) -> usize {
+        let at = out.len();
+        out.extend_from_slice(&[0; HEAD]);
+        for piece in &self.head {
+            match piece {
+                Piece::Fixed(bytes) => out.extend_from_slice(bytes),
+                Piece::Value(value) => {
+                    hpack::write_length(value.length(values), out);
+                    value.write(values, out);
+                }
+            }
+        }
+        let body = self.body.length(values);
+        let end = if body == 0 { frames::END_STREAM } else { 0 };
+        let length = out.len() - at - HEAD;
+        Frame { length, kind: frames::HEADERS, flags: frames::END_HEADERS | end, stream }.put(&mut out[at..]);
+        if body > 0 {
+            self.write_body(values, body, stream, out);
+        }
+        body
+    }
+
+    /// The body as frames of at most [`MOST`] bytes: written whole, then moved apart from its end on.
+    fn write_body(&self, values: Values, body: usize, stream: u32, out: &mut Vec<u8>) {
+        let at = out.len();
+        let frames = body.div_ceil(MOST);
+        out.resize(at + HEAD, 0);
+        self.body.write(values, out);
+        out.resize(at + frames * HEAD + body, 0);
+        for frame in (0..frames).rev() {
+            let (from, length) = (frame * MOST, MOST.min(body - frame * MOST));
+            let place = at + frame * (HEAD + MOST);
+            out.copy_within(at + HEAD + from..at + HEAD + from + length, place + HEAD);
+            let flags = if frame + 1 == frames { frames::END_STREAM } else { 0 };
+            Frame { length, kind: frames::DATA, flags, stream }.put(&mut out[place..]);
+        }
+    }
+
+    /// The most bytes of its fields, and of its body.
+    pub fn largest(&self) -> (usize, usize) {
+        let of = |piece: &Piece| match piece {
+            Piece::Fixed(bytes) => bytes.len(),
+            Piece::Value(value) => value.largest() + 5,
+        };
+        (self.head.iter().map(of).sum(), self.body.largest())
+    }
+}

@@ -1,0 +1,187 @@
+use serde_json::{json, Value};
+
+use super::super::tests::plan;
+use super::super::{Reader, Reply};
+use super::*;
+
+fn codec(workload: Value) -> Http2 {
+    let mut plan = plan("http2");
+    plan.workload = serde_json::from_value(workload).unwrap();
+    Http2::new(&plan)
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    Frame::write(kind, flags, stream, payload, &mut out);
+    out
+}
+
+/// A connection on which so many requests are asked.
+fn asked(codec: &Http2, requests: u32) -> Session {
+    let (mut session, mut out) = (codec.session(), Vec::new());
+    codec.begin(&mut session, &mut out);
+    for tag in 0..requests {
+        codec.write(&mut session, Request { kind: Kind::GET, item: 0, value_bytes: 0 }, tag, &mut out);
+    }
+    session
+}
+
+/// Tags, outcomes and status codes of the replies in `pieces`.
+fn replies(codec: &Http2, requests: u32, pieces: &[&[u8]]) -> Result<Vec<(u32, Outcome, u16)>, Garbage> {
+    let (mut reader, mut session, mut found) = (Reader::new::<Http2>(), asked(codec, requests), Vec::new());
+    for piece in pieces {
+        let mut rest = *piece;
+        while !rest.is_empty() {
+            let Some(Reply { taken, outcome, code, tag, .. }) =
+                reader.next(codec, &mut session, Kind::GET, rest, |_| ())?
+            else {
+                break;
+            };
+            rest = &rest[taken..];
+            found.push((tag, outcome, code));
+        }
+    }
+    Ok(found)
+}
+
+#[test]
+fn a_request_is_a_frame_of_fields_and_frames_of_its_body() {
+    let body = "b".repeat(MOST + 10);
+    let codec = codec(json!({"kind": "http", "host": "a.b", "requests": [
+        {"method": "POST", "path": "/o", "headers": {"X-Y": "z", "Connection": "close"}, "body": body},
+    ]}));
+    let (mut session, mut out) = (codec.session(), Vec::new());
+    session.begin();
+    codec.write(&mut session, Request { kind: Kind::GET, item: 0, value_bytes: 0 }, 3, &mut out);
+    let head = Frame::of(&out);
+    assert_eq!((head.kind, head.flags, head.stream), (frames::HEADERS, frames::END_HEADERS, 7));
+    let agent = concat!("hindmost/", env!("CARGO_PKG_VERSION"));
+    let fields = [
+        &b"\x02\x04POST\x06\x04http\x01\x03a.b\x04\x02/o\x0f\x2b"[..],
+        &[agent.len() as u8],
+        agent.as_bytes(),
+        b"\x0f\x04\x03*/*\x00\x03x-y\x01z\x0f\x0d\x0516394",
+    ]
+    .concat();
+    assert_eq!(out[HEAD..HEAD + head.length], fields);
+    let rest = &out[HEAD + head.length..];
+    let first = Frame { length: MOST, kind: frames::DATA, flags: 0, stream: 7 };
+    assert_eq!(Frame::of(rest), first);
+    let last = Frame { length: 10, kind: frames::DATA, flags: frames::END_STREAM, stream: 7 };
+    assert_eq!(Frame::of(&rest[HEAD + MOST..]), last);
+    assert_eq!(rest.len(), 2 * HEAD + MOST + 10);
+    assert!(rest[HEAD..HEAD + MOST].iter().chain(&rest[2 * HEAD + MOST..]).all(|&byte| byte == b'b'));
+    assert!(
+        out.len() <= codec.largest() && codec.largest() < out.len() + 40,
+        "{} {}",
+        out.len(),
+        codec.largest()
+    );
+}
+
+#[test]
+fn values_that_differ_have_their_own_length() {
+    let codec = codec(
+        json!({"kind": "http", "requests": [{"path": "/{{sequence:95}}", "body": "{{sequence:95}}", "method": "PUT"}]}),
+    );
+    for (item, path, body) in [(3, "/98", 2), (7, "/102", 3)] {
+        let mut out = Vec::new();
+        let mut session = asked(&codec, 0);
+        codec.write(&mut session, Request { kind: Kind::GET, item, value_bytes: 0 }, 0, &mut out);
+        let length = Frame::of(&out).length;
+        let (head, data) = out.split_at(HEAD + length);
+        let field = [&[4, path.len() as u8], path.as_bytes()].concat();
+        assert!(head.windows(field.len()).any(|some| some == field), "{head:?}");
+        assert_eq!((Frame::of(data).length, &data[HEAD..]), (body, &path.as_bytes()[1..]));
+    }
+}
+
+#[test]
+fn replies_are_told_apart_in_any_order_however_they_arrive() {
+    let codec = codec(json!({"kind": "http", "paths": ["/"]}));
+    let stream = [
+        frame(frames::HEADERS, frames::END_HEADERS, 5, b"\x88"),
+        frame(frames::PING, 0, 0, b"12345678"),
+        frame(frames::HEADERS, frames::END_HEADERS, 1, b"\x08\x03103"),
+        frame(frames::DATA, 0, 5, b"abc"),
+        frame(frames::HEADERS, frames::END_HEADERS | frames::END_STREAM, 3, b"\x8d"),
+        frame(frames::HEADERS, 0, 1, b"\x20"),
+        frame(frames::CONTINUATION, frames::END_HEADERS, 1, b"\x8e"),
+        frame(frames::DATA, frames::END_STREAM, 1, b""),
+        frame(frames::RST_STREAM, 0, 7, b"\0\0\0\x07"),
+        frame(frames::DATA, 0, 5, b"def"),
+        frame(frames::HEADERS, frames::END_HEADERS | frames::END_STREAM, 5, b"\x00\x01x\x01y"),
+        frame(0xfa, 0, 0, b"whatever"),
+    ]
+    .concat();
+    let expected = vec![
+        (1, Outcome::Miss, 404),
+        (0, Outcome::Error, 500),
+        (3, Outcome::Error, 0),
+        (2, Outcome::Hit, 200),
+    ];
+    assert_eq!(replies(&codec, 4, &[&stream]), Ok(expected.clone()));
+    assert_eq!(replies(&codec, 4, &stream.chunks(1).collect::<Vec<_>>()), Ok(expected.clone()));
+    for cut in 0..stream.len() {
+        assert_eq!(replies(&codec, 4, &[&stream[..cut], &stream[cut..]]), Ok(expected.clone()), "{cut}");
+    }
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let codec = codec(json!({"kind": "http"}));
+    for bytes in [
+        &b"HTTP/1.1 400 Bad Request\r\n"[..],
+        &frame(frames::PUSH_PROMISE, 0, 1, b"\0\0\0\x02"),
+        &frame(frames::CONTINUATION, 4, 1, b"\x88"),
+        &frame(frames::HEADERS, 4, 1, b"\xff\xff\xff\xff\xff\xff"),
+        &[frame(frames::HEADERS, 0, 1, b"\x88"), frame(frames::DATA, 0, 1, b"")].concat(),
+    ] {
+        assert!(replies(&codec, 1, &[bytes]).is_err(), "{bytes:?}");
+    }
+    let mut session = codec.session();
+    let refused = codec.opening(&mut session, b"HTTP/1.1 400 Bad Request\r\n", &mut Vec::new());
+    assert_eq!(refused.unwrap_err().0, "it does not speak HTTP/2: \"HTTP/1.1 400 Bad Request\"");
+}
+
+#[test]
+fn a_connection_opens_with_the_servers_settings_and_takes_as_many_streams_as_they_allow() {
+    let codec = codec(json!({"kind": "http"}));
+    let (mut session, mut out) = (codec.session(), Vec::with_capacity(500));
+    assert!(!codec.begin(&mut session, &mut out));
+    assert!(
+        out.starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x12\x04\0\0\0\0\0\0\x01\0\0\0\0\0\x02"),
+        "{out:?}"
+    );
+    let said = [
+        frame(frames::SETTINGS, 0, 0, b"\0\x03\0\0\0\x05\0\x04\0\0\0\x64"),
+        frame(frames::WINDOW_UPDATE, 0, 0, b"\0\0\0\x01"),
+        frame(frames::SETTINGS, frames::ACK, 0, b""),
+    ]
+    .concat();
+    out.clear();
+    for cut in 0..21 {
+        assert_eq!(codec.opening(&mut session, &said[..cut], &mut out), Ok(Opening::More), "{cut}");
+    }
+    assert_eq!(codec.opening(&mut session, &said, &mut out), Ok(Opening::Done(21 + 13)));
+    assert_eq!((&out[..], codec.in_flight(&session)), (&b"\0\0\0\x04\x01\0\0\0\0"[..], 5));
+}
+
+#[test]
+fn a_body_that_the_server_would_have_to_read_first_is_refused() {
+    let body = "b".repeat(101);
+    let codec = codec(json!({"kind": "http", "requests": [{"method": "POST", "body": body}]}));
+    let (mut session, mut out) = (codec.session(), Vec::new());
+    codec.begin(&mut session, &mut out);
+    let said = frame(frames::SETTINGS, 0, 0, b"\0\x04\0\0\0\x64");
+    let refused = codec.opening(&mut session, &said, &mut out).unwrap_err();
+    assert!(refused.0.contains("at most 100 bytes") && refused.0.contains("101"), "{refused}");
+}
+
+#[test]
+fn what_a_farewell_leaves_alone_may_be_asked_again_and_what_broke_only_where_that_does_no_harm() {
+    let codec = codec(json!({"kind": "http", "requests": [{"method": "POST"}, {"method": "GET"}]}));
+    let may = |kind| (codec.may_repeat(kind), codec.may_repeat_unhandled(kind));
+    assert_eq!([Kind(0), Kind(1)].map(may), [(false, true), (true, true)]);
+    assert!(!codec.takes_turns(), "posts may share a connection");
+}
