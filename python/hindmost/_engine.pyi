@@ -128,6 +128,7 @@ class Trace:
         every: int = 0,
         records: str | Path | None = None,
         handover: bool = True,
+        who: bool = False,
     ) -> None: ...
     def end(self) -> str: ...
 

@@ -2,11 +2,13 @@
 
 import contextlib
 import json
+import os
 import random
 import re
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +21,7 @@ import pytest
 
 from hindmost import _engine
 from hindmost.targets.ports import pick_free_port
+from hindmost.trace import find_server
 
 FAULT = _engine.trace_fault()
 pytestmark = pytest.mark.skipif(
@@ -371,6 +374,59 @@ def test_bytes_of_another_protocol_are_counted_and_no_requests(tmp_path, connect
     counts = found[0].traced["counts"]
     assert counts["done"] == 0
     assert counts["unframed"] >= 1
+
+
+HOG = """
+import ctypes, os, time
+ctypes.CDLL(None).prctl(15, b"hm-hog", 0, 0, 0)
+os.sched_setaffinity(0, {%d})
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    burst = time.monotonic() + 0.003
+    while time.monotonic() < burst:
+        pass
+    time.sleep(0.007)
+"""
+
+
+def run_delays(pid: int) -> dict[int, int]:
+    """How long each thread waited for a processor so far, as the kernel counts it, in ns."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return {int(task.name): int((task / "schedstat").read_text().split()[1]) for task in tasks}
+
+
+def test_a_process_on_the_servers_processor_is_named_and_what_threads_waited_is_what_the_kernel_counts(
+    tmp_path, connect
+):
+    with memcached() as port:
+        pid = find_server(f"memcached://127.0.0.1:{port}").pid
+        assert pid is not None
+        cpu = min(os.sched_getaffinity(0))
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            os.sched_setaffinity(int(task.name), {cpu})
+        client = connect(port)
+        before = run_delays(pid)
+        with subprocess.Popen([sys.executable, "-c", HOG % cpu]) as hog:
+            with tracing(port, "memcached", tmp_path, who=True) as found:
+                end = time.monotonic() + 1.5
+                while time.monotonic() < end:
+                    client.ask(b"get nothing\r\n", len(client.got) + 5)
+            after = run_delays(pid)
+            hog.kill()
+    (seen,) = found
+    who = seen.traced["who"]
+    assert sum(block["n"] for block in who["blocks"]) == seen.traced["counts"]["done"] > 0
+    hogs = [one for one in who["culprits"] if one["name"] == "hm-hog"]
+    assert hogs, [one["name"] for one in who["culprits"]]
+    assert {(one["relation"], one["process"]) for one in hogs} == {("other", hog.pid)}
+    # Every nanosecond of a stage is charged once: parts add up to the stages as the records have them.
+    parts = sum(part[0] for block in who["blocks"] for part in block["parts"])
+    stages = (seen.columns["left_ns"] - seen.columns["readable_ns"]).sum() / 1e3
+    assert parts == pytest.approx(stages, rel=1e-6)
+    (reader,) = np.unique(seen.columns["reader"])
+    (thread,) = [one for one in who["threads"] if one["thread"] == reader]
+    counted = after[int(reader)] - before[int(reader)]
+    assert 0.7 * counted - 3e7 <= thread["queued_ns"] <= 1.1 * counted + 3e7
 
 
 def programs() -> set[int]:

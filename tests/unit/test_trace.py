@@ -57,8 +57,71 @@ def traced(**counts: int) -> dict:
         "blocks": blocks,
         "counts": {**COUNTS, "seen": 16000, "done": 16000, "connections": 4, **counts},
         "records": 0,
+        "who": None,
         "cost": {"reader_ns": 8 * 10**6, "probes_ns": 10**6, "costed_requests": 1000},
     }
+
+
+def held_up() -> dict:
+    """Who of a trace: the maintainer's waits are rare and long, the network's interrupts are in all alike."""
+    stages, names = ["tcp_to_read", "read_to_start"], ["running", "run_queue", "interrupt"]
+    generator = np.random.default_rng(4)
+    blocks, charged = [], []
+    for _ in range(40):
+        waited = np.where(generator.random(500) < 0.02, 400.0, 0.0)
+        parts = np.column_stack([0 * waited + 5, waited, 0 * waited + 20, *([0 * waited] * 3)])
+        latency = parts.sum(axis=1)
+        sums = [[x.sum(), (x * x).sum(), (x * latency).sum()] for x in parts.T]
+        blocks.append(
+            {
+                "n": 500,
+                "latency": latency.sum(),
+                "latency_square": (latency**2).sum(),
+                "parts": np.array(sums).tolist(),
+            }
+        )
+        charged.append(np.array(sums[1]).tolist())
+    culprit = {"name": "mc-lrumaint", "process": 7, "relation": "own", "requests": 400, "blocks": charged}
+    slow = {"stage": "tcp_to_read", "cause": "run_queue", "mean_us": 400.0}
+    return {
+        "causes": names,
+        "stages": stages,
+        "blocks": blocks,
+        "culprits": [{"stage": "tcp_to_read", "cause": "run_queue", **culprit}],
+        "threads": [
+            {
+                "thread": 9,
+                "name": "mc-worker",
+                "process": 7,
+                "queued_ns": 5,
+                "migrations": 3,
+                "page_faults": 0,
+            }
+        ],
+        "slowest": {
+            "requests": 200,
+            "share": 0.01,
+            "above_us": 425.0,
+            "latency_us": 425.0,
+            "network_to_tcp_us": 0.0,
+            "parts": [{**slow, **{key: culprit[key] for key in ("name", "process", "relation")}}],
+        },
+    }
+
+
+def test_who_held_requests_up_is_told_by_its_share_of_the_variance_not_by_its_mean():
+    document = document_of(REQUEST, {**traced(), "who": held_up()}, {})
+    first, *others = document["who"]["parts"]
+    assert (first["cause"], first["who"]) == ("run_queue", None)
+    assert first["share_of_variance"]["value"] == pytest.approx(1)
+    assert first["mean_us"]["value"] < others[0]["mean_us"]["value"] + others[1]["mean_us"]["value"]
+    assert first["sd_without_us"] == pytest.approx(0, abs=1e-3)
+    (culprit,) = document["who"]["culprits"]
+    assert culprit["who"]["name"] == "mc-lrumaint"
+    jsonschema.validate(document, schemas()["trace"])
+    said = render_trace(document, width=100, color=False)
+    assert "mc-lrumaint (the server's own): waited for a processor, TCP to read" in said
+    assert "The slowest 1" in said
 
 
 REQUEST = TraceRequest(Server("memcached", 7, 11211, "memcached"), 4.0)

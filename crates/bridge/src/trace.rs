@@ -19,7 +19,7 @@ pub struct Trace {
 impl Trace {
     /// `framing` is JSON text (`hindmost_trace::Framing`); one request in `every` is kept in the file `records`.
     #[new]
-    #[pyo3(signature = (port, framing, *, block_ns, one_connection_in=1, every=0, records=None, handover=true))]
+    #[pyo3(signature = (port, framing, *, block_ns, one_connection_in=1, every=0, records=None, handover=true, who=false))]
     #[expect(clippy::too_many_arguments, reason = "by name, in Python")]
     fn new(
         py: Python<'_>,
@@ -30,11 +30,13 @@ impl Trace {
         every: u32,
         records: Option<PathBuf>,
         handover: bool,
+        who: bool,
     ) -> PyResult<Self> {
         let framing: Framing =
             serde_json::from_str(framing).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let records = records.map(|path| (every, path));
-        let asked = Asked { port, framing, one_connection_in, block: Nanos(block_ns), records, handover };
+        let asked =
+            Asked { port, framing, one_connection_in, block: Nanos(block_ns), records, handover, who };
         let tracer = py.detach(|| Tracer::start(&asked)).map_err(failed)?;
         Ok(Self { tracer: Some(tracer) })
     }

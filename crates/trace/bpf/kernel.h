@@ -18,12 +18,13 @@ enum { false, true };
 typedef _Bool bool;
 
 enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
-enum { BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1, BPF_RB_NO_WAKEUP = 1 };
+enum { BPF_ANY = 0, BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1, BPF_RB_NO_WAKEUP = 1 };
 enum { IPPROTO_TCP = 6, TCP_CLOSE = 7, TCP_LISTEN = 10, RCV_SHUTDOWN = 1, MSG_PEEK = 2 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -76,8 +77,19 @@ struct pt_regs {
 	unsigned long orig_ax;
 };
 
+struct thread_info {
+	__u32 cpu;
+};
+
 struct task_struct {
-	int pid;
+	struct thread_info thread_info;
+	int pid, tgid, on_rq;
+	unsigned int flags;
+	char comm[16];
+};
+
+struct irqaction {
+	const char *name;
 };
 
 #pragma clang attribute pop

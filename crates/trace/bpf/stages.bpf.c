@@ -27,6 +27,8 @@ const volatile struct framing_length length_field = {};
 const volatile __u32 handover = 1;
 /* A connection in so many is followed, whole: sampled requests would bias covariances of neighbours. */
 const volatile __u32 one_connection_in = 1;
+/* Whether the scheduler is followed, too (who.h). */
+const volatile __u32 who = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -37,6 +39,7 @@ struct {
 
 #include "answering.h"
 #include "reading.h"
+#include "who.h"
 
 static inline bool ours(struct sock *sk)
 {
@@ -105,6 +108,8 @@ int BPF_PROG(received, struct sock *sk, int got, int flags)
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	if (!c || !tp)
 		return 0;
+	if (who)
+		this_process_serves();
 	__u32 end = tp->copied_seq, all = tp->rcv_nxt;
 	/* A read that takes the FIN too moves the position by one more. */
 	if ((sk->sk_shutdown & RCV_SHUTDOWN) && end == all)

@@ -14,6 +14,7 @@ mod moments;
 mod probes;
 mod records;
 mod tracer;
+mod who;
 
 pub use counts::Counts;
 pub use error::TraceError;
@@ -26,8 +27,10 @@ pub fn fault() -> Option<TraceError> {
         framing: Framing::Exchange,
         one_connection_in: 1,
         handover: true,
+        who: true,
     })
     .err()
 }
 
 pub use tracer::{Asked, Cost, Traced, Tracer};
+pub use who::Who;

@@ -11,6 +11,7 @@ use crate::counts::Counts;
 use crate::framing::Framing;
 use crate::layout::{RawSums, Record, KINDS};
 use crate::moments::Sums;
+use crate::who::Moment;
 use crate::TraceError;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/stages.bpf.o");
@@ -24,6 +25,18 @@ const PROBES: [(&str, &str); 6] = [
     ("leaving", "net_dev_start_xmit"),
     ("closing", "inet_sock_set_state"),
 ];
+/// Those that follow the scheduler.
+const WHO: [(&str, &str); 9] = [
+    ("switching", "sched_switch"),
+    ("waking", "sched_waking"),
+    ("woken", "sched_wakeup"),
+    ("migrating", "sched_migrate_task"),
+    ("softirq_begins", "softirq_entry"),
+    ("softirq_ends", "softirq_exit"),
+    ("hardirq_begins", "irq_handler_entry"),
+    ("hardirq_ends", "irq_handler_exit"),
+    ("faulting", "page_fault_user"),
+];
 /// Since Linux 6.16; the others since 6.3.
 const HANDOVER: &str = "tcp_sendmsg_locked";
 
@@ -35,6 +48,14 @@ pub struct Followed {
     pub one_connection_in: u32,
     /// Whether to use the tracepoint of the hand-over where there is one.
     pub handover: bool,
+    /// Whether to follow the scheduler as well.
+    pub who: bool,
+}
+
+/// What the ring holds.
+pub enum Told {
+    Request(Record),
+    Moment(Moment),
 }
 
 pub struct Probes {
@@ -43,6 +64,7 @@ pub struct Probes {
     sums: PerCpuArray<MapData, RawSums>,
     records: RingBuf<MapData>,
     handover: bool,
+    who: bool,
     bpf: Ebpf,
     /// While it is open, packets are stamped.
     _stamping: OwnedFd,
@@ -67,6 +89,7 @@ impl Probes {
             .set_global("length_field", &field, true)
             .set_global("handover", &told, true)
             .set_global("one_connection_in", &one_in, true)
+            .set_global("who", &u32::from(followed.who), true)
             .load(OBJECT)
             .map_err(refused)?;
         let stamping = hindmost_sys::socket::stamp_arrivals().map_err(TraceError::Stamps)?;
@@ -77,6 +100,7 @@ impl Probes {
             sums: map("sums").try_into()?,
             records: map("records").try_into()?,
             handover,
+            who: followed.who,
             bpf,
             _stamping: stamping,
         };
@@ -101,7 +125,9 @@ impl Probes {
     }
 
     fn used(&self) -> Vec<(&'static str, &'static str)> {
-        PROBES.into_iter().filter(|(_, tracepoint)| self.handover || *tracepoint != HANDOVER).collect()
+        let who = if self.who { &WHO[..] } else { &[] };
+        let requests = PROBES.iter().filter(|(_, tracepoint)| self.handover || *tracepoint != HANDOVER);
+        requests.chain(who).copied().collect()
     }
 
     fn probe(&mut self, name: &str) -> &mut BtfTracePoint {
@@ -142,10 +168,13 @@ impl Probes {
         Ok(all)
     }
 
-    pub fn next_record(&mut self) -> Option<Record> {
+    pub fn next_told(&mut self) -> Option<Told> {
         while let Some(bytes) = self.records.next() {
+            if let Some(moment) = Moment::of(&bytes) {
+                return Some(Told::Moment(moment));
+            }
             if let Some(record) = Record::of(&bytes) {
-                return Some(record);
+                return Some(Told::Request(record));
             }
         }
         None

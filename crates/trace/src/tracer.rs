@@ -15,8 +15,9 @@ use crate::counts::Counts;
 use crate::framing::Framing;
 use crate::layout::KINDS;
 use crate::moments::{Block, Sums};
-use crate::probes::{Followed, Probes};
+use crate::probes::{Followed, Probes, Told};
 use crate::records::Records;
+use crate::who::{Joiner, Who};
 use crate::TraceError;
 
 /// How often the ring is emptied: 100,000 full records a second fill a quarter of it.
@@ -41,6 +42,8 @@ pub struct Asked {
     pub records: Option<(u32, PathBuf)>,
     /// Whether to look at the hand-over of responses where the kernel shows it.
     pub handover: bool,
+    /// Whether to follow the scheduler, and say who held the server up.
+    pub who: bool,
 }
 
 /// What the trace itself took.
@@ -70,6 +73,8 @@ pub struct Traced {
     pub counts: Counts,
     /// Full records in the file.
     pub records: u64,
+    /// Who held requests up, where that was asked for.
+    pub who: Option<Who>,
     /// Its own cost.
     pub cost: Cost,
 }
@@ -91,16 +96,28 @@ impl Tracer {
             framing: asked.framing,
             one_connection_in: asked.one_connection_in,
             handover: asked.handover,
+            who: asked.who,
         })?;
         let records = match &asked.records {
             Some((_, path)) => Some(Records::create(path, asked.framing)?),
             None => None,
         };
         let every = asked.records.as_ref().map_or(0, |(every, _)| *every);
-        probes.set(MonotonicClock.realtime_ahead(), 0, every)?;
+        // Whoever joins requests to moments needs them all.
+        let told = if asked.who { 1 } else { every };
+        probes.set(MonotonicClock.realtime_ahead(), 0, told)?;
         probes.attach()?;
-        let reader =
-            Reader { probes, records, framing: asked.framing, every, bank: 0, last: Default::default() };
+        let reader = Reader {
+            probes,
+            records,
+            joiner: asked.who.then(Joiner::new),
+            framing: asked.framing,
+            every: told,
+            one_in: if asked.who { every.max(1) } else { 1 },
+            requests: 0,
+            bank: 0,
+            last: Default::default(),
+        };
         let block = asked.block;
         let (end, ended) = channel();
         let thread = std::thread::Builder::new()
@@ -136,8 +153,13 @@ impl Drop for Tracer {
 struct Reader {
     probes: Probes,
     records: Option<Records>,
+    joiner: Option<Joiner>,
     framing: Framing,
+    /// One request in so many is told.
     every: u32,
+    /// One in so many of those is written.
+    one_in: u32,
+    requests: u64,
     /// Which bank is written; both as they were when last read.
     bank: u32,
     last: [[Sums; KINDS]; 2],
@@ -157,6 +179,9 @@ impl Reader {
                 let to = since();
                 blocks.push(Block::of(from, to, self.framing, &self.turn()?));
                 from = to;
+                if let (Some(joiner), false) = (&mut self.joiner, end) {
+                    joiner.next_block();
+                }
             }
             if end {
                 break;
@@ -168,8 +193,9 @@ impl Reader {
         let handover = self.probes.handover();
         let (probes_ns, costed_requests) = self.cost(counts.done)?;
         let records = self.records.map_or(Ok(0), Records::finish)?;
+        let who = self.joiner.map(Joiner::finish);
         let cost = Cost { reader_ns, probes_ns, costed_requests };
-        Ok(Traced { began_ns: began.0, lasted_ns: from, handover, blocks, counts, records, cost })
+        Ok(Traced { began_ns: began.0, lasted_ns: from, handover, blocks, counts, records, who, cost })
     }
 
     /// Lets the probes write to the other bank, and says what the present one got.
@@ -184,10 +210,21 @@ impl Reader {
     }
 
     fn take_records(&mut self) -> Result<(), TraceError> {
-        while let Some(record) = self.probes.next_record() {
+        while let Some(told) = self.probes.next_told() {
+            let record = match told {
+                Told::Moment(moment) => {
+                    self.joiner.iter_mut().for_each(|joiner| joiner.moment(&moment));
+                    continue;
+                }
+                Told::Request(record) => record,
+            };
+            self.joiner.iter_mut().for_each(|joiner| joiner.request(&record));
             if let Some(records) = &mut self.records {
-                records.add(record)?;
+                if self.requests % u64::from(self.one_in) == 0 {
+                    records.add(record)?;
+                }
             }
+            self.requests += 1;
         }
         Ok(())
     }

@@ -33,6 +33,14 @@ def trace(
         bool,
         switch(PROCEDURE, "Without the hand-over of responses, as before Linux 6.16.", "--no-handover"),
     ] = False,
+    who: Annotated[
+        bool,
+        switch(
+            PROCEDURE,
+            "Follow the scheduler, too: what held requests up within their stages, and which threads did.",
+            "--who",
+        ),
+    ] = False,
     records: Annotated[
         Path | None,
         option(OUTPUT, "FILE", "Keep requests in full here (Parquet): stamps, threads, processors."),
@@ -54,7 +62,7 @@ def trace(
 
     found = find_server(server, port=port, protocol=protocol)
     seconds = parse_duration(duration, "duration", 0.5)
-    request = TraceRequest(found, seconds, connections, records, every, handover=not no_handover)
+    request = TraceRequest(found, seconds, connections, records, every, handover=not no_handover, who=who)
     where = f"{found.name}, port {found.port}, as {found.protocol}"
     document = traced(request, lambda: say(f"tracing {where} for {duration}; Ctrl-C ends it earlier"))
     if json_:

@@ -87,6 +87,77 @@ class Group(TypedDict):
     variance_us2: float
 
 
+Cause = Literal["running", "run_queue", "interrupt", "handed_on", "wake", "lock", "page_fault", "blocked"]
+Relation = Literal["own", "other", "kernel", "interrupt", "idle", "unknown"]
+
+
+class Culprit(TypedDict):
+    """Who held requests up. ``relation``: what it is to the server; threads of one name are one."""
+
+    name: str
+    process: int
+    relation: Relation
+    requests: Count
+
+
+class Part(TypedDict):
+    """A part of the requests' time.
+
+    ``mean_us`` is by request, of all; ``sd_without_us`` the standard deviation of latency if the part were
+    not there and nothing else changed. ``who`` is null of all culprits together.
+    """
+
+    stage: StageName
+    cause: Cause
+    who: Culprit | None
+    mean_us: Value
+    share_of_variance: Ratio | None
+    sd_without_us: float
+
+
+class SlowPart(TypedDict):
+    """Mean of a part among the slowest requests."""
+
+    stage: StageName
+    cause: Cause
+    name: str | None
+    process: int | None
+    relation: Relation | None
+    mean_us: float
+
+
+class Slowest(TypedDict):
+    """The slowest requests of the trace: those above ``above_us``, ``share`` of all."""
+
+    requests: Count
+    share: float
+    above_us: float
+    latency_us: float
+    network_to_tcp_us: float
+    parts: list[SlowPart]
+
+
+class ThreadSums(TypedDict):
+    """What the scheduler did with a thread of the server in the whole trace."""
+
+    thread: int
+    name: str
+    process: int
+    queued_ns: int
+    migrations: Count
+    page_faults: Count
+
+
+class Who(TypedDict):
+    """What held requests up within their stages, and who; those with most of the variance first."""
+
+    requests: Count
+    parts: list[Part]
+    culprits: list[Part]
+    threads: list[ThreadSums]
+    slowest: Slowest | None
+
+
 class Records(TypedDict):
     """Requests in full: the file, how many, and one in how many of those done."""
 
@@ -120,5 +191,6 @@ class Trace(TypedDict):
     unmatched: list[Unmatched]
     threads: list[Group]
     records: Records | None
+    who: Who | None
     cost: TraceCost
     notes: list[str]

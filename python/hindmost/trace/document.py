@@ -9,10 +9,11 @@ import numpy as np
 
 from hindmost import _engine
 from hindmost.stats.estimate import Estimate
-from hindmost.stats.stages import Decomposition, Stage, decompose
+from hindmost.stats.stages import Decomposition, Part, Stage, causes, decompose
 from hindmost.store.estimates import number
 
 if TYPE_CHECKING:
+    from hindmost.store import trace as documents
     from hindmost.store.trace import Group, Parts, Ratio, StageFigures, Unmatched
     from hindmost.trace.tracing import TraceRequest
 
@@ -71,6 +72,7 @@ def document_of(request: TraceRequest, traced: Mapping[str, Any], names: Mapping
         "records": None
         if request.records is None
         else {"path": str(request.records), "requests": traced["records"], "every": request.every},
+        "who": _who(traced["who"]),
         "cost": traced["cost"],
         "notes": _notes(request, traced, counts["done"] / settled, whole.closure),
     }
@@ -104,6 +106,31 @@ def _figures(stage: Stage) -> StageFigures:
 
 def _ratio(estimate: Estimate) -> Ratio:
     return {"value": number(estimate.value), "low": number(estimate.low), "high": number(estimate.high)}
+
+
+def _who(traced: Mapping[str, Any] | None) -> documents.Who | None:
+    requests = 0 if traced is None else sum(block["n"] for block in traced["blocks"])
+    if traced is None or not requests:
+        return None
+    found = causes(traced)
+    return {
+        "requests": requests,
+        "parts": [_part(one) for one in found.parts],
+        "culprits": [_part(one) for one in found.culprits],
+        "threads": traced["threads"],
+        "slowest": traced["slowest"],
+    }
+
+
+def _part(part: Part) -> documents.Part:
+    return {
+        "stage": part.stage,  # type: ignore[typeddict-item]
+        "cause": part.cause,  # type: ignore[typeddict-item]
+        "who": None if part.who is None else dict(part.who),  # type: ignore[typeddict-item]
+        "mean_us": _ratio(part.mean_us),
+        "share_of_variance": None if part.share is None else _ratio(part.share),
+        "sd_without_us": part.sd_without_us,
+    }
 
 
 def _between(whole: Decomposition, kinds: list[Decomposition]) -> float | None:

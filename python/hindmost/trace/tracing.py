@@ -36,6 +36,8 @@ class TraceRequest:
         One request in so many goes there.
     handover : bool
         False: as on kernels before 6.16, which do not show when a response is handed over.
+    who : bool
+        Follow the scheduler as well, and say who held requests up.
     """
 
     server: Server
@@ -44,6 +46,7 @@ class TraceRequest:
     records: Path | None = None
     every: int = 1
     handover: bool = True
+    who: bool = False
 
     def check(self) -> None:
         """Raise what is wrong before anything is attached.
@@ -88,6 +91,7 @@ def trace(request: TraceRequest, ready: Callable[[], None] | None = None) -> dic
             every=request.every,
             records=request.records,
             handover=request.handover,
+            who=request.who,
         )
     except _engine.EngineError as error:
         raise unable(*error.args) from None

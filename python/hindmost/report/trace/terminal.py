@@ -8,16 +8,9 @@ from typing import Any
 from hindmost.report.common.console import console_of, printed, text_of
 from hindmost.report.common.document import plain
 from hindmost.report.common.numbers import MISSING, count, number, percent
+from hindmost.report.trace.names import STAGES
+from hindmost.report.trace.who import render_who
 
-STAGES = {
-    "network_to_tcp": "network to TCP",
-    "tcp_to_read": "TCP to read",
-    "read_to_start": "read to start",
-    "start_to_response": "start to response",
-    "response_to_network": "response to network",
-    "latency": "in the server's host",
-}
-"""What people call the stages of the document."""
 _BAR = 20
 
 
@@ -51,6 +44,8 @@ def render_trace(document: Mapping[str, Any], *, width: int | None = None, color
         printed(console, _batch(parts))
     if len(document["kinds"]) > 1:
         _kinds(console, document)
+    if document["who"] is not None:
+        render_who(console, document["who"])
     if document["threads"]:
         _threads(console, document["threads"])
     for one in document["unmatched"]:

@@ -1,6 +1,17 @@
 """Stages of a request: their moments, and what they have to do with the variance of latency."""
 
+from hindmost.stats.stages.causes import Causes, Part, causes
 from hindmost.stats.stages.decomposition import Decomposition, Stage, decompose
 from hindmost.stats.stages.moments import STAGES, Moments, moments_of
 
-__all__ = ["STAGES", "Decomposition", "Moments", "Stage", "decompose", "moments_of"]
+__all__ = [
+    "STAGES",
+    "Causes",
+    "Decomposition",
+    "Moments",
+    "Part",
+    "Stage",
+    "causes",
+    "decompose",
+    "moments_of",
+]

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * Who held the server up: what the scheduler did with its threads, and who ran where they waited. src/who/ joins these
+ * moments to the requests.
+ *
+ * Of other threads only those are told that ran on a processor while a thread of the server waited for it: `waiting`
+ * counts these, and is set right whenever the processor has nothing to do.
+ */
+#pragma once
+
+enum what { SWITCH, WAKING, MIGRATED, SOFTIRQ, HARDIRQ, FAULT };
+enum { PREV_OURS = 1, NEXT_OURS = 2, KERNEL_THREAD = 4 };
+enum { PF_KTHREAD = 0x200000, NR_FUTEX = 202, NO_CALL = 0xffff, PROCESSORS = 1024, SHORT_NS = 500 };
+
+struct moment {
+	__u64 at, since;
+	__u32 thread, process; /* whom it is about: at a switch, who leaves */
+	__u32 other;           /* at a switch, who comes; at a wake-up, who woke it (0: an interrupt) */
+	__u16 cpu, call;       /* call: the system call in which it sleeps; an interrupt's number */
+	__u8 what, flags;
+	__u8 state;            /* with which it leaves; 0: it would run on */
+	__u8 operation;        /* of a futex */
+	__u32 spare;
+	char name[16];
+};
+
+struct processor {
+	__u64 since, softirq, hardirq;
+	__u32 waiting;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PROCESSORS);
+	__type(key, __u32);
+	__type(value, struct processor);
+} processors SEC(".maps");
+
+/* The server's. What reads its requests belongs to it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, __u8);
+} processes SEC(".maps");
+
+static inline bool of_server(struct task_struct *task)
+{
+	__u32 process = task->tgid;
+	__u32 found = bpf_map_lookup_elem(&processes, &process) != 0;
+	/* Else the compiler joins two answers as pointers, which the verifier forbids. */
+	asm volatile("" : "+r"(found));
+	return found;
+}
+
+static inline void this_process_serves(void)
+{
+	__u32 process = bpf_get_current_pid_tgid() >> 32;
+	__u8 one = 1;
+	if (!bpf_map_lookup_elem(&processes, &process))
+		bpf_map_update_elem(&processes, &process, &one, BPF_ANY);
+}
+
+static inline struct processor *processor(__u32 number)
+{
+	return bpf_map_lookup_elem(&processors, &number);
+}
+
+static inline struct moment *new_moment(__u8 what, __u64 at)
+{
+	struct moment *m = bpf_ringbuf_reserve(&records, sizeof(*m), 0);
+	if (!m) {
+		count(RECORDS_LOST, 1);
+		return 0;
+	}
+	__builtin_memset(m, 0, sizeof(*m));
+	m->at = m->since = at;
+	m->what = what;
+	m->cpu = bpf_get_smp_processor_id();
+	return m;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switching, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
+{
+	struct processor *here = processor(bpf_get_smp_processor_id());
+	if (!here)
+		return 0;
+	__u64 now = bpf_ktime_get_ns(), since = here->since;
+	here->since = now;
+	bool left = of_server(prev), came = of_server(next);
+	bool look = left || came || here->waiting;
+	/* A thread that is preempted on its way to sleep runs on. */
+	if (preempt)
+		state = 0;
+	if (came && here->waiting)
+		__sync_fetch_and_add(&here->waiting, -1);
+	if (left && !state)
+		__sync_fetch_and_add(&here->waiting, 1);
+	if (next->pid == 0)
+		here->waiting = 0;
+	if (!look || !since)
+		return 0;
+	struct moment *m = new_moment(SWITCH, now);
+	if (!m)
+		return 0;
+	m->since = since;
+	m->thread = prev->pid;
+	m->process = prev->tgid;
+	m->other = next->pid;
+	m->state = state > 0xff ? 0xff : state;
+	m->flags = (left ? PREV_OURS : 0) | (came ? NEXT_OURS : 0) | (prev->flags & PF_KTHREAD ? KERNEL_THREAD : 0);
+	m->call = NO_CALL;
+	if (left && state) {
+		struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(prev);
+		__s64 call = regs->orig_ax;
+		if (call >= 0)
+			m->call = call;
+		if (call == NR_FUTEX)
+			m->operation = regs->si & 127;
+	}
+	bpf_probe_read_kernel(m->name, sizeof(m->name), &prev->comm);
+	bpf_ringbuf_submit(m, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(waking, struct task_struct *task)
+{
+	if (!of_server(task))
+		return 0;
+	struct moment *m = new_moment(WAKING, bpf_ktime_get_ns());
+	if (!m)
+		return 0;
+	struct processor *here = processor(m->cpu);
+	m->thread = task->pid;
+	m->process = task->tgid;
+	m->other = here && (here->softirq || here->hardirq) ? 0 : (__u32)bpf_get_current_pid_tgid();
+	bpf_ringbuf_submit(m, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(woken, struct task_struct *task)
+{
+	if (!of_server(task))
+		return 0;
+	struct processor *there = processor(task->thread_info.cpu);
+	if (there)
+		__sync_fetch_and_add(&there->waiting, 1);
+	return 0;
+}
+
+/* A thread that waits is moved to another processor; one that is being woken is where it will wait already. */
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(migrating, struct task_struct *task, int to)
+{
+	if (!task->on_rq || !of_server(task))
+		return 0;
+	__u32 from = task->thread_info.cpu;
+	struct processor *there = processor(from);
+	if (there && there->waiting)
+		__sync_fetch_and_add(&there->waiting, -1);
+	there = processor(to);
+	if (there)
+		__sync_fetch_and_add(&there->waiting, 1);
+	struct moment *m = new_moment(MIGRATED, bpf_ktime_get_ns());
+	if (!m)
+		return 0;
+	m->thread = task->pid;
+	m->process = task->tgid;
+	m->cpu = from;
+	bpf_ringbuf_submit(m, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* An interrupt is told where it took time of a thread of the server, or of one that such a thread waited for. */
+static inline void interrupted(__u8 what, __u64 since, __u16 number, const char *name)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct processor *here = processor(bpf_get_smp_processor_id());
+	if (!here || !since || now - since < SHORT_NS)
+		return;
+	struct task_struct *task = bpf_get_current_task_btf();
+	if (!here->waiting && !of_server(task))
+		return;
+	struct moment *m = new_moment(what, now);
+	if (!m)
+		return;
+	m->since = since;
+	m->thread = task->pid;
+	m->process = task->tgid;
+	m->call = number;
+	if (name)
+		bpf_probe_read_kernel_str(m->name, sizeof(m->name), name);
+	bpf_ringbuf_submit(m, BPF_RB_NO_WAKEUP);
+}
+
+SEC("tp_btf/softirq_entry")
+int BPF_PROG(softirq_begins, unsigned int number)
+{
+	struct processor *here = processor(bpf_get_smp_processor_id());
+	if (here)
+		here->softirq = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(softirq_ends, unsigned int number)
+{
+	struct processor *here = processor(bpf_get_smp_processor_id());
+	if (here) {
+		__u64 since = here->softirq;
+		here->softirq = 0;
+		interrupted(SOFTIRQ, since, number, 0);
+	}
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int BPF_PROG(hardirq_begins, int number, struct irqaction *action)
+{
+	struct processor *here = processor(bpf_get_smp_processor_id());
+	if (here)
+		here->hardirq = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_exit")
+int BPF_PROG(hardirq_ends, int number, struct irqaction *action)
+{
+	struct processor *here = processor(bpf_get_smp_processor_id());
+	if (here) {
+		__u64 since = here->hardirq;
+		here->hardirq = 0;
+		interrupted(HARDIRQ, since, number, action->name);
+	}
+	return 0;
+}
+
+SEC("tp_btf/page_fault_user")
+int BPF_PROG(faulting)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	if (!of_server(task))
+		return 0;
+	struct moment *m = new_moment(FAULT, bpf_ktime_get_ns());
+	if (!m)
+		return 0;
+	m->thread = task->pid;
+	m->process = task->tgid;
+	bpf_ringbuf_submit(m, BPF_RB_NO_WAKEUP);
+	return 0;
+}

@@ -1,0 +1,222 @@
+//! What threads of the server did, and who ran on each processor: the latest of it, rebuilt from moments.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::moment::{Moment, What, NO_CALL};
+use super::names::{softirq, text, Names, Relation};
+
+/// Kept of each thread and processor; more than a second of a busy one.
+const KEPT: usize = 1 << 14;
+/// A wake-up may be told before the switch that it belongs to, since they happen on two processors.
+const APART_NS: u64 = 20_000;
+
+/// Why a thread sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sleep {
+    /// Until there is something to read.
+    Input,
+    /// Until another thread gives a lock back.
+    Lock,
+    /// Until another thread says so.
+    Condition,
+    PageFault,
+    Blocked,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Off {
+    /// It could run, and waited for this processor.
+    Queue { cpu: u16 },
+    /// It slept until this thread woke it; 0: an interrupt did.
+    Sleep { why: Sleep, waker: u32 },
+}
+
+/// From when to when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span<T> {
+    pub from: u64,
+    pub to: u64,
+    pub of: T,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    Running,
+    Waiting { from: u64 },
+    Sleeping { from: u64, why: Sleep },
+}
+
+pub struct Thread {
+    pub name: u32,
+    state: State,
+    woken: (u64, u32),
+    last_cpu: Option<u16>,
+    pub off: VecDeque<Span<Off>>,
+    /// Interrupts while it ran.
+    pub interrupts: VecDeque<Span<u32>>,
+    pub queued_ns: u64,
+    pub migrations: u64,
+    pub faults: u64,
+}
+
+#[derive(Default)]
+pub struct Processor {
+    pub ran: VecDeque<Span<u32>>,
+    pub interrupts: VecDeque<Span<u32>>,
+}
+
+#[derive(Default)]
+pub struct History {
+    pub names: Names,
+    pub threads: HashMap<u32, Thread>,
+    processors: Vec<Processor>,
+}
+
+impl History {
+    pub fn processor(&self, cpu: u16) -> Option<&Processor> {
+        self.processors.get(usize::from(cpu))
+    }
+
+    pub fn add(&mut self, m: &Moment) {
+        match m.what {
+            What::Switch => self.switched(m),
+            What::Waking => self.thread(m.thread, m).woken(m),
+            What::Migrated => self.thread(m.thread, m).moved(m),
+            What::Fault => self.thread(m.thread, m).faults += 1,
+            What::SoftIrq | What::HardIrq => {
+                let name = match m.what {
+                    What::SoftIrq => format!("softirq {}", softirq(m.call)),
+                    _ => format!("interrupt {} ({})", m.call, text(&m.name)),
+                };
+                let of = self.names.number(&name, 0, Relation::Interrupt);
+                let span = Span { from: m.since, to: m.at, of };
+                if let Some(thread) = self.threads.get_mut(&m.thread) {
+                    keep(&mut thread.interrupts, span);
+                }
+                keep(&mut self.at(m.cpu).interrupts, span);
+            }
+        }
+    }
+
+    fn at(&mut self, cpu: u16) -> &mut Processor {
+        let cpu = usize::from(cpu);
+        if self.processors.len() <= cpu {
+            self.processors.resize_with(cpu + 1, Processor::default);
+        }
+        &mut self.processors[cpu]
+    }
+
+    fn switched(&mut self, m: &Moment) {
+        let relation = match m {
+            Moment { thread: 0, .. } => Relation::Idle,
+            Moment { left: true, .. } => Relation::Own,
+            Moment { kernel: true, .. } => Relation::Kernel,
+            _ => Relation::Other,
+        };
+        let own = text(&m.name);
+        let of = match relation {
+            Relation::Idle => self.names.number("idle", 0, relation),
+            _ => self.names.number(&own, m.process, relation),
+        };
+        keep(&mut self.at(m.cpu).ran, Span { from: m.since, to: m.at, of });
+        if m.left {
+            let thread = self.thread(m.thread, m);
+            thread.name = of;
+            thread.left(m);
+        }
+        if m.came {
+            // Its own name is told when it leaves.
+            let unnamed = Moment { name: [0; 16], ..*m };
+            self.thread(m.other, &unnamed).came(m);
+        }
+    }
+
+    fn thread(&mut self, number: u32, m: &Moment) -> &mut Thread {
+        let Self { names, threads, .. } = self;
+        threads.entry(number).or_insert_with(|| Thread {
+            name: names.number(&text(&m.name), m.process, Relation::Own),
+            state: State::Running,
+            woken: (0, 0),
+            last_cpu: None,
+            off: VecDeque::new(),
+            interrupts: VecDeque::new(),
+            queued_ns: 0,
+            migrations: 0,
+            faults: 0,
+        })
+    }
+}
+
+impl Thread {
+    fn left(&mut self, m: &Moment) {
+        self.state = match m.state {
+            0 => State::Waiting { from: m.at },
+            _ => State::Sleeping { from: m.at, why: why(m) },
+        };
+    }
+
+    fn woken(&mut self, m: &Moment) {
+        self.woken = (m.at, m.other);
+        if let State::Sleeping { from, why } = self.state {
+            self.slept(from, m.at, why, m.other);
+            self.state = State::Waiting { from: m.at };
+        }
+    }
+
+    fn moved(&mut self, m: &Moment) {
+        if let State::Waiting { from } = self.state {
+            self.waited(from, m.at, m.cpu);
+            self.state = State::Waiting { from: m.at };
+        }
+    }
+
+    fn came(&mut self, m: &Moment) {
+        match self.state {
+            State::Waiting { from } => self.waited(from, m.at, m.cpu),
+            State::Sleeping { from, why } => {
+                let (at, waker) = self.woken;
+                let (at, waker) =
+                    if at + APART_NS > from { (at.clamp(from, m.at), waker) } else { (m.at, 0) };
+                self.slept(from, at, why, waker);
+                self.waited(at, m.at, m.cpu);
+            }
+            State::Running => {}
+        }
+        self.migrations += u64::from(self.last_cpu.is_some_and(|last| last != m.cpu));
+        self.last_cpu = Some(m.cpu);
+        self.state = State::Running;
+    }
+
+    fn waited(&mut self, from: u64, to: u64, cpu: u16) {
+        if to > from {
+            self.queued_ns += to - from;
+            keep(&mut self.off, Span { from, to, of: Off::Queue { cpu } });
+        }
+    }
+
+    fn slept(&mut self, from: u64, to: u64, why: Sleep, waker: u32) {
+        if to > from {
+            keep(&mut self.off, Span { from, to, of: Off::Sleep { why, waker } });
+        }
+    }
+}
+
+fn keep<T>(spans: &mut VecDeque<T>, span: T) {
+    if spans.len() == KEPT {
+        spans.pop_front();
+    }
+    spans.push_back(span);
+}
+
+/// By the system call, on x86-64. A mutex waits with `FUTEX_WAIT` or `FUTEX_LOCK_PI`, a condition with
+/// `FUTEX_WAIT_BITSET` (glibc's nptl).
+fn why(m: &Moment) -> Sleep {
+    match (m.call, m.operation) {
+        (NO_CALL, _) => Sleep::PageFault,
+        // read, readv, recvfrom, recvmsg, accept, poll, select and epoll in their forms
+        (0 | 19 | 45 | 47 | 43 | 288 | 7 | 23 | 232 | 270 | 271 | 281 | 441, _) => Sleep::Input,
+        (202, 0 | 6 | 13) => Sleep::Lock,
+        (202 | 449 | 454 | 455, _) => Sleep::Condition,
+        _ => Sleep::Blocked,
+    }
+}

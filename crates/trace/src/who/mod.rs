@@ -1,0 +1,268 @@
+//! Who held the server up: what the scheduler did, joined to the requests.
+//!
+//! The probes tell what became of the server's threads, and who ran where they waited (`bpf/who.h`); from it `history`
+//! rebuilds what each thread did, `charges` splits a request's stages, and here sums are kept: block by block, so that
+//! shares of the variance have intervals, and in full of the slowest requests.
+
+mod charges;
+mod history;
+mod moment;
+mod names;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use serde::Serialize;
+
+use crate::layout::Record;
+use crate::moments::STAGES;
+use charges::{charges, Cause, Charge, CAUSES, PARTS, SPLIT};
+use history::History;
+pub use moment::Moment;
+use names::{Name, Relation};
+
+/// The slowest requests that are kept in full: 1 % of 400,000.
+const SLOWEST: usize = 4000;
+/// Culprits that are told, those with most of the variance first.
+const CULPRITS: usize = 24;
+
+/// Sums of a block, in us: over a request's parts x and its latency t.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WhoBlock {
+    n: u64,
+    latency: f64,
+    latency_square: f64,
+    /// Sum of x, of its square, and of x times t; four stages from `tcp_to_read` on, each with all causes.
+    parts: Vec<[f64; 3]>,
+}
+
+/// A culprit of one cause in one stage, with the sums of x, of its square, and of x times t in each block.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Culprit {
+    stage: &'static str,
+    cause: &'static str,
+    #[serde(flatten)]
+    name: Name,
+    requests: u64,
+    blocks: Vec<[f64; 3]>,
+}
+
+/// Mean of a part among the slowest requests, in us.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct SlowPart {
+    stage: &'static str,
+    cause: &'static str,
+    #[serde(flatten)]
+    name: Option<Name>,
+    mean_us: f64,
+}
+
+/// The slowest requests: those above `above_us`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Slowest {
+    requests: u64,
+    share: f64,
+    above_us: f64,
+    latency_us: f64,
+    network_to_tcp_us: f64,
+    parts: Vec<SlowPart>,
+}
+
+/// What the scheduler did with a thread, in the whole trace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct ThreadSums {
+    thread: u32,
+    name: String,
+    process: u32,
+    queued_ns: u64,
+    migrations: u64,
+    page_faults: u64,
+}
+
+/// What held requests up, and who.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Who {
+    causes: [&'static str; CAUSES.len()],
+    stages: &'static [&'static str],
+    blocks: Vec<WhoBlock>,
+    culprits: Vec<Culprit>,
+    threads: Vec<ThreadSums>,
+    slowest: Option<Slowest>,
+}
+
+/// Ordered by latency alone.
+struct Slow(u64, u64, Vec<Charge>);
+
+impl PartialEq for Slow {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+impl Eq for Slow {}
+impl PartialOrd for Slow {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Slow {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+/// Requests charged to a culprit, and its sums block by block.
+type Charged = (u64, Vec<[f64; 3]>);
+
+/// Moments and requests come in, in the order in which they happened.
+pub struct Joiner {
+    history: History,
+    unknown: u32,
+    blocks: Vec<WhoBlock>,
+    culprits: HashMap<(u8, Cause, u32), Charged>,
+    slowest: BinaryHeap<Reverse<Slow>>,
+}
+
+impl Joiner {
+    pub fn new() -> Self {
+        let mut history = History::default();
+        let unknown = history.names.number("unknown", 0, Relation::Unknown);
+        let mut new = Self {
+            history,
+            unknown,
+            blocks: Vec::new(),
+            culprits: HashMap::new(),
+            slowest: BinaryHeap::new(),
+        };
+        new.next_block();
+        new
+    }
+
+    pub fn next_block(&mut self) {
+        self.blocks.push(WhoBlock { n: 0, latency: 0.0, latency_square: 0.0, parts: vec![[0.0; 3]; PARTS] });
+    }
+
+    pub fn moment(&mut self, m: &Moment) {
+        self.history.add(m);
+    }
+
+    pub fn request(&mut self, r: &Record) {
+        let charges = charges(&self.history, self.unknown, r);
+        let latency_ns = r.e[5].saturating_sub(r.e[0]);
+        let latency = latency_ns as f64 / 1e3;
+        let mut parts = [0; PARTS];
+        let mut by_culprit: Vec<((u8, Cause, u32), u64)> = Vec::with_capacity(charges.len());
+        for charge in &charges {
+            parts[charge.part()] += charge.ns;
+            let key = (charge.stage, charge.cause, charge.who);
+            match by_culprit.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, ns)) => *ns += charge.ns,
+                None => by_culprit.push((key, charge.ns)),
+            }
+        }
+        let at = self.blocks.len() - 1;
+        let block = &mut self.blocks[at];
+        block.n += 1;
+        block.latency += latency;
+        block.latency_square += latency * latency;
+        for (sums, ns) in block.parts.iter_mut().zip(parts) {
+            let us = ns as f64 / 1e3;
+            sums[0] += us;
+            sums[1] += us * us;
+            sums[2] += us * latency;
+        }
+        for (key, ns) in by_culprit {
+            let (requests, blocks) = self.culprits.entry(key).or_default();
+            *requests += 1;
+            blocks.resize(at + 1, [0.0; 3]);
+            let us = ns as f64 / 1e3;
+            blocks[at][0] += us;
+            blocks[at][1] += us * us;
+            blocks[at][2] += us * latency;
+        }
+        let full = self.slowest.len() >= SLOWEST;
+        if !full || self.slowest.peek().is_some_and(|Reverse(least)| least.0 < latency_ns) {
+            self.slowest.push(Reverse(Slow(latency_ns, r.e[1].saturating_sub(r.e[0]), charges)));
+            if full {
+                self.slowest.pop();
+            }
+        }
+    }
+
+    pub fn finish(mut self) -> Who {
+        let total: u64 = self.blocks.iter().map(|block| block.n).sum();
+        let slowest = self.slowest(total);
+        let mean = self.blocks.iter().map(|block| block.latency).sum::<f64>() / total.max(1) as f64;
+        let covariance = |blocks: &[[f64; 3]]| blocks.iter().map(|[x, _, xt]| xt - x * mean).sum::<f64>();
+        let mut charged: Vec<_> =
+            self.culprits.into_iter().filter(|((_, cause, _), _)| *cause != Cause::Running).collect();
+        charged.sort_by(|(_, (_, a)), (_, (_, b))| covariance(b).total_cmp(&covariance(a)));
+        charged.truncate(CULPRITS);
+        let names = &self.history.names;
+        let count = self.blocks.len();
+        let culprits = charged.into_iter().filter_map(|((stage, cause, who), (requests, mut blocks))| {
+            blocks.resize(count, [0.0; 3]);
+            let name = names.get(who).cloned().unwrap_or_else(nobody);
+            let (stage, cause) = (STAGES.get(usize::from(stage))?, CAUSES[cause as usize]);
+            Some(Culprit { stage, cause, name, requests, blocks })
+        });
+        let culprits = culprits.collect();
+        let mut threads: Vec<_> = self
+            .history
+            .threads
+            .iter()
+            .map(|(thread, of)| {
+                let name = names.get(of.name).cloned().unwrap_or_else(nobody);
+                ThreadSums {
+                    thread: *thread,
+                    name: name.text,
+                    process: name.process,
+                    queued_ns: of.queued_ns,
+                    migrations: of.migrations,
+                    page_faults: of.faults,
+                }
+            })
+            .collect();
+        threads.sort_by_key(|one| (Reverse(one.queued_ns), one.thread));
+        Who { causes: CAUSES, stages: &STAGES[1..=SPLIT], blocks: self.blocks, culprits, threads, slowest }
+    }
+
+    /// The slowest 1 %, or as many of them as were kept.
+    fn slowest(&mut self, total: u64) -> Option<Slowest> {
+        let mut slow: Vec<Slow> =
+            std::mem::take(&mut self.slowest).into_iter().map(|Reverse(one)| one).collect();
+        slow.sort_by(|a, b| b.cmp(a));
+        slow.truncate(total.div_ceil(100) as usize);
+        let least = slow.last()?.0;
+        let count = slow.len() as f64;
+        let mean = |sum: u64| sum as f64 / count / 1e3;
+        let mut sums: HashMap<(u8, Cause, u32), u64> = HashMap::new();
+        for charge in slow.iter().flat_map(|one| &one.2) {
+            *sums.entry((charge.stage, charge.cause, charge.who)).or_default() += charge.ns;
+        }
+        let mut parts: Vec<SlowPart> = sums
+            .into_iter()
+            .map(|((stage, cause, who), ns)| SlowPart {
+                stage: STAGES[usize::from(stage)],
+                cause: CAUSES[cause as usize],
+                name: self.history.names.get(who).cloned(),
+                mean_us: mean(ns),
+            })
+            .collect();
+        parts.sort_by(|a, b| b.mean_us.total_cmp(&a.mean_us));
+        parts.truncate(CULPRITS);
+        Some(Slowest {
+            requests: slow.len() as u64,
+            share: count / total as f64,
+            above_us: least as f64 / 1e3,
+            latency_us: mean(slow.iter().map(|one| one.0).sum()),
+            network_to_tcp_us: mean(slow.iter().map(|one| one.1).sum()),
+            parts,
+        })
+    }
+}
+
+fn nobody() -> Name {
+    Name { text: String::new(), process: 0, relation: Relation::Unknown }
+}

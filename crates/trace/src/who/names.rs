@@ -1,0 +1,69 @@
+//! Who may hold a request up, by name.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+/// What a culprit is to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Relation {
+    /// A thread of the server itself.
+    Own,
+    /// A thread of another process.
+    Other,
+    /// A thread of the kernel.
+    Kernel,
+    /// An interrupt.
+    Interrupt,
+    /// Nobody: the processor had to leave its sleep.
+    Idle,
+    /// It was not seen who ran.
+    Unknown,
+}
+
+/// A culprit. Threads of one process with the same name are one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Name {
+    #[serde(rename = "name")]
+    pub text: String,
+    pub process: u32,
+    pub relation: Relation,
+}
+
+/// Culprits by number.
+#[derive(Default)]
+pub struct Names {
+    all: Vec<Name>,
+    numbers: HashMap<Name, u32>,
+}
+
+impl Names {
+    pub fn number(&mut self, name: &str, process: u32, relation: Relation) -> u32 {
+        let name = Name { text: name.to_owned(), process, relation };
+        if let Some(number) = self.numbers.get(&name) {
+            return *number;
+        }
+        let number = self.all.len() as u32;
+        self.all.push(name.clone());
+        self.numbers.insert(name, number);
+        number
+    }
+
+    pub fn get(&self, number: u32) -> Option<&Name> {
+        self.all.get(number as usize)
+    }
+}
+
+/// As `/proc/softirqs` has them.
+pub fn softirq(number: u16) -> &'static str {
+    const NAMES: [&str; 10] =
+        ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+    NAMES.get(usize::from(number)).copied().unwrap_or("softirq")
+}
+
+/// A name as the kernel keeps it: up to its first zero.
+pub fn text(name: &[u8]) -> String {
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    String::from_utf8_lossy(&name[..end]).into_owned()
+}

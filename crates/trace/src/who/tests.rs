@@ -1,0 +1,189 @@
+//! Requests of which it is known who held them up.
+
+use super::moment::What;
+use super::*;
+
+const NET: u32 = 0;
+
+fn name(text: &str) -> [u8; 16] {
+    let mut name = [0; 16];
+    name[..text.len()].copy_from_slice(text.as_bytes());
+    name
+}
+
+/// At so many us, on processor 0: a thread of the server (numbers below 100) or of another process leaves for another.
+fn switch(since: u64, at: u64, from: (u32, &str), to: u32, state: u8, call: u16, operation: u8) -> Moment {
+    let ours = |thread: u32| (1..100).contains(&thread);
+    Moment {
+        at: at * 1000,
+        since: since * 1000,
+        thread: from.0,
+        process: if ours(from.0) { 1 } else { from.0 },
+        other: to,
+        cpu: 0,
+        call,
+        what: What::Switch,
+        left: ours(from.0),
+        came: ours(to),
+        kernel: false,
+        state,
+        operation,
+        name: name(from.1),
+    }
+}
+
+fn waking(at: u64, thread: u32, waker: u32) -> Moment {
+    let nobody = switch(at, at, (thread, ""), waker, 0, 0, 0);
+    Moment { what: What::Waking, ..nobody }
+}
+
+fn request(e: [u64; 6]) -> Record {
+    Record {
+        cookie: 1,
+        e: e.map(|us| us * 1000),
+        rx_end: 0,
+        tx_end: 0,
+        reader: 1,
+        sender: 1,
+        cpus: [0; 4],
+        port: 1,
+        batch: 1,
+        kind: 1,
+    }
+}
+
+fn found(moments: &[Moment], e: [u64; 6]) -> Vec<(&'static str, &'static str, String, u64)> {
+    let mut joiner = Joiner::new();
+    for m in moments {
+        joiner.moment(m);
+    }
+    let r = request(e);
+    let mut all: Vec<_> = charges(&joiner.history, joiner.unknown, &r)
+        .into_iter()
+        .map(|c| {
+            let who = joiner.history.names.get(c.who).map_or(String::new(), |n| n.text.clone());
+            (STAGES[usize::from(c.stage)], CAUSES[c.cause as usize], who, c.ns / 1000)
+        })
+        .collect();
+    all.sort();
+    let told: u64 = all.iter().map(|one| one.3).sum();
+    assert_eq!(told, e[5] - e[1], "every nanosecond is charged once");
+    joiner.request(&r);
+    all
+}
+
+const EPOLL: u16 = 232;
+
+#[test]
+fn a_wait_behind_another_process_is_charged_to_it_by_name() {
+    let moments = [
+        switch(0, 10, (1, "worker"), 200, 1, EPOLL, 0),
+        waking(102, 1, NET),
+        switch(10, 130, (200, "compiler"), 201, 0, 0xffff, 0),
+        switch(130, 150, (201, "backup"), 1, 0, 0xffff, 0),
+    ];
+    let all = found(&moments, [99, 100, 160, 160, 170, 171]);
+    let expected = [
+        ("response_to_network", "running", "", 1),
+        ("start_to_response", "running", "", 10),
+        ("tcp_to_read", "run_queue", "backup", 20),
+        ("tcp_to_read", "run_queue", "compiler", 28),
+        ("tcp_to_read", "running", "", 10),
+        ("tcp_to_read", "wake", "", 2),
+    ];
+    assert_eq!(all, expected.map(|(s, c, w, us)| (s, c, w.to_owned(), us)));
+}
+
+#[test]
+fn a_listener_that_wakes_a_worker_hands_its_own_wait_on() {
+    let moments = [
+        switch(0, 10, (1, "worker"), 2, 1, 202, 9),
+        switch(10, 20, (2, "listener"), 200, 1, EPOLL, 0),
+        waking(100, 2, NET),
+        switch(20, 140, (200, "compiler"), 2, 0, 0xffff, 0),
+        waking(145, 1, 2),
+        switch(140, 148, (2, "listener"), 1, 1, EPOLL, 0),
+    ];
+    let all = found(&moments, [99, 100, 150, 150, 160, 160]);
+    let of_read: Vec<_> = all.into_iter().filter(|one| one.0 == "tcp_to_read").collect();
+    let expected = [
+        ("tcp_to_read", "handed_on", "listener", 5),
+        ("tcp_to_read", "run_queue", "compiler", 40),
+        ("tcp_to_read", "run_queue", "listener", 3),
+        ("tcp_to_read", "running", "", 2),
+    ];
+    assert_eq!(of_read, expected.map(|(s, c, w, us)| (s, c, w.to_owned(), us)));
+}
+
+#[test]
+fn locks_faults_and_interrupts_within_a_request_are_told_apart() {
+    let softirq = Moment { what: What::SoftIrq, call: 3, ..switch(122, 125, (1, ""), 0, 0, 3, 0) };
+    let moments = [
+        switch(0, 100, (200, "x"), 1, 0, 0xffff, 0),
+        switch(100, 110, (1, "worker"), 2, 1, 202, 0),
+        waking(118, 1, 2),
+        switch(110, 119, (2, "lru"), 1, 1, 35, 0),
+        softirq,
+        switch(119, 130, (1, "worker"), 0, 2, 0xffff, 0),
+        waking(150, 1, NET),
+        switch(130, 151, (0, "swapper"), 1, 0, 0xffff, 0),
+    ];
+    let all = found(&moments, [99, 100, 101, 101, 160, 160]);
+    let expected = [
+        ("start_to_response", "interrupt", "softirq NET_RX", 3),
+        ("start_to_response", "lock", "lru", 8),
+        ("start_to_response", "page_fault", "", 20),
+        ("start_to_response", "run_queue", "idle", 1),
+        ("start_to_response", "run_queue", "lru", 1),
+        ("start_to_response", "running", "", 26),
+        ("tcp_to_read", "running", "", 1),
+    ];
+    assert_eq!(all, expected.map(|(s, c, w, us)| (s, c, w.to_owned(), us)));
+}
+
+#[test]
+fn a_wait_on_two_processors_is_charged_to_who_ran_on_each() {
+    let moved = Moment { what: What::Migrated, ..waking(120, 1, NET) };
+    let there = |m: Moment| Moment { cpu: 1, ..m };
+    let moments = [
+        switch(0, 10, (1, "worker"), 200, 1, EPOLL, 0),
+        waking(100, 1, NET),
+        moved,
+        there(switch(0, 130, (201, "backup"), 1, 0, 0xffff, 0)),
+        switch(10, 135, (200, "compiler"), 0, 0, 0xffff, 0),
+    ];
+    let all = found(&moments, [99, 100, 131, 131, 132, 132]);
+    assert!(all.contains(&("tcp_to_read", "run_queue", "compiler".to_owned(), 20)), "{all:?}");
+    assert!(all.contains(&("tcp_to_read", "run_queue", "backup".to_owned(), 10)), "{all:?}");
+}
+
+#[test]
+fn a_wake_up_that_is_told_before_its_sleep_still_ends_it() {
+    let moments = [
+        waking(11, 1, NET),
+        switch(0, 10, (1, "worker"), 200, 1, EPOLL, 0),
+        switch(10, 30, (200, "compiler"), 1, 0, 0xffff, 0),
+    ];
+    let all = found(&moments, [9, 10, 31, 31, 32, 32]);
+    assert!(all.contains(&("tcp_to_read", "run_queue", "compiler".to_owned(), 19)), "{all:?}");
+}
+
+#[test]
+fn the_slowest_requests_and_the_culprits_are_those_of_the_variance() {
+    let mut joiner = Joiner::new();
+    for round in 0..1000_u64 {
+        let at = round * 10_000;
+        let waited = if round % 100 == 0 { 500 } else { 5 };
+        joiner.moment(&switch(at, at + 10, (1, "worker"), 200, 1, EPOLL, 0));
+        joiner.moment(&waking(at + 100, 1, NET));
+        joiner.moment(&switch(at + 10, at + 100 + waited, (200, "backup"), 1, 0, 0xffff, 0));
+        let end = at + 100 + waited;
+        joiner.request(&request([at + 99, at + 100, end, end, end + 20, end + 20]));
+    }
+    let who = joiner.finish();
+    let first = &who.culprits[0];
+    assert_eq!((first.name.text.as_str(), first.cause, first.requests), ("backup", "run_queue", 1000));
+    let slowest = who.slowest.unwrap();
+    assert_eq!((slowest.requests, slowest.above_us), (10, 521.0));
+    assert!((slowest.parts[0].mean_us - 500.0).abs() < 1e-9);
+}

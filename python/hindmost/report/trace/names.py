@@ -1,0 +1,50 @@
+"""What people call the parts of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hindmost.report.common.document import plain
+
+STAGES = {
+    "network_to_tcp": "network to TCP",
+    "tcp_to_read": "TCP to read",
+    "read_to_start": "read to start",
+    "start_to_response": "start to response",
+    "response_to_network": "response to network",
+    "latency": "in the server's host",
+}
+"""What people call the stages of the document."""
+CAUSES = {
+    "running": "running",
+    "run_queue": "waited for a processor",
+    "interrupt": "interrupted",
+    "handed_on": "went through another thread",
+    "wake": "being woken",
+    "lock": "waited for a lock",
+    "page_fault": "page fault",
+    "blocked": "blocked",
+}
+"""What people call the causes of the document."""
+RELATIONS = {
+    "own": "the server's own",
+    "other": "another process",
+    "kernel": "the kernel's",
+    "interrupt": "an interrupt",
+    "idle": "a processor that slept",
+    "unknown": "not seen",
+}
+"""What a culprit is to the server."""
+
+
+def culprit(who: Mapping[str, Any]) -> str:
+    """Name and relation of a culprit.
+
+    >>> culprit({"name": "mc-lrumaint", "process": 7, "relation": "own"})
+    "mc-lrumaint (the server's own)"
+    >>> culprit({"name": "backup", "process": 9, "relation": "other"})
+    'backup, process 9 (another process)'
+    """
+    number = f", process {who['process']}" if who["relation"] == "other" else ""
+    return f"{plain(who['name'])}{number} ({RELATIONS[who['relation']]})"

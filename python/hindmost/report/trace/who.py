@@ -1,0 +1,60 @@
+"""Who held requests up, and the slowest of them, on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hindmost.report.common.console import printed
+from hindmost.report.common.numbers import number, percent
+from hindmost.report.trace.names import CAUSES, STAGES, culprit
+
+LEAST_SHARE = 0.005
+"""Of the variance, or of the slowest requests' time: what has less is not on the screen."""
+MOST = 10
+
+
+def render_who(console: Any, who: Mapping[str, Any]) -> None:  # noqa: ANN401 (a console)
+    """Print what held requests up, by whom, and where the slowest were."""
+    console.print()
+    printed(console, "What held requests up (mean of all, share of the variance):")
+    for one in told(who["parts"]):
+        _line(console, f"{CAUSES[one['cause']]}, {STAGES[one['stage']]}", one)
+    culprits = told(who["culprits"])
+    if culprits:
+        printed(console, "Who held them up:")
+    for one in culprits:
+        _line(console, f"{culprit(one['who'])}: {CAUSES[one['cause']]}, {STAGES[one['stage']]}", one)
+    if who["slowest"] is not None:
+        _slowest(console, who["slowest"])
+
+
+def told(parts: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those worth a line."""
+    return [one for one in parts if (one["share_of_variance"] or {"value": 0})["value"] >= LEAST_SHARE][:MOST]
+
+
+def _line(console: Any, what: str, one: Mapping[str, Any]) -> None:  # noqa: ANN401 (a console)
+    share = one["share_of_variance"]
+    within = "" if share["low"] is None else f" [{percent(share['low'])}, {percent(share['high'])}]"
+    mean = number(one["mean_us"]["value"])
+    console.print(f"  {mean:>8} µs {percent(share['value']):>7}{within:<19}  {what}", soft_wrap=True)
+
+
+def _slowest(console: Any, slowest: Mapping[str, Any]) -> None:  # noqa: ANN401 (a console)
+    total = slowest["latency_us"]
+    printed(
+        console,
+        f"The slowest {percent(slowest['share'])} (above {number(slowest['above_us'])} µs,"
+        f" mean {number(total)} µs):",
+    )
+    for one in slowest["parts"][:MOST]:
+        share = one["mean_us"] / total if total else 0.0
+        if share < LEAST_SHARE:
+            break
+        by = "" if one["name"] is None else f": {culprit(one)}"
+        console.print(
+            f"  {number(one['mean_us']):>8} µs {percent(share):>7}  {CAUSES[one['cause']]},"
+            f" {STAGES[one['stage']]}{by}",
+            soft_wrap=True,
+        )
