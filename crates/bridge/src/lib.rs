@@ -16,6 +16,7 @@ mod knobs;
 mod pipe;
 mod quantile;
 mod registry;
+mod rulers;
 mod schemas;
 mod sentinel;
 mod simulate;
@@ -51,6 +52,10 @@ mod _engine {
     use super::quantile::{hall_sheather, quantiles_of_cells, QuantileCells, QuantileRuns};
     #[pymodule_export]
     use super::registry::{arrival_law, arrival_laws, gap_law, protocols, read_trace};
+    #[pymodule_export]
+    use super::rulers::{
+        cache_knees, core_certificate, instruction_classes, look_at_placement, rulers, validate_rulers, Ruler,
+    };
     #[pymodule_export]
     use super::schemas::written_schemas;
     #[pymodule_export]

@@ -2,11 +2,16 @@
 
 use std::process::Child;
 
-use rustix::process::{geteuid, kill_process_group, Pid, Signal};
+use rustix::process::{geteuid, getppid, kill_process_group, Pid, Signal};
 
 /// Whose rights this process has (geteuid(2)); 0: root's.
 pub fn effective_user() -> u32 {
     geteuid().as_raw()
+}
+
+/// The parent's number, 0 where it is outside our namespace (getppid(2)): the least that a call can do.
+pub fn parent() -> i32 {
+    getppid().map_or(0, Pid::as_raw_pid)
 }
 
 /// Kills a child that leads a process group, with all of the group; the child is not reaped yet.

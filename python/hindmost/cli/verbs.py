@@ -87,6 +87,19 @@ VERBS = (
         ("trace memcached://127.0.0.1:11211 --duration 30s", "trace 4711 --records requests.parquet --json"),
     ),
     Verb(
+        "colocate",
+        "COMMAND",
+        "Who may share a machine: rulers, profiles, predictions with a margin.",
+        verbs=(
+            Verb(
+                "rulers",
+                "[OPTIONS]",
+                "Measure rulers on this core, and which of them share execution ports.",
+                ("colocate rulers", "colocate rulers --out core.json --picture core.svg"),
+            ),
+        ),
+    ),
+    Verb(
         "workload",
         "FILE|NAME",
         "Print a HAR, OpenAPI or vegeta file, or a published mix, as a workload file.",

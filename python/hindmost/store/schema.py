@@ -19,6 +19,8 @@ schema                      where                               written by
 ``hindmost.serve/1``        ``hindmost synth serve --json``     ``crates/synth``, `hindmost.cli.synth`
 ``hindmost.certificate/1``  ``... --certificate --json``        ``crates/synth``
 ``hindmost.trace/1``        ``hindmost trace --json``           `hindmost.trace`, ``crates/trace``
+``hindmost.rulers/1``       ``hindmost colocate rulers --json``  `hindmost.studies.colocation`
+``hindmost.profile/1``      profile cards                       `hindmost.studies.colocation`
 ``hindmost.doctor/1``       ``hindmost doctor --json``          ``crates/host``
 ``hindmost.knobs/1``        ``hindmost knobs --json``           the engine's knobs, `hindmost.cli.knobs`
 =========================== ==================================  ========================================
@@ -39,6 +41,7 @@ import msgspec
 from hindmost.store import (
     attribution,
     batching,
+    colocation,
     comparison,
     fit,
     knobs,
@@ -70,6 +73,8 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "serve": (serving.Serving, "Result of hindmost synth serve"),
     "certificate": (serving.CertificateDocument, "Result of hindmost synth serve --certificate"),
     "trace": (trace.Trace, "Result of hindmost trace"),
+    "rulers": (colocation.Rulers, "Result of hindmost colocate rulers"),
+    "profile": (colocation.Profile, "A profile card of hindmost colocate profile"),
     "doctor": (serving.Doctor, "Result of hindmost doctor"),
     "knobs": (knobs.Knobs, "Result of hindmost knobs"),
 }

@@ -1,0 +1,130 @@
+//! Templates for aarch64: NEON and the base set.
+//!
+//! `x0` data, `x1` rounds left. Vectors: `v0`-`v7` (A), `v16`-`v23` (B). Integers: `x2`-`x6` (A), `x9`-`x13` (B).
+//! A division uses `x7 x8`, a load `x14`, a store `x15`. Nothing that a caller wants kept is touched.
+
+use std::arch::{asm, global_asm};
+
+use super::Class;
+
+/// A list of units, as the assembler writes it.
+macro_rules! list {
+    ($($unit:literal),* $(,)?) => { concat!($(".byte 3f - 2f\n2: ", $unit, "\n3:\n",)* ".byte 0\n") };
+}
+/// The same instruction on eight vector registers of each bank, after an init of each.
+macro_rules! vectors {
+    ($init:literal, $value:literal, $op:literal, $form:literal, $tail:literal) => {
+        concat!(
+            vectors!(init $init, $value, "0", "1", "2", "3", "4", "5", "6", "7"),
+            vectors!(@ $op, $form, $tail, "0", "1", "2", "3", "4", "5", "6", "7"),
+            vectors!(init $init, $value, "16", "17", "18", "19", "20", "21", "22", "23"),
+            vectors!(@ $op, $form, $tail, "16", "17", "18", "19", "20", "21", "22", "23"),
+        )
+    };
+    (init $init:literal, $value:literal, $($n:literal),*) => {
+        concat!($(".byte 3f - 2f\n2: ", $init, " v", $n, ".4s, #", $value, "\n3:\n",)* ".byte 0\n")
+    };
+    (@ $op:literal, $form:literal, $tail:literal, $($n:literal),*) => {
+        concat!($(
+            ".byte 3f - 2f\n2: ", $op, " v", $n, $form, ", v", $n, $form, ", v", $n, $form, $tail, "\n3:\n",
+        )* ".byte 0\n")
+    };
+}
+/// The same instruction on five integer registers of each bank.
+macro_rules! integers {
+    ($op:literal) => {
+        concat!(
+            list!(),
+            integers!(@ $op, "x2", "x3", "x4", "x5", "x6"),
+            list!(),
+            integers!(@ $op, "x9", "x10", "x11", "x12", "x13"),
+        )
+    };
+    (@ $op:literal, $($r:literal),*) => {
+        concat!($(".byte 3f - 2f\n2: ", $op, " ", $r, ", ", $r, ", ", $r, "\n3:\n",)* ".byte 0\n")
+    };
+}
+/// The same word for all of a bank, both in one line.
+macro_rules! accesses {
+    ($op:literal) => {
+        concat!(
+            list!(),
+            ".byte 3f - 2f\n2: ",
+            $op,
+            ", [x0]\n3:\n.byte 0\n",
+            list!(),
+            ".byte 3f - 2f\n2: ",
+            $op,
+            ", [x0, #32]\n3:\n.byte 0\n",
+        )
+    };
+}
+/// The same list in both banks.
+macro_rules! both {
+    ($($unit:literal),*) => { concat!(list!(), list!($($unit),*), list!(), list!($($unit),*)) };
+}
+
+global_asm!(
+    ".pushsection .rodata",
+    ".globl hindmost_ruler_templates",
+    ".hidden hindmost_ruler_templates",
+    "hindmost_ruler_templates:",
+    list!(
+        "mov x2, #0",
+        "mov x3, #0",
+        "mov x4, #0",
+        "mov x5, #0",
+        "mov x6, #0",
+        "mov x7, #7",
+        "mov x8, #1",
+        "mov x9, #0",
+        "mov x10, #0",
+        "mov x11, #0",
+        "mov x12, #0",
+        "mov x13, #0",
+        "mov x15, #1",
+    ),
+    list!("subs x1, x1, #1"),
+    list!("ret"),
+    list!("add x2, x2, x2"),
+    vectors!("fmov", "1.0", "fmul", ".4s", ""),
+    vectors!("movi", "0", "fadd", ".4s", ""),
+    vectors!("movi", "0", "ext", ".16b", ", #4"),
+    vectors!("fmov", "1.0", "fdiv", ".4s", ""),
+    vectors!("movi", "0", "and", ".16b", ""),
+    vectors!("movi", "0", "add", ".4s", ""),
+    vectors!("movi", "0", "mul", ".4s", ""),
+    integers!("add"),
+    integers!("mul"),
+    concat!(list!(), list!("udiv w14, w7, w8"), list!(), list!("udiv w16, w7, w8")),
+    both!("b.vs 4f\n4:"),
+    both!("b 4f\n4:"),
+    accesses!("ldr x14"),
+    accesses!("str x15"),
+    ".popsection",
+);
+
+/// What the processor lacks for a class: NEON is of the base set.
+pub fn missing(_class: Class) -> Option<&'static str> {
+    None
+}
+
+/// The jump from here, `back` bytes after the begin of the round, to there: while rounds are left (`b.ne`).
+pub fn close(back: usize) -> Vec<u8> {
+    let words = -((back / 4) as i32);
+    (0x5400_0001_u32 | ((words as u32) & 0x7_ffff) << 5).to_le_bytes().to_vec()
+}
+
+/// Lets the processor fetch code that was just written: data and instruction caches do not agree by themselves.
+pub fn make_visible(start: *const u8, length: usize) {
+    // The least line that there can be is of four words.
+    for at in (0..length).step_by(16) {
+        // SAFETY: cleans and invalidates lines of a mapping that is ours; no memory changes.
+        unsafe {
+            let line = start.add(at);
+            asm!("dc cvau, {0}", "dsb ish", "ic ivau, {0}", in(reg) line, options(nostack, preserves_flags));
+        }
+    }
+    // SAFETY: barriers.
+    unsafe { asm!("dsb ish", "isb", options(nostack, preserves_flags)) };
+}

@@ -1,0 +1,194 @@
+//! Which instructions share execution ports: the certificate of a core, from times alone.
+//!
+//! Two classes in one stream, balanced so that each alone would take as long: on disjoint ports the stream takes
+//! as long as either, on the same ports as both. The overlap of a pair is
+//! `(T(a and b) - max(T(a), T(b))) / min(T(a), T(b))`: 0 where times hide, 1 where they add.
+
+use serde::Serialize;
+
+use crate::burst::CoreClock;
+use crate::stream::{round_of, Stream};
+use crate::validate::{alone, timed};
+use crate::{Class, RulerError};
+
+/// From here on two classes live on the same ports: half-way between all and two thirds.
+const SAME: f64 = 0.83;
+/// Up to here on different ones: dispatch width costs a pair of fast classes 0.17 on a core six wide, for example.
+pub const APART: f64 = 0.2;
+
+/// How much of the shorter of two streams did not hide behind the other.
+#[derive(Clone, Debug, Serialize)]
+pub struct Overlap {
+    /// One class.
+    pub a: Class,
+    /// The other.
+    pub b: Class,
+    /// 0: disjoint ports, 1: the same.
+    pub value: f64,
+    /// By the quartiles of the bursts.
+    pub low: f64,
+    /// As `low`.
+    pub high: f64,
+}
+
+/// Classes on the same ports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Group {
+    /// Which.
+    pub classes: Vec<Class>,
+    /// Whether it stresses nothing else: all overlaps with the other axes are small.
+    pub axis: bool,
+}
+
+/// What this core is made of, as far as times show.
+#[derive(Debug, Serialize)]
+pub struct Certificate {
+    /// All pairs, each once, those of a class with itself first among its row.
+    pub overlaps: Vec<Overlap>,
+    /// Classes by ports.
+    pub groups: Vec<Group>,
+    /// Clean bursts and all, over all cells.
+    pub clean: usize,
+    /// As `clean`.
+    pub tried: usize,
+    /// The core's clock, GHz.
+    pub ghz: f64,
+}
+
+/// Measures all pairs on the calling thread, which should be bound to a processor.
+///
+/// # Errors
+/// Where no burst of a pair was left alone, or the kernel gives no memory for code.
+pub fn certificate(wanted: usize) -> Result<Certificate, RulerError> {
+    let mut clock = CoreClock::new()?;
+    let mut costs = Vec::new();
+    for class in Class::ALL {
+        match alone(&mut clock, class, wanted) {
+            Ok(bursts) => costs.push((class, bursts.ticks)),
+            Err(RulerError::Unsupported { .. }) => {}
+            Err(other) => return Err(other),
+        }
+    }
+    let mut found = Certificate { overlaps: Vec::new(), groups: Vec::new(), clean: 0, tried: 0, ghz: 0.0 };
+    for (row, &a) in costs.iter().enumerate() {
+        for &b in &costs[row..] {
+            found.overlaps.push(overlap(&mut clock, a, b, wanted, &mut found.clean, &mut found.tried)?);
+        }
+    }
+    found.ghz = clock.ghz();
+    let present: Vec<Class> = costs.iter().map(|(class, _)| *class).collect();
+    found.groups = cluster(&present, &found.overlaps);
+    Ok(found)
+}
+
+/// Counts for a round in which both parts take as long alone.
+fn balanced(round: usize, a: f64, b: f64) -> (usize, usize) {
+    let share = b / (a + b);
+    let first = ((round as f64 * share).round() as usize).clamp(6, round - 6);
+    (first, round - first)
+}
+
+fn overlap(
+    clock: &mut CoreClock,
+    (a, cost_a): (Class, f64),
+    (b, cost_b): (Class, f64),
+    wanted: usize,
+    clean: &mut usize,
+    tried: &mut usize,
+) -> Result<Overlap, RulerError> {
+    let (n_a, n_b) = balanced(round_of(&[a, b]), cost_a, cost_b);
+    let mut time = |stream: Result<Stream, RulerError>| {
+        let found = timed(clock, &mut stream?, &format!("{} beside {}", a.name(), b.name()), 1.0, wanted)?;
+        *clean += found.clean;
+        *tried += found.tried;
+        Ok::<_, RulerError>(found)
+    };
+    let alone_a = time(Stream::of(a, n_a))?;
+    let alone_b = time(Stream::of(b, n_b))?;
+    let both = time(Stream::pair((a, n_a), (b, n_b)))?;
+    let (longer, shorter) = (alone_a.ticks.max(alone_b.ticks), alone_a.ticks.min(alone_b.ticks));
+    let share = |ticks: f64| (ticks - longer) / shorter;
+    Ok(Overlap {
+        a,
+        b,
+        value: share(both.ticks),
+        low: share(both.quartiles[0]),
+        high: share(both.quartiles[1]),
+    })
+}
+
+/// Classes by ports: those whose times add stand in one group. Axes are the most groups that overlap little with each
+/// other; of sets of as many, the one with more classes, then with the least overlap with all that is no axis.
+pub fn cluster(classes: &[Class], overlaps: &[Overlap]) -> Vec<Group> {
+    let value = |a: Class, b: Class| {
+        let found = overlaps.iter().find(|one| (one.a, one.b) == (a, b) || (one.a, one.b) == (b, a));
+        found.map_or(0.0, |one| one.value)
+    };
+    let mut groups: Vec<Vec<Class>> = Vec::new();
+    for &class in classes {
+        match groups.iter_mut().find(|group| group.iter().all(|&other| value(class, other) >= SAME)) {
+            Some(group) => group.push(class),
+            None => groups.push(vec![class]),
+        }
+    }
+    let between = |one: usize, other: usize| {
+        let all = groups[one].iter().flat_map(|&a| groups[other].iter().map(move |&b| (a, b)));
+        all.map(|(a, b)| value(a, b)).fold(0.0, f64::max)
+    };
+    let shared: Vec<Vec<f64>> =
+        (0..groups.len()).map(|one| (0..groups.len()).map(|other| between(one, other)).collect()).collect();
+    let merit = |set: u32| {
+        let inside = |group: usize| set & (1 << group) != 0;
+        let members: Vec<usize> = (0..groups.len()).filter(|&group| inside(group)).collect();
+        let apart = members.iter().all(|&a| members.iter().all(|&b| a == b || shared[a][b] <= APART));
+        let classes: usize = members.iter().map(|&group| groups[group].len()).sum();
+        let outside =
+            members.iter().flat_map(|&a| shared[a].iter().enumerate().filter(move |(b, _)| *b != a));
+        apart.then(|| (members.len(), classes, -outside.map(|(_, share)| share.max(0.0)).sum::<f64>()))
+    };
+    // Fourteen classes at most: all sets can be looked at.
+    let best = (0..1u32 << groups.len())
+        .filter_map(|set| merit(set).map(|merit| (merit, set)))
+        .max_by(|(a, _), (b, _)| a.0.cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.total_cmp(&b.2)))
+        .map_or(0, |(_, set)| set);
+    let found = groups.iter().enumerate();
+    found.map(|(at, classes)| Group { classes: classes.clone(), axis: best & (1 << at) != 0 }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn overlaps(of: &[(Class, Class, f64)]) -> Vec<Overlap> {
+        of.iter().map(|&(a, b, value)| Overlap { a, b, value, low: value, high: value }).collect()
+    }
+
+    #[test]
+    fn classes_whose_times_add_stand_together_and_one_that_uses_all_pipes_is_no_axis() {
+        use Class::{FpAdd, FpLogic, FpMul, IntAdd, VecMul};
+        let seen = overlaps(&[
+            (FpMul, FpAdd, 0.12),
+            (FpMul, FpLogic, 0.5),
+            (FpAdd, FpLogic, 0.5),
+            (FpMul, VecMul, 1.0),
+            (FpAdd, VecMul, 0.1),
+            (FpLogic, VecMul, 0.5),
+            (FpLogic, IntAdd, 0.17),
+        ]);
+        let found = cluster(&[FpMul, FpAdd, FpLogic, VecMul, IntAdd], &seen);
+        let of = |class| found.iter().find(|group| group.classes.contains(&class)).unwrap();
+        assert_eq!(of(FpMul).classes, [FpMul, VecMul]);
+        assert_eq!(of(FpLogic).classes, [FpLogic]);
+        assert!(of(FpMul).axis && of(FpAdd).axis && of(IntAdd).axis);
+        assert!(!of(FpLogic).axis);
+    }
+
+    #[test]
+    fn parts_of_a_pair_take_as_long_alone() {
+        for (a, b) in [(0.25, 6.0), (0.5, 0.5), (1.0, 3.0), (13.0, 0.25)] {
+            let (n_a, n_b) = balanced(600, a, b);
+            let (t_a, t_b) = (n_a as f64 * a, n_b as f64 * b);
+            assert!((t_a - t_b).abs() <= 0.5 * a.max(b).max(1.0) + 0.1 * t_a, "{a} {b}: {t_a} {t_b}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Rates that makers and public tables of instructions state, an instruction a tick of the core.
+
+use crate::Class;
+
+/// A core whose rates are known.
+pub struct Core {
+    /// Instructions a tick.
+    pub rates: &'static [(Class, f64)],
+}
+
+/// AMD Zen 4: Software Optimization Guide for the AMD Zen4 Microarchitecture (publication 57647) and uops.info, each
+/// as found by measurement on an EPYC of that family, too. Shuffles: more than two pipes take them, contrary to the
+/// guide's table, so no rate is stated.
+const ZEN4: Core = Core {
+    rates: &[
+        (Class::FpMul, 2.0),
+        (Class::FpAdd, 2.0),
+        (Class::FpDiv, 1.0 / 3.0),
+        (Class::FpLogic, 4.0),
+        (Class::VecAdd, 4.0),
+        (Class::VecMul, 2.0),
+        (Class::IntAdd, 4.0),
+        (Class::IntMul, 1.0),
+        (Class::IntDiv, 1.0 / 6.0),
+        (Class::Branch, 2.0),
+        (Class::BranchTaken, 1.0),
+        (Class::Load, 3.0),
+        (Class::Store, 2.0),
+    ],
+};
+
+/// The core by vendor, family and model as `/proc/cpuinfo` names them; none where its rates are not known here.
+pub fn core(vendor: &str, family: u32, model: u32) -> Option<&'static Core> {
+    match (vendor, family, model) {
+        ("AuthenticAMD", 25, 0x10..=0x1f | 0x60..=0xaf) => Some(&ZEN4),
+        _ => None,
+    }
+}
+
+impl Core {
+    /// Its rate for a class.
+    pub fn rate(&self, class: Class) -> Option<f64> {
+        self.rates.iter().find(|(one, _)| *one == class).map(|(_, rate)| *rate)
+    }
+}

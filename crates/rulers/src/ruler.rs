@@ -1,0 +1,221 @@
+//! The rulers: one row each.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::kernel::{Disk, Enter, Fault, Loopback};
+use crate::knees::Knees;
+use crate::memory::{Chase, Fill, Halves, Lfsr, Mispredict, Touch};
+use crate::stream::{round_of, Stream};
+use crate::{Class, RulerError};
+
+/// Work in blocks of a few microseconds, so that a duty cycle can stop between two of them.
+pub trait Work: Send {
+    /// Does a block; says how much that was.
+    fn block(&mut self) -> u64;
+}
+
+/// What a ruler keeps busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// Nothing: it holds a processor and waits.
+    Nothing,
+    /// Execution ports.
+    Ports,
+    /// The branch predictor.
+    Branches,
+    /// A level of cache, or memory.
+    Memory,
+    /// Translations of addresses.
+    Translation,
+    /// The kernel.
+    Kernel,
+    /// Network or disk.
+    Devices,
+}
+
+/// A ruler: its name, what it stresses, and what its work is counted in.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Ruler {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it stresses.
+    pub resource: Resource,
+    /// One piece of its work.
+    pub unit: &'static str,
+    /// As the paper printed it.
+    pub paper: bool,
+    #[serde(skip)]
+    make: fn(&Settings<'_>) -> Result<Box<dyn Work>, RulerError>,
+}
+
+/// What rulers are made by.
+struct Settings<'a> {
+    knees: &'a Knees,
+    folder: &'a Path,
+    seed: u64,
+}
+
+/// Steps of a chase before it may be stopped: 4 us in memory, 2 us in caches.
+const FAR_STEPS: u32 = 32;
+const NEAR_STEPS: u32 = 128;
+/// Lines that are touched before it may be stopped: 2 us where they come from memory.
+const FAR_LINES: usize = 1024;
+const NEAR_LINES: usize = 384;
+
+/// A ruler of execution ports.
+struct Port {
+    stream: Stream,
+    rounds: u64,
+}
+
+impl Port {
+    fn new(class: Class) -> Result<Self, RulerError> {
+        // Some 1 to 2 us a block.
+        let rounds = match class {
+            Class::IntDiv => 2,
+            Class::FpDiv => 4,
+            _ => 8,
+        };
+        Ok(Self { stream: Stream::of(class, round_of(&[class]))?, rounds })
+    }
+}
+
+impl Work for Port {
+    fn block(&mut self) -> u64 {
+        self.stream.run(self.rounds);
+        self.rounds * self.stream.units() as u64
+    }
+}
+
+/// Waits, and leaves nearly all of a shared core to its sibling.
+struct Null;
+
+impl Work for Null {
+    fn block(&mut self) -> u64 {
+        const PAUSES: u64 = 32;
+        for _ in 0..PAUSES {
+            std::hint::spin_loop();
+        }
+        PAUSES
+    }
+}
+
+macro_rules! port {
+    ($class:ident) => {
+        Ruler {
+            name: Class::$class.name(),
+            resource: Resource::Ports,
+            unit: "instructions",
+            paper: false,
+            make: |_| Ok(Box::new(Port::new(Class::$class)?)),
+        }
+    };
+}
+macro_rules! ruler {
+    ($name:literal, $resource:ident, $unit:literal, $make:expr) => {
+        ruler!($name, $resource, $unit, false, $make)
+    };
+    ($name:literal, $resource:ident, $unit:literal, $paper:literal, $make:expr) => {
+        Ruler { name: $name, resource: Resource::$resource, unit: $unit, paper: $paper, make: $make }
+    };
+}
+
+static RULERS: &[Ruler] = &[
+    ruler!("null", Nothing, "pauses", |_| Ok(Box::new(Null))),
+    port!(FpMul),
+    port!(FpAdd),
+    port!(FpShuffle),
+    port!(FpDiv),
+    port!(FpLogic),
+    port!(VecAdd),
+    port!(VecMul),
+    port!(IntAdd),
+    port!(IntMul),
+    port!(IntDiv),
+    port!(Branch),
+    port!(BranchTaken),
+    port!(Load),
+    port!(Store),
+    ruler!("mispredict", Branches, "branches", |s| Ok(Box::new(Mispredict::new(s.seed)))),
+    // Just below each knee: the level is used whole, and the next one not at all.
+    ruler!("l1", Memory, "lines", |s| Ok(Box::new(Touch::new(s.knees.l1 * 7 / 8, NEAR_LINES)))),
+    ruler!("l2", Memory, "lines", |s| Ok(Box::new(Touch::new(s.knees.l2 * 3 / 4, NEAR_LINES)))),
+    ruler!("l3", Memory, "lines", |s| Ok(Box::new(Touch::new(s.knees.l3 * 3 / 4, NEAR_LINES)))),
+    ruler!("dram", Memory, "lines", |s| Ok(Box::new(Touch::new(s.knees.memory(), FAR_LINES)))),
+    ruler!("dram_write", Memory, "lines", |s| Ok(Box::new(Fill::new(s.knees.memory())))),
+    ruler!("l2_chase", Memory, "steps", |s| Ok(Box::new(Chase::lines(
+        s.knees.l2 * 3 / 4,
+        s.seed,
+        NEAR_STEPS
+    )))),
+    ruler!("l3_chase", Memory, "steps", |s| Ok(Box::new(Chase::lines(
+        s.knees.l3 * 3 / 4,
+        s.seed,
+        FAR_STEPS
+    )))),
+    ruler!("dram_chase", Memory, "steps", |s| Ok(Box::new(Chase::lines(
+        s.knees.memory(),
+        s.seed,
+        FAR_STEPS
+    )))),
+    // Twice the pages of the largest first-level table, and as many as no second-level table holds.
+    ruler!("tlb", Translation, "steps", |s| Ok(Box::new(Chase::pages(256, s.seed, NEAR_STEPS)))),
+    ruler!("tlb_walk", Translation, "steps", |s| Ok(Box::new(Chase::pages(8192, s.seed, FAR_STEPS)))),
+    ruler!("kernel_entry", Kernel, "calls", |_| Ok(Box::new(Enter))),
+    ruler!("page_fault", Kernel, "pages", |_| Ok(Box::new(Fault))),
+    ruler!("loopback", Devices, "datagrams", |_| {
+        Ok(Box::new(Loopback::new().map_err(|source| RulerError::Setup { ruler: "loopback", source })?))
+    }),
+    ruler!("disk", Devices, "writes", |s| {
+        Ok(Box::new(Disk::new(s.folder).map_err(|source| RulerError::Setup { ruler: "disk", source })?))
+    }),
+    ruler!("lfsr_l1", Memory, "accesses", true, |s| Ok(Box::new(Lfsr::new(s.knees.l1, s.seed)))),
+    ruler!("lfsr_l2", Memory, "accesses", true, |s| Ok(Box::new(Lfsr::new(s.knees.l2, s.seed)))),
+    ruler!("halves_l3", Memory, "lines", true, |s| Ok(Box::new(Halves::new(s.knees.l3)))),
+];
+
+/// All rulers.
+pub fn rulers() -> &'static [Ruler] {
+    RULERS
+}
+
+/// A ruler that is ready to work.
+pub struct Made {
+    /// Which.
+    pub ruler: &'static Ruler,
+    pub(crate) work: Box<dyn Work>,
+}
+
+impl Made {
+    /// Makes a ruler by its name, for caches of these sizes; `folder`: where that of the disk writes.
+    ///
+    /// # Errors
+    /// Where there is none of that name, or the processor or the kernel cannot carry it.
+    pub fn new(name: &str, knees: &Knees, folder: &Path, seed: u64) -> Result<Self, RulerError> {
+        let ruler = RULERS.iter().find(|one| one.name == name);
+        let ruler = ruler.ok_or_else(|| RulerError::Unknown(name.to_owned()))?;
+        let work = (ruler.make)(&Settings { knees, folder, seed })?;
+        Ok(Self { ruler, work })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ruler_works_and_has_a_name_of_its_own() {
+        let knees = Knees { l1: 32 << 10, l2: 256 << 10, l3: 1 << 20, ..Knees::default() };
+        let mut names: Vec<&str> = Vec::new();
+        for ruler in rulers() {
+            let mut made = Made::new(ruler.name, &knees, &std::env::temp_dir(), 1).unwrap();
+            assert!(made.work.block() > 0, "{}", ruler.name);
+            assert!(!names.contains(&ruler.name), "{}", ruler.name);
+            names.push(ruler.name);
+        }
+        assert!(Made::new("coffee", &knees, &std::env::temp_dir(), 1).is_err());
+    }
+}

@@ -1,0 +1,115 @@
+//! Streams of instructions: one class alone, or two interleaved, as a function made at run time.
+#![allow(unsafe_code)]
+
+use crate::code::{close, dependent, epilogue, missing, prologue, round, template, Bank, Class};
+use crate::mapping::{Code, Mapping, Page};
+use crate::RulerError;
+
+/// Units a round: enough that counting rounds (an addition and a jump) is 0.3 % of the work, and few enough for any
+/// instruction cache.
+pub const ROUND: usize = 600;
+
+/// Taken branches a round, each in a line of its own: from 600 on a predictor forgets them (0.68 a tick, not 0.99).
+const BRANCHES: usize = 300;
+
+/// Units a round of these classes.
+pub fn round_of(classes: &[Class]) -> usize {
+    if classes.contains(&Class::BranchTaken) {
+        BRANCHES
+    } else {
+        ROUND
+    }
+}
+
+/// A function that executes instructions, over and over, and nothing else.
+pub struct Stream {
+    code: Code,
+    data: Box<Page>,
+    units: usize,
+}
+
+impl Stream {
+    /// `count` instructions of a class a round.
+    pub fn of(class: Class, count: usize) -> Result<Self, RulerError> {
+        Self::mixed(&[(class, count)])
+    }
+
+    /// `first` instructions of a class and `second` of another a round, evenly interleaved; the second has registers
+    /// of its own.
+    pub fn pair(a: (Class, usize), b: (Class, usize)) -> Result<Self, RulerError> {
+        Self::mixed(&[a, b])
+    }
+
+    /// Additions that wait for each other: as many ticks of the core as additions.
+    pub fn chain() -> Result<Self, RulerError> {
+        Self::made(&[], &vec![dependent(); ROUND])
+    }
+
+    fn mixed(parts: &[(Class, usize)]) -> Result<Self, RulerError> {
+        let mut init = Vec::new();
+        let mut placed: Vec<(f64, Vec<u8>)> = Vec::new();
+        for (&(class, count), bank) in parts.iter().zip([Bank::A, Bank::B]) {
+            if let Some(feature) = missing(class) {
+                return Err(RulerError::Unsupported { ruler: class.name().to_owned(), feature });
+            }
+            let template = template(class, bank);
+            init.extend(template.init);
+            for at in 0..count {
+                let unit = template.units[at % template.units.len()].clone();
+                placed.push(((at as f64 + 0.5) / count as f64, unit));
+            }
+        }
+        placed.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let units: Vec<_> = placed.into_iter().map(|(_, unit)| unit).collect();
+        Self::made(&init, &units)
+    }
+
+    fn made(init: &[Vec<u8>], units: &[Vec<u8>]) -> Result<Self, RulerError> {
+        let mut bytes = prologue();
+        bytes.extend(init.concat());
+        let begin = bytes.len();
+        bytes.extend(units.concat());
+        bytes.extend(round());
+        bytes.extend(close(bytes.len() - begin));
+        bytes.extend(epilogue());
+        let mut memory = Mapping::new(bytes.len(), "code")?;
+        memory.bytes()[..bytes.len()].copy_from_slice(&bytes);
+        Ok(Self { code: memory.code()?, data: Page::new(), units: units.len() })
+    }
+
+    /// Instructions a round.
+    pub fn units(&self) -> usize {
+        self.units
+    }
+
+    /// Executes `rounds` rounds, at least one.
+    pub fn run(&mut self, rounds: u64) {
+        // SAFETY: `made` wrote prologue, units, a jump to the first of them as long as rounds are left, and epilogue:
+        // a function that saves what its caller wants kept. Units load from and store to the first line of a page.
+        unsafe { self.code.run(&mut self.data, rounds.max(1)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_class_runs_alone_and_beside_every_other_and_comes_back() {
+        for a in Class::ALL {
+            for b in Class::ALL {
+                let mut stream = Stream::pair((a, 37), (b, 11)).unwrap();
+                assert_eq!(stream.units(), 48);
+                stream.run(3);
+            }
+        }
+    }
+
+    #[test]
+    fn a_round_is_counted_down_to_none() {
+        let mut chain = Stream::chain().unwrap();
+        for rounds in [0, 1, 2, 1000] {
+            chain.run(rounds);
+        }
+    }
+}

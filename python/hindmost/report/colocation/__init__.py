@@ -1,0 +1,1 @@
+"""How rulers, profiles and predictions of co-location are shown."""

@@ -1,0 +1,139 @@
+"""The documents of ``hindmost colocate``: their types.
+
+History: ``hindmost.rulers/1``, ``hindmost.profile/1`` (0.1.0), the first.
+"""
+
+from typing import Literal, TypedDict
+
+from hindmost.store.types import Count
+
+RULERS_SCHEMA: Literal["hindmost.rulers/1"] = "hindmost.rulers/1"
+PROFILE_SCHEMA: Literal["hindmost.profile/1"] = "hindmost.profile/1"
+
+Placement = Literal["siblings", "near", "far", "unknown"]
+
+
+class Processor(TypedDict):
+    """What a certificate or a card was made on: it holds for no other."""
+
+    vendor: str
+    family: int
+    model: int
+    name: str
+
+
+class RulerRate(TypedDict):
+    """What a class of instructions reaches, an instruction a tick of the core.
+
+    ``share``: of the documented rate. ``low``, ``high``: by the quartiles of its bursts.
+    """
+
+    name: str
+    rate: float | None
+    low: float | None
+    high: float | None
+    documented: float | None
+    share: float | None
+    clean: Count
+    tried: Count
+    missing: str | None
+
+
+class Cell(TypedDict):
+    """Two classes in one stream: 0 where their times hide, 1 where they add."""
+
+    a: str
+    b: str
+    value: float
+    low: float
+    high: float
+
+
+class PortGroup(TypedDict):
+    """Classes on the same ports; ``axis``: whether it stresses nothing that another axis does."""
+
+    classes: list[str]
+    axis: bool
+
+
+class Caches(TypedDict):
+    """The largest buffers that stay in each cache, by the knees of a chase."""
+
+    l1_bytes: Count
+    l2_bytes: Count
+    l3_bytes: Count
+
+
+class Neighbour(TypedDict):
+    """How another processor stood to the one that was measured."""
+
+    cpu: int
+    placement: Placement
+    one_way_ns: float
+    same_port: float | None
+
+
+class Rulers(TypedDict):
+    """What rulers reach on this core, and which of them share ports."""
+
+    schema: Literal["hindmost.rulers/1"]
+    processor: Processor
+    cpu: int
+    ghz: float
+    rates: list[RulerRate]
+    overlaps: list[Cell]
+    groups: list[PortGroup]
+    caches: Caches
+    neighbours: list[Neighbour]
+    took_s: float
+    certificate_s: float
+
+
+class Share(TypedDict):
+    """A degradation, 0.1 for a tenth less work, with its 95 % interval over windows."""
+
+    value: float
+    low: float
+    high: float
+    windows: Count
+
+
+class Axis(TypedDict):
+    """A program beside one ruler: what it loses, and what the ruler loses; null where windows were lost."""
+
+    ruler: str
+    sensitivity: Share | None
+    contentiousness: Share | None
+
+
+class Method(TypedDict):
+    """How a card was made."""
+
+    unit: str
+    window_ms: float
+    windows: Count
+    dropped: Count
+    real_time: bool
+    seed: int
+    took_s: float
+
+
+class Profile(TypedDict):
+    """What one program loses to each resource, and takes of it: a profile card.
+
+    ``presence``: what it loses beside the inert ruler, against nothing on the other processor at all.
+    ``noise``: half the width of a typical interval, what lies below is not told from zero.
+    """
+
+    schema: Literal["hindmost.profile/1"]
+    name: str
+    command: list[str]
+    processor: Processor
+    placement: Placement
+    rate_per_s: float
+    spread: float
+    presence: Share | None
+    axes: list[Axis]
+    noise: float
+    method: Method
+    notes: list[str]

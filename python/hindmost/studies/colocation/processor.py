@@ -1,0 +1,76 @@
+"""Which processor this is: rates, certificates and cards hold for one model."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hindmost.errors import HostUnfit, UsageError
+
+if TYPE_CHECKING:
+    from hindmost.store.colocation import Processor
+
+_CPUINFO = Path("/proc/cpuinfo")
+
+
+def processor(text: str | None = None) -> Processor:
+    """Read vendor, family, model and name.
+
+    Parameters
+    ----------
+    text : str, optional
+        What ``/proc/cpuinfo`` has.
+
+    Examples
+    --------
+    >>> lines = ["vendor_id : AuthenticAMD", "cpu family : 25", "model : 17", "model name : AMD EPYC"]
+    >>> processor(chr(10).join(lines))["model"]
+    17
+    """
+    lines = (_CPUINFO.read_text(encoding="utf-8") if text is None else text).splitlines()
+    found: dict[str, str] = {}
+    for line in lines:
+        key, _, value = line.partition(":")
+        found.setdefault(key.strip(), value.strip())
+
+    def number(*keys: str) -> int:
+        text = next((found[key] for key in keys if key in found), "0")
+        return int(text, 0) if text.removeprefix("0x").isalnum() else 0
+
+    return {
+        "vendor": found.get("vendor_id", found.get("CPU implementer", "unknown")),
+        "family": number("cpu family", "CPU architecture"),
+        "model": number("model", "CPU part"),
+        "name": found.get("model name", "unknown"),
+    }
+
+
+def allowed() -> list[int]:
+    """Processors that this process may use, in order."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def chosen(cpu: int | None) -> int:
+    """The processor that was asked for, or the last: interrupts prefer the first."""
+    cpus = allowed()
+    if cpu is None:
+        return cpus[-1]
+    if cpu not in cpus:
+        raise UsageError(
+            f"processor {cpu} cannot be used: this process may run on {', '.join(map(str, cpus))}",
+            hint=f"--cpu {cpus[-1]}",
+        )
+    return cpu
+
+
+def pair(cpu: int | None) -> tuple[int, int]:
+    """The processor of the program, and one for rulers: its nearest by number."""
+    cpus = allowed()
+    if len(cpus) < 2:
+        raise HostUnfit(
+            "there is one processor only: nothing can run beside a program",
+            hint="use a machine, or a container, with 2 or more",
+        )
+    mine = chosen(cpu)
+    return mine, min((one for one in cpus if one != mine), key=lambda one: abs(one - mine))

@@ -1,0 +1,105 @@
+"""Rulers on this core: what they reach, which share ports, where the caches end, who is near."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hindmost import _engine
+from hindmost.errors import HostUnfit
+from hindmost.store.colocation import RULERS_SCHEMA
+from hindmost.studies.colocation.processor import allowed, chosen, processor
+
+if TYPE_CHECKING:
+    from hindmost.store.colocation import Caches, Neighbour, RulerRate, Rulers
+
+MOST_NEIGHBOURS = 8
+
+
+def certify(
+    cpu: int | None = None, *, bursts: int = 5, say: Callable[[str], None] = lambda _: None
+) -> Rulers:
+    """Measure the rulers on a processor, and make its certificate.
+
+    Parameters
+    ----------
+    cpu : int, optional
+        Where; the last that may be used.
+    bursts : int
+        Clean bursts for each figure, some 0.2 ms each.
+    say : callable
+        Told what is being done.
+
+    Raises
+    ------
+    HostUnfit
+        Where other programs leave no burst alone, or the kernel gives no memory for code.
+    """
+    begun = time.monotonic()
+    mine, kind = chosen(cpu), processor()
+    say(f"rates of instructions on processor {mine}")
+    rates = asked(
+        _engine.validate_rulers, mine, kind["vendor"], kind["family"], kind["model"], max(bursts, 5)
+    )
+    say("which of them share ports")
+    started = time.monotonic()
+    seen = asked(_engine.core_certificate, mine, bursts)
+    certificate_s = time.monotonic() - started
+    say("where the caches end, and who is near")
+    return {
+        "schema": RULERS_SCHEMA,
+        "processor": kind,
+        "cpu": mine,
+        "ghz": seen["ghz"],
+        "rates": [_rate(one) for one in rates],
+        "overlaps": seen["overlaps"],
+        "groups": seen["groups"],
+        "caches": caches(asked(_engine.cache_knees, mine, 1)),
+        "neighbours": [neighbour(mine, other) for other in allowed() if other != mine][:MOST_NEIGHBOURS],
+        "took_s": time.monotonic() - begun,
+        "certificate_s": certificate_s,
+    }
+
+
+def asked(what: Callable[..., str], *arguments: object, **named: object) -> Any:  # noqa: ANN401 (JSON)
+    """Call the engine; what this host cannot do is said as such."""
+    try:
+        return json.loads(what(*arguments, **named))
+    except _engine.EngineError as error:
+        code, message = error.args
+        if code == "ruler_busy":
+            raise HostUnfit(message, hint="stop other programs (top -H -o %CPU), and ask again") from None
+        raise HostUnfit(message) from None
+
+
+def neighbour(mine: int, other: int, *, ports: bool = True) -> Neighbour:
+    """How another processor stands to mine now."""
+    seen = asked(_engine.look_at_placement, mine, other, ports=ports)
+    return {
+        "cpu": other,
+        "placement": seen["placement"],
+        "one_way_ns": seen["one_way_ns"],
+        "same_port": seen["same_port"],
+    }
+
+
+def caches(knees: Mapping[str, Any]) -> Caches:
+    """Sizes, without the steps that they were read off."""
+    return {"l1_bytes": knees["l1"], "l2_bytes": knees["l2"], "l3_bytes": knees["l3"]}
+
+
+def _rate(one: Mapping[str, Any]) -> RulerRate:
+    bursts, rate, documented = one["bursts"], one["rate"], one["documented"]
+    return {
+        "name": one["class"],
+        "rate": rate,
+        "low": None if bursts is None else 1 / bursts["quartiles"][1],
+        "high": None if bursts is None else 1 / bursts["quartiles"][0],
+        "documented": documented,
+        "share": rate / documented if rate and documented else None,
+        "clean": 0 if bursts is None else bursts["clean"],
+        "tried": 0 if bursts is None else bursts["tried"],
+        "missing": one["missing"],
+    }

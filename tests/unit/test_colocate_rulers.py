@@ -1,0 +1,127 @@
+"""Rulers from Python: the certificate as a document, in words and as a picture."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from hindmost import _engine
+from hindmost.cli import main
+from hindmost.errors import HostUnfit, UsageError
+from hindmost.report.colocation.rulers import picture, render_rulers
+from hindmost.studies.colocation import processor as processors
+from hindmost.studies.colocation.rulers import asked
+
+DOCUMENT = {
+    "schema": "hindmost.rulers/1",
+    "processor": {"vendor": "AuthenticAMD", "family": 25, "model": 17, "name": "AMD <EPYC>"},
+    "cpu": 1,
+    "ghz": 3.69,
+    "rates": [
+        {
+            "name": "fp_mul",
+            "rate": 1.98,
+            "low": 1.97,
+            "high": 1.99,
+            "documented": 2.0,
+            "share": 0.99,
+            "clean": 5,
+            "tried": 9,
+            "missing": None,
+        },
+        {
+            "name": "vec_mul",
+            "rate": None,
+            "low": None,
+            "high": None,
+            "documented": None,
+            "share": None,
+            "clean": 0,
+            "tried": 0,
+            "missing": "SSE4.1",
+        },
+    ],
+    "overlaps": [{"a": "fp_mul", "b": "fp_mul", "value": 1.0, "low": 1.0, "high": 1.0}],
+    "groups": [{"classes": ["fp_mul"], "axis": True}],
+    "caches": {"l1_bytes": 32768, "l2_bytes": 1048576, "l3_bytes": 8388608},
+    "neighbours": [{"cpu": 0, "placement": "far", "one_way_ns": 165.2, "same_port": 1.0}],
+    "took_s": 5.0,
+    "certificate_s": 3.0,
+}
+
+
+def test_a_certificate_is_told_with_rates_groups_caches_and_neighbours():
+    text = render_rulers(DOCUMENT, width=100, color=False)
+    for said in ("99.0%", "lacks SSE4.1", "an axis of its own", "L1 32 KiB", "processor 0: far"):
+        assert said in text
+
+
+def test_the_picture_has_a_cell_for_each_pair_and_is_well_formed():
+    drawn = ElementTree.fromstring(picture(DOCUMENT))
+    cells = [one for one in drawn.iter() if one.tag.endswith("rect")]
+    assert len(cells) == 1
+    assert "<EPYC>" in "".join(drawn.itertext())
+
+
+def test_what_the_engine_measures_is_written_as_the_document_says(tmp_path, monkeypatch, capsys):
+    from hindmost.studies.colocation import rulers
+
+    monkeypatch.setattr(
+        _engine, "cache_knees", lambda *_: json.dumps({"l1": 1, "l2": 2, "l3": 3, "steps": []})
+    )
+    monkeypatch.setattr(rulers, "allowed", lambda: processors.allowed()[:1])
+    out = tmp_path / "core.json"
+    try:
+        assert main(["colocate", "rulers", "--bursts", "1", "--json", "--out", str(out)]) == 0
+    except HostUnfit:
+        pytest.skip("this host leaves no burst alone")
+    document = json.loads(out.read_text(encoding="utf-8"))
+    assert json.loads(capsys.readouterr().out) == document
+    names = _engine.instruction_classes()
+    assert [one["name"] for one in document["rates"]] == names
+    present = sum(one["rate"] is not None for one in document["rates"])
+    assert len(document["overlaps"]) == present * (present + 1) // 2
+    assert sorted(one for group in document["groups"] for one in group["classes"]) == sorted(
+        one["name"] for one in document["rates"] if one["rate"] is not None
+    )
+
+
+def test_a_processor_that_may_not_be_used_is_refused_with_those_that_may():
+    with pytest.raises(UsageError, match="processor 4000 cannot be used"):
+        processors.chosen(4000)
+    with pytest.raises(HostUnfit, match="processor 4000 cannot be used"):
+        asked(_engine.cache_knees, 4000, 1)
+
+
+def test_one_processor_only_is_told_before_anything_is_started(monkeypatch):
+    monkeypatch.setattr(processors, "allowed", lambda: [0])
+    with pytest.raises(HostUnfit, match="one processor only"):
+        processors.pair(None)
+
+
+def test_rulers_know_their_names_and_do_their_work_in_a_window(tmp_path):
+    known = json.loads(_engine.rulers())
+    assert {"null", "fp_mul", "l3", "dram", "tlb", "page_fault", "loopback", "disk"} <= {
+        one["name"] for one in known
+    }
+    knees = json.dumps({"l1": 32 << 10, "l2": 1 << 20, "l3": 8 << 20, "steps": []})
+    ruler = _engine.Ruler("fp_mul", knees, str(tmp_path), 1)
+    now = _engine.monotonic_ns()
+    window = json.loads(
+        ruler.run(
+            json.dumps(
+                {
+                    "cpu": None,
+                    "start_ns": now,
+                    "duration_ns": 2_000_000,
+                    "duty": 1.0,
+                    "period_ns": 10_000,
+                    "real_time": False,
+                }
+            )
+        )
+    )
+    assert window["done"] > 0
+    assert window["ended_ns"] - window["began_ns"] >= 2_000_000
+    with pytest.raises(_engine.EngineError, match="coffee"):
+        _engine.Ruler("coffee", knees, str(tmp_path), 1)
