@@ -174,6 +174,21 @@ def test_the_screen_names_the_critical_stage_and_why_the_longest_is_another():
     assert all(len(line) <= 130 for line in lines)
 
 
+def test_advice_follows_the_culprit_of_the_variance_and_says_what_it_would_be_worth():
+    document = document_of(REQUEST, {**traced(), "who": held_up()}, {}, {9: 2 * 10**9, 10: 10})
+    assert document["service"]["workers"] == 1
+    assert document["service"]["mean_us"] == pytest.approx(125)
+    first, *others = document["advice"]
+    assert (first["knob"], first["levels"]) == ('argument = "-o no_lru_maintainer"', ["off", "on"])
+    (now, then), waited = first["predicted"]["mean_us"], document["who"]["culprits"][0]["mean_us"]["value"]
+    assert now - then == pytest.approx(waited)
+    assert first["predicted"]["sd_us"][1] < first["predicted"]["sd_us"][0]
+    assert not [one for one in others if one["stage"] == "tcp_to_read"]
+    said = render_trace(document, width=100, color=False)
+    assert "hindmost trial TARGET --rate RATE --knob 'argument = \"-o no_lru_maintainer\"'" in said
+    assert document_of(REQUEST, traced(), {})["advice"][0]["change"].startswith("trace again with --who")
+
+
 def test_a_process_is_found_with_its_port_and_what_it_speaks():
     with socket.create_server(("127.0.0.1", 0)) as one:
         port = one.getsockname()[1]

@@ -158,6 +158,43 @@ class Who(TypedDict):
     slowest: Slowest | None
 
 
+class Predicted(TypedDict):
+    """Latency now, and if a part were not there: mean and standard deviation of what was measured.
+
+    ``queue_us``: mean of waiting and service at one worker by Pollaczek and Khinchine, where the part belongs
+    to the service; ``service_may_grow_to_us``: at which mean of service that gain would be used up.
+    """
+
+    mean_us: list[float]
+    sd_us: list[float]
+    queue_us: list[float] | None
+    service_may_grow_to_us: float | None
+
+
+class Advice(TypedDict):
+    """A change that could help; ``knob`` and ``levels`` are as ``hindmost trial`` takes them."""
+
+    stage: StageName
+    cause: Cause | None
+    who: Culprit | None
+    share_of_variance: float
+    change: str
+    why: str
+    knob: str | None
+    levels: list[str]
+    predicted: Predicted | None
+
+
+class Service(TypedDict):
+    """Processor time of the server by request, its variance between start and leaving, by worker."""
+
+    workers: Count
+    rate_per_s: float
+    mean_us: float
+    variance_us2: float
+    c2: float
+
+
 class Records(TypedDict):
     """Requests in full: the file, how many, and one in how many of those done."""
 
@@ -192,5 +229,7 @@ class Trace(TypedDict):
     threads: list[Group]
     records: Records | None
     who: Who | None
+    service: Service | None
+    advice: list[Advice]
     cost: TraceCost
     notes: list[str]

@@ -11,6 +11,7 @@ from hindmost import _engine
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.stages import Decomposition, Part, Stage, causes, decompose
 from hindmost.store.estimates import number
+from hindmost.trace.advice import Service, advice
 
 if TYPE_CHECKING:
     from hindmost.store import trace as documents
@@ -31,9 +32,16 @@ LEAST_MATCHED = 0.999
 MOST_OPEN = 0.001
 """Of the variance: how far the stages may be from adding up to the latency before it is said."""
 MOST_GROUPS = 16
+WORKERS = 0.01
+"""Of the server's processor time: threads with less are none of its workers."""
 
 
-def document_of(request: TraceRequest, traced: Mapping[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
+def document_of(
+    request: TraceRequest,
+    traced: Mapping[str, Any],
+    names: Mapping[int, str],
+    used_ns: Mapping[int, int] | None = None,
+) -> dict[str, Any]:
     """Build the document of a finished trace.
 
     Parameters
@@ -43,6 +51,8 @@ def document_of(request: TraceRequest, traced: Mapping[str, Any], names: Mapping
         What the engine's ``Trace`` gave.
     names : dict
         Threads' names by their numbers.
+    used_ns : dict, optional
+        Processor time of each thread during the trace.
     """
     blocks, counts = traced["blocks"], traced["counts"]
     whole = decompose(blocks)
@@ -53,7 +63,8 @@ def document_of(request: TraceRequest, traced: Mapping[str, Any], names: Mapping
     lost = sum(one["requests"] for one in unmatched if one["cause"] != "open")
     settled = counts["done"] + lost
     server = request.server
-    return {
+    service = _service(traced, used_ns or {}, whole)
+    document: dict[str, Any] = {
         "schema": "hindmost.trace/1",
         "server": {"name": server.name, "pid": server.pid, "port": server.port, "protocol": server.protocol},
         "lasted_s": traced["lasted_ns"] / 1e9,
@@ -73,9 +84,31 @@ def document_of(request: TraceRequest, traced: Mapping[str, Any], names: Mapping
         if request.records is None
         else {"path": str(request.records), "requests": traced["records"], "every": request.every},
         "who": _who(traced["who"]),
+        "service": service
+        and {
+            "workers": service.workers,
+            "rate_per_s": service.rate_per_s,
+            "mean_us": service.mean_us,
+            "variance_us2": service.variance_us2,
+            "c2": service.variance_us2 / service.mean_us**2,
+        },
         "cost": traced["cost"],
         "notes": _notes(request, traced, counts["done"] / settled, whole.closure),
     }
+    document["advice"] = advice(document, service)
+    return document
+
+
+def _service(traced: Mapping[str, Any], used_ns: Mapping[int, int], whole: Decomposition) -> Service | None:
+    """Processor time by request; threads with a hundredth of it or more are the workers."""
+    total = sum(used_ns.values())
+    if not total or traced["counts"]["seen"] == 0:
+        return None
+    workers = sum(1 for used in used_ns.values() if used >= WORKERS * total)
+    own = whole.covariance_us2[3:, 3:]
+    seen = traced["counts"]["seen"]
+    rate = seen / (traced["lasted_ns"] / 1e9) / workers
+    return Service(workers, rate, total / seen / 1e3, max(0.0, float(own.sum())))
 
 
 def _parts(found: Decomposition) -> Parts:

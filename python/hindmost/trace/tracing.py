@@ -96,13 +96,15 @@ def trace(request: TraceRequest, ready: Callable[[], None] | None = None) -> dic
     except _engine.EngineError as error:
         raise unable(*error.args) from None
     threads: dict[int, str] = {}
+    before: dict[int, int] = {}
     try:
         if ready is not None:
             ready()
-        threads = server.threads()
+        threads, before = server.threads(), server.used_ns()
         time.sleep(request.duration_s)
     except (KeyboardInterrupt, Interrupted):
         pass
+    after = server.used_ns()
     traced = json.loads(running.end())
     counts = traced["counts"]
     if not counts["done"]:
@@ -112,4 +114,5 @@ def trace(request: TraceRequest, ready: Callable[[], None] | None = None) -> dic
             f" {counts['unframed']} times the bytes were no {server.protocol} request",
             hint="a trace needs load on the server: hindmost measure ... in another terminal",
         )
-    return document_of(request, traced, {**threads, **server.threads()})
+    used = {thread: ns - before.get(thread, 0) for thread, ns in after.items()} if before else {}
+    return document_of(request, traced, {**threads, **server.threads()}, used)

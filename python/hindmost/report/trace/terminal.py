@@ -8,6 +8,7 @@ from typing import Any
 from hindmost.report.common.console import console_of, printed, text_of
 from hindmost.report.common.document import plain
 from hindmost.report.common.numbers import MISSING, count, number, percent
+from hindmost.report.trace.advice import render_advice
 from hindmost.report.trace.names import STAGES
 from hindmost.report.trace.who import render_who
 
@@ -46,6 +47,8 @@ def render_trace(document: Mapping[str, Any], *, width: int | None = None, color
         _kinds(console, document)
     if document["who"] is not None:
         render_who(console, document["who"])
+    if document["advice"]:
+        render_advice(console, document["advice"])
     if document["threads"]:
         _threads(console, document["threads"])
     for one in document["unmatched"]:

@@ -1,0 +1,229 @@
+"""From the critical stage and its culprit to what could be changed, and what that would be worth.
+
+Two predictions, told apart: what a culprit was charged with is taken away from every request as it was
+measured (``charged``); and where it was part of the service itself, the queue behind it shortens as
+Pollaczek and Khinchine have it (``queue``). Both hold the rest still. `hindmost trial` finds out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hindmost.stats.stages.queueing import break_even_us, sojourn_us
+
+if TYPE_CHECKING:
+    from hindmost.store.trace import Advice, Predicted
+
+LEAST_SHARE = 0.05
+"""Of the variance of latency: what has less is no reason to change anything."""
+MOST = 6
+MAINTENANCE = re.compile(r"lru|maint|crawler|assoc|slab|bio_|gc|compact|flush|evict|jemalloc", re.IGNORECASE)
+"""Names of threads that look after a server's own data."""
+NO_GAIN = "it is the work itself: no setting of the host makes it alike"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What a request costs a worker: processor time by request, and how it varies.
+
+    Attributes
+    ----------
+    workers : int
+        Threads that share the load.
+    rate_per_s : float
+        Requests of one worker.
+    mean_us, variance_us2 : float
+    """
+
+    workers: int
+    rate_per_s: float
+    mean_us: float
+    variance_us2: float
+
+
+def advice(document: Mapping[str, Any], service: Service | None) -> list[Advice]:
+    """Candidates, those with the greatest share of the variance first.
+
+    Parameters
+    ----------
+    document : dict
+        ``hindmost.trace/1`` without its advice.
+    service : Service or None
+        None where the server's processor time could not be read.
+    """
+    found: list[Advice] = []
+    for part in [] if document["who"] is None else document["who"]["culprits"]:
+        rule = _of_culprit(part, document)
+        if rule is not None and _share(part) >= LEAST_SHARE:
+            found.append(_candidate(rule, part, document, service))
+    covered = {one["stage"] for one in found}
+    for stage in document["all"]["stages"]:
+        rule = _of_stage(stage, document)
+        if rule is not None and stage["stage"] not in covered and _share(stage) >= LEAST_SHARE:
+            found.append(_candidate(rule, {**stage, "cause": None, "who": None}, document, service))
+    found.sort(key=lambda one: -one["share_of_variance"])
+    first = {one["change"]: one for one in reversed(found)}
+    return sorted(first.values(), key=lambda one: -one["share_of_variance"])[:MOST]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """``knob`` and ``levels`` are as `hindmost trial` takes them, the present state first."""
+
+    change: str
+    why: str
+    knob: str | None = None
+    levels: tuple[str, ...] = ()
+
+
+def _of_culprit(part: Mapping[str, Any], document: Mapping[str, Any]) -> _Rule | None:
+    who, cause = part["who"], part["cause"]
+    name = who["name"]
+    server = document["server"]["name"]
+    if cause == "lock":
+        return _Rule(
+            f"use fewer threads, so that they wait less for locks of {name}",
+            f"requests waited for a lock until {name} let go of it",
+            'option = "threads"' if server == "memcached" else None,
+            ("4", "2", "1") if server == "memcached" else (),
+        )
+    if cause == "handed_on":
+        return _Rule(
+            "give requests to workers without a listener between (one process or socket for each)",
+            f"requests went through {name} before a worker had them",
+        )
+    if cause not in ("run_queue", "interrupt"):
+        return None
+    return _of_runner(who, name, server)
+
+
+def _of_runner(who: Mapping[str, Any], name: str, server: str) -> _Rule | None:
+    had = f"had the processor while requests waited for it: {name}"
+    match who["relation"]:
+        case "own" if server == "memcached" and "lru" in name:
+            return _Rule(
+                'turn the LRU maintainer off, or keep it behind the workers (schedule = "mc-lrumaint")',
+                f"the server's own maintenance {had}",
+                'argument = "-o no_lru_maintainer"',
+                ("off", "on"),
+            )
+        case "own" if MAINTENANCE.search(name):
+            return _Rule(
+                f"let {name} run behind the workers",
+                f"the server's own maintenance {had}",
+                f'schedule = "{name}"',
+                ("found", "nice:19"),
+            )
+        case "own":
+            return _Rule(
+                "pin each thread to a processor, with no more threads than processors",
+                f"another thread of the server {had}",
+                "pinning = true",
+                ("free", "each"),
+            )
+        case "other":
+            return _Rule(
+                f"move {name} to other processors (taskset, cpuset), or let the server go before it",
+                f"another process {had}",
+                "schedule = true",
+                ("found", "nice:-10"),
+            )
+        case "kernel":
+            return _Rule(
+                "move the kernel's work to other processors: affinity of interrupts, RPS",
+                f"a thread of the kernel {had}",
+            )
+        case "interrupt":
+            return _Rule(
+                "move interrupts of the network to other processors (hindmost knobs list: IRQ affinity, RPS)",
+                f"{name} interrupted the server",
+            )
+        case "idle":
+            return _Rule(
+                "keep processors from sleeping deeply",
+                "a processor that slept had to wake up first",
+                "cpu_dma_latency = true",
+                ("free", "0"),
+            )
+    return None
+
+
+def _of_stage(stage: Mapping[str, Any], document: Mapping[str, Any]) -> _Rule | None:
+    batch = document["all"]["batch"]
+    match stage["stage"]:
+        case "network_to_tcp":
+            return _Rule(
+                "move interrupts of the network to other processors (hindmost knobs list: IRQ affinity, RPS)",
+                "the variance is before TCP: in the softirq that takes packets in",
+            )
+        case "read_to_start":
+            return _Rule(
+                "batch at the clients by an interval: hindmost batching TARGET --rate RATE",
+                f"requests wait for others of their batch, of {batch['mean']:.3g} in the mean",
+            )
+        case "tcp_to_read":
+            return _Rule(
+                "trace again with --who: it says for whom requests wait before they are read",
+                "the variance is between TCP and the server's read",
+            )
+        case "start_to_response" if (document["between_kinds"] or 0) > 0.5:
+            return _Rule(
+                "give kinds of requests servers of their own; " + NO_GAIN,
+                "kinds of requests differ by more than those of one kind",
+            )
+        case "start_to_response":
+            return _Rule(
+                "look into the server itself (a profiler); " + NO_GAIN,
+                "the variance is in the server's own work on a request",
+            )
+    return None
+
+
+def _share(part: Mapping[str, Any]) -> float:
+    return float((part["share_of_variance"] or {"value": 0.0})["value"] or 0.0)
+
+
+def _candidate(
+    rule: _Rule, part: Mapping[str, Any], document: Mapping[str, Any], service: Service | None
+) -> Advice:
+    return {
+        "stage": part["stage"],
+        "cause": part["cause"],
+        "who": part["who"],
+        "share_of_variance": _share(part),
+        "change": rule.change,
+        "why": rule.why,
+        "knob": rule.knob,
+        "levels": list(rule.levels),
+        "predicted": None if part["who"] is None else _predicted(part, document, service),
+    }
+
+
+def _predicted(part: Mapping[str, Any], document: Mapping[str, Any], service: Service | None) -> Predicted:
+    """What latency would be without the part."""
+    latency = document["all"]["latency"]
+    mean, sd = latency["mean_us"]["value"], latency["variance_us2"]["value"] ** 0.5
+    own = part["mean_us"]["value"]
+    found: Predicted = {
+        "mean_us": [mean, mean - own],
+        "sd_us": [sd, part["sd_without_us"]],
+        "queue_us": None,
+        "service_may_grow_to_us": None,
+    }
+    if service is None or part["stage"] not in ("start_to_response", "response_to_network"):
+        return found
+    # A part of the service: what it adds to the variance, as if it were independent of the rest.
+    less = max(0.0, latency["variance_us2"]["value"] - part["sd_without_us"] ** 2)
+    less = min(less, service.variance_us2)
+    rest = max(service.mean_us - own, 0.0)
+    now = sojourn_us(service.rate_per_s, service.mean_us, service.variance_us2)
+    then = sojourn_us(service.rate_per_s, rest, service.variance_us2 - less)
+    if now < float("inf"):
+        found["queue_us"] = [now, then]
+        found["service_may_grow_to_us"] = break_even_us(
+            service.rate_per_s, service.mean_us, service.variance_us2, less
+        )
+    return found
