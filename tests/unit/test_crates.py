@@ -8,7 +8,7 @@ FLOORS: tuple[set[str], ...] = (
     {"sys", "wire", "random", "histogram"},
     {"clock"},
     {"arrivals"},
-    {"plan", "clone", "quantile", "host", "trace", "rulers"},
+    {"plan", "clone", "quantile", "host", "trace", "rulers", "harvest"},
     {"knobs", "simulate", "capture"},
     {"synth"},
     {"load"},

@@ -17,6 +17,7 @@ MAY: dict[str, set[str]] = {
     "fleet": {"plan", "targets", "knobs"},  # a load host may start the server, and set what is set there
     "capture": set(),
     "models": {"plan", "stats", "store"},
+    "harvest": {"plan", "stats", "store", "design"},
     "trace": {"stats", "store", "targets"},
     "run": {"plan", "stats", "store", "targets", "fleet", "capture"},
     "studies": {

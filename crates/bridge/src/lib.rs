@@ -10,6 +10,7 @@ mod capture;
 mod clone;
 mod distribution;
 mod fault;
+mod harvest;
 mod host;
 mod instance;
 mod knobs;
@@ -37,6 +38,8 @@ mod _engine {
     use super::distribution::{read_hlog, Histogram};
     #[pymodule_export]
     use super::fault::EngineError;
+    #[pymodule_export]
+    use super::harvest::{harvest, harvest_classify};
     #[pymodule_export]
     use super::host::{
         cpu_counters, doctor, host_facts, monotonic_ns, process_cpu_ns, socket_queues, tcp_counters, topology,

@@ -21,7 +21,7 @@ fn refuse(error: QuantileError) -> PyErr {
 }
 
 /// The numbers of a contiguous array, for as long as its buffer is held.
-fn numbers<T: Element>(buffer: &PyBuffer<T>) -> PyResult<&[T]> {
+pub(crate) fn numbers<T: Element>(buffer: &PyBuffer<T>) -> PyResult<&[T]> {
     if !buffer.is_c_contiguous() {
         return Err(PyValueError::new_err("the array must be contiguous"));
     }

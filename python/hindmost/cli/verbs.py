@@ -170,6 +170,37 @@ VERBS = (
         ),
     ),
     Verb(
+        "harvest",
+        "COMMAND",
+        "Where in a data center batch work and its data may go, by history.",
+        verbs=(
+            Verb(
+                "classify",
+                "TRACES [OPTIONS]",
+                "Classify tenants by a month of utilisation.",
+                (
+                    "harvest classify traces --out classes.json",
+                    "harvest classify azure --slot 5m --classes 8,4,4 --json",
+                ),
+            ),
+            Verb(
+                "select",
+                "CLASSES.json --wants CORES [OPTIONS]",
+                "Choose the class for a job by its length and headroom.",
+                ("harvest select classes.json --length long --wants 40",),
+            ),
+            Verb(
+                "place",
+                "CLASSES.json [OPTIONS]",
+                "Place blocks on tenants that differ, and show how diverse they are.",
+                (
+                    "harvest place classes.json --blocks 300",
+                    "harvest place classes.json --weigh space --hard",
+                ),
+            ),
+        ),
+    ),
+    Verb(
         "knobs",
         "COMMAND",
         "What can be set on this host: list, get, set, and put back as it was found.",

@@ -21,6 +21,7 @@ schema                      where                               written by
 ``hindmost.trace/1``        ``hindmost trace --json``           `hindmost.trace`, ``crates/trace``
 ``hindmost.rulers/1``       ``hindmost colocate rulers --json``  `hindmost.studies.colocation`
 ``hindmost.profile/1``      profile cards                       `hindmost.studies.colocation`
+``hindmost.classes/1``      ``hindmost harvest classify``       `hindmost.harvest`, ``crates/harvest``
 ``hindmost.doctor/1``       ``hindmost doctor --json``          ``crates/host``
 ``hindmost.knobs/1``        ``hindmost knobs --json``           the engine's knobs, `hindmost.cli.knobs`
 =========================== ==================================  ========================================
@@ -44,6 +45,7 @@ from hindmost.store import (
     colocation,
     comparison,
     fit,
+    harvest,
     knobs,
     listing,
     manifest,
@@ -75,6 +77,7 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "trace": (trace.Trace, "Result of hindmost trace"),
     "rulers": (colocation.Rulers, "Result of hindmost colocate rulers"),
     "profile": (colocation.Profile, "A profile card of hindmost colocate profile"),
+    "classes": (harvest.Classes, "Result of hindmost harvest classify"),
     "doctor": (serving.Doctor, "Result of hindmost doctor"),
     "knobs": (knobs.Knobs, "Result of hindmost knobs"),
 }

@@ -1,0 +1,338 @@
+//! From the traces of tenants to classes: patterns by spectrum, then clusters within each pattern.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::error::HarvestError;
+use crate::k_means::k_means;
+use crate::pattern::{profile, Pattern, Profile};
+use crate::spectrum::{whole, Spectra, Whole};
+
+/// What counts as which pattern, and into how many classes each is split.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// A standard deviation below it is roughly constant.
+    pub constant_below: f64,
+    /// Share of the variance that a period must explain.
+    pub periodic_share: f64,
+    /// Cycles that must be seen before a period is believed.
+    pub least_cycles: usize,
+    /// Power of a period's line over that of its surroundings.
+    pub prominence: f64,
+    /// Traces with more gaps are left out.
+    pub most_missing: f64,
+    /// Classes of each pattern, at most; as the paper had them for DC-9.
+    pub classes: [usize; 3],
+    /// Whether halves of the window are looked at, too: what they agree on is stable.
+    pub stability: bool,
+    /// Of the clusters' beginnings.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            constant_below: 0.03,
+            periodic_share: 0.3,
+            least_cycles: 4,
+            prominence: 4.0,
+            most_missing: 0.25,
+            classes: [13, 5, 5],
+            stability: false,
+            seed: 1,
+        }
+    }
+}
+
+impl Settings {
+    /// Slots below which no period of `least_cycles` could be told.
+    pub fn least_slots(&self) -> usize {
+        8 * self.least_cycles.max(1)
+    }
+
+    fn check(&self) -> Result<(), HarvestError> {
+        let share = |what, found: f64| {
+            if (0.0..=1.0).contains(&found) {
+                Ok(())
+            } else {
+                Err(HarvestError::Range { what, found, range: "0 to 1" })
+            }
+        };
+        share("constant_below", self.constant_below)?;
+        share("periodic_share", self.periodic_share)?;
+        share("most_missing", self.most_missing)?;
+        if self.classes.contains(&0) {
+            return Err(HarvestError::Range { what: "classes", found: 0.0, range: "1 and above" });
+        }
+        Ok(())
+    }
+}
+
+/// What was found out about one tenant.
+#[derive(Clone, Debug, Serialize)]
+pub struct Found {
+    /// Share of slots that were missing.
+    pub missing: f64,
+    /// Share of slots above 100 %.
+    pub clipped: f64,
+    /// Its class; None where too much was missing.
+    pub class: Option<usize>,
+    /// What its trace shows, where there is one.
+    #[serde(flatten)]
+    pub profile: Option<Profile>,
+    /// Whether both halves of the window show the same pattern as the whole; None where nobody looked.
+    pub stable: Option<bool>,
+}
+
+/// One class of tenants.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Class {
+    /// How its tenants go on.
+    pub pattern: Pattern,
+    /// Mean of their mean utilisations, by servers.
+    pub mean: f64,
+    /// Mean of their peaks, by servers.
+    pub peak: f64,
+    /// How many tenants.
+    pub tenants: usize,
+    /// How many servers they have.
+    pub servers: f64,
+}
+
+/// Tenants and classes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Classified {
+    /// In the order of the traces.
+    pub tenants: Vec<Found>,
+    /// Periodic ones first, then constant, then unpredictable.
+    pub classes: Vec<Class>,
+    /// Slots of each trace that were looked at.
+    pub slots: usize,
+}
+
+/// Classifies the average servers of tenants: `traces` by rows of `slots`, `servers` of each (a weight).
+pub fn classify(
+    traces: &[f64],
+    slots: usize,
+    servers: &[f64],
+    settings: &Settings,
+) -> Result<Classified, HarvestError> {
+    settings.check()?;
+    if traces.len() != slots * servers.len() {
+        return Err(HarvestError::Shape { values: traces.len(), tenants: servers.len(), slots });
+    }
+    let needed = settings.least_slots() * if settings.stability { 2 } else { 1 };
+    if slots < needed {
+        return Err(HarvestError::Short { slots, needed });
+    }
+    if let Some(&found) = servers.iter().find(|n| !n.is_finite() || **n <= 0.0) {
+        return Err(HarvestError::Range { what: "servers of a tenant", found, range: "more than 0" });
+    }
+    let spectra = Spectra::new(slots);
+    let wholes: Vec<Option<Whole>> = traces.par_chunks(slots).map(whole).collect();
+    let good: Vec<usize> = (0..wholes.len())
+        .filter(|&i| wholes[i].as_ref().is_some_and(|w| w.missing <= settings.most_missing))
+        .collect();
+    let rows: Vec<&[f64]> = good.iter().filter_map(|&i| wholes[i].as_ref()).map(|w| &w.values[..]).collect();
+    let profiles = profiles(&spectra, &rows, settings);
+    let stable = settings.stability.then(|| {
+        let half = slots / 2;
+        let spectra = Spectra::new(half);
+        let first: Vec<&[f64]> = rows.iter().map(|row| &row[..half]).collect();
+        let second: Vec<&[f64]> = rows.iter().map(|row| &row[slots - half..]).collect();
+        let parts = [&first, &second].map(|part| self::profiles(&spectra, part, settings));
+        let same = |i: usize| parts.iter().all(|part| part[i].pattern == profiles[i].pattern);
+        (0..rows.len()).map(same).collect::<Vec<bool>>()
+    });
+    let weights: Vec<f64> = good.iter().map(|&i| servers[i]).collect();
+    let (of, classes) = cluster(&profiles, &weights, settings);
+    let mut tenants: Vec<Found> = wholes
+        .iter()
+        .map(|w| Found {
+            missing: w.as_ref().map_or(1.0, |w| w.missing),
+            clipped: w.as_ref().map_or(0.0, |w| w.clipped),
+            class: None,
+            profile: None,
+            stable: None,
+        })
+        .collect();
+    for (at, (&i, profile)) in good.iter().zip(profiles).enumerate() {
+        tenants[i].class = Some(of[at]);
+        tenants[i].profile = Some(profile);
+        tenants[i].stable = stable.as_ref().map(|stable| stable[at]);
+    }
+    Ok(Classified { tenants, classes, slots: spectra.slots() })
+}
+
+/// Profiles of rows, two to a transform, on all processors.
+fn profiles(spectra: &Spectra, rows: &[&[f64]], settings: &Settings) -> Vec<Profile> {
+    rows.par_chunks(2)
+        .flat_map_iter(|pair| {
+            let (one, other) = (pair[0], pair[pair.len() - 1]);
+            let (first, second) = spectra.pair(one, other);
+            let mut both = vec![profile(one, &first, settings)];
+            if pair.len() == 2 {
+                both.push(profile(other, &second, settings));
+            }
+            both
+        })
+        .collect()
+}
+
+/// Classes of each pattern, and the class of every profile.
+fn cluster(profiles: &[Profile], servers: &[f64], settings: &Settings) -> (Vec<usize>, Vec<Class>) {
+    let mut of = vec![0; profiles.len()];
+    let mut classes = Vec::new();
+    let patterns = [Pattern::Periodic, Pattern::Constant, Pattern::Unpredictable];
+    for (pattern, k) in patterns.into_iter().zip(settings.classes) {
+        let own: Vec<usize> = (0..profiles.len()).filter(|&i| profiles[i].pattern == pattern).collect();
+        let points: Vec<Vec<f64>> = own
+            .iter()
+            .map(|&i| {
+                let one = &profiles[i];
+                [one.mean, one.peak].iter().chain(&one.bands).copied().collect()
+            })
+            .collect();
+        let first = classes.len();
+        for (&i, cluster) in own.iter().zip(k_means(&points, k, settings.seed)) {
+            of[i] = first + cluster;
+            if classes.len() == of[i] {
+                classes.push(Class { pattern, mean: 0.0, peak: 0.0, tenants: 0, servers: 0.0 });
+            }
+            let class = &mut classes[of[i]];
+            class.tenants += 1;
+            class.servers += servers[i];
+            class.mean += servers[i] * profiles[i].mean;
+            class.peak += servers[i] * profiles[i].peak;
+        }
+    }
+    for class in &mut classes {
+        class.mean /= class.servers;
+        class.peak /= class.servers;
+    }
+    (of, classes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::f64::consts::TAU;
+
+    use super::*;
+    use crate::sequence::Sequence;
+
+    /// A trace of 30 days of 72 slots; noise of a standard deviation around what `of` says of a day.
+    fn trace(noise: f64, seed: u64, of: impl Fn(f64) -> f64) -> Vec<f64> {
+        let mut random = Sequence::new(seed);
+        (0..30 * 72)
+            .map(|i| of(f64::from(i) / 72.0) + noise * 12.0_f64.sqrt() * (random.unit() - 0.5))
+            .collect()
+    }
+
+    fn patterns(rows: &[Vec<f64>], settings: &Settings) -> Vec<Found> {
+        let slots = rows[0].len();
+        classify(&rows.concat(), slots, &vec![1.0; rows.len()], settings).unwrap().tenants
+    }
+
+    fn of(found: &Found) -> (Pattern, usize) {
+        let profile = found.profile.as_ref().unwrap();
+        (profile.pattern, profile.cycles)
+    }
+
+    #[test]
+    fn patterns_are_told_apart_and_periodic_is_not_daily() {
+        let walk: Vec<f64> = trace(0.1, 9, |_| 0.0)
+            .iter()
+            .scan(0.5_f64, |at, step| {
+                *at = (*at + 0.2 * step).clamp(0.05, 0.95);
+                Some(*at)
+            })
+            .collect();
+        let rows = [
+            trace(0.02, 1, |day| 0.4 + 0.2 * (TAU * day).sin()),
+            trace(0.02, 2, |day| if day.fract() < 0.25 { 0.7 } else { 0.2 }), // a daily peak, no sine
+            trace(0.01, 3, |day| 0.4 + 0.2 * (TAU * day * 20.0).sin()),       // every 72 minutes
+            trace(0.02, 4, |day| 0.4 + 0.2 * (TAU * day / 6.0).sin()),        // every 6 days
+            trace(0.02, 5, |_| 0.3),
+            walk,
+            trace(0.02, 6, |day| if day < 17.3 { 0.2 } else { 0.6 }), // a level shift
+            trace(0.10, 7, |_| 0.5),                                  // noise
+        ];
+        let found = patterns(&rows, &Settings::default());
+        let expected = [
+            (Pattern::Periodic, 30),
+            (Pattern::Periodic, 30),
+            (Pattern::Periodic, 600),
+            (Pattern::Periodic, 5),
+            (Pattern::Constant, 0),
+            (Pattern::Unpredictable, 0),
+            (Pattern::Unpredictable, 0),
+            (Pattern::Unpredictable, 0),
+        ];
+        for (row, (found, expected)) in found.iter().zip(expected).enumerate() {
+            let (pattern, cycles) = of(found);
+            assert_eq!(pattern, expected.0, "row {row}: {found:?}");
+            assert!(expected.1 == 0 || cycles == expected.1, "row {row}: {cycles} cycles");
+        }
+    }
+
+    #[test]
+    fn gaps_and_clock_shifts_leave_a_period_a_period() {
+        let mut gaps = trace(0.02, 1, |day| 0.4 + 0.2 * (TAU * day).sin());
+        gaps[100..140].fill(f64::NAN);
+        gaps[1000..1200].fill(f64::NAN);
+        let mut shifted = trace(0.02, 2, |day| 0.4 + 0.2 * (TAU * day).sin());
+        shifted[1000..].rotate_left(3); // an hour of summer time
+        let mut gone = gaps.clone();
+        gone[..700].fill(f64::NAN);
+        let rows = [gaps, shifted, gone, vec![f64::NAN; 2160]];
+        let found = patterns(&rows, &Settings::default());
+        assert_eq!(of(&found[0]), (Pattern::Periodic, 30));
+        assert_eq!(of(&found[1]), (Pattern::Periodic, 30));
+        assert!(found[2].class.is_none() && found[2].profile.is_none() && found[2].missing > 0.4);
+        assert!(found[3].class.is_none() && (found[3].missing - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_both_halves_show_is_stable_and_what_changed_is_not() {
+        let rows = [
+            trace(0.02, 1, |day| 0.4 + 0.2 * (TAU * day).sin()),
+            trace(0.02, 2, |day| if day < 15.0 { 0.4 } else { 0.4 + 0.3 * (TAU * day).sin() }),
+        ];
+        let settings = Settings { stability: true, ..Settings::default() };
+        let stable: Vec<_> = patterns(&rows, &settings).iter().map(|found| found.stable).collect();
+        assert_eq!(stable, [Some(true), Some(false)]);
+    }
+
+    #[test]
+    fn classes_are_of_one_pattern_and_count_servers() {
+        let rows: Vec<Vec<f64>> = (0..12)
+            .map(|i| match i % 3 {
+                0 => trace(0.02, i, |day| 0.4 + 0.2 * (TAU * day).sin()),
+                1 => trace(0.01, i, |_| 0.1 + 0.05 * i as f64),
+                _ => trace(0.1, i, |_| 0.5),
+            })
+            .collect();
+        let servers: Vec<f64> = (1..=12).map(f64::from).collect();
+        let settings = Settings { classes: [2, 3, 1], ..Settings::default() };
+        let found = classify(&rows.concat(), 2160, &servers, &settings).unwrap();
+        assert!((found.classes.iter().map(|c| c.servers).sum::<f64>() - 78.0).abs() < 1e-9);
+        assert!(found.classes.is_sorted_by_key(|class| class.pattern) && found.classes.len() == 6);
+        for tenant in &found.tenants {
+            assert_eq!(found.classes[tenant.class.unwrap()].pattern, of(tenant).0);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_its_number() {
+        let rows = vec![0.5; 64];
+        let check = |slots, servers: &[f64], settings: Settings, code: &str| {
+            assert_eq!(classify(&rows, slots, servers, &settings).unwrap_err().code(), code);
+        };
+        check(63, &[1.0], Settings::default(), "harvest_shape");
+        check(16, &[1.0; 4], Settings::default(), "harvest_short");
+        check(64, &[0.0], Settings::default(), "harvest_range");
+        check(64, &[1.0], Settings { periodic_share: 1.5, ..Settings::default() }, "harvest_range");
+        check(64, &[1.0], Settings { classes: [1, 0, 1], ..Settings::default() }, "harvest_range");
+    }
+}

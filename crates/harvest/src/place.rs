@@ -1,0 +1,384 @@
+//! Algorithm 2: a server for the next replica of a block.
+//!
+//! One replica a row and a column of the grid in every three, and no two in one environment. The same rule serves
+//! creation and repair: it looks at the replicas that there are, and remembers nothing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::HarvestError;
+use crate::grid::{Grid, Tenant, CELLS};
+use crate::sequence::Sequence;
+
+/// How a tenant of a cell is drawn.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Weigh {
+    /// All alike, as the paper has it; small tenants are full first.
+    #[default]
+    Tenants,
+    /// By space, so that all are full at the same time.
+    Space,
+}
+
+/// Which rules a repair keeps.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Repair {
+    /// Row and column, as at creation: one replica always stays where reimages are frequent.
+    Strict,
+    /// The row alone: copies drift to where reimages are rare, and less has to be copied.
+    #[default]
+    Row,
+}
+
+/// The rules in force.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rules {
+    /// How a tenant is drawn.
+    pub weigh: Weigh,
+    /// Rules of a repair.
+    pub repair: Repair,
+    /// Whether rows and columns count at all: without them only environments are kept apart.
+    pub grid: bool,
+    /// Whether diversity gives way where no other server is left.
+    pub soft: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { weigh: Weigh::default(), repair: Repair::default(), grid: true, soft: true }
+    }
+}
+
+/// A server, and how far the rules had to give way for it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+pub struct Choice {
+    /// Which.
+    pub server: u32,
+    /// 0: all rules kept; 1: without columns; 2: environments alone; 3: another tenant of an environment; 4: any server.
+    pub level: u8,
+}
+
+/// Draws before every candidate is looked at in turn.
+const TRIES: usize = 8;
+const LEVELS: u8 = 5;
+
+/// Chooses servers among tenants.
+pub struct Placer {
+    tenants: Vec<Tenant>,
+    grid: Grid,
+    rules: Rules,
+    tenant_of: Vec<u32>,
+    /// Space of a cell's tenants, summed up.
+    sums: [Vec<f64>; CELLS],
+}
+
+impl Placer {
+    /// Prepares choices; servers have numbers from 0, each of one tenant.
+    pub fn new(tenants: Vec<Tenant>, rules: Rules) -> Result<Self, HarvestError> {
+        let grid = Grid::new(&tenants)?;
+        let servers = tenants.iter().flat_map(|tenant| &tenant.servers).max().map_or(0, |last| last + 1);
+        if servers == 0 {
+            return Err(HarvestError::Nothing("server"));
+        }
+        let mut tenant_of = vec![u32::MAX; servers as usize];
+        for (number, tenant) in tenants.iter().enumerate() {
+            for &server in &tenant.servers {
+                tenant_of[server as usize] = number as u32;
+            }
+        }
+        let sums = std::array::from_fn(|cell| {
+            let mut sum = 0.0;
+            let running = grid.tenants_in[cell].iter().map(|&tenant| {
+                sum += tenants[tenant as usize].space;
+                sum
+            });
+            running.collect()
+        });
+        Ok(Self { tenants, grid, rules, tenant_of, sums })
+    }
+
+    /// The tenants.
+    pub fn tenants(&self) -> &[Tenant] {
+        &self.tenants
+    }
+
+    /// The tenant of a server; none of a server that nobody knows.
+    pub fn tenant_of(&self, server: u32) -> Option<u32> {
+        self.tenant_of.get(server as usize).copied().filter(|&tenant| tenant != u32::MAX)
+    }
+
+    /// The cell of a server's tenant.
+    pub fn cell_of(&self, server: u32) -> Option<u8> {
+        self.tenant_of(server).map(|tenant| self.grid.cell_of[tenant as usize])
+    }
+
+    /// A server for one more replica beside `present`, among those `usable`; None where none is left.
+    pub fn choose(
+        &self,
+        present: &[u32],
+        repair: bool,
+        random: &mut Sequence,
+        usable: impl Fn(u32) -> bool,
+    ) -> Option<Choice> {
+        let first = match (self.rules.grid, repair, self.rules.repair) {
+            (false, _, _) => 2,
+            (true, true, Repair::Row) => 1,
+            _ => 0,
+        };
+        let last = if self.rules.soft { LEVELS } else { 3 };
+        (first..last).find_map(|level| {
+            self.at_level(level, present, random, &usable).map(|server| Choice { server, level })
+        })
+    }
+
+    fn at_level(
+        &self,
+        level: u8,
+        present: &[u32],
+        random: &mut Sequence,
+        usable: &impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        let open = self.open_cells(level, present);
+        let cells: &[u8] = &open.0[..open.1];
+        if cells.is_empty() {
+            return None;
+        }
+        for _ in 0..TRIES {
+            let cell = usize::from(cells[random.below(cells.len())]);
+            let tenant = self.draw_tenant(cell, random);
+            let servers = &self.tenants[tenant as usize].servers;
+            if servers.is_empty() {
+                continue;
+            }
+            let server = servers[random.below(servers.len())];
+            if self.may(level, tenant, present) && !present.contains(&server) && usable(server) {
+                return Some(server);
+            }
+        }
+        self.in_turn(level, cells, present, random, usable)
+    }
+
+    /// Cells with tenants that `level` leaves open, in order.
+    fn open_cells(&self, level: u8, present: &[u32]) -> ([u8; CELLS], usize) {
+        let (mut rows, mut columns) = ([0; 3], [0; 3]);
+        for cell in present.iter().filter_map(|&server| self.cell_of(server)) {
+            rows[usize::from(cell / 3)] += 1;
+            columns[usize::from(cell % 3)] += 1;
+        }
+        // Every three replicas, what was picked is forgotten.
+        let most = present.len() / 3;
+        let mut open = ([0; CELLS], 0);
+        for cell in 0..CELLS {
+            let row = level >= 2 || rows[cell / 3] <= most;
+            let column = level >= 1 || columns[cell % 3] <= most;
+            if row && column && !self.grid.tenants_in[cell].is_empty() {
+                open.0[open.1] = cell as u8;
+                open.1 += 1;
+            }
+        }
+        open
+    }
+
+    fn draw_tenant(&self, cell: usize, random: &mut Sequence) -> u32 {
+        let own = &self.grid.tenants_in[cell];
+        let at = match self.rules.weigh {
+            Weigh::Tenants => random.below(own.len()),
+            Weigh::Space => {
+                let sums = &self.sums[cell];
+                let at = random.unit() * sums[sums.len() - 1];
+                sums.partition_point(|&sum| sum <= at).min(own.len() - 1)
+            }
+        };
+        own[at]
+    }
+
+    /// Whether a tenant is far enough from those that have a replica.
+    fn may(&self, level: u8, tenant: u32, present: &[u32]) -> bool {
+        present.iter().filter_map(|&server| self.tenant_of(server)).all(|other| match level {
+            0..=2 => self.tenants[other as usize].environment != self.tenants[tenant as usize].environment,
+            3 => other != tenant,
+            _ => true,
+        })
+    }
+
+    /// Every server of the open cells once, from a random tenant and server on.
+    fn in_turn(
+        &self,
+        level: u8,
+        cells: &[u8],
+        present: &[u32],
+        random: &mut Sequence,
+        usable: &impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        let all: Vec<u32> =
+            cells.iter().flat_map(|&cell| &self.grid.tenants_in[usize::from(cell)]).copied().collect();
+        let (from, first) = (random.below(all.len()), random.word());
+        for at in 0..all.len() {
+            let tenant = all[(from + at) % all.len()];
+            if !self.may(level, tenant, present) {
+                continue;
+            }
+            let servers = &self.tenants[tenant as usize].servers;
+            let begin = hindmost_random::below(first, servers.len() as u32) as usize;
+            for at in 0..servers.len() {
+                let server = servers[(begin + at) % servers.len()];
+                if !present.contains(&server) && usable(server) {
+                    return Some(server);
+                }
+            }
+        }
+        None
+    }
+
+    /// How far replicas keep the rules: the least level at which all of them could have been placed.
+    pub fn level_of(&self, servers: &[u32]) -> u8 {
+        let mut level = 0;
+        for at in 1..servers.len() {
+            let (present, server) = (&servers[..at], servers[at]);
+            let Some(tenant) = self.tenant_of(server) else { continue };
+            let cell = self.grid.cell_of[tenant as usize];
+            while level < LEVELS - 1 {
+                let (open, n) = self.open_cells(level, present);
+                if open[..n].contains(&cell) && self.may(level, tenant, present) {
+                    break;
+                }
+                level += 1;
+            }
+        }
+        level
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn world(tenants: u32, servers: u32, rules: Rules) -> Placer {
+        let of = |i: u32| Tenant {
+            environment: i / 2,
+            reimages: f64::from(i * 7 % tenants),
+            peak: f64::from(i * 5 % tenants),
+            space: f64::from(1 + i % 4),
+            servers: (i * servers..(i + 1) * servers).collect(),
+        };
+        Placer::new((0..tenants).map(of).collect(), rules).unwrap()
+    }
+
+    fn block(placer: &Placer, replicas: usize, random: &mut Sequence) -> Vec<Choice> {
+        let mut present = vec![random.below(40) as u32];
+        let mut choices = Vec::new();
+        while present.len() < replicas {
+            let choice = placer.choose(&present, false, random, |_| true).unwrap();
+            present.push(choice.server);
+            choices.push(choice);
+        }
+        choices.insert(0, Choice { server: present[0], level: 0 });
+        choices
+    }
+
+    #[test]
+    fn three_replicas_have_three_rows_three_columns_and_three_environments() {
+        for weigh in [Weigh::Tenants, Weigh::Space] {
+            let placer = world(40, 5, Rules { weigh, ..Rules::default() });
+            let mut random = Sequence::new(1);
+            for _ in 0..2000 {
+                let found = block(&placer, 3, &mut random);
+                assert!(found.iter().all(|choice| choice.level == 0));
+                let servers: Vec<u32> = found.iter().map(|choice| choice.server).collect();
+                assert_eq!(placer.level_of(&servers), 0);
+                for of in [|cell: u8| cell / 3, |cell: u8| cell % 3] {
+                    let mut seen: Vec<u8> = servers.iter().map(|&s| of(placer.cell_of(s).unwrap())).collect();
+                    seen.sort_unstable();
+                    assert_eq!(seen, [0, 1, 2]);
+                }
+                let mut environments: Vec<u32> = servers.iter().map(|s| s / 5 / 2).collect();
+                environments.dedup();
+                assert_eq!(environments.len(), 3);
+            }
+        }
+    }
+
+    #[test]
+    fn every_cell_server_and_tenant_is_drawn_evenly() {
+        let placer = world(90, 1, Rules::default());
+        let mut random = Sequence::new(5);
+        let mut counts = vec![0.0_f64; 90];
+        for _ in 0..90_000 {
+            counts[placer.choose(&[], false, &mut random, |_| true).unwrap().server as usize] += 1.0;
+        }
+        // Cells differ in tenants here (space is uneven): each tenant gets a ninth by the number in its cell.
+        for (server, count) in counts.iter().enumerate() {
+            let cell = placer.cell_of(server as u32).unwrap();
+            let expected = 10_000.0 / placer.grid.tenants_in[usize::from(cell)].len() as f64;
+            assert!((count - expected).abs() < 6.0 * expected.sqrt(), "{server}: {count} of {expected}");
+        }
+    }
+
+    #[test]
+    fn a_repair_keeps_the_row_and_gives_up_the_column_unless_strict() {
+        for (repair, strict) in [(Repair::Strict, true), (Repair::Row, false)] {
+            let placer = world(40, 5, Rules { repair, ..Rules::default() });
+            let mut random = Sequence::new(2);
+            let mut other_column = 0;
+            for _ in 0..500 {
+                let servers: Vec<u32> = block(&placer, 3, &mut random).iter().map(|c| c.server).collect();
+                let cell = |server| placer.cell_of(server).unwrap();
+                let again = placer.choose(&servers[..2], true, &mut random, |_| true).unwrap();
+                assert_eq!(cell(again.server) / 3, cell(servers[2]) / 3);
+                other_column += u32::from(cell(again.server) % 3 != cell(servers[2]) % 3);
+            }
+            assert_eq!(other_column == 0, strict, "{other_column} of 500 in other columns");
+        }
+    }
+
+    #[test]
+    fn rules_give_way_one_after_the_other_and_hard_ones_never() {
+        let soft = world(2, 3, Rules::default()); // one environment
+        let mut random = Sequence::new(1);
+        let levels: Vec<u8> = [&[0][..], &[0, 3], &[0, 3, 1, 4, 2]]
+            .iter()
+            .map(|present| soft.choose(present, false, &mut random, |_| true).unwrap().level)
+            .collect();
+        assert_eq!(levels, [3, 4, 4]);
+        assert_eq!(soft.choose(&[0, 1, 2, 3, 4, 5], false, &mut random, |_| true), None);
+        assert_eq!(soft.level_of(&[0, 1]), 4);
+        let hard = world(2, 3, Rules { soft: false, ..Rules::default() });
+        assert_eq!(hard.choose(&[0], false, &mut random, |_| true), None);
+        assert!(hard.choose(&[], false, &mut random, |_| true).is_some());
+    }
+
+    #[test]
+    fn the_one_usable_server_is_found_and_unknown_servers_do_no_harm() {
+        let placer = world(40, 5, Rules::default());
+        for wanted in [7, 99, 151] {
+            let found = placer.choose(&[9999], false, &mut Sequence::new(1), |server| server == wanted);
+            assert_eq!(found.unwrap().server, wanted);
+        }
+        assert_eq!(Placer::new(Vec::new(), Rules::default()).err().unwrap().code(), "harvest_nothing");
+    }
+
+    proptest! {
+        #[test]
+        fn no_server_twice_and_none_that_is_not_usable(
+            tenants in 1_u32..30, servers in 1_u32..6, replicas in 1_usize..8, seed: u64, hole in 0_u32..200,
+        ) {
+            let placer = world(tenants, servers, Rules::default());
+            let mut random = Sequence::new(seed);
+            let mut present = Vec::new();
+            for _ in 0..replicas {
+                let usable = |server: u32| server % 7 != hole % 7;
+                let left = (0..tenants * servers).filter(|s| usable(*s) && !present.contains(s)).count();
+                let choice = placer.choose(&present, false, &mut random, usable);
+                prop_assert_eq!(choice.is_none(), left == 0);
+                if let Some(choice) = choice {
+                    prop_assert!(usable(choice.server) && !present.contains(&choice.server));
+                    present.push(choice.server);
+                }
+            }
+        }
+    }
+}

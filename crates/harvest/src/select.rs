@@ -1,0 +1,155 @@
+//! Algorithm 1: the class, or classes, on whose servers a job should run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::HarvestError;
+use crate::jobs::Length;
+use crate::pattern::Pattern;
+use crate::sequence::Sequence;
+
+/// One class as it is now.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Room {
+    /// How its tenants go on.
+    pub pattern: Pattern,
+    /// Their mean utilisation in the window.
+    pub mean: f64,
+    /// Their peak in the window.
+    pub peak: f64,
+    /// Their utilisation now.
+    pub now: f64,
+    /// What 100 % of it is, in the unit of jobs' requests (cores, containers).
+    pub capacity: f64,
+}
+
+/// Rank of patterns by length of job: `[length][pattern]`, in the order of their enums.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Weights(pub [[f64; 3]; 3]);
+
+impl Default for Weights {
+    /// The paper gives the order alone; each rank here weighs three times the next.
+    fn default() -> Self {
+        Self([[3.0, 1.0, 9.0], [9.0, 3.0, 1.0], [3.0, 9.0, 1.0]])
+    }
+}
+
+/// A job that wants to run.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Job {
+    /// From its last run.
+    pub length: Length,
+    /// The most that it uses at once, from its DAG.
+    pub wants: f64,
+}
+
+/// What a job of some length may count on in a class, as a share of its servers.
+pub fn headroom(length: Length, room: &Room) -> f64 {
+    let used = match length {
+        Length::Short => room.now,
+        Length::Medium => room.mean.max(room.now),
+        Length::Long => room.peak.max(room.now),
+    };
+    (1.0 - used).max(0.0)
+}
+
+/// Classes for a job: one that holds it where there is one, else several that do together, else none.
+pub fn select(
+    job: &Job,
+    rooms: &[Room],
+    weights: &Weights,
+    random: &mut Sequence,
+) -> Result<Vec<usize>, HarvestError> {
+    if !job.wants.is_finite() || job.wants < 0.0 {
+        return Err(HarvestError::Range { what: "what a job wants", found: job.wants, range: "0 and above" });
+    }
+    let has: Vec<f64> = rooms.iter().map(|room| headroom(job.length, room) * room.capacity).collect();
+    let weight = |at: usize| has[at] * weights.0[job.length as usize][rooms[at].pattern as usize];
+    let weighted = |fits: &dyn Fn(usize) -> bool| -> Vec<f64> {
+        (0..rooms.len()).map(|at| if fits(at) { weight(at) } else { 0.0 }).collect()
+    };
+    if let Some(one) = random.weighted(&weighted(&|at| has[at] >= job.wants)) {
+        return Ok(vec![one]);
+    }
+    if has.iter().sum::<f64>() < job.wants {
+        return Ok(Vec::new());
+    }
+    let (mut picked, mut together) = (Vec::new(), 0.0);
+    while together < job.wants {
+        let Some(next) = random.weighted(&weighted(&|at| !picked.contains(&at))) else { break };
+        together += has[next];
+        picked.push(next);
+    }
+    Ok(picked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room(pattern: Pattern, now: f64, capacity: f64) -> Room {
+        Room { pattern, mean: 0.4, peak: 0.8, now, capacity }
+    }
+
+    fn rooms() -> Vec<Room> {
+        vec![
+            room(Pattern::Periodic, 0.2, 100.0),
+            room(Pattern::Constant, 0.2, 100.0),
+            room(Pattern::Unpredictable, 0.2, 100.0),
+        ]
+    }
+
+    #[test]
+    fn headroom_looks_further_back_the_longer_the_job() {
+        let check = |length, now, expected: f64| {
+            let found = headroom(length, &room(Pattern::Periodic, now, 1.0));
+            assert!((found - expected).abs() < 1e-12, "{length:?} at {now}: {found}");
+        };
+        for (now, short, medium, long) in [(0.2, 0.8, 0.6, 0.2), (0.5, 0.5, 0.5, 0.2), (0.9, 0.1, 0.1, 0.1)] {
+            check(Length::Short, now, short);
+            check(Length::Medium, now, medium);
+            check(Length::Long, now, long);
+        }
+        check(Length::Long, 1.2, 0.0);
+    }
+
+    #[test]
+    fn each_length_prefers_its_pattern_in_proportion_to_rank() {
+        let order = [(Length::Short, [3, 1, 9]), (Length::Medium, [9, 3, 1]), (Length::Long, [3, 9, 1])];
+        for (length, ranks) in order {
+            let mut random = Sequence::new(7);
+            let mut counts = [0.0; 3];
+            for _ in 0..13_000 {
+                let found = select(&Job { length, wants: 10.0 }, &rooms(), &Weights::default(), &mut random);
+                counts[found.unwrap()[0]] += 1.0;
+            }
+            for (count, rank) in counts.iter().zip(ranks) {
+                // Five standard errors.
+                assert!((count - f64::from(rank) * 1000.0).abs() < 290.0, "{length:?}: {counts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_job_too_wide_for_one_class_gets_several_and_one_too_wide_for_all_none() {
+        let select = |wants| {
+            let job = Job { length: Length::Short, wants };
+            select(&job, &rooms(), &Weights::default(), &mut Sequence::new(3)).unwrap()
+        };
+        assert_eq!(select(80.0).len(), 1);
+        assert_eq!(select(81.0).len(), 2);
+        let mut all = select(200.0);
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 2]);
+        assert!(select(241.0).is_empty());
+    }
+
+    #[test]
+    fn nothing_to_choose_from_chooses_nothing() {
+        let mut random = Sequence::new(1);
+        let job = Job { length: Length::Short, wants: 1.0 };
+        assert!(select(&job, &[], &Weights::default(), &mut random).unwrap().is_empty());
+        let wrong = Job { length: Length::Short, wants: f64::NAN };
+        assert!(select(&wrong, &rooms(), &Weights::default(), &mut random).is_err());
+    }
+}

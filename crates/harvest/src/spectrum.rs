@@ -1,0 +1,120 @@
+//! Traces made whole, and how much of their variance lies at which frequency.
+
+use crate::fft::{smooth, Complex, Fft};
+
+/// A trace without gaps, and what had to be done for that.
+#[derive(Clone, Debug)]
+pub struct Whole {
+    /// Utilisation in [0, 1], slot by slot.
+    pub values: Vec<f64>,
+    /// Share of slots that were missing (NaN, infinite or negative).
+    pub missing: f64,
+    /// Share of slots above 1, which count as 1.
+    pub clipped: f64,
+}
+
+/// Fills gaps on the straight line between their ends; None where nothing is known.
+pub fn whole(raw: &[f64]) -> Option<Whole> {
+    let known = |value: f64| value.is_finite() && value >= 0.0;
+    let first = raw.iter().position(|&value| known(value))?;
+    let n = raw.len() as f64;
+    let missing = raw.iter().filter(|&&value| !known(value)).count() as f64 / n;
+    let clipped = raw.iter().filter(|&&value| value.is_finite() && value > 1.0).count() as f64 / n;
+    let mut values: Vec<f64> = raw.iter().map(|&value| value.min(1.0)).collect();
+    values[..first].fill(raw[first].min(1.0));
+    let mut last = first;
+    for at in first + 1..values.len() {
+        if known(raw[at]) {
+            let (from, to, gap) = (values[last], values[at], (at - last) as f64);
+            for (step, value) in values[last + 1..at].iter_mut().enumerate() {
+                *value = from + (to - from) * (step + 1) as f64 / gap;
+            }
+            last = at;
+        }
+    }
+    let end = values[last];
+    values[last + 1..].fill(end);
+    Some(Whole { values, missing, clipped })
+}
+
+/// Transforms of traces of one length.
+pub struct Spectra {
+    fft: Fft,
+    slots: usize,
+}
+
+impl Spectra {
+    /// For traces of `slots` slots, the last few of which may be left out.
+    pub fn new(slots: usize) -> Self {
+        let slots = smooth(slots);
+        Self { fft: Fft::new(slots), slots }
+    }
+
+    /// Slots that are looked at.
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Variance by frequency (cycles in the window, from 0, whose entry is 0) of two traces at once: one is the real,
+    /// the other the imaginary part of a single transform. The entries of a trace add up to its variance.
+    pub fn pair(&self, one: &[f64], other: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let n = self.slots;
+        let (mean_one, mean_other) = (mean(&one[..n]), mean(&other[..n]));
+        let packed: Vec<Complex> =
+            one[..n].iter().zip(&other[..n]).map(|(a, b)| (a - mean_one, b - mean_other)).collect();
+        let mut lines = vec![(0.0, 0.0); n];
+        self.fft.run(&packed, &mut lines);
+        let half = n / 2;
+        let (mut first, mut second) = (vec![0.0; half + 1], vec![0.0; half + 1]);
+        for k in 1..=half {
+            let (z, w) = (lines[k], lines[n - k]);
+            // The half frequency of an even length has no mirror image.
+            let scale = if 2 * k == n { 1.0 } else { 2.0 } / (4.0 * (n * n) as f64);
+            first[k] = ((z.0 + w.0).powi(2) + (z.1 - w.1).powi(2)) * scale;
+            second[k] = ((z.1 + w.1).powi(2) + (w.0 - z.0).powi(2)) * scale;
+        }
+        (first, second)
+    }
+}
+
+/// The mean of some numbers; 0 of none.
+pub fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() {
+        0.0
+    } else {
+        values.iter().sum::<f64>() / values.len() as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_add_up_to_the_variance_and_a_wave_has_one_line() {
+        let slots = 720;
+        let wave: Vec<f64> = (0..slots)
+            .map(|i| 0.4 + 0.2 * (f64::from(i) * 31.0 * std::f64::consts::TAU / 720.0).sin())
+            .collect();
+        let saw: Vec<f64> = (0..slots).map(|i| f64::from(i % 7) / 7.0).collect();
+        let spectra = Spectra::new(slots as usize);
+        let (first, second) = spectra.pair(&wave, &saw);
+        let variance = |x: &[f64]| mean(&x.iter().map(|v| (v - mean(x)).powi(2)).collect::<Vec<_>>());
+        assert!((first.iter().sum::<f64>() - variance(&wave)).abs() < 1e-12);
+        assert!((second.iter().sum::<f64>() - variance(&saw)).abs() < 1e-12);
+        assert!((first[31] - 0.02).abs() < 1e-12, "{}", first[31]);
+    }
+
+    #[test]
+    fn gaps_are_bridged_and_counted() {
+        let check = |raw: &[f64], values: &[f64], missing: f64| {
+            let found = whole(raw).unwrap();
+            assert_eq!(found.values, values);
+            assert!((found.missing - missing).abs() < 1e-12);
+        };
+        check(&[f64::NAN, 0.2, f64::NAN, f64::NAN, 0.5, -1.0], &[0.2, 0.2, 0.3, 0.4, 0.5, 0.5], 4.0 / 6.0);
+        check(&[0.5, f64::INFINITY, 1.0, 7.0], &[0.5, 0.75, 1.0, 1.0], 0.25);
+        assert!(whole(&[f64::NAN, -0.1]).is_none());
+        assert!(whole(&[]).is_none());
+    }
+}

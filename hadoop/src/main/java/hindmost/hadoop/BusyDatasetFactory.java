@@ -1,0 +1,68 @@
+package hindmost.hadoop;
+
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
+import org.apache.hadoop.hdfs.server.datanode.DataStorage;
+import org.apache.hadoop.hdfs.server.datanode.fsdataset.FsDatasetSpi;
+import org.apache.hadoop.hdfs.server.datanode.fsdataset.impl.FsDatasetFactory;
+
+/**
+ * Denies data while the primary tenant needs its reserve: dfs.datanode.fsdataset.factory. The client tries the next
+ * replica; nothing is marked corrupt.
+ */
+@SuppressWarnings("rawtypes")
+public final class BusyDatasetFactory extends FsDatasetSpi.Factory<FsDatasetSpi<?>> {
+  private static final Set<String> READS = Set.of("getBlockInputStream", "getTmpInputStreams");
+  private static final Set<String> WRITES = Set.of("createRbw", "createTemporary", "append");
+  /** The scanner takes any failure for a bad replica and would have it replaced. */
+  private static final String SCANNER = "VolumeScannerThread";
+  private static final int STEP_MILLIS = 20;
+
+  @Override public FsDatasetSpi<?> newInstance(DataNode node, DataStorage storage, Configuration conf)
+      throws IOException {
+    FsDatasetSpi stock = new FsDatasetFactory().newInstance(node, storage, conf);
+    String host = conf.getTrimmed("dfs.datanode.hostname", node.getDatanodeId() == null
+        ? java.net.InetAddress.getLocalHost().getHostName() : node.getDatanodeId().getHostName());
+    BusyMonitor monitor = BusyMonitor.of(host, conf);
+    String way = conf.getTrimmed(Keys.DATA, "deny");
+    if (!Set.of("deny", "throttle", "observe").contains(way)) {
+      throw new IOException(Keys.DATA + " is " + way + ": it may be deny, throttle or observe");
+    }
+    int patience = conf.getInt(Keys.THROTTLE, 200);
+    return (FsDatasetSpi<?>) Proxy.newProxyInstance(FsDatasetSpi.class.getClassLoader(),
+        new Class<?>[] {FsDatasetSpi.class}, (proxy, method, arguments) -> {
+          if (monitor.busy()) {
+            whileBusy(method, monitor, host, way, patience);
+          }
+          try {
+            return method.invoke(stock, arguments);
+          } catch (InvocationTargetException error) {
+            throw error.getCause();
+          }
+        });
+  }
+
+  private static void whileBusy(Method method, BusyMonitor monitor, String host, String way, int patience)
+      throws IOException, InterruptedException {
+    boolean read = READS.contains(method.getName());
+    if (!read && !WRITES.contains(method.getName()) || Thread.currentThread().getName().startsWith(SCANNER)) {
+      return;
+    }
+    if (way.equals("throttle")) {
+      Metrics.get().throttled.increment();
+      for (int waited = 0; waited < patience && monitor.busy(); waited += STEP_MILLIS) {
+        Thread.sleep(STEP_MILLIS);
+      }
+      return;
+    }
+    (read ? Metrics.get().deniedReads : Metrics.get().deniedWrites).increment();
+    if (way.equals("deny")) {
+      throw new IOException("hindmost: " + host + "'s primary tenant needs its reserve: try another replica");
+    }
+  }
+}

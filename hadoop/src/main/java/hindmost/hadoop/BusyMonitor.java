@@ -1,0 +1,115 @@
+package hindmost.hadoop;
+
+import java.io.IOException;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.conf.Configuration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Looks at the primary tenant's utilisation on one host, and tells the name nodes whether it needs its reserve. */
+public final class BusyMonitor {
+  private static final Logger LOG = LoggerFactory.getLogger(BusyMonitor.class);
+  private static final Map<String, BusyMonitor> BY_HOST = new ConcurrentHashMap<>();
+
+  private final String host;
+  private final Path file;
+  private final double above;
+  private final int periodMillis;
+  private final String[] addresses;
+  private final Thread thread;
+  private volatile boolean busy;
+  private volatile boolean stopped;
+  private long lastBusyTicks = -1;
+  private long lastTicks;
+
+  private BusyMonitor(String host, Configuration conf) {
+    this.host = host;
+    String name = conf.getTrimmed(Keys.UTILISATION_FILE, "");
+    file = name.isEmpty() ? null : Path.of(name.replace("%h", host));
+    above = conf.getDouble(Keys.BUSY_ABOVE, Keys.BUSY_ABOVE_DEFAULT);
+    periodMillis = conf.getInt(Keys.BUSY_PERIOD, Keys.BUSY_PERIOD_DEFAULT);
+    addresses = conf.getTrimmedStrings(Keys.BOARD_ADDRESSES);
+    thread = new Thread(this::run, "hindmost-busy-monitor " + host);
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  /** The monitor of a host, started when first asked for. */
+  public static BusyMonitor of(String host, Configuration conf) {
+    return BY_HOST.computeIfAbsent(host, name -> new BusyMonitor(name, conf));
+  }
+
+  static void stop(String host) {
+    BusyMonitor monitor = BY_HOST.remove(host);
+    if (monitor != null) {
+      monitor.stopped = true;
+      monitor.thread.interrupt();
+    }
+  }
+
+  public boolean busy() {
+    return busy;
+  }
+
+  private void run() {
+    try (DatagramSocket socket = new DatagramSocket()) {
+      while (!stopped) {
+        long looked = System.nanoTime();
+        look();
+        for (String address : addresses) {
+          tell(socket, address, looked);
+        }
+        Thread.sleep(periodMillis);
+      }
+    } catch (InterruptedException end) {
+      Thread.currentThread().interrupt();
+    } catch (IOException error) {
+      LOG.warn("the name nodes cannot be told that {} is busy", host, error);
+    }
+  }
+
+  /** Nothing that can be read means not busy: data stays reachable. */
+  private void look() {
+    double utilisation = 0;
+    try {
+      utilisation = file == null ? ofHost() : Double.parseDouble(Files.readString(file).trim());
+    } catch (IOException | NumberFormatException error) {
+      LOG.debug("utilisation of {} cannot be read", host, error);
+    }
+    busy = utilisation > above;
+  }
+
+  /** Share of time since the last look in which processors worked, batch work with them. */
+  private double ofHost() throws IOException {
+    String[] of = Files.readString(Path.of("/proc/stat")).split("\n", 2)[0].trim().split("\\s+");
+    long all = 0;
+    for (int at = 1; at <= Math.min(8, of.length - 1); at++) {
+      all += Long.parseLong(of[at]);
+    }
+    long working = all - Long.parseLong(of[4]) - Long.parseLong(of[5]);
+    double share = lastBusyTicks < 0 || all == lastTicks ? 0 : (double) (working - lastBusyTicks) / (all - lastTicks);
+    lastBusyTicks = working;
+    lastTicks = all;
+    return share;
+  }
+
+  private void tell(DatagramSocket socket, String address, long looked) {
+    int colon = address.lastIndexOf(':');
+    long age = (System.nanoTime() - looked) / 1_000_000;
+    byte[] word = (host + (busy ? " 1 " : " 0 ") + age).getBytes(StandardCharsets.UTF_8);
+    try {
+      InetSocketAddress to =
+          new InetSocketAddress(address.substring(0, colon), Integer.parseInt(address.substring(colon + 1)));
+      socket.send(new DatagramPacket(word, word.length, to));
+    } catch (IOException | IllegalArgumentException | IndexOutOfBoundsException error) {
+      LOG.debug("{} cannot be told that {} is busy", address, host, error);
+    }
+  }
+}

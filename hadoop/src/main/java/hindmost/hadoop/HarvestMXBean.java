@@ -1,0 +1,37 @@
+package hindmost.hadoop;
+
+/** What the plug-ins did, as JMX shows it: hindmost:type=Harvest, also at /jmx of the daemon. */
+public interface HarvestMXBean {
+  /** Replicas placed by the grid, by how far the rules had to give way. */
+  long[] getPlacedByLevel();
+
+  /** Choices left to stock placement: no tenants, no server that the rules allow. */
+  long getFallbacks();
+
+  /** Mean time of a choice of all replicas of a block, in microseconds. */
+  double getMeanChoiceMicros();
+
+  long getChoices();
+
+  /** Times that the file of tenants could not be read; the last good one is kept. */
+  long getTenantsUnreadable();
+
+  /** Age of the tenants in force; -1 where there are none. */
+  double getTenantsAgeSeconds();
+
+  int getBusyHosts();
+
+  int getHeardHosts();
+
+  /** Age of what is known of the host that was heard of least lately, its age at sending with it. */
+  double getStalenessMaxMillis();
+
+  double getStalenessMedianMillis();
+
+  long getDeniedReads();
+
+  long getDeniedWrites();
+
+  /** Accesses that waited for the primary tenant. */
+  long getThrottled();
+}

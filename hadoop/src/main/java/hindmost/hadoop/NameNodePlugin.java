@@ -1,0 +1,41 @@
+package hindmost.hadoop;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import org.apache.hadoop.conf.Configurable;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.server.namenode.NameNode;
+import org.apache.hadoop.util.ServicePlugin;
+
+/** Hears which data nodes are busy: dfs.namenode.plugins. */
+public final class NameNodePlugin implements ServicePlugin, Configurable {
+  private Configuration conf;
+
+  @Override public void start(Object service) {
+    Configuration used = conf != null ? conf : new Configuration();
+    try {
+      Metrics.get();
+      int port = BusyBoard.get().listen(used.getInt(Keys.BOARD_PORT, Keys.BOARD_PORT_DEFAULT),
+          used.getInt(Keys.BOARD_STALE, Keys.BOARD_STALE_DEFAULT));
+      NameNode.LOG.info("hindmost: who is busy is heard at port {}", port);
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
+  }
+
+  @Override public void stop() {
+    BusyBoard.get().close();
+  }
+
+  @Override public void close() {
+    stop();
+  }
+
+  @Override public void setConf(Configuration conf) {
+    this.conf = conf;
+  }
+
+  @Override public Configuration getConf() {
+    return conf;
+  }
+}

@@ -1,0 +1,27 @@
+package hindmost.hadoop;
+
+/** A primary tenant as placement and scheduling see it. */
+public final class Tenant {
+  public final String name;
+  /** Tenants of one environment are likely to be re-deployed together. */
+  public final int environment;
+  /** Reimages of a server in a month. */
+  public final double reimages;
+  public final double peak;
+  /** Space that may be harvested, in any unit. */
+  public final double space;
+  /** Its class of utilisation; -1 where it has none. */
+  public final int utilisationClass;
+  public final int[] servers;
+
+  public Tenant(String name, int environment, double reimages, double peak, double space, int utilisationClass,
+      int[] servers) {
+    this.name = name;
+    this.environment = environment;
+    this.reimages = reimages;
+    this.peak = peak;
+    this.space = space;
+    this.utilisationClass = utilisationClass;
+    this.servers = servers;
+  }
+}

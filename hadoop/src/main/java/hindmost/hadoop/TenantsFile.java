@@ -1,0 +1,96 @@
+package hindmost.hadoop;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.zip.CRC32;
+
+/**
+ * Tenants and their servers, read whole or not at all.
+ *
+ * <pre>
+ *  # hindmost.harvest.tenants/1
+ *  tenant  NAME  ENVIRONMENT  REIMAGES  PEAK  SPACE  CLASS     (columns by tabs; CLASS is -1 where there is none)
+ *  host    HOST  TENANT
+ *  end     CRC32 of all bytes above, in hexadecimal: without it the file is torn
+ * </pre>
+ */
+public final class TenantsFile {
+  private static final String HEAD = "# hindmost.harvest.tenants/1";
+
+  public final List<Tenant> tenants;
+  /** The number of each host, by name. */
+  public final Map<String, Integer> servers;
+  public final List<String> hosts;
+
+  private TenantsFile(List<Tenant> tenants, Map<String, Integer> servers, List<String> hosts) {
+    this.tenants = tenants;
+    this.servers = servers;
+    this.hosts = hosts;
+  }
+
+  /** Reads a file; what is torn or cannot be meant is an IOException with its line. */
+  public static TenantsFile read(Path path) throws IOException {
+    byte[] bytes = Files.readAllBytes(path);
+    String text = new String(bytes, StandardCharsets.UTF_8);
+    int end = text.lastIndexOf("end\t");
+    if (!text.startsWith(HEAD + "\n") || end < 0) {
+      throw new IOException(path + " is torn, or no file of tenants: it has no " + (end < 0 ? "end" : HEAD));
+    }
+    CRC32 crc = new CRC32();
+    crc.update(text.substring(0, end).getBytes(StandardCharsets.UTF_8));
+    String found = text.substring(end + 4).trim();
+    if (!found.equals(String.format("%08x", crc.getValue()))) {
+      throw new IOException(path + " is torn: its checksum is not " + found);
+    }
+    Map<String, Integer> environments = new HashMap<>();
+    Map<String, String[]> rows = new LinkedHashMap<>();
+    Map<String, List<Integer>> own = new HashMap<>();
+    Map<String, Integer> servers = new HashMap<>();
+    List<String> hosts = new ArrayList<>();
+    int number = 0;
+    for (String line : text.substring(0, end).split("\n")) {
+      number++;
+      String[] of = line.split("\t");
+      if (of[0].equals("tenant") && of.length == 7) {
+        rows.put(of[1], of);
+        environments.putIfAbsent(of[2], environments.size());
+        own.put(of[1], new ArrayList<>());
+      } else if (of[0].equals("host") && of.length == 3 && own.containsKey(of[2]) && !servers.containsKey(of[1])) {
+        own.get(of[2]).add(hosts.size());
+        servers.put(of[1], hosts.size());
+        hosts.add(of[1]);
+      } else if (!line.startsWith("#")) {
+        throw new IOException(path + ":" + number + " is no tenant and no new host of one: " + line);
+      }
+    }
+    List<Tenant> tenants = new ArrayList<>();
+    for (String[] of : rows.values()) {
+      try {
+        int[] numbers = own.get(of[1]).stream().mapToInt(at -> at).toArray();
+        tenants.add(new Tenant(of[1], environments.get(of[2]), share(of[3]), share(of[4]), share(of[5]),
+            Integer.parseInt(of[6]), numbers));
+      } catch (NumberFormatException error) {
+        throw new IOException(path + ": tenant " + of[1] + ": " + error.getMessage());
+      }
+    }
+    if (hosts.isEmpty()) {
+      throw new IOException(path + " has no host");
+    }
+    return new TenantsFile(tenants, servers, hosts);
+  }
+
+  private static double share(String text) {
+    double number = Double.parseDouble(text);
+    if (!Double.isFinite(number) || number < 0) {
+      throw new NumberFormatException(text + " is not 0 or above");
+    }
+    return number;
+  }
+}

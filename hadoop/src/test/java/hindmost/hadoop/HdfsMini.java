@@ -1,0 +1,250 @@
+package hindmost.hadoop;
+
+import java.io.IOException;
+import java.net.DatagramSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.stream.IntStream;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.MiniDFSCluster;
+import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
+import org.apache.hadoop.hdfs.server.blockmanagement.HarvestPlacementPolicy;
+
+/** HDFS-H on a real name node and real data nodes: HdfsMini FOLDER [DATA_NODES] [BLOCKS]. */
+public final class HdfsMini {
+  private static final int REPLICAS = 3;
+
+  private final Path folder;
+  private final int nodes;
+  private final int blocks;
+  private final Path tenants;
+  private MiniDFSCluster cluster;
+  private DistributedFileSystem hdfs;
+  private int sequence;
+
+  private HdfsMini(Path folder, int nodes, int blocks) {
+    this.folder = folder;
+    this.nodes = nodes;
+    this.blocks = blocks;
+    tenants = folder.resolve("tenants.tsv");
+  }
+
+  public static void main(String[] arguments) {
+    int nodes = arguments.length > 1 ? Integer.parseInt(arguments[1]) : 9;
+    int blocks = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 60;
+    Check.main("HDFS on " + nodes + " data nodes",
+        () -> new HdfsMini(Path.of(arguments[0]).toAbsolutePath(), nodes, blocks).run());
+  }
+
+  private void run() throws Exception {
+    Files.createDirectories(folder);
+    World.write(tenants, World.tenants(nodes));
+    start();
+    stage("blocks are on three tenants each", this::diverse);
+    stage("a lost replica is made again on another tenant", this::repair);
+    stage("an excess replica goes without costing diversity", this::excess);
+    stage("a busy node denies, the next replica answers, nothing is corrupt", this::denial);
+    stage("a torn file of tenants changes nothing and is counted", this::torn);
+    stage("stock and H are switched live", this::live);
+  }
+
+  private void stage(String claim, Check.Body body) throws Exception {
+    long begun = System.nanoTime();
+    body.run();
+    System.out.printf("  %s (%.1f s)%n", claim, (System.nanoTime() - begun) / 1e9);
+  }
+
+  private void start() throws IOException {
+    Configuration conf = new Configuration();
+    conf.set("hadoop.tmp.dir", folder.resolve("tmp").toString());
+    conf.set("dfs.block.replicator.classname", HarvestPlacementPolicy.class.getName());
+    conf.set("dfs.net.topology.impl", BusyTopology.class.getName());
+    conf.set("dfs.datanode.fsdataset.factory", BusyDatasetFactory.class.getName());
+    conf.set("dfs.namenode.plugins", NameNodePlugin.class.getName());
+    conf.set(Keys.TENANTS_FILE, tenants.toString());
+    conf.setInt(Keys.TENANTS_PERIOD, 200);
+    conf.set(Keys.UTILISATION_FILE, folder.resolve("%h.load").toString());
+    conf.setInt(Keys.BUSY_PERIOD, 100);
+    int port = freePort();
+    conf.setInt(Keys.BOARD_PORT, port);
+    conf.set(Keys.BOARD_ADDRESSES, "127.0.0.1:" + port);
+    conf.setInt(Keys.BOARD_STALE, 5000);
+    // Nobody waits: loads of loopback nodes mean nothing, and clients ask again soon.
+    conf.setBoolean("dfs.namenode.redundancy.considerLoad", false);
+    conf.setInt("dfs.client.retry.window.base", 200);
+    conf.setInt("dfs.heartbeat.interval", 1);
+    conf.setInt("dfs.namenode.heartbeat.recheck-interval", 1000);
+    conf.setInt("dfs.namenode.redundancy.interval.seconds", 1);
+    conf.setInt("dfs.replication", REPLICAS);
+    conf.setLong("dfs.namenode.fs-limits.min-block-size", 1024);
+    String[] hosts = IntStream.range(0, nodes).mapToObj(World::host).toArray(String[]::new);
+    String[] racks = IntStream.range(0, nodes).mapToObj(at -> "/rack" + at % 4).toArray(String[]::new);
+    cluster = new MiniDFSCluster.Builder(conf, folder.resolve("cluster").toFile()).numDataNodes(nodes).hosts(hosts)
+        .racks(racks).build();
+    cluster.waitActive();
+    hdfs = cluster.getFileSystem();
+  }
+
+  private static int freePort() throws IOException {
+    try (DatagramSocket socket = new DatagramSocket()) {
+      return socket.getLocalPort();
+    }
+  }
+
+  private org.apache.hadoop.fs.Path file(int replicas) throws IOException {
+    org.apache.hadoop.fs.Path path = new org.apache.hadoop.fs.Path("/f" + sequence++);
+    try (FSDataOutputStream out = hdfs.create(path, true, 4096, (short) replicas, 1024 * 1024)) {
+      out.write(new byte[100]);
+    }
+    return path;
+  }
+
+  private DatanodeInfo[] locations(org.apache.hadoop.fs.Path path) throws IOException {
+    return hdfs.getClient().getLocatedBlocks(path.toString(), 0).get(0).getLocations();
+  }
+
+  private int tenantsOf(DatanodeInfo[] locations) {
+    Set<Integer> found = new HashSet<>();
+    for (DatanodeInfo node : locations) {
+      found.add(World.tenant(number(node)));
+    }
+    return found.size();
+  }
+
+  private static int number(DatanodeInfo node) {
+    return Integer.parseInt(node.getHostName().replaceAll("\\D", ""));
+  }
+
+  private void await(String claim, Check.Awaited condition) throws Exception {
+    Check.await(claim, 40, condition);
+  }
+
+  private void diverse() throws Exception {
+    for (int at = 0; at < blocks; at++) {
+      file(REPLICAS);
+    }
+    for (int at = 0; at < blocks; at++) {
+      org.apache.hadoop.fs.Path path = new org.apache.hadoop.fs.Path("/f" + at);
+      // Right after close a block has the replicas that were reported until then.
+      await("three replicas of " + path, () -> locations(path).length == REPLICAS);
+      Check.same(tenantsOf(locations(path)), REPLICAS, "tenants of " + path);
+    }
+    Check.same(Metrics.get().getFallbacks(), 0L, "choices left to stock");
+    System.out.printf("    %d blocks, by level %s, a choice took %.0f us on average%n", blocks,
+        Arrays.toString(Metrics.get().getPlacedByLevel()), Metrics.get().getMeanChoiceMicros());
+  }
+
+  private void repair() throws Exception {
+    org.apache.hadoop.fs.Path path = file(REPLICAS);
+    await("three replicas", () -> locations(path).length == REPLICAS);
+    int lost = number(locations(path)[1]);
+    MiniDFSCluster.DataNodeProperties stopped = cluster.stopDataNode(lostIndex(lost));
+    cluster.setDataNodeDead(stopped.getDatanode().getDatanodeId());
+    await("a new replica", () -> {
+      DatanodeInfo[] now = locations(path);
+      return now.length == REPLICAS && Arrays.stream(now).noneMatch(node -> number(node) == lost);
+    });
+    Check.same(tenantsOf(locations(path)), REPLICAS, "tenants after the repair");
+    Check.that(cluster.restartDataNode(stopped, true), "the node starts again");
+    cluster.waitActive();
+  }
+
+  private int lostIndex(int host) {
+    for (int at = 0; at < cluster.getDataNodes().size(); at++) {
+      if (cluster.getDataNodes().get(at).getDatanodeId().getHostName().equals(World.host(host))) {
+        return at;
+      }
+    }
+    throw new AssertionError("no data node is " + host);
+  }
+
+  private void excess() throws Exception {
+    org.apache.hadoop.fs.Path path = file(5);
+    await("five replicas", () -> locations(path).length == 5);
+    hdfs.setReplication(path, (short) REPLICAS);
+    await("three are left", () -> locations(path).length == REPLICAS);
+    Check.same(tenantsOf(locations(path)), REPLICAS, "tenants of those left");
+  }
+
+  private void denial() throws Exception {
+    org.apache.hadoop.fs.Path path = file(REPLICAS);
+    await("three replicas", () -> locations(path).length == REPLICAS);
+    DatanodeInfo[] there = locations(path);
+    busy(there[0], true);
+    BusyMonitor first = BusyMonitor.of(there[0].getHostName(), new Configuration());
+    await("the node sees it", first::busy);
+    await("the name node hears it", () -> BusyBoard.get().busy(there[0].getHostName()));
+    Check.same(locations(path)[REPLICAS - 1].getHostName(), there[0].getHostName(), "the last in the list");
+    long denied = Metrics.get().getDeniedReads();
+    read(path);
+    Check.same(Metrics.get().getDeniedReads(), denied, "denials while another replica is first");
+    for (DatanodeInfo node : there) {
+      busy(node, true);
+    }
+    await("all are busy", () -> Arrays.stream(there).allMatch(node ->
+        BusyMonitor.of(node.getHostName(), new Configuration()).busy()));
+    IOException said = null;
+    long begun = System.nanoTime();
+    try {
+      read(path);
+    } catch (IOException error) {
+      said = error;
+    }
+    Check.that(said != null && Metrics.get().getDeniedReads() > denied, "all replicas busy: the read fails: " + said);
+    System.out.printf("    refused after %.2f s: %s; staleness %.0f ms median, %.0f ms at most%n",
+        (System.nanoTime() - begun) / 1e9, said.getClass().getSimpleName(),
+        Metrics.get().getStalenessMedianMillis(), Metrics.get().getStalenessMaxMillis());
+    for (DatanodeInfo node : there) {
+      busy(node, false);
+    }
+    await("all are calm", () -> Arrays.stream(there).noneMatch(node ->
+        BusyMonitor.of(node.getHostName(), new Configuration()).busy()));
+    read(path);
+    Check.same(hdfs.getClient().getLocatedBlocks(path.toString(), 0).get(0).isCorrupt(), false, "corrupt");
+    Check.same(hdfs.getMissingBlocksCount() + hdfs.getCorruptBlocksCount(), 0L, "missing and corrupt blocks");
+  }
+
+  private void busy(DatanodeInfo node, boolean is) throws IOException {
+    World.write(folder.resolve(node.getHostName() + ".load"), is ? "0.9" : "0.2");
+  }
+
+  private void read(org.apache.hadoop.fs.Path path) throws IOException {
+    try (FileSystem fresh = FileSystem.newInstance(hdfs.getUri(), hdfs.getConf()); FSDataInputStream in = fresh.open(path)) {
+      in.readFully(0, new byte[100]);
+    }
+  }
+
+  private void torn() throws Exception {
+    String whole = World.tenants(nodes);
+    long before = Metrics.get().getTenantsUnreadable();
+    for (String text : new String[] {whole.substring(0, whole.length() / 2), whole.replace("t0", "t1"), ""}) {
+      World.write(tenants, text);
+      await("it is noticed", () -> {
+        file(REPLICAS);
+        return Metrics.get().getTenantsUnreadable() > before;
+      });
+    }
+    org.apache.hadoop.fs.Path path = file(REPLICAS);
+    await("three replicas", () -> locations(path).length == REPLICAS);
+    Check.same(tenantsOf(locations(path)), REPLICAS, "tenants by the last good file");
+    World.write(tenants, whole);
+  }
+
+  private void live() throws Exception {
+    String key = "dfs.block.replicator.classname";
+    cluster.getNameNode().reconfigureProperty(key, null);
+    long choices = Metrics.get().getChoices();
+    file(REPLICAS);
+    Check.same(Metrics.get().getChoices(), choices, "choices of H under stock");
+    cluster.getNameNode().reconfigureProperty(key, HarvestPlacementPolicy.class.getName());
+    file(REPLICAS);
+    Check.same(Metrics.get().getChoices(), choices + 1, "choices of H");
+  }
+}

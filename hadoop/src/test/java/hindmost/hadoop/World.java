@@ -1,0 +1,45 @@
+package hindmost.hadoop;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.zip.CRC32;
+
+/** Tenants of a test cluster: hosts dn0, dn1, ...; two to a tenant, environments of one tenant each. */
+final class World {
+  private World() {}
+
+  static String host(int number) {
+    return "dn" + number + ".test";
+  }
+
+  static int tenant(int host) {
+    return host / 2;
+  }
+
+  /** The text of a file of tenants with its end. */
+  static String tenants(int hosts) {
+    StringBuilder text = new StringBuilder("# hindmost.harvest.tenants/1\n");
+    int tenants = (hosts + 1) / 2;
+    for (int at = 0; at < tenants; at++) {
+      double reimages = at * 7 % tenants / (double) tenants;
+      double peak = at * 5 % tenants / (double) tenants;
+      text.append(String.format("tenant\tt%d\te%d\t%s\t%s\t2.0\t%d%n", at, at, reimages, peak, at % 3));
+    }
+    for (int at = 0; at < hosts; at++) {
+      text.append(String.format("host\t%s\tt%d%n", host(at), tenant(at)));
+    }
+    CRC32 crc = new CRC32();
+    crc.update(text.toString().getBytes(StandardCharsets.UTF_8));
+    return text + String.format("end\t%08x%n", crc.getValue());
+  }
+
+  /** Replaces a file at once, as an operator's tools should. */
+  static void write(Path path, String text) throws IOException {
+    Path beside = path.resolveSibling(path.getFileName() + ".new");
+    Files.writeString(beside, text);
+    Files.move(beside, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+  }
+}

@@ -1,0 +1,59 @@
+"""``hindmost harvest classify``: from a folder of utilisation traces to classes of tenants."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option
+from hindmost.cli.streams import say
+from hindmost.exits import Exit
+
+
+def classify(
+    traces: Annotated[
+        Path, option(TARGET, None, "A folder: CSV, Parquet, Azure's or Bitbrains' files; tenants.csv.")
+    ],
+    *,
+    slot: Annotated[
+        str | None, option(PROCEDURE, "DURATION", "Length of a slot. [default: the usual gap]")
+    ] = None,
+    classes: Annotated[
+        str, option(PROCEDURE, "P,C,U", "Classes of periodic, constant and unpredictable tenants, at most.")
+    ] = "13,5,5",
+    constant_below: Annotated[
+        float, option(PROCEDURE, "SHARE", "A standard deviation below it is roughly constant.")
+    ] = 0.03,
+    periodic_share: Annotated[
+        float, option(PROCEDURE, "SHARE", "Share of the variance that a period must explain.")
+    ] = 0.3,
+    out: Annotated[Path | None, option(OUTPUT, "CLASSES.json", "Where the classes are written.")] = None,
+    json_: Json = False,
+) -> int:
+    """Classify tenants by a month of utilisation: periodic, constant or unpredictable, then K-Means.
+
+    Servers are averaged by tenant first (`tenants.csv`: server,tenant,environment,rack,reimages,space).
+    Periodic need not be daily. Both halves of the window are looked at, too: what they agree on is stable.
+    """
+    from hindmost.errors import UsageError
+    from hindmost.harvest import Settings, read_traces
+    from hindmost.harvest import classify as classified
+    from hindmost.plan.units import parse_duration
+    from hindmost.report.harvest.terminal import render_classes
+
+    counts = classes.split(",")
+    if len(counts) != 3 or not all(count.strip().isdigit() for count in counts):
+        raise UsageError(f"--classes {classes} are no three whole numbers", hint="--classes 13,5,5")
+    settings = Settings(
+        constant_below=constant_below,
+        periodic_share=periodic_share,
+        classes=(int(counts[0]), int(counts[1]), int(counts[2])),
+    )
+    found = classified(read_traces(traces, slot_s=None if slot is None else parse_duration(slot)), settings)
+    if out is not None:
+        out.write_text(json.dumps(found, allow_nan=False, indent=1), encoding="utf-8")
+    print(json.dumps(found, allow_nan=False) if json_ else render_classes(found), end="\n" if json_ else "")
+    if out is not None:
+        say(f"classes: {out}")
+    return Exit.DONE

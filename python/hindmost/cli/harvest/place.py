@@ -1,0 +1,41 @@
+"""``hindmost harvest place``: servers for the replicas of blocks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+from hindmost.cli.options import PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.exits import Exit
+
+
+def place(
+    classes: Annotated[Path, option(TARGET, None, "What hindmost harvest classify wrote.")],
+    *,
+    blocks: Annotated[int, whole(TARGET, "Blocks to place.")] = 1000,
+    replicas: Annotated[int, whole(TARGET, "Replicas of each.")] = 3,
+    weigh: Annotated[
+        Literal["tenants", "space"], option(PROCEDURE, None, "Draw tenants alike, or by their space.")
+    ] = "tenants",
+    hard: Annotated[
+        bool, switch(PROCEDURE, "Rather no replica than two in one environment.", "--hard")
+    ] = False,
+    seed: Annotated[int, whole(PROCEDURE, "Seed of the choice.")] = 1,
+    json_: Json = False,
+) -> int:
+    """Place blocks on a grid of reimages and peaks, and show how diverse they are (algorithm 2)."""
+    from hindmost.errors import UsageError
+    from hindmost.harvest import load_classes
+    from hindmost.harvest import place as placed
+    from hindmost.report.harvest.terminal import render_blocks
+
+    if blocks < 1 or not 1 <= replicas <= 16:
+        raise UsageError(f"{blocks} blocks of {replicas} replicas: 1 block and above, 1 to 16 replicas")
+    loaded = load_classes(classes)
+    found = placed(loaded, blocks, replicas=replicas, rules={"weigh": weigh, "soft": not hard}, seed=seed)
+    if json_:
+        print(json.dumps({"blocks": found}))
+    else:
+        print(render_blocks(loaded, found, replicas), end="")
+    return Exit.DONE

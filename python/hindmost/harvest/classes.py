@@ -1,0 +1,158 @@
+"""From traces to classes: the engine's answer as a document that people keep."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from hindmost import _engine
+from hindmost.errors import UsageError
+from hindmost.harvest.reading import Traces
+from hindmost.store.harvest import Classes, ClassifiedTenant
+
+SCHEMA = "hindmost.classes/1"
+PATTERNS = ("periodic", "constant", "unpredictable")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What counts as which pattern.
+
+    Parameters
+    ----------
+    constant_below
+        A standard deviation of utilisation below it is roughly constant.
+    periodic_share
+        Share of the variance that a period with its harmonics must explain. It need not be a day.
+    least_cycles
+        Cycles that must be seen before a period is believed.
+    prominence
+        Power of a period's line over that of its surroundings.
+    most_missing
+        Tenants with a larger share of missing slots are left out.
+    classes
+        Classes of periodic, constant and unpredictable tenants, at most.
+    stability
+        Look at both halves of the window, too.
+    seed
+        Of the clusters' beginnings.
+    """
+
+    constant_below: float = 0.03
+    periodic_share: float = 0.3
+    least_cycles: int = 4
+    prominence: float = 4.0
+    most_missing: float = 0.25
+    classes: tuple[int, int, int] = (13, 5, 5)
+    stability: bool = True
+    seed: int = 1
+
+
+def engine(kind: str, document: dict[str, Any]) -> Any:  # noqa: ANN401 (JSON)
+    """Ask the engine a question about harvesting."""
+    try:
+        return json.loads(_engine.harvest(kind, json.dumps(document)))
+    except _engine.EngineError as error:
+        raise UsageError(error.args[1]) from None
+
+
+def classify(traces: Traces, settings: Settings | None = None) -> Classes:
+    """Classify tenants by the utilisation of their average servers.
+
+    Raises
+    ------
+    UsageError
+        Traces are too short for the cycles asked for, or a setting is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hindmost.harvest.reading import Tenant
+    >>> days = np.arange(30 * 24) / 24
+    >>> cpu = np.stack([0.4 + 0.2 * np.sin(2 * np.pi * days), np.full(720, 0.3)])
+    >>> found = classify(Traces([Tenant("web", "a", ["s1"]), Tenant("crawler", "b", ["s2"])], cpu, 3600.0))
+    >>> [(one["name"], one["pattern"], one["period_s"]) for one in found["tenants"]]
+    [('web', 'periodic', 86400.0), ('crawler', 'constant', None)]
+    """
+    import numpy as np
+
+    settings = settings or Settings()
+    cpu = np.ascontiguousarray(traces.cpu, dtype=np.float64)
+    servers = [float(max(1, len(tenant.servers))) for tenant in traces.tenants]
+    asked = json.dumps(dataclasses.asdict(settings))
+    try:
+        found = json.loads(_engine.harvest_classify(cpu.reshape(-1), cpu.shape[1], servers, asked))
+    except _engine.EngineError as error:
+        raise UsageError(error.args[1], hint="a month of two-minute slots is usual") from None
+    window_s = found["slots"] * traces.slot_s
+    tenants: list[ClassifiedTenant] = []
+    for tenant, one in zip(traces.tenants, found["tenants"], strict=True):
+        periodic = one.get("pattern") == "periodic"
+        tenants.append(
+            {
+                "name": tenant.name,
+                "environment": tenant.environment,
+                "servers": tenant.servers,
+                "racks": tenant.racks,
+                "reimages": tenant.reimages,
+                "space": tenant.space or float(len(tenant.servers)),
+                "class": one["class"],
+                "pattern": one.get("pattern"),
+                "mean": one.get("mean"),
+                "peak": one.get("peak"),
+                "deviation": one.get("deviation"),
+                "period_s": window_s / one["cycles"] if periodic else None,
+                "share": one.get("share"),
+                "missing": one["missing"],
+                "clipped": one["clipped"],
+                "stable": one["stable"],
+            }
+        )
+    return {
+        "schema": SCHEMA,
+        "slot_s": traces.slot_s,
+        "slots": cpu.shape[1],
+        "settings": dataclasses.asdict(settings),
+        "classes": found["classes"],
+        "shares": {pattern: _share(tenants, pattern) for pattern in PATTERNS},
+        "left_out": [one["name"] for one in tenants if one["class"] is None],
+        "unowned_servers": traces.unowned,
+        "tenants": tenants,
+    }
+
+
+def _share(tenants: Sequence[ClassifiedTenant], pattern: str) -> Any:  # noqa: ANN401 (a row of the document)
+    """Shares of tenants and of servers, and how many of the tenants show the pattern in both halves, too."""
+    known = [one for one in tenants if one["class"] is not None]
+    own = [one for one in known if one["pattern"] == pattern]
+    servers = sum(len(one["servers"]) for one in known)
+    looked = [one for one in own if one["stable"] is not None]
+    return {
+        "tenants": len(own) / len(known) if known else 0.0,
+        "servers": sum(len(one["servers"]) for one in own) / servers if servers else 0.0,
+        "stable": sum(bool(one["stable"]) for one in looked) / len(looked) if looked else None,
+    }
+
+
+def load_classes(path: Path | str) -> Classes:
+    """Read what ``hindmost harvest classify`` wrote.
+
+    Raises
+    ------
+    UsageError
+        The file is not there, no JSON, or of another kind.
+    """
+    path = Path(path)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{path} cannot be read: {error}", hint="hindmost harvest classify TRACES --out classes.json"
+        ) from None
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise UsageError(f"{path} is no document {SCHEMA}")
+    return cast(Classes, found)

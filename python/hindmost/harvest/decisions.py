@@ -1,0 +1,125 @@
+"""Algorithms 1 and 2, asked from Python: a class for a job, servers for a block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from hindmost.errors import UsageError
+from hindmost.harvest.classes import engine
+from hindmost.store.harvest import Classes, PlacedBlock
+
+Length = Literal["short", "medium", "long"]
+
+
+def select(
+    classes: Classes,
+    length: Length,
+    wants: float,
+    *,
+    now: Mapping[int, float] | None = None,
+    cores: float = 12.0,
+    jobs: int = 1,
+    seed: int = 1,
+) -> list[list[int]]:
+    """Choose classes for jobs of a length (algorithm 1).
+
+    Parameters
+    ----------
+    wants : float
+        Most cores that a job uses at once.
+    now : mapping, optional
+        Utilisation now, by class; its mean where nobody says.
+    cores : float
+        Of a server.
+    jobs : int
+        How many such jobs, each drawn anew.
+
+    Returns
+    -------
+    list of list of int
+        For each job one class, several that hold it together, or none.
+    """
+    now = now or {}
+    unknown = sorted(set(now) - set(range(len(classes["classes"]))))
+    if unknown:
+        raise UsageError(f"there is no class {unknown[0]}: there are 0 to {len(classes['classes']) - 1}")
+    rooms = [
+        {
+            "pattern": one["pattern"],
+            "mean": one["mean"],
+            "peak": one["peak"],
+            "now": now.get(number, one["mean"]),
+            "capacity": one["servers"] * cores,
+        }
+        for number, one in enumerate(classes["classes"])
+    ]
+    asked = {"rooms": rooms, "jobs": [{"length": length, "wants": wants}] * jobs, "seed": seed}
+    found: list[list[int]] = engine("select", asked)["classes"]
+    return found
+
+
+def learn_thresholds(classes: Classes, runs: Sequence[tuple[float, float]]) -> dict[str, float] | None:
+    """Learn which jobs are short and long from past ones: (duration in s, core seconds) each.
+
+    Each length then computes in proportion to the free capacity of the pattern that it prefers. None where
+    there are no runs or no capacity.
+    """
+    asked = {
+        "runs": [{"duration_s": duration, "core_s": work} for duration, work in runs],
+        "classes": classes["classes"],
+    }
+    found: dict[str, float] | None = engine("thresholds", asked)["thresholds"]
+    return found
+
+
+def place(
+    classes: Classes,
+    blocks: int,
+    *,
+    replicas: int = 3,
+    writers: Sequence[str] = (),
+    rules: Mapping[str, Any] | None = None,
+    seed: int = 1,
+) -> list[PlacedBlock]:
+    """Place blocks on servers (algorithm 2).
+
+    Parameters
+    ----------
+    writers : sequence of str
+        Servers that write, in turn; without them a block may begin anywhere.
+    rules : mapping, optional
+        ``weigh`` ("tenants" or "space"), ``repair`` ("row" or "strict"), ``grid``, ``soft``.
+
+    Returns
+    -------
+    list
+        For each block its servers, and the level to which the rules gave way (0: not at all).
+    """
+    known = [one for one in classes["tenants"] if one["class"] is not None]
+    names = [server for one in known for server in one["servers"]]
+    number = {name: at for at, name in enumerate(names)}
+    unknown = [name for name in writers if name not in number]
+    if unknown:
+        raise UsageError(f"{unknown[0]} is no server of any classified tenant: there are {len(names)}")
+    environments = {name: at for at, name in enumerate(dict.fromkeys(one["environment"] for one in known))}
+    asked = {
+        "tenants": [
+            {
+                "environment": environments[one["environment"]],
+                "reimages": one["reimages"],
+                "peak": one["peak"],
+                "space": one["space"],
+                "servers": [number[server] for server in one["servers"]],
+            }
+            for one in known
+        ],
+        "rules": dict(rules or {}),
+        "replicas": replicas,
+        "writers": [number[writers[at % len(writers)]] if writers else None for at in range(blocks)],
+        "seed": seed,
+    }
+    placed = engine("place", asked)["blocks"]
+    return [
+        {"servers": [names[server] for server in one["servers"]], "level": one["level"]} for one in placed
+    ]

@@ -1,0 +1,6 @@
+"""Reading: from a folder of traces, in whatever format, to one row a tenant."""
+
+from hindmost.harvest.reading.tenants import Tenant, read_tenants
+from hindmost.harvest.reading.traces import Traces, read_traces
+
+__all__ = ["Tenant", "Traces", "read_tenants", "read_traces"]

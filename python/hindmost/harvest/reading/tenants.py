@@ -1,0 +1,118 @@
+"""Which servers belong to which primary tenant: ``tenants.csv``, or Azure's ``vmtable.csv``."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hindmost.errors import UsageError
+
+NAMES = ("tenants.csv", "vmtable.csv")
+AZURE_COLUMNS = (0, 1, 2)
+"""VM, subscription, deployment: the first columns of Azure's table, which has no header."""
+
+
+@dataclass
+class Tenant:
+    """A primary tenant: servers that are deployed together.
+
+    Attributes
+    ----------
+    environment : str
+        Tenants of one environment are likely to be re-deployed together.
+    reimages : float
+        Reimages of a server in a month, on average.
+    space : float
+        Space that may be harvested, in any unit; a unit a server where nobody says.
+    racks : dict
+        Rack of each server, where it is known.
+    """
+
+    name: str
+    environment: str
+    servers: list[str] = field(default_factory=list)
+    reimages: float = 0.0
+    space: float = 0.0
+    racks: dict[str, str] = field(default_factory=dict)
+
+
+def read_tenants(folder: Path) -> dict[str, Tenant] | None:
+    """Read who owns which server, by server; None where the folder does not say.
+
+    Raises
+    ------
+    UsageError
+        A column is missing, a number is none, or a server has two tenants; with file and line.
+    """
+    for name in NAMES:
+        path = folder / name
+        if path.is_file():
+            return _azure(path) if name == "vmtable.csv" else _table(path)
+    return None
+
+
+def _table(path: Path) -> dict[str, Tenant]:
+    owner: dict[str, Tenant] = {}
+    tenants: dict[str, Tenant] = {}
+    rates: dict[str, list[float]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        missing = {"server", "tenant"} - set(rows.fieldnames or ())
+        if missing:
+            raise UsageError(
+                f"{path} has no column {sorted(missing)[0]}; it has {', '.join(rows.fieldnames or ())}",
+                hint="server,tenant,environment,rack,reimages,space: the first two are needed",
+            )
+        for row in rows:
+            server, name = row["server"], row["tenant"]
+            where = f"{path}:{rows.line_num}"
+            if not server or not name:
+                raise UsageError(f"{where}: a server or its tenant is empty")
+            if server in owner:
+                raise UsageError(f"{where}: {server} belongs to {owner[server].name} and to {name}")
+            tenant = tenants.setdefault(name, Tenant(name, row.get("environment") or name))
+            tenant.servers.append(server)
+            tenant.space += _number(row.get("space"), 1.0, where)
+            rates.setdefault(name, []).append(_number(row.get("reimages"), 0.0, where))
+            if row.get("rack"):
+                tenant.racks[server] = row["rack"]
+            owner[server] = tenant
+    for name, tenant in tenants.items():
+        tenant.reimages = sum(rates[name]) / len(rates[name])
+    return owner
+
+
+def _number(text: str | None, otherwise: float, where: str) -> float:
+    if not text:
+        return otherwise
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number >= 0.0):
+        raise UsageError(f"{where}: {text} is no number of reimages or of space: 0 and above is")
+    return number
+
+
+def _azure(path: Path) -> dict[str, Tenant]:
+    """A deployment is a tenant, a subscription an environment."""
+    owner: dict[str, Tenant] = {}
+    tenants: dict[str, Tenant] = {}
+    for row in _rows(path):
+        server, environment, name = (row[at] for at in AZURE_COLUMNS)
+        tenant = tenants.setdefault(name, Tenant(name, environment))
+        tenant.servers.append(server)
+        tenant.space += 1.0
+        owner[server] = tenant
+    return owner
+
+
+def _rows(path: Path) -> Iterator[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        for number, row in enumerate(csv.reader(file), 1):
+            if len(row) <= max(AZURE_COLUMNS):
+                raise UsageError(f"{path}:{number} has {len(row)} columns; Azure's table of VMs has 11")
+            yield row

@@ -1,0 +1,122 @@
+"""Traces of servers, averaged to one row a tenant on a common grid of slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hindmost.errors import UsageError
+from hindmost.harvest.reading.formats import Readings, read_file
+from hindmost.harvest.reading.tenants import NAMES, Tenant, read_tenants
+
+if TYPE_CHECKING:
+    import numpy as np
+
+MOST_CELLS = 500_000_000
+"""Tenants times slots; above it (4 GB) a wrong clock is likelier than a data center."""
+
+
+@dataclass(frozen=True)
+class Traces:
+    """What is known about tenants.
+
+    Attributes
+    ----------
+    tenants : list of Tenant
+        In the order of rows.
+    cpu : array of shape (tenants, slots)
+        Utilisation of the average server, as a share; NaN where nothing was recorded.
+    slot_s : float
+        Length of a slot.
+    unowned : int
+        Servers with a trace and without a tenant, left out.
+    """
+
+    tenants: list[Tenant]
+    cpu: np.ndarray
+    slot_s: float
+    unowned: int = 0
+
+
+def read_traces(folder: Path | str, *, slot_s: float | None = None) -> Traces:
+    """Read a folder of traces; servers of one tenant are averaged slot by slot.
+
+    Parameters
+    ----------
+    folder : path
+        Files of any format that `hindmost.harvest.reading.formats` knows, and ``tenants.csv`` or
+        ``vmtable.csv``; without these, each server is a tenant of its own.
+    slot_s : float, optional
+        Length of a slot in seconds; the usual gap between readings where it is not given.
+
+    Raises
+    ------
+    UsageError
+        There is no folder, no trace, or a file is none; with its name.
+    """
+    import numpy as np
+
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}", hint="one with a file or more of readings")
+    paths = sorted(
+        path for path in folder.iterdir() if path.suffix in {".csv", ".parquet"} and path.name not in NAMES
+    )
+    if not paths:
+        raise UsageError(f"{folder} holds no trace: no .csv and no .parquet file")
+    owner = read_tenants(folder)
+    read = [read_file(path) for path in paths]
+    slot = _usual_gap(read) if slot_s is None else slot_s
+    start = min(float(one.times.min()) for one in read)
+    slots = 1 + max(round((float(one.times.max()) - start) / slot) for one in read)
+    names: dict[str, int] = {}
+    tenants: list[Tenant] = []
+    unowned: set[str] = set()
+
+    def row_of(server: str) -> int:
+        tenant = Tenant(server, server, [server], space=1.0) if owner is None else owner.get(server)
+        if tenant is None:
+            unowned.add(server)
+            return -1
+        if tenant.name not in names:
+            names[tenant.name] = len(tenants)
+            tenants.append(tenant)
+        return names[tenant.name]
+
+    rows = [np.array([row_of(server) for server in one.servers]) for one in read]
+    if not tenants:
+        raise UsageError(
+            f"none of {len(unowned)} servers with a trace is in {folder / NAMES[0]}, like {min(unowned)}"
+        )
+    if len(tenants) * slots > MOST_CELLS:
+        raise UsageError(
+            f"{len(tenants)} tenants by {slots} slots of {slot:g} s are too many: times from {start:g} on"
+            " differ too much for their usual gap",
+            hint="--slot 300 where readings are irregular",
+        )
+    sums, counts = np.zeros(len(tenants) * slots), np.zeros(len(tenants) * slots)
+    for one, row in zip(read, rows, strict=True):
+        at = np.rint((one.times - start) / slot).astype(np.int64)
+        good = np.isfinite(one.cpu) & (one.cpu >= 0) & (row[one.of] >= 0)
+        cell = row[one.of[good]] * slots + at[good]
+        sums += np.bincount(cell, one.cpu[good], len(sums))
+        counts += np.bincount(cell, minlength=len(sums))
+    cpu = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    return Traces(tenants, cpu.reshape(len(tenants), slots), slot, len(unowned))
+
+
+def _usual_gap(read: Sequence[Readings]) -> float:
+    """The median gap between a server's readings."""
+    import numpy as np
+
+    gaps = []
+    for one in read:
+        order = np.lexsort((one.times, one.of))
+        apart = np.diff(one.times[order])
+        gaps.append(apart[(np.diff(one.of[order]) == 0) & (apart > 0)])
+    together = np.concatenate(gaps)
+    if not len(together):
+        raise UsageError("no server has two readings: there is no gap to take for a slot", hint="--slot 300")
+    return float(np.median(together))

@@ -1,0 +1,1 @@
+"""What `hindmost harvest` says, and its report."""

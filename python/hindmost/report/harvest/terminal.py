@@ -1,0 +1,76 @@
+"""Classes and placements in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from hindmost.store.harvest import Classes, PlacedBlock
+
+SHOWN = 25
+"""Classes are few; a table of tenants is for machines."""
+LEVELS = (
+    "a row and a column of the grid each, and no environment twice",
+    "a row each, and no environment twice",
+    "no environment twice",
+    "two replicas in one environment",
+    "two replicas with one tenant",
+)
+
+
+def render_classes(found: Classes) -> str:
+    """Say which patterns there are, how stable they are, and the classes."""
+    days = found["slots"] * found["slot_s"] / 86_400
+    servers = sum(len(one["servers"]) for one in found["tenants"])
+    lines = [
+        f"{len(found['tenants'])} tenants, {servers} servers; {days:.3g} days of {found['slot_s']:g} s slots",
+        "",
+        "pattern          tenants  servers  same in both halves",
+    ]
+    for pattern, share in found["shares"].items():
+        stable = "-" if share["stable"] is None else f"{share['stable']:.0%}"
+        lines.append(f"{pattern:15} {share['tenants']:8.1%} {share['servers']:8.1%}  {stable:>19}")
+    lines += ["", "class  pattern        tenants  servers   mean   peak"]
+    for number, one in enumerate(found["classes"][:SHOWN]):
+        lines.append(
+            f"{number:5}  {one['pattern']:13} {one['tenants']:8} {one['servers']:8g} {one['mean']:6.1%}"
+            f" {one['peak']:6.1%}"
+        )
+    if len(found["classes"]) > SHOWN:
+        lines.append(f"and {len(found['classes']) - SHOWN} more: --json")
+    odd = {
+        round(one["period_s"] / 3600, 1)
+        for one in found["tenants"]
+        if one["period_s"] and abs(one["period_s"] - 86_400) > 4_320
+    }
+    if odd:
+        few = ", ".join(f"{hours:g}" for hours in sorted(odd)[:6])
+        lines += ["", f"periods that are no day, in hours: {few}{', ...' if len(odd) > 6 else ''}"]
+    if found["left_out"]:
+        few = ", ".join(found["left_out"][:5])
+        lines += [
+            "",
+            f"left out, too much missing: {len(found['left_out'])} tenants ({few})",
+            "hint: a longer --slot bridges readings that come seldom",
+        ]
+    if found["unowned_servers"]:
+        lines.append(f"left out, of no tenant: {found['unowned_servers']} servers")
+    return "\n".join(lines) + "\n"
+
+
+def render_blocks(classes: Classes, blocks: Sequence[PlacedBlock], replicas: int) -> str:
+    """Say how many tenants and environments blocks have, and where rules gave way."""
+    tenant = {server: one for one in classes["tenants"] for server in one["servers"]}
+    diversity = Counter(len({tenant[server]["name"] for server in one["servers"]}) for one in blocks)
+    lines = [f"{len(blocks)} blocks of {replicas} replicas"]
+    lines += [f"{count:9} with {n} tenants" for n, count in sorted(diversity.items(), reverse=True)]
+    lines += ["", "kept:"]
+    levels = Counter(one["level"] for one in blocks)
+    lines += [f"{count:9} {LEVELS[level]}" for level, count in sorted(levels.items())]
+    short = sum(len(one["servers"]) < replicas for one in blocks)
+    if short:
+        lines += ["", f"{short} blocks have fewer replicas: no server was left that the rules allow"]
+    fullest = Counter(server for one in blocks for server in one["servers"]).most_common(1)[0]
+    mean = sum(len(one["servers"]) for one in blocks) / len(tenant)
+    lines += ["", f"fullest server: {fullest[0]} with {fullest[1]} replicas; {mean:.3g} on average"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,70 @@
+"""Documents of ``hindmost harvest``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+Pattern = Literal["periodic", "constant", "unpredictable"]
+
+
+class Class(TypedDict):
+    """A class of tenants; mean and peak are those of its servers."""
+
+    pattern: Pattern
+    mean: float
+    peak: float
+    tenants: int
+    servers: float
+
+
+ClassifiedTenant = TypedDict(
+    "ClassifiedTenant",
+    {
+        "name": str,
+        "environment": str,
+        "servers": list[str],
+        "racks": dict[str, str],
+        "reimages": float,
+        "space": float,
+        "class": int | None,
+        "pattern": Pattern | None,
+        "mean": float | None,
+        "peak": float | None,
+        "deviation": float | None,
+        "period_s": float | None,
+        "share": float | None,
+        "missing": float,
+        "clipped": float,
+        "stable": bool | None,
+    },
+)
+"""A tenant; what its trace shows is null where too much of it was missing."""
+
+
+class Share(TypedDict):
+    """Of one pattern: shares of tenants and servers; of its tenants, who shows it in both halves, too."""
+
+    tenants: float
+    servers: float
+    stable: float | None
+
+
+class Classes(TypedDict):
+    """``hindmost.classes/1``: tenants and their classes."""
+
+    schema: str
+    slot_s: float
+    slots: int
+    settings: dict[str, Any]
+    classes: list[Class]
+    shares: dict[str, Share]
+    left_out: list[str]
+    unowned_servers: int
+    tenants: list[ClassifiedTenant]
+
+
+class PlacedBlock(TypedDict):
+    """Servers of a block; 0: all rules kept."""
+
+    servers: list[str]
+    level: int

@@ -1,0 +1,207 @@
+"""Harvesting: formats of traces, classes as a document, decisions, and input that cannot be meant."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from hindmost.cli import main
+from hindmost.errors import UsageError
+from hindmost.harvest import Settings, classify, learn_thresholds, load_classes, place, read_traces, select
+
+DAYS, SLOT = 10, 1800
+MOMENTS = np.arange(DAYS * 86_400 // SLOT) * SLOT
+
+
+def daily(phase: float = 0.0) -> np.ndarray:
+    return 0.4 + 0.2 * np.sin(2 * np.pi * MOMENTS / 86_400 + phase)
+
+
+def write_columns(path, servers: dict[str, np.ndarray], name: str = "cpu") -> None:
+    rows = [f"time,server,{name}"]
+    rows += [
+        f"{at},{server},{'' if math.isnan(load) else f'{load:.4f}'}"
+        for server, loads in servers.items()
+        for at, load in zip(MOMENTS, loads, strict=False)
+    ]
+    path.write_text("\n".join(rows) + "\n")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Four tenants of two servers: daily, daily, constant, noise; one server of each pair is off balance."""
+    random = np.random.default_rng(1)
+    kinds = {
+        "web": daily(),
+        "ads": daily(1.0),
+        "crawl": np.full(len(MOMENTS), 0.3),
+        "test": random.uniform(0, 1, len(MOMENTS)),
+    }
+    servers = {f"{name}-{k}": loads + (0.05, -0.05)[k] for name, loads in kinds.items() for k in range(2)}
+    write_columns(tmp_path / "traces.csv", {name: loads.clip(0, 1) for name, loads in servers.items()})
+    rows = [f"{name},{name[:-2]},env-{name[0]},r{name[-1]},{len(name) / 4},10" for name in servers]
+    (tmp_path / "tenants.csv").write_text(
+        "\n".join(["server,tenant,environment,rack,reimages,space", *rows]) + "\n"
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def classes(folder):
+    return classify(read_traces(folder))
+
+
+def test_servers_are_averaged_by_tenant_before_anything_is_told(folder):
+    traces = read_traces(folder)
+    assert traces.slot_s == SLOT
+    assert [(one.name, len(one.servers), one.space) for one in traces.tenants][:2] == [
+        ("web", 2, 20.0),
+        ("ads", 2, 20.0),
+    ]
+    assert np.allclose(traces.cpu[0], daily(), atol=1e-4)
+
+
+def test_classes_say_pattern_period_shares_and_stability(classes):
+    found = {one["name"]: one for one in classes["tenants"]}
+    assert [found[name]["pattern"] for name in ("web", "crawl", "test")] == [
+        "periodic",
+        "constant",
+        "unpredictable",
+    ]
+    assert found["web"]["period_s"] == pytest.approx(86_400)
+    assert classes["shares"]["periodic"] == {"tenants": 0.5, "servers": 0.5, "stable": 1.0}
+
+
+def check_format(tmp_path, name: str, text: str, servers: list[str], first: float) -> None:
+    (tmp_path / name).write_text(text)
+    traces = read_traces(tmp_path)
+    assert [one.name for one in traces.tenants] == servers
+    assert traces.cpu[0, 0] == pytest.approx(first)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "servers", "first"),
+    [
+        ("azure.csv", "0,vm/a=,1.0,9.0,25.5\n300,vm/a=,1,2,3.0\n0,b,1,2,3\n", ["vm/a=", "b"], 0.255),
+        (
+            "1.csv",
+            "Timestamp [ms];\tCPU cores;\tCPU capacity provisioned [MHZ];\tCPU usage [MHZ];\tCPU usage [%]\n"
+            "1376314846;\t4;\t11704;\t10912;\t93.2\n1376315146;\t4;\t11704;\t10890;\t93.0\n",
+            ["1"],
+            0.932,
+        ),
+        ("any.csv", "timestamp,vm,cpu_percent\n0,x,50\n60,x,NA\n", ["x"], 0.5),
+    ],
+)
+def test_formats_are_told_by_their_first_line(tmp_path, name, text, servers, first):
+    check_format(tmp_path, name, text, servers, first)
+
+
+def test_azure_deployments_are_tenants(tmp_path):
+    (tmp_path / "readings.csv").write_text("0,a,0,0,20\n300,a,0,0,20\n0,b,0,0,40\n300,b,0,0,40\n0,c,0,0,1\n")
+    (tmp_path / "vmtable.csv").write_text("a,sub,dep,0,0\nb,sub,dep,0,0\n")
+    traces = read_traces(tmp_path)
+    assert [(one.name, one.environment, one.servers) for one in traces.tenants] == [
+        ("dep", "sub", ["a", "b"])
+    ]
+    assert traces.cpu[0, 0] == pytest.approx(0.3)
+    assert traces.unowned == 1
+
+
+def test_unequal_lengths_gaps_and_torn_lines_are_missing_and_not_wrong(tmp_path):
+    gaps = daily()
+    gaps[50:60] = np.nan
+    write_columns(tmp_path / "a.csv", {"whole": daily(), "gaps": gaps, "late": daily()[:400]})
+    with (tmp_path / "a.csv").open("a") as file:
+        file.write("864000,wh")
+    found = classify(read_traces(tmp_path))
+    by = {one["name"]: one for one in found["tenants"]}
+    assert by["whole"]["pattern"] == by["gaps"]["pattern"] == by["late"]["pattern"] == "periodic"
+    assert by["gaps"]["missing"] == pytest.approx(10 / 480)
+    write_columns(tmp_path / "b.csv", {"short": daily()[:50]})
+    found = classify(read_traces(tmp_path))
+    assert found["left_out"] == ["short"]
+    assert sum(share["tenants"] for share in found["shares"].values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({}, "holds no trace"),
+        ({"a.csv": "what,is,this\n1,2,3\n"}, "is no trace"),
+        ({"a.csv": "time,server,cpu\n"}, "has no readings"),
+        ({"a.csv": "time,server,load\n0,a,1\n"}, "no column of load"),
+        ({"a.csv": "time,server,cpu\n0,a,1\n"}, "no server has two readings"),
+        ({"a.csv": "time,server,cpu\n0,a,1\nsoon,a,1\n"}, "times are no numbers"),
+        (
+            {"a.csv": "time,server,cpu\n0,a,1\n1,a,1\n", "tenants.csv": "server,tenant\nb,t\n"},
+            "none of 1 servers",
+        ),
+        (
+            {"a.csv": "time,server,cpu\n0,a,1\n", "tenants.csv": "server,tenant\na,t\na,u\n"},
+            "belongs to t and to u",
+        ),
+        (
+            {"a.csv": "time,server,cpu\n0,a,1\n", "tenants.csv": "server,tenant,reimages\na,t,-1\n"},
+            "no number of reimages",
+        ),
+        ({"a.csv": "time,server,cpu\n0,a,1\n1,a,1\n2,a,1\n9e12,a,1\n"}, "are too many"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_its_name(tmp_path, files, says):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(UsageError, match=says):
+        read_traces(tmp_path, slot_s=None)
+
+
+def test_short_traces_and_odd_settings_are_refused(tmp_path):
+    write_columns(tmp_path / "a.csv", {"a": daily()[:20]})
+    traces = read_traces(tmp_path)
+    with pytest.raises(UsageError, match="20 slots are too short"):
+        classify(traces)
+    with pytest.raises(UsageError, match="periodic_share is 2"):
+        classify(traces, Settings(periodic_share=2.0))
+
+
+def test_choices_follow_length_and_load(classes):
+    patterns = [one["pattern"] for one in classes["classes"]]
+    picked = [patterns[at] for one in select(classes, "long", 2.0, jobs=300) for at in one]
+    assert max(set(picked), key=picked.count) == "constant"
+    busy = patterns.index("unpredictable")
+    assert not any(busy in one for one in select(classes, "short", 2.0, now={busy: 1.0}, jobs=100))
+    assert select(classes, "short", 1e6) == [[]]
+    with pytest.raises(UsageError, match="there is no class 99"):
+        select(classes, "short", 1.0, now={99: 0.5})
+
+
+def test_blocks_are_on_different_tenants_and_environments(classes):
+    blocks = place(classes, 200, writers=["web-0"])
+    owner = {server: one for one in classes["tenants"] for server in one["servers"]}
+    assert all(one["servers"][0] == "web-0" for one in blocks)
+    assert all(len({owner[server]["environment"] for server in one["servers"]}) == 3 for one in blocks)
+    with pytest.raises(UsageError, match="nobody is no server"):
+        place(classes, 1, writers=["nobody"])
+
+
+def test_thresholds_are_learnt_from_past_runs(classes):
+    found = learn_thresholds(classes, [(float(s), 10.0) for s in range(1, 101)])
+    assert 1 < found["short_below_s"] < found["long_above_s"] < 100
+    assert learn_thresholds(classes, []) is None
+
+
+def test_verbs_go_from_traces_to_decisions(folder, capsys):
+    out = folder / "classes.json"
+    assert main(["harvest", "classify", str(folder), "--out", str(out)]) == 0
+    assert "periodic           50.0%    50.0%" in capsys.readouterr().out
+    assert load_classes(out)["schema"] == "hindmost.classes/1"
+    assert main(["harvest", "select", str(out), "--length", "long", "--wants", "3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["classes"]
+    assert main(["harvest", "select", str(out), "--wants", "1000"]) == 1
+    assert "has to wait" in capsys.readouterr().out
+    assert main(["harvest", "place", str(out), "--blocks", "50"]) == 0
+    assert "50 with 3 tenants" in capsys.readouterr().out
+    out.write_text('{"schema": "hindmost.study/1"}')
+    assert main(["harvest", "place", str(out)]) == 2
+    assert "is no document hindmost.classes/1" in capsys.readouterr().err
