@@ -1,6 +1,7 @@
 package hindmost.hadoop;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.net.DatagramSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,7 +18,10 @@ import org.apache.hadoop.hdfs.MiniDFSCluster;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.server.blockmanagement.HarvestPlacementPolicy;
 
-/** HDFS-H on a real name node and real data nodes: HdfsMini FOLDER [DATA_NODES] [BLOCKS]. */
+/**
+ * HDFS-H on a real name node and real data nodes: HdfsMini FOLDER [DATA_NODES] [BLOCKS]. FOLDER/conf is on the class path:
+ * a name node that is reconfigured reads its files anew.
+ */
 public final class HdfsMini {
   private static final int REPLICAS = 3;
 
@@ -90,6 +94,20 @@ public final class HdfsMini {
         .racks(racks).build();
     cluster.waitActive();
     hdfs = cluster.getFileSystem();
+  }
+
+  /** What an operator edits before the name node is reconfigured. */
+  private void site(String policy) throws IOException {
+    Configuration conf = new Configuration(false);
+    conf.set(Keys.TENANTS_FILE, tenants.toString());
+    if (policy != null) {
+      conf.set("dfs.block.replicator.classname", policy);
+    }
+    Path path = folder.resolve("conf/hdfs-site.xml");
+    Files.createDirectories(path.getParent());
+    try (OutputStream out = Files.newOutputStream(path)) {
+      conf.writeXml(out);
+    }
   }
 
   private static int freePort() throws IOException {
@@ -239,10 +257,12 @@ public final class HdfsMini {
 
   private void live() throws Exception {
     String key = "dfs.block.replicator.classname";
+    site(null);
     cluster.getNameNode().reconfigureProperty(key, null);
     long choices = Metrics.get().getChoices();
     file(REPLICAS);
     Check.same(Metrics.get().getChoices(), choices, "choices of H under stock");
+    site(HarvestPlacementPolicy.class.getName());
     cluster.getNameNode().reconfigureProperty(key, HarvestPlacementPolicy.class.getName());
     file(REPLICAS);
     Check.same(Metrics.get().getChoices(), choices + 1, "choices of H");

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# The plug-ins for Hadoop: setup/hadoop.sh build | golden | hdfs [DATA_NODES] [BLOCKS] | yarn | test
+#
+# Maven fetches Hadoop once (150 MB). Each step has a hard limit: a JVM that Hadoop's threads keep alive is killed.
+set -uo pipefail
+. "$(dirname "$0")/lib.sh"
+cd "$ROOT/hadoop" || exit 1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+JVM=(java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx640m --add-opens java.base/java.lang=ALL-UNNAMED)
+
+# missing: why there is nothing to run here; empty where there is.
+missing() {
+  command -v java >/dev/null && command -v mvn >/dev/null || { echo "java and maven are not installed"; return; }
+  local version
+  version=$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1)
+  [ "${version:-0}" -ge 11 ] || echo "java is $version, 11 or newer is needed"
+}
+
+build() {
+  # Nothing is asked of the network for what did not change.
+  [ target/classpath -nt pom.xml ] && [ -z "$(find src -newer target/classpath -print -quit)" ] && return
+  timeout -k 5 300 mvn -q -B ${HADOOP_VERSION:+-Dhadoop.version=$HADOOP_VERSION} process-test-classes jar:jar \
+    dependency:build-classpath -Dmdep.outputFile=target/classpath >"$work/mvn" 2>&1 && touch target/classpath && return
+  tail -n 30 "$work/mvn"
+  return 1
+}
+
+# main LIMIT CLASS ARGUMENTS...: one main class, its warnings only where it failed.
+main() {
+  local limit=$1 class=$2
+  shift 2
+  timeout -k 5 "$limit" "${JVM[@]}" -cp "target/classes:target/test-classes:$work/conf:$(cat target/classpath)" \
+    "hindmost.hadoop.$class" "$@" 2>"$work/said" && return
+  tail -n 30 "$work/said"
+  return 1
+}
+
+why=$(missing)
+[ -z "$why" ] || { say "hadoop: skipped: $why"; exit 77; }
+build || exit 1
+case ${1-} in
+  build) ;;
+  golden) main 30 GoldenMain ;;
+  hdfs) shift; main 180 HdfsMini "$work" "$@" ;;
+  yarn) main 180 YarnMini "$work" ;;
+  test) main 30 GoldenMain && main 180 HdfsMini "$work" 9 60 ;;
+  *) die "usage: setup/hadoop.sh build | golden | hdfs [DATA_NODES] [BLOCKS] | yarn | test" ;;
+esac
