@@ -36,6 +36,7 @@ main() {
   return 1
 }
 
+mkdir -p "$work/conf" # before the JVM looks at its class path
 why=$(missing)
 [ -z "$why" ] || { say "hadoop: skipped: $why"; exit 77; }
 build || exit 1

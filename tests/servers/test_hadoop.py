@@ -1,0 +1,35 @@
+"""The plug-ins for Hadoop: the same decisions as the engine, and HDFS-H on real name and data nodes."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [pytest.mark.xdist_group("hadoop"), pytest.mark.timeout(600)]
+
+
+def said(*arguments: str) -> str:
+    """What a step of ``setup/hadoop.sh`` says; a host without Java or Maven skips it loudly."""
+    done = subprocess.run(
+        [ROOT / "setup/hadoop.sh", *arguments], capture_output=True, text=True, timeout=580, check=False
+    )
+    if done.returncode == 77:
+        pytest.skip(done.stderr.strip().removeprefix("setup: "))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_java_decides_as_the_engine_does():
+    assert "golden vectors: held" in said("golden")
+
+
+def test_hdfs_keeps_replicas_apart_and_denies_what_a_primary_tenant_needs():
+    out = said("hdfs", "9", "30")
+    assert "HDFS on 9 data nodes: held" in out
+    assert "by level [60, 0, 0, 0, 0]" in out
+
+
+@pytest.mark.nightly
+def test_three_hundred_blocks_on_twenty_data_nodes():
+    assert "300 blocks, by level [600, 0, 0, 0, 0]" in said("hdfs", "20", "300")
