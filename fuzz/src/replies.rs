@@ -9,7 +9,8 @@
 use std::sync::OnceLock;
 
 use hindmost_load::protocol::{
-    Http, Http2, Memcached, MemcachedBinary, MemcachedMeta, Outcome, Protocol, Reader, Redis, Reply,
+    Http, Http2, Memcached, MemcachedBinary, MemcachedMeta, Outcome, Postgresql, Protocol, Reader, Redis,
+    Reply,
 };
 use hindmost_load::workload::{Kind, Request};
 use hindmost_plan::Plan;
@@ -78,6 +79,29 @@ pub fn redis(bytes: &[u8]) {
     });
 }
 
+/// Redis, any commands: replies of every type, and several that are one.
+pub fn redis_commands(bytes: &[u8]) {
+    static CODEC: OnceLock<Redis> = OnceLock::new();
+    let list = r#"{"kind": "commands", "commands": [{"command": "A"}, {"command": [["B"], ["C"], ["D"]]}]}"#;
+    let codec = CODEC.get_or_init(|| Redis::new(&plan_of("redis", list)));
+    check(codec, bytes, |_, reply| assert!(reply.ends_with(b"\r\n")));
+}
+
+/// PostgreSQL.
+pub fn postgresql(bytes: &[u8]) {
+    static CODEC: OnceLock<Postgresql> = OnceLock::new();
+    let codec = CODEC.get_or_init(|| Postgresql::new(&plan("postgresql", "sql")));
+    check(codec, bytes, |_, reply| {
+        let (mut at, mut last) = (0, 0);
+        while at < reply.len() {
+            last = reply[at];
+            at +=
+                1 + u32::from_be_bytes([reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4]]) as usize;
+        }
+        assert_eq!((at, last), (reply.len(), b'Z'));
+    });
+}
+
 /// HTTP/1.1.
 pub fn http(bytes: &[u8]) {
     static CODEC: OnceLock<Http> = OnceLock::new();
@@ -107,9 +131,13 @@ pub fn http2(bytes: &[u8]) {
 }
 
 fn plan(protocol: &str, workload: &str) -> Plan {
+    plan_of(protocol, &format!(r#"{{"kind": "{workload}"}}"#))
+}
+
+fn plan_of(protocol: &str, workload: &str) -> Plan {
     let text = format!(
         r#"{{"schema": "{}", "seed": 1, "target": {{"protocol": "{protocol}", "address": "127.0.0.1:1"}},
-            "load": {{"loop": "open", "rate_per_s": 1.0}}, "workload": {{"kind": "{workload}"}}}}"#,
+            "load": {{"loop": "open", "rate_per_s": 1.0}}, "workload": {workload}}}"#,
         hindmost_plan::SCHEMA
     );
     Plan::from_json(&text).unwrap()

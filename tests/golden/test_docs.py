@@ -125,11 +125,22 @@ def test_limits_of_runs_that_count_are_those_of_the_code():
         assert number in section, number
 
 
+SPOKEN = {
+    "key-value": "memcached",
+    "http": "http",
+    "commands": "redis",
+    "sql": "postgresql",
+    "raw": "raw",
+}
+"""A protocol for each kind of workload."""
+
+
 @pytest.mark.parametrize("path", sorted(ROOT.glob("examples/workloads/*.json")), ids=lambda path: path.stem)
 def test_example_workloads_are_taken(path):
     workload = load_workload(path)
-    protocol = "http" if workload["kind"] == "http" else "memcached"
-    assert MeasurePlan(target="x", workload=workload).engine_plan(1, 0, protocol, "127.0.0.1:1")
+    assert MeasurePlan(target="x", workload=workload).engine_plan(
+        1, 0, SPOKEN[workload["kind"]], "127.0.0.1:1"
+    )
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("examples/plans/*.json")), ids=lambda path: path.stem)
@@ -137,16 +148,17 @@ def test_example_plans_are_taken(path):
     assert json.loads(_engine.check_plan(path.read_text(encoding="utf-8")))
 
 
-def test_workloads_in_the_guide_are_taken(tmp_path):
-    guide = (ROOT / "docs/guides/measure.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("page", "count"), [("measure", 2), ("redis-and-postgresql", 3)])
+def test_workloads_in_the_guides_are_taken(page, count, tmp_path):
+    guide = (ROOT / f"docs/guides/{page}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```json\n(.*?)```", guide, re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == count
     for number, block in enumerate(blocks):
         file = tmp_path / f"{number}.json"
         file.write_text(block, encoding="utf-8")
         workload = load_workload(file)
-        protocol = "http" if workload["kind"] == "http" else "memcached"
-        assert MeasurePlan(target="x", workload=workload).engine_plan(1, 0, protocol, "127.0.0.1:1")
+        plan = MeasurePlan(target="x", workload=workload)
+        assert plan.engine_plan(1, 0, SPOKEN[workload["kind"]], "127.0.0.1:1")
 
 
 def test_the_search_that_the_guide_shows_is_written_as_searches_are_written_today():

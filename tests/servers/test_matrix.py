@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from measuring import REAL, assert_counts_close, managed, measure, need, running
 
+from hindmost.plan.login import Login
+
 pytestmark = pytest.mark.usefixtures("household")
 
 
@@ -28,11 +30,20 @@ class Row:
         What is sent, if not the usual.
     options : tuple of str
         Further words of the command line.
+    by_url : str
+        What stands behind the address, where the server is named by it.
+    version : bool
+        Whether the protocol asks the server who it is.
+    nightly : bool
+        Whether it is of the slow ring: its server takes seconds to start, and differs little from another's.
     """
 
     target: str
     workload: dict[str, Any] | None = None
     options: tuple[str, ...] = ()
+    by_url: str = ""
+    version: bool = True
+    nightly: bool = False
 
     @property
     def server(self) -> str:
@@ -40,12 +51,69 @@ class Row:
         return self.target.partition("?")[0]
 
 
+COMMANDS = {
+    "kind": "commands",
+    "commands": [
+        {"weight": 3, "command": "LPUSH list:{{int:1..10}} {{string:20}}"},
+        {"weight": 3, "command": "LRANGE list:{{int:1..10}} 0 2"},
+        {"weight": 2, "command": "ZADD board {{int:1..1000}} {{string:8}}"},
+        {
+            "name": "transaction",
+            "command": [["MULTI"], ["INCR", "n"], ["LTRIM", "list:1", "0", "99"], ["EXEC"]],
+        },
+        {"command": ["EVAL", "return {KEYS[1], {1, 2, {'three'}}}", "1", "key:{{uuid}}"]},
+    ],
+}
+SIMPLE: dict[str, Any] = {
+    "kind": "sql",
+    "statements": [
+        {"weight": 9, "sql": "SELECT value FROM items WHERE id = {{int:1..10000}}"},
+        {
+            "name": "transfer",
+            "sql": "BEGIN; UPDATE items SET value = 'x' WHERE id = {{int:1..10000}}; COMMIT",
+        },
+    ],
+}
+PREPARED: dict[str, Any] = {
+    "kind": "sql",
+    "statements": [
+        {"weight": 9, "sql": "SELECT value FROM items WHERE id = $1", "parameters": ["{{int:1..10000}}"]},
+        {
+            "sql": "UPDATE items SET value = $1 WHERE id = $2",
+            "parameters": ["{{string:20}}", "{{int:1..10000}}"],
+        },
+    ],
+}
+BOTH = {"kind": "sql", "statements": [*SIMPLE["statements"], *PREPARED["statements"]]}
+RAW = {
+    "kind": "raw",
+    "requests": [
+        {
+            "name": "miss",
+            "send": "get {{uuid}}\r\n",
+            "until": {"delimiter": "END\r\n"},
+            "miss": "END",
+            "error": "ERROR",
+        },
+        {"name": "version", "send": "version\r\n", "until": {"delimiter": "\r\n"}},
+    ],
+}
+PASSWORD = ("--user", "hindmost", "--password", "env:HINDMOST_TEST_PASSWORD", "--database", "postgres")
+LOGIN = ("--user", "hindmost", "--database", "postgres")
+ALL_ON_ONE = ("--connections", "1", "--rate", "5k")
+
 MATRIX = {
     "memcached": Row("memcached"),
     "memcached-meta": Row("memcached?protocol=memcached-meta"),
     "memcached-binary": Row("memcached?protocol=memcached-binary"),
     "memcached-through-twemproxy": Row("nutcracker"),
     "redis": Row("redis"),
+    "redis-commands": Row("redis", COMMANDS),
+    "redis-resp3-pipelined": Row("redis", COMMANDS, ALL_ON_ONE, by_url="/0?protocol=3"),
+    "postgresql": Row("postgresql", BOTH),
+    "postgresql-scram": Row("postgresql?auth=scram-sha-256", SIMPLE, PASSWORD),
+    "postgresql-md5": Row("postgresql?auth=md5", PREPARED, PASSWORD, nightly=True),
+    "raw-memcached-pipelined": Row("memcached?protocol=raw", RAW, ALL_ON_ONE, version=False),
     "http-nginx": Row("nginx"),
     "http2-nginx": Row("nginx?protocol=http2&listen=reuseport%20http2"),
     "http-apache": Row("apache"),
@@ -56,15 +124,17 @@ MATRIX = {
 
 
 def rows() -> list[Any]:
-    return [
-        pytest.param(row, id=name, marks=[getattr(pytest.mark, row.server)] if row.server in REAL else [])
-        for name, row in MATRIX.items()
-    ]
+    def marks(row: Row) -> list[pytest.MarkDecorator]:
+        real = [getattr(pytest.mark, row.server)] if row.server in REAL else []
+        return [*real, pytest.mark.nightly] if row.nightly else real
+
+    return [pytest.param(row, id=name, marks=marks(row)) for name, row in MATRIX.items()]
 
 
 def words(row: Row, folder: Path) -> list[str]:
     """Of the command line: a rate that any of them bears on a busy host, and what is sent."""
-    given = ["--rate", "500", "--duration", "0.4s", "--warmup", "0.1s", *row.options]
+    rate = [] if "--rate" in row.options else ["--rate", "500"]
+    given = [*rate, "--duration", "0.4s", "--warmup", "0.1s", *row.options]
     if row.workload is not None:
         file = folder / "workload.json"
         file.write_text(json.dumps(row.workload))
@@ -83,6 +153,11 @@ def assert_served(result: dict[str, Any], runs: int) -> None:
     assert counts["done"] > 0.9 * counts["due"], counts
 
 
+@pytest.fixture(autouse=True)
+def _password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HINDMOST_TEST_PASSWORD", "hindmost")
+
+
 @pytest.mark.parametrize("row", rows())
 def test_it_measures_closes_its_account_and_outlives_a_restart(row: Row, tmp_path: Path) -> None:
     need(row.server)
@@ -91,16 +166,20 @@ def test_it_measures_closes_its_account_and_outlives_a_restart(row: Row, tmp_pat
     assert answer.code in (0, 4, 6), answer.err
     # Two runs, each at a server started afresh: what the first left behind is not needed by the second.
     assert_served(answer.result, runs=2)
-    assert answer.result["target"]["server_version"] not in ("", "unknown")
+    assert (answer.result["target"]["server_version"] not in ("", "unknown")) == row.version
 
 
 @pytest.mark.parametrize("row", rows())
 def test_a_server_that_is_there_already_is_measured_by_its_address(row: Row, tmp_path: Path) -> None:
     need(row.server)
     spec = managed(row.target)
+    if row.options == PASSWORD:
+        who = Login(user="hindmost", password="env:HINDMOST_TEST_PASSWORD", database="postgres")
+        spec = spec.model_copy(update={"login": who})
     with running(spec) as server:
-        path = spec.path if spec.path != "/" else ""
+        path = spec.path if spec.path != "/" else row.by_url
         url = f"{spec.protocol}://{server.address}{path}"
-        answer = measure(url, tmp_path / "study", *words(row, tmp_path))
+        login = [] if spec.login is None or row.options == PASSWORD else LOGIN
+        answer = measure(url, tmp_path / "study", *words(row, tmp_path), *login)
     assert answer.code in (0, 4, 6), answer.err
     assert_served(answer.result, runs=2)

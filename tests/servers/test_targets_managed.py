@@ -41,6 +41,7 @@ VERSIONS = {
     "apache": "Apache/",
     "haproxy": "nginx/",
     "nutcracker": "1.",
+    "postgresql": "PostgreSQL 1",
 }
 PATIENCE_S = 60.0
 
@@ -148,7 +149,10 @@ def test_a_preset_starts_is_recognised_and_leaves_nothing(name: str, tmp_path: P
         assert server.alive()
         assert server.exit_report() is None
         assert server.server_version.startswith(VERSIONS[name])
-        assert identify(server.address, spec.protocol, 5.0, path=spec.path) == server.server_version
+        assert (
+            identify(server.address, spec.protocol, 5.0, path=spec.path, login=spec.login)
+            == server.server_version
+        )
         assert local_owner(server.address) == server.pid
         assert all(cpu_affinity(pid) == [cpu] for pid in server.pids())
         if os.geteuid() == 0:

@@ -76,8 +76,11 @@ def test_localhost_prefers_ipv4() -> None:
         ("memcached://127.0.0.1:99999999999999999999", ["1..65535"]),
         ("memcached://", ["no host"]),
         ("memcached://:11211", ["no host"]),
-        ("redis://127.0.0.1/3", ["redis has no path"]),
-        ("redis://user:secret@127.0.0.1", ["user or password"]),
+        ("memcached://127.0.0.1/3", ["memcached has no path"]),
+        ("memcached://user:secret@127.0.0.1", ["user or password", "no place"]),
+        ("http://user:secret@127.0.0.1", ["user or password", "--header"]),
+        ("redis://user:secret@127.0.0.1/3?protocol=4", ["unknown option", "?protocol=3"]),
+        ("raw://127.0.0.1", ["names no port"]),
         ("http://127.0.0.1/#x", ["fragment"]),
         ("http://127.0.0.1/a b", ["%XX"]),
         ("redis://::1:6379", ["brackets"]),
@@ -98,6 +101,33 @@ def test_a_wrong_target_is_a_usage_error_that_says_what_is_right(text: str, word
     assert "secret" not in said
     for word in words:
         assert word in said
+
+
+@pytest.mark.parametrize(
+    ("text", "login", "name"),
+    [
+        ("redis://127.0.0.1/3", {"database": "3"}, "redis://127.0.0.1/3"),
+        ("redis://:s%40cret@127.0.0.1", {"password": "s@cret"}, "redis://@127.0.0.1"),
+        ("redis://ada:secret@127.0.0.1:1", {"user": "ada", "password": "secret"}, "redis://ada@127.0.0.1:1"),
+        ("redis://127.0.0.1?protocol=3", {"protocol": 3}, "redis://127.0.0.1?protocol=3"),
+        (
+            "postgresql://ada:env:PW@127.0.0.1/shop",
+            {"user": "ada", "password": "env:PW", "database": "shop"},
+            "postgresql://ada@127.0.0.1/shop",
+        ),
+    ],
+)
+def test_a_url_says_who_logs_in_and_its_name_holds_no_password(
+    text: str, login: dict[str, object], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PW", "env:PW")
+    target = parse_target(text)
+    assert isinstance(target, Attached)
+    assert target.login is not None
+    assert target.login.engine(secrets=True) == login
+    assert target.name == name
+    assert "secret" not in repr(target)
+    assert "s@cret" not in repr(target)
 
 
 def test_an_unresolvable_host_is_a_target_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,7 +97,16 @@ def test_an_unreadable_target_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_preset_and_example_is_a_good_target() -> None:
-    assert preset_names() == ["apache", "haproxy", "memcached", "nginx", "nutcracker", "redis", "synth"]
+    assert preset_names() == [
+        "apache",
+        "haproxy",
+        "memcached",
+        "nginx",
+        "nutcracker",
+        "postgresql",
+        "redis",
+        "synth",
+    ]
     for name in preset_names():
         assert preset(name).name == name
     examples = sorted((ROOT / "examples" / "targets").glob("*.toml"))

@@ -14,6 +14,7 @@ mod harvest;
 mod host;
 mod instance;
 mod knobs;
+mod opening;
 mod pipe;
 mod quantile;
 mod registry;
@@ -51,6 +52,8 @@ mod _engine {
         check_knob, knobs, left_knobs, promise_command, promise_folder, recover_knobs, restore_knobs,
         set_knob, undo_knob,
     };
+    #[pymodule_export]
+    use super::opening::Opening;
     #[pymodule_export]
     use super::quantile::{hall_sheather, quantiles_of_cells, QuantileCells, QuantileRuns};
     #[pymodule_export]

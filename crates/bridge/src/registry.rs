@@ -5,14 +5,24 @@ use hindmost_clock::Rate;
 use hindmost_wire::{Entry, Protocol};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use serde::Serialize;
 use serde_json::{json, Value};
 
 use crate::fault::raise;
 
-/// The table of protocols, as JSON text: a list of entries (`hindmost_wire::Entry`).
+/// A protocol, as its entry has it and its codec is.
+#[derive(Serialize)]
+struct Told {
+    #[serde(flatten)]
+    entry: &'static Entry,
+    logs_in: bool,
+}
+
+/// The table of protocols, as JSON text: a list of entries (`hindmost_wire::Entry`), each with `logs_in`.
 #[pyfunction]
 pub fn protocols() -> PyResult<String> {
-    let table: Vec<&Entry> = Protocol::ALL.iter().map(|one| one.entry()).collect();
+    let told = |one: &Protocol| Told { entry: one.entry(), logs_in: one.logs_in() };
+    let table: Vec<Told> = Protocol::ALL.iter().map(told).collect();
     serde_json::to_string(&table).map_err(|e| raise("protocols", &e.to_string()))
 }
 

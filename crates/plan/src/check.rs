@@ -128,8 +128,10 @@ impl Plan {
 
     fn check_workload(&self) -> Result<(), PlanError> {
         let (sent, spoken) = (self.workload.mix(), self.target.protocol.entry());
-        if sent.name != spoken.mix.name {
-            let must = format!("`{}` for a target that speaks {}", spoken.mix.name, spoken.name);
+        if !self.target.protocol.takes(sent) {
+            let takes: Vec<String> =
+                self.target.protocol.mixes().map(|mix| format!("`{}`", mix.name)).collect();
+            let must = format!("{} for a target that speaks {}", takes.join(" or "), spoken.name);
             return Err(refuse("workload.kind", sent.name, must));
         }
         if let (Protocol::Http2, Workload::Http(Http { version: HttpVersion::One, .. })) =

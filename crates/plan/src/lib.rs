@@ -8,6 +8,7 @@
 mod batching;
 mod check;
 mod document;
+mod login;
 mod target;
 mod workload;
 
@@ -15,11 +16,12 @@ pub use batching::Batching;
 pub use check::PlanError;
 pub use document::{Io, Keep, Load, Pacing, Phases, Plan, Share, Thread, Warmup};
 pub use hindmost_wire::{Mix, Protocol};
+pub use login::Login;
 pub use target::{Target, Tls};
 pub use workload::{
-    kinds, parts, Body, Codes, Data, Escape, Extreme, Field, HotSet, Http, HttpRequest, HttpVersion,
-    KeyNames, KeyValue, Listed, Lognormal, Normal, Order, Popularity, Ranks, Rows, Size, TemplatePart,
-    Workload,
+    kinds, parts, Body, Codes, Command, Commands, Data, Escape, Extreme, Field, HotSet, Http, HttpRequest,
+    HttpVersion, KeyNames, KeyValue, Listed, Lognormal, Normal, Order, Popularity, Ranks, Raw, RawRequest,
+    Rows, Size, Sql, Statement, TemplatePart, Until, Words, Workload,
 };
 
 /// The schema name that every plan carries.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{refuse, PlanError};
-use crate::{Io, Plan};
+use crate::{Io, Login, Plan};
 
 /// The server under test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +17,9 @@ pub struct Target {
     pub protocol: Protocol,
     /// `HOST:PORT`, `[ADDRESS]:PORT` for IPv6, or `unix:/PATH` for a Unix socket.
     pub address: String,
+    /// Who the client is, where the server asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<Login>,
     /// How connections are secured; absent: they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
@@ -74,6 +77,10 @@ impl Plan {
         }
         if let Some(twice) = repeated(&target.source) {
             return Err(refuse("target.source", format!("{twice} twice"), "a list of different addresses"));
+        }
+        if target.login.is_some() && !target.protocol.logs_in() {
+            let must = format!("left out: {} does not ask who the client is", target.protocol.entry().name);
+            return Err(refuse("target.login", "given", must));
         }
         let Some(tls) = &target.tls else { return Ok(()) };
         if self.io == Io::IoUring {

@@ -44,6 +44,8 @@ fn replies_are_the_same_however_the_stream_was_cut() {
     replay("replies_memcached_meta", replies::memcached_meta);
     replay("replies_memcached_binary", replies::memcached_binary);
     replay("replies_redis", replies::redis);
+    replay("replies_redis_commands", replies::redis_commands);
+    replay("replies_postgresql", replies::postgresql);
     replay("replies_http", replies::http);
     replay("replies_http2", replies::http2);
 }

@@ -41,6 +41,12 @@ impl Mix {
     pub const KEY_VALUE: Self = Self { name: "key-value", paths: false };
     /// Requests of paths.
     pub const HTTP: Self = Self { name: "http", paths: true };
+    /// Any commands of Redis.
+    pub const COMMANDS: Self = Self { name: "commands", paths: false };
+    /// Statements of SQL.
+    pub const SQL: Self = Self { name: "sql", paths: false };
+    /// Any bytes.
+    pub const RAW: Self = Self { name: "raw", paths: false };
 }
 
 /// How the first reply on a connection is delimited.
@@ -57,4 +63,6 @@ pub enum Framing {
     MemcachedBinary,
     /// A header of 9 bytes, which start with the length of what follows it.
     Http2,
+    /// As the engine's codec takes it, before a connection can carry requests.
+    Opening,
 }

@@ -3,7 +3,8 @@ use serde::Serialize;
 /// One question to a server, and what its answers mean.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Ask {
-    /// The request; `{path}` and `{address}` are filled in.
+    /// The request; `{path}` and `{address}` are filled in. Empty: nothing beyond what the engine's codec says first on a
+    /// connection, whose replies are looked at, or the words in which it was refused.
     pub send: &'static str,
     /// By the first line of the reply: the first that matches counts. A line that none matches is of another
     /// protocol.

@@ -21,6 +21,22 @@ macro_rules! protocols {
             /// All of them, in the order of the table.
             pub const ALL: &'static [Self] = &[$( Self::$name ),+];
 
+            /// Whether requests of `mix` can be made in it.
+            pub fn takes(self, mix: Mix) -> bool {
+                self.mixes().any(|one| one.name == mix.name)
+            }
+
+            /// The families of requests that it has: the usual one first.
+            pub fn mixes(self) -> impl Iterator<Item = Mix> {
+                let more = matches!(self, Self::Redis).then_some(Mix::COMMANDS);
+                std::iter::once(self.entry().mix).chain(more)
+            }
+
+            /// Whether servers ask who the client is, on each connection before it carries requests.
+            pub const fn logs_in(self) -> bool {
+                matches!(self, Self::Redis | Self::Postgresql)
+            }
+
             /// What is known of it.
             pub const fn entry(self) -> &'static Entry {
                 match self {
@@ -142,7 +158,7 @@ protocols! { ($)
                         pattern: "-((?:NOAUTH|DENIED|NOPERM).{0,112})",
                         means: Meaning::Refuses {
                             message: "redis on {address} refuses to serve: {reply}",
-                            hint: "Hindmost does not log in yet: measure a redis without password and protected mode",
+                            hint: "--password env:VARIABLE logs in, with --user NAME where it has users",
                         },
                         shows: None,
                     },
@@ -232,6 +248,62 @@ protocols! { ($)
             versions: &[Version { pattern: r"(?s)^\x00\x00.(\x04)", written: "HTTP/2" }],
         }],
     };
+    /// PostgreSQL's protocol 3.0.
+    Postgresql = Entry {
+        name: "postgresql",
+        called: "PostgreSQL",
+        port: 5432,
+        tls_scheme: "postgresqls",
+        tls_port: 5432,
+        alpn: "postgresql",
+        mix: Mix::SQL,
+        framing: Framing::Opening,
+        signs: &[r"[EN]\x00\x00[\x00-\x0f].[A-Z]"],
+        greeting: &[Ask {
+            send: "",
+            answers: &[
+                Answer {
+                    pattern: "(FATAL 57P03: .{0,112})",
+                    means: Meaning::NotReady {
+                        message: "PostgreSQL on {address} is not ready: {reply}",
+                        hint: "see its log",
+                    },
+                    shows: Some(Shows::Failing),
+                },
+                Answer {
+                    pattern: "(it asks for .{0,150})",
+                    means: Meaning::Refuses {
+                        message: "PostgreSQL on {address} does not let us in: {reply}",
+                        hint: "--user NAME --password env:VARIABLE",
+                    },
+                    shows: None,
+                },
+                Answer {
+                    pattern: "((?:FATAL|ERROR|PANIC|authentication) .{0,150})",
+                    means: Meaning::Refuses {
+                        message: "PostgreSQL on {address} refuses to serve: {reply}",
+                        hint: "--user, --password env:VARIABLE and --database say who logs in where",
+                    },
+                    shows: None,
+                },
+                Answer::serves("R"),
+            ],
+            versions: &[Version { pattern: r"server_version\x00([^\x00]*)\x00", written: "PostgreSQL {}" }],
+        }],
+    };
+    /// Bytes of any protocol, as the workload has them.
+    Raw = Entry {
+        name: "raw",
+        called: "a server",
+        port: 0,
+        tls_scheme: "raws",
+        tls_port: 0,
+        alpn: "",
+        mix: Mix::RAW,
+        framing: Framing::Lines,
+        signs: &[],
+        greeting: &[],
+    };
 }
 
 #[cfg(test)]
@@ -260,8 +332,10 @@ mod tests {
     #[test]
     fn every_greeting_ends_with_the_version() {
         for entry in Protocol::ALL.iter().map(|one| one.entry()) {
-            assert!(!entry.signs.is_empty(), "{}", entry.name);
-            assert!(entry.greeting.last().is_some_and(|ask| !ask.versions.is_empty()), "{}", entry.name);
+            // Nothing is known of what any bytes would be answered with.
+            let greets = entry.greeting.last().is_some_and(|ask| !ask.versions.is_empty());
+            assert_eq!(greets, entry.mix.name != "raw", "{}", entry.name);
+            assert_eq!(!entry.signs.is_empty(), greets, "{}", entry.name);
         }
     }
 

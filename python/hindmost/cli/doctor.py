@@ -65,5 +65,7 @@ def _server(text: str) -> str:
     if target.managed:
         return join_address(target.spec.host, target.spec.port)
     tls = Tls(sni=target.host) if target.secured else None
-    address, _ = first_answering(target.addresses, target.protocol, path=target.path, tls=tls)
+    address, _ = first_answering(
+        target.addresses, target.protocol, path=target.path, tls=tls, login=target.login
+    )
     return address

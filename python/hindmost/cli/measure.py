@@ -77,7 +77,9 @@ def measure(
             study = begin(fitting(asked.plan(), limits), out, "measure", **more)
         shown = carry_out(study, Talk(quiet=quiet))
     except (TargetError, InstanceError) as error:
-        name = asked.target or f"the server of {resume}"
+        from hindmost.targets.resolve import without_password
+
+        name = without_password(asked.target) if asked.target else f"the server of {resume}"
         return unmeasured(name, texts, error, junit=junit, markdown=markdown)
     written = files(shown.document, junit=junit, markdown=markdown)
     return tell(shown, as_json=json_, quiet=quiet, verbose=verbose, files=written, timed=True)

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hindmost import _engine, laws
 from hindmost.errors import UsageError
 from hindmost.plan.batching import Batching, batching_document
+from hindmost.plan.login import Login
 from hindmost.plan.positions import Written, explained
 from hindmost.plan.secrets import reveal
 from hindmost.plan.tls import Tls
@@ -81,6 +82,7 @@ class MeasurePlan(BaseModel):
     verify_wire: bool = Field(default=False, description="a packet capture beside each run")
     workload: dict[str, Any] = {"kind": "key-value"}
     tls: Tls | None = Field(default=None, description="how connections are secured")
+    login: Login | None = Field(default=None, description="who the client is, where the server asks")
     source: tuple[str, ...] = Field(
         default=(), description="addresses of ours that connections are made from"
     )
@@ -147,7 +149,7 @@ class MeasurePlan(BaseModel):
             "schema": "hindmost.plan/1",
             "seed": self.run_seed(run),
             "instance": {"index": index, "of": self.clients},
-            "target": self._target(protocol, address, tls or self.tls),
+            "target": self._target(protocol, address, tls or self.tls, secrets),
             "load": load,
             "connections": connections,
             "threads": threads,
@@ -178,10 +180,12 @@ class MeasurePlan(BaseModel):
                 f"the plan holds a number that is none: {error}", hint="see the file given with --workload"
             ) from None
 
-    def _target(self, protocol: str, address: str, tls: Tls | None) -> dict[str, Any]:
+    def _target(self, protocol: str, address: str, tls: Tls | None, secrets: bool) -> dict[str, Any]:
         target: dict[str, Any] = {"protocol": protocol, "address": address}
         if tls is not None:
             target["tls"] = tls.engine()
+        if self.login is not None:
+            target["login"] = self.login.engine(secrets=secrets)
         return target | ({"source": self.source} if self.source else {})
 
     @property

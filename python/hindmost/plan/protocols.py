@@ -59,10 +59,11 @@ class Entry(msgspec.Struct, frozen=True):
     port: int
     tls_scheme: str
     mix: Mix
-    framing: Literal["lines", "length_prefixed", "headers", "memcached_binary", "http2"]
+    framing: Literal["lines", "length_prefixed", "headers", "memcached_binary", "http2", "opening"]
     signs: tuple[str, ...]
     greeting: tuple[Ask, ...]
     tls_port: int = 0
+    logs_in: bool = False
     alpn: str = ""
 
 

@@ -10,6 +10,7 @@ from hindmost.errors import UsageError
 
 if TYPE_CHECKING:
     from hindmost.plan import MeasurePlan
+    from hindmost.plan.login import Login
     from hindmost.plan.tls import Tls
     from hindmost.run.request import MeasureRequest
     from hindmost.targets import Attached, Managed
@@ -55,6 +56,29 @@ def tls_of(asked: MeasureRequest, target: Attached | Managed) -> Tls | None:
             code, message = error.args
             raise UsageError(f"{target.name}: {message}", hint=HINTS[code]) from None
     return tls
+
+
+def login_of(asked: MeasureRequest, target: Attached | Managed) -> Login | None:
+    """Who the client is: as the URL or the target's file says, and the options above it.
+
+    Raises
+    ------
+    UsageError
+        If options are about a login and the protocol has none.
+    """
+    from hindmost.plan.login import Login
+    from hindmost.plan.protocols import ENTRIES
+
+    own = target.spec.login if target.managed else target.login
+    given = {name: value for name in ("user", "password", "database") if (value := getattr(asked, name))}
+    if not given:
+        return own
+    if not ENTRIES[target.protocol].logs_in:
+        raise UsageError(
+            f"--{next(iter(given))}: {target.protocol} does not ask who the client is",
+            hint=f"leave it out; it is for {', '.join(one.name for one in ENTRIES.values() if one.logs_in)}",
+        )
+    return Login(**((own or Login()).model_dump(exclude_none=True) | given))
 
 
 def sources_of(text: str | None, target: Attached | Managed) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from hindmost.errors import UsageError
 from hindmost.laws import KINDS, USUAL, law_text, parse_law, trace_rate
 from hindmost.run import quick
-from hindmost.run.connecting import check_capture, sources_of, tls_of
+from hindmost.run.connecting import check_capture, login_of, sources_of, tls_of
 from hindmost.run.options import Option, declared
 
 if TYPE_CHECKING:
@@ -70,6 +70,16 @@ class MeasureRequest:
         Literal["on", "off"],
         Option("Target", "HOW", "TLS: whether connections made anew take up earlier sessions."),
     ] = "on"
+    user: Annotated[
+        str | None, Option("Target", "NAME", "Who logs in: redis, PostgreSQL. [default: as TARGET says]")
+    ] = None
+    password: Annotated[
+        str | None,
+        Option("Target", "WHERE", "The password: env:VARIABLE or file:PATH; no document holds it."),
+    ] = None
+    database: Annotated[
+        str | None, Option("Target", "NAME", "Number (redis) or name (PostgreSQL) of the database.")
+    ] = None
     server_cpus: Annotated[
         str | None, Option("Target", "CPUS", "Processors of a server that is started here, like 0 or 0-3.")
     ] = None
@@ -361,7 +371,8 @@ class MeasureRequest:
         schedule, own_rate = self._schedule(duration_s)
         rate = None if self.closed else own_rate or trace_rate(arrivals) or DEFAULT_RATE_PER_S
         plan = MeasurePlan(
-            target=self.target,
+            # A URL's password is in no plan: its login has a reference.
+            target=self.target if target.managed else target.name,
             loop="closed" if self.closed else "open",
             rate_per_s=rate if self.rate is None else parse_rate(self.rate),
             arrivals=arrivals,
@@ -388,6 +399,7 @@ class MeasureRequest:
             verify_wire=self.verify_wire,
             workload=workload,
             tls=tls_of(self, target),
+            login=login_of(self, target),
             source=sources_of(self.source, target),
             fleet=None if hosts is None else hosts.model_dump(mode="json", exclude_defaults=True),
             **stopping,

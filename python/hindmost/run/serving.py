@@ -86,11 +86,17 @@ def serving(
                 "a server that is started on another host speaks without TLS",
                 hint="start it there with its certificate, and name it as TARGET; leave out [target]",
             )
+        if plan.login not in (None, target.spec.login):
+            raise UsageError(
+                "a server that is started on another host lets in whom its target file names, nobody else",
+                hint="start it there, and name it as TARGET; or leave out --user, --password and --database",
+            )
         with fleet.serve(plan.target, plan.server_cpus) as there:
             document = _document(target, plan, there) | {"host": there.host}
             yield Server(there.address, None, document, None, None)
         return
-    spec = target.spec if plan.tls is None else target.spec.model_copy(update={"tls": plan.tls})
+    asked = {name: value for name in ("tls", "login") if (value := getattr(plan, name)) is not None}
+    spec = target.spec.model_copy(update=asked)
     starting = ManagedServer(spec, cpus=plan.server_cpus, log=folder / "server.log")
     with starting as server, beside(server):
         yield Server(server.address, server.pid, _document(target, plan, server), server, server.tls)
@@ -117,6 +123,7 @@ def _attached(target: Attached, plan: MeasurePlan) -> Server:
         accept=accept,
         tls=plan.tls,
         first=first_request(plan, target.protocol, target.address),
+        login=plan.login,
     )
     pid = local_owner(address)
     document = {

@@ -121,7 +121,13 @@ def _greet(target: Attached, plan: MeasurePlan) -> None:
     accept = plan.workload.get("accept", ())
     first = first_request(plan, target.protocol, target.address)
     first_answering(
-        target.addresses, target.protocol, path=target.path, accept=accept, tls=plan.tls, first=first
+        target.addresses,
+        target.protocol,
+        path=target.path,
+        accept=accept,
+        tls=plan.tls,
+        login=plan.login,
+        first=first,
     )
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import re
 import socket
 import ssl
 import time
 from collections.abc import Sequence
 
-from hindmost.errors import TargetError
+from hindmost import _engine
+from hindmost.errors import TargetError, UsageError
 from hindmost.plan.codes import Codes, accepted
 from hindmost.plan.first import First
+from hindmost.plan.login import Login
 from hindmost.plan.protocols import ENTRIES, Answer, Ask, Entry, Protocol
 from hindmost.plan.tls import Tls
 from hindmost.targets import securing
@@ -57,6 +60,7 @@ def identify(
     accept: Codes = (),
     tls: Tls | None = None,
     first: First | None = None,
+    login: Login | None = None,
 ) -> str:
     """Make sure that a server speaks `protocol`; return its version.
 
@@ -76,6 +80,8 @@ def identify(
         How the connection is secured; default: not at all.
     first : First, optional
         What to ask in place of a greeting. What must not be made twice is asked once of each server.
+    login : Login, optional
+        Who we are, where the server asks.
 
     Returns
     -------
@@ -92,7 +98,7 @@ def identify(
     if first is not None:
         return _asked_first(address, protocol, timeout_s, tls, first)
     try:
-        return _identify(address, protocol, timeout_s, path, accept, tls)
+        return _identify(address, protocol, timeout_s, path, accept, tls, login)
     except _HungUp:
         # memcached does so to what looks like HTTP: ask it in the other protocols what it is.
         for other in ENTRIES:
@@ -117,7 +123,7 @@ def _asked_first(address: str, protocol: Protocol, timeout_s: float, tls: Tls | 
     if of in _once:
         accepts(address, timeout_s)
         return _once[of]
-    version = _identify(address, protocol, timeout_s, first.path, first.accept, tls, first)
+    version = _identify(address, protocol, timeout_s, first.path, first.accept, tls, first=first)
     if not first.repeatable:
         _once[of] = version
     return version
@@ -130,6 +136,7 @@ def _identify(
     path: str,
     accept: Codes,
     tls: Tls | None,
+    login: Login | None = None,
     first: First | None = None,
 ) -> str:
     deadline = time.monotonic() + timeout_s
@@ -145,6 +152,8 @@ def _identify(
         else securing.secured(plain, address, tls, entry) as connection,
     ):
         talk = _Talk(connection, address, entry, timeout_s, deadline)
+        if login is not None or entry.framing == "opening":
+            talk.begin(entry, login)
         for ask in entry.greeting:
             version = _answer(talk, ask, path, accept, first) or version
     return version
@@ -160,8 +169,10 @@ def _answer(talk: _Talk, ask: Ask, path: str, accept: Codes, first: First | None
     """
     unix = talk.address.startswith("unix:")
     filled = {"address": "localhost" if unix else talk.address, "path": path}
-    talk.ask(ask.send.format(**filled).encode("latin-1") if first is None else first.request)
-    line = talk.line()
+    question = ask.send.format(**filled).encode("latin-1") if first is None else first.request
+    if question:
+        talk.ask(question)
+    line = talk.line() if question else talk.opening
     found = next(((one, match) for one in ask.answers if (match := _match(one.pattern, line))), None)
     if found is None:
         raise talk.wrong(line)
@@ -171,7 +182,7 @@ def _answer(talk: _Talk, ask: Ask, path: str, accept: Codes, first: First | None
         if first is not None:
             raise _refused_first(answer, first, talk.address, reply)
         raise _problem(answer, {"address": talk.address, "path": path, "reply": reply})
-    whole = line + b"\r\n" + (talk.rest(line) if ask.versions else b"")
+    whole = line + b"\r\n" + (talk.rest(line) if ask.versions and ask.send else b"")
     for version in ask.versions:
         if told := re.search(version.pattern.encode(), whole, re.IGNORECASE):
             return version.written.format(told[1].strip().decode("utf-8", "replace"))
@@ -208,6 +219,7 @@ def first_answering(
     accept: Codes = (),
     tls: Tls | None = None,
     first: First | None = None,
+    login: Login | None = None,
 ) -> tuple[str, str]:
     """Return the first of a host's addresses that `identify` accepts, and the version it found there.
 
@@ -219,7 +231,9 @@ def first_answering(
     problem: TargetError | None = None
     for address in addresses:
         try:
-            asked = identify(address, protocol, timeout_s, path=path, accept=accept, tls=tls, first=first)
+            asked = identify(
+                address, protocol, timeout_s, path=path, accept=accept, tls=tls, first=first, login=login
+            )
             return address, asked
         except TargetError as error:
             problem = problem or error
@@ -291,7 +305,57 @@ class _Talk:
         self.connection, self.address = connection, address
         self.protocol, self.framing = entry.name, entry.framing
         self.timeout_s, self.deadline = timeout_s, deadline
-        self.reply = b""
+        self.reply, self.opening = b"", b""
+
+    def begin(self, entry: Entry, login: Login | None) -> None:
+        """Say what the engine says first on a connection; what the server makes of it is `opening`.
+
+        Raises
+        ------
+        TargetError
+            If it refuses us, where the table of protocols has no better words for it.
+        """
+        said = json.dumps(
+            {
+                "schema": "hindmost.plan/1",
+                "seed": 1,
+                "target": {"protocol": entry.name, "address": "127.0.0.1:1"}
+                | ({"login": login.engine(secrets=True)} if login else {}),
+                "load": {"loop": "closed"},
+                "workload": entry.mix.workload("/"),
+            }
+        )
+        try:
+            opening = _engine.Opening(said)
+            done, out = opening.begin()
+            while True:
+                if out:
+                    self.ask(out)
+                if done:
+                    break
+                before = len(self.reply)
+                if not self.more():
+                    raise self.wrong()
+                done, out = opening.hear(self.reply[before:])
+        except _engine.EngineError as error:
+            code, words = error.args
+            if code != "refused":
+                raise UsageError(str(words), hint=f"which login does {entry.name} take?") from None
+            self.opening = str(words).encode()
+            if any(
+                _match(one.pattern, self.opening)
+                for ask in entry.greeting
+                for one in ask.answers
+                if not ask.send
+            ):
+                return
+            if "does not speak" in str(words):
+                raise self.wrong() from None
+            raise TargetError(
+                f"{entry.called} on {self.address} does not let us in: {words}",
+                hint="--user NAME, --password env:VARIABLE and --database NAME say who logs in where",
+            ) from None
+        self.opening, self.reply = self.reply, b""
 
     def ask(self, request: bytes) -> None:
         with contextlib.suppress(
@@ -351,7 +415,7 @@ class _Talk:
     def rest(self, line: bytes) -> bytes:
         """What belongs to the reply behind its first line, by the protocol's framing; no body of HTTP."""
         match self.framing:
-            case "lines" | "memcached_binary" | "http2":
+            case "lines" | "memcached_binary" | "http2" | "opening":
                 return b""
             case "length_prefixed":
                 length = int(line[1:]) if re.fullmatch(rb"\$\d{1,5}", line) else 0

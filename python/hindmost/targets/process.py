@@ -197,7 +197,12 @@ class ManagedServer:
             match self.spec.ready.kind:
                 case "protocol":
                     self.server_version = probe.identify(
-                        self.address, self.spec.protocol, patience_s, path=self.spec.path, tls=self.tls
+                        self.address,
+                        self.spec.protocol,
+                        patience_s,
+                        path=self.spec.path,
+                        tls=self.tls,
+                        login=self.spec.login,
                     )
                 case "tcp":
                     probe.accepts(self.address, patience_s)

@@ -8,11 +8,12 @@ import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
-from urllib.parse import parse_qsl, quote
+from typing import Any, Literal
+from urllib.parse import parse_qsl, quote, unquote
 
 from hindmost.errors import TargetError, UsageError
 from hindmost.names import nearest
+from hindmost.plan.login import Login
 from hindmost.plan.protocols import ENTRIES, PROTOCOLS, Entry, Protocol
 from hindmost.targets.presets import preset, preset_names
 from hindmost.targets.procfs import join_address
@@ -44,6 +45,8 @@ class Attached:
         ``IP:PORT`` for every address of the host, IPv4 first; of a Unix socket ``unix:/PATH``.
     secured
         Whether its connections are to be secured by TLS.
+    login
+        Who the client is, where the URL says so; `name` is without the password then.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Attached:
     path: str
     addresses: tuple[str, ...]
     secured: bool = False
+    login: Login | None = None
     managed: Literal[False] = False
 
     @property
@@ -159,12 +163,17 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
     match = re.match(r"([^/?#]*)([^#]*)(#.*)?$", rest, re.DOTALL)
     assert match is not None
     authority, path, fragment = match[1], match[2], match[3]
-    if "@" in authority:
+    whole, at, place = authority.rpartition("@")
+    if at and not protocol.logs_in:
         raise UsageError(
-            f"target {scheme}://...@{authority.rpartition('@')[2]} holds a user or password; "
-            "Hindmost does not log in yet",
-            hint="measure a server without authentication",
+            f"target {scheme}://...@{place} holds a user or password, for which {protocol.name} has no place",
+            hint="--header 'Authorization: ...'" if protocol.mix.paths else f"write {scheme}://{place}",
         )
+    login = None
+    if protocol.logs_in:
+        # What the study keeps and shows is without the password.
+        text = without_password(text)
+        login, authority, path = _login(text, whole if at else "", path), place, ""
     if fragment:
         raise UsageError(
             f"target {text!r} holds a fragment ({fragment}), which is never sent",
@@ -180,7 +189,37 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
     if path.startswith("?"):
         path = "/" + path
     host, port = _host_and_port(text, authority, (secured and protocol.tls_port) or protocol.port)
-    return Attached(text, protocol.name, host, port, path or "/", resolve_host(host, port), secured)
+    if not port:
+        raise UsageError(
+            f"target {text!r} names no port, and {protocol.name} has no usual one", hint=f"write {text}:PORT"
+        )
+    return Attached(text, protocol.name, host, port, path or "/", resolve_host(host, port), secured, login)
+
+
+def without_password(text: str) -> str:
+    """A target as it may be shown.
+
+    Examples
+    --------
+    >>> without_password("redis://ada:secret@cache/3"), without_password("redis")
+    ('redis://ada@cache/3', 'redis')
+    """
+    return re.sub(r"^([^:/]+://[^:/?#]*):[^/?#]*@", r"\1@", text)
+
+
+def _login(text: str, who: str, path: str) -> Login | None:
+    """``USER:PASSWORD@`` and ``/DATABASE?protocol=3`` of a URL."""
+    user, _, password = who.partition(":")
+    database, _, query = path.removeprefix("/").partition("?")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    protocol = options.pop("protocol", None)
+    if options or protocol not in (None, "2", "3"):
+        raise UsageError(f"target {text!r}: unknown option {query!r}", hint="write ?protocol=3 for RESP3")
+    said = {"user": unquote(user), "password": unquote(password), "database": unquote(database)}
+    given: dict[str, Any] = {name: value for name, value in said.items() if value}
+    if protocol is not None:
+        given["protocol"] = int(protocol)
+    return Login(**given) if given else None
 
 
 def _on_unix_socket(text: str, protocol: Entry, rest: str, secured: bool) -> Attached:

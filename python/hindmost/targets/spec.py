@@ -26,6 +26,7 @@ from pydantic import (
 
 from hindmost.errors import UsageError
 from hindmost.names import nearest
+from hindmost.plan.login import Login
 from hindmost.plan.positions import Written
 from hindmost.plan.problems import problems_of
 from hindmost.plan.protocols import ENTRIES, PROTOCOLS, Protocol
@@ -121,6 +122,7 @@ class TargetSpec(_Strict):
         default=None, ge=1, le=8192, description="value of {threads}; default: number of cpus"
     )
     tls: Tls | None = Field(default=None, description="the server speaks its protocol over TLS")
+    login: Login | None = Field(default=None, description="who the client is, where the server asks")
     ready: ReadyProbe = ReadyProbe()
     stop: Stop = Stop()
     files: dict[str, str] = Field(default={}, description="text files written into {dir} before the start")
@@ -286,6 +288,7 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("ready",): ReadyProbe,
     ("stop",): Stop,
     ("tls",): Tls,
+    ("login",): Login,
 }
 
 

@@ -14,6 +14,8 @@
 //! What a codec has no use for costs it nothing: constants switch it off where the loop is compiled for it.
 
 mod chunks;
+mod delimited;
+mod dialogue;
 mod http;
 mod http2;
 mod items;
@@ -22,6 +24,8 @@ mod memcached_binary;
 mod memcached_meta;
 mod opening;
 mod passing;
+mod postgresql;
+mod raw;
 mod reader;
 mod redis;
 mod rest;
@@ -31,6 +35,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use thiserror::Error;
 
+pub use dialogue::Dialogue;
 pub use http::{outcome, Http, CODES};
 pub use http2::Http2;
 pub use items::Items;
@@ -39,8 +44,10 @@ pub use memcached_binary::MemcachedBinary;
 pub use memcached_meta::MemcachedMeta;
 pub use opening::{Opening, Refusal};
 pub use passing::{Misplaced, Passed};
+pub use postgresql::{largest_statement, Postgresql};
+pub use raw::{largest_raw, Raw};
 pub use reader::{Reader, Reply};
-pub use redis::Redis;
+pub use redis::{largest_command, Redis};
 pub use rest::Rest;
 
 use crate::workload::{Kind, Request};
@@ -283,7 +290,10 @@ mod tests {
             "schema": hindmost_plan::SCHEMA, "seed": 1,
             "target": {"protocol": protocol, "address": "127.0.0.1:1"},
             "load": {"loop": "open", "rate_per_s": 1.0},
-            "workload": {"kind": spoken.entry().mix.name},
+            "workload": match spoken.entry().mix.name {
+                "raw" => json!({"kind": "raw", "requests": [{"send": "x", "until": {"delimiter": "\r\n"}}]}),
+                kind => json!({"kind": kind}),
+            },
         });
         Plan::from_json(&text.to_string()).unwrap()
     }
@@ -339,6 +349,7 @@ mod tests {
             start in prop::sample::select(vec![
                 "", "VALUE k 0 ", "VALUE k 0 3\r\nabc\r\nEND\r\n", "$", "$2\r\nab\r\n", "HTTP/1.1 200 OK\r\n",
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc", "-", "END", "VA 3\r\nabc\r\n",
+                "T\0\0\0\x06\0\x01", "2\0\0\0\x04C\0\0\0\x0dSELECT 0\0Z\0\0\0\x05I",
             ]),
             bytes in prop::collection::vec(any::<u8>(), 0..300),
             cuts in prop::collection::vec(0..40_usize, 0..20),

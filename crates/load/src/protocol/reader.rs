@@ -94,7 +94,11 @@ impl Reader {
             }
             at += head + passed.bytes;
             if let Some(reply) = tail.reply {
-                return Ok(Some(Reply { taken: at, ..reply }));
+                let outcome = tail.rest.outcome().unwrap_or(reply.outcome);
+                if outcome == Outcome::Error && reply.outcome != Outcome::Error {
+                    error(b"an error behind the start of the reply");
+                }
+                return Ok(Some(Reply { taken: at, outcome, ..reply }));
             }
             if at == bytes.len() {
                 return Ok(None);

@@ -2,7 +2,11 @@
 //! may be of any length.
 
 use super::chunks::Chunks;
+use super::delimited::Delimited;
 use super::passing::{Misplaced, Passed};
+use super::postgresql::Messages;
+use super::redis::Elements;
+use super::Outcome;
 
 /// The bytes that still belong to a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +22,12 @@ pub enum Rest {
     UntilClosed,
     /// HTTP's chunked coding: their number stands among them.
     Chunks(Chunks),
+    /// Elements of RESP: each says how it ends.
+    Elements(Elements),
+    /// PostgreSQL's messages, up to the one that says that it is ready.
+    Messages(Messages),
+    /// All, up to and with a delimiter.
+    Delimited(Delimited),
 }
 
 impl Rest {
@@ -29,19 +39,36 @@ impl Rest {
     #[inline]
     pub fn pass(&mut self, piece: &[u8]) -> Result<Passed, Misplaced> {
         match self {
-            Self::Bytes { left, end } => {
-                let bytes = (piece.len() as u64).min(*left) as usize;
-                let after = *left - bytes as u64;
-                if after < end.len() as u64 {
-                    check_end(&piece[..bytes], &end[..end.len() - after as usize])?;
-                }
-                *left = after;
-                Ok(Passed { bytes, whole: after == 0 })
-            }
+            Self::Bytes { left, end } => pass_bytes(left, end, piece),
             Self::UntilClosed => Ok(Passed { bytes: piece.len(), whole: false }),
             Self::Chunks(chunks) => chunks.pass(piece),
+            Self::Elements(elements) => elements.pass(piece),
+            Self::Messages(messages) => messages.pass(piece),
+            Self::Delimited(delimited) => Ok(delimited.pass(piece)),
         }
     }
+
+    /// What the whole reply says, where its head does not say it all.
+    #[inline]
+    pub const fn outcome(&self) -> Option<Outcome> {
+        match self {
+            Self::Bytes { .. } | Self::UntilClosed | Self::Chunks(_) | Self::Delimited(_) => None,
+            Self::Elements(elements) => Some(elements.outcome()),
+            Self::Messages(messages) => Some(messages.outcome()),
+        }
+    }
+}
+
+/// Passes over the `left` bytes that are still to come, of which the last are `end`.
+#[inline]
+pub fn pass_bytes(left: &mut u64, end: &[u8], piece: &[u8]) -> Result<Passed, Misplaced> {
+    let bytes = (piece.len() as u64).min(*left) as usize;
+    let after = *left - bytes as u64;
+    if after < end.len() as u64 {
+        check_end(&piece[..bytes], &end[..end.len() - after as usize])?;
+    }
+    *left = after;
+    Ok(Passed { bytes, whole: after == 0 })
 }
 
 /// Whether `piece` and `end` have the same last bytes, as many as both have.

@@ -76,11 +76,10 @@ impl Requests {
                 value_bytes: SizeLaw::new(&mix.value_bytes),
                 random,
             },
-            Workload::Http(http) => Self::Listed {
-                list: List::new(plan.seed, &http.listed(), http.data.as_ref()),
-                next: part.index,
-                step: part.of,
-            },
+            listed => {
+                let (list, data) = listed.listed().unwrap_or_default();
+                Self::Listed { list: List::new(plan.seed, &list, data), next: part.index, step: part.of }
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! What is sent: mixes, sizes, popularity.
 
 mod codes;
+mod commands;
 mod data;
 mod files;
 mod http;
@@ -9,9 +10,11 @@ mod key_value;
 mod listed;
 mod nearest;
 mod popularity;
+mod raw;
 mod refusals;
 mod size;
 mod spelling;
+mod sql;
 mod template;
 
 use hindmost_wire::Mix;
@@ -19,13 +22,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use codes::Codes;
+pub use commands::{Command, Commands, Words};
 pub use data::{Data, Order, Rows};
 pub use http::{Body, Http, HttpRequest, HttpVersion};
 pub use key_names::KeyNames;
 pub use key_value::KeyValue;
 pub use listed::{kinds, Listed};
 pub use popularity::{HotSet, Popularity, Ranks};
+pub use raw::{Raw, RawRequest, Until};
 pub use size::{Extreme, Lognormal, Normal, Size};
+pub use sql::{Sql, Statement};
 pub use template::{parts, Escape, Field, TemplatePart};
 
 use crate::check::PlanError;
@@ -38,6 +44,12 @@ pub enum Workload {
     KeyValue(KeyValue),
     /// Requests of HTTP.
     Http(Http),
+    /// Any commands: redis.
+    Commands(Commands),
+    /// Statements of SQL: PostgreSQL.
+    Sql(Sql),
+    /// Any bytes.
+    Raw(Raw),
 }
 
 impl Workload {
@@ -46,14 +58,17 @@ impl Workload {
         match self {
             Self::KeyValue(_) => Mix::KEY_VALUE,
             Self::Http(_) => Mix::HTTP,
+            Self::Commands(_) => Mix::COMMANDS,
+            Self::Sql(_) => Mix::SQL,
+            Self::Raw(_) => Mix::RAW,
         }
     }
 
     /// The names of its kinds of requests; a kind's place here is its number.
     pub fn kinds(&self) -> Vec<String> {
-        match self {
-            Self::KeyValue(_) => vec!["get".to_owned(), "set".to_owned()],
-            Self::Http(http) => kinds(&http.listed()),
+        match self.listed() {
+            Some((list, _)) => kinds(&list),
+            None => vec!["get".to_owned(), "set".to_owned()],
         }
     }
 
@@ -62,6 +77,20 @@ impl Workload {
         match self {
             Self::KeyValue(mix) => mix.check(),
             Self::Http(mix) => mix.check(),
+            Self::Commands(mix) => mix.check(),
+            Self::Sql(mix) => mix.check(),
+            Self::Raw(mix) => mix.check(),
+        }
+    }
+
+    /// The list that requests are drawn from, and the data of their fields, where it is one.
+    pub fn listed(&self) -> Option<(Vec<Listed>, Option<&Data>)> {
+        match self {
+            Self::KeyValue(_) => None,
+            Self::Http(http) => Some((http.listed(), http.data.as_ref())),
+            Self::Commands(commands) => Some((commands.listed(), commands.data.as_ref())),
+            Self::Sql(sql) => Some((sql.listed(), sql.data.as_ref())),
+            Self::Raw(raw) => Some((raw.listed(), raw.data.as_ref())),
         }
     }
 
@@ -80,6 +109,9 @@ impl Workload {
                 }
             }
             Self::Http(http) => http.read_files()?,
+            Self::Commands(commands) => commands.read_files()?,
+            Self::Sql(sql) => sql.read_files()?,
+            Self::Raw(raw) => raw.read_files()?,
         }
         Ok(self)
     }

@@ -1,0 +1,162 @@
+//! What PostgreSQL answers: messages up to the one that says that it is ready for the next query (PostgreSQL 15,
+//! "Frontend/Backend Protocol", 55.2 and 55.7). They are passed over as they arrive.
+
+use crate::protocol::passing::{Misplaced, Passed};
+use crate::protocol::Outcome;
+
+/// A message's type, and its length.
+pub const HEADER: usize = 5;
+/// PostgreSQL sends no longer message ("invalid message length").
+const LONGEST: u32 = 1 << 30;
+
+/// The header of a message: its type, and how many bytes follow. `None` is no message that a query is answered with.
+pub fn header(bytes: [u8; HEADER]) -> Option<(u8, u32)> {
+    let [of, length @ ..] = bytes;
+    let length = u32::from_be_bytes(length);
+    // Copying (G, H, W) is answered with more than we would send.
+    let known = matches!(
+        of,
+        b'1' | b'2'
+            | b'3'
+            | b'A'
+            | b'C'
+            | b'D'
+            | b'E'
+            | b'I'
+            | b'N'
+            | b'S'
+            | b'T'
+            | b'Z'
+            | b'n'
+            | b's'
+            | b't'
+    );
+    (known && (4..=LONGEST).contains(&length)).then(|| (of, length - 4))
+}
+
+/// Messages still to come, up to and with `ReadyForQuery`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Messages {
+    /// A header, as far as it has come.
+    header: [u8; HEADER],
+    held: u8,
+    /// The type of the message that passes, and how much of it is still to come; 0 between messages.
+    of: u8,
+    left: u32,
+    /// The last bytes that passed of the message: how the tag of a finished command ends.
+    last: [u8; 3],
+    /// Commands that have returned or changed rows, and others that could have.
+    rows: bool,
+    none: bool,
+    failed: bool,
+}
+
+impl Messages {
+    /// What they say: a failed command is an error; commands that together found and changed no row are a miss.
+    pub const fn outcome(&self) -> Outcome {
+        match (self.failed, self.rows, self.none) {
+            (true, ..) => Outcome::Error,
+            (false, false, true) => Outcome::Miss,
+            (false, ..) => Outcome::Hit,
+        }
+    }
+
+    /// Passes over what belongs to them at the start of `piece`.
+    pub fn pass(&mut self, piece: &[u8]) -> Result<Passed, Misplaced> {
+        let mut at = 0;
+        loop {
+            if self.held < HEADER as u8 {
+                let Some(&byte) = piece.get(at) else { return Ok(Passed { bytes: at, whole: false }) };
+                self.header[usize::from(self.held)] = byte;
+                self.held += 1;
+                at += 1;
+                if self.held < HEADER as u8 {
+                    continue;
+                }
+                (self.of, self.left) = header(self.header).ok_or(Misplaced { at: at - 1 })?;
+            }
+            let here = (self.left as usize).min(piece.len() - at);
+            self.look(&piece[at..at + here]);
+            self.left -= here as u32;
+            at += here;
+            if self.left > 0 {
+                return Ok(Passed { bytes: at, whole: false });
+            }
+            self.ended();
+            if self.of == b'Z' {
+                return Ok(Passed { bytes: at, whole: true });
+            }
+        }
+    }
+
+    /// Keeps the last bytes of a command's tag.
+    fn look(&mut self, piece: &[u8]) {
+        if self.of == b'C' {
+            for &byte in &piece[piece.len().saturating_sub(self.last.len())..] {
+                self.last = [self.last[1], self.last[2], byte];
+            }
+        }
+    }
+
+    /// A message is over.
+    fn ended(&mut self) {
+        self.held = 0;
+        match (self.of, self.last) {
+            (b'E', _) => self.failed = true,
+            // `SELECT 0`, `UPDATE 0`; with a tag that ends with no number the command has nothing to do with rows.
+            (b'C', [b' ', b'0', 0]) => self.none = true,
+            (b'C', [_, b'0'..=b'9', 0]) | (b'D', _) => self.rows = true,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    pub fn message(of: u8, body: &[u8]) -> Vec<u8> {
+        [&[of][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
+    }
+
+    fn check(messages: &[(u8, &[u8])], expected: Option<Outcome>) {
+        let bytes: Vec<u8> = messages.iter().flat_map(|&(of, body)| message(of, body)).collect();
+        for step in [1, 2, 3, bytes.len()] {
+            let (mut passing, mut taken, mut found) = (Messages::default(), 0, None);
+            for piece in bytes.chunks(step) {
+                let Ok(passed) = passing.pass(piece) else { break };
+                taken += passed.bytes;
+                if passed.whole {
+                    assert_eq!(taken, bytes.len());
+                    found = Some(passing.outcome());
+                }
+            }
+            assert_eq!(found, expected, "{messages:?} by {step}");
+        }
+    }
+
+    const READY: (u8, &[u8]) = (b'Z', b"I");
+
+    #[test]
+    fn a_query_is_answered_when_the_server_is_ready_for_the_next() {
+        let row: (u8, &[u8]) = (b'D', b"\0\x01\0\0\0\x03abc");
+        check(&[(b'T', b"\0\x01"), row, row, (b'C', b"SELECT 2\0"), READY], Some(Outcome::Hit));
+        check(&[(b'2', b""), row, (b'C', b"SELECT 10\0"), READY], Some(Outcome::Hit));
+        check(&[(b'T', b"\0\x01"), (b'C', b"SELECT 0\0"), READY], Some(Outcome::Miss));
+        check(&[(b'C', b"UPDATE 10\0"), READY], Some(Outcome::Hit));
+        check(&[(b'C', b"UPDATE 0\0"), READY], Some(Outcome::Miss));
+        check(&[(b'C', b"INSERT 0 0\0"), READY], Some(Outcome::Miss));
+        check(&[(b'C', b"BEGIN\0"), READY], Some(Outcome::Hit));
+        check(&[(b'C', b"BEGIN\0"), (b'C', b"UPDATE 0\0"), (b'C', b"COMMIT\0"), READY], Some(Outcome::Miss));
+        check(&[(b'N', b"a notice"), (b'S', b"a\0b\0"), (b'I', b""), READY], Some(Outcome::Hit));
+        check(&[row, (b'E', b"SERROR\0C57014\0\0"), READY], Some(Outcome::Error));
+        check(&[(b'T', b"\0\x01"), (b'C', b"SELECT 0\0")], None);
+    }
+
+    #[test]
+    fn what_no_query_is_answered_with_is_misplaced() {
+        for bytes in [&b"HTTP/1.1 200"[..], b"G\0\0\0\x05x", b"D\0\0\0\x03", b"D\xff\0\0\0"] {
+            assert!(Messages::default().pass(bytes).is_err(), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! How a session begins: start-up, authentication, statements prepared (PostgreSQL 15, "Message Flow", 55.2).
+
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::messages::HEADER;
+use super::scram::{Scram, MECHANISM};
+use crate::protocol::{Opening, Refusal};
+
+/// Protocol 3.0.
+const VERSION: i32 = 0x0003_0000;
+
+/// Who logs in where.
+#[derive(Clone, Debug)]
+pub struct Login {
+    pub user: String,
+    pub password: Option<String>,
+    pub database: String,
+}
+
+/// What is known of one connection while it begins.
+#[derive(Default)]
+pub struct Session {
+    scram: Option<Scram>,
+    /// The statements have been sent to be prepared.
+    asked: bool,
+}
+
+/// Appends a message of type `of` with what `body` appends.
+pub fn message(of: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
+    out.push(of);
+    lengthened(out, body);
+}
+
+/// Appends what `body` appends behind its length, which counts itself.
+fn lengthened(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
+    let at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    body(out);
+    let length = (out.len() - at) as u32;
+    out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+pub fn text(words: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(words.as_bytes());
+    out.push(0);
+}
+
+impl Session {
+    /// The first message of a connection.
+    pub fn begin(&mut self, login: &Login, out: &mut Vec<u8>) {
+        *self = Self::default();
+        lengthened(out, |out| {
+            out.extend_from_slice(&VERSION.to_be_bytes());
+            let names =
+                [("user", &*login.user), ("database", &*login.database), ("application_name", "hindmost")];
+            for (name, value) in names {
+                text(name, out);
+                text(value, out);
+            }
+            out.push(0);
+        });
+    }
+
+    /// Takes one message of the server's. `statements` is what prepares them, with a `Sync` behind, or nothing.
+    pub fn step(
+        &mut self,
+        login: &Login,
+        statements: &[u8],
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Opening, Refusal> {
+        let Some(&[of, ref length @ ..]) = bytes.first_chunk::<HEADER>() else { return Ok(Opening::More) };
+        let length = u32::from_be_bytes(*length) as usize;
+        // Nothing that is said here is long; an answer of another protocol would be waited for.
+        if !(4..1 << 14).contains(&length) || !b"RESKNvZ123C".contains(&of) {
+            return Err(Refusal::quoting("it does not speak PostgreSQL's protocol: it answered", bytes));
+        }
+        let Some(body) = bytes.get(HEADER..=length) else { return Ok(Opening::More) };
+        match of {
+            b'R' => self.authenticate(login, body, out)?,
+            b'E' => return Err(Refusal(told(body))),
+            b'Z' if self.asked || statements.is_empty() => return Ok(Opening::Done(1 + length)),
+            b'Z' => {
+                self.asked = true;
+                out.extend_from_slice(statements);
+            }
+            _ => {}
+        }
+        Ok(Opening::Step(1 + length))
+    }
+
+    fn authenticate(&mut self, login: &Login, body: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
+        let (code, rest) = body.split_first_chunk::<4>().unwrap_or((&[0xff; 4], &[]));
+        let code = u32::from_be_bytes(*code);
+        let password = login.password.as_deref().map(str::as_bytes);
+        let needed = || {
+            Refusal(format!(
+                "it asks for the password of user {:?}, and none was given (--password env:NAME)",
+                login.user
+            ))
+        };
+        let scram = |reason: &'static str| {
+            Refusal(format!("authentication of user {:?} failed: {reason}", login.user))
+        };
+        match code {
+            0 => {}
+            3 => answer(password.ok_or_else(needed)?, out),
+            5 => {
+                let Some(&salt) = rest.first_chunk::<4>() else {
+                    return Err(Refusal("its request for an MD5 password has no salt".to_owned()));
+                };
+                let hashed = hashed(&login.user, password.ok_or_else(needed)?, salt);
+                answer(hashed.as_bytes(), out);
+            }
+            10 => {
+                if !rest.split(|&b| b == 0).any(|one| one == MECHANISM.as_bytes()) {
+                    let offered = String::from_utf8_lossy(rest).replace('\0', " ");
+                    return Err(Refusal(format!(
+                        "it authenticates by {offered}only; Hindmost knows {MECHANISM}"
+                    )));
+                }
+                // Nobody has to be able to make it again, so no stream of the plan's.
+                let mut nonce = [0; 18];
+                let random = SystemRandom::new().fill(&mut nonce);
+                random.map_err(|_| Refusal("the kernel has no random bytes for us".to_owned()))?;
+                let client = Scram::new(password.ok_or_else(needed)?, &nonce);
+                let first = client.first();
+                message(b'p', out, |out| {
+                    text(MECHANISM, out);
+                    out.extend_from_slice(&(first.len() as u32).to_be_bytes());
+                    out.extend_from_slice(first.as_bytes());
+                });
+                self.scram = Some(client);
+            }
+            11 | 12 => {
+                let client = self
+                    .scram
+                    .as_mut()
+                    .ok_or_else(|| Refusal("it goes on with what was not begun".to_owned()))?;
+                if code == 11 {
+                    let answer = client.answer(rest).map_err(scram)?;
+                    message(b'p', out, |out| out.extend_from_slice(answer.as_bytes()));
+                } else {
+                    client.finish(rest).map_err(scram)?;
+                }
+            }
+            other => {
+                let known = "trust, password, MD5 and SCRAM-SHA-256";
+                return Err(Refusal(format!(
+                    "it asks for authentication of kind {other}; Hindmost knows {known}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As `md5` of (`md5` of password and user) and salt, in hexadecimal digits.
+fn hashed(user: &str, password: &[u8], salt: [u8; 4]) -> String {
+    let inner = format!("{:x}", md5::compute([password, user.as_bytes()].concat()));
+    format!("md5{:x}", md5::compute([inner.as_bytes(), &salt].concat()))
+}
+
+/// Sends a password.
+fn answer(password: &[u8], out: &mut Vec<u8>) {
+    message(b'p', out, |out| {
+        out.extend_from_slice(password);
+        out.push(0);
+    });
+}
+
+/// What an `ErrorResponse` says: its severity, its SQLSTATE and its message.
+pub fn told(body: &[u8]) -> String {
+    let field = |of: u8| {
+        let found = body.split(|&b| b == 0).find_map(|field| field.strip_prefix(&[of]));
+        String::from_utf8_lossy(found.unwrap_or_default()).into_owned()
+    };
+    format!("{} {}: {}", field(b'S'), field(b'C'), field(b'M'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::messages::tests::message as told_by;
+    use super::*;
+
+    fn login(password: Option<&str>) -> Login {
+        Login { user: "ada".to_owned(), password: password.map(str::to_owned), database: "engine".to_owned() }
+    }
+
+    fn step(
+        session: &mut Session,
+        login: &Login,
+        of: u8,
+        body: &[u8],
+    ) -> (Result<Opening, Refusal>, Vec<u8>) {
+        let mut out = Vec::new();
+        let bytes = told_by(of, body);
+        for cut in 0..bytes.len() {
+            assert_eq!(session.step(login, b"prepare", &bytes[..cut], &mut out), Ok(Opening::More));
+        }
+        (session.step(login, b"prepare", &bytes, &mut out), out)
+    }
+
+    #[test]
+    fn a_trusted_user_prepares_the_statements_and_is_ready() {
+        let (mut session, login) = (Session::default(), login(None));
+        let mut out = Vec::new();
+        session.begin(&login, &mut out);
+        let said = b"\0\0\0\x40\0\x03\0\0user\0ada\0database\0engine\0application_name\0hindmost\0\0";
+        assert_eq!(out[4..], said[4..]);
+        assert_eq!(out[..4], (out.len() as u32).to_be_bytes());
+        for (of, body, said) in [
+            (b'R', &[0; 4][..], &b""[..]),
+            (b'S', b"server_version\x0015.18\0", b""),
+            (b'K', &[0; 8], b""),
+            (b'Z', b"I", b"prepare"),
+            (b'1', b"", b""),
+        ] {
+            let (found, out) = step(&mut session, &login, of, body);
+            assert_eq!((found, &out[..]), (Ok(Opening::Step(5 + body.len())), said), "{}", char::from(of));
+        }
+        assert_eq!(step(&mut session, &login, b'Z', b"I").0, Ok(Opening::Done(6)));
+    }
+
+    #[test]
+    fn passwords_are_sent_as_they_are_asked_for() {
+        let login = login(Some("secret"));
+        let (found, out) = step(&mut Session::default(), &login, b'R', &[0, 0, 0, 3]);
+        assert_eq!((found, &out[..]), (Ok(Opening::Step(9)), &b"p\0\0\0\x0bsecret\0"[..]));
+        // md5 of (md5 of "secretada") and the salt, as `pg_authid` and the manual have it.
+        let (_, out) = step(&mut Session::default(), &login, b'R', b"\0\0\0\x05\x01\x02\x03\x04");
+        assert_eq!(out[5..], [hashed("ada", b"secret", [1, 2, 3, 4]).as_bytes(), b"\0"].concat());
+        let (_, out) = step(&mut Session::default(), &login, b'R', b"\0\0\0\x0aSCRAM-SHA-256\0\0");
+        assert!(out[5..].starts_with(b"SCRAM-SHA-256\0\0\0\0\x20n,,n=,r="), "{out:?}");
+    }
+
+    #[test]
+    fn a_server_that_refuses_is_told_in_its_words() {
+        let body = b"SFATAL\0VFATAL\0C28P01\0Mpassword authentication failed for user \"ada\"\0\0";
+        for (of, body, told) in [
+            (b'E', &body[..], "FATAL 28P01: password authentication failed for user \"ada\""),
+            (b'R', &[0, 0, 0, 3], "--password"),
+            (b'R', b"\0\0\0\x07", "kind 7"),
+            (b'R', b"\0\0\0\x0aSCRAM-SHA-512\0\0", "SCRAM-SHA-512"),
+            (b'R', b"\0\0\0\x0bx", "not begun"),
+        ] {
+            let refusal = step(&mut Session::default(), &login(None), of, body).0.unwrap_err();
+            assert!(refusal.0.contains(told), "{refusal}");
+        }
+        let other = Session::default().step(&login(None), b"", b"HTTP/1.1 400 Bad Request", &mut Vec::new());
+        assert!(other.unwrap_err().0.contains("does not speak PostgreSQL"));
+    }
+}

@@ -1,0 +1,169 @@
+//! Any protocol whose replies end after so many bytes or behind a delimiter.
+
+use hindmost_plan::{Escape, Plan, RawRequest, Until, Workload};
+
+use super::delimited::Delimited;
+use super::{Garbage, Outcome, Parsed, Protocol, Rest};
+use crate::workload::{Kind, List, Request, Template};
+
+/// So much is kept of the start of an error, to be told.
+const WORDS: usize = 256;
+
+/// The codec.
+pub struct Raw {
+    list: List,
+    sends: Vec<Template>,
+    /// By kind.
+    replies: Vec<Ending>,
+}
+
+/// What the replies of one kind are like.
+struct Ending {
+    until: Until,
+    /// For as long as there are workers: [`Rest`] refers to it.
+    delimiter: &'static [u8],
+    miss: Option<Vec<u8>>,
+    error: Option<Vec<u8>>,
+    /// Bytes that tell what it is.
+    decides: usize,
+}
+
+fn send(request: &RawRequest, plan: &hindmost_plan::Raw) -> Template {
+    let mut template = Template::default();
+    template.text(&request.send, plan.data.as_ref(), Escape::Raw);
+    template
+}
+
+/// The most bytes that a request of `raw` has.
+pub fn largest_raw(raw: &hindmost_plan::Raw) -> usize {
+    raw.requests.iter().map(|one| send(one, raw).largest()).max().unwrap_or(0)
+}
+
+impl Ending {
+    fn new(request: &RawRequest) -> Self {
+        let bytes = |text: &Option<String>| text.as_ref().map(|text| text.clone().into_bytes());
+        let (miss, error) = (bytes(&request.miss), bytes(&request.error));
+        let decides = [&miss, &error].iter().filter_map(|start| start.as_ref().map(Vec::len)).max();
+        let delimiter: &[u8] = match &request.until {
+            Until::Bytes(_) => &[],
+            Until::Delimiter(text) => Box::leak(text.clone().into_bytes().into_boxed_slice()),
+        };
+        Self { until: request.until.clone(), delimiter, miss, error, decides: decides.unwrap_or(0).max(1) }
+    }
+
+    fn rest(&self) -> Rest {
+        match self.until {
+            Until::Bytes(left) => Rest::Bytes { left: left.into(), end: b"" },
+            Until::Delimiter(_) => Rest::Delimited(Delimited::new(self.delimiter)),
+        }
+    }
+
+    fn outcome(&self, start: &[u8]) -> Outcome {
+        let starts = |with: &Option<Vec<u8>>| with.as_ref().is_some_and(|with| start.starts_with(with));
+        match (starts(&self.error), starts(&self.miss)) {
+            (true, _) => Outcome::Error,
+            (_, true) => Outcome::Miss,
+            _ => Outcome::Hit,
+        }
+    }
+}
+
+impl Protocol for Raw {
+    const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Raw;
+    const MAX_HEAD: usize = 1024;
+
+    type Session = ();
+
+    fn new(plan: &Plan) -> Self {
+        let Workload::Raw(raw) = &plan.workload else {
+            unreachable!("the plan has checked that {:?} gets raw requests", plan.target.protocol)
+        };
+        let kinds = plan.workload.kinds();
+        let of = |name: &String| raw.requests.iter().find(|one| one.name == *name).map(Ending::new);
+        Self {
+            list: List::new(plan.seed, &raw.listed(), raw.data.as_ref()),
+            sends: raw.requests.iter().map(|one| send(one, raw)).collect(),
+            replies: kinds.iter().filter_map(of).collect(),
+        }
+    }
+
+    #[inline]
+    fn write(&self, (): &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
+        let values = self.list.values(request.item);
+        self.sends[self.list.which(values)].write(values, out);
+    }
+
+    /// The head is as long as tells what the reply is; of an error, as long as can be told.
+    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+        let Some(ending) = self.replies.get(usize::from(kind.0)) else {
+            return Err(Garbage::new::<Self>(kind, bytes));
+        };
+        let up_to = |most: usize| {
+            let mut rest = ending.rest();
+            let passed = rest.pass(&bytes[..bytes.len().min(most)]).ok()?;
+            (passed.whole || passed.bytes == most).then_some((passed.bytes, rest, passed.whole))
+        };
+        let Some((head, rest, whole)) = up_to(ending.decides) else { return Ok(Parsed::More) };
+        let outcome = ending.outcome(&bytes[..head]);
+        if outcome != Outcome::Error || whole {
+            let rest = if whole { Rest::NOTHING } else { rest };
+            return Ok(Parsed::reply(head, rest, outcome));
+        }
+        let Some((head, rest, whole)) = up_to(WORDS) else { return Ok(Parsed::More) };
+        Ok(Parsed::reply(head, if whole { Rest::NOTHING } else { rest }, outcome))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::tests::{check_reply, plan};
+    use super::super::Reader;
+    use super::*;
+
+    fn codec(request: &serde_json::Value) -> Raw {
+        let mut plan = plan("raw");
+        plan.workload = serde_json::from_value(json!({"kind": "raw", "requests": [request]})).unwrap();
+        Raw::new(&plan)
+    }
+
+    #[test]
+    fn requests_are_sent_as_they_are_written() {
+        let mut out = Vec::new();
+        let codec = codec(&json!({"send": "SET {{sequence}}\r\n", "until": {"bytes": 3}}));
+        codec.write(&mut (), Request { kind: Kind(0), item: 5, value_bytes: 0 }, 0, &mut out);
+        assert_eq!(out, b"SET 5\r\n");
+    }
+
+    #[test]
+    fn replies_end_where_the_plan_says() {
+        let line =
+            codec(&json!({"send": "x", "until": {"delimiter": "\r\n"}, "miss": "none", "error": "ERR"}));
+        for (reply, outcome) in [
+            (&b"hello\r\n"[..], Outcome::Hit),
+            (b"\r\n", Outcome::Hit),
+            (b"no\r\n", Outcome::Hit),
+            (b"a\r\r\r\n", Outcome::Hit),
+            (b"none\r\n", Outcome::Miss),
+            (b"ERR what\r\n", Outcome::Error),
+            (b"ERR\r\n", Outcome::Error),
+        ] {
+            check_reply(&line, Kind(0), reply, outcome);
+        }
+        let long = [&b"ERR "[..], &[b'x'; 900], b"\r\n"].concat();
+        let found = Reader::new::<Raw>().next(&line, &mut (), Kind(0), &long, |_| ()).unwrap().unwrap();
+        assert_eq!((found.taken, found.outcome), (long.len(), Outcome::Error));
+        let bytes = codec(&json!({"send": "x", "until": {"bytes": 4}, "error": "E"}));
+        check_reply(&bytes, Kind(0), b"good", Outcome::Hit);
+        check_reply(&bytes, Kind(0), b"Ebad", Outcome::Error);
+    }
+
+    #[test]
+    fn a_delimiter_that_begins_anew_within_itself_is_found() {
+        let codec = codec(&json!({"send": "x", "until": {"delimiter": "aab"}}));
+        for reply in [&b"aaab"[..], b"abaaab", b"aab", b"aaaaaaab"] {
+            check_reply(&codec, Kind(0), reply, Outcome::Hit);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Replies of RESP2 and RESP3 as they pass by: nested arrays, maps, sets and pushes need no stack, since how many
+//! elements are still to come is one number (redis.io, "Redis serialization protocol specification").
+
+use crate::protocol::passing::{Misplaced, Passed};
+use crate::protocol::rest::pass_bytes;
+use crate::protocol::Outcome;
+
+/// No reply has more elements; with fewer, sums of nested ones cannot overflow.
+const MOST: u64 = 1 << 48;
+
+/// Where the next byte stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// At the type of an element.
+    Type,
+    /// In the line of an element whose words do not matter.
+    Words,
+    /// In the number that the line of an element of this type states.
+    Number { of: u8, digits: u8, value: u64 },
+    /// In the number of one that is null: after its minus sign.
+    Null { digits: u8 },
+    /// Behind the carriage return of a line that brings so many elements, or bytes.
+    LineEnd { elements: u64, bytes: Option<u64> },
+    /// In the bytes of a bulk, with the line end behind them.
+    Bulk { left: u64 },
+}
+
+/// Elements still to come, of one reply or of several in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elements {
+    at: At,
+    /// Replies after the one that is passing.
+    replies: u32,
+    /// Elements of this reply that have not begun.
+    left: u64,
+    /// This reply has begun: what stands before it are pushes and attributes.
+    begun: bool,
+    /// The element that passes is the reply itself, and not part of one.
+    top: bool,
+    /// The worst that was said so far.
+    outcome: Outcome,
+}
+
+impl Elements {
+    /// `replies` in a row, at least one.
+    pub const fn of(replies: u32) -> Self {
+        Self { at: At::Type, replies: replies - 1, left: 1, begun: false, top: false, outcome: Outcome::Hit }
+    }
+
+    /// What they say: an error anywhere is an error, and nothing in place of a reply is a miss.
+    pub const fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// Passes over what belongs to them at the start of `piece`.
+    pub fn pass(&mut self, piece: &[u8]) -> Result<Passed, Misplaced> {
+        let mut at = 0;
+        while at < piece.len() {
+            if let At::Bulk { left } = &mut self.at {
+                let Passed { bytes, whole } = pass_bytes(left, b"\r\n", &piece[at..])
+                    .map_err(|wrong| Misplaced { at: at + wrong.at })?;
+                at += bytes;
+                if !whole {
+                    break;
+                }
+                self.at = At::Type;
+            } else {
+                self.step(piece[at]).ok_or(Misplaced { at })?;
+                at += 1;
+            }
+            if self.at == At::Type && self.is_whole() {
+                return Ok(Passed { bytes: at, whole: true });
+            }
+        }
+        Ok(Passed { bytes: at, whole: false })
+    }
+
+    /// Between elements: whether that was the last one; the next reply begins where it was not.
+    fn is_whole(&mut self) -> bool {
+        if self.left > 0 {
+            return false;
+        }
+        if self.replies == 0 {
+            return true;
+        }
+        self.replies -= 1;
+        (self.left, self.begun) = (1, false);
+        false
+    }
+
+    /// Takes one byte that is not a bulk's; `None` where it cannot stand there.
+    fn step(&mut self, byte: u8) -> Option<()> {
+        self.at = match self.at {
+            At::Type => self.begin(byte)?,
+            At::Words => match byte {
+                b'\r' => At::LineEnd { elements: 0, bytes: None },
+                b'\n' => return None,
+                _ => At::Words,
+            },
+            At::Number { of, digits: 0, .. } if byte == b'-' && matches!(of, b'$' | b'*') => {
+                At::Null { digits: 0 }
+            }
+            At::Number { of, digits, value } => match byte {
+                b'0'..=b'9' if digits < 18 => {
+                    At::Number { of, digits: digits + 1, value: 10 * value + u64::from(byte - b'0') }
+                }
+                b'\r' if digits > 0 && value <= MOST => match of {
+                    b'$' | b'!' | b'=' => At::LineEnd { elements: 0, bytes: Some(value + 2) },
+                    b'%' | b'|' => At::LineEnd { elements: 2 * value, bytes: None },
+                    _ => At::LineEnd { elements: value, bytes: None },
+                },
+                _ => return None,
+            },
+            At::Null { digits } => match (byte, digits) {
+                (b'1', 0) => At::Null { digits: 1 },
+                (b'\r', 1) => {
+                    self.is_nothing();
+                    At::LineEnd { elements: 0, bytes: None }
+                }
+                _ => return None,
+            },
+            At::LineEnd { elements, bytes } if byte == b'\n' => {
+                self.left = self.left.checked_add(elements).filter(|&left| left <= MOST)?;
+                bytes.map_or(At::Type, |left| At::Bulk { left })
+            }
+            At::LineEnd { .. } | At::Bulk { .. } => return None,
+        };
+        Some(())
+    }
+
+    /// An element of type `of` begins.
+    fn begin(&mut self, of: u8) -> Option<At> {
+        // Pushes and attributes stand before the reply and are not it.
+        let next = self.left == 1 && !self.begun;
+        let aside = next && matches!(of, b'>' | b'|');
+        self.top = next && !aside;
+        self.begun |= self.top;
+        self.left -= u64::from(!aside);
+        match of {
+            b'-' | b'!' if self.begun => self.outcome = Outcome::Error,
+            b'_' => self.is_nothing(),
+            _ => {}
+        }
+        match of {
+            b'+' | b'-' | b':' | b'_' | b'#' | b',' | b'(' => Some(At::Words),
+            b'$' | b'!' | b'=' | b'*' | b'%' | b'~' | b'>' | b'|' => {
+                Some(At::Number { of, digits: 0, value: 0 })
+            }
+            _ => None,
+        }
+    }
+
+    /// The element that has begun is null: a miss where it is the whole reply.
+    fn is_nothing(&mut self) {
+        if self.top && self.outcome == Outcome::Hit {
+            self.outcome = Outcome::Miss;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(replies: u32, bytes: &[u8], expected: Option<(usize, Outcome)>) {
+        for step in [1, 2, 3, bytes.len()] {
+            let (mut elements, mut taken, mut found) = (Elements::of(replies), 0, None);
+            for piece in bytes.chunks(step) {
+                let Ok(passed) = elements.pass(piece) else { break };
+                taken += passed.bytes;
+                if passed.whole {
+                    found = Some((taken, elements.outcome()));
+                    break;
+                }
+            }
+            assert_eq!(found, expected, "{:?} by {step}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn replies_of_every_type_end_where_they_end() {
+        for (reply, outcome) in [
+            (&b"+OK\r\n"[..], Outcome::Hit),
+            (b"-WRONGTYPE no\r\n", Outcome::Error),
+            (b":-12\r\n", Outcome::Hit),
+            (b"$5\r\nhe\r\no\r\n", Outcome::Hit),
+            (b"$-1\r\n", Outcome::Miss),
+            (b"*-1\r\n", Outcome::Miss),
+            (b"_\r\n", Outcome::Miss),
+            (b"*0\r\n", Outcome::Hit),
+            (b"#t\r\n", Outcome::Hit),
+            (b",1.5\r\n", Outcome::Hit),
+            (b"(3492890328409238509324850943850943825024385\r\n", Outcome::Hit),
+            (b"!3\r\nERR\r\n", Outcome::Error),
+            (b"=7\r\ntxt:abc\r\n", Outcome::Hit),
+            (b"*3\r\n$-1\r\n*2\r\n:1\r\n*0\r\n+x\r\n", Outcome::Hit),
+            (b"*2\r\n+QUEUED\r\n-ERR inside\r\n", Outcome::Error),
+            (b"%2\r\n+a\r\n*1\r\n$1\r\nb\r\n+c\r\n_\r\n", Outcome::Hit),
+            (b"~1\r\n%0\r\n", Outcome::Hit),
+            (b">2\r\n+invalidate\r\n*1\r\n+k\r\n_\r\n", Outcome::Miss),
+            (b"|1\r\n+ttl\r\n:3\r\n*1\r\n$-1\r\n", Outcome::Hit),
+        ] {
+            check(1, &[reply, b"+next\r\n"].concat(), Some((reply.len(), outcome)));
+            check(1, &reply[..reply.len() - 1], None);
+        }
+    }
+
+    #[test]
+    fn several_replies_in_a_row_are_one_with_the_worst_of_what_they_say() {
+        let exec = b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:1\r\n$-1\r\n";
+        check(4, exec, Some((exec.len(), Outcome::Hit)));
+        let watched = b"+OK\r\n+QUEUED\r\n*-1\r\n";
+        check(3, watched, Some((watched.len(), Outcome::Miss)));
+        let refused = b"+OK\r\n-ERR unknown command\r\n-EXECABORT\r\n";
+        check(3, refused, Some((refused.len(), Outcome::Error)));
+    }
+
+    #[test]
+    fn what_no_server_says_is_misplaced() {
+        for bytes in [
+            &b"HTTP"[..],
+            b"+a\n",
+            b"*x\r\n",
+            b"$-2\r\n",
+            b"$1\r\nab\r\n",
+            b"%-1\r\n",
+            b"*9999999999999999999\r\n",
+            b"*999999999999999999\r\n",
+            b"$\r\n",
+            b":1\rx",
+        ] {
+            let mut elements = Elements::of(1);
+            assert!(elements.pass(bytes).is_err(), "{:?}", String::from_utf8_lossy(bytes));
+        }
+    }
+}

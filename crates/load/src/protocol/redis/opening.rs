@@ -1,0 +1,113 @@
+//! How a connection to Redis begins: HELLO, AUTH, SELECT (redis.io, "Commands").
+
+use hindmost_plan::Login;
+
+use super::elements::Elements;
+use super::written::command;
+use crate::protocol::{Opening, Refusal};
+
+/// What is said first on each connection, and how many replies it has.
+pub struct Greeting {
+    bytes: Vec<u8>,
+    replies: u8,
+}
+
+impl Greeting {
+    /// Of a client that logs in so.
+    pub fn new(login: Option<&Login>) -> Self {
+        let mut greeting = Self { bytes: Vec::new(), replies: 0 };
+        let Some(login) = login else { return greeting };
+        // A password without a user is that of the user `default`, whom servers before 6.0 do not know by name.
+        let who: Vec<&str> = login.user.iter().chain(&login.password).map(|word| &**word).collect();
+        if let Some(version) = login.protocol.filter(|&version| version != 2) {
+            let version = version.to_string();
+            let user = login.user.as_deref().unwrap_or("default");
+            match login.password.as_deref() {
+                Some(password) => greeting.say(&["HELLO", &version, "AUTH", user, password]),
+                None => greeting.say(&["HELLO", &version]),
+            }
+        } else if login.password.is_some() {
+            greeting.say(&[&["AUTH"], &who[..]].concat());
+        }
+        if let Some(database) = &login.database {
+            greeting.say(&["SELECT", database]);
+        }
+        greeting
+    }
+
+    fn say(&mut self, words: &[&str]) {
+        command(words, &mut self.bytes);
+        self.replies += 1;
+    }
+
+    /// Begins a connection; whether there was nothing to say.
+    pub fn begin(&self, left: &mut u8, out: &mut Vec<u8>) -> bool {
+        *left = self.replies;
+        out.extend_from_slice(&self.bytes);
+        self.replies == 0
+    }
+
+    /// One reply at the start of `bytes`, of `left`.
+    pub fn step(left: &mut u8, bytes: &[u8]) -> Result<Opening, Refusal> {
+        let passed = Elements::of(1).pass(bytes);
+        let passed =
+            passed.map_err(|_| Refusal::quoting("it does not speak redis's protocol: it answered", bytes))?;
+        if !passed.whole {
+            return Ok(Opening::More);
+        }
+        if matches!(bytes[0], b'-' | b'!') {
+            return Err(Refusal::quoting("it answered", &bytes[1..]));
+        }
+        *left -= 1;
+        Ok(if *left == 0 { Opening::Done(passed.bytes) } else { Opening::Step(passed.bytes) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(login: &Login) -> String {
+        String::from_utf8(Greeting::new(Some(login)).bytes).unwrap().replace("\r\n", " ")
+    }
+
+    fn login(
+        user: Option<&str>,
+        password: Option<&str>,
+        database: Option<&str>,
+        protocol: Option<u8>,
+    ) -> Login {
+        let own = |text: Option<&str>| text.map(str::to_owned);
+        Login { user: own(user), password: own(password), database: own(database), protocol }
+    }
+
+    #[test]
+    fn passwords_users_versions_and_databases_are_said_in_this_order() {
+        for (login, expected) in [
+            (login(None, None, None, None), ""),
+            (login(None, Some("pw"), None, None), "*2 $4 AUTH $2 pw "),
+            (login(Some("ada"), Some("pw"), Some("3"), None), "*3 $4 AUTH $3 ada $2 pw *2 $6 SELECT $1 3 "),
+            (login(None, None, None, Some(3)), "*2 $5 HELLO $1 3 "),
+            (login(None, Some("pw"), None, Some(3)), "*5 $5 HELLO $1 3 $4 AUTH $7 default $2 pw "),
+            (login(None, None, Some("1"), Some(2)), "*2 $6 SELECT $1 1 "),
+        ] {
+            assert_eq!(said(&login), expected);
+        }
+    }
+
+    #[test]
+    fn it_is_over_with_the_last_reply_and_refused_by_the_first_error() {
+        let greeting = Greeting::new(Some(&login(None, Some("pw"), Some("3"), Some(3))));
+        let (mut left, mut out) = (9, Vec::new());
+        assert!(!greeting.begin(&mut left, &mut out));
+        let hello = b"%2\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nmodules\r\n*0\r\n";
+        for cut in 0..hello.len() {
+            assert_eq!(Greeting::step(&mut left, &hello[..cut]), Ok(Opening::More));
+        }
+        assert_eq!(Greeting::step(&mut left, &[&hello[..], b"+OK"].concat()), Ok(Opening::Step(hello.len())));
+        assert_eq!(Greeting::step(&mut left, b"+OK\r\n"), Ok(Opening::Done(5)));
+        let refusal = Greeting::step(&mut 1, b"-WRONGPASS invalid username-password pair\r\n").unwrap_err();
+        assert!(refusal.0.contains("WRONGPASS"), "{refusal}");
+        assert!(Greeting::step(&mut 1, b"HTTP/1.1 400\r\n").unwrap_err().0.contains("does not speak"));
+    }
+}

@@ -1,0 +1,138 @@
+//! Statements of SQL: PostgreSQL.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::data::Data;
+use super::files::check_template;
+use super::listed::Listed;
+use super::refusals::check_list;
+use crate::check::{refuse, PlanError};
+
+/// Statements of SQL, as often as their weights say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sql {
+    /// What is asked for, each as often as its weight says.
+    pub statements: Vec<Statement>,
+    /// Where fields such as `{{data.NAME}}` find their values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Data>,
+}
+
+/// One request of a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    /// What results call it; requests of one name are counted together. Absent: its first word, like `select`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// How often it is made, as a share of the sum of all weights.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// The statement. Without `parameters` it is sent as it stands, a template, and may be several: `BEGIN; ...; COMMIT`.
+    pub sql: String,
+    /// The values of `$1`, `$2` and so on, each a template; an empty list where there are none. With them the statement
+    /// is prepared once on each connection, before it is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Vec<String>>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl Default for Sql {
+    /// The cheapest statement that there is.
+    fn default() -> Self {
+        let statement = Statement { name: None, weight: 1.0, sql: "SELECT 1".to_owned(), parameters: None };
+        Self { statements: vec![statement], data: None }
+    }
+}
+
+impl Statement {
+    /// The name in results.
+    pub fn called(&self) -> String {
+        let first = self.sql.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+        self.name.clone().unwrap_or_else(|| first.unwrap_or("sql").to_lowercase())
+    }
+}
+
+impl Sql {
+    /// Names and weights of all requests.
+    pub fn listed(&self) -> Vec<Listed> {
+        self.statements.iter().map(|one| Listed { kind: one.called(), weight: one.weight }).collect()
+    }
+
+    pub(super) fn check(&self) -> Result<(), PlanError> {
+        if self.statements.is_empty() {
+            return Err(refuse("workload.statements", "empty", "a list of at least one statement"));
+        }
+        for (at, one) in self.statements.iter().enumerate() {
+            let field = format!("workload.statements[{at}].sql");
+            if one.sql.trim().is_empty() || one.sql.contains('\0') {
+                return Err(refuse(field, format!("{:?}", one.sql), "a statement"));
+            }
+            if one.parameters.is_some() && one.sql.contains("{{") {
+                let must = "without fields where it has `parameters`: it is prepared once; write $1 and its value there";
+                return Err(refuse(field, format!("{:?}", one.sql), must));
+            }
+            if one.parameters.as_ref().is_some_and(|all| all.len() > usize::from(u16::MAX)) {
+                return Err(refuse(
+                    format!("workload.statements[{at}].parameters"),
+                    "too long a list",
+                    "at most 65535",
+                ));
+            }
+        }
+        check_list("workload.statements", &self.listed())
+    }
+
+    pub(super) fn read_files(&mut self) -> Result<(), PlanError> {
+        if let Some(data) = &mut self.data {
+            data.read()?;
+        }
+        let data = self.data.as_ref();
+        for (at, one) in self.statements.iter().enumerate() {
+            if one.parameters.is_none() {
+                check_template(format!("workload.statements[{at}].sql"), &one.sql, data)?;
+            }
+            for value in one.parameters.iter().flatten() {
+                check_template(format!("workload.statements[{at}].parameters"), value, data)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_called_by_its_first_word() {
+        for (sql, called) in
+            [("SELECT 1", "select"), ("  with x as (..) ..", "with"), ("(values (1))", "values")]
+        {
+            let one = Statement { name: None, weight: 1.0, sql: sql.to_owned(), parameters: None };
+            assert_eq!(one.called(), called);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_prepared_or_is_no_statement_is_refused() {
+        for (text, field) in [
+            (r#"{"statements": []}"#, "workload.statements"),
+            (r#"{"statements": [{"sql": " "}]}"#, "workload.statements[0].sql"),
+            (
+                r#"{"statements": [{"sql": "SELECT {{int:1..2}}", "parameters": []}]}"#,
+                "workload.statements[0].sql",
+            ),
+        ] {
+            let sql: Sql = serde_json::from_str(text).unwrap();
+            let told = sql.check().unwrap_err().to_string();
+            assert!(told.contains(&format!("`{field}`")), "{told}");
+        }
+        assert_eq!(Sql::default().check(), Ok(()));
+    }
+}
