@@ -8,7 +8,7 @@ FLOORS: tuple[set[str], ...] = (
     {"sys", "wire", "random", "histogram"},
     {"clock"},
     {"arrivals"},
-    {"plan", "clone", "quantile", "host", "trace", "rulers", "harvest"},
+    {"plan", "clone", "quantile", "host", "nerve", "rulers", "trace", "harvest"},
     {"knobs", "simulate", "capture"},
     {"synth"},
     {"load"},

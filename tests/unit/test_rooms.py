@@ -19,6 +19,7 @@ MAY: dict[str, set[str]] = {
     "models": {"plan", "stats", "store"},
     "harvest": {"plan", "stats", "store", "design"},
     "trace": {"stats", "store", "targets"},
+    "watch": {"plan", "stats", "targets"},
     "run": {"plan", "stats", "store", "targets", "fleet", "capture"},
     "studies": {
         *(
@@ -33,6 +34,7 @@ MAY: dict[str, set[str]] = {
             "report",
             "run",
             "capture",
+            "watch",
         ),
     },
     "results": {"fleet", "models", "plan", "report", "run", "stats", "store", "studies"},

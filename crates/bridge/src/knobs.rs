@@ -71,8 +71,10 @@ pub fn set_knob(
     text(&py.detach(|| of(root, journal).set(name, value, owner)).map_err(refuse)?)
 }
 
-/// Journals a command that undoes what is about to be done, for a process that will run it.
+/// Journals a command that undoes what is about to be done, for a process that will run it; without one, for whoever
+/// restores.
 #[pyfunction]
+#[pyo3(signature = (name, undo, found, set, journal, pid = None))]
 pub fn promise_command(
     py: Python<'_>,
     name: &str,
@@ -80,9 +82,9 @@ pub fn promise_command(
     found: &str,
     set: &str,
     journal: PathBuf,
-    pid: u32,
+    pid: Option<u32>,
 ) -> PyResult<()> {
-    let owner = owner(pid)?;
+    let owner = pid.map(owner).transpose()?;
     py.detach(|| of("/", journal).promise_command(name, undo, found, set, owner)).map_err(refuse)
 }
 

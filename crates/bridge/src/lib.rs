@@ -14,6 +14,7 @@ mod harvest;
 mod host;
 mod instance;
 mod knobs;
+mod nerve;
 mod opening;
 mod pipe;
 mod quantile;
@@ -52,6 +53,8 @@ mod _engine {
         check_knob, knobs, left_knobs, promise_command, promise_folder, recover_knobs, restore_knobs,
         set_knob, undo_knob,
     };
+    #[pymodule_export]
+    use super::nerve::{read_ring, watch, watch_counters, Prober, Sampler};
     #[pymodule_export]
     use super::opening::Opening;
     #[pymodule_export]

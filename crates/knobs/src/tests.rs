@@ -204,13 +204,13 @@ fn commands_and_folders_are_undone_from_the_journal() {
     let gone = Owner { started: own.started + 1, ..own };
     let (mark, folder) = (host.fake.path().join("mark"), host.fake.path().join("hindmost-group"));
     let undo = format!("echo undone > {}", mark.display());
-    host.knobs().promise_command("command x", &undo, "", "1", gone).unwrap();
+    host.knobs().promise_command("command x", &undo, "", "1", Some(gone)).unwrap();
     host.knobs().promise_folder("cgroup x", "hindmost-group", "1", own).unwrap();
     assert!(mark.exists(), "the next promise undoes what a dead owner left");
     std::fs::create_dir(&folder).unwrap();
     host.knobs().undo("cgroup x", own).unwrap();
     assert!(!folder.exists());
-    host.knobs().promise_command("command y", "echo no >&2; exit 3", "", "1", own).unwrap();
+    host.knobs().promise_command("command y", "echo no >&2; exit 3", "", "1", Some(own)).unwrap();
     let failed = host.knobs().undo("command y", own).unwrap();
     let said = failed[0].failure.clone().unwrap();
     assert!(said.contains("exit status: 3: no"), "{said}");
@@ -239,7 +239,7 @@ fn nothing_is_done_by_a_journal_that_others_can_write() {
             host.knobs().left().map(drop),
             host.knobs().list().map(drop),
             host.knobs().set("turbo", "off", None).map(drop),
-            host.knobs().promise_command("command x", &command, "", "1", own),
+            host.knobs().promise_command("command x", &command, "", "1", Some(own)),
             host.knobs().promise_folder("cgroup x", "hindmost-group", "1", own),
         ] {
             let said = refused.unwrap_err().to_string();
@@ -354,7 +354,9 @@ fn what_a_command_changed_outlives_a_boot() {
     let host = Host::new();
     let own = Owner::of(std::process::id()).unwrap();
     let mark = host.fake.path().join("mark");
-    host.knobs().promise_command("command x", &format!("touch {}", mark.display()), "", "1", own).unwrap();
+    host.knobs()
+        .promise_command("command x", &format!("touch {}", mark.display()), "", "1", Some(own))
+        .unwrap();
     host.knobs().set("swappiness", "10", Some(own)).unwrap();
     host.fake.write("proc/sys/kernel/random/boot_id", b"7a01\n");
     // The same number and the same start, but of another boot: nobody who would undo it.

@@ -96,7 +96,8 @@ impl Knobs {
         self.locked(|entry, _| entry.owner == Some(owner) && entry.knob == name)
     }
 
-    /// Journals a change that a command will make, and the command for the shell that undoes it.
+    /// Journals a change that a command will make, and the command for the shell that undoes it; without an owner it
+    /// stays until [`Knobs::restore`].
     ///
     /// # Errors
     /// [`KnobError::Journal`] where it cannot be written, [`KnobError::Held`] where another process did the same.
@@ -106,7 +107,7 @@ impl Knobs {
         undo: &str,
         found: &str,
         set: &str,
-        owner: Owner,
+        owner: Option<Owner>,
     ) -> Result<(), KnobError> {
         self.promise(name, Place::Undo(undo.to_owned()), found, set, owner)
     }
@@ -116,7 +117,7 @@ impl Knobs {
     /// # Errors
     /// [`KnobError::Journal`] where it cannot be written.
     pub fn promise_folder(&self, name: &str, folder: &str, set: &str, owner: Owner) -> Result<(), KnobError> {
-        self.promise(name, Place::Folder(folder.to_owned()), "", set, owner)
+        self.promise(name, Place::Folder(folder.to_owned()), "", set, Some(owner))
     }
 
     fn promise(
@@ -125,7 +126,7 @@ impl Knobs {
         place: Place,
         found: &str,
         set: &str,
-        owner: Owner,
+        owner: Option<Owner>,
     ) -> Result<(), KnobError> {
         let _held = self.journal.lock()?;
         self.put_back_all(Entry::abandoned)?;
@@ -134,7 +135,7 @@ impl Knobs {
             place,
             found: found.to_owned(),
             set: set.to_owned(),
-            owner: Some(owner),
+            owner,
             boot: self.journal.boot.clone(),
         };
         self.refuse_held(std::slice::from_ref(&entry))?;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::fs::{fcntl_getfl, fcntl_setfl, flock, FlockOperation, OFlags};
+use rustix::fs::{fallocate, fcntl_getfl, fcntl_setfl, flock, FallocateFlags, FlockOperation, OFlags};
 
 /// For `OpenOptions::custom_flags`: a symbolic link is refused (open(2)).
 pub const NO_FOLLOW: i32 = i32::from_ne_bytes(OFlags::NOFOLLOW.bits().to_ne_bytes());
@@ -19,7 +19,20 @@ pub fn lock(file: &File) -> io::Result<()> {
 
 /// Whether nobody holds a lock of the file, not even a shared one (flock(2)). Takes the lock.
 pub fn is_unlocked(file: &File) -> bool {
+    try_lock(file)
+}
+
+/// Takes a lock of the whole file if nobody holds one; it goes with the file (flock(2)).
+pub fn try_lock(file: &File) -> bool {
     flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+/// Takes room on the disk for the first `bytes` of a file, which grows to that size (fallocate(2)).
+///
+/// # Errors
+/// What fallocate(2) says: `ENOSPC` where the disk is full.
+pub fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+    Ok(fallocate(file, FallocateFlags::empty(), 0, bytes)?)
 }
 
 /// Standard input, without the buffer of [`std::io::stdin`].

@@ -13,7 +13,7 @@ import cyclopts
 from hindmost.cli.parser import parser
 from hindmost.cli.streams import say, silence
 from hindmost.cli.usage import explained
-from hindmost.cli.verbs import following
+from hindmost.cli.verbs import following, spelled_out
 from hindmost.errors import HindmostError, Interrupted
 from hindmost.exits import Exit
 
@@ -31,7 +31,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup(1) has had SIGHUP ignored, and it stays so
             signal.signal(number, _terminated)
     try:
-        code = app(argv, exit_on_error=False, print_error=False, result_action="return_value")
+        words = spelled_out(sys.argv[1:] if argv is None else argv)
+        code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return int(code or 0)
     except cyclopts.CycloptsError as error:

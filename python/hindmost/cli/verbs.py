@@ -7,7 +7,7 @@ that name. Files are loaded when their verb is called.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -25,6 +25,8 @@ class Verb:
         Command lines, from the verb's name on.
     verbs : tuple of Verb
         Those below it; such a verb does nothing by itself.
+    usual : str or None
+        Which of those below it is meant where none is named: ``watch 4711`` is ``watch start 4711``.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Verb:
     purpose: str
     examples: tuple[str, ...] = ()
     verbs: tuple[Verb, ...] = ()
+    usual: str | None = None
 
 
 VERBS = (
@@ -97,6 +100,40 @@ VERBS = (
                 "Measure rulers on this core, and which of them share execution ports.",
                 ("colocate rulers", "colocate rulers --out core.json --picture core.svg"),
             ),
+        ),
+    ),
+    Verb(
+        "watch",
+        "APPLICATION|COMMAND",
+        "Watch a running application and its host: what happened when it became slow.",
+        verbs=(
+            Verb(
+                "start",
+                "APPLICATION [OPTIONS]",
+                "Watch an application; `hindmost watch APPLICATION` does the same.",
+                (
+                    "watch start memcached://127.0.0.1:11211 --serve",
+                    "watch start 4711 --probe-address http://127.0.0.1:80 --ring web.ring",
+                    "watch start 4711 --log /var/log/nginx/access.log --log-latency column:-1/s",
+                ),
+            ),
+            Verb(
+                "merge",
+                "RING... [OPTIONS]",
+                "Join the rings of several hosts: latency of all, batch by batch.",
+                ("watch merge one.ring two.ring --out both.jsonl",),
+            ),
+        ),
+        usual="start",
+    ),
+    Verb(
+        "diagnose",
+        "APPLICATION [OPTIONS]",
+        "Find what makes an application slow now, by experiments that are undone.",
+        (
+            "diagnose memcached://127.0.0.1:11211 --normal 150us",
+            "diagnose memcached://127.0.0.1:11211 --dry-run",
+            "diagnose 4711 --probe-address http://127.0.0.1:80 --ring web.ring --policy may.toml --correct",
         ),
     ),
     Verb(
@@ -252,6 +289,23 @@ def following() -> dict[str, list[str]]:
     return {"": [verb.name for verb in VERBS]} | {
         verb.name: [below.name for below in verb.verbs] for verb in VERBS if verb.verbs
     }
+
+
+def spelled_out(argv: Sequence[str]) -> list[str]:
+    """The command line with the usual verb put in where none is named below one that has others.
+
+    Examples
+    --------
+    >>> spelled_out(["watch", "4711", "--serve"])
+    ['watch', 'start', '4711', '--serve']
+    """
+    words = list(argv)
+    for verb in VERBS:
+        if verb.usual is not None and len(words) > 1 and words[0] == verb.name:
+            named = {below.name for below in verb.verbs}
+            if words[1] not in named and words[1] not in ("-h", "--help"):
+                words.insert(1, verb.usual)
+    return words
 
 
 def home(words: tuple[str, ...]) -> str:

@@ -1,0 +1,112 @@
+//! What collectors may cost together: whoever costs most is read half as often, until all fit again.
+
+/// One collector's cost and period.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    pub(crate) name: &'static str,
+    /// Samples from one reading to the next, as it was asked for.
+    asked: u32,
+    /// As it is now.
+    period: u32,
+    /// Nanoseconds a reading, smoothed.
+    cost: f64,
+}
+
+/// Beyond this a collector is as good as off; it is still read, so that the budget learns when it became cheap.
+const LONGEST: u32 = 640;
+/// How much of the last reading goes into the mean: several readings, so that one preemption sheds nothing.
+const SMOOTHING: f64 = 0.2;
+
+/// Collectors under a common budget.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    /// Nanoseconds a sample.
+    allowed: f64,
+    shares: Vec<Share>,
+}
+
+/// A collector whose period has changed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Shed {
+    pub(crate) name: &'static str,
+    pub(crate) period: u32,
+    pub(crate) cost_us: u64,
+}
+
+impl Budget {
+    pub(crate) fn new(allowed_ns: u64, collectors: impl Iterator<Item = (&'static str, u32)>) -> Self {
+        let share = |(name, asked)| Share { name, asked, period: asked, cost: 0.0 };
+        Self { allowed: allowed_ns as f64, shares: collectors.map(share).collect() }
+    }
+
+    pub(crate) fn due(&self, which: usize, sample: u64) -> bool {
+        // Not all costly ones in the same sample.
+        sample == 0 || (sample + which as u64) % u64::from(self.shares[which].period) == 0
+    }
+
+    pub(crate) fn spent(&mut self, which: usize, ns: u64) {
+        let share = &mut self.shares[which];
+        // The first reading opens files.
+        share.cost += if share.cost == 0.0 { ns as f64 } else { SMOOTHING * (ns as f64 - share.cost) };
+    }
+
+    /// What all collectors cost a sample, in nanoseconds.
+    pub(crate) fn total(&self) -> f64 {
+        self.shares.iter().map(|share| share.cost / f64::from(share.period)).sum()
+    }
+
+    /// At most one change: the costliest is read half as often, or the cheapest shed one as often as before.
+    pub(crate) fn adjust(&mut self) -> Option<Shed> {
+        let total = self.total();
+        let per_sample = |share: &Share| share.cost / f64::from(share.period);
+        let changed = if total > self.allowed {
+            let fit = self.shares.iter_mut().filter(|share| share.period < LONGEST);
+            let share = fit.max_by(|a, b| per_sample(a).total_cmp(&per_sample(b)))?;
+            share.period *= 2;
+            share
+        } else {
+            // Only where it then still fits with room, or it would go to and fro.
+            let room = self.allowed * 0.8 - total;
+            let fit =
+                self.shares.iter_mut().filter(|share| share.period > share.asked && per_sample(share) < room);
+            let share = fit.min_by(|a, b| per_sample(a).total_cmp(&per_sample(b)))?;
+            share.period /= 2;
+            share
+        };
+        Some(Shed { name: changed.name, period: changed.period, cost_us: (changed.cost / 1e3) as u64 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(costs: &[u64], allowed: u64) -> Budget {
+        let names = ["one", "two", "three"];
+        let mut budget = Budget::new(allowed, costs.iter().enumerate().map(|(at, _)| (names[at], 1)));
+        for (at, cost) in costs.iter().enumerate() {
+            budget.spent(at, *cost);
+        }
+        budget
+    }
+
+    #[test]
+    fn the_costliest_is_shed_until_all_fit_and_comes_back_when_it_is_cheap() {
+        let mut budget = of(&[10_000, 900_000, 50_000], 200_000);
+        let mut told = Vec::new();
+        while let Some(shed) = budget.adjust() {
+            told.push((shed.name, shed.period));
+        }
+        assert_eq!(told, [("two", 2), ("two", 4), ("two", 8)]);
+        assert!(budget.total() <= 200_000.0);
+        for _ in 0..100 {
+            budget.spent(1, 20_000);
+        }
+        assert_eq!(budget.adjust().map(|shed| shed.period), Some(4));
+    }
+
+    #[test]
+    fn what_fits_is_left_alone() {
+        assert_eq!(of(&[100_000, 50_000], 200_000).adjust(), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! The host: processors, pressure, network, and what is dear to read.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::source::{number, Source};
+use super::Collector;
+use crate::counters::{Id, Values};
+
+/// `/proc/stat`.
+pub(crate) struct Load(Option<Source>);
+
+impl Load {
+    pub(crate) fn new(root: &Path) -> Self {
+        Self(Source::open(root.join("proc/stat")).ok())
+    }
+}
+
+impl Collector for Load {
+    fn name(&self) -> &'static str {
+        "processors"
+    }
+
+    fn read(&mut self, values: &mut Values) -> Option<Value> {
+        let text = self.0.as_mut()?.read()?;
+        let cpu: Vec<u64> =
+            text.lines().next()?.split_ascii_whitespace().skip(1).flat_map(str::parse).collect();
+        let at = |nth: usize| cpu.get(nth).copied().unwrap_or(0);
+        values.set(Id::HostUser, at(0) + at(1));
+        for (id, nth) in [
+            (Id::HostSystem, 2),
+            (Id::HostIdle, 3),
+            (Id::HostIowait, 4),
+            (Id::HostIrq, 5),
+            (Id::HostSoftirq, 6),
+            (Id::HostSteal, 7),
+        ] {
+            values.set(id, at(nth));
+        }
+        for (id, key) in [
+            (Id::HostInterrupts, "intr "),
+            (Id::HostSwitches, "ctxt "),
+            (Id::HostRunning, "procs_running "),
+            (Id::HostBlocked, "procs_blocked "),
+        ] {
+            values.set(id, number(text, key, 0).unwrap_or(0));
+        }
+        None
+    }
+}
+
+/// Pressure stall information, and softirqs.
+pub(crate) struct Pressure {
+    stalls: [(Id, Option<Source>); 3],
+    softirqs: Option<Source>,
+}
+
+impl Pressure {
+    pub(crate) fn new(root: &Path) -> Self {
+        let of = |name: &str| Source::open(root.join("proc/pressure").join(name)).ok();
+        let stalls = [(Id::PsiCpu, of("cpu")), (Id::PsiMemory, of("memory")), (Id::PsiIo, of("io"))];
+        Self { stalls, softirqs: Source::open(root.join("proc/softirqs")).ok() }
+    }
+}
+
+impl Collector for Pressure {
+    fn name(&self) -> &'static str {
+        "pressure"
+    }
+
+    fn read(&mut self, values: &mut Values) -> Option<Value> {
+        for (id, source) in &mut self.stalls {
+            let text = source.as_mut().and_then(Source::read).unwrap_or_default();
+            let total = text.lines().next().and_then(|line| line.rsplit_once("total="));
+            if let Some(total) = total.and_then(|(_, total)| total.trim().parse().ok()) {
+                values.set(*id, total);
+            }
+        }
+        let text = self.softirqs.as_mut()?.read()?;
+        for line in text.lines().skip(1) {
+            let Some((name, counts)) = line.split_once(':') else { continue };
+            let id = match name.trim() {
+                "NET_RX" => Id::SoftNetRx,
+                "NET_TX" => Id::SoftNetTx,
+                "TIMER" => Id::SoftTimer,
+                "SCHED" => Id::SoftSched,
+                _ => continue,
+            };
+            let count = |word: &str| word.parse::<u64>().ok();
+            values.set(id, counts.split_ascii_whitespace().filter_map(count).sum());
+        }
+        None
+    }
+}
+
+/// `/proc/net/dev`.
+pub(crate) struct Network(Option<Source>);
+
+impl Network {
+    /// As the application sees it: it may live in a network namespace of its own.
+    pub(crate) fn new(root: &Path, pid: Option<u32>) -> Self {
+        Self(Source::open(net(root, pid).join("dev")).ok())
+    }
+}
+
+fn net(root: &Path, pid: Option<u32>) -> std::path::PathBuf {
+    root.join("proc").join(pid.map_or("self".to_owned(), |pid| pid.to_string())).join("net")
+}
+
+impl Collector for Network {
+    fn name(&self) -> &'static str {
+        "network"
+    }
+
+    fn read(&mut self, values: &mut Values) -> Option<Value> {
+        let text = self.0.as_mut()?.read()?;
+        let (mut rx, mut tx, mut packets, mut drops) = (0u64, 0u64, 0u64, 0u64);
+        for (_, line) in text.lines().filter_map(|line| line.split_once(':')) {
+            let fields: Vec<u64> = line.split_ascii_whitespace().flat_map(str::parse).collect();
+            let at = |nth: usize| fields.get(nth).copied().unwrap_or(0);
+            rx += at(0);
+            packets += at(1);
+            drops += at(3) + at(11);
+            tx += at(8);
+        }
+        values.set(Id::NetRx, rx);
+        values.set(Id::NetTx, tx);
+        values.set(Id::NetPackets, packets);
+        values.set(Id::NetDrops, drops);
+        None
+    }
+}
+
+/// What costs more than 10 us: TCP's and UDP's errors, reclaim.
+pub(crate) struct Costly {
+    snmp: Option<Source>,
+    vmstat: Option<Source>,
+}
+
+impl Costly {
+    pub(crate) fn new(root: &Path, pid: Option<u32>) -> Self {
+        let snmp = Source::open(net(root, pid).join("snmp")).ok();
+        Self { snmp, vmstat: Source::open(root.join("proc/vmstat")).ok() }
+    }
+}
+
+/// A value of `/proc/net/snmp`, where names and numbers stand in two lines.
+fn snmp(text: &str, of: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter(|line| line.split(':').next() == Some(of));
+    let at = lines.next()?.split_ascii_whitespace().position(|word| word == name)?;
+    lines.next()?.split_ascii_whitespace().nth(at)?.parse().ok()
+}
+
+impl Collector for Costly {
+    fn name(&self) -> &'static str {
+        "protocols and reclaim"
+    }
+
+    fn period(&self) -> u32 {
+        10
+    }
+
+    fn read(&mut self, values: &mut Values) -> Option<Value> {
+        if let Some(text) = self.snmp.as_mut().and_then(Source::read) {
+            values.set(Id::TcpRetransmits, snmp(text, "Tcp", "RetransSegs").unwrap_or(0));
+            values.set(Id::UdpErrors, snmp(text, "Udp", "RcvbufErrors").unwrap_or(0));
+        }
+        let text = self.vmstat.as_mut()?.read()?;
+        for line in text.lines() {
+            let Some((name, value)) = line.split_once(' ') else { continue };
+            let id = match name {
+                "pgmajfault" => Id::VmMajor,
+                "pgscan_direct" => Id::VmScanned,
+                "workingset_refault_file" => Id::VmRefaults,
+                _ => continue,
+            };
+            values.set(id, value.trim().parse().unwrap_or(0));
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_protocols_stand_below_their_names() {
+        let text = "Tcp: RtoMin RetransSegs InErrs\nTcp: 200 77 3\nUdp: In RcvbufErrors\nUdp: 5 9\n";
+        assert_eq!(snmp(text, "Tcp", "RetransSegs"), Some(77));
+        assert_eq!(snmp(text, "Udp", "RcvbufErrors"), Some(9));
+        assert_eq!(snmp(text, "Udp", "RetransSegs"), None);
+    }
+}

@@ -1,0 +1,323 @@
+//! The loop: once a period everything that is due is read, put into the ring and shown.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hindmost_histogram::{Histogram, Quantile, Value};
+use hindmost_sys::clock::{monotonic_ns, realtime_ns};
+use hindmost_sys::this_thread;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::budget::Budget;
+use crate::collect::{
+    App, Calls, Cgroup, Collector, Costly, Load, Members, Neighbours, Network, Places, Pressure, Speed, Whose,
+};
+use crate::counters::{Id, Values};
+use crate::latency::{Intake, LatencyFrom, Source};
+use crate::ring::Ring;
+use crate::serve::{Served, Shown};
+use crate::NerveError;
+
+/// What is to be watched, and how.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Asked {
+    /// For people.
+    pub application: String,
+    /// A process, with those that it started.
+    pub pid: Option<u32>,
+    /// Or all of a cgroup, by its folder.
+    pub cgroup: Option<PathBuf>,
+    /// The ring file; without it nothing is kept.
+    pub ring: Option<PathBuf>,
+    /// Its size.
+    pub ring_bytes: u64,
+    /// From sample to sample.
+    pub period_ms: u64,
+    /// Processor time that the collectors may use, microseconds a second.
+    pub budget_us: u64,
+    /// Where latency comes from.
+    pub latency: Option<LatencyFrom>,
+    /// A port on loopback for the page and Prometheus; 0: a free one.
+    pub serve: Option<u16>,
+    /// Samples until it ends; none: until it is told to.
+    pub samples: Option<u64>,
+}
+
+/// What a watch has done.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Samples taken.
+    pub samples: u64,
+    /// Bytes written to the ring.
+    pub ring_bytes: u64,
+    /// Processor time of all its threads but the page's, microseconds.
+    pub cpu_us: u64,
+    /// Why it ended.
+    pub ended: &'static str,
+}
+
+/// Samples from one histogram in the ring to the next, and between other slow things.
+const SLOW: u64 = 10;
+/// A wall clock that moves by more than this against the monotonic one was set, not slewed.
+const STEP_NS: u64 = 100_000_000;
+/// Bins an octave of stored histograms: a latency is known to 1.6 %, and a histogram costs some 20 bytes a second.
+const BINS_AN_OCTAVE: u32 = 64;
+
+pub(crate) fn collectors(
+    root: &Path,
+    members: &Rc<RefCell<Members>>,
+    cgroup: Option<&Path>,
+) -> Vec<Box<dyn Collector>> {
+    let first = members.borrow().pids().first().copied();
+    let cgroup = cgroup.map(Cgroup::at);
+    let mut all: Vec<Box<dyn Collector>> = vec![
+        Box::new(App::new(Rc::clone(members))),
+        Box::new(Calls(Rc::clone(members))),
+        Box::new(Load::new(root)),
+        Box::new(Pressure::new(root)),
+        Box::new(Network::new(root, first)),
+        Box::new(Speed),
+        Box::new(Costly::new(root, first)),
+        Box::new(Places::new(Rc::clone(members), root)),
+        Box::new(Neighbours::new(Rc::clone(members), root)),
+    ];
+    if let Some(group) = cgroup.or_else(|| first.map(|pid| Cgroup::of(root, pid))) {
+        all.push(Box::new(group));
+    }
+    all
+}
+
+struct Daemon<'a> {
+    asked: &'a Asked,
+    members: Rc<RefCell<Members>>,
+    collectors: Vec<Box<dyn Collector>>,
+    budget: Budget,
+    ring: Option<Ring>,
+    shown: Arc<Mutex<Shown>>,
+    source: Option<Source>,
+    spare: Option<Intake>,
+    slow: Histogram,
+    values: Values,
+    samples: u64,
+    cpu_ns: u64,
+}
+
+/// Watches until `stop` is up, the application has ended, or enough samples are taken. `ready` is told the page's
+/// address, if there is one.
+///
+/// # Errors
+/// [`NerveError`]: nothing to watch, no latency from there, or the ring cannot be written.
+pub fn watch(
+    asked: &Asked,
+    stop: &AtomicBool,
+    ready: impl FnOnce(Option<String>),
+) -> Result<Summary, NerveError> {
+    let root = Path::new("/");
+    let whose = match (&asked.pid, &asked.cgroup) {
+        (_, Some(folder)) => Whose::Cgroup(folder.clone()),
+        (Some(pid), None) => Whose::Process(*pid),
+        (None, None) => return Err(NerveError::Gone("neither a process nor a cgroup was named".into())),
+    };
+    let members = Members::find(root, whose);
+    if members.borrow().is_empty() {
+        return Err(NerveError::Gone(format!("{} has no process", asked.application)));
+    }
+    let about = json!({
+        "application": asked.application, "pid": asked.pid, "cgroup": asked.cgroup,
+        "host": std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim(),
+        "boot": std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim(),
+        "period_ms": asked.period_ms, "bins_an_octave": BINS_AN_OCTAVE,
+    });
+    let ring = asked.ring.as_ref().map(|path| Ring::open(path, asked.ring_bytes, &about)).transpose()?;
+    let source = asked.latency.as_ref().map(Source::start).transpose()?;
+    let shown = Arc::new(Mutex::new(Shown::of(&asked.application)));
+    let served = asked.serve.map(|port| Served::start(port, Arc::clone(&shown))).transpose()?;
+    let collectors = collectors(root, &members, asked.cgroup.as_deref());
+    let budget_ns = asked.budget_us * asked.period_ms;
+    let budget = Budget::new(budget_ns, collectors.iter().map(|one| (one.name(), one.period())));
+    ready(served.as_ref().map(|served| served.address.to_string()));
+    let mut daemon = Daemon {
+        asked,
+        members,
+        collectors,
+        budget,
+        ring,
+        shown,
+        source,
+        spare: Some(Intake::new(false)),
+        slow: Histogram::new(),
+        values: Values::new(),
+        samples: 0,
+        cpu_ns: 0,
+    };
+    daemon.run(stop)
+}
+
+impl Daemon<'_> {
+    fn run(&mut self, stop: &AtomicBool) -> Result<Summary, NerveError> {
+        let period = self.asked.period_ms * 1_000_000;
+        let cpu_before = this_thread::cpu_time_ns();
+        let mut due = monotonic_ns();
+        let mut clocks = (due, realtime_ns());
+        let ended = loop {
+            let (now, real) = (monotonic_ns(), realtime_ns());
+            let expected = clocks.1 + (now - clocks.0);
+            if real.abs_diff(expected) > STEP_NS {
+                let seconds = (real as f64 - expected as f64) / 1e9;
+                self.tell(now, &json!({"clock": format!("set by {seconds:+.3} s, or this host slept")}))?;
+            }
+            if now > due + 3 * period {
+                let seconds = (now - due) as f64 / 1e9;
+                self.tell(
+                    now,
+                    &json!({"gap": format!("no samples for {seconds:.1} s: the watch did not run")}),
+                )?;
+                due = now;
+            }
+            clocks = (now, real);
+            self.sample(now, real, cpu_before)?;
+            if self.members.borrow().is_empty() {
+                let text = format!("{} has ended", self.asked.application);
+                self.tell(now, &json!({"ended": text}))?;
+                break "the application has ended";
+            }
+            if self.asked.samples.is_some_and(|most| self.samples >= most) {
+                break "as many samples as asked for";
+            }
+            due += period;
+            while monotonic_ns() < due && !stop.load(Ordering::Relaxed) {
+                this_thread::sleep_until(due);
+            }
+            if stop.load(Ordering::Relaxed) {
+                break "told to";
+            }
+        };
+        Ok(Summary {
+            samples: self.samples,
+            ring_bytes: self.ring.as_ref().map_or(0, |ring| ring.written),
+            cpu_us: self.cpu_ns / 1000,
+            ended,
+        })
+    }
+
+    fn sample(&mut self, now: u64, real: u64, cpu_before: u64) -> Result<(), NerveError> {
+        let mut told = Vec::new();
+        let mut begun = this_thread::cpu_time_ns();
+        for which in 0..self.collectors.len() {
+            if self.budget.due(which, self.samples) {
+                told.extend(self.collectors[which].read(&mut self.values));
+                let done = this_thread::cpu_time_ns();
+                self.budget.spent(which, done - begun);
+                begun = done;
+            }
+        }
+        self.take_latency(now)?;
+        if self.samples % SLOW == SLOW - 1 {
+            if let Some(shed) = self.budget.adjust() {
+                let text = format!(
+                    "{} read every {} samples: a reading costs {} us, the budget is {} us a second",
+                    shed.name, shed.period, shed.cost_us, self.asked.budget_us
+                );
+                told.push(json!({"budget": text, "collector": shed.name, "period": shed.period}));
+            }
+        }
+        for event in told {
+            self.tell(now, &event)?;
+        }
+        self.values.set(Id::OwnCpu, (this_thread::cpu_time_ns() - cpu_before + self.cpu_of_source()) / 1000);
+        if let Some(ring) = &mut self.ring {
+            self.values.set(Id::OwnBytes, ring.written);
+            ring.sample(now, real, &self.values)?;
+        }
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.asked.serve.is_some() {
+            shown.sample(real / 1_000_000, self.values.0.clone());
+        }
+        self.cpu_ns =
+            this_thread::cpu_time_ns() - cpu_before + self.spare.as_ref().map_or(0, |spare| spare.cpu_ns);
+        self.samples += 1;
+        Ok(())
+    }
+
+    fn cpu_of_source(&self) -> u64 {
+        self.spare.as_ref().map_or(0, |spare| spare.cpu_ns)
+    }
+
+    fn take_latency(&mut self, now: u64) -> Result<(), NerveError> {
+        let (Some(source), Some(spare)) = (&mut self.source, self.spare.take()) else { return Ok(()) };
+        let mut seen = source.take(spare);
+        let quantile = |q: Quantile| match seen.latency.quantile(q) {
+            Some(Value::Finite(ns)) => ns / 1000,
+            _ => 0,
+        };
+        let values = &mut self.values;
+        values.add(Id::LatencyCount, seen.latency.count());
+        values.add(Id::LatencyErrors, seen.errors);
+        values.add(Id::ProbeSlip, seen.slip_ns / 1000);
+        let waiting = if seen.oldest == 0 { 0 } else { now.saturating_sub(seen.oldest) / 1000 };
+        values.set(Id::LatencyWaiting, waiting);
+        values.set(Id::LatencyP50, quantile(Quantile::P50));
+        values.set(Id::LatencyP95, quantile(Quantile::P95));
+        values.set(Id::LatencyP99, quantile(Quantile::P99));
+        values.set(Id::LatencyMax, seen.latency.max().unwrap_or(0) / 1000);
+        self.slow.merge(&seen.latency);
+        seen.clear();
+        self.spare = Some(seen);
+        if self.samples % SLOW == SLOW - 1 && !self.slow.is_empty() {
+            if let Some(ring) = &mut self.ring {
+                ring.histogram(now, &coarse(&self.slow))?;
+            }
+            self.slow.clear();
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, now: u64, event: &serde_json::Value) -> Result<(), NerveError> {
+        if self.asked.serve.is_some() {
+            let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            shown.event(realtime_ns() / 1_000_000, event.to_string());
+        }
+        self.ring.as_mut().map_or(Ok(()), |ring| ring.event(now, event))
+    }
+}
+
+/// Counts by coarser bins, ascending.
+fn coarse(histogram: &Histogram) -> Vec<(u64, u64)> {
+    let mut bins: Vec<(u64, u64)> = Vec::new();
+    for bin in histogram.bins() {
+        let at = coarse_bin(bin.low);
+        match bins.last_mut() {
+            Some((last, count)) if *last == at => *count += bin.count,
+            _ => bins.push((at, bin.count)),
+        }
+    }
+    bins
+}
+
+/// The layout of `hindmost_histogram` with [`BINS_AN_OCTAVE`]: below 128 a nanosecond each.
+fn coarse_bin(value: u64) -> u64 {
+    let significant = BINS_AN_OCTAVE.ilog2() + 1;
+    let octave = (u64::BITS - significant).saturating_sub(value.leading_zeros());
+    u64::from(octave * BINS_AN_OCTAVE) + (value >> octave)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_bins_ascend_and_are_a_64th_wide() {
+        let mut before = 0;
+        for value in [0, 1, 127, 128, 129, 255, 256, 1_000, 1_000_000, 1_016_000, u64::MAX] {
+            let bin = coarse_bin(value);
+            assert!(bin >= before, "{value}");
+            before = bin;
+        }
+        assert_eq!(coarse_bin(1_000_000), coarse_bin(1_006_000));
+        assert_ne!(coarse_bin(1_000_000), coarse_bin(1_016_000));
+    }
+}

@@ -1,0 +1,171 @@
+//! Prometheus' text and a small page, on loopback.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::counters::{Kind, COUNTERS};
+use crate::NerveError;
+
+/// Samples that the page shows: ten minutes.
+const KEPT: usize = 600;
+const PAGE: &str = include_str!("page.html");
+
+/// What is served: the last samples (wall clock in milliseconds, values) and events.
+#[derive(Default)]
+pub(crate) struct Shown {
+    application: String,
+    samples: VecDeque<(u64, Vec<i64>)>,
+    events: VecDeque<(u64, String)>,
+}
+
+impl Shown {
+    pub(crate) fn of(application: &str) -> Self {
+        Self { application: application.to_owned(), ..Self::default() }
+    }
+
+    pub(crate) fn sample(&mut self, at_ms: u64, values: Vec<i64>) {
+        self.samples.push_back((at_ms, values));
+        while self.samples.len() > KEPT {
+            self.samples.pop_front();
+        }
+    }
+
+    pub(crate) fn event(&mut self, at_ms: u64, text: String) {
+        self.events.push_back((at_ms, text));
+        while self.events.len() > KEPT {
+            self.events.pop_front();
+        }
+    }
+
+    fn metrics(&self) -> String {
+        let mut text = String::new();
+        let Some((_, values)) = self.samples.back() else { return text };
+        for (counter, value) in COUNTERS.iter().zip(values) {
+            let name = counter.name.replace('.', "_");
+            let (suffix, kind) =
+                if counter.kind == Kind::Total { ("_total", "counter") } else { ("", "gauge") };
+            let _ = write!(
+                text,
+                "# HELP hindmost_{name}{suffix} {}\n# TYPE hindmost_{name}{suffix} {kind}\nhindmost_{name}{suffix} {value}\n",
+                counter.about
+            );
+        }
+        text
+    }
+
+    fn json(&self) -> String {
+        let names: Vec<&str> = COUNTERS.iter().map(|counter| counter.name).collect();
+        let totals: Vec<bool> = COUNTERS.iter().map(|counter| counter.kind == Kind::Total).collect();
+        json!({
+            "application": self.application, "names": names, "totals": totals, "samples": self.samples,
+            "events": self.events,
+        })
+        .to_string()
+    }
+}
+
+/// A server on loopback until it is dropped.
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    stop: Arc<AtomicBool>,
+}
+
+impl Served {
+    pub(crate) fn start(port: u16, shown: Arc<Mutex<Shown>>) -> Result<Self, NerveError> {
+        let wanted = SocketAddr::from(([127, 0, 0, 1], port));
+        let failed = |source| NerveError::Serve { address: wanted.to_string(), source };
+        let listener = TcpListener::bind(wanted).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let serve = move || {
+            for stream in listener.incoming().flatten() {
+                if stopped.load(Ordering::Relaxed) {
+                    break;
+                }
+                // Whoever reads half an answer is no concern of the watch.
+                let _ = answer(stream, &shown);
+            }
+        };
+        std::thread::Builder::new().name("page".into()).spawn(serve).map_err(failed)?;
+        Ok(Self { address, stop })
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = TcpStream::connect_timeout(&self.address, Duration::from_millis(100));
+    }
+}
+
+fn answer(mut stream: TcpStream, shown: &Mutex<Shown>) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    stream.set_write_timeout(Some(Duration::from_secs(1)))?;
+    let mut bytes = Vec::new();
+    while !bytes.windows(4).any(|four| four == b"\r\n\r\n") && bytes.len() < 16 * 1024 {
+        let mut more = [0; 2048];
+        let count = stream.read(&mut more)?;
+        if count == 0 {
+            break;
+        }
+        bytes.extend_from_slice(&more[..count]);
+    }
+    let request = String::from_utf8_lossy(&bytes);
+    let mut words = request.split_ascii_whitespace();
+    let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+    // A page of another site must not read ours through a name that it lets point to loopback.
+    let foreign =
+        request.lines().filter_map(|line| line.to_ascii_lowercase().strip_prefix("host:").map(str::to_owned));
+    let foreign = foreign.into_iter().any(|host| {
+        let host = host.trim().rsplit_once(':').map_or(host.trim().to_owned(), |(host, _)| host.to_owned());
+        host != "localhost" && host != "127.0.0.1"
+    });
+    let shown = || shown.lock().unwrap_or_else(PoisonError::into_inner);
+    let (status, kind, body) = match (method, path) {
+        _ if foreign => ("403 Forbidden", "text/plain", "ask 127.0.0.1\n".to_owned()),
+        ("GET", "/") => ("200 OK", "text/html; charset=utf-8", PAGE.to_owned()),
+        ("GET", "/metrics") => ("200 OK", "text/plain; version=0.0.4", shown().metrics()),
+        ("GET", "/samples.json") => ("200 OK", "application/json", shown().json()),
+        _ => ("404 Not Found", "text/plain", "there are /, /metrics and /samples.json\n".to_owned()),
+    };
+    let length = body.len();
+    write!(stream, "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get(address: SocketAddr, path: &str, host: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn metrics_are_prometheus_text_and_other_sites_are_refused() {
+        let shown = Arc::new(Mutex::new(Shown::default()));
+        let values: Vec<i64> = (0..COUNTERS.len() as i64).collect();
+        shown.lock().unwrap().sample(7, values);
+        let served = Served::start(0, Arc::clone(&shown)).unwrap();
+        let text = get(served.address, "/metrics", "127.0.0.1:9");
+        assert!(
+            text.contains("# TYPE hindmost_own_cpu_us_total counter\nhindmost_own_cpu_us_total 0\n"),
+            "{text}"
+        );
+        assert!(text.contains("# TYPE hindmost_latency_p99_us gauge\n"));
+        assert!(get(served.address, "/samples.json", "localhost").contains(r#""samples":[[7,[0,1,"#));
+        assert!(get(served.address, "/samples.json", "evil.example").starts_with("HTTP/1.1 403"));
+        assert!(get(served.address, "/nothing", "localhost").starts_with("HTTP/1.1 404"));
+    }
+}

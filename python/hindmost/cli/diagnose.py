@@ -1,0 +1,140 @@
+"""``hindmost diagnose``: what made it slow just now, shown by experiment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.streams import say
+from hindmost.errors import HostUnfit, UsageError
+from hindmost.exits import Exit
+
+EXITS = {
+    "cause": Exit.DONE,
+    "unknown factor": Exit.DONE,
+    "inconclusive": Exit.INCONCLUSIVE,
+    "void": Exit.INCONCLUSIVE,
+}
+
+
+def diagnose(
+    application: Annotated[
+        str, option(TARGET, None, "A process id, or memcached://HOST:PORT (redis://, http://).")
+    ],
+    *,
+    probe: Annotated[str, option(LOAD, "RATE", "Requests a second of the probe.")] = "200",
+    probe_address: Annotated[
+        str | None, option(LOAD, "URL", "Where the probe asks, of a process: http://127.0.0.1:80.")
+    ] = None,
+    percentile: Annotated[float, option(PROCEDURE, "P", "Of latency, that is to be explained.")] = 95.0,
+    normal: Annotated[
+        str | None, option(PROCEDURE, "TIME", "What it is when all is well, like 150us.")
+    ] = None,
+    ring: Annotated[
+        Path | None, option(PROCEDURE, "FILE", "A ring of `hindmost watch`: tells what is normal.")
+    ] = None,
+    pairs: Annotated[
+        int, whole(PROCEDURE, "Of the first of three looks; the last has four times as many.")
+    ] = 10,
+    window: Annotated[str, option(PROCEDURE, "TIME", "Each half of a pair.")] = "800ms",
+    settle: Annotated[str, option(PROCEDURE, "TIME", "Left out after each change.")] = "200ms",
+    policy: Annotated[
+        Path | None, option(PROCEDURE, "FILE.toml", "What may be touched. [default: all that is listed]")
+    ] = None,
+    seed: Annotated[int, whole(PROCEDURE, "Of the orders.")] = 1,
+    dry_run: Annotated[bool, switch(OUTPUT, "Only say what would be tried, and how.", "--dry-run")] = False,
+    correct: Annotated[
+        bool,
+        switch(PROCEDURE, "Apply the correction, and keep it if the percentile comes back.", "--correct"),
+    ] = False,
+    json_: Json = False,
+) -> int:
+    """Find out what makes an application slow now, by taking suspects away one at a time.
+
+    Each suspect (a busy neighbour, a quota, threads held on few processors, packets handled elsewhere) is
+    there and gone in turns, in a drawn order, with a sham beside it. Everything is in the knobs' journal
+    before it is touched and is given back at the end, also after a kill -9. No process is ended.
+    """
+    from hindmost.plan.units import parse_duration
+    from hindmost.report.diagnosis.terminal import render_diagnosis
+    from hindmost.studies.diagnosis.document import document_of
+    from hindmost.studies.diagnosis.policy import read_policy
+    from hindmost.studies.diagnosis.procedure import DiagnosisRequest
+    from hindmost.studies.diagnosis.procedure import diagnose as diagnosed
+    from hindmost.watch import find_application, latency_from
+
+    found = find_application(application)
+    if found.pid is None:
+        raise UsageError("a cgroup has no one process to experiment on", hint="name its process")
+    if not 1 <= percentile <= 99:
+        raise UsageError(
+            f"percentile {percentile:g}: a window of {window} carries 1 to 99", hint="--percentile 95"
+        )
+    if not 6 <= pairs <= 200:
+        raise UsageError(f"{pairs} pairs: 6 to 200", hint="--pairs 10")
+    rules = read_policy(policy)
+    if dry_run:
+        return _tell_plan(found.pid, rules, as_json=json_)
+    source = latency_from(found, probe=probe, address=probe_address)
+    if source is None:
+        raise HostUnfit(
+            "there is nothing to ask: a process was named, and no address",
+            hint="--probe-address memcached://127.0.0.1:11211",
+        )
+    normal_us = None if normal is None else 1e6 * parse_duration(normal, "normal")
+    if normal_us is None and ring is not None:
+        from hindmost.watch.blocks import normal_of
+
+        normal_us = normal_of(ring, percentile / 100)
+    request = DiagnosisRequest(
+        found,
+        source,
+        rules,
+        percentile / 100,
+        normal_us,
+        pairs,
+        parse_duration(window, "window", 0.05),
+        parse_duration(settle, "settle"),
+        seed,
+        correct,
+    )
+    document = document_of(diagnosed(request, say))
+    if json_:
+        print(json.dumps(document, allow_nan=False))
+    else:
+        print(render_diagnosis(document), end="")
+    return EXITS[document["ruling"]]
+
+
+def _tell_plan(pid: int, rules: object, *, as_json: bool) -> int:
+    from hindmost.studies.diagnosis.policy import Policy
+    from hindmost.studies.diagnosis.suspects import find_suspects
+
+    assert isinstance(rules, Policy)
+    suspects = find_suspects(pid, rules)
+    plan = {
+        "try": [
+            {
+                "name": name,
+                "about": one.about,
+                "undo": one.undo,
+                "correction": suspects.corrections[name].about if name in suspects.corrections else None,
+            }
+            for name, one in suspects.tried.items()
+        ],
+        "not_tried": suspects.left_out,
+    }
+    if as_json:
+        print(json.dumps({"schema": "hindmost.diagnosis-plan/1", **plan}))
+        return Exit.DONE
+    if not suspects.tried:
+        print("nobody here can be tried")
+    for name, one in suspects.tried.items():
+        print(f"would try {name}: {one.about}; undone by: {one.undo}")
+        if name in suspects.corrections:
+            print(f"  --correct would {suspects.corrections[name].about}")
+    for name, why in suspects.left_out.items():
+        print(f"would not touch {name}: {why}")
+    return Exit.DONE

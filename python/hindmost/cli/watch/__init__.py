@@ -1,0 +1,1 @@
+"""``hindmost watch``: an application watched, and what its ring holds."""

@@ -1,0 +1,43 @@
+"""``hindmost watch merge``: the rings of several hosts, joined."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option
+from hindmost.exits import Exit
+
+
+def merge(
+    *rings: Annotated[Path, option(TARGET, None, "Ring files, one or more of each host.")],
+    batch: Annotated[str, option(PROCEDURE, "TIME", "Batches of the wall clock.")] = "10s",
+    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the rows here (JSON lines).")] = None,
+    json_: Json = False,
+) -> int:
+    """Join rings of several hosts: latency of all together, and of each beside it, batch by batch."""
+    from hindmost.errors import UsageError
+    from hindmost.plan.units import parse_duration
+    from hindmost.watch import merge as merged
+    from hindmost.watch import read_ring
+
+    if not rings:
+        raise UsageError("no ring was named", hint="hindmost watch merge a.ring b.ring")
+    rows = merged([read_ring(ring) for ring in rings], parse_duration(batch, "batch", 1.0))
+    if out is not None:
+        out.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    if json_:
+        print(json.dumps({"schema": "hindmost.merged/1", "rows": rows}, allow_nan=False))
+        return Exit.DONE
+    if out is None:
+        print(f"{'time (s)':>14} {'requests':>9} {'p50 us':>9} {'p99 us':>9}  p99 by host")
+        for row in rows:
+            hosts = ", ".join(
+                f"{host} {value:.0f}" for host, value in row["by_host"].items() if not math.isnan(value)
+            )
+            print(
+                f"{row['at_s']:14.0f} {row['requests']:9} {row['p50_us']:9.0f} {row['p99_us']:9.0f}  {hosts}"
+            )
+    return Exit.DONE

@@ -1,0 +1,88 @@
+"""``hindmost watch start``, which is also ``hindmost watch`` without a word between."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.streams import say
+from hindmost.errors import UsageError
+from hindmost.exits import Exit
+
+APPLICATION = "A process id, memcached://HOST:PORT (redis://, http://), or a cgroup."
+
+
+def start(
+    application: Annotated[str, option(TARGET, None, APPLICATION)],
+    *,
+    probe: Annotated[
+        str, option(LOAD, "RATE", "Requests a second of the probe that takes latency; 0: none.")
+    ] = "100",
+    probe_address: Annotated[
+        str | None, option(LOAD, "URL", "Where the probe asks, of a process or cgroup: http://127.0.0.1:80.")
+    ] = None,
+    log: Annotated[
+        Path | None, option(LOAD, "FILE", "Take latency from this access log instead of a probe.")
+    ] = None,
+    log_latency: Annotated[
+        str, option(LOAD, "PLACE", "Where a line has it: column:N or json:KEY, then /s, /ms or /us.")
+    ] = "column:-1/s",
+    period: Annotated[str, option(PROCEDURE, "TIME", "From sample to sample.")] = "1s",
+    budget: Annotated[
+        str, option(PROCEDURE, "SHARE", "Of one processor, for the sampling; beyond it less is read.")
+    ] = "0.05%",
+    duration: Annotated[
+        str | None, option(PROCEDURE, "TIME", "How long. [default: until Ctrl-C or its end]")
+    ] = None,
+    ring: Annotated[Path | None, option(OUTPUT, "FILE", "The ring. [default: NAME-PID.ring]")] = None,
+    size: Annotated[int, whole(OUTPUT, "The ring's size in MiB; it never grows.", "MIB")] = 16,
+    serve: Annotated[
+        bool, switch(OUTPUT, "Serve a live page and Prometheus' /metrics on loopback.", "--serve")
+    ] = False,
+    port: Annotated[int, whole(OUTPUT, "With --serve: the port; 0: a free one.", "PORT")] = 9617,
+    json_: Json = False,
+) -> int:
+    """Watch an application and its host every second, and keep it in a ring file of fixed size.
+
+    It looks and touches nothing. Its own cost stands in every sample; what would cost more than the budget is
+    read less often, and that is said. Ctrl-C ends it.
+    """
+    from hindmost.plan.units import parse_duration, parse_share
+    from hindmost.watch import WatchRequest, find_application, latency_from, watch
+
+    found = find_application(application)
+    every = parse_duration(period, "period", 0.1)
+    if size < 1:
+        raise UsageError(f"a ring of {size} MiB holds nothing", hint="--size 16")
+    source = latency_from(found, probe=probe, address=probe_address, log=log, log_latency=log_latency)
+    place = ring or Path(f"{found.name.replace(' (', '-').replace(')', '').replace(' ', '-')}.ring")
+    request = WatchRequest(
+        found,
+        place,
+        size << 20,
+        every,
+        parse_share(budget, "budget"),
+        source,
+        port if serve else None,
+        None if duration is None else max(1, round(parse_duration(duration, "duration", 0.1) / every)),
+    )
+    latency = "without latency: name an address, --probe-address or --log" if source is None else source.about
+
+    def ready(address: str | None) -> None:
+        page = "" if address is None else f"; page: http://{address}/"
+        say(f"watching {found.name}, {latency}; ring: {place}{page}; Ctrl-C ends it")
+
+    done = watch(request, ready)
+    if json_:
+        print(json.dumps({"schema": "hindmost.watch/1", "ring": str(place), **done}))
+    else:
+        seconds = done["samples"] * every
+        say(
+            f"ended: {done['ended']}; {done['samples']} samples,"
+            f" {done['cpu_us'] / 1e4 / max(seconds, 1e-9):.3f} % of a processor,"
+            f" {done['ring_bytes'] / max(seconds, 1e-9):.0f} bytes a second",
+            f"look at it: hindmost watch show {place}",
+        )
+    return Exit.DONE

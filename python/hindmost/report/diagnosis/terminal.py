@@ -1,0 +1,51 @@
+"""A diagnosis in one screen."""
+
+from __future__ import annotations
+
+from hindmost.store.diagnosis import Diagnosis, Evidence
+
+STATES = {
+    "explains": "explains it",
+    "part": "a small part of it",
+    "struck out": "struck out",
+    "open": "cannot be told",
+}
+
+
+def render_diagnosis(document: Diagnosis) -> str:
+    """Write the answer, then the evidence."""
+    normal = document["normal_us"]
+    before = "" if normal is None else f", normally {normal:.0f} us"
+    lines = [
+        f"{document['application']}: p{document['percentile']:g} {document['now_us']:.0f} us{before}",
+        f"{document['ruling']}: {document['why']}",
+    ]
+    if document["suspects"]:
+        lines += ["", f"{'suspect':32} {'with / without':>22} {'p':>7} {'pairs':>5}  {'share':>5}"]
+        every = [*document["suspects"], *([document["sham"]] if document["sham"] else [])]
+        lines += [_line(one) for one in every]
+    lines += [f"not tried: {name}: {why}" for name, why in document["not_tried"].items()]
+    correction = document["correction"]
+    if correction is not None:
+        state = "kept" if correction["kept"] else "not kept"
+        figures = (
+            f" ({correction['before_us']:.0f} us before, {correction['after_us']:.0f} us after)"
+            if "after_us" in correction
+            else ""
+        )
+        lines.append(f"correction {state}: {correction.get('about', '')}{figures}: {correction['why']}")
+        if "undo" in correction:
+            lines.append(f"to put it back: {correction['undo']}")
+    lines.append(f"took {document['took_s']:.0f} s; everything else is as before")
+    return "\n".join(lines) + "\n"
+
+
+def _line(one: Evidence) -> str:
+    low, high = one["low"], one["high"]
+    interval = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    share = "" if one["share"] is None else f"{one['share']:.0%}"
+    state = "" if one["name"] == "sham" else STATES[one["state"]]
+    figures = f"{one['ratio']:.2f}{interval}"
+    return (
+        f"{one['name'][:32]:32} {figures:>22} {one['p']:7.4f} {one['pairs']:5}  {share:>5} {state}".rstrip()
+    )

@@ -1,0 +1,188 @@
+"""From switch-backs to a ruling: cause, unknown factor or inconclusive.
+
+What the paper prints is the wrong way round: "not rejected" is taken for "the cause", so that few samples
+accept everything and many reject the true one. Here a suspect must *show* its share of what happened, a
+suspect is struck out only when its share is shown to be small, and all else is inconclusive.
+
+::
+
+    share r = log ratio there/gone of the suspect, over log ratio now/normal of the anomaly
+
+    0 ........ 0.3 ............ 0.6 ............ 1 ........ 1.6
+              lower bound above: explains       upper bound below 0.6: struck out
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hindmost.stats.causes.switchback import Effect, pairs_needed
+
+Ruling = Literal["cause", "unknown factor", "inconclusive", "void"]
+State = Literal["explains", "part", "struck out", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """Where the lines are.
+
+    Attributes
+    ----------
+    alpha : float
+        Family-wise, over suspects and looks.
+    looks : int
+        Among which alpha is shared.
+    share_low : float
+        A cause's share must lie above, at confidence ``1 - alpha``.
+    share_out : float
+        Below this with the same confidence, a suspect is struck out.
+    least_ratio : float
+        Of there over gone: a smaller effect is nobody's cause, however sure.
+    sham_alpha : float
+        The sham fires below; nothing is then believed.
+    """
+
+    alpha: float = 0.02
+    looks: int = 3
+    share_low: float = 0.3
+    share_out: float = 0.6
+    least_ratio: float = 1.15
+    sham_alpha: float = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One suspect's evidence: `share` of the anomaly with its bounds (NaN where its size is not known)."""
+
+    name: str
+    effect: Effect
+    share: float
+    low: float
+    high: float
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What follows.
+
+    Attributes
+    ----------
+    ruling : str
+    leader : str or None
+        The cause; of an inconclusive ruling, who leads.
+    arms : tuple of Arm
+        Largest effect first.
+    pairs : int or None
+        How many would decide, where more would.
+    why : str
+        In a sentence.
+    """
+
+    ruling: Ruling
+    leader: str | None
+    arms: tuple[Arm, ...]
+    pairs: int | None
+    why: str
+
+
+def decide(
+    suspects: Mapping[str, Effect], sham: Effect, anomaly: float | None, gates: Gates | None = None
+) -> Decision:
+    """Rule on suspects that were each there and gone in turns.
+
+    Parameters
+    ----------
+    suspects : mapping
+        Name to what removing it does.
+    sham : Effect
+        Of a removal that removes nothing, with the same timing.
+    anomaly : float or None
+        Log ratio of the percentile now and when all was well; None: not known. A cause then needs an effect
+        of `Gates.least_ratio` and no share, and nobody is struck out for a small one.
+    """
+    gates = gates or Gates()
+    level = gates.alpha / gates.looks
+    if min(sham.p, _other_side(sham)) < gates.sham_alpha / gates.looks:
+        return Decision("void", None, (), None, _sham_fired(sham))
+    if anomaly is not None and anomaly < math.log(gates.least_ratio):
+        return Decision(
+            "inconclusive",
+            None,
+            (),
+            None,
+            f"it is {math.exp(anomaly):.2f} times what was normal: nothing to explain",
+        )
+    order = sorted(suspects, key=lambda name: suspects[name].p)
+    # Holm: the surest must stand against all, the next against one fewer.
+    passed: list[str] = []
+    for place, name in enumerate(order):
+        if suspects[name].p > level / (len(order) - place):
+            break
+        passed.append(name)
+    arms = [_arm(name, suspects[name], name in passed, anomaly, gates) for name in suspects]
+    arms.sort(key=lambda arm: -arm.effect.log)
+    explaining = [arm for arm in arms if arm.state == "explains"]
+    if explaining:
+        leader = explaining[0]
+        part = "" if anomaly is None else f" and explains {_share(leader)} of it"
+        why = f"without {leader.name} it is {math.exp(leader.effect.log):.2f} times faster{part}"
+        return Decision("cause", leader.name, tuple(arms), None, why)
+    if arms and all(arm.state in ("struck out", "part") for arm in arms):
+        shown = "; ".join(f"{arm.name} {_share(arm)}" for arm in arms)
+        return Decision(
+            "unknown factor",
+            None,
+            tuple(arms),
+            None,
+            f"none of those that could be tried explains it: {shown}",
+        )
+    return _open(arms, sham, anomaly, gates)
+
+
+def _open(arms: Sequence[Arm], sham: Effect, anomaly: float | None, gates: Gates) -> Decision:
+    if not arms:
+        return Decision("inconclusive", None, (), None, "there was no suspect that could be tried")
+    wanted = math.log(gates.least_ratio) if anomaly is None else gates.share_low * anomaly
+    spread = max(sham.spread, *(arm.effect.spread for arm in arms if arm.state == "open"))
+    pairs = pairs_needed(spread, wanted, gates.alpha / gates.looks)
+    why = f"pairs differ by {math.exp(spread) - 1:.0%} where nothing is done; {pairs} pairs would tell"
+    return Decision("inconclusive", arms[0].name, tuple(arms), pairs, why)
+
+
+def _other_side(effect: Effect) -> float:
+    """Give p of the other side: that its presence makes it faster (without the ties)."""
+    return min(1.0, 1.0 - effect.p + 2.0**-effect.pairs)
+
+
+def _sham_fired(sham: Effect) -> str:
+    return (
+        f"removing nothing changed it by {math.exp(sham.log):.2f} (p {min(sham.p, _other_side(sham)):.3f}"
+        f" over {sham.pairs} pairs): what else happened here decides, not the experiment"
+    )
+
+
+def _arm(name: str, effect: Effect, passed: bool, anomaly: float | None, gates: Gates) -> Arm:
+    level = gates.alpha / gates.looks
+    low, high = effect.bound(level), effect.bound(1 - level)
+    if anomaly is None:
+        nan = math.nan
+        sure = passed and low > 0 and effect.log > math.log(gates.least_ratio)
+        none = high < math.log(gates.least_ratio)
+        return Arm(name, effect, nan, nan, nan, "explains" if sure else "struck out" if none else "open")
+    share, least, most = (value / anomaly for value in (effect.log, low, high))
+    state: State = "open"
+    if passed and least > gates.share_low and effect.log > math.log(gates.least_ratio):
+        state = "explains"
+    elif most < gates.share_out:
+        state = "part" if passed else "struck out"
+    return Arm(name, effect, share, least, most, state)
+
+
+def _share(arm: Arm) -> str:
+    if math.isnan(arm.share):
+        return f"x{math.exp(arm.effect.log):.2f}"
+    return f"{arm.share:.0%} ({arm.low:.0%} to {arm.high:.0%})"

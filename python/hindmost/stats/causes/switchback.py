@@ -1,0 +1,108 @@
+"""Switch-back experiments: what is suspected is there and gone in turns, in an order drawn for each pair.
+
+::
+
+    pair 1   there | gone          log ratio of the percentile, there / gone: one number a pair.
+    pair 2   gone | there          Had the suspect no effect, each sign were a coin's.
+    pair 3   gone | there
+
+A before-and-after once is worth nothing on a shared host: run so, it "showed" a neighbour that improves
+latency.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hindmost.stats.tables import t_quantile
+
+MOST_EXACT = 14
+"""Pairs up to which all choices of signs are looked at (16,384)."""
+DRAWS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What removing a suspect does, as a log ratio: positive where it is slower with the suspect.
+
+    Attributes
+    ----------
+    log : float
+        Mean over pairs.
+    error : float
+        Its standard error; infinite with one pair.
+    spread : float
+        Standard deviation of a pair.
+    pairs : int
+    p : float
+        One-sided sign-flip test that the suspect makes it slower.
+    """
+
+    log: float
+    error: float
+    spread: float
+    pairs: int
+    p: float
+
+    def bound(self, level: float) -> float:
+        """One-sided bound of the log ratio at `level`: below 0.5 a lower, above an upper one."""
+        if self.pairs < 2:
+            return math.inf if level > 0.5 else -math.inf
+        return self.log + t_quantile(self.pairs - 1, level) * self.error
+
+
+def sign_flip_p(differences: NDArray[np.float64], seed: int = 1) -> float:
+    """Give p of a mean as large as this one, had each difference been as likely with the other sign.
+
+    Exact up to 14 pairs, drawn beyond.
+
+    Examples
+    --------
+    >>> sign_flip_p(np.array([1.0, 2.0, 3.0, 4.0]))
+    0.0625
+    """
+    n = len(differences)
+    if n <= MOST_EXACT:
+        signs = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+        sums = signs @ differences
+        return float(np.mean(sums >= differences.sum() - 1e-12))
+    signs = np.random.default_rng(seed).choice((-1.0, 1.0), (DRAWS, n))
+    return float((1 + np.sum(signs @ differences >= differences.sum() - 1e-12)) / (DRAWS + 1))
+
+
+def effect_of(there: NDArray[np.float64], gone: NDArray[np.float64]) -> Effect:
+    """Effect over pairs.
+
+    Parameters
+    ----------
+    there, gone : array, shape (pairs,)
+        The percentile of each window, in one unit.
+
+    Examples
+    --------
+    >>> found = effect_of(np.array([2.0, 2.2, 1.9, 2.1]), np.array([1.0, 1.0, 1.1, 0.9]))
+    >>> round(float(np.exp(found.log)), 2), found.p
+    (2.05, 0.0625)
+    """
+    logs = np.log(there) - np.log(gone)
+    n = len(logs)
+    spread = float(logs.std(ddof=1)) if n > 1 else math.inf
+    return Effect(float(logs.mean()), spread / math.sqrt(n), spread, n, sign_flip_p(logs))
+
+
+def pairs_needed(spread: float, log_ratio: float, alpha: float = 0.02, power: float = 0.9) -> int:
+    """Pairs that find a given log ratio: normal approximation, plus two for Student's t.
+
+    Examples
+    --------
+    >>> pairs_needed(0.8, 0.4054651)
+    48
+    """
+    normal = NormalDist()
+    need = ((normal.inv_cdf(1 - alpha) + normal.inv_cdf(power)) * spread / max(abs(log_ratio), 1e-6)) ** 2
+    return math.ceil(min(need, 1e6)) + 2

@@ -1,0 +1,57 @@
+"""The document that ``hindmost diagnose --json`` prints: its types.
+
+History: ``hindmost.diagnosis/1`` (0.1.0), the first.
+"""
+
+from typing import Literal, TypedDict
+
+SCHEMA_NAME = "hindmost.diagnosis/1"
+
+
+class Evidence(TypedDict):
+    """One suspect: the percentile with it over without it, what share of the anomaly that is.
+
+    ``p``: of the sign-flip test, for itself. ``about``: what was done to take it away.
+    """
+
+    name: str
+    about: str
+    ratio: float
+    low: float | None
+    high: float | None
+    p: float
+    pairs: int
+    share: float | None
+    share_low: float | None
+    share_high: float | None
+    state: Literal["explains", "part", "struck out", "open"]
+
+
+class Correction(TypedDict, total=False):
+    """What was changed for good, or why not."""
+
+    about: str
+    before_us: float
+    after_us: float
+    kept: bool
+    why: str
+    undo: str
+
+
+class Diagnosis(TypedDict):
+    """What made it slow, as far as experiments here can tell."""
+
+    schema: str
+    application: str
+    percentile: float
+    now_us: float
+    normal_us: float | None
+    ruling: Literal["cause", "unknown factor", "inconclusive", "void"]
+    leader: str | None
+    why: str
+    pairs_needed: int | None
+    suspects: list[Evidence]
+    sham: Evidence | None
+    not_tried: dict[str, str]
+    took_s: float
+    correction: Correction | None

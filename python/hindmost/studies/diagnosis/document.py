@@ -1,0 +1,60 @@
+"""A diagnosis as the document ``hindmost.diagnosis/1``."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from hindmost.store.diagnosis import SCHEMA_NAME, Correction, Diagnosis, Evidence
+
+if TYPE_CHECKING:
+    from hindmost.stats.causes import Arm
+    from hindmost.studies.diagnosis.procedure import Found
+
+_INTERVAL = 0.975
+
+
+def document_of(found: Found) -> Diagnosis:
+    """Build the document."""
+    request, decision = found.request, found.decision
+    return {
+        "schema": SCHEMA_NAME,
+        "application": request.application.name,
+        "percentile": 100 * request.quantile,
+        "now_us": found.now_us,
+        "normal_us": request.normal_us,
+        "ruling": decision.ruling,
+        "leader": decision.leader,
+        "why": decision.why,
+        "pairs_needed": decision.pairs,
+        "suspects": [_evidence(arm, found.suspects.tried[arm.name].about) for arm in decision.arms],
+        "sham": None if found.sham is None else _evidence(found.sham, "nothing is done"),
+        "not_tried": dict(found.suspects.left_out),
+        "took_s": found.took_s,
+        "correction": None if found.correction is None else Correction(**found.correction),  # type: ignore[typeddict-item]
+    }
+
+
+def _evidence(arm: Arm, about: str) -> Evidence:
+    effect = arm.effect
+    return {
+        "name": arm.name,
+        "about": about,
+        "ratio": math.exp(effect.log),
+        "low": _ratio(effect.bound(1 - _INTERVAL)),
+        "high": _ratio(effect.bound(_INTERVAL)),
+        "p": effect.p,
+        "pairs": effect.pairs,
+        "share": _finite(arm.share),
+        "share_low": _finite(arm.low),
+        "share_high": _finite(arm.high),
+        "state": arm.state,
+    }
+
+
+def _ratio(log: float) -> float | None:
+    return _finite(math.exp(log)) if log < 700 else None
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,94 @@
+"""The switch-back: each suspect there and gone in turns, a sham beside them, everything in drawn orders."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hindmost.errors import HostUnfit
+from hindmost.run.soundness import Remaking
+from hindmost.stats.causes import Effect, effect_of
+from hindmost.studies.diagnosis.held import Surgeon
+from hindmost.studies.diagnosis.interventions import Gone, Intervention
+from hindmost.studies.diagnosis.windows import Windows
+from hindmost.studies.pairs import GivenUp, Step, interleave
+
+
+@dataclass(slots=True)
+class Trial:
+    """One suspect's pairs; a `hindmost.studies.pairs.Side`.
+
+    Attributes
+    ----------
+    there, gone : dict
+        The percentile by round, microseconds.
+    dropped : str or None
+        Why it was given up.
+    """
+
+    suspect: Intervention
+    surgeon: Surgeon
+    windows: Windows
+    seed: str
+    there: dict[int, float] = field(default_factory=dict)
+    gone: dict[int, float] = field(default_factory=dict)
+    dropped: str | None = None
+
+    def has(self, number: int) -> bool:  # noqa: D102
+        return number in self.there and number in self.gone
+
+    def make(self, number: int) -> None:
+        """One pair, in an order that follows from seed, suspect and number."""
+        draw = random.Random(f"{self.seed} {self.suspect.name} {number}")
+        try:
+            for gone in draw.sample((False, True), 2):
+                if gone:
+                    self.gone[number] = self._without()
+                else:
+                    self.there[number] = self.windows.measure()
+        except (Gone, OSError) as error:
+            self.dropped = str(error)
+            raise GivenUp from None
+
+    def _without(self) -> float:
+        with self.surgeon.gone(self.suspect):
+            value = self.windows.measure()
+            if not self.suspect.arrived():
+                raise Gone(f"{self.suspect.about}: it did not happen")
+        return value
+
+    def unsound(self, number: int) -> str | None:  # noqa: D102
+        return None
+
+    @property
+    def effect(self) -> Effect:
+        """Over all pairs so far."""
+        rounds = sorted(set(self.there) & set(self.gone))
+        return effect_of(
+            np.array([self.there[one] for one in rounds]), np.array([self.gone[one] for one in rounds])
+        )
+
+
+def pairs_of(
+    trials: Mapping[str, Trial], seed: str, pairs: int, on_step: Callable[[Step], None] = lambda _: None
+) -> dict[str, Trial]:
+    """Make pairs until each has as many; those that cannot go on are left out of what is returned.
+
+    Raises
+    ------
+    HostUnfit
+        The sham itself cannot go on.
+    """
+    left = dict(trials)
+    while True:
+        interleave(left, seed, Remaking(pairs, share=0.0), on_step)
+        dropped = [name for name, trial in left.items() if trial.dropped is not None]
+        if not dropped:
+            return left
+        for name in dropped:
+            if name == "sham":
+                raise HostUnfit(f"even nothing cannot be done here: {left[name].dropped}")
+            del left[name]

@@ -1,0 +1,129 @@
+"""Interventions in force: journalled first, watched by a watchdog, undone on every way out."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hindmost import _engine
+from hindmost.errors import HindmostError
+from hindmost.knobs.journal import FOLDER, put_back, recover, told
+from hindmost.knobs.knob import undone
+
+if TYPE_CHECKING:
+    from hindmost.studies.diagnosis.interventions import Intervention
+
+LONGEST_S = 10.0
+"""How long a suspect is taken away at a time: a paused process goes on after this, whatever became of us."""
+WATCHDOG = Path(__file__).with_name("watchdog.py")
+
+
+class Surgeon:
+    """Takes suspects away and gives them back; one at a time on a host."""
+
+    def __init__(self, journal: Path, watchdog: subprocess.Popen[bytes]) -> None:
+        self._journal = str(journal)
+        self._watchdog = watchdog
+
+    @contextmanager
+    def holding(self, suspect: Intervention) -> Iterator[None]:
+        """Have `suspect` in the journal: within, it may be taken away (`gone`) as often as wanted."""
+
+        def undo() -> None:
+            done = told(lambda: _engine.undo_knob(suspect.name, self._journal, os.getpid()))
+            put_back(json.loads(done))
+
+        with undone(undo):
+            told(
+                lambda: _engine.promise_command(
+                    suspect.name, suspect.undo, "there", suspect.about, self._journal, os.getpid()
+                )
+            )
+            yield
+
+    @contextmanager
+    def gone(self, suspect: Intervention) -> Iterator[None]:
+        """Without the suspect, for at most `LONGEST_S`: beyond it the watchdog gives it back."""
+        self._say(f"hold\t{suspect.name}\t{LONGEST_S}")
+        try:
+            suspect.remove()
+            yield
+        finally:
+            suspect.give_back()
+            self._say(f"done\t{suspect.name}")
+
+    def keep(self, correction: Intervention, undo: str) -> None:
+        """Leave a correction in force: `hindmost knobs restore` puts it back.
+
+        It is journalled by hand before our own entry goes, so that there is no moment without one; the
+        command is spelled otherwise, or it would be held to be ours.
+        """
+        told(
+            lambda: _engine.promise_command(
+                f"kept: {correction.name}", f"{undo}; :", "there", correction.about, self._journal
+            )
+        )
+
+    def _say(self, words: str) -> None:
+        assert self._watchdog.stdin is not None
+        try:
+            self._watchdog.stdin.write(f"{words}\n".encode())
+            self._watchdog.stdin.flush()
+        except OSError:
+            raise HindmostError(
+                "the watchdog of this diagnosis has ended, and nothing is changed without it",
+                hint="hindmost knobs restore, then diagnose again",
+            ) from None
+
+
+@contextmanager
+def surgery(journal: Path = FOLDER) -> Iterator[Surgeon]:
+    """Allow interventions, after what a killed diagnosis left was put back.
+
+    Raises
+    ------
+    HindmostError
+        Another diagnosis runs on this host, or the journal cannot be kept.
+    """
+    put_back(recover(journal))
+    with _alone(journal):
+        watchdog = subprocess.Popen(
+            [sys.executable, "-P", str(WATCHDOG), str(journal), str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            assert watchdog.stdout is not None
+            if watchdog.stdout.readline() != b"ready\n":
+                raise HindmostError("the watchdog of this diagnosis did not start: nothing was changed")
+            yield Surgeon(journal, watchdog)
+        finally:
+            assert watchdog.stdin is not None
+            with contextlib.suppress(OSError):
+                watchdog.stdin.close()
+            watchdog.wait()
+
+
+@contextmanager
+def _alone(journal: Path) -> Iterator[None]:
+    journal.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with os.fdopen(
+        os.open(journal / "diagnose.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "rb"
+    ) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise HindmostError(
+                "another diagnosis is changing things on this host: two would see each other's changes",
+                hint="wait until it ends",
+            ) from None
+        yield

@@ -1,0 +1,84 @@
+"""What a diagnosis may touch."""
+
+from __future__ import annotations
+
+import tomllib
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hindmost.errors import UsageError
+
+Touch = Literal["pause", "confine", "spread", "quota", "receive"]
+TOUCHES: tuple[Touch, ...] = ("pause", "confine", "spread", "quota", "receive")
+NEVER = ("systemd*", "init", "sshd*", "dbus*", "kubelet", "containerd*", "dockerd", "bash", "sh", "tmux*")
+"""Names that are not paused or moved, whatever a policy says: they let people put things right."""
+
+
+class Policy(BaseModel):
+    """A policy file (TOML).
+
+    Attributes
+    ----------
+    may : list of str
+        Of `TOUCHES`: pause a neighbour; confine it elsewhere; spread the application's threads; lift
+        its quota; hand received packets to other processors.
+    neighbours : list of str
+        Patterns of names of those that may be paused or confined.
+    except_ : list of str
+        Those that may not, in the file ``except``.
+    hours : list of int
+        Hours of the local day in which anything may be touched.
+    """
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    may: list[Touch] = list(TOUCHES)
+    neighbours: list[str] = ["*"]
+    except_: Annotated[list[str], Field(alias="except")] = []
+    hours: list[Annotated[int, Field(ge=0, le=23)]] = list(range(24))
+
+    def allows(self, touch: Touch, hour: int) -> str | None:
+        """Why something may not be done at this hour; None: it may.
+
+        Examples
+        --------
+        >>> Policy(may=["confine"]).allows("pause", 3)
+        'the policy does not allow pause'
+        """
+        if touch not in self.may:
+            return f"the policy does not allow {touch}"
+        return None if hour in self.hours else f"the policy allows nothing at {hour}:00"
+
+    def spares(self, name: str) -> str | None:
+        """Why a neighbour of that name is left alone; None: it may be touched."""
+        if any(fnmatchcase(name, pattern) for pattern in NEVER):
+            return "it is never touched: without it nobody could put things right"
+        if any(fnmatchcase(name, pattern) for pattern in self.except_):
+            return "the policy excepts it"
+        if not any(fnmatchcase(name, pattern) for pattern in self.neighbours):
+            return "the policy does not name it"
+        return None
+
+
+def read_policy(path: Path | None) -> Policy:
+    """Read a policy; without a file all may be touched but for `NEVER`.
+
+    Raises
+    ------
+    UsageError
+    """
+    if path is None:
+        return Policy()
+    try:
+        return Policy.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"policy {path} cannot be read: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UsageError(
+            f"policy {path}: {place}: {first['msg']}", hint=f"may = {list(TOUCHES)}, neighbours = ['*']"
+        ) from None

@@ -1,0 +1,66 @@
+"""The watchdog: puts back what a diagnosis changed when the diagnosis dies, or does not come back in time.
+
+Started as a plain file in a session of its own; it imports the engine only. On standard input, lines: ``hold
+NAME SECONDS`` (NAME is journalled and must be undone within so long), ``done NAME``. At the end of input,
+however it came, everything that the dead process left in the journal is undone: a ``kill -9`` is heard of
+at once, since the kernel closes the pipe.
+"""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import sys
+import time
+from typing import Any
+
+PAUSE_S = 0.02
+PATIENCE_S = 5.0
+
+
+def main(journal: str, owner: int) -> None:
+    """Wait for words, deadlines, and the end."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    from hindmost import _engine
+
+    os.write(1, b"ready\n")
+    held: dict[str, float] = {}
+    words = b""
+    while True:
+        soonest = min(held.values(), default=None)
+        wait = None if soonest is None else max(0.0, soonest - time.monotonic())
+        ready, _, _ = select.select([0], [], [], wait)
+        if ready:
+            more = os.read(0, 4096)
+            if not more:
+                break
+            words += more
+            *lines, words = words.split(b"\n")
+            for line in lines:
+                word, name, *rest = line.decode().split("\t")
+                if word == "hold":
+                    held[name] = time.monotonic() + float(rest[0])
+                else:
+                    held.pop(name, None)
+        for name in [name for name, until in held.items() if until <= time.monotonic()]:
+            del held[name]
+            with contextlib.suppress(_engine.EngineError):
+                _engine.undo_knob(name, journal, owner)
+    _clean_up(_engine, journal, owner)
+
+
+def _clean_up(engine: Any, journal: str, owner: int) -> None:  # noqa: ANN401 (a module)
+    """Undo until nothing of the dead is left: it may be a moment before the kernel has let go of it."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        with contextlib.suppress(engine.EngineError):
+            engine.recover_knobs(journal)
+            if all(one["pid"] != owner for one in json.loads(engine.left_knobs(journal))):
+                return
+        time.sleep(PAUSE_S)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,65 @@
+"""Latency in windows of under a second, by requests that were due in them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from hindmost import _engine
+from hindmost.errors import TargetError
+
+PATIENCE_S = 2.0
+"""For answers to what was due in a window; later ones count with the age that they then have."""
+PAUSE_S = 0.01
+
+
+@dataclass(slots=True)
+class Windows:
+    """A probe, asked window by window.
+
+    Attributes
+    ----------
+    quantile : float
+        In (0, 1).
+    window_s, settle_s : float
+        Length, and what is left out before: queues must drain after each change.
+    """
+
+    probe: _engine.Prober
+    quantile: float
+    window_s: float
+    settle_s: float
+
+    def measure(self) -> float:
+        """The quantile of what is due from now on, microseconds.
+
+        Raises
+        ------
+        TargetError
+            Nothing was answered.
+        """
+        time.sleep(self.settle_s)
+        self.probe.take()
+        begin = _engine.monotonic_ns()
+        time.sleep(self.window_s)
+        end = _engine.monotonic_ns()
+        taken: list[float] = []
+        errors = 0
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            each, failed, oldest = self.probe.take()
+            taken += [latency / 1e3 for due, latency in each if begin <= due < end]
+            errors += failed
+            waiting = oldest and begin <= oldest < end
+            if not waiting or time.monotonic() > deadline:
+                break
+            time.sleep(PAUSE_S)
+        if waiting:
+            taken.append((_engine.monotonic_ns() - oldest) / 1e3)
+        if not taken:
+            raise TargetError(
+                f"no answer in {self.window_s:g} s ({errors} failed): nothing can be told from that"
+            )
+        return float(np.quantile(taken, self.quantile))

@@ -1,0 +1,18 @@
+"""A running application watched: which it is, the daemon, and the ring that it writes."""
+
+from hindmost.watch.application import Application, find_application
+from hindmost.watch.daemon import WatchRequest, watch
+from hindmost.watch.latency import LatencySource, latency_from
+from hindmost.watch.ring import Ring, merge, read_ring
+
+__all__ = [
+    "Application",
+    "LatencySource",
+    "Ring",
+    "WatchRequest",
+    "find_application",
+    "latency_from",
+    "merge",
+    "read_ring",
+    "watch",
+]

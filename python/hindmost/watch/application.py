@@ -1,0 +1,82 @@
+"""Which application is meant: a process, a server's address, or a cgroup."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hindmost.errors import TargetError, UsageError
+from hindmost.targets import Managed, parse_target
+from hindmost.targets.procfs import is_local, local_owner, process_name, split_address
+
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """What is watched.
+
+    Attributes
+    ----------
+    name : str
+        For people.
+    pid : int or None
+        Its topmost process.
+    cgroup : str or None
+        The folder of its cgroup, where that was named.
+    address : str or None
+        ``HOST:PORT``, where that was named.
+    protocol : str or None
+        What is spoken there.
+    """
+
+    name: str
+    pid: int | None
+    cgroup: str | None = None
+    address: str | None = None
+    protocol: str | None = None
+
+
+def find_application(text: str) -> Application:
+    """Find what TARGET means: a process id, ``memcached://HOST:PORT`` and the like, or a cgroup.
+
+    Raises
+    ------
+    UsageError
+        It is none of them, or is on another machine.
+    TargetError
+        There is no such process or cgroup, or nobody listens there.
+    """
+    if text.isdecimal():
+        pid = int(text)
+        if not Path(f"/proc/{pid}").is_dir():
+            raise TargetError(f"there is no process {pid}", hint="pgrep -a memcached")
+        return Application(f"{process_name(pid)} ({pid})", pid)
+    if "://" in text:
+        return _address(text)
+    folder = Path(text) if text.startswith("/") else CGROUPS / text
+    if (folder / "cgroup.procs").is_file():
+        return Application(f"cgroup {folder.name}", None, cgroup=str(folder))
+    raise UsageError(
+        f"{text!r} is no process id, no address and no cgroup",
+        hint=f"a number, memcached://127.0.0.1:11211, or a folder below {CGROUPS}",
+    )
+
+
+def _address(text: str) -> Application:
+    target = parse_target(text)
+    if isinstance(target, Managed):
+        raise UsageError(f"{text} would have to be started, and a watch looks at a server that runs")
+    host, port = split_address(target.address)
+    if not is_local(host):
+        raise UsageError(
+            f"{text} is on another machine, and a watch sees only its own",
+            hint=f"there: hindmost watch {text.partition('://')[0]}://127.0.0.1:{port}",
+        )
+    pid = local_owner(target.address)
+    if pid is None:
+        raise TargetError(
+            f"nobody that can be seen from here listens on {target.address}",
+            hint="run as root, or name a process",
+        )
+    return Application(f"{process_name(pid)} ({pid})", pid, address=target.address, protocol=target.protocol)

@@ -1,0 +1,71 @@
+"""A ring by blocks: a quantile and every metric, for detection and ranking."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hindmost.errors import Inconclusive
+from hindmost.watch.ring import Ring, merged_quantile_us, read_ring
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BLOCK_S = 30.0
+LEAST_BLOCKS = 4
+OWN = ("own.", "latency.", "probe.")
+"""Columns that are no metrics of the host or the application."""
+
+
+def quantiles_of(
+    ring: Ring, q: float, block_s: float = BLOCK_S
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ends of blocks (seconds since 1970) and their quantiles, microseconds; NaN without requests."""
+    blocks: dict[int, list[dict[int, int]]] = {}
+    for at, counts in ring.histograms:
+        blocks.setdefault(int(at // block_s), []).append(counts)
+    if not blocks:
+        return np.empty(0), np.empty(0)
+    numbers = range(min(blocks), max(blocks) + 1)
+    values = [merged_quantile_us(blocks.get(number, []), q, ring.bins_an_octave) for number in numbers]
+    return (np.array(numbers) + 1.0) * block_s, np.array(values)
+
+
+def metrics_of(
+    ring: Ring, ends: NDArray[np.float64], block_s: float = BLOCK_S
+) -> dict[str, NDArray[np.float64]]:
+    """Each metric's mean in the same blocks; of totals, what was added a second."""
+    number = np.searchsorted(ends, ring.at_s, side="left")
+    inside = (number < len(ends)) & (ring.at_s > ends[0] - block_s) if len(ends) else np.zeros(0, bool)
+    found = {}
+    for name in ring.names:
+        if name.startswith(OWN):
+            continue
+        values = ring.column(name)
+        fine = inside & np.isfinite(values)
+        sums = np.bincount(number[fine], weights=values[fine], minlength=len(ends))
+        counts = np.bincount(number[fine], minlength=len(ends))
+        with np.errstate(invalid="ignore"):
+            found[name] = sums / np.where(counts > 0, counts, np.nan)
+    return found
+
+
+def normal_of(path: Path, q: float) -> float:
+    """What the quantile was in the first three quarters of a ring: the median over blocks, microseconds.
+
+    Raises
+    ------
+    Inconclusive
+        It holds too little.
+    """
+    _, values = quantiles_of(read_ring(path), q)
+    values = values[np.isfinite(values)]
+    early = values[: len(values) * 3 // 4]
+    if len(early) < LEAST_BLOCKS:
+        raise Inconclusive(
+            f"{path} holds {len(values)} blocks of {BLOCK_S:g} s with latency: what is normal is not known",
+            hint="--normal 150us says it",
+        )
+    return float(np.median(early))

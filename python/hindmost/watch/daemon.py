@@ -1,0 +1,105 @@
+"""The daemon, as it is asked for; the loop is the engine's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost import _engine
+from hindmost.errors import HindmostError, TargetError
+from hindmost.watch.application import Application
+from hindmost.watch.latency import LatencySource
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRequest:
+    """What is to be watched, and how.
+
+    Attributes
+    ----------
+    ring : Path or None
+        The file; without it nothing is kept.
+    ring_bytes : int
+        Its size.
+    period_s : float
+        From sample to sample.
+    budget : float
+        Share of one processor that collectors may use.
+    port : int or None
+        On loopback, for the page and Prometheus; 0: a free one.
+    samples : int or None
+        Until it ends; None: until it is told to.
+    """
+
+    application: Application
+    ring: Path | None
+    ring_bytes: int = 16 << 20
+    period_s: float = 1.0
+    budget: float = 0.0005
+    latency: LatencySource | None = None
+    port: int | None = None
+    samples: int | None = None
+
+    @property
+    def document(self) -> str:
+        """As the engine has it (JSON text)."""
+        return json.dumps(
+            {
+                "application": self.application.name,
+                "pid": self.application.pid,
+                "cgroup": self.application.cgroup,
+                "ring": None if self.ring is None else str(self.ring),
+                "ring_bytes": self.ring_bytes,
+                "period_ms": round(self.period_s * 1000),
+                "budget_us": round(self.budget * 1e6),
+                "latency": None if self.latency is None else self.latency.document,
+                "serve": self.port,
+                "samples": self.samples,
+            }
+        )
+
+
+def watch(request: WatchRequest, on_ready: Callable[[str | None], None] = lambda _: None) -> dict[str, Any]:
+    """Watch until told to end (SIGINT, SIGTERM), or the application has ended.
+
+    Parameters
+    ----------
+    on_ready : callable
+        Called with the page's address (None: there is none) before the first sample.
+
+    Returns
+    -------
+    dict
+        ``samples``, ``ring_bytes``, ``cpu_us`` and why it ``ended``.
+
+    Raises
+    ------
+    TargetError
+        There is nothing to watch, or no latency from there.
+    HindmostError
+        The ring cannot be made or written, or another watch writes it.
+    """
+    try:
+        done: dict[str, Any] = json.loads(_engine.watch(request.document, on_ready))
+    except _engine.EngineError as error:
+        raise told(error) from None
+    return done
+
+
+HINTS = {
+    "held": "name another file: --ring FILE",
+    "ring": "df -h; name another file: --ring FILE",
+    "no_ring": "hindmost watch show FILE.ring",
+    "latency": "--probe 0 watches without a probe; --log FILE follows an access log",
+    "serve": "--port 0 takes a free one",
+}
+
+
+def told(error: _engine.EngineError) -> HindmostError:
+    """An engine's refusal in the words of the command line."""
+    code, message = error.args
+    kind = TargetError if code in ("gone", "latency") else HindmostError
+    return kind(message, hint=HINTS.get(code))
