@@ -31,7 +31,7 @@ demo: .stamps/engine ## Measure a real memcached in about a minute and a half; l
 	@setup/demo.sh
 
 test: .stamps/engine .stamps/dev ## All tests that need neither a calm host nor patience
-	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin haproxy nutcracker psql=postgresql openssl tcpdump sshd=openssh-server
+	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin haproxy nutcracker unbound psql=postgresql openssl tcpdump sshd=openssh-server
 	@setup/test.sh
 
 precision: .stamps/engine .stamps/dev ## Claims that need a calm host: each ends held, broken or undecided
@@ -39,7 +39,7 @@ precision: .stamps/engine .stamps/dev ## Claims that need a calm host: each ends
 	@$(RUN) python -m pytest -m "not nightly" tests/precision
 
 nightly: .stamps/engine .stamps/dev ## The slow ring: coverage simulations, soaks, originals, fuzzing
-	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin haproxy nutcracker psql=postgresql tcpdump sshd=openssh-server
+	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin haproxy nutcracker unbound psql=postgresql tcpdump sshd=openssh-server
 	@setup/nightly.sh
 
 FUZZ_SECONDS ?= 600
@@ -56,7 +56,7 @@ wheel: .stamps/runtime ## One wheel for every Python from 3.11 on, with link-tim
 	@$(RUN) maturin build --profile dist --locked --quiet --out dist
 
 bench: .stamps/engine ## Cost and precision, ours and of other load testers: half an hour of a quiet host
-	@setup/system.sh want memcached strace tcpdump sshd=openssh-server
+	@setup/system.sh want memcached unbound dnsperf strace tcpdump sshd=openssh-server
 	@$(RUN) cargo bench --locked --quiet -p hindmost-histogram --bench record
 	@$(RUN) cargo bench --locked --quiet -p hindmost-simulate --bench queue
 	@$(RUN) cargo bench --locked --quiet -p hindmost-synth --bench throughput

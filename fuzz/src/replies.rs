@@ -9,8 +9,8 @@
 use std::sync::OnceLock;
 
 use hindmost_load::protocol::{
-    Http, Http2, Memcached, MemcachedBinary, MemcachedMeta, Outcome, Postgresql, Protocol, Reader, Redis,
-    Reply,
+    Dns, Http, Http2, Memcached, MemcachedBinary, MemcachedMeta, MemcachedUdp, Outcome, Postgresql, Protocol,
+    Reader, Redis, Reply,
 };
 use hindmost_load::workload::{Kind, Request};
 use hindmost_plan::Plan;
@@ -127,6 +127,27 @@ pub fn http2(bytes: &[u8]) {
     assert!(whole.0.iter().all(|reply| reply.tag < 4) && whole.0.len() <= 4, "{whole:?}");
     for pieces in pieces::ways(bytes) {
         assert_eq!(follow_from(codec, Kind::GET, &pieces, opened), whole, "{pieces:?}");
+    }
+}
+
+/// DNS, behind lengths.
+pub fn dns(bytes: &[u8]) {
+    static CODEC: OnceLock<Dns> = OnceLock::new();
+    let codec = CODEC.get_or_init(|| Dns::new(&plan("dns", "dns")));
+    check(codec, bytes, |_, reply| {
+        let length = usize::from(u16::from_be_bytes([reply[0], reply[1]]));
+        assert_eq!(reply.len(), 2 + length);
+        assert!(reply[4] & 0x80 != 0, "a reply says that it is one");
+    });
+}
+
+/// memcached's text protocol over UDP. A reply may need datagrams before others', so one leaves something behind.
+pub fn memcached_udp(bytes: &[u8]) {
+    static CODEC: OnceLock<MemcachedUdp> = OnceLock::new();
+    let codec = CODEC.get_or_init(|| MemcachedUdp::new(&plan("memcached-udp", "key-value")));
+    let whole = follow(codec, Kind::GET, &[bytes]);
+    for pieces in pieces::ways(bytes) {
+        assert_eq!(follow(codec, Kind::GET, &pieces), whole, "in {pieces:?}");
     }
 }
 

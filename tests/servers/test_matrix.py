@@ -107,6 +107,8 @@ MATRIX = {
     "memcached-meta": Row("memcached?protocol=memcached-meta"),
     "memcached-binary": Row("memcached?protocol=memcached-binary"),
     "memcached-through-twemproxy": Row("nutcracker"),
+    "memcached-udp": Row("memcached-udp"),
+    "dns-unbound": Row("unbound"),
     "redis": Row("redis"),
     "redis-commands": Row("redis", COMMANDS),
     "redis-resp3-pipelined": Row("redis", COMMANDS, ALL_ON_ONE, by_url="/0?protocol=3"),

@@ -42,6 +42,7 @@ VERSIONS = {
     "haproxy": "nginx/",
     "nutcracker": "1.",
     "postgresql": "PostgreSQL 1",
+    "unbound": "unbound 1",
 }
 PATIENCE_S = 60.0
 

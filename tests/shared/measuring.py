@@ -25,7 +25,7 @@ from forking import ROOM, Forked, fork, interpreter
 from hindmost.targets import Managed, ManagedServer, TargetSpec, parse_target, preset
 from hindmost.targets.launch import search_path
 
-REAL = ("memcached", "redis", "nginx", "apache", "haproxy", "nutcracker", "postgresql")
+REAL = ("memcached", "redis", "nginx", "apache", "haproxy", "nutcracker", "postgresql", "unbound")
 SHORT = ("--duration", "0.5s", "--warmup", "0.3s", "--runs", "2", "--remake", "0", "--quantiles", "50,90")
 VERDICTS = {"valid": 0, "inconclusive": 4, "invalid": 6}
 PATIENCE_S = 60.0

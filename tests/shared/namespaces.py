@@ -34,13 +34,14 @@ class Elsewhere:
         _ip("netns", "exec", self.name, *command)
 
     @contextmanager
-    def memcached(self) -> Iterator[str]:
-        """A memcached there; gives its URL."""
-        command = ["memcached", "-u", "nobody", "-l", THERE, "-p", str(PORT), "-U", "0", "-t", "1"]
+    def memcached(self, *, udp: bool = False) -> Iterator[str]:
+        """A memcached there, over UDP beside TCP if asked for; gives its URL."""
+        listens = ["-p", str(PORT), "-U", str(PORT if udp else 0)]
+        command = ["memcached", "-u", "nobody", "-l", THERE, *listens, "-t", "1"]
         server = subprocess.Popen(["ip", "netns", "exec", self.name, *command])
         try:
             wait_for(_answers, "memcached in its namespace")
-            yield f"memcached://{THERE}:{PORT}"
+            yield f"memcached{'-udp' if udp else ''}://{THERE}:{PORT}"
         finally:
             server.kill()
             server.wait()

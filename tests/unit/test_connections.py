@@ -47,6 +47,20 @@ def test_connections_add_up_over_instances_and_runs():
     assert connections([run(1)]) is None, "studies that did not keep the account"
 
 
+def test_datagrams_that_came_late_are_told_and_of_connections_nothing_is():
+    late = {"connects": {"made": 0, "failed": 0, "all": 8}, "datagrams": {"late": 3, "refused": 1}}
+    lossy = run(1, instances=[instance(0, **late), instance(1, **late)])
+    account = connections([lossy])
+    assert (account["late"], account["refused"]) == (6, 2)
+    counts = {"due": 4_000, "timeouts": 40}
+    told = view.datagrams({"counts": counts, "connections": account})
+    assert (
+        told
+        == "40 of 4000 requests lost or too late; 6 replies came late or twice; nobody listened 2 times (ICMP)"
+    )
+    assert view.datagrams({"counts": counts, "connections": connections([closing()])}) == ""
+
+
 def test_codes_add_up_in_their_order():
     assert codes([failing(code503=4, code500=312)]) == {
         "200": counted(18_000, "hit"), "500": counted(624, "error"), "503": counted(8, "error"),

@@ -55,7 +55,7 @@ def refusal(text: str, folder: Path = ROOT) -> UsageError:
         (GOOD + '[files]\n"/etc/x" = ""', ["inside {dir}"]),
         (GOOD + '[files]\nx = "listen {prot};"', ["files.x", "{prot}", "did you mean {port}?", "{{prot}}"]),
         (GOOD + 'user = "a"\nuser_if_root = "b"', ["both user and user_if_root"]),
-        (GOOD + 'path = "/x"', ['protocol = "http"', "redis"]),
+        (GOOD + 'path = "/x"', ['protocol = "dns" or "http"', "redis"]),
         (GOOD + "[options]\nport = 3", ["options.port", "already a placeholder"]),
         (GOOD + "[options]\nPort = 3", ["options.Port"]),
         (GOOD.replace("{port}", "6379"), ["port = 0", "neither {port} nor {address}"]),
@@ -101,11 +101,13 @@ def test_every_preset_and_example_is_a_good_target() -> None:
         "apache",
         "haproxy",
         "memcached",
+        "memcached-udp",
         "nginx",
         "nutcracker",
         "postgresql",
         "redis",
         "synth",
+        "unbound",
     ]
     for name in preset_names():
         assert preset(name).name == name

@@ -123,6 +123,7 @@ impl Plan {
         seconds("timeout_s", self.timeout_s, 0.001)?;
         self.phases.check()?;
         self.batching.check(self)?;
+        crate::datagrams::check(self)?;
         self.check_workload()
     }
 

@@ -7,6 +7,7 @@
 
 mod batching;
 mod check;
+mod datagrams;
 mod document;
 mod login;
 mod target;
@@ -19,9 +20,9 @@ pub use hindmost_wire::{Mix, Protocol};
 pub use login::Login;
 pub use target::{Target, Tls};
 pub use workload::{
-    kinds, parts, Body, Codes, Command, Commands, Data, Escape, Extreme, Field, HotSet, Http, HttpRequest,
-    HttpVersion, KeyNames, KeyValue, Listed, Lognormal, Normal, Order, Popularity, Ranks, Raw, RawRequest,
-    Rows, Size, Sql, Statement, TemplatePart, Until, Words, Workload,
+    kinds, parts, Body, Codes, Command, Commands, Data, Dns, DnsQuery, DnsType, Escape, Extreme, Field,
+    HotSet, Http, HttpRequest, HttpVersion, KeyNames, KeyValue, Listed, Lognormal, Normal, Order, Popularity,
+    Ranks, Raw, RawRequest, Rows, Size, Sql, Statement, TemplatePart, Until, Words, Workload,
 };
 
 /// The schema name that every plan carries.

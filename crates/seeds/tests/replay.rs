@@ -43,6 +43,8 @@ fn replies_are_the_same_however_the_stream_was_cut() {
     replay("replies_memcached", replies::memcached);
     replay("replies_memcached_meta", replies::memcached_meta);
     replay("replies_memcached_binary", replies::memcached_binary);
+    replay("replies_dns", replies::dns);
+    replay("replies_memcached_udp", replies::memcached_udp);
     replay("replies_redis", replies::redis);
     replay("replies_redis_commands", replies::redis_commands);
     replay("replies_postgresql", replies::postgresql);

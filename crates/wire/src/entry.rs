@@ -34,19 +34,23 @@ pub struct Mix {
     pub name: &'static str,
     /// Requests name a path (and not a key).
     pub paths: bool,
+    /// Requests name a host or a domain.
+    pub names: bool,
 }
 
 impl Mix {
     /// Keys that are read and stored.
-    pub const KEY_VALUE: Self = Self { name: "key-value", paths: false };
+    pub const KEY_VALUE: Self = Self { name: "key-value", paths: false, names: false };
+    /// Questions about names.
+    pub const DNS: Self = Self { name: "dns", paths: false, names: true };
     /// Requests of paths.
-    pub const HTTP: Self = Self { name: "http", paths: true };
+    pub const HTTP: Self = Self { name: "http", paths: true, names: false };
     /// Any commands of Redis.
-    pub const COMMANDS: Self = Self { name: "commands", paths: false };
+    pub const COMMANDS: Self = Self { name: "commands", paths: false, names: false };
     /// Statements of SQL.
-    pub const SQL: Self = Self { name: "sql", paths: false };
+    pub const SQL: Self = Self { name: "sql", paths: false, names: false };
     /// Any bytes.
-    pub const RAW: Self = Self { name: "raw", paths: false };
+    pub const RAW: Self = Self { name: "raw", paths: false, names: false };
 }
 
 /// How the first reply on a connection is delimited.
@@ -65,4 +69,6 @@ pub enum Framing {
     Http2,
     /// As the engine's codec takes it, before a connection can carry requests.
     Opening,
+    /// One datagram (UDP).
+    Datagram,
 }

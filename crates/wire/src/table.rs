@@ -138,6 +138,42 @@ protocols! { ($)
             versions: &[Version::plain(r"(?s)\x81\x0b.{22}(.*)")],
         }],
     };
+    /// memcached's text protocol over UDP.
+    MemcachedUdp = Entry {
+        name: "memcached-udp",
+        called: "memcached",
+        port: 11211,
+        tls_scheme: "memcached-udps",
+        tls_port: 11211,
+        alpn: "",
+        mix: Mix::KEY_VALUE,
+        framing: Framing::Datagram,
+        signs: &[r".{8}(VERSION |(ERROR|CLIENT_ERROR|SERVER_ERROR)\b)"],
+        // Behind a header: id, this datagram, of so many, and nothing.
+        greeting: &[Ask {
+            send: "hm\0\0\0\u{1}\0\0version\r\n",
+            answers: &[Answer::serves(r"(?s)hm\x00\x00\x00\x01..VERSION ")],
+            versions: &[Version::plain("(?s)VERSION ([^\r\n]*)")],
+        }],
+    };
+    /// DNS over UDP.
+    Dns = Entry {
+        name: "dns",
+        called: "a DNS server",
+        port: 53,
+        tls_scheme: "dnss",
+        tls_port: 853,
+        alpn: "",
+        mix: Mix::DNS,
+        framing: Framing::Datagram,
+        signs: &[r"(?s)hm[\x80-\xff]"],
+        // version.bind, TXT, of the class CHAOS (RFC 4892): what servers say of themselves, or refuse to.
+        greeting: &[Ask {
+            send: "hm\u{1}\0\0\u{1}\0\0\0\0\0\0\u{7}version\u{4}bind\0\0\u{10}\0\u{3}",
+            answers: &[Answer::serves(r"(?s)hm[\x80-\xff]")],
+            versions: &[Version::plain(r"(?s)\x00\x10\x00\x03.*\x00\x10\x00\x03.{6}.([\x20-\x7e]+)")],
+        }],
+    };
     /// Redis, RESP2.
     Redis = Entry {
         name: "redis",

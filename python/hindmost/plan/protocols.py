@@ -13,13 +13,16 @@ from hindmost import _engine
 
 
 class Mix(msgspec.Struct, frozen=True):
-    """A family of requests: its name in ``workload.kind``, and whether they name a path."""
+    """A family of requests: its name in ``workload.kind``, and whether they name a path, or a domain."""
 
     name: str
     paths: bool
+    names: bool
 
     def workload(self, path: str) -> dict[str, Any]:
-        """What is sent where nobody says what: requests for `path`, if they name one."""
+        """What is sent where nobody says what: requests for `path`, or the name in it, if they name one."""
+        if self.names and path.strip("/"):
+            return {"kind": self.name, "queries": [{"name": path.strip("/")}]}
         return {"kind": self.name, "paths": [path]} if self.paths else {"kind": self.name}
 
 
@@ -59,7 +62,9 @@ class Entry(msgspec.Struct, frozen=True):
     port: int
     tls_scheme: str
     mix: Mix
-    framing: Literal["lines", "length_prefixed", "headers", "memcached_binary", "http2", "opening"]
+    framing: Literal[
+        "lines", "length_prefixed", "headers", "memcached_binary", "http2", "opening", "datagram"
+    ]
     signs: tuple[str, ...]
     greeting: tuple[Ask, ...]
     tls_port: int = 0

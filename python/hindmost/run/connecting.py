@@ -119,14 +119,21 @@ def check_capture(plan: MeasurePlan, target: Attached | Managed) -> None:
     Raises
     ------
     UsageError
-        If connections are secured, or go through a Unix socket.
+        If connections are secured, go through a Unix socket, or are none (UDP).
     """
+    from hindmost.plan.protocols import ENTRIES
+
     if not plan.verify_wire:
         return
     if plan.tls is not None:
         raise UsageError(
             "--verify-wire finds requests in packets, and TLS hides them there",
             hint="leave out --verify-wire; wire latency by the kernel's stamps works under TLS",
+        )
+    if ENTRIES[target.protocol].framing == "datagram":
+        raise UsageError(
+            f"--verify-wire finds requests in streams of TCP, and {target.protocol} goes over UDP",
+            hint="leave out --verify-wire",
         )
     if target.spec.socket if target.managed else target.address.startswith("unix:"):
         raise UsageError(

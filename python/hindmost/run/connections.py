@@ -19,7 +19,7 @@ def connections(runs: Iterable[RunFigures]) -> Connections | None:
     known = [counts for one in results if (counts := one.get("connects")) is not None]
     if not known:
         return None
-    return {
+    account: Connections = {
         "made": sum(one["made"] for one in known),
         "failed": sum(one["failed"] for one in known),
         "all": sum(one["all"] for one in known),
@@ -28,6 +28,10 @@ def connections(runs: Iterable[RunFigures]) -> Connections | None:
         "resumed_handshakes": sum(one.get("resumed_handshakes", 0) for one in known),
         "by_turns": any(one.get("by_turns") for one in results),
     }
+    if datagrams := [found for one in results if (found := one.get("datagrams")) is not None]:
+        account["late"] = sum(one["late"] for one in datagrams)
+        account["refused"] = sum(one["refused"] for one in datagrams)
+    return account
 
 
 def codes(runs: Iterable[RunFigures]) -> dict[str, Code]:

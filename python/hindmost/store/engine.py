@@ -259,6 +259,13 @@ class Counts(TypedDict):
     lost: NotRequired[Count]
 
 
+class Datagrams(TypedDict):
+    """What datagrams can come to, from the start of the load on."""
+
+    late: Count
+    refused: Count
+
+
 class Dispersion(TypedDict):
     """How many requests left in spans of one length.
 
@@ -515,6 +522,7 @@ class InstanceResult(TypedDict):
     by_turns: NotRequired[bool]
     codes: NotRequired[dict[str, CodeCount]]
     connects: NotRequired[Connects]
+    datagrams: NotRequired[Datagrams | None]
     host: NotRequired[HostSpan]
     kind_codes: NotRequired[dict[str, dict[str, CodeCount]]]
     measured_from_ns: NotRequired[Count]

@@ -27,6 +27,8 @@ _BINARY: dict[str, tuple[int, slice, bytes]] = {
     "http2": (9, slice(0, 3), b"\0"),
 }
 """Bytes of the header of a binary reply, where in it stands how many follow, and what it starts with."""
+_AGAIN_S = 0.5
+"""A datagram without an answer for so long may be lost."""
 
 
 class Silent(TargetError):
@@ -101,9 +103,11 @@ def identify(
         return _identify(address, protocol, timeout_s, path, accept, tls, login)
     except _HungUp:
         # memcached does so to what looks like HTTP: ask it in the other protocols what it is.
-        for other in ENTRIES:
+        for other, entry in ENTRIES.items():
+            if other == protocol or entry.framing == "datagram":
+                continue
             try:
-                version = _identify(address, other, timeout_s, "/", (), tls) if other != protocol else ""
+                version = _identify(address, other, timeout_s, "/", (), tls)
             except TargetError:
                 continue
             if version:
@@ -146,7 +150,7 @@ def _identify(
         accepts(address, timeout_s)
         securing.verify(address, tls, entry, timeout_s)
     with (
-        _connect(address, timeout_s) as plain,
+        _socket(address, entry, timeout_s) as plain,
         contextlib.nullcontext(plain)
         if tls is None
         else securing.secured(plain, address, tls, entry) as connection,
@@ -245,6 +249,22 @@ def accepts(address: str, timeout_s: float = 2.0) -> None:
     _connect(address, timeout_s).close()
 
 
+def _socket(address: str, entry: Entry, timeout_s: float) -> socket.socket:
+    if entry.framing != "datagram":
+        return _connect(address, timeout_s)
+    host, port = split_address(address)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    connection = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        connection.connect((host, port))
+    except OSError as error:
+        connection.close()
+        raise Silent(
+            f"cannot reach {address}: {error.strerror or error}", hint=f"ip route get {host}"
+        ) from None
+    return connection
+
+
 def _connect(address: str, timeout_s: float) -> socket.socket:
     if address.startswith("unix:"):
         return _connect_unix(address.removeprefix("unix:"), timeout_s)
@@ -305,7 +325,7 @@ class _Talk:
         self.connection, self.address = connection, address
         self.protocol, self.framing = entry.name, entry.framing
         self.timeout_s, self.deadline = timeout_s, deadline
-        self.reply, self.opening = b"", b""
+        self.reply, self.opening, self.asked = b"", b"", b""
 
     def begin(self, entry: Entry, login: Login | None) -> None:
         """Say what the engine says first on a connection; what the server makes of it is `opening`.
@@ -358,6 +378,7 @@ class _Talk:
         self.opening, self.reply = self.reply, b""
 
     def ask(self, request: bytes) -> None:
+        self.asked = request
         with contextlib.suppress(
             ConnectionError, ssl.SSLError
         ):  # a server that hangs up may have said why: read it
@@ -391,6 +412,8 @@ class _Talk:
         """The first line of the reply, which is taken off it; all of a binary one."""
         if self.framing in _BINARY:
             return self.binary(*_BINARY[self.framing])
+        if self.framing == "datagram":
+            return self.datagram()
         while b"\r\n" not in self.reply and self.more():
             pass
         line, found, rest = self.reply.partition(b"\r\n")
@@ -412,10 +435,30 @@ class _Talk:
         reply, self.reply = self.reply[:length], self.reply[length:]
         return reply
 
+    def datagram(self) -> bytes:
+        """The next datagram; the question is asked again where none comes, since one may have been lost."""
+        while (left := self.deadline - time.monotonic()) > 0:
+            self.connection.settimeout(min(left, _AGAIN_S))
+            try:
+                return self.connection.recv(MAX_REPLY)
+            except TimeoutError:
+                self.ask(self.asked)
+            except ConnectionError:
+                _, port = split_address(self.address)
+                raise NotListening(
+                    f"nothing listens on {self.address} (UDP)",
+                    hint=f"start the server, or check the port: ss -lun 'sport = :{port}'",
+                ) from None
+        raise Silent(
+            f"{self.address} did not answer over UDP within {self.timeout_s:g} s; "
+            f"a {self.protocol} server would have",
+            hint="is it there, does it listen on UDP, and may this host ask it?",
+        )
+
     def rest(self, line: bytes) -> bytes:
         """What belongs to the reply behind its first line, by the protocol's framing; no body of HTTP."""
         match self.framing:
-            case "lines" | "memcached_binary" | "http2" | "opening":
+            case "lines" | "memcached_binary" | "http2" | "opening" | "datagram":
                 return b""
             case "length_prefixed":
                 length = int(line[1:]) if re.fullmatch(rb"\$\d{1,5}", line) else 0

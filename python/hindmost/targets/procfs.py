@@ -16,6 +16,11 @@ from pathlib import Path
 from hindmost.targets.guard import descendants, parents
 
 _LISTEN = "0A"  # TCP_LISTEN in include/net/tcp_states.h
+_UNCONNECTED = "07"
+_TABLES = {
+    "tcp": (("net/tcp", _LISTEN), ("net/tcp6", _LISTEN)),
+    "udp": (("net/udp", _UNCONNECTED), ("net/udp6", _UNCONNECTED)),
+}
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -51,17 +56,22 @@ def decode_hex_address(text: str) -> bytes:
 
 
 def listening_inodes(host: str, port: int, proc: Path = Path("/proc")) -> set[str]:
-    """Inodes of the sockets that accept connections to this address, on it or on a wildcard address."""
+    """Inodes of the sockets that serve this address, on it or on a wildcard address.
+
+    Those that accept connections; where there is none, those of UDP that are not connected.
+    """
     wanted = {_packed(host), bytes(16), bytes(4)}
     if len(_packed(host)) == 16:
         wanted.remove(bytes(4))
-    found = set()
-    for table in ("net/tcp", "net/tcp6"):
+    found: set[str] = set()
+    for table, state in (*_TABLES["tcp"], *_TABLES["udp"]):
+        if found and (table, state) in _TABLES["udp"]:
+            break
         with contextlib.suppress(OSError):
             for line in (proc / table).read_text().splitlines()[1:]:
                 fields = line.split()
                 local, _, local_port = fields[1].rpartition(":")
-                here = fields[3] == _LISTEN and int(local_port, 16) == port
+                here = fields[3] == state and int(local_port, 16) == port
                 if here and decode_hex_address(local) in wanted:
                     found.add(fields[9])
     return found

@@ -179,9 +179,11 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
             f"target {text!r} holds a fragment ({fragment}), which is never sent",
             hint=f"write {scheme}://{authority}{path}",
         )
-    if not protocol.mix.paths and path not in ("", "/"):
+    if not (protocol.mix.paths or protocol.mix.names) and path not in ("", "/"):
         raise UsageError(f"target {text!r}: {scheme} has no path", hint=f"write {scheme}://{authority}")
-    if protocol.mix.paths and (not path.isascii() or re.search(r"[\x00-\x20\x7f]", path)):
+    if (protocol.mix.paths or protocol.mix.names) and (
+        not path.isascii() or re.search(r"[\x00-\x20\x7f]", path)
+    ):
         raise UsageError(
             f"target {text!r}: the path holds a character that must be written as %XX",
             hint=f"write {scheme}://{authority}{quote(path, safe='/?&=%')}",

@@ -194,8 +194,9 @@ class TargetSpec(_Strict):
             )
         if self.user is not None and self.user_if_root is not None:
             raise ValueError("both user and user_if_root are given; choose one")
-        if self.path != "/" and not ENTRIES[self.protocol].mix.paths:
-            able = " or ".join(f'"{name}"' for name, entry in ENTRIES.items() if entry.mix.paths)
+        mixes = {name: entry.mix for name, entry in ENTRIES.items()}
+        if self.path != "/" and not (mixes[self.protocol].paths or mixes[self.protocol].names):
+            able = " or ".join(f'"{name}"' for name, mix in mixes.items() if mix.paths or mix.names)
             raise ValueError(f'path is for protocol = {able}, not "{self.protocol}"')
         return self
 

@@ -16,12 +16,15 @@
 mod chunks;
 mod delimited;
 mod dialogue;
+mod dns;
 mod http;
 mod http2;
+mod ids;
 mod items;
 mod memcached;
 mod memcached_binary;
 mod memcached_meta;
+mod memcached_udp;
 mod opening;
 mod passing;
 mod postgresql;
@@ -36,12 +39,15 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub use dialogue::Dialogue;
+pub use dns::{code_name, outcome_of, Dns};
 pub use http::{outcome, Http, CODES};
 pub use http2::Http2;
+pub use ids::BYTES as IDS_BYTES;
 pub use items::Items;
 pub use memcached::Memcached;
 pub use memcached_binary::MemcachedBinary;
 pub use memcached_meta::MemcachedMeta;
+pub use memcached_udp::MemcachedUdp;
 pub use opening::{Opening, Refusal};
 pub use passing::{Misplaced, Passed};
 pub use postgresql::{largest_statement, Postgresql};
@@ -68,6 +74,11 @@ pub trait Protocol: Send {
     const ANSWERS: bool = false;
     /// [`Protocol::in_flight`] is asked before each request.
     const BOUNDED: bool = false;
+    /// Messages are datagrams, which may get lost: a request without reply times out by itself, replies may come later
+    /// ([`Protocol::is_free`]), and in front of each message stands its length ([`crate::transport::Udp`]).
+    const LOSSY: bool = false;
+    /// Replies have codes, which are counted, whatever closes connections.
+    const CODES: bool = false;
 
     /// What is known of one connection; `()` where nothing is. Made before the load; what is done with it in the load
     /// allocates nothing.
@@ -105,6 +116,15 @@ pub trait Protocol: Send {
     fn in_flight(&self, _session: &Self::Session) -> usize {
         usize::MAX
     }
+
+    /// Whether the request with this tag can be told from those before it, whose replies may still come; else the next
+    /// tag is tried. Only where [`Protocol::LOSSY`].
+    fn is_free(&self, _session: &Self::Session, _tag: u32) -> bool {
+        true
+    }
+
+    /// Nobody waits for the reply to this tag any more. Only where [`Protocol::LOSSY`].
+    fn give_up(&self, _session: &mut Self::Session, _tag: u32) {}
 
     /// Appends a whole request to `out`. Where replies are [`Protocol::TAGGED`], `tag` counts the requests of the
     /// connection, from 0.

@@ -10,6 +10,7 @@ mod stamped;
 mod stamps;
 mod tcp;
 mod tls;
+mod udp;
 mod uring;
 
 use std::io;
@@ -22,6 +23,7 @@ pub use stamped::Stamped;
 pub use stamps::{Segment, Sent, Source, Stamp, Stamper};
 pub use tcp::Tcp;
 pub use tls::{try_handshake, Credentials, Tls, TlsProblem};
+pub use udp::{Udp, LENGTH as DATAGRAM_LENGTH};
 pub use uring::Uring;
 
 /// What a connection is ready for.

@@ -76,6 +76,11 @@ impl Requests {
                 value_bytes: SizeLaw::new(&mix.value_bytes),
                 random,
             },
+            Workload::Dns(dns) => Self::Listed {
+                list: List::new(plan.seed, &dns.listed(), dns.data.as_ref()).in_turn(dns.in_turn()),
+                next: part.index,
+                step: part.of,
+            },
             listed => {
                 let (list, data) = listed.listed().unwrap_or_default();
                 Self::Listed { list: List::new(plan.seed, &list, data), next: part.index, step: part.of }

@@ -42,6 +42,7 @@ pub struct List {
     kinds: Vec<Kind>,
     rows: usize,
     order: Order,
+    in_turn: bool,
 }
 
 impl List {
@@ -64,7 +65,15 @@ impl List {
             kinds: list.iter().map(|one| Kind(place(one) as u8)).collect(),
             rows,
             order: data.map(|data| data.order).unwrap_or_default(),
+            in_turn: false,
         }
+    }
+
+    /// The same, one after another in place of by chance, whatever their weights.
+    #[must_use]
+    pub fn in_turn(mut self, on: bool) -> Self {
+        self.in_turn = on;
+        self
     }
 
     /// What request number `item` is made of.
@@ -86,6 +95,9 @@ impl List {
     pub fn which(&self, values: Values) -> usize {
         if self.upto.len() == 1 {
             return 0;
+        }
+        if self.in_turn {
+            return values.item as usize % self.upto.len();
         }
         let at = values.draws.unit(WHICH);
         self.upto.partition_point(|&upto| upto <= at).min(self.upto.len() - 1)

@@ -3,6 +3,7 @@
 mod codes;
 mod commands;
 mod data;
+mod dns;
 mod files;
 mod http;
 mod key_names;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 pub use codes::Codes;
 pub use commands::{Command, Commands, Words};
 pub use data::{Data, Order, Rows};
+pub use dns::{Dns, DnsQuery, DnsType};
 pub use http::{Body, Http, HttpRequest, HttpVersion};
 pub use key_names::KeyNames;
 pub use key_value::KeyValue;
@@ -50,6 +52,8 @@ pub enum Workload {
     Sql(Sql),
     /// Any bytes.
     Raw(Raw),
+    /// Questions of DNS.
+    Dns(Dns),
 }
 
 impl Workload {
@@ -61,6 +65,7 @@ impl Workload {
             Self::Commands(_) => Mix::COMMANDS,
             Self::Sql(_) => Mix::SQL,
             Self::Raw(_) => Mix::RAW,
+            Self::Dns(_) => Mix::DNS,
         }
     }
 
@@ -80,6 +85,7 @@ impl Workload {
             Self::Commands(mix) => mix.check(),
             Self::Sql(mix) => mix.check(),
             Self::Raw(mix) => mix.check(),
+            Self::Dns(mix) => mix.check(),
         }
     }
 
@@ -91,6 +97,7 @@ impl Workload {
             Self::Commands(commands) => Some((commands.listed(), commands.data.as_ref())),
             Self::Sql(sql) => Some((sql.listed(), sql.data.as_ref())),
             Self::Raw(raw) => Some((raw.listed(), raw.data.as_ref())),
+            Self::Dns(dns) => Some((dns.listed(), dns.data.as_ref())),
         }
     }
 
@@ -112,6 +119,7 @@ impl Workload {
             Self::Commands(commands) => commands.read_files()?,
             Self::Sql(sql) => sql.read_files()?,
             Self::Raw(raw) => raw.read_files()?,
+            Self::Dns(dns) => dns.read_files()?,
         }
         Ok(self)
     }

@@ -35,6 +35,8 @@ def account(doc: Measure) -> list[tuple[str, str]]:
     ]
     if codes := view.codes(doc):
         rows.append(("codes", codes))
+    if lossy := view.datagrams(doc):
+        rows.append(("datagrams", lossy))
     if made := view.connections(doc):
         rows.append(("connections", made))
     if connect := doc.get("connect_us"):

@@ -157,6 +157,8 @@ def _brief_account(doc: Measure) -> list[tuple[str, str]]:
         )
         if handshake := doc.get("handshake_us"):
             rows.append(("handshake", f"{briefly('TLS', handshake)}, in latency; {view.handshakes(found)}"))
+    if lossy := view.datagrams(doc):
+        rows.append(("datagrams", lossy))
     if batched := view.batches(doc):
         rows.append(("batches", batched))
     rows.append(("runs", view.counted_runs(doc)))

@@ -99,6 +99,21 @@ def handshakes(found: Connections) -> str:
     return f"TLS: {numbers.plural(full, 'full handshake')} and {numbers.count(resumed)} resumed"
 
 
+def datagrams(doc: Measure) -> str:
+    """Say what became of datagrams that were not answered in time; nothing of connections."""
+    found = doc.get("connections")
+    if not found or "late" not in found:
+        return ""
+    counts = doc["counts"]
+    text = (
+        f"{numbers.count(counts['timeouts'])} of {numbers.plural(counts['due'], 'request')} lost or too late"
+    )
+    text += f"; {numbers.count(found['late'])} replies came late or twice"
+    if refused := found.get("refused"):
+        text += f"; nobody listened {numbers.plural(refused, 'time')} (ICMP)"
+    return text
+
+
 def batches(doc: Measure) -> str:
     """Say how requests were put together; nothing where each left by itself, as nobody asked otherwise."""
     found = doc.get("batches")

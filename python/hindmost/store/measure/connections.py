@@ -12,7 +12,8 @@ class Connections(TypedDict):
     made in the whole load and before it; ``closed``: by the server, from the start of the load on.
     ``by_turns``: the server closes after each reply, or nearly so, and each request opened the connection
     that it needed. ``full_handshakes`` and ``resumed_handshakes``: of ``all``, secured by
-    TLS.
+    TLS. ``late`` and ``refused``, of UDP alone, from the start of the load on: replies that came after their
+    requests had timed out, or a second time; times that the server's host said that nobody listens.
     """
 
     made: Count
@@ -22,6 +23,8 @@ class Connections(TypedDict):
     by_turns: bool
     full_handshakes: NotRequired[Count]
     resumed_handshakes: NotRequired[Count]
+    late: NotRequired[Count]
+    refused: NotRequired[Count]
 
 
 class Code(TypedDict):

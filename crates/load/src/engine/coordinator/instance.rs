@@ -27,7 +27,7 @@ use crate::engine::report::summary::summarise;
 use crate::protocol::Protocol;
 use crate::random::{stream, Purpose};
 use crate::record::Recorder;
-use crate::transport::{Credentials, Peer, Peers, Stamped, Tcp, Tls, Uring};
+use crate::transport::{Credentials, Peer, Peers, Stamped, Tcp, Tls, Udp, Uring};
 use crate::workload::Requests;
 use crate::LoadError;
 
@@ -201,6 +201,10 @@ impl Of<'_> {
         };
         let stamping = plan.stamp_every > 0;
         let peer = &server.peer;
+        if P::LOSSY {
+            let udp = Udp::new(peer, plan.target.source.clone(), connections).map_err(LoadError::Source)?;
+            return drive(plan, peer, parts.over(udp), errand);
+        }
         let peers = Peers::new(peer.clone(), plan.target.source.clone(), index).map_err(LoadError::Source)?;
         let peers = peers.with_nagle(plan.batching == Batching::Nagle);
         let tcp =

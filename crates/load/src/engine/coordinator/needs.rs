@@ -11,7 +11,7 @@ use crate::engine::state::backlog::Waiting;
 use crate::engine::state::buffers::Buffers;
 use crate::engine::state::request::Pending;
 use crate::engine::state::stamp_queue::StampedRequest;
-use crate::protocol::Protocol;
+use crate::protocol::{Protocol, IDS_BYTES};
 use crate::record::{Recorder, Row, Window};
 
 /// Open files beside connections: result files, epoll, what the interpreter holds open. 30 were counted.
@@ -57,6 +57,7 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
         + buffers.out_bytes
         + P::MAX_HEAD
         + size_of::<P::Session>()
+        + usize::from(P::LOSSY) * IDS_BYTES
         + if P::TAGGED { buffers.requests * size_of::<u32>() } else { 0 }
         + 512;
     // Requests that wait for a connection, where they take turns on them, or for a place on one.

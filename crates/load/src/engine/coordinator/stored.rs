@@ -22,6 +22,12 @@ const BYTES_AT_ONCE: usize = 1 << 20;
 /// The same over TLS: one record. memcached (1.6.18, `-Z`) leaves what it has decrypted and not read until the next
 /// record comes, so that the last of several records would wait for ever.
 const BYTES_OF_A_RECORD: usize = 8 * 1024;
+/// The same of datagrams, which a server that lags has room for, ...
+const DATAGRAMS_AT_ONCE: u32 = 16;
+const DATAGRAM_BYTES_AT_ONCE: usize = 1 << 16;
+/// ... and which are sent again after so long without an answer: what was done already is done once more, and its second
+/// answer is counted by nobody.
+const AGAIN: Nanos = Nanos::from_millis(100);
 /// Connections of a worker that carry them: servers have fewer threads, and 64 MiB are enough to wait.
 const LANES: usize = 64;
 
@@ -55,6 +61,8 @@ struct Lane {
     written: usize,
     awaited: u32,
     reader: Reader,
+    /// When it is all sent again, where it may be lost.
+    again: Nanos,
 }
 
 /// What became of a worker's share of the keys.
@@ -81,7 +89,14 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         let mut items = (part.index..of.keys).step_by(part.of.max(1) as usize);
         let share = items.len() as u32;
         let lanes = self.connections.all().len().min(share.div_ceil(AT_ONCE) as usize).min(LANES);
-        let lane = |slot| Lane { slot, out: Vec::new(), written: 0, awaited: 0, reader: Reader::new::<P>() };
+        let lane = |slot| Lane {
+            slot,
+            out: Vec::new(),
+            written: 0,
+            awaited: 0,
+            reader: Reader::new::<P>(),
+            again: Nanos::MAX,
+        };
         let mut lanes: Vec<Lane> = (0..lanes as u32).map(lane).collect();
         let mut told = Told::default();
         let mut until = self.clock.now() + PATIENCE;
@@ -93,6 +108,10 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             for lane in &mut lanes {
                 if lane.awaited == 0 && lane.written == lane.out.len() {
                     self.next_batch(lane, &mut items, &sizes, errand);
+                }
+                if P::LOSSY && lane.awaited > 0 && self.clock.now() >= lane.again {
+                    lane.written = 0;
+                    lane.again = self.clock.now() + AGAIN;
                 }
                 let failed = |reason| errand.failed(told.answered, share, reason);
                 moved |= self.write_some(lane).map_err(|e| failed(e.to_string()))?;
@@ -125,9 +144,15 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         lane.out.clear();
         lane.written = 0;
         let Connection { session, tags, most, .. } = &mut self.connections[lane.slot];
-        let at_once = AT_ONCE.min((*most).min(self.codec.in_flight(session)).max(1) as u32);
+        lane.again = self.clock.now() + AGAIN;
+        let at_once = if P::LOSSY { DATAGRAMS_AT_ONCE } else { AT_ONCE };
+        let at_once = at_once.min((*most).min(self.codec.in_flight(session)).max(1) as u32);
         let secured = self.transport.secured(lane.slot).is_some();
-        let bytes_at_once = if secured { BYTES_OF_A_RECORD } else { BYTES_AT_ONCE };
+        let bytes_at_once = match secured {
+            true => BYTES_OF_A_RECORD,
+            false if P::LOSSY => DATAGRAM_BYTES_AT_ONCE,
+            false => BYTES_AT_ONCE,
+        };
         while lane.awaited < at_once && lane.out.len() < bytes_at_once {
             let Some(item) = items.next() else { break };
             let tag = if P::TAGGED { tags.push() } else { 0 };

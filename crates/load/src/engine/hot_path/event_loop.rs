@@ -67,6 +67,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         let mut worked = self.send_due(now)?;
         if self.tally.window_is_over(now) {
             self.tally.publish(now, self.schedule.timeline.start, &self.progress);
+            if P::LOSSY {
+                self.expire(now)?;
+            }
             // Here as well, because an attempt to connect that hangs is no event.
             self.check_gone(now)?;
         }

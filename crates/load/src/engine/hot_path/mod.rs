@@ -3,6 +3,7 @@
 //! Nothing here allocates, locks or prints between the first request and the last. The clock is read once a turn of
 //! the loop, before and after each write call, and after each read.
 
+mod datagrams;
 mod event_loop;
 pub mod opening;
 mod pace;

@@ -77,6 +77,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 }
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(e) if P::LOSSY && e.kind() == ErrorKind::ConnectionRefused => self.refuse(slot, now)?,
             Err(e) => self.lose(slot, now, &e.to_string())?,
         }
         Ok(now)
@@ -97,6 +98,12 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 break;
             };
             let unasked = if P::TAGGED { !tags.was_given(reply.tag) } else { pending.is_empty() };
+            if P::LOSSY && unasked {
+                // A datagram for whoever had this port before.
+                self.tally.late += 1;
+                bytes = &bytes[reply.taken..];
+                continue;
+            }
             if (P::ANSWERS || P::TAGGED) && unasked {
                 return Err(LoadError::Unasked { bytes: bytes.len() });
             }
@@ -116,7 +123,13 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     pub(super) fn reply(&mut self, slot: u32, reply: Reply, now: Nanos, left: usize) {
         let connection = &mut self.connections[slot];
         let answered = if P::TAGGED { connection.answer_tagged(reply.tag) } else { connection.answer() };
-        let Some((pending, serial)) = answered else { return };
+        let Some((pending, serial)) = answered else {
+            self.tally.late += u64::from(P::LOSSY);
+            return;
+        };
+        if P::LOSSY {
+            self.tally.refused_since = None;
+        }
         let reply_end = connection.reply_bytes - left as u64;
         self.schedule.outstanding -= 1;
         if self.schedule.closed && !self.turns.on {
@@ -133,7 +146,10 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             Outcome::Miss => Status::Miss,
             Outcome::Error => Status::Error,
         };
-        if P::MAY_CLOSE && status != Status::Timeout {
+        if P::LOSSY && status == Status::Timeout {
+            self.tally.late += 1;
+        }
+        if (P::MAY_CLOSE || P::CODES) && status != Status::Timeout {
             self.recorder.replied_with(pending.kind, pending.due_ns, reply.code);
         }
         let ending = Ending { done_ns: now.0, status, reply_end };

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 
 use hindmost_clock::{Clock, Nanos};
 
+use super::datagrams::NOBODY_LISTENS;
 use super::opening::Attempt;
 use super::worker::Worker;
 use crate::engine::state::connection::Connection;
@@ -152,12 +153,16 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     }
 
     /// At the end of the load, a server that refuses every connection is gone, too.
-    pub(super) fn check_refused(&self) -> Result<(), LoadError> {
+    pub(super) fn check_refused(&mut self) -> Result<(), LoadError> {
+        if let Some(since) = self.tally.refused_since {
+            self.connections.note_failure(NOBODY_LISTENS);
+            return Err(self.gone(since));
+        }
         self.connections.refused_since().map_or(Ok(()), |since| Err(self.gone(since)))
     }
 
     #[cold]
-    fn gone(&self, since: Nanos) -> LoadError {
+    pub(super) fn gone(&self, since: Nanos) -> LoadError {
         LoadError::ServerGone {
             after_s: self.schedule.elapsed_s(since),
             lost: self.tally.lost,

@@ -266,6 +266,11 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 key = last;
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(e) if P::LOSSY && e.kind() == ErrorKind::ConnectionRefused => {
+                // That is said of what was sent before; this was not, and is tried again.
+                self.refuse(slot, now)?;
+                return Ok(false);
+            }
             Err(e) => {
                 // Replies that came before it broke count, and may have announced it.
                 self.stamp_sent(slot, now);

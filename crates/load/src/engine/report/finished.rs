@@ -3,6 +3,7 @@
 use hindmost_clock::Clock;
 use hindmost_host::counters::ThreadSpan;
 
+use super::result::Datagrams;
 use super::shares::Shares;
 use crate::engine::hot_path::Worker;
 use crate::engine::state::away::Away;
@@ -23,6 +24,7 @@ pub struct Finished {
     pub reconnects: u64,
     pub resent: u64,
     pub by_turns: bool,
+    pub datagrams: Option<Datagrams>,
     pub shares: Shares,
     pub late: LateByStage,
     pub away: Away,
@@ -46,6 +48,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             reconnects: self.tally.closings,
             resent: self.tally.resent,
             by_turns: self.turns.on && !self.codec.takes_turns(),
+            datagrams: P::LOSSY.then_some(Datagrams { late: self.tally.late, refused: self.tally.refused }),
             late: self.stages.late,
             away: self.away,
         }

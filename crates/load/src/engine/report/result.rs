@@ -22,7 +22,8 @@ use crate::stop::Ended;
 /// The schema name that every instance result carries.
 pub const SCHEMA: &str = "hindmost.instance/1";
 
-const LATER: [&str; 12] = [
+const LATER: [&str; 13] = [
+    "datagrams",
     "codes",
     "kind_codes",
     "connects",
@@ -89,6 +90,8 @@ pub struct InstanceResult {
     pub reconnects: u64,
     /// Requests sent again, because the server closed their connection with an earlier reply.
     pub resent: u64,
+    /// What became of datagrams, beside what was answered; absent of connections.
+    pub datagrams: Option<Datagrams>,
     /// One entry a worker.
     pub threads: Vec<ThreadReport>,
     /// Share of the time that the hypervisor took from this instance's processors.
@@ -117,6 +120,15 @@ pub struct CodeCount {
     pub count: u64,
     /// As the workload accepts them; where its requests differ in that, the worst.
     pub outcome: Outcome,
+}
+
+/// What datagrams can come to, from the start of the load on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct Datagrams {
+    /// Replies that came after their requests had timed out.
+    pub late: u64,
+    /// Times that the server's host said that nobody listens (ICMP port unreachable).
+    pub refused: u64,
 }
 
 /// Memory of an instance, in bytes.

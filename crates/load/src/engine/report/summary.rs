@@ -11,9 +11,9 @@ use hindmost_plan::{Plan, Workload};
 
 use super::finished::Finished;
 use super::host::{HostReading, HostSeen};
-use super::result::{Calibration, CodeCount, InstanceResult, Memory, ThreadReport, SCHEMA};
+use super::result::{Calibration, CodeCount, Datagrams, InstanceResult, Memory, ThreadReport, SCHEMA};
 use super::stamps::StampReport;
-use crate::protocol::{outcome, Outcome};
+use crate::protocol::{code_name, outcome, outcome_of, Outcome};
 use crate::record::{Counts, KindRecord, Recorder, Window};
 use crate::stop::Ended;
 
@@ -42,6 +42,7 @@ pub fn summarise(
     let mut first_error = None;
     let (mut reconnects, mut resent, mut by_turns) = (0, 0, false);
     let mut stamps = Vec::new();
+    let mut datagrams: Option<Datagrams> = None;
     for (thread, one) in plan.threads.iter().zip(finished) {
         let span = one.span;
         threads.push(ThreadReport {
@@ -60,6 +61,11 @@ pub fn summarise(
         reconnects += one.reconnects;
         resent += one.resent;
         by_turns |= one.by_turns;
+        if let Some(more) = one.datagrams {
+            let sum = datagrams.get_or_insert_with(Datagrams::default);
+            sum.late += more.late;
+            sum.refused += more.refused;
+        }
         stamps.push(one.stamps);
         if first_error.is_none() && !one.first_error.is_empty() {
             first_error = Some(one.first_error);
@@ -103,6 +109,7 @@ pub fn summarise(
         by_turns,
         reconnects,
         resent,
+        datagrams,
         threads,
         steal_share: seen.steal_share,
         memory: Memory { peak_bytes: peak_memory(&Tree::new("/")), bound_bytes },
@@ -116,9 +123,25 @@ pub fn summarise(
     (result, recorder)
 }
 
+/// Response codes of DNS, by the names that they have.
+fn response_codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, BTreeMap<String, CodeCount>> {
+    let of_kind = |(name, record): (String, &KindRecord)| {
+        let seen = (0..).zip(record.codes.iter().copied()).filter(|&(_, count)| count > 0);
+        let named =
+            seen.map(|(code, count)| (code_name(code), CodeCount { count, outcome: outcome_of(code) }));
+        (name, named.collect::<BTreeMap<_, _>>())
+    };
+    let kinds = plan.workload.kinds().into_iter().zip(&recorder.kinds).map(of_kind);
+    kinds.filter(|(_, codes)| !codes.is_empty()).collect()
+}
+
 /// Replies by kind and status code, and what each means there.
 fn codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, BTreeMap<String, CodeCount>> {
-    let Workload::Http(http) = &plan.workload else { return BTreeMap::new() };
+    let http = match &plan.workload {
+        Workload::Http(http) => http,
+        Workload::Dns(_) => return response_codes(plan, recorder),
+        _ => return BTreeMap::new(),
+    };
     let all = http.all();
     let of_kind = |(name, record): (String, &KindRecord)| {
         let accept = all.iter().find(|one| one.called() == name).and_then(|one| one.accept.as_ref());

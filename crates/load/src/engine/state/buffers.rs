@@ -61,6 +61,7 @@ pub fn largest_request(plan: &Plan) -> usize {
         Workload::Commands(commands) => largest_command(commands),
         Workload::Sql(sql) => largest_statement(sql),
         Workload::Raw(raw) => largest_raw(raw),
+        Workload::Dns(_) => crate::protocol::Dns::new(plan).largest(),
     }
 }
 

@@ -112,6 +112,11 @@ impl<S> Connection<S> {
     /// Appends a request of `codec` to what is to be written; returns where its bytes end.
     #[inline]
     pub fn ask<P: Protocol<Session = S>>(&mut self, codec: &P, request: Request) -> u64 {
+        if P::LOSSY {
+            while !codec.is_free(&self.session, self.tags.next()) {
+                self.tags.skip();
+            }
+        }
         let tag = if P::TAGGED { self.tags.push() } else { 0 };
         let before = self.out.len();
         if P::MAY_CLOSE {

@@ -12,7 +12,7 @@ use crate::Random;
 /// A connection that could not be made again is tried this much later.
 const RETRY: Nanos = Nanos::from_millis(20);
 /// No connection for so long during the load: the server is gone.
-const GONE: Nanos = Nanos::from_millis(250);
+pub const GONE: Nanos = Nanos::from_millis(250);
 
 pub struct Connections<S = ()> {
     all: Vec<Connection<S>>,
@@ -137,6 +137,11 @@ impl<S> Connections<S> {
             self.unwritten.push(slot);
         }
         connection.fresh += 1;
+    }
+
+    /// Why nothing can be asked now.
+    pub fn note_failure(&mut self, reason: &str) {
+        reason.clone_into(&mut self.last_failure);
     }
 
     /// An attempt to connect begins.

@@ -25,6 +25,12 @@ pub struct Tally {
     /// Requests lost with their connections.
     pub lost: u64,
     pub resent: u64,
+    /// Replies that came when their requests had timed out, or to nobody's request; of datagrams only.
+    pub late: u64,
+    /// Times that the server's host said that nobody listens.
+    pub refused: u64,
+    /// Since when it has said nothing else.
+    pub refused_since: Option<Nanos>,
     /// Time in rounds that sent or received something.
     pub busy_ns: u64,
     /// The first line of the first error that the server answered with.
@@ -43,6 +49,9 @@ impl Tally {
             closings: 0,
             lost: 0,
             resent: 0,
+            late: 0,
+            refused: 0,
+            refused_since: None,
             busy_ns: 0,
             first_error: String::with_capacity(256),
             windows: WindowRecorder::default(),

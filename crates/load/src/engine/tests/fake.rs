@@ -56,6 +56,7 @@ struct Line {
     inbox: VecDeque<(u64, Vec<u8>)>,
     ends_at: Option<u64>,
     watched: bool,
+    unreachable: bool,
     served_at: u64,
     unanswered: usize,
     /// Bytes written, and transmit stamps: when each is told.
@@ -79,6 +80,8 @@ pub struct Fake {
     pub full: Range<u64>,
     /// Most bytes that one write takes.
     pub takes: usize,
+    /// Nobody listens: what is written comes back as an error of the next read.
+    pub nobody: Range<u64>,
     /// Connections are refused.
     pub refuses: Range<u64>,
     /// No local port is left.
@@ -121,6 +124,7 @@ impl Fake {
             frozen: NEVER,
             full: NEVER,
             takes: usize::MAX,
+            nobody: NEVER,
             refuses: NEVER,
             portless: NEVER,
             hangs: NEVER,
@@ -236,7 +240,8 @@ impl Fake {
         for (slot, line) in (0..).zip(&self.lines) {
             let handshake = line.opens_at.is_some_and(|at| at <= now) && !line.open;
             let bytes = line.inbox.front().is_some_and(|&(at, _)| at <= now);
-            let readable = line.open && (bytes || line.ends_at.is_some_and(|at| at <= now));
+            let readable =
+                line.open && (line.unreachable || bytes || line.ends_at.is_some_and(|at| at <= now));
             let writable = handshake || line.open && line.watched && !self.full.contains(&now);
             let stamped = line.stamps.front().is_some_and(|&(at, _)| at <= now);
             if readable || writable || stamped {
@@ -309,6 +314,10 @@ impl Transport for Fake {
             return Err(ErrorKind::WouldBlock.into());
         }
         let n = bytes.len().min(self.takes);
+        if self.nobody.contains(&now) {
+            line.unreachable = true;
+            return Ok(n);
+        }
         line.streamed = line.streamed.wrapping_add(n as u32);
         line.unparsed.extend_from_slice(&bytes[..n]);
         self.wire.push(Written { at_ns: now, slot, bytes: bytes[..n].to_vec() });
@@ -373,6 +382,9 @@ impl Stamped for Fake {
     }
 
     fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
+        if std::mem::take(&mut self.lines[slot as usize].unreachable) {
+            return Err(ErrorKind::ConnectionRefused.into());
+        }
         let (n, stamp) = self.look(slot, into)?;
         self.drain(slot, n);
         Ok((n, stamp))

@@ -10,6 +10,8 @@ pub mod any_server;
 mod away;
 #[cfg(test)]
 mod batches;
+#[cfg(test)]
+mod datagrams;
 pub mod fake;
 #[cfg(test)]
 mod faults;
@@ -96,6 +98,8 @@ pub struct Driven {
     pub by_turns: bool,
     pub stamps: StampSummary,
     pub away: AwayReport,
+    pub late: u64,
+    pub refused: u64,
 }
 
 /// Runs one worker of `plan` against `fake`.
@@ -167,6 +171,8 @@ pub fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
         by_turns: worker.turns.on && !worker.codec.takes_turns(),
         stamps,
         away: worker.away.report(Nanos(MEASURE)),
+        late: worker.tally.late,
+        refused: worker.tally.refused,
     }
 }
 

@@ -1,0 +1,89 @@
+//! Requests whose replies may never come: over UDP nobody sends anything again.
+//!
+//! A request without a reply has timed out, and its place is free again. A reply that comes later is counted as late,
+//! and answers nobody. Where the server's host says that nobody listens (ICMP), what was asked on that socket is lost.
+
+use hindmost_clock::{Clock, Nanos};
+
+use super::worker::Worker;
+use crate::engine::state::connection::Connection;
+use crate::engine::state::connections::GONE;
+use crate::engine::state::request::{Ending, Pending};
+use crate::protocol::Protocol;
+use crate::record::Status;
+use crate::transport::{Stamped, DATAGRAM_LENGTH};
+use crate::LoadError;
+
+impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
+    /// Ends requests whose timeout has passed at `now`.
+    pub(super) fn expire(&mut self, now: Nanos) -> Result<(), LoadError> {
+        let before = now.saturating_sub(self.schedule.timeout).0;
+        for slot in self.connections.slots() {
+            let mut any = false;
+            loop {
+                let connection = &self.connections[slot];
+                let handed_over = connection.pending.len() > connection.fresh;
+                if !(handed_over && connection.pending.front().is_some_and(|oldest| oldest.due_ns < before)) {
+                    break;
+                }
+                let Some(pending) = self.give_up_oldest(slot) else { break };
+                self.schedule.outstanding -= 1;
+                self.end(slot, pending, Ending::unanswered(Status::Timeout));
+                any = true;
+            }
+            if any && self.backlog.on {
+                self.fill(slot, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The host of the server says that nobody takes what was sent on `slot`.
+    #[cold]
+    pub(super) fn refuse(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        self.tally.refused += 1;
+        let connection = &self.connections[slot];
+        let mut left = unwritten(&connection.out[connection.written..]) + connection.fresh;
+        left = left.min(connection.pending.len());
+        while self.connections[slot].pending.len() > left {
+            let Some(pending) = self.give_up_oldest(slot) else { break };
+            self.drop_lost(slot, pending);
+        }
+        if self.backlog.on {
+            self.fill(slot, now)?;
+        }
+        let since = *self.tally.refused_since.get_or_insert(now);
+        if now.saturating_sub(since) < GONE {
+            return Ok(());
+        }
+        self.connections.note_failure(NOBODY_LISTENS);
+        Err(self.gone(since))
+    }
+
+    fn give_up_oldest(&mut self, slot: u32) -> Option<Pending> {
+        let Connection { pending, tags, session, .. } = &mut self.connections[slot];
+        let oldest = pending.pop_front()?;
+        if let Some(tag) = tags.oldest() {
+            tags.take(tag);
+            self.codec.give_up(session, tag);
+        }
+        if self.schedule.closed {
+            self.connections.release(slot);
+        }
+        Some(oldest)
+    }
+}
+
+/// What is said of a server that is gone.
+pub(super) const NOBODY_LISTENS: &str = "nobody listens there (ICMP port unreachable)";
+
+/// Whole datagrams in `bytes`, which is what was put together and is not written.
+fn unwritten(mut bytes: &[u8]) -> usize {
+    let mut count = 0;
+    while let Some(length) = bytes.first_chunk::<DATAGRAM_LENGTH>() {
+        let length = DATAGRAM_LENGTH + usize::from(u16::from_be_bytes(*length));
+        bytes = bytes.get(length..).unwrap_or_default();
+        count += 1;
+    }
+    count
+}

@@ -1,0 +1,127 @@
+//! What the loop does where datagrams get lost, come late, or find nobody.
+
+use serde_json::{json, Value};
+
+use super::fake::{Answer, Fake};
+use super::{drive, driven, open, plan, END, MEASURE, MS};
+use crate::record::Status;
+use crate::LoadError;
+
+/// Takes a datagram behind its length.
+fn next_datagram(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let length = 2 + usize::from(u16::from_be_bytes([*bytes.first()?, *bytes.get(1)?]));
+    (bytes.len() >= length).then(|| bytes.drain(..length).collect())
+}
+
+/// The reply to a question: its id, and no error.
+fn reply(request: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0, 12, request[2], request[3], 0x80, 0];
+    bytes.resize(14, 0);
+    bytes
+}
+
+/// A DNS server that answers the n-th question after `delay_ns` with what `pieces` makes of its reply.
+fn server(slots: u32, delay_ns: u64, mut pieces: impl FnMut(u64, Vec<u8>) -> Vec<Vec<u8>> + 'static) -> Fake {
+    let mut fake = Fake::new(slots, 0);
+    fake.framing = next_datagram;
+    fake.behaviour = Box::new(move |n, request| Answer {
+        pieces: pieces(n, reply(request)),
+        ..Answer::after(delay_ns, b"")
+    });
+    fake
+}
+
+fn dns(connections: u32, changes: &Value) -> hindmost_plan::Plan {
+    let mut all = json!({
+        "target": {"protocol": "dns", "address": "127.0.0.1:1"},
+        "workload": {"kind": "dns"},
+    });
+    for (key, value) in changes.as_object().into_iter().flatten() {
+        all[key] = value.clone();
+    }
+    plan(connections, &open(1_000), &all)
+}
+
+#[test]
+fn a_lost_datagram_is_a_timeout_and_takes_no_other_request_with_it() {
+    let lost = server(2, MS / 10, |n, reply| if n % 10 == 3 { Vec::new() } else { vec![reply] });
+    let run = driven(&dns(2, &Value::Null), lost);
+    assert_eq!((run.counts.due, run.counts.done, run.counts.timeouts), (100, 90, 10), "{:?}", run.counts);
+    assert_eq!((run.late, run.refused, run.reconnects), (0, 0, 0));
+    for row in run.rows.iter().filter(|row| row.status == Status::Hit) {
+        assert!(row.done_ns - row.sent_ns < MS / 5, "{row:?}");
+    }
+}
+
+#[test]
+fn a_reply_behind_its_timeout_is_late_and_answers_nobody() {
+    // Each tenth reply waits in the network until 80 ms of others have passed; the timeout is 50 ms.
+    let mut held: Vec<(u64, Vec<u8>)> = Vec::new();
+    let late = server(1, MS / 10, move |n, reply| {
+        let mut pieces = Vec::new();
+        if held.first().is_some_and(|(at, _)| at + 80 <= n) {
+            pieces.push(held.remove(0).1);
+        }
+        if n % 10 == 3 {
+            held.push((n, reply));
+        } else {
+            pieces.push(reply);
+        }
+        pieces
+    });
+    let run = driven(&dns(1, &Value::Null), late);
+    assert_eq!((run.counts.done, run.counts.timeouts), (90, 10), "{:?}", run.counts);
+    // Of the 120 questions from the warm-up on, those of the last 80 ms have no late reply yet.
+    assert_eq!(run.late, 4, "3, 13, 23 and 33");
+    assert!(run
+        .rows
+        .iter()
+        .filter(|row| row.status == Status::Hit)
+        .all(|row| row.done_ns - row.sent_ns < MS));
+}
+
+#[test]
+fn replies_in_any_order_answer_what_was_asked() {
+    let mut first: Option<Vec<u8>> = None;
+    let swapped = server(1, MS / 10, move |_, reply| match first.take() {
+        None => {
+            first = Some(reply);
+            Vec::new()
+        }
+        Some(earlier) => vec![reply, earlier],
+    });
+    let run = driven(&dns(1, &Value::Null), swapped);
+    // The last has no second one to wait for.
+    assert!(run.counts.done >= 99, "{:?}", run.counts);
+    let answered = run.rows.iter().filter(|row| row.status == Status::Hit);
+    let waits: Vec<u64> = answered.map(|row| (row.done_ns - row.due_ns) / MS).collect();
+    assert!(waits.chunks_exact(2).all(|two| two == [1, 0] || two == [0, 1]), "{waits:?}");
+}
+
+#[test]
+fn what_finds_nobody_is_an_error_and_the_socket_goes_on_when_somebody_is_back() {
+    let mut fake = server(2, MS / 10, |_, reply| vec![reply]);
+    fake.nobody = MEASURE + 20 * MS..MEASURE + 60 * MS;
+    let run = driven(&dns(2, &Value::Null), fake);
+    assert_eq!((run.counts.errors, run.counts.lost, run.counts.done), (40, 40, 60), "{:?}", run.counts);
+    assert!((2..=40).contains(&run.refused) && run.reconnects == 0, "{} {}", run.refused, run.reconnects);
+}
+
+#[test]
+fn a_server_that_nobody_is_there_of_any_more_is_gone() {
+    let mut fake = server(2, MS / 10, |_, reply| vec![reply]);
+    fake.nobody = END - 30 * MS..u64::MAX;
+    match drive(&dns(2, &Value::Null), fake).outcome {
+        Err(LoadError::ServerGone { reason, lost, .. }) => {
+            assert!(reason.contains("nobody listens") && lost > 20, "{reason} {lost}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_batch_of_datagrams_is_one_write() {
+    let changes = json!({"batching": {"interval": {"seconds": 4e-3}}});
+    let run = driven(&dns(1, &changes), server(1, MS / 10, |_, reply| vec![reply]));
+    assert_eq!((run.counts.done, run.recorder.writes.max()), (100, Some(4)));
+}

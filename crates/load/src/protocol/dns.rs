@@ -1,0 +1,288 @@
+//! DNS over UDP (RFC 1035): a question a datagram. What a reply says is its response code; its records are passed
+//! over.
+
+use hindmost_plan::{Dns as Queries, Plan, Workload};
+
+use super::ids::{Ids, IN_FLIGHT};
+use super::{Garbage, Outcome, Parsed, Protocol, Rest};
+use crate::transport::DATAGRAM_LENGTH;
+use crate::workload::{Kind, List, Request, Template};
+
+/// A header, in either direction (4.1.1).
+const HEADER: usize = 12;
+/// Flags of the third byte: a reply; truncated; recursion is wanted.
+const REPLY: u8 = 0x80;
+const TRUNCATED: u8 = 0x02;
+const RECURSION: u8 = 0x01;
+const CLASS_IN: [u8; 2] = [0, 1];
+/// The pseudo-record that says how long a reply may be (RFC 6891, 6.1.2): root, OPT, size, nothing more.
+const OPT: [u8; 3] = [0, 0, 41];
+
+/// Response codes by number (IANA, DNS RCODEs).
+const CODES: [&str; 11] = [
+    "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN", "YXRRSET", "NXRRSET",
+    "NOTAUTH", "NOTZONE",
+];
+const NO_ERROR: u8 = 0;
+const NO_NAME: u8 = 3;
+/// Of a reply's code, beside the response code: its records did not fit.
+const CUT: u16 = 1 << 4;
+
+/// What results call a reply's code.
+pub fn code_name(code: u16) -> String {
+    let name =
+        CODES.get(usize::from(code & 15)).map_or_else(|| format!("RCODE{}", code & 15), |&name| name.into());
+    if code & CUT == 0 {
+        name
+    } else {
+        format!("{name} truncated")
+    }
+}
+
+/// What a reply with that response code says.
+pub const fn outcome_of(code: u16) -> Outcome {
+    match code as u8 & 15 {
+        NO_ERROR => Outcome::Hit,
+        NO_NAME => Outcome::Miss,
+        _ => Outcome::Error,
+    }
+}
+
+/// The codec.
+pub struct Dns {
+    list: List,
+    questions: Vec<Question>,
+    flags: u8,
+    /// What follows a question, with how many records of it the header announces.
+    additional: Vec<u8>,
+    records: u8,
+}
+
+/// A name, in text, and the type that is asked for.
+struct Question {
+    name: Template,
+    kind: u16,
+}
+
+impl Dns {
+    fn of(seed: u64, queries: &Queries) -> Self {
+        let mut additional = Vec::new();
+        if let Some(bytes) = queries.edns_bytes {
+            additional.extend_from_slice(&OPT);
+            additional.extend_from_slice(&bytes.to_be_bytes());
+            additional.extend_from_slice(&[0; 6]);
+        }
+        let question = |one: &hindmost_plan::DnsQuery| {
+            let mut name = Template::default();
+            name.text(&one.name, queries.data.as_ref(), hindmost_plan::Escape::Raw);
+            Question { name, kind: one.kind.number() }
+        };
+        Self {
+            list: List::new(seed, &queries.listed(), queries.data.as_ref()).in_turn(queries.in_turn()),
+            questions: queries.all().iter().map(question).collect(),
+            flags: if queries.recursion { RECURSION } else { 0 },
+            records: u8::from(!additional.is_empty()),
+            additional,
+        }
+    }
+    /// The most bytes that a request can have.
+    pub fn largest(&self) -> usize {
+        let name = self.questions.iter().map(|one| one.name.largest()).max().unwrap_or(0);
+        DATAGRAM_LENGTH + HEADER + name + FRAME + self.additional.len()
+    }
+}
+
+/// Beside a name: a length in front, the root behind, type and class.
+const FRAME: usize = 1 + 1 + 2 + 2;
+
+/// Turns a name in text from `from` on, with a byte of room in front of it, into labels with their lengths.
+fn label(out: &mut Vec<u8>, from: usize) {
+    let mut end = out.len();
+    if out.last() == Some(&b'.') && end > from + 1 {
+        end -= 1;
+        out.truncate(end);
+    }
+    let mut length = 0;
+    for at in (from..end).rev() {
+        if at == from || out[at] == b'.' {
+            out[at] = length;
+            length = 0;
+        } else {
+            length += 1;
+        }
+    }
+    // The root is the empty name; others end with it.
+    if end > from + 1 {
+        out.push(0);
+    }
+}
+
+impl Protocol for Dns {
+    const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Dns;
+    const MAX_HEAD: usize = DATAGRAM_LENGTH + HEADER;
+    const TAGGED: bool = true;
+    const BOUNDED: bool = true;
+    const LOSSY: bool = true;
+    const CODES: bool = true;
+
+    type Session = Ids;
+
+    fn new(plan: &Plan) -> Self {
+        match &plan.workload {
+            Workload::Dns(queries) => Self::of(plan.seed, queries),
+            _ => Self::of(plan.seed, &Queries::default()),
+        }
+    }
+
+    fn begin(&self, session: &mut Ids, _out: &mut Vec<u8>) -> bool {
+        session.clear();
+        true
+    }
+
+    fn in_flight(&self, _session: &Ids) -> usize {
+        IN_FLIGHT
+    }
+
+    #[inline]
+    fn is_free(&self, session: &Ids, tag: u32) -> bool {
+        session.is_free(tag)
+    }
+
+    fn give_up(&self, session: &mut Ids, tag: u32) {
+        session.give_up(tag);
+    }
+
+    #[inline]
+    fn write(&self, session: &mut Ids, request: Request, tag: u32, out: &mut Vec<u8>) {
+        let values = self.list.values(request.item);
+        let question = &self.questions[self.list.which(values)];
+        let (begin, [high, low]) = (out.len(), session.take(tag).to_be_bytes());
+        let [types, rest] = question.kind.to_be_bytes();
+        out.extend_from_slice(&[0, 0, high, low, self.flags, 0, 0, 1, 0, 0, 0, 0, 0, self.records]);
+        let name = out.len();
+        out.push(b'.');
+        question.name.write(values, out);
+        label(out, name);
+        out.extend_from_slice(&[types, rest]);
+        out.extend_from_slice(&CLASS_IN);
+        out.extend_from_slice(&self.additional);
+        let length = (out.len() - begin - DATAGRAM_LENGTH) as u16;
+        out[begin..begin + DATAGRAM_LENGTH].copy_from_slice(&length.to_be_bytes());
+    }
+
+    #[inline]
+    fn read(&self, session: &mut Ids, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+        let Some(head) = bytes.first_chunk::<{ DATAGRAM_LENGTH + HEADER }>() else {
+            let whole = bytes.first_chunk::<DATAGRAM_LENGTH>().map(|length| u16::from_be_bytes(*length));
+            return match whole {
+                Some(length) if usize::from(length) < HEADER => Err(Garbage::new::<Self>(kind, bytes)),
+                _ => Ok(Parsed::More),
+            };
+        };
+        let length = usize::from(u16::from_be_bytes([head[0], head[1]]));
+        if length < HEADER || head[4] & REPLY == 0 {
+            return Err(Garbage::new::<Self>(kind, bytes));
+        }
+        let cut = if head[4] & TRUNCATED == 0 { 0 } else { CUT };
+        let code = u16::from(head[5] & 15);
+        Ok(Parsed::Reply {
+            head: head.len(),
+            rest: Rest::Bytes { left: (length - HEADER) as u64, end: b"" },
+            outcome: outcome_of(code),
+            closes: false,
+            code: code | cut,
+            tag: session.answered(u16::from_be_bytes([head[2], head[3]])),
+        })
+    }
+
+    fn complaint(head: &[u8]) -> &[u8] {
+        let code = head.get(5).map_or(0, |flags| flags & 15);
+        CODES.get(usize::from(code)).map_or(b"an unassigned response code", |name| name.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::tests::{check_reply, plan};
+    use super::*;
+
+    fn codec(workload: serde_json::Value) -> Dns {
+        let Workload::Dns(queries) = serde_json::from_value(workload).unwrap() else { panic!() };
+        Dns::of(1, &queries)
+    }
+
+    fn asked(codec: &Dns, tag: u32) -> Vec<u8> {
+        let mut out = Vec::new();
+        let request = Request { kind: Kind(0), item: tag, value_bytes: 0 };
+        codec.write(&mut codec.session(), request, tag, &mut out);
+        out
+    }
+
+    /// A reply as servers write it, with `records` bytes behind its header.
+    pub fn reply(id: u16, flags: [u8; 2], records: usize) -> Vec<u8> {
+        let mut bytes = ((HEADER + records) as u16).to_be_bytes().to_vec();
+        bytes.extend_from_slice(&id.to_be_bytes());
+        bytes.extend_from_slice(&flags);
+        bytes.resize(bytes.len() + 8 + records, 0xc0);
+        bytes
+    }
+
+    #[test]
+    fn a_question_is_written_as_rfc_1035_has_it() {
+        let of = |query| codec(json!({"kind": "dns", "queries": [query], "edns_bytes": null}));
+        let mx = of(json!({"name": "mail.example.", "type": "MX"}));
+        assert_eq!(
+            asked(&mx, 0x1_0203),
+            b"\0\x1e\x02\x03\x01\0\0\x01\0\0\0\0\0\0\x04mail\x07example\0\0\x0f\0\x01"
+        );
+        let root = of(json!({"name": ".", "type": "NS"}));
+        assert_eq!(asked(&root, 0)[14..], b"\0\0\x02\0\x01"[..]);
+        let edns = codec(json!({"kind": "dns", "queries": [{"name": "a"}], "recursion": false}));
+        let written = asked(&edns, 1);
+        assert_eq!((written[4], written[13], &written[14..17]), (0, 1, &b"\x01a\0"[..]));
+        assert_eq!(written[21..], b"\0\0\x29\x04\xd0\0\0\0\0\0\0"[..], "1232 bytes");
+    }
+
+    #[test]
+    fn names_of_templates_are_labelled_anew_for_each_request() {
+        let codec = codec(json!({"kind": "dns", "queries": [{"name": "h{{sequence:9}}.example"}]}));
+        assert_eq!(asked(&codec, 0)[14..], asked(&codec, 0)[14..]);
+        assert!(asked(&codec, 0)[14..].starts_with(b"\x02h9\x07example\0"));
+        assert!(asked(&codec, 1)[14..].starts_with(b"\x03h10\x07example\0"));
+    }
+
+    #[test]
+    fn response_codes_are_told_apart() {
+        let codec = Dns::new(&plan("dns"));
+        for (flags, outcome, name) in [
+            ([0x81, 0x80], Outcome::Hit, "NOERROR"),
+            ([0x83, 0x80], Outcome::Hit, "NOERROR truncated"),
+            ([0x85, 0x83], Outcome::Miss, "NXDOMAIN"),
+            ([0x81, 0x82], Outcome::Error, "SERVFAIL"),
+            ([0x80, 0x05], Outcome::Error, "REFUSED"),
+            ([0x80, 0x0f], Outcome::Error, "RCODE15"),
+        ] {
+            let bytes = reply(7, flags, 30);
+            check_reply(&codec, Kind(0), &bytes, outcome);
+            let mut session = codec.session();
+            session.take(7);
+            let Ok(Parsed::Reply { code, tag, .. }) = codec.read(&mut session, Kind(0), &bytes) else {
+                panic!()
+            };
+            assert_eq!((code_name(code), tag), (name.to_owned(), 7));
+        }
+        assert_eq!(Dns::complaint(&reply(7, [0x81, 0x82], 0)), b"SERVFAIL");
+    }
+
+    #[test]
+    fn what_is_no_reply_is_garbage() {
+        let codec = Dns::new(&plan("dns"));
+        let query = reply(7, [0x01, 0], 10);
+        let short = [&b"\0\x0b"[..], &[0x80; 11]].concat();
+        for bytes in [query, short] {
+            assert!(codec.read(&mut codec.session(), Kind(0), &bytes).is_err(), "{bytes:?}");
+        }
+    }
+}

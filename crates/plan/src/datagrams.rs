@@ -1,0 +1,68 @@
+//! What a plan cannot ask of a protocol over UDP.
+
+use hindmost_wire::Framing;
+
+use crate::check::{refuse, PlanError};
+use crate::{Batching, Io, Plan, Workload};
+
+/// A value must fit into one datagram (65,507 bytes, RFC 768) beside its command and key.
+const MOST_VALUE_BYTES: u32 = 65_000;
+
+pub fn check(plan: &Plan) -> Result<(), PlanError> {
+    let spoken = plan.target.protocol.entry();
+    if spoken.framing != Framing::Datagram {
+        return Ok(());
+    }
+    if plan.io != Io::Epoll {
+        return Err(refuse(
+            "io",
+            "`io_uring`",
+            format!("`epoll` for {}, which is spoken over UDP", spoken.name),
+        ));
+    }
+    if plan.batching == Batching::Nagle {
+        let must = format!("`none` or an interval for {}, which is spoken over UDP", spoken.name);
+        return Err(refuse("batching", "`nagle`", must));
+    }
+    if plan.target.tls.is_some() {
+        return Err(refuse("target.tls", "given", format!("left out for {}: UDP has no TLS", spoken.name)));
+    }
+    match &plan.workload {
+        Workload::KeyValue(mix) if mix.get_ratio < 1.0 && mix.value_bytes.largest() > MOST_VALUE_BYTES => {
+            let must = format!("at most {MOST_VALUE_BYTES} for {}: a datagram holds no more", spoken.name);
+            Err(refuse("workload.value_bytes", mix.value_bytes.largest(), must))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, Value};
+
+    use super::*;
+
+    #[test]
+    fn what_udp_has_not_is_refused_with_what_would_be_right() {
+        let read = |changes: &Value| {
+            let mut plan = json!({
+                "schema": crate::SCHEMA, "seed": 1, "load": {"loop": "open", "rate_per_s": 1.0},
+                "target": {"protocol": "memcached-udp", "address": "127.0.0.1:1"},
+            });
+            for (key, value) in changes.as_object().into_iter().flatten() {
+                plan[key] = value.clone();
+            }
+            Plan::from_json(&plan.to_string()).map(drop).map_err(|refused| refused.to_string())
+        };
+        assert_eq!(read(&json!({"batching": {"interval": {"seconds": 0.001}}})), Ok(()));
+        let large = json!({"kind": "key-value", "get_ratio": 0.5, "value_bytes": 70_000});
+        for (changes, said) in [
+            (json!({"io": "io_uring"}), "must be `epoll` for memcached-udp"),
+            (json!({"batching": "nagle"}), "must be `none` or an interval"),
+            (json!({"workload": large}), "at most 65000 for memcached-udp"),
+        ] {
+            let refused = read(&changes).unwrap_err();
+            assert!(refused.contains(said), "{refused}");
+        }
+    }
+}
