@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -10,12 +11,14 @@ import numpy as np
 import pytest
 
 from hindmost.errors import TargetError, UsageError
+from hindmost.report.trace.page import render_trace_page
 from hindmost.report.trace.terminal import render_trace
 from hindmost.stats.stages import STAGES
 from hindmost.store.schema import schemas
 from hindmost.trace.able import unable
 from hindmost.trace.document import document_of
 from hindmost.trace.server import Server, find_server
+from hindmost.trace.times import served
 from hindmost.trace.tracing import TraceRequest
 
 COUNTS = dict.fromkeys(
@@ -69,7 +72,7 @@ def held_up() -> dict:
     blocks, charged = [], []
     for _ in range(40):
         waited = np.where(generator.random(500) < 0.02, 400.0, 0.0)
-        parts = np.column_stack([0 * waited + 5, waited, 0 * waited + 20, *([0 * waited] * 3)])
+        parts = np.column_stack([0 * waited + 5, waited, 20 + waited / 4, *([0 * waited] * 3)])
         latency = parts.sum(axis=1)
         sums = [[x.sum(), (x * x).sum(), (x * latency).sum()] for x in parts.T]
         blocks.append(
@@ -113,9 +116,11 @@ def test_who_held_requests_up_is_told_by_its_share_of_the_variance_not_by_its_me
     document = document_of(REQUEST, {**traced(), "who": held_up()}, {})
     first, *others = document["who"]["parts"]
     assert (first["cause"], first["who"]) == ("run_queue", None)
-    assert first["share_of_variance"]["value"] == pytest.approx(1)
-    assert first["mean_us"]["value"] < others[0]["mean_us"]["value"] + others[1]["mean_us"]["value"]
-    assert first["sd_without_us"] == pytest.approx(0, abs=1e-3)
+    # Interrupts go with the waits, a quarter as long: their covariance belongs to both.
+    assert first["share_of_variance"]["value"] == pytest.approx(0.8)
+    assert others[0]["share_of_variance"]["value"] == pytest.approx(0.2)
+    assert first["mean_us"]["value"] < others[0]["mean_us"]["value"]
+    assert first["sd_without_us"] == pytest.approx(others[0]["sd_without_us"] / 4, rel=1e-3)
     (culprit,) = document["who"]["culprits"]
     assert culprit["who"]["name"] == "mc-lrumaint"
     jsonschema.validate(document, schemas()["trace"])
@@ -182,11 +187,39 @@ def test_advice_follows_the_culprit_of_the_variance_and_says_what_it_would_be_wo
     assert (first["knob"], first["levels"]) == ('argument = "-o no_lru_maintainer"', ["off", "on"])
     (now, then), waited = first["predicted"]["mean_us"], document["who"]["culprits"][0]["mean_us"]["value"]
     assert now - then == pytest.approx(waited)
-    assert first["predicted"]["sd_us"][1] < first["predicted"]["sd_us"][0]
+    assert first["predicted"]["sd_us"][1] == document["who"]["culprits"][0]["sd_without_us"]
     assert not [one for one in others if one["stage"] == "tcp_to_read"]
     said = render_trace(document, width=100, color=False)
     assert "hindmost trial TARGET --rate RATE --knob 'argument = \"-o no_lru_maintainer\"'" in said
     assert document_of(REQUEST, traced(), {})["advice"][0]["change"].startswith("trace again with --who")
+
+
+def test_the_page_shows_path_culprits_and_slowest_and_an_earlier_trace_beside():
+    document = document_of(REQUEST, {**traced(), "who": held_up()}, {})
+    page = render_trace_page(document)
+    assert "most of the variance arises in TCP to read, while start to response takes longest" in page
+    assert page.count("<svg") == 6  # path, variance, slowest: each for wide screens and for narrow ones
+    assert "mc-lrumaint (the server&#39;s own): waited for a processor" not in page
+    assert "mc-lrumaint (the server&#39;s own)" in page
+    assert "Before and after" not in page
+    faster = json.loads(json.dumps(document))
+    faster["all"]["stages"][1]["mean_us"]["value"] /= 2
+    beside = render_trace_page(faster, document)
+    row = re.search(r"<th scope=\"row\">TCP to read</th>(<td>[^<]*</td>){2}<td>0.50</td>", beside)
+    assert row is not None
+
+
+def test_service_times_never_overlap_and_a_batch_answered_at_once_is_shared_out():
+    generator = np.random.default_rng(5)
+    start = np.sort(generator.integers(0, 10**6, 400))
+    thread = generator.integers(1, 4, 400)
+    rows = served(start - 5, start, start + generator.integers(0, 10**5, 400), thread)
+    for one in np.unique(thread):
+        own = rows[rows[:, 3] == one]
+        assert (own[1:, 1] >= own[:-1, 2]).all()
+    assert (rows[:, 2] > rows[:, 1]).all()
+    assert (rows[:, 0] <= rows[:, 1]).all()
+    assert len(rows) > 300
 
 
 def test_a_process_is_found_with_its_port_and_what_it_speaks():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.cli.streams import say
+from hindmost.errors import HindmostError, UsageError
 from hindmost.exits import Exit
 
 SERVER_HELP = (
@@ -46,6 +47,16 @@ def trace(
         option(OUTPUT, "FILE", "Keep requests in full here (Parquet): stamps, threads, processors."),
     ] = None,
     every: Annotated[int, whole(OUTPUT, "With --records: one request in so many.")] = 1,
+    times: Annotated[
+        Path | None,
+        option(
+            OUTPUT, "FILE", "Write service times there (CSV), for hindmost synth fit: a clone of the server."
+        ),
+    ] = None,
+    page: Annotated[Path | None, option(OUTPUT, "FILE", "Write a page there (HTML).")] = None,
+    before: Annotated[
+        Path | None, option(OUTPUT, "FILE", "With --page: an earlier trace (--json) to show beside this one.")
+    ] = None,
     json_: Json = False,
 ) -> int:
     """Say where in the path of a server's requests time passes, and where variance arises.
@@ -55,18 +66,58 @@ def trace(
     read (e3), the beginning of this request in a batch (e4) and the response's hand-over (e5) to its leaving
     (e6).
     """
+    from tempfile import TemporaryDirectory
+
     from hindmost.plan import parse_duration
     from hindmost.report.trace.terminal import render_trace
     from hindmost.trace import TraceRequest, find_server
     from hindmost.trace import trace as traced
+    from hindmost.trace.times import write_times
 
     found = find_server(server, port=port, protocol=protocol)
     seconds = parse_duration(duration, "duration", 0.5)
-    request = TraceRequest(found, seconds, connections, records, every, handover=not no_handover, who=who)
     where = f"{found.name}, port {found.port}, as {found.protocol}"
-    document = traced(request, lambda: say(f"tracing {where} for {duration}; Ctrl-C ends it earlier"))
+    earlier = None if before is None else _earlier(before)
+    if times is not None and every != 1:
+        raise UsageError(
+            f"--times needs every request, and --every {every} keeps one in {every}", hint="leave --every out"
+        )
+    with TemporaryDirectory(prefix="hindmost-trace-") as folder:
+        kept = Path(folder) / "records.parquet" if records is None and times is not None else records
+        request = TraceRequest(found, seconds, connections, kept, every, handover=not no_handover, who=who)
+        document = traced(request, lambda: say(f"tracing {where} for {duration}; Ctrl-C ends it earlier"))
+        if times is not None and kept is not None:
+            count = write_times(kept, times)
+            say(f"{count} service times: {times}; a clone of it: hindmost synth fit {times}")
+        if records is None:
+            document["records"] = None
+    if page is not None:
+        _write(page, document, earlier)
     if json_:
         print(json.dumps(document, allow_nan=False))
     else:
         print(render_trace(document), end="")
     return Exit.DONE
+
+
+def _earlier(path: Path) -> dict[str, Any]:
+    """A document that ``hindmost trace --json`` wrote."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"--before {path} cannot be read: {error}", hint="hindmost trace ... --json"
+        ) from None
+    if not isinstance(document, dict) or document.get("schema") != "hindmost.trace/1":
+        raise UsageError(f"--before {path} is no trace", hint=f"hindmost trace ... --json > {path}")
+    return document
+
+
+def _write(page: Path, document: dict[str, Any], earlier: dict[str, Any] | None) -> None:
+    from hindmost.report.trace.page import render_trace_page
+
+    try:
+        page.write_text(render_trace_page(document, earlier), encoding="utf-8")
+    except OSError as error:
+        raise HindmostError(f"{page} cannot be written: {error.strerror}", hint="--page FILE") from None
+    say(f"page: {page}")

@@ -78,6 +78,15 @@ VERBS = (
         ),
     ),
     Verb(
+        "trial",
+        "TARGET --knob KNOB --levels LIST [OPTIONS]",
+        "Try one change against the present state, or find a knob's best level.",
+        (
+            "trial memcached --rate 20k --knob 'argument = \"-o no_lru_maintainer\"' --levels off,on",
+            "trial memcached --rate 20k --knob 'socket = \"busy_poll\"' --levels 0,10..160 --by mean",
+        ),
+    ),
+    Verb(
         "list",
         "[FOLDER] [OPTIONS]",
         "List the studies in a folder with their verdicts, and their trend over time.",

@@ -13,6 +13,7 @@ from hindmost.results.frames import Library
 from hindmost.results.measured import MeasureResult
 from hindmost.results.result import Result
 from hindmost.results.searched import SearchResult
+from hindmost.results.tried import TrialResult
 from hindmost.results.verified import VerificationResult
 from hindmost.store import Study
 from hindmost.studies.kind import kind_of
@@ -25,6 +26,7 @@ RESULTS: dict[str, Callable[..., Result[Any]]] = {
     "verification": VerificationResult,
     "comparison": ComparisonResult,
     "batching": BatchingResult,
+    "trial": TrialResult,
 }
 """The registry: a study's kind to its result."""
 

@@ -13,6 +13,7 @@ GO_ON = {
     "verification": "synth verify",
     "comparison": "compare",
     "batching": "batching --resume",
+    "trial": "trial --resume",
 }
 """Each kind's verb, before the study's folder. `hindmost.studies.kind` has what else there is to a kind."""
 

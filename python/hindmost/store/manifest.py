@@ -79,7 +79,9 @@ class Manifest(TypedDict):
     created: str
     version: str
     python: str
-    kind: NotRequired[Literal["measure", "search", "attribution", "verification", "comparison", "batching"]]
+    kind: NotRequired[
+        Literal["measure", "search", "attribution", "verification", "comparison", "batching", "trial"]
+    ]
     plan: Plan
     host: Host
     require: NotRequired[list[str]]

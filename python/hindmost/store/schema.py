@@ -12,6 +12,7 @@ schema                      where                               written by
 ``hindmost.verification/1`` ``verification.json``               `hindmost.studies.verification`
 ``hindmost.compare/1``      ``comparison.json``, ``--json``     `hindmost.studies.comparison`
 ``hindmost.batching/1``     ``batching.json``, ``--json``       `hindmost.studies.batching`
+``hindmost.trial/1``        ``trial.json``, ``--json``          `hindmost.studies.trial`
 ``hindmost.list/1``         ``hindmost list --json``            `hindmost.studies.listing`
 ``hindmost.fit/1``          ``hindmost synth fit --json``       `hindmost.models.fit.account`
 ``hindmost.simulation/1``   ``hindmost synth simulate --json``  `hindmost.models.simulation`
@@ -54,6 +55,7 @@ from hindmost.store import (
     search,
     serving,
     trace,
+    trial,
 )
 from hindmost.store import verification as verifications
 
@@ -68,6 +70,7 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "verification": (verifications.Verification, "Result of hindmost synth verify"),
     "compare": (comparison.Comparison, "Result of hindmost compare"),
     "batching": (batching.Batching, "Result of hindmost batching"),
+    "trial": (trial.Trial, "Result of hindmost trial"),
     "list": (listing.Listing, "Result of hindmost list"),
     "fit": (fit.FitResult, "Result of hindmost synth fit"),
     "simulation": (predictions.Simulation, "Result of hindmost synth simulate"),

@@ -29,6 +29,7 @@ KINDS = {
     "verification": "hindmost.studies.verification.kind",
     "comparison": "hindmost.studies.comparison.kind",
     "batching": "hindmost.studies.batching.kind",
+    "trial": "hindmost.studies.trial.kind",
 }
 """The registry: name to the module whose `KIND` it is, loaded when such a study is met."""
 DEEPEST = 4

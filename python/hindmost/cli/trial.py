@@ -1,0 +1,76 @@
+"""``hindmost trial``: one change tried against the present state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.requests import takes
+from hindmost.errors import UsageError
+from hindmost.run.request import MeasureRequest
+
+
+@takes(
+    MeasureRequest,
+    before={"aggregate": "rounds"},
+    without=("runs", "precision", "verify_wire", "quick", "schedule"),
+)
+def trial(
+    asked: MeasureRequest,
+    *,
+    knob: Annotated[
+        str | None,
+        option(TARGET, "KNOB", "What is changed, as a factor in a study file: 'pinning = true'."),
+    ] = None,
+    levels: Annotated[
+        str | None,
+        option(TARGET, "LIST", "Its levels, the present state first: off,on; 0,10..160 for a number."),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        whole(PROCEDURE, "Rounds that count, each with a run of every level. [default: 8]"),
+    ] = None,
+    by: Annotated[
+        str, option(PROCEDURE, "FIGURE", "What is to be low: mean, or a percentile like p99.")
+    ] = "p99",
+    keep: Annotated[
+        bool,
+        switch(PROCEDURE, "Leave a setting of the host at the best level, if it is proven better.", "--keep"),
+    ] = False,
+    resume: Annotated[Path | None, option(OUTPUT, "STUDY", "Go on with a study.")] = None,
+    out: Annotated[Path | None, option(OUTPUT, "STUDY", "Folder. [default: hindmost-TARGET-TIME]")] = None,
+    page: Annotated[
+        Path | None, option(OUTPUT, "FILE", "Write the page there. [default: into the study]")
+    ] = None,
+    json_: Json = False,
+    quiet: Annotated[bool, switch(OUTPUT, "No progress.", "--quiet", "-q")] = False,
+) -> int:
+    """Try one change against the present state, in turns; with several levels, find the best one.
+
+    Every level has a run in each round, in an order drawn anew, with a fresh server and the knob in force; it
+    is put back after each run. `hindmost knobs list` shows what can be a knob.
+    """
+    from hindmost.cli.outcome import tell
+    from hindmost.cli.progress import Talk
+    from hindmost.studies.kind import carry_out
+    from hindmost.studies.trial import opened, reopened
+
+    if resume is not None:
+        given = [*asked.fixed(), *(["--knob"] if knob else []), *(["--levels"] if levels else [])]
+        if given or out is not None:
+            raise UsageError(
+                f"{(given or ['--out'])[0]} cannot change in a study that goes on: runs would not be alike",
+                hint=f"hindmost trial --resume {resume}; --rounds may change",
+            )
+        study = reopened(resume, rounds)
+    elif knob is None or levels is None:
+        missing = "--knob" if knob is None else "--levels"
+        raise UsageError(
+            f"{missing} is missing: a trial needs to know what is changed",
+            hint="hindmost trial memcached --rate 20k --knob 'option = \"threads\"' --levels 4,1",
+        )
+    else:
+        study = opened(asked, knob, levels, rounds, by, out)
+    shown = carry_out(study, Talk(quiet=quiet), page, keep=keep)
+    return tell(shown, as_json=json_, quiet=quiet, timed=True)

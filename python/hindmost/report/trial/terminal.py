@@ -1,0 +1,58 @@
+"""A trial (``hindmost.trial/1``) for the terminal: the sentence, then each level."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+
+from hindmost.report.common import numbers
+from hindmost.store.trial import Level, Trial
+
+
+def render_trial(document: Trial, width: int | None = None) -> str:
+    """Write it for a terminal `width` columns wide."""
+    if width is None:
+        width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
+    lines = [textwrap.fill(document["headline"], max(40, width), break_long_words=False), ""]
+    rows = [heads(document), *(row(document, place) for place in range(len(document["levels"])))]
+    sizes = [max(len(one[i]) for one in rows) for i in range(len(rows[0]))]
+    for one in rows:
+        rest = (f"{cell:>{size}}" for cell, size in zip(one[1:], sizes[1:], strict=True))
+        lines.append("  ".join([f"{one[0]:<{sizes[0]}}", *rest]).rstrip())
+    aside = f", {len(document['aside'])} set aside" if document["aside"] else ""
+    rounds = numbers.plural(document["rounds"], "round")
+    lines += ["", f"{rounds}{aside}; * lowest {document['by']}; ratios to {document['levels'][0]['level']}"]
+    return "\n".join(lines)
+
+
+def columns(document: Trial) -> list[str]:
+    """Figures that a table shows: mean, spread, and the tail."""
+    names = [name for name in document["levels"][0]["latency_us"] if name not in ("mean", "sd")]
+    tail = [name for name in names if name in ("p50", "p99", document["by"])] or names[-1:]
+    return ["mean", "sd", *tail]
+
+
+def heads(document: Trial) -> list[str]:
+    """Names of the columns."""
+    return ["  level", *columns(document), f"{document['by']} ratio", "mean ratio"]
+
+
+def row(document: Trial, place: int) -> list[str]:
+    """The cells of one level."""
+    level = document["levels"][place]
+    mark = "* " if place == document["best"] else "  "
+    figures = [
+        numbers.latency(level["latency_us"][name]["value"], missing=numbers.INFINITE)
+        for name in columns(document)
+    ]
+    return [f"{mark}{level['level']}", *figures, _ratio(level, document["by"]), _ratio(level, "mean")]
+
+
+def _ratio(level: Level, name: str) -> str:
+    one = level["against"].get(name)
+    if one is None:
+        return numbers.MISSING
+    low, high = one["ratio"]["low"], one["ratio"]["high"]
+    ends = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    return f"{one['ratio']['value']:.2f}{ends}"

@@ -1,0 +1,43 @@
+"""One change beside the present state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hindmost.results.result import Result
+from hindmost.store.trial import Trial
+
+
+class TrialResult(Result[Trial]):
+    """A trial, as `hindmost.open_study` reads it."""
+
+    @property
+    def verdict(self) -> str:
+        """``found``, or ``open`` where no round counts."""
+        return "found" if self.document["rounds"] else "open"
+
+    @property
+    def best(self) -> str | None:
+        """The level with the lowest figure; None where all were infinitely late."""
+        place = self.document["best"]
+        return None if place is None else self.document["levels"][place]["level"]
+
+    def page(self) -> str:
+        """The page as HTML."""
+        from hindmost.report.trial import render_trial_page
+
+        return render_trial_page(self.document)
+
+    def table(self) -> str:
+        """The terminal's table."""
+        from hindmost.report.trial import render_trial
+
+        return render_trial(self.document)
+
+    def _latency(self) -> list[dict[str, Any]]:
+        rounds = self.document["rounds"]
+        return [
+            {"level": level["level"], "quantile": name, **one, "runs": rounds}
+            for level in self.document["levels"]
+            for name, one in level["latency_us"].items()
+        ]

@@ -1,0 +1,62 @@
+"""What ``hindmost trial`` writes (``hindmost.trial/1``): its types, the source of its JSON Schema.
+
+- ``levels``: the present state first; ratios are to it, run by run of the same rounds: below 1 is faster.
+- Null is infinitely late, or not known.
+
+History of the format: ``hindmost.trial/1`` (0.1.0), the first.
+"""
+
+from typing import Any, Literal, TypedDict
+
+from hindmost.store.estimates import Value
+from hindmost.store.measure.figures import Curve
+from hindmost.store.types import Count, Label
+
+
+class Span(TypedDict):
+    """A ratio and its interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class Change(TypedDict):
+    """A figure beside the present state's."""
+
+    change: Literal["lower", "higher", "no change seen", "undecided"]
+    ratio: Span
+
+
+class Level(TypedDict):
+    """One level; ``latency_us`` has ``sd``, the standard deviation within a run, beside the percentiles."""
+
+    level: str
+    folder: str
+    latency_us: dict[str, Value]
+    values_us: dict[str, list[float | None]]
+    against: dict[str, Change]
+    distribution: Curve
+
+
+class Trial(TypedDict):
+    """The result of ``hindmost trial``.
+
+    ``best``: the place of the level with the lowest figure; ``keep``: the same where it was proven lower than
+    the present one. ``aside``: rounds that do not count, and why.
+    """
+
+    schema: Literal["hindmost.trial/1"]
+    version: str
+    created: str
+    headline: str
+    study: str
+    target: str
+    rate_per_s: float | None
+    knob: dict[str, Any]
+    by: Label
+    rounds: Count
+    aside: dict[str, str]
+    levels: list[Level]
+    best: Count | None
+    keep: Count | None
