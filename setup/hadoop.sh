@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The plug-ins for Hadoop: setup/hadoop.sh build | golden | hdfs [DATA_NODES] [BLOCKS] | yarn | test
+# The plug-ins for Hadoop: setup/hadoop.sh build | golden | read TENANTS | hdfs [DATA_NODES] [BLOCKS] | test
 #
 # Maven fetches Hadoop once (150 MB). Each step has a hard limit: a JVM that Hadoop's threads keep alive is killed.
 set -uo pipefail
@@ -43,8 +43,8 @@ build || exit 1
 case ${1-} in
   build) ;;
   golden) main 30 GoldenMain ;;
+  read) main 30 ReadMain "${2-}" ;;
   hdfs) shift; main 180 HdfsMini "$work" "$@" ;;
-  yarn) main 180 YarnMini "$work" ;;
   test) main 30 GoldenMain && main 180 HdfsMini "$work" 9 60 ;;
-  *) die "usage: setup/hadoop.sh build | golden | hdfs [DATA_NODES] [BLOCKS] | yarn | test" ;;
+  *) die "usage: setup/hadoop.sh build | golden | read TENANTS | hdfs [DATA_NODES] [BLOCKS] | test" ;;
 esac

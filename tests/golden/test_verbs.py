@@ -23,9 +23,12 @@ def test_every_verb_has_its_function_in_its_file(words):
 def test_every_file_of_a_verb_is_in_the_table():
     folder = ROOT / "python/hindmost/cli"
     below = {
-        (verb.name, path.stem) for verb in VERBS if verb.verbs for path in (folder / verb.name).glob("*.py")
+        (verb.name, path.stem.replace("_", "-"))
+        for verb in VERBS
+        if verb.verbs
+        for path in (folder / verb.name).glob("*.py")
     }
-    helpers = {("knobs", "journal"), ("synth", "load"), *((verb.name, "__init__") for verb in VERBS)}
+    helpers = {("knobs", "journal"), ("synth", "load"), *((verb.name, "--init--") for verb in VERBS)}
     assert below - helpers == {words for words in every() if len(words) == 2}
 
 

@@ -3,7 +3,12 @@
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from hindmost.harvest import Traces, classify
+from hindmost.harvest.hadoop import tenants_text
+from hindmost.harvest.reading import Tenant
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.xdist_group("hadoop"), pytest.mark.timeout(600)]
@@ -28,6 +33,15 @@ def test_hdfs_keeps_replicas_apart_and_denies_what_a_primary_tenant_needs():
     out = said("hdfs", "9", "30")
     assert "HDFS on 9 data nodes: held" in out
     assert "by level [60, 0, 0, 0, 0]" in out
+
+
+def test_what_python_writes_java_reads(tmp_path):
+    servers = [f"dn{number}.test" for number in range(18)]
+    cpu = np.stack([np.full(720, 0.1 * (1 + at % 6)) for at in range(9)])
+    tenants = [Tenant(f"t{at}", f"e{at}", servers[2 * at : 2 * at + 2], 0.1 * at, 2.0) for at in range(9)]
+    path = tmp_path / "tenants.tsv"
+    path.write_text(tenants_text(classify(Traces(tenants, cpu, 3600.0))))
+    assert "9 tenants, 18 hosts" in said("read", str(path))
 
 
 @pytest.mark.nightly

@@ -2,13 +2,27 @@
 
 import json
 import math
+import subprocess
+import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hindmost.cli import main
 from hindmost.errors import UsageError
-from hindmost.harvest import Settings, classify, learn_thresholds, load_classes, place, read_traces, select
+from hindmost.harvest import (
+    Settings,
+    classify,
+    learn_thresholds,
+    load_classes,
+    place,
+    read_traces,
+    select,
+)
+from hindmost.harvest.card import _given
+from hindmost.harvest.hadoop import tenants_text
+from hindmost.report.harvest.card import render_card
 
 DAYS, SLOT = 10, 1800
 MOMENTS = np.arange(DAYS * 86_400 // SLOT) * SLOT
@@ -205,3 +219,42 @@ def test_verbs_go_from_traces_to_decisions(folder, capsys):
     out.write_text('{"schema": "hindmost.study/1"}')
     assert main(["harvest", "place", str(out)]) == 2
     assert "is no document hindmost.classes/1" in capsys.readouterr().err
+
+
+def test_config_for_hadoop_is_whole_and_replaces_at_once(folder, classes, capsys):
+    (folder / "classes.json").write_text(json.dumps(classes))
+    asked = ["harvest", "hadoop-config", str(folder / "classes.json"), "--out", str(folder / "conf")]
+    assert main([*asked, "--name-nodes", "nn1,nn2"]) == 0
+    written = [Path(line) for line in capsys.readouterr().out.split()]
+    head, _, end = written[0].read_text().rpartition("end\t")
+    assert int(end, 16) == zlib.crc32(head.encode())
+    assert head.count("\ntenant\t") == 4
+    assert head.count("\nhost\t") == 8
+    racks = subprocess.run(
+        [written[1], "web-0", "test-1", "nobody"], capture_output=True, text=True, check=True
+    )
+    assert racks.stdout.split() == ["/r0", "/r1", "/default-rack"]
+    site = written[2].read_text()
+    assert "<value>nn1:9879,nn2:9879</value>" in site
+    assert "HarvestPlacementPolicy" in site
+    assert main([*asked, "--name-nodes", ","]) == 2
+    classes["tenants"][0]["servers"] = ["web 0"]
+    with pytest.raises(UsageError, match="is no name of a host"):
+        tenants_text(classes)
+
+
+def test_simulations_say_that_they_are_synthetic_and_refuse_what_they_do_not_know(capsys):
+    small = ["--servers", "300", "--json"]
+    assert main(["harvest", "simulate", "durability", "--setting", "blocks=5000", *small]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["synthetic"] is True
+    assert found["result"]["reimages"] > 0
+    assert main(["harvest", "simulate", "durability", "--setting", "policy=best"]) == 2
+    assert "unknown variant `best`" in capsys.readouterr().err
+    assert main(["harvest", "simulate", "availability", "--center", "10"]) == 2
+
+
+def test_the_card_has_a_row_a_figure():
+    text = render_card(list(_given()))
+    assert "| 4.2, 4.3 |" in text
+    assert text.count("undecidable from public data") == 2

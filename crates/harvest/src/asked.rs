@@ -9,6 +9,7 @@ use crate::jobs::{learn_thresholds, Run, Thresholds};
 use crate::place::{Choice, Placer, Rules};
 use crate::select::{select, Job, Room, Weights};
 use crate::sequence::Sequence;
+use crate::simulate;
 use crate::Class;
 
 #[derive(Deserialize)]
@@ -46,7 +47,7 @@ struct Placed {
     level: u8,
 }
 
-/// Answers a question of a kind: `select`, `thresholds`, `place`, `golden`.
+/// Answers a question of a kind: `select`, `thresholds`, `place`, `golden`; a simulator's name.
 pub fn answer(kind: &str, document: &str) -> Result<String, HarvestError> {
     let value = match kind {
         "select" => {
@@ -74,6 +75,11 @@ pub fn answer(kind: &str, document: &str) -> Result<String, HarvestError> {
                 placer.tenants().iter().map(|t| t.servers.first().and_then(|&s| placer.cell_of(s))).collect();
             json!({ "blocks": blocks, "cells": cells })
         }
+        "durability" => json!(simulate::durability(&read(document)?)?),
+        "hazard" => json!(simulate::hazard(&read(document)?)?),
+        "availability" => json!(simulate::availability(&read(document)?)?),
+        "scheduling" => json!(simulate::scheduling(&read(document)?)?),
+        "center" => json!(simulate::Center::published(read(document)?)),
         "golden" => json!({ "text": crate::golden::vectors() }),
         _ => return Err(HarvestError::Unreadable(format!("no kind of question is called {kind}"))),
     };

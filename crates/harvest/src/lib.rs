@@ -20,6 +20,7 @@ mod pattern;
 mod place;
 mod select;
 mod sequence;
+pub mod simulate;
 mod spectrum;
 
 pub use asked::answer;

@@ -244,6 +244,27 @@ VERBS = (
                     "harvest place classes.json --weigh space --hard",
                 ),
             ),
+            Verb(
+                "simulate",
+                "KIND [OPTIONS]",
+                "Simulate a synthetic data center: lost blocks, failed accesses, killed tasks.",
+                (
+                    "harvest simulate durability --servers 1000 --setting policy=stock",
+                    "harvest simulate scheduling --setting utilisation=0.4 --setting scheduler=aware",
+                ),
+            ),
+            Verb(
+                "hadoop-config",
+                "CLASSES.json --name-nodes HOSTS [OPTIONS]",
+                "Write what stock Hadoop needs to place by history.",
+                ("harvest hadoop-config classes.json --name-nodes nn1,nn2 --out conf",),
+            ),
+            Verb(
+                "report",
+                "[OPTIONS]",
+                "Print each figure of chapter IV with what comes out here beside it.",
+                ("harvest report --out card.md",),
+            ),
         ),
     ),
     Verb(
@@ -319,5 +340,5 @@ def spelled_out(argv: Sequence[str]) -> list[str]:
 
 def home(words: tuple[str, ...]) -> str:
     """Where the function of a verb is, as ``module:function``; a builtin's name gets an underscore."""
-    name = words[-1]
-    return f"hindmost.cli.{'.'.join(words)}:{name}{'_' if hasattr(builtins, name) else ''}"
+    name = words[-1].replace("-", "_")
+    return f"hindmost.cli.{'.'.join((*words[:-1], name))}:{name}{'_' if hasattr(builtins, name) else ''}"

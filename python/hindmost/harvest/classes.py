@@ -52,7 +52,7 @@ class Settings:
     seed: int = 1
 
 
-def engine(kind: str, document: dict[str, Any]) -> Any:  # noqa: ANN401 (JSON)
+def engine(kind: str, document: object) -> Any:  # noqa: ANN401 (JSON)
     """Ask the engine a question about harvesting."""
     try:
         return json.loads(_engine.harvest(kind, json.dumps(document)))

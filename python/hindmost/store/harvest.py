@@ -68,3 +68,29 @@ class PlacedBlock(TypedDict):
 
     servers: list[str]
     level: int
+
+
+class HarvestSimulation(TypedDict):
+    """``hindmost.harvest-simulation/1``: what was asked of a synthetic data center, and what came out."""
+
+    schema: str
+    kind: Literal["durability", "hazard", "availability", "scheduling"]
+    synthetic: bool
+    asked: dict[str, Any]
+    result: dict[str, float]
+
+
+class CardEntry(TypedDict):
+    """One figure of the reproduction card."""
+
+    figure: str
+    paper: str
+    ours: str
+    verdict: str
+
+
+class Card(TypedDict):
+    """``hindmost.harvest-card/1``: the reproduction card."""
+
+    schema: str
+    entries: list[CardEntry]

@@ -80,6 +80,8 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "trace": (trace.Trace, "Result of hindmost trace"),
     "rulers": (colocation.Rulers, "Result of hindmost colocate rulers"),
     "profile": (colocation.Profile, "A profile card of hindmost colocate profile"),
+    "harvest-simulation": (harvest.HarvestSimulation, "Result of hindmost harvest simulate"),
+    "harvest-card": (harvest.Card, "Result of hindmost harvest report"),
     "classes": (harvest.Classes, "Result of hindmost harvest classify"),
     "doctor": (serving.Doctor, "Result of hindmost doctor"),
     "knobs": (knobs.Knobs, "Result of hindmost knobs"),

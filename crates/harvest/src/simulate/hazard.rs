@@ -1,0 +1,184 @@
+//! The exact rate at which a block of three replicas is lost, for blocks that no simulation would ever lose.
+//!
+//! Repairs take a time T here, whatever else happens. A block is then lost exactly where its three replicas are hit
+//! within T of each other. Hits are Poisson: of a server alone, of its tenant's waves, of its environment's waves,
+//! whose hits are spread evenly over W. To first order in rates, with p the reach of a wave and x = min(1, T / W):
+//!
+//! ```text
+//!  three alone          h1 h2 h3 3 T^2
+//!  one wave hits two    g12 p^2 h3 (2/W^2) (2 T W m - (W + 2 T) m^2 / 2 + m^3 / 3)      m = min(T, W)
+//!  one wave hits three  g123 p^3 x^2 (3 - 2 x)
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use super::center::{Center, World};
+use super::policy::{Chooser, Policy};
+use crate::error::HarvestError;
+use crate::sequence::Sequence;
+
+const MONTH_HOURS: f64 = 730.0;
+
+/// Events an hour that reach a tenant's servers.
+#[derive(Clone, Copy, Debug)]
+pub struct Rates {
+    /// Of a server alone.
+    pub alone: f64,
+    /// Waves over the tenant.
+    pub tenant: f64,
+    /// Waves over its environment.
+    pub environment: f64,
+}
+
+impl Rates {
+    /// Those of a tenant: all kinds together are its reimages. Waves of an environment have the rate of its first tenant.
+    pub fn of(world: &World, tenant: usize) -> Self {
+        let center = &world.center;
+        let hourly = |tenant: usize| world.tenants[tenant].reimages / MONTH_HOURS;
+        let head = world.tenants[tenant].environment * center.tenants_per_environment.max(1);
+        let waves = center.wave_share / center.wave_reach;
+        Self {
+            alone: hourly(tenant) * (1.0 - center.wave_share),
+            tenant: hourly(tenant) * waves * (1.0 - center.environment_share),
+            environment: hourly(head as usize) * waves * center.environment_share,
+        }
+    }
+
+    fn hits(&self, reach: f64) -> f64 {
+        self.alone + reach * (self.tenant + self.environment)
+    }
+}
+
+/// Losses of a block in an hour; three servers of the world.
+pub fn block_hazard(world: &World, servers: &[u32], repair_hours: f64) -> f64 {
+    let center = &world.center;
+    let (p, w, t) = (center.wave_reach, center.wave_hours.max(1e-9), repair_hours);
+    let tenant = |at: usize| world.tenant_of[servers[at] as usize] as usize;
+    let rates: Vec<Rates> = (0..3).map(|at| Rates::of(world, tenant(at))).collect();
+    let hits: Vec<f64> = rates.iter().map(|rates| rates.hits(p)).collect();
+    // Waves that reach two or all of them.
+    let shared = |sites: &[usize]| {
+        let (first, rest) = (sites[0], &sites[1..]);
+        let environment = |at: usize| world.tenants[tenant(at)].environment;
+        let one_tenant = rest.iter().all(|&at| tenant(at) == tenant(first));
+        let one_environment = rest.iter().all(|&at| environment(at) == environment(first));
+        f64::from(u8::from(one_tenant)) * rates[first].tenant
+            + f64::from(u8::from(one_environment)) * rates[first].environment
+    };
+    let least = t.min(w);
+    let overlap =
+        2.0 / (w * w) * (2.0 * t * w * least - (w + 2.0 * t) * least * least / 2.0 + least.powi(3) / 3.0);
+    let x = least / w;
+    let alone = 3.0 * t * t * hits.iter().product::<f64>();
+    let pairs = [([0, 1], 2), ([0, 2], 1), ([1, 2], 0)];
+    let twos: f64 = pairs.iter().map(|(pair, third)| shared(pair) * p * p * hits[*third] * overlap).sum();
+    alone + twos + shared(&[0, 1, 2]) * p.powi(3) * x * x * (3.0 - 2.0 * x)
+}
+
+/// What is estimated.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Hazard {
+    /// The data center.
+    pub center: Center,
+    /// Who places.
+    pub policy: Policy,
+    /// Blocks drawn.
+    pub sample: u32,
+    /// Hours that a repair takes.
+    pub repair_hours: f64,
+}
+
+impl Default for Hazard {
+    fn default() -> Self {
+        Self { center: Center::default(), policy: Policy::Cost, sample: 100_000, repair_hours: 1.0 }
+    }
+}
+
+/// Losses of newly placed blocks.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Rate {
+    /// Probability that a block is lost within a year.
+    pub per_block_year: f64,
+    /// Its standard error over blocks drawn.
+    pub error: f64,
+}
+
+/// The loss rate of blocks as a policy creates them.
+pub fn hazard(asked: &Hazard) -> Result<Rate, HarvestError> {
+    if asked.sample < 2 {
+        return Err(HarvestError::Range {
+            what: "sample",
+            found: f64::from(asked.sample),
+            range: "2 and above",
+        });
+    }
+    let world = World::new(&asked.center);
+    let chooser = Chooser::new(&world, asked.policy)?;
+    let mut random = Sequence::new(asked.center.seed ^ 0xfa11);
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for _ in 0..asked.sample {
+        let mut servers = Vec::with_capacity(3);
+        while servers.len() < 3 {
+            let next = chooser.choose(&servers, false, &mut random, |_| true);
+            servers.push(next.ok_or(HarvestError::Nothing("third server"))?);
+        }
+        let yearly = block_hazard(&world, &servers, asked.repair_hours) * 12.0 * MONTH_HOURS;
+        sum += yearly;
+        squares += yearly * yearly;
+    }
+    let n = f64::from(asked.sample);
+    let mean = sum / n;
+    Ok(Rate { per_block_year: mean, error: ((squares / n - mean * mean).max(0.0) / n).sqrt() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::durability::{durability, Durability};
+    use super::*;
+
+    #[test]
+    fn what_is_simulated_is_what_the_rate_says() {
+        // Copies are so fast that a repair takes the notice alone, as the rate supposes.
+        let center = Center {
+            servers: 300,
+            tenants: 30,
+            reimages: 2.0,
+            reimage_spread: 0.0,
+            wave_hours: 6.0,
+            ..Center::default()
+        };
+        for (policy, repair_hours) in [(Policy::Stock, 3.0), (Policy::Environments, 10.0)] {
+            let (mut lost, mut years, mut rate) = (0, 0.0, 0.0);
+            for seed in 0..300 {
+                // Three days each: repairs move blocks away from where they were created, and the rate is of creation.
+                let center = Center { seed, ..center.clone() };
+                let asked = Hazard { center: center.clone(), policy, sample: 1000, repair_hours };
+                rate += hazard(&asked).unwrap().per_block_year / 300.0;
+                let (blocks, months, copies_per_hour) = (3000, 0.1, 1e9);
+                let notice_hours = repair_hours;
+                let asked = Durability {
+                    center,
+                    policy,
+                    blocks,
+                    months,
+                    copies_per_hour,
+                    notice_hours,
+                    ..Durability::default()
+                };
+                lost += durability(&asked).unwrap().blocks;
+                years += f64::from(blocks) * months / 12.0;
+            }
+            let found = lost as f64 / years;
+            assert!(found > 0.7 * rate && found < 1.4 * rate, "{policy:?}: {found} against {rate}");
+        }
+    }
+
+    #[test]
+    fn rates_far_below_one_loss_in_any_simulation_are_told() {
+        let of = |policy| hazard(&Hazard { policy, sample: 20_000, ..Hazard::default() }).unwrap();
+        let (stock, grid) = (of(Policy::Stock), of(Policy::Cost));
+        assert!(grid.per_block_year < 1e-3 * stock.per_block_year, "{grid:?} {stock:?}");
+        assert!(grid.per_block_year > 0.0 && grid.error < 0.2 * grid.per_block_year);
+    }
+}

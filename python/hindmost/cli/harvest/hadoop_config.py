@@ -1,0 +1,40 @@
+"""``hindmost harvest hadoop-config``: files for stock Hadoop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import OUTPUT, TARGET, option, whole
+from hindmost.exits import Exit
+
+
+def hadoop_config(
+    classes: Annotated[Path, option(TARGET, None, "What hindmost harvest classify wrote.")],
+    *,
+    name_nodes: Annotated[str, option(TARGET, "HOSTS", "Hosts of the name nodes, by commas.")],
+    port: Annotated[int, whole(TARGET, "UDP port at which name nodes hear who is busy.")] = 9879,
+    load_file: Annotated[
+        str, option(TARGET, "PATH", "Where a data node finds its primary tenant's load, 0 to 1.")
+    ] = "",
+    installed: Annotated[
+        Path, option(OUTPUT, "FOLDER", "Where the files will be on the daemons' hosts.")
+    ] = Path("/etc/hadoop/conf"),
+    out: Annotated[Path, option(OUTPUT, "FOLDER", "Where they are written.")] = Path("hadoop-config"),
+) -> int:
+    """Write who is where, the topology script and the keys of hdfs-site.xml.
+
+    Without --load-file, data nodes take all of their host's load, from /proc/stat.
+    """
+    from hindmost.errors import UsageError
+    from hindmost.harvest import load_classes
+    from hindmost.harvest.hadoop import write_config
+
+    hosts = [host.strip() for host in name_nodes.split(",") if host.strip()]
+    if not hosts or not 1 <= port <= 65_535:
+        raise UsageError("there must be a name node, and a port from 1 to 65535", hint="--name-nodes nn1,nn2")
+    written = write_config(
+        load_classes(classes), out, name_nodes=hosts, installed=installed, port=port, load_file=load_file
+    )
+    print("\n".join(map(str, written)))
+    return Exit.DONE
