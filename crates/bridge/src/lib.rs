@@ -27,6 +27,7 @@ mod synth;
 mod table;
 mod tls;
 mod trace;
+mod twin;
 
 use pyo3::prelude::*;
 
@@ -80,6 +81,8 @@ mod _engine {
     use super::tls::{check_tls, try_tls};
     #[pymodule_export]
     use super::trace::{trace_fault, Trace};
+    #[pymodule_export]
+    use super::twin::twin_matrix;
 
     #[pymodule_init]
     fn init(module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {

@@ -109,6 +109,18 @@ VERBS = (
                 "Measure rulers on this core, and which of them share execution ports.",
                 ("colocate rulers", "colocate rulers --out core.json --picture core.svg"),
             ),
+            Verb(
+                "twin",
+                "[OPTIONS]",
+                "Compare predictors on a simulated core whose truth is known.",
+                ("colocate twin", "colocate twin --violations 1% --json"),
+            ),
+            Verb(
+                "steer",
+                "[OPTIONS]",
+                "Simulate a cluster that is steered by predictions, and what it saves.",
+                ("colocate steer", "colocate steer --servers 1000 --load 30%"),
+            ),
         ),
     ),
     Verb(

@@ -1,0 +1,58 @@
+//! Three levels of cache that both threads share, and a memory channel that serves one line at a time.
+
+/// A level: sets of lines, each with the time of its last use.
+struct Level {
+    sets: usize,
+    ways: usize,
+    lines: Vec<(u64, u64)>,
+}
+
+impl Level {
+    fn new(lines: usize, ways: usize) -> Self {
+        Self { sets: lines / ways, ways, lines: vec![(u64::MAX, 0); lines] }
+    }
+
+    /// Whether the line is here; it is, from now on, in the place of the one used longest ago.
+    fn touch(&mut self, line: u64, now: u64) -> bool {
+        let set = (hindmost_random::mix(line) as usize % self.sets) * self.ways;
+        let lines = &mut self.lines[set..set + self.ways];
+        if let Some(found) = lines.iter_mut().find(|one| one.0 == line) {
+            found.1 = now;
+            return true;
+        }
+        if let Some(oldest) = lines.iter_mut().min_by_key(|one| one.1) {
+            *oldest = (line, now);
+        }
+        false
+    }
+}
+
+/// Lines of each level: few, so that programs have filled theirs before counting begins.
+pub const LINES: [usize; 3] = [16, 96, 512];
+/// Ticks until a load has its data: from each level, and from memory.
+const LATENCY: [u64; 4] = [4, 14, 50, 200];
+/// Ticks between two lines from memory.
+const CHANNEL: u64 = 8;
+
+/// The memory of a core.
+pub struct Memory {
+    levels: [Level; 3],
+    free_at: u64,
+}
+
+impl Memory {
+    /// Empty caches.
+    pub fn new() -> Self {
+        Self { levels: LINES.map(|lines| Level::new(lines, 8)), free_at: 0 }
+    }
+
+    /// When the data of a line that is asked for now is there.
+    pub fn load(&mut self, line: u64, now: u64) -> u64 {
+        let hit = self.levels.iter_mut().map(|level| level.touch(line, now)).collect::<Vec<_>>();
+        if let Some(level) = hit.iter().position(|&here| here) {
+            return now + LATENCY[level];
+        }
+        self.free_at = self.free_at.max(now) + CHANNEL;
+        self.free_at + LATENCY[3]
+    }
+}

@@ -1,0 +1,112 @@
+"""Profiles of several programs as arrays: what models read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+LEAST_KEPT = 1e-3
+"""Of a rate: a window in which less is left is broken, and its logarithm means nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """Sensitivity and contentiousness of programs on the same rulers.
+
+    Attributes
+    ----------
+    names, rulers : tuple of str
+    sensitivity : array, programs x rulers
+        Share of its rate that a program loses beside a ruler (Eq 3.1).
+    contentiousness : array, programs x rulers
+        Share that the ruler loses beside the program, against itself beside the inert one (Eq 3.2).
+    presence : array, programs
+        Share that a program loses to an inert companion: to what is split in halves as soon as both threads
+        of a core are in use. Zeros where programs have cores of their own.
+    sensitivity_sd, contentiousness_sd : array, programs x rulers, or None
+        Standard errors.
+    """
+
+    names: tuple[str, ...]
+    rulers: tuple[str, ...]
+    sensitivity: Array
+    contentiousness: Array
+    presence: Array
+    sensitivity_sd: Array | None = None
+    contentiousness_sd: Array | None = None
+
+    def calibrated(self) -> Profiles:
+        """Shrink both factors towards the mean of all programs, as far as they are noise.
+
+        A factor measured with an error of standard deviation ``s`` among programs that differ by ``t``
+        is worth
+        ``t^2 / (t^2 + s^2)`` of its deviation (regression calibration; Carroll et al. 2006, chapter 4): least
+        squares on the factors as they are is drawn towards zero.
+        """
+        return replace(
+            self,
+            sensitivity=_shrunk(self.sensitivity, self.sensitivity_sd),
+            contentiousness=_shrunk(self.contentiousness, self.contentiousness_sd),
+        )
+
+
+def _shrunk(values: Array, errors: Array | None) -> Array:
+    if errors is None or len(values) < 3:
+        return values
+    mean = values.mean(axis=0)
+    between = np.maximum(0.0, values.var(axis=0, ddof=1) - (errors**2).mean(axis=0))
+    total = between + errors**2
+    share = np.divide(between, total, out=np.ones_like(total), where=total > 0)
+    shrunk: Array = mean + share * (values - mean)
+    return shrunk
+
+
+def of_twin(matrix: Mapping[str, Any]) -> tuple[Profiles, Array]:
+    """Profiles and true degradations (victims x companions) of programs on the twin.
+
+    Parameters
+    ----------
+    matrix : dict
+        What the engine's ``twin_matrix`` gave.
+    """
+    solo = np.asarray(matrix["solo"], dtype=float)
+    lost = 1 - np.asarray(matrix["beside_ruler"], dtype=float) / solo[:, None]
+    ruler = np.asarray(matrix["ruler_beside_null"], dtype=float)
+    taken = 1 - np.asarray(matrix["ruler_beside"], dtype=float) / ruler
+    profiles = Profiles(
+        tuple(matrix["programs"]), tuple(matrix["rulers"][1:]), lost[:, 1:], taken[:, 1:], lost[:, 0]
+    )
+    return profiles, 1 - np.asarray(matrix["beside"], dtype=float) / solo[:, None]
+
+
+def of_cards(cards: Sequence[Mapping[str, Any]]) -> Profiles:
+    """Profiles of cards ``hindmost.profile/1``, on the rulers that all of them have."""
+    axes = [{axis["ruler"]: axis for axis in card["axes"]} for card in cards]
+    shared = [
+        name
+        for name in axes[0]
+        if all(own.get(name, {}).get(key) for own in axes for key in ("sensitivity", "contentiousness"))
+    ]
+
+    def values(key: str) -> Array:
+        return np.array([[own[name][key]["value"] for name in shared] for own in axes], dtype=float)
+
+    def errors(key: str) -> Array:
+        ends = [[own[name][key] for name in shared] for own in axes]
+        return np.array([[(one["high"] - one["low"]) / 3.92 for one in row] for row in ends], dtype=float)
+
+    presence = [0.0 if card["presence"] is None else card["presence"]["value"] for card in cards]
+    return Profiles(
+        tuple(card["name"] for card in cards),
+        tuple(shared),
+        values("sensitivity"),
+        values("contentiousness"),
+        np.array(presence),
+        errors("sensitivity"),
+        errors("contentiousness"),
+    )

@@ -1,0 +1,83 @@
+"""Predictors compared on the twin, and a cluster steered by them, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hindmost.report.common.console import console_of, printed, text_of
+
+
+def render_twin(document: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
+    """Write what `hindmost.studies.colocation.twin.compare` found.
+
+    Parameters
+    ----------
+    document : dict
+    width, color
+        As for `hindmost.report.measure.render_terminal`.
+    """
+    console = console_of(width, color)
+    printed(
+        console,
+        f"{document['programs']} programs on a core with two threads, mean loss {document['mean_lost']:.1%};"
+        f" {document['splits']} halves learned and predicted",
+    )
+    console.print()
+    console.print(f"{'predictor':<38} {'error':>7} {'':<16} {'skill':>6}")
+    for one in document["scores"]:
+        ends = f"[{one['low']:.2%}, {one['high']:.2%}]"
+        skill = "trivial" if one["trivial"] else f"{one['skill']:+.2f}"
+        row = f"{one['name']:<38} {one['error']:>7.2%} {ends:<16} {skill:>7}"
+        console.print(row, soft_wrap=True)
+    promise = document["promise"]
+    console.print()
+    printed(
+        console,
+        f"promise of at most {promise['rate']:.0%} violations: {promise['yes']} of {promise['asked']} pairs"
+        f" of strangers admitted, {promise['violated']:.1%} of them break their limit;"
+        f" {promise['of_oracle']:.0%} of what an oracle admits; {promise['no']} refused for sure",
+    )
+    printed(console, f"in {document['took_s']:.1f} s")
+    return text_of(console)
+
+
+def render_steering(
+    document: Mapping[str, Any], *, width: int | None = None, color: bool | None = None
+) -> str:
+    """Write what `hindmost.studies.colocation.twin.steering` found.
+
+    Parameters
+    ----------
+    document : dict
+    width, color
+        As for `hindmost.report.measure.render_terminal`.
+    """
+    console = console_of(width, color)
+    for what, by_model in document["levels"].items():
+        for model, rows in by_model.items():
+            printed(console, f"{document['servers']} servers, target of the {what}, steered by {model}:")
+            console.print(f"{'target':>7} {'steered':>22} {'random, as many':>22} {'oracle':>8}")
+            by_target: dict[float, dict[str, Any]] = {}
+            for row in rows:
+                by_target.setdefault(row["target"], {})[row["policy"]] = row
+            for target, one in by_target.items():
+                cells = f"{_cell(one['steered'])} {_cell(one['random'])}"
+                console.print(f"{target:>7.1%} {cells} {one['oracle']['gained']:>8.1%}")
+            console.print()
+    printed(console, "gained (servers that miss their target; by how much the worst misses it)")
+    for name, one in document["paper"].items():
+        printed(
+            console,
+            f"cost saved at the paper's gain ({name}): {one['instances']:.2%} by instances,"
+            f" {one['work']:.2%} by work done at {document['batch_speed']:.0%} of a batch job's own speed",
+        )
+    printed(console, "most of the latter depends on (30 % less, 30 % more):")
+    for name, (low, high) in list(document["tornado"].items())[:5]:
+        printed(console, f"  {name}: {low:.2%} to {high:.2%}")
+    printed(console, f"in {document['took_s']:.1f} s")
+    return text_of(console)
+
+
+def _cell(one: Mapping[str, Any]) -> str:
+    return f"{one['gained']:>7.1%} ({one['violated']:>5.1%}; {one['magnitude']:>4.0%})"

@@ -1,0 +1,209 @@
+"""Predictions of what programs do to each other, their promise, their tail, and what they save."""
+
+import json
+
+import numpy as np
+import pytest
+
+from hindmost.cli import main
+from hindmost.colocation.models import Kept, Linear, Zero
+from hindmost.colocation.profiles import Profiles, of_twin
+from hindmost.colocation.promise import admission, margin
+from hindmost.colocation.skill import pairs_of, scores
+from hindmost.colocation.steering import loss_of_tail, steer
+from hindmost.colocation.tail import allowed_loss, mm1, simulated, stretched
+from hindmost.colocation.tco import saving, tornado
+from hindmost.errors import UsageError
+from hindmost.report.colocation.twin import render_steering, render_twin
+from hindmost.studies.colocation import twin
+
+
+def world(n: int = 20, seed: int = 1) -> tuple[Profiles, np.ndarray]:
+    """Programs whose losses are a product, as `Kept` has it: 5 % presence, three resources."""
+    rng = np.random.default_rng(seed)
+    own, taken = rng.uniform(0, 0.5, (n, 3)), rng.uniform(0, 0.6, (n, 3))
+    presence = rng.uniform(0.02, 0.08, n)
+    weights = np.array([1.0, 0.5, 2.0])
+    logs = -np.log(1 - presence)[:, None] + (own * weights) @ taken.T
+    sensitivity = 1 - np.exp(-own) * (1 - presence)[:, None]
+    profiles = Profiles(
+        tuple(f"p{i}" for i in range(n)), ("a", "b", "c"), sensitivity, 1 - np.exp(-taken), presence
+    )
+    return profiles, 1 - np.exp(-logs)
+
+
+def test_a_model_of_what_is_kept_finds_a_product_and_the_line_of_the_paper_cannot():
+    profiles, lost = world()
+    found = {one.name: one for one in scores(profiles, lost, splits=10)}
+    assert found["kept"].error < 1e-6
+    assert found["kept"].skill > 0.99
+    assert found["Eq 3.3"].error > 0.003
+    assert found["zero"].trivial
+    assert found["zero"].error == pytest.approx(lost.mean(), rel=0.2)
+
+
+def test_eq_3_3_finds_its_own_coefficients():
+    profiles, _ = world()
+    pairs = pairs_of(np.arange(20))
+    c = np.array([0.3, 0.8, 0.1])
+    lost = (profiles.sensitivity[pairs[0]] * profiles.contentiousness[pairs[1]]) @ c + 0.02
+    fitted = Linear().fit(profiles, *pairs, lost)
+    assert fitted.coefficients_ == pytest.approx([*c, 0.02], abs=1e-5)
+
+
+def test_no_coefficient_of_ours_is_negative():
+    profiles, lost = world()
+    pairs = pairs_of(np.arange(20))
+    noisy = lost[pairs] + np.random.default_rng(3).normal(0, 0.2, len(pairs[0]))
+    assert (Kept().fit(profiles, *pairs, noisy).coefficients_ >= 0).all()
+
+
+def test_noise_in_both_factors_is_taken_out_before_it_flattens_the_line():
+    rng = np.random.default_rng(5)
+    true = rng.normal(0.3, 0.1, (400, 1))
+    seen = true + rng.normal(0, 0.1, (400, 1))
+    errors = np.full((400, 1), 0.1)
+    presence = np.zeros(400)
+    profiles = Profiles(tuple(map(str, range(400))), ("a",), seen, seen, presence, errors, errors)
+    slope = np.polyfit(seen[:, 0], true[:, 0], 1)[0]
+    calibrated = np.polyfit(profiles.calibrated().sensitivity[:, 0], true[:, 0], 1)[0]
+    assert slope == pytest.approx(0.5, abs=0.1)
+    assert calibrated == pytest.approx(1.0, abs=0.15)
+
+
+def test_a_margin_lets_no_more_than_the_rate_break_the_limit():
+    rng = np.random.default_rng(1)
+    truth = rng.uniform(0, 0.4, 2000)
+    predicted = truth + rng.normal(0, 0.05, 2000)
+    for rate in (0.05, 0.2):
+        least = margin(predicted, truth, 0.2, rate)
+        admitted = predicted <= 0.2 - least
+        assert 0.8 * rate < (truth[admitted] > 0.2).mean() <= rate
+    assert margin(predicted[:10], np.ones(10), 0.2, 0.05) == float("inf")
+
+
+def test_strangers_are_admitted_at_the_rate_of_violations_that_was_asked():
+    profiles, lost = world(40)
+    rng = np.random.default_rng(2)
+    noisy = np.clip(lost + rng.normal(0, 0.03, lost.shape), 0, 1)
+    admitted = violated = 0
+    for draw in range(40):
+        order = rng.permutation(40)
+        rule = admission(Kept, profiles, order[:28], noisy, limit=0.2, rate=0.1, seed=draw)
+        pairs = pairs_of(order[28:])
+        yes = rule.admits(rule.model.predict(profiles, *pairs))
+        admitted, violated = admitted + yes.sum(), violated + (noisy[pairs][yes] > 0.2).sum()
+    assert admitted > 500
+    assert violated / admitted < 0.13
+
+
+def test_an_answer_is_yes_no_or_that_it_cannot_be_told():
+    profiles, lost = world(40)
+    rule = admission(Zero, profiles, np.arange(40), lost, limit=0.2, rate=0.05)
+    assert rule.answer(0.0) == "unknown"
+    sure = admission(Kept, profiles, np.arange(40), lost, limit=0.2, rate=0.05)
+    assert [sure.answer(one) for one in (0.0, 0.9)] == ["yes", "no"]
+
+
+@pytest.mark.parametrize(("load", "servers"), [(0.3, 1), (0.7, 1)])
+def test_the_simulated_queue_agrees_with_eq_3_6_for_exponential_service(load, servers):
+    service = np.random.default_rng(1).exponential(size=50_000)
+    found = simulated(service, load, np.array([0.9, 0.99]), servers=servers, lost=0.1)
+    expected = [mm1(p, load, 0.1) for p in (0.9, 0.99)]
+    assert found == pytest.approx(expected, rel=0.1)
+
+
+def test_two_servers_of_one_queue_wait_as_erlang_says():
+    # M/M/2 at load 1/2: a third waits; the mean time in the system is 4/3 of the service.
+    service = np.random.default_rng(1).exponential(size=50_000)
+    median, high = simulated(service, 0.5, np.array([0.5, 0.99]), servers=2, requests=100_000)
+    assert median == pytest.approx(0.95, rel=0.08)
+    assert high < simulated(service, 0.5, np.array([0.99]), requests=100_000)[0]
+
+
+def test_mm1_overstates_the_tail_of_steady_service_and_an_overload_has_no_percentile():
+    steady = np.random.default_rng(1).lognormal(0, 0.3, 50_000)
+    steady /= steady.mean()
+    assert mm1(0.99, 0.5, 0.15) > 1.5 * simulated(steady, 0.5, np.array([0.99]), lost=0.15)[0]
+    assert mm1(0.99, 0.9, 0.2) == float("inf")
+    assert mm1(0.9, 0.5, allowed_loss(0.1, 0.5)) == pytest.approx(1.1 * mm1(0.9, 0.5))
+
+
+def test_a_quantile_map_stretches_only_what_was_stretched():
+    alone = np.linspace(1, 10, 10)
+    beside = np.where(alone > 5, 2 * alone, alone)
+    assert stretched(alone, beside, np.array([2.0, 8.0])) == pytest.approx([2.0, 16.0])
+
+
+def test_the_papers_savings_follow_from_its_gains_and_less_from_work():
+    for gain, paper in ((0.4297, 0.2105), (0.2203, 0.1070)):
+        assert saving(gain).instances == pytest.approx(paper, abs=0.003)
+        assert saving(gain, speed=0.7).work < 0.75 * saving(gain).instances
+    found = tornado(0.4297, speed=0.7)
+    assert next(iter(found)) == "speed"
+
+
+def test_an_oracle_breaks_no_promise_and_chance_does():
+    rng = np.random.default_rng(1)
+    truth = rng.uniform(0, 0.5, (4, 10))
+    outcomes = steer(truth, truth + rng.normal(0, 0.05, truth.shape), np.array([0.85, 0.9]), servers=400)
+    by = {(one.policy, one.target): one for one in outcomes}
+    for target in (0.85, 0.9):
+        assert by["oracle", target].violated == 0
+        assert by["none", target].gained == 0
+        assert by["random", target].gained == pytest.approx(by["steered", target].gained, abs=1e-3)
+        assert by["random", target].violated > by["steered", target].violated
+    again = steer(truth, truth, np.array([0.85]), servers=400)
+    assert again == steer(truth, truth, np.array([0.85]), servers=400)
+    assert loss_of_tail(np.array([1.0, 0.75, 0.5]), 0.5) == pytest.approx([1.0, 0.5, 0.0])
+
+
+@pytest.fixture(scope="module")
+def small():
+    return twin.compare(10, splits=5, draws=5, warm=2000, ticks=3000)
+
+
+def test_the_twin_scores_every_predictor_beside_the_trivial_ones(small):
+    names = [one["name"] for one in small["scores"]]
+    assert names[:4] == ["zero", "naive mean", "row mean", "sensitivities only"]
+    assert {"Eq 3.3", "kept"} <= set(names)
+    text = render_twin(small, width=100, color=False)
+    assert "trivial" in text
+    assert "promise of at most 5%" in text
+
+
+def test_presence_is_what_the_inert_ruler_costs():
+    profiles, lost = twin.run_twin(8, 1, warm=1000, ticks=2000)
+    assert profiles.presence.mean() > 0.05
+    assert "null" not in profiles.rulers
+    assert lost.shape == (8, 8)
+    with pytest.raises(UsageError, match="too few"):
+        twin.run_twin(3, 1)
+
+
+def test_a_cluster_is_steered_from_the_command_line(capsys, monkeypatch):
+    run = twin.run_twin
+    monkeypatch.setattr(twin, "run_twin", lambda programs, seed: run(programs, seed, warm=500, ticks=1000))
+    assert main(["colocate", "steer", "--programs", "10", "--servers", "40", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {len(rows) for by in document["levels"].values() for rows in by.values()} == {80}
+    text = render_steering(document, width=100, color=False)
+    assert "cost saved" in text
+
+
+def test_profiles_of_the_twin_measure_loss_against_each_ones_own_rate():
+    matrix = {
+        "programs": ["p"],
+        "rulers": ["null", "r"],
+        "solo": [2.0],
+        "ruler_solo": [1.0, 4.0],
+        "beside_ruler": [[1.8, 1.0]],
+        "ruler_beside": [[0.5, 1.0]],
+        "ruler_beside_null": [1.0, 2.0],
+        "beside": [[1.5]],
+    }
+    profiles, lost = of_twin(matrix)
+    assert profiles.presence == pytest.approx([0.1])
+    assert profiles.sensitivity == pytest.approx(np.array([[0.5]]))
+    assert profiles.contentiousness == pytest.approx(np.array([[0.5]]))
+    assert lost == pytest.approx(np.array([[0.25]]))
