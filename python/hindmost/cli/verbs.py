@@ -110,6 +110,21 @@ VERBS = (
                 ("colocate rulers", "colocate rulers --out core.json --picture core.svg"),
             ),
             Verb(
+                "profile",
+                "PROGRAM [OPTIONS]",
+                "Measure what a program loses beside each ruler, and what it takes.",
+                (
+                    "colocate profile 'python -u batch.py' --out batch.json",
+                    "colocate profile ./encode --rulers l3,dram --budget 5s",
+                ),
+            ),
+            Verb(
+                "may",
+                "JOB SERVER [OPTIONS]",
+                "Say whether a job may run beside a server, from their cards.",
+                ("colocate may batch.json server.json --within 10% --load 50%",),
+            ),
+            Verb(
                 "twin",
                 "[OPTIONS]",
                 "Compare predictors on a simulated core whose truth is known.",

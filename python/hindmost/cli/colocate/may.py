@@ -1,0 +1,54 @@
+"""``hindmost colocate may``: may this job run beside that server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import LOAD, OUTPUT, TARGET, Json, option
+from hindmost.exits import Exit
+
+_EXITS = {"yes": Exit.DONE, "no": Exit.CROSSED, "unknown": Exit.INCONCLUSIVE}
+
+
+def may(
+    job: Annotated[Path, option(TARGET, None, "The job's card (JSON).")],
+    server: Annotated[Path, option(TARGET, None, "The server's card (JSON).")],
+    *,
+    within: Annotated[str, option(TARGET, "SHARE", "How much a percentile of the server may grow.")] = "10%",
+    load: Annotated[str, option(LOAD, "SHARE", "How busy the server is.")] = "50%",
+    prometheus: Annotated[
+        Path | None, option(OUTPUT, "FILE", "Write the answer for Prometheus, as text, here.")
+    ] = None,
+    json_: Json = False,
+) -> int:
+    """Say whether a job may run beside a server: yes, no, or that two cards cannot tell.
+
+    What the server loses beside the job is at most what it loses beside the worst of the rulers that the job
+    slows; percentiles grow faster than that, by the server's load (Eq 3.6). Cards of different processors are
+    refused.
+    """
+    from hindmost.colocation.bound import question, read_card
+    from hindmost.plan import parse_share
+    from hindmost.report.colocation.profile import prometheus_text, render_answer
+
+    found = question(
+        read_card(_text(job), str(job)),
+        read_card(_text(server), str(server)),
+        within=parse_share(within, "within"),
+        load=parse_share(load, "load"),
+    )
+    if prometheus is not None:
+        prometheus.write_text(prometheus_text(found), encoding="utf-8")
+    print(json.dumps(found) if json_ else render_answer(found), end="\n" if json_ else "")
+    return int(_EXITS[str(found["answer"])])
+
+
+def _text(path: Path) -> str:
+    from hindmost.errors import UsageError
+
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None

@@ -1,0 +1,63 @@
+"""``hindmost colocate profile``: what a program loses beside each ruler, and what it takes of it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.streams import say
+from hindmost.exits import Exit
+
+
+def profile(
+    program: Annotated[
+        str, option(TARGET, None, "A command that prints a line for each unit of its work, and goes on.")
+    ],
+    *,
+    name: Annotated[str | None, option(TARGET, "NAME", "Of the card. [default: the program's]")] = None,
+    cpu: Annotated[
+        int | None, whole(PROCEDURE, "The program's processor; rulers run on another. [default: the last]")
+    ] = None,
+    rulers: Annotated[
+        str | None, option(PROCEDURE, "NAMES", "Beside which rulers. [default: one a resource]")
+    ] = None,
+    budget: Annotated[str, option(PROCEDURE, "TIME", "How long at most.")] = "10s",
+    seed: Annotated[int, whole(PROCEDURE, "Of the order of windows.")] = 1,
+    no_real_time: Annotated[
+        bool, switch(PROCEDURE, "Rulers as ordinary threads, though more were allowed.", "--no-real-time")
+    ] = False,
+    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the card here (JSON).")] = None,
+    json_: Json = False,
+) -> int:
+    """Measure a program's profile: its sensitivity to each ruler, and its contentiousness on each.
+
+    Windows of 40 ms beside rulers, beside an inert one and alone, in random order, round after round until
+    all intervals are narrow or the time is over. Windows around which the host moved the processors are
+    dropped. It needs no privilege; with the right to SCHED_FIFO windows are calmer.
+    """
+    from hindmost.errors import UsageError
+    from hindmost.plan import parse_duration
+    from hindmost.report.colocation.profile import render_profile
+    from hindmost.studies.colocation.profile import RULERS
+    from hindmost.studies.colocation.profile import profile as profiled
+
+    command = shlex.split(program)
+    if not command:
+        raise UsageError("no program is named", hint="hindmost colocate profile 'python -u batch.py'")
+    card = profiled(
+        command,
+        name=name,
+        rulers=RULERS if rulers is None else rulers.split(","),
+        cpu=cpu,
+        budget_s=parse_duration(budget, "budget", 1.0),
+        real_time=not no_real_time,
+        seed=seed,
+        say=say,
+    )
+    if out is not None:
+        out.write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(card) if json_ else render_profile(card), end="\n" if json_ else "")
+    return Exit.DONE

@@ -1,0 +1,95 @@
+"""What two cards alone can promise: bounds, without a model that has learned from pairs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hindmost.colocation.tail import allowed_loss
+from hindmost.errors import UsageError
+from hindmost.store.colocation import PROFILE_SCHEMA
+
+_MODEL = ("vendor", "family", "model")
+
+
+def read_card(text: str, where: str) -> dict[str, Any]:
+    """Read a profile card.
+
+    Raises
+    ------
+    UsageError
+        Where it is none.
+    """
+    try:
+        card: dict[str, Any] = json.loads(text)
+        schema = card["schema"]
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{where} is no profile card", hint="hindmost colocate profile --out CARD") from None
+    if schema != PROFILE_SCHEMA:
+        raise UsageError(f"{where} is a {schema}, not a {PROFILE_SCHEMA}")
+    return card
+
+
+def question(
+    job: Mapping[str, Any], server: Mapping[str, Any], *, within: float, load: float
+) -> dict[str, Any]:
+    """Answer whether ``job`` may run beside ``server``, of which a percentile must stay ``within``.
+
+    Yes where even the worst shared resource costs the server less than it may lose: the largest upper end
+    of its sensitivity, over rulers that the job slows at all. No where the presence of anything costs more
+    than that. All else cannot be told from two cards.
+
+    Parameters
+    ----------
+    job, server : dict
+        Cards.
+    within : float
+        Growth of the percentile.
+    load : float
+        Of the server, alone.
+
+    Raises
+    ------
+    UsageError
+        Where the cards are of different processors, or stood differently to each other.
+    """
+    mine, other = (tuple(card["processor"][key] for key in _MODEL) for card in (job, server))
+    if mine != other:
+        names = [card["processor"]["name"] for card in (job, server)]
+        raise UsageError(
+            f"the cards are of different processors ({names[0]} {mine}, {names[1]} {other}): losses on one"
+            " say nothing of the other but which resources the programs use",
+            hint="profile both on one kind of machine",
+        )
+    allowed = allowed_loss(within, load)
+    taken = {axis["ruler"]: axis["contentiousness"] for axis in job["axes"]}
+    worst, ruler, unknown = 0.0, None, []
+    for axis in server["axes"]:
+        con, sen = taken.get(axis["ruler"]), axis["sensitivity"]
+        if con is None or sen is None:
+            unknown.append(axis["ruler"])
+        elif con["high"] > 0.01 and sen["high"] > worst:
+            worst, ruler = sen["high"], axis["ruler"]
+    presence = server["presence"]
+    if presence is not None and presence["low"] > allowed:
+        answer = "no"
+    else:
+        answer = "yes" if worst <= allowed and not unknown else "unknown"
+    notes = [f"no figures for {', '.join(unknown)}"] if unknown else []
+    if job["placement"] != server["placement"]:
+        notes.append(
+            f"the processors stood {job['placement']} for one and {server['placement']} for the other card"
+        )
+        answer = "unknown" if answer == "yes" else answer
+    return {
+        "job": job["name"],
+        "server": server["name"],
+        "answer": answer,
+        "allowed": allowed,
+        "worst": worst,
+        "ruler": ruler,
+        "within": within,
+        "load": load,
+        "notes": notes,
+    }

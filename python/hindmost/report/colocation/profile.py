@@ -1,0 +1,107 @@
+"""A profile card, and an answer from two, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hindmost.report.common.console import console_of, printed, text_of
+from hindmost.report.common.document import plain
+from hindmost.report.common.numbers import number
+
+
+def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
+    """Write a card ``hindmost.profile/1`` for the terminal.
+
+    Parameters
+    ----------
+    card : dict
+    width, color
+        As for `hindmost.report.measure.render_terminal`.
+    """
+    console = console_of(width, color)
+    method = card["method"]
+    printed(
+        console,
+        f"{plain(card['name'])} on {plain(card['processor']['name'])}, processors"
+        f" {card['placement']}: {number(card['rate_per_s'])} {method['unit']} a CPU second"
+        f" (middle half ±{card['spread'] / 2:.1%})",
+    )
+    console.print()
+    console.print(f"{'beside':<14} {'it loses':<26} {'the ruler loses':<26}")
+    if card["presence"] is not None:
+        console.print(f"{'(inert)':<14} {_share(card['presence']):<26}")
+    for axis in card["axes"]:
+        lost, taken = _share(axis["sensitivity"]), _share(axis["contentiousness"])
+        console.print(f"{axis['ruler']:<14} {lost:<26} {taken:<26}", soft_wrap=True)
+    console.print()
+    printed(console, f"below {card['noise']:.1%} nothing is told from zero")
+    for note in card["notes"]:
+        printed(console, f"note: {note}", indent=2)
+    printed(
+        console,
+        f"{method['windows']} windows of {method['window_ms']:g} ms, {method['dropped']} dropped, in"
+        f" {method['took_s']:.1f} s",
+    )
+    return text_of(console)
+
+
+def _share(share: Mapping[str, Any] | None) -> str:
+    if share is None:
+        return "windows were lost"
+    return f"{share['value']:>6.1%} [{share['low']:.1%}, {share['high']:.1%}]"
+
+
+def render_answer(found: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
+    """Write what `hindmost.colocation.bound.question` found.
+
+    Parameters
+    ----------
+    found : dict
+    width, color
+        As for `hindmost.report.measure.render_terminal`.
+    """
+    console = console_of(width, color)
+    printed(
+        console,
+        f"{found['answer']}: {plain(found['job'])} beside {plain(found['server'])}. A percentile may grow"
+        f" {found['within']:.0%} at load {found['load']:.0%}: {found['allowed']:.1%} of the rate may be"
+        f" lost, and the worst ruler that the job slows ({found['ruler'] or 'none'}) costs"
+        f" up to {found['worst']:.1%}.",
+    )
+    for note in found["notes"]:
+        printed(console, f"note: {note}", indent=2)
+    if found["answer"] == "unknown":
+        printed(console, "hint: measure the pair: hindmost compare --live, with and without the job")
+    return text_of(console)
+
+
+def prometheus_text(found: Mapping[str, Any]) -> str:
+    """Write an answer in the text format of Prometheus.
+
+    Examples
+    --------
+    >>> print(prometheus_text({"job": "zstd", "server": "kv", "answer": "yes", "worst": 0.02}))
+    # HELP hindmost_colocation_allowed Whether a job may run beside a server: 1 yes, 0 no, -1 unknown.
+    # TYPE hindmost_colocation_allowed gauge
+    hindmost_colocation_allowed{job="zstd",server="kv"} 1
+    # HELP hindmost_colocation_loss_bound Upper bound of the share of its rate that the server loses.
+    # TYPE hindmost_colocation_loss_bound gauge
+    hindmost_colocation_loss_bound{job="zstd",server="kv"} 0.02
+    <BLANKLINE>
+    """
+    labels = ",".join(f'{key}="{_escaped(str(found[key]))}"' for key in ("job", "server"))
+    value = {"yes": 1, "no": 0, "unknown": -1}[found["answer"]]
+    rows = (
+        ("allowed", "Whether a job may run beside a server: 1 yes, 0 no, -1 unknown.", value),
+        ("loss_bound", "Upper bound of the share of its rate that the server loses.", found["worst"]),
+    )
+    return "".join(
+        f"# HELP hindmost_colocation_{name} {what}\n# TYPE hindmost_colocation_{name} gauge\n"
+        f"hindmost_colocation_{name}{{{labels}}} {figure:g}\n"
+        for name, what, figure in rows
+    )
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

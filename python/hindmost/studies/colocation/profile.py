@@ -1,0 +1,190 @@
+"""A profile card: what a program loses beside each ruler, and what it takes of it."""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from hindmost import _engine
+from hindmost.errors import Inconclusive, UsageError
+from hindmost.stats.runs.intervals import mean_interval
+from hindmost.store.colocation import PROFILE_SCHEMA
+from hindmost.studies.colocation.processor import pair, processor
+from hindmost.studies.colocation.rulers import asked
+from hindmost.studies.colocation.subject import Subject
+from hindmost.studies.colocation.windows import Seen, Stand
+
+if TYPE_CHECKING:
+    from hindmost.store.colocation import Axis, Placement, Profile, Share
+
+RULERS = (
+    "fp_mul",
+    "int_add",
+    "l1",
+    "l2",
+    "l3",
+    "dram",
+    "dram_write",
+    "tlb_walk",
+    "kernel_entry",
+    "page_fault",
+)
+"""A ruler a resource, those that nothing shares across cores (``fp_mul``, ``int_add``) as controls."""
+LEAST_ROUNDS = 4
+TIGHT = 0.01
+"""Half the width of an interval, in share of the rate, that ends a profile early."""
+
+
+def profile(
+    command: Sequence[str],
+    *,
+    name: str | None = None,
+    rulers: Sequence[str] = RULERS,
+    cpu: int | None = None,
+    window_ms: float = 40.0,
+    budget_s: float = 10.0,
+    real_time: bool = True,
+    seed: int = 1,
+    say: Callable[[str], None] = lambda _: None,
+) -> Profile:
+    """Profile a program that prints a line for each unit of its work.
+
+    Parameters
+    ----------
+    command : sequence of str
+    name : str, optional
+        Of the card; the program's.
+    rulers : sequence of str
+    cpu : int, optional
+        Of the program; rulers run on the nearest other.
+    window_ms, budget_s : float
+        Length of a window; when the last round begins at the latest.
+    real_time : bool
+        Whether program and rulers ask to go before all that is not real-time.
+    seed : int
+        Of the order of windows.
+    say : callable
+
+    Raises
+    ------
+    TargetError
+        Where the program cannot be started, ends, or prints nothing.
+    Inconclusive
+        Where hardly a window could be used.
+    """
+    known = [one["name"] for one in json.loads(_engine.rulers())]
+    if unknown := [one for one in rulers if one not in known]:
+        raise UsageError(f"no ruler is called {unknown[0]}", hint=f"there are {', '.join(known)}")
+    cpus, begun, order = pair(cpu), time.monotonic(), random.Random(seed)
+    say(f"rulers on processor {cpus[1]}")
+    knees = json.dumps(asked(_engine.cache_knees, cpus[1], seed))
+    with tempfile.TemporaryDirectory() as folder:
+        made = {one: _engine.Ruler(one, knees, folder, seed) for one in ("null", *rulers)}
+    seen: list[list[Seen]] = []
+    started = time.monotonic()
+    with Subject(command, cpus[0], real_time=real_time) as subject:
+        stand = Stand(subject, cpus, made, real_time=real_time)
+        while True:
+            say(f"round {len(seen) + 1}: {command[0]} beside each ruler")
+            seen.append(_round(stand, rulers, window_ms, order))
+            spent = time.monotonic() - started
+            if len(seen) >= LEAST_ROUNDS and (_tight(seen, rulers) or spent * (1 + 1 / len(seen)) > budget_s):
+                break
+    return _card(seen, rulers, command, name, window_ms, seed, time.monotonic() - begun)
+
+
+def _round(stand: Stand, rulers: Sequence[str], window_ms: float, order: random.Random) -> list[Seen]:
+    """Every state once, in an order of its own; a ruler without the program is as long."""
+    states = [("alone", True), ("null", True)]
+    states += [(one, with_program) for one in rulers for with_program in (True, False)]
+    order.shuffle(states)
+    return [stand.window(one, window_ms, with_program=with_program) for one, with_program in states]
+
+
+def _shares(seen: Sequence[Sequence[Seen]], ruler: str, of: str, base: tuple[str, bool]) -> Share | None:
+    """What is lost against the base, within rounds: drifts of the host that are slower than a round go."""
+    lost = []
+    for windows in seen:
+        by = {(one.ruler, one.with_program): getattr(one, of) for one in windows if one.kept}
+        mine, alone = by.get((ruler, True)), by.get(base)
+        if mine and alone:
+            lost.append(1 - mine / alone)
+    if len(lost) < LEAST_ROUNDS - 1:
+        return None
+    # A window that lost a processor unseen is off by tens of percents: the median does not follow it.
+    middle = statistics.median(lost)
+    deviation = 1.4826 * statistics.median(abs(one - middle) for one in lost)
+    near = [one for one in lost if abs(one - middle) <= max(3 * deviation, 1e-9)]
+    estimate = mean_interval(near)
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "windows": len(near)}
+
+
+def _axis(seen: Sequence[Sequence[Seen]], ruler: str) -> Axis:
+    return {
+        "ruler": ruler,
+        "sensitivity": _shares(seen, ruler, "program", ("null", True)),
+        "contentiousness": _shares(seen, ruler, "of_ruler", (ruler, False)),
+    }
+
+
+def _tight(seen: Sequence[Sequence[Seen]], rulers: Sequence[str]) -> bool:
+    axes = [_axis(seen, one) for one in rulers]
+    shares = [one for axis in axes for one in (axis["sensitivity"], axis["contentiousness"])]
+    return all(one is not None and one["high"] - one["low"] <= 2 * TIGHT for one in shares)
+
+
+def _card(
+    seen: Sequence[Sequence[Seen]],
+    rulers: Sequence[str],
+    command: Sequence[str],
+    name: str | None,
+    window_ms: float,
+    seed: int,
+    took_s: float,
+) -> Profile:
+    windows = [one for windows in seen for one in windows]
+    kept = [one for one in windows if one.kept]
+    rates = [one.program for one in kept if one.ruler == "null" and one.program is not None]
+    if len(rates) < LEAST_ROUNDS - 1:
+        raise Inconclusive(
+            f"of {len(windows)} windows {len(kept)} could be used, {len(rates)} beside the inert ruler:"
+            " others had the processors, or units came less than once a window",
+            hint="stop other programs (top -H -o %CPU), or print units more often",
+        )
+    quarters = statistics.quantiles(rates, n=4) if len(rates) > 1 else [rates[0]] * 3
+    placements = [one.placement[0] for one in kept]
+    placement = max(set(placements), key=placements.count)
+    axes = [_axis(seen, one) for one in rulers]
+    halves = [(s["high"] - s["low"]) / 2 for axis in axes if (s := axis["sensitivity"]) is not None]
+    notes = []
+    if not any(one.real_time for one in windows):
+        notes.append("rulers ran as ordinary threads (no right to SCHED_FIFO): windows are noisier")
+    if len(set(placements)) > 1:
+        notes.append("the host moved the processors between windows: figures are a mixture of placements")
+    return {
+        "schema": PROFILE_SCHEMA,
+        "name": name or command[0].rsplit("/", 1)[-1],
+        "command": list(command),
+        "processor": processor(),
+        "placement": cast("Placement", placement),
+        "rate_per_s": statistics.median(rates),
+        "spread": (quarters[2] - quarters[0]) / statistics.median(rates),
+        "presence": _shares(seen, "null", "program", ("alone", True)),
+        "axes": axes,
+        "noise": statistics.median(halves) if halves else 0.0,
+        "method": {
+            "unit": "lines",
+            "window_ms": window_ms,
+            "windows": len(windows),
+            "dropped": len(windows) - len(kept),
+            "real_time": any(one.real_time for one in windows),
+            "seed": seed,
+            "took_s": took_s,
+        },
+        "notes": notes,
+    }

@@ -1,0 +1,106 @@
+"""Windows: a program beside a ruler for a moment, with the placement looked at before and after."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from hindmost import _engine
+from hindmost.studies.colocation.rulers import asked
+from hindmost.studies.colocation.subject import Subject
+
+_MS = 1_000_000
+PERIOD_NS = 10_000
+"""Of a duty cycle: longer ones show as on and off in a tail."""
+LEAST_CPU = 0.3
+"""Of a window, that whoever is measured must have had a processor for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One window.
+
+    Attributes
+    ----------
+    ruler : str
+        Beside what; ``alone`` for nothing.
+    with_program : bool
+        Whether the program ran.
+    program, of_ruler : float or None
+        Units a CPU second of each; None where it did not run or had too little of a processor.
+    placement : tuple of str
+        Before and after.
+    real_time : bool
+        Whether the ruler went before all that is not real-time.
+    """
+
+    ruler: str
+    with_program: bool
+    program: float | None
+    of_ruler: float | None
+    placement: tuple[str, str]
+    real_time: bool
+
+    @property
+    def kept(self) -> bool:
+        """Whether the processors stood alike before and after: the host may move them at any time."""
+        return self.placement[0] == self.placement[1]
+
+
+class Stand:
+    """Where windows are made: a program on one processor, rulers on another."""
+
+    def __init__(
+        self, subject: Subject, cpus: tuple[int, int], rulers: dict[str, Any], *, real_time: bool
+    ) -> None:
+        self.subject = subject
+        self.cpus = cpus
+        self.rulers = rulers
+        self.real_time = real_time
+        self._before = self.look()
+
+    def look(self) -> str:
+        """How the processors stand now; the program must not run meanwhile."""
+        self.subject.pause()
+        return str(asked(_engine.look_at_placement, *self.cpus)["placement"])
+
+    def window(self, ruler: str, length_ms: float, *, with_program: bool = True) -> Seen:
+        """Make one."""
+        got: list[dict[str, Any]] = []
+        # Counted while nothing runs: with both processors taken we would not get one.
+        began, (units, used) = time.monotonic_ns(), self.subject.count()
+        start = _engine.monotonic_ns() + _MS
+        if with_program:
+            self.subject.resume()
+        if ruler == "alone":
+            time.sleep(length_ms / 1000)
+        else:
+            thread = threading.Thread(target=lambda: got.append(self._work(ruler, start, length_ms)))
+            thread.start()
+            thread.join()
+        if with_program:
+            self.subject.pause()
+        ended, (more, more_used) = time.monotonic_ns(), self.subject.count()
+        before, self._before = self._before, self.look()
+        busy = more_used - used
+        enough = with_program and busy > LEAST_CPU * (ended - began) and more > units
+        of_ruler, real_time = None, False
+        if got and got[0]["cpu_ns"] > LEAST_CPU * length_ms * _MS:
+            of_ruler, real_time = got[0]["done"] / got[0]["cpu_ns"] * 1e9, got[0]["real_time"]
+        rate = (more - units) / busy * 1e9 if enough else None
+        return Seen(ruler, with_program, rate, of_ruler, (before, self._before), real_time)
+
+    def _work(self, ruler: str, start_ns: int, length_ms: float) -> dict[str, Any]:
+        window = {
+            "cpu": self.cpus[1],
+            "start_ns": start_ns,
+            "duration_ns": int(length_ms * _MS),
+            "duty": 1.0,
+            "period_ns": PERIOD_NS,
+            "real_time": self.real_time,
+        }
+        found: dict[str, Any] = json.loads(self.rulers[ruler].run(json.dumps(window)))
+        return found

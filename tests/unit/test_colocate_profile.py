@@ -1,0 +1,181 @@
+"""Profile cards: programs beside rulers, and what two cards can promise."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hindmost.cli import main
+from hindmost.colocation.bound import question, read_card
+from hindmost.colocation.profiles import of_cards
+from hindmost.errors import HindmostError, TargetError, UsageError
+from hindmost.report.colocation.profile import prometheus_text, render_answer, render_profile
+from hindmost.studies.colocation import profile as profiles
+from hindmost.studies.colocation.subject import Subject
+from hindmost.studies.colocation.windows import Seen
+
+WORKS = "import zlib, sys\nwhile True:\n zlib.compress(b'x' * 9999)\n sys.stdout.write('.\\n')\n sys.stdout.flush()"
+
+
+def share(value: float, half: float = 0.01) -> dict[str, float]:
+    return {"value": value, "low": value - half, "high": value + half, "windows": 5}
+
+
+def card(name: str, lost: dict[str, float], taken: dict[str, float], *, model: int = 17) -> dict:
+    return {
+        "schema": "hindmost.profile/1",
+        "name": name,
+        "command": [name],
+        "processor": {"vendor": "AuthenticAMD", "family": 25, "model": model, "name": "AMD EPYC"},
+        "placement": "near",
+        "rate_per_s": 1000.0,
+        "spread": 0.01,
+        "presence": share(0.0),
+        "axes": [
+            {"ruler": ruler, "sensitivity": share(lost[ruler]), "contentiousness": share(taken[ruler])}
+            for ruler in lost
+        ],
+        "noise": 0.01,
+        "method": {
+            "unit": "lines",
+            "window_ms": 40.0,
+            "windows": 100,
+            "dropped": 1,
+            "real_time": True,
+            "seed": 1,
+            "took_s": 8.0,
+        },
+        "notes": [],
+    }
+
+
+SERVER = card("kv", {"l3": 0.12, "dram": 0.02}, {"l3": 0.0, "dram": 0.0})
+
+
+@pytest.mark.parametrize(
+    ("taken", "answer"),
+    [
+        # Touches nothing, memory only (costs the server 3 % at most), the cache (13 %).
+        ({"l3": -0.02, "dram": -0.02}, "yes"),
+        ({"l3": -0.02, "dram": 0.6}, "yes"),
+        ({"l3": 0.3, "dram": 0.6}, "unknown"),
+    ],
+)
+def test_a_job_may_run_where_the_worst_ruler_that_it_slows_costs_less_than_is_allowed(taken, answer):
+    job = card("zstd", {"l3": 0.0, "dram": 0.0}, taken)
+    found = question(job, SERVER, within=0.10, load=0.5)
+    assert found["answer"] == answer
+    assert found["allowed"] == pytest.approx(0.5 * 0.1 / 1.1)
+    assert answer in render_answer(found, width=100, color=False)
+    assert 'job="zstd",server="kv"' in prometheus_text(found)
+
+
+def test_presence_that_costs_too_much_is_a_no():
+    server = {**SERVER, "presence": share(0.2)}
+    job = card("zstd", {"l3": 0.0, "dram": 0.0}, {"l3": 0.0, "dram": 0.0})
+    assert question(job, server, within=0.10, load=0.5)["answer"] == "no"
+
+
+def test_cards_of_different_processors_are_refused_and_other_placements_leave_it_open():
+    job = card("zstd", {"l3": 0.0}, {"l3": 0.0}, model=1)
+    with pytest.raises(UsageError, match="different processors"):
+        question(job, SERVER, within=0.1, load=0.5)
+    far = {**card("zstd", {"l3": 0.0, "dram": 0.0}, {"l3": 0.0, "dram": 0.0}), "placement": "far"}
+    assert question(far, SERVER, within=0.1, load=0.5)["answer"] == "unknown"
+
+
+def test_what_is_no_card_is_refused(tmp_path: Path, capsys):
+    with pytest.raises(UsageError, match="no profile card"):
+        read_card("{}", "x.json")
+    with pytest.raises(UsageError, match=r"hindmost\.trace/1"):
+        read_card('{"schema": "hindmost.trace/1"}', "x.json")
+    for name, one in (
+        ("job", card("zstd", {"l3": 0.0, "dram": 0.0}, {"l3": 0.5, "dram": 0.0})),
+        ("kv", SERVER),
+    ):
+        (tmp_path / f"{name}.json").write_text(json.dumps(one), encoding="utf-8")
+    assert main(["colocate", "may", f"{tmp_path}/job.json", f"{tmp_path}/kv.json", "--json"]) == 4
+    assert json.loads(capsys.readouterr().out)["ruler"] == "l3"
+    assert main(["colocate", "may", f"{tmp_path}/nowhere.json", f"{tmp_path}/kv.json"]) == 2
+
+
+def test_cards_become_profiles_on_the_rulers_that_all_have():
+    other = card("zstd", {"l3": 0.3}, {"l3": 0.5})
+    found = of_cards([SERVER, other])
+    assert found.rulers == ("l3",)
+    assert found.sensitivity[:, 0] == pytest.approx([0.12, 0.3])
+    assert found.sensitivity_sd is not None
+    assert found.sensitivity_sd[0, 0] == pytest.approx(0.02 / 3.92)
+
+
+def seen(ruler: str, program: float | None, *, alike: bool = True) -> Seen:
+    return Seen(ruler, True, program, None, ("near", "near" if alike else "far"), False)
+
+
+def test_loss_is_told_within_rounds_and_windows_around_a_move_do_not_count():
+    rounds = [[seen("null", base), seen("l3", 0.9 * base)] for base in (100.0, 150.0, 80.0, 120.0)]
+    rounds.append([seen("null", 100.0), seen("l3", 10.0, alike=False)])
+    found = profiles._shares(rounds, "l3", "program", ("null", True))
+    assert found is not None
+    assert found["windows"] == 4
+    assert found["value"] == pytest.approx(0.1)
+    assert profiles._shares(rounds[:2], "l3", "program", ("null", True)) is None
+
+
+def test_a_window_that_lost_its_processor_unseen_does_not_move_the_figure():
+    rounds = [[seen("null", 100.0), seen("l3", 90.0 + k)] for k in range(5)]
+    rounds.append([seen("null", 100.0), seen("l3", 2.0)])
+    found = profiles._shares(rounds, "l3", "program", ("null", True))
+    assert found is not None
+    assert found["value"] == pytest.approx(0.08, abs=0.01)
+
+
+def test_a_program_is_profiled_and_nothing_of_it_is_left(capsys):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor only")
+    try:
+        found = profiles.profile(
+            [sys.executable, "-c", WORKS], rulers=["int_add"], window_ms=20, budget_s=2, real_time=False
+        )
+    except HindmostError as error:
+        pytest.skip(f"this host is too busy: {error.message}")
+    assert found["rate_per_s"] > 0
+    assert [axis["ruler"] for axis in found["axes"]] == ["int_add"]
+    text = render_profile(found, width=100, color=False)
+    assert "SCHED_FIFO" in text
+    assert "int_add" in text
+
+
+def test_a_program_that_is_over_is_told_and_a_silent_one_too(monkeypatch):
+    from hindmost.studies.colocation import subject
+
+    with (
+        pytest.raises(TargetError, match="exit code 3"),
+        Subject([sys.executable, "-c", "raise SystemExit(3)"], 0),
+    ):
+        pass
+    monkeypatch.setattr(subject, "_FIRST_UNIT_S", 0.3)
+    with pytest.raises(TargetError, match="printed 0 lines"), Subject(["sleep", "60"], 0):
+        pass
+    with pytest.raises(TargetError, match="cannot be started"):
+        Subject(["/nowhere/program"], 0)
+
+
+def test_a_program_that_ends_during_its_profile_is_told():
+    code = "import time\nfor _ in range(9): print('.', flush=True)\ntime.sleep(0.2)"
+    with Subject([sys.executable, "-c", code], 0) as one:
+        time.sleep(0.6)
+        with pytest.raises(TargetError, match="it ended with exit code 0 during the profile"):
+            one.count()
+
+
+def test_a_paused_program_is_ended_too():
+    one = Subject([sys.executable, "-c", WORKS], 0)
+    with one:
+        pid = one._process.pid
+        one.pause()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
