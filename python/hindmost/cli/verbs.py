@@ -154,6 +154,12 @@ VERBS = (
                 ),
             ),
             Verb(
+                "show",
+                "RING [OPTIONS]",
+                "Say whether latency changed lately, and which metrics moved with it.",
+                ("watch show memcached-4711.ring", "watch show web.ring --percentile 95 --alarms 0.1 --json"),
+            ),
+            Verb(
                 "merge",
                 "RING... [OPTIONS]",
                 "Join the rings of several hosts: latency of all, batch by batch.",

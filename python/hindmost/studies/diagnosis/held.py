@@ -101,8 +101,8 @@ def surgery(journal: Path = FOLDER) -> Iterator[Surgeon]:
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
+        assert watchdog.stdout is not None
         try:
-            assert watchdog.stdout is not None
             if watchdog.stdout.readline() != b"ready\n":
                 raise HindmostError("the watchdog of this diagnosis did not start: nothing was changed")
             yield Surgeon(journal, watchdog)
@@ -111,6 +111,7 @@ def surgery(journal: Path = FOLDER) -> Iterator[Surgeon]:
             with contextlib.suppress(OSError):
                 watchdog.stdin.close()
             watchdog.wait()
+            watchdog.stdout.close()
 
 
 @contextmanager

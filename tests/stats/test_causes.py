@@ -1,0 +1,120 @@
+"""Switch-backs and the ruling on them: simulated, so that the truth is known."""
+
+import math
+
+import numpy as np
+import pytest
+
+from hindmost.stats.causes import Effect, decide, effect_of, sign_flip_p
+from hindmost.stats.causes.ranking import rank_metrics
+
+PAIRS = 10
+TRIPLED = math.log(3)
+
+
+def pairs(rng, log_ratio, spread=0.15, n=PAIRS):
+    """Switch-backs of a suspect with a given effect, on a host that drifts."""
+    drift = np.cumsum(rng.normal(size=n) * 0.2)
+    there = np.exp(drift + log_ratio + rng.normal(size=n) * spread / math.sqrt(2))
+    gone = np.exp(drift + rng.normal(size=n) * spread / math.sqrt(2))
+    return effect_of(there, gone)
+
+
+def rulings(truths, anomaly=TRIPLED, trials=120, seed=1, n=PAIRS):
+    """How often each ruling (and leader) comes, with suspects of the given effects."""
+    rng = np.random.default_rng(seed)
+    seen: dict[str, int] = {}
+    for _ in range(trials):
+        suspects = {name: pairs(rng, effect, n=n) for name, effect in truths.items()}
+        made = decide(suspects, pairs(rng, 0.0, n=n), anomaly)
+        key = made.leader if made.ruling == "cause" else made.ruling
+        seen[key or ""] = seen.get(key or "", 0) + 1
+    return {key: count / trials for key, count in seen.items()}
+
+
+def test_the_true_cause_is_named_and_no_other():
+    found = rulings({"hog": math.log(3), "innocent": 0.0, "other": 0.0})
+    assert found["hog"] >= 0.95
+    assert "innocent" not in found
+    assert "other" not in found
+
+
+def test_with_the_true_cause_struck_from_the_list_nobody_is_blamed():
+    found = rulings({"innocent": 0.0, "other": 0.0, "third": 0.0}, trials=300)
+    assert found.get("unknown factor", 0) >= 0.9
+    assert sum(found.get(name, 0) for name in ("innocent", "other", "third")) <= 0.03
+
+
+def test_who_explains_a_small_part_is_not_the_cause():
+    found = rulings({"helper": 0.2 * math.log(3)}, trials=200)
+    assert found.get("helper", 0) <= 0.02
+
+
+def test_few_noisy_pairs_are_inconclusive_and_say_how_many_would_do():
+    rng = np.random.default_rng(2)
+    made = decide({"hog": pairs(rng, 0.5, spread=1.0)}, pairs(rng, 0.0, spread=1.0), math.log(2))
+    assert made.ruling == "inconclusive"
+    assert made.pairs is not None
+    assert made.pairs > PAIRS
+
+
+def test_a_sham_that_fires_voids_everything():
+    sham = effect_of(np.full(10, 2.0) + np.arange(10) / 100, np.full(10, 1.0))
+    made = decide({"hog": sham}, sham, math.log(3))
+    assert made.ruling == "void"
+    assert "removing nothing changed it" in made.why
+    # A sham that seems to help is as wrong as one that hurts.
+    faster = effect_of(np.full(10, 1.0), np.full(10, 2.0) + np.arange(10) / 100)
+    assert decide({"hog": sham}, faster, math.log(3)).ruling == "void"
+
+
+def test_shams_void_as_many_diagnoses_as_they_may():
+    rng = np.random.default_rng(4)
+    void = sum(decide({}, pairs(rng, 0.0), math.log(3)).ruling == "void" for _ in range(600))
+    assert void / 600 <= 0.02
+
+
+def test_nothing_to_explain_is_said():
+    rng = np.random.default_rng(2)
+    made = decide({"hog": pairs(rng, 1.0)}, pairs(rng, 0.0), math.log(1.05))
+    assert made.ruling == "inconclusive"
+    assert "nothing to explain" in made.why
+
+
+def test_without_what_is_normal_a_large_effect_is_enough():
+    found = rulings({"hog": math.log(3), "innocent": 0.0}, anomaly=None)
+    assert found["hog"] >= 0.95
+
+
+def test_signs_are_flipped_exactly_and_drawn_alike():
+    differences = np.random.default_rng(0).normal(0.3, 1.0, 14)
+    exact = sign_flip_p(differences)
+    signs = np.random.default_rng(9).choice((-1, 1), (40_000, 14))
+    assert exact == pytest.approx(np.mean(signs @ differences >= differences.sum()), abs=0.01)
+
+
+def test_one_pair_bounds_nothing():
+    assert Effect(0.5, math.inf, math.inf, 1, 0.5).bound(0.975) == math.inf
+    assert Effect(0.5, math.inf, math.inf, 1, 0.5).bound(0.025) == -math.inf
+
+
+def test_independent_series_with_memory_are_not_said_to_have_moved_together():
+    from scipy.signal import lfilter
+
+    rng = np.random.default_rng(6)
+    sure = 0
+    for _ in range(60):
+        latency, metric = (lfilter([1.0], [1.0, -0.8], rng.normal(size=120)) for _ in range(2))
+        (one,) = rank_metrics(latency, {"psi.cpu_some_us": metric})
+        sure += one.p <= 0.05
+    assert sure / 60 <= 0.15
+
+
+def test_what_moved_with_the_latency_comes_first():
+    rng = np.random.default_rng(6)
+    latency = rng.normal(size=120)
+    metrics = {"net.rx_bytes": rng.normal(size=120), "psi.cpu_some_us": latency + rng.normal(size=120) / 3}
+    first = rank_metrics(latency, metrics)[0]
+    assert first.name == "psi.cpu_some_us"
+    assert first.p <= 0.02
+    assert "neighbour" in first.suggests

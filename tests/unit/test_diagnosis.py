@@ -1,0 +1,164 @@
+"""Interventions of a diagnosis: what is taken away is given back, whatever happens to who took it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hindmost.errors import HindmostError, UsageError
+from hindmost.studies.diagnosis.held import surgery
+from hindmost.studies.diagnosis.interventions import File, Gone, Pause, Places, Sham, places, started
+from hindmost.studies.diagnosis.policy import Policy, read_policy
+
+
+@pytest.fixture
+def neighbour():
+    process = subprocess.Popen(["sleep", "60"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def pause(process: "subprocess.Popen[bytes]") -> Pause:
+    return Pause(process.pid, "sleep", started(process.pid))
+
+
+def test_a_paused_neighbour_goes_on_when_it_is_given_back(neighbour, tmp_path):
+    suspect = pause(neighbour)
+    with surgery(tmp_path / "j") as surgeon, surgeon.holding(suspect):
+        with surgeon.gone(suspect):
+            assert suspect.arrived()
+        assert state(neighbour.pid) != "T"
+    assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
+
+
+def test_the_journal_says_how_to_undo_it_before_it_is_done(neighbour, tmp_path):
+    suspect = pause(neighbour)
+    with surgery(tmp_path / "j") as surgeon, surgeon.holding(suspect):
+        assert state(neighbour.pid) != "T"
+        assert f"kill -CONT {neighbour.pid}" in (tmp_path / "j" / "knobs.jsonl").read_text()
+
+
+VICTIM = """
+import os, sys, time
+from pathlib import Path
+from hindmost.studies.diagnosis.held import surgery
+from hindmost.studies.diagnosis.interventions import Pause, started
+pid = int(sys.argv[1])
+suspect = Pause(pid, "sleep", started(pid))
+with surgery(Path(sys.argv[2])) as surgeon, surgeon.holding(suspect), surgeon.gone(suspect):
+    print("gone", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_diagnosis_leaves_the_host_as_it_was(neighbour, tmp_path, number):
+    victim = subprocess.Popen(
+        [sys.executable, "-P", "-c", VICTIM, str(neighbour.pid), str(tmp_path / "j")], stdout=subprocess.PIPE
+    )
+    assert victim.stdout is not None
+    assert victim.stdout.readline() == b"gone\n"
+    assert state(neighbour.pid) == "T"
+    victim.send_signal(number)
+    victim.wait()
+    victim.stdout.close()
+    end = time.monotonic() + 20
+    while state(neighbour.pid) == "T" and time.monotonic() < end:
+        time.sleep(0.01)
+    assert state(neighbour.pid) != "T"
+
+
+def test_a_diagnosis_that_stands_still_is_undone_in_time(neighbour, tmp_path, monkeypatch):
+    monkeypatch.setattr("hindmost.studies.diagnosis.held.LONGEST_S", 0.3)
+    suspect = pause(neighbour)
+    with surgery(tmp_path / "j") as surgeon, surgeon.holding(suspect), surgeon.gone(suspect):
+        end = time.monotonic() + 20
+        while state(neighbour.pid) == "T" and time.monotonic() < end:
+            time.sleep(0.01)
+        assert state(neighbour.pid) != "T"
+        assert not suspect.arrived()
+
+
+def test_two_diagnoses_at_once_are_refused(tmp_path):
+    with (
+        surgery(tmp_path / "j"),
+        pytest.raises(HindmostError, match="another diagnosis"),
+        surgery(tmp_path / "j"),
+    ):
+        pass
+
+
+def test_a_neighbour_that_ended_is_said_to_be_gone(neighbour):
+    suspect = pause(neighbour)
+    neighbour.kill()
+    neighbour.wait()
+    with pytest.raises(Gone):
+        suspect.remove()
+    suspect.give_back()
+    with pytest.raises(Gone):
+        started(neighbour.pid)
+
+
+def test_a_neighbour_that_dies_while_paused_does_no_harm(neighbour, tmp_path):
+    suspect = pause(neighbour)
+    with surgery(tmp_path / "j") as surgeon, surgeon.holding(suspect), surgeon.gone(suspect):
+        neighbour.kill()
+        neighbour.wait()
+    assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
+
+
+def test_threads_come_back_to_where_they_were_found(neighbour):
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("one processor")
+    os.sched_setaffinity(neighbour.pid, {cpus[0]})
+    suspect = Places("x", "y", places([neighbour.pid]), frozenset(cpus))
+    suspect.remove()
+    assert suspect.arrived()
+    assert os.sched_getaffinity(neighbour.pid) == set(cpus)
+    suspect.remove()
+    subprocess.run(["/bin/sh", "-c", suspect.undo], check=True)
+    assert os.sched_getaffinity(neighbour.pid) == {cpus[0]}
+
+
+def test_a_file_comes_back_by_its_undo_too(tmp_path):
+    path = tmp_path / "cpu.max"
+    path.write_text("20000 100000\n")
+    suspect = File("quota", "lift it", path, "20000 100000", "max 100000")
+    suspect.remove()
+    assert suspect.arrived()
+    subprocess.run(["/bin/sh", "-c", suspect.undo], check=True)
+    assert path.read_text().strip() == suspect.found
+    path.unlink()
+    with pytest.raises(Gone):
+        File("quota", "lift it", tmp_path / "no" / "such", "1", "2").remove()
+
+
+def test_a_sham_changes_nothing_and_has_arrived(tmp_path):
+    with surgery(tmp_path / "j") as surgeon, surgeon.holding(Sham()), surgeon.gone(Sham()):
+        assert Sham().arrived()
+
+
+def test_a_policy_is_kept_and_some_are_never_touched(tmp_path):
+    place = tmp_path / "may.toml"
+    place.write_text('may = ["pause"]\nneighbours = ["batch*"]\nexcept = ["batch-db"]\nhours = [1, 2]\n')
+    policy = read_policy(place)
+    assert policy.allows("pause", 1) is None
+    assert policy.allows("pause", 3) == "the policy allows nothing at 3:00"
+    assert policy.allows("quota", 1) == "the policy does not allow quota"
+    assert policy.spares("batch-1") is None
+    assert policy.spares("batch-db") == "the policy excepts it"
+    assert policy.spares("web") == "the policy does not name it"
+    assert "never touched" in (Policy().spares("sshd") or "")
+    place.write_text('may = ["destroy"]\n')
+    with pytest.raises(UsageError, match="may"):
+        read_policy(place)
