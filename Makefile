@@ -56,7 +56,7 @@ wheel: .stamps/runtime ## One wheel for every Python from 3.11 on, with link-tim
 	@$(RUN) maturin build --profile dist --locked --quiet --out dist
 
 bench: .stamps/engine ## Cost and precision, ours and of other load testers: half an hour of a quiet host
-	@setup/system.sh want memcached unbound dnsperf strace tcpdump sshd=openssh-server
+	@setup/system.sh want memcached unbound dnsperf psql=postgresql strace tcpdump sshd=openssh-server
 	@$(RUN) cargo bench --locked --quiet -p hindmost-histogram --bench record
 	@$(RUN) cargo bench --locked --quiet -p hindmost-simulate --bench queue
 	@$(RUN) cargo bench --locked --quiet -p hindmost-synth --bench throughput
@@ -70,6 +70,8 @@ bench: .stamps/engine ## Cost and precision, ours and of other load testers: hal
 	@$(RUN) python benches/quantiles.py
 	@$(RUN) python -m benches.fleet
 	@$(RUN) python -m benches.peers
+	@$(RUN) python -m benches.peers.dnsperf
+	@$(RUN) python -m benches.peers.pgbench
 
 docs: .stamps/engine .stamps/docs ## The documentation as a site with search, that needs no network: dist/docs/index.html
 	@setup/docs.sh

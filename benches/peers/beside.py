@@ -1,0 +1,88 @@
+"""A tool of a protocol's own beside us at one server: requests a second, flat out.
+
+Rounds in turn, medians and ratios, also by second of the client's processor; server and client on a processor
+each. The tools are not held against a capture, as the contest holds others: they say nothing of single
+requests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hindmost import _engine
+from hindmost.targets import ManagedServer, preset
+
+CONNECTIONS = 16
+
+Tool = Callable[[str, float, Path], float]
+"""Requests a second at an address, for so many seconds, with a folder of its own."""
+
+
+def told(command: list[str]) -> str:
+    """What a command prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def ours(target: dict[str, Any], workload: dict[str, Any]) -> Tool:
+    """One instance of one thread that sleeps where nothing comes."""
+
+    def run(address: str, seconds: float, folder: Path) -> float:
+        plan = {
+            "schema": "hindmost.plan/1",
+            "seed": 1,
+            "target": {**target, "address": address},
+            "load": {"loop": "closed"},
+            "connections": CONNECTIONS,
+            "pacing": "sleep",
+            "stamp_every": 0,
+            "workload": workload,
+            "phases": {"warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": 0.1, "measure_s": seconds},
+        }
+        child = (
+            "import sys; from hindmost import _engine; print(_engine.run_instance(sys.argv[1], sys.argv[2]))"
+        )
+        command = [sys.executable, "-c", child, _engine.check_plan(json.dumps(plan)), str(folder)]
+        return float(json.loads(told(command))["achieved_per_s"])
+
+    return run
+
+
+def _measured(run: Tool, address: str, seconds: float) -> tuple[float, float]:
+    """Requests a second, and by second of the client's processor."""
+    with tempfile.TemporaryDirectory() as folder:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        rate = run(address, seconds, Path(folder))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return rate, rate * seconds / spent
+
+
+def contest(server: str, name: str, tool: Tool, us: Tool) -> int:
+    """Make the rounds at this preset and print the table."""
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    server_cpu, client_cpu = sorted(os.sched_getaffinity(0))[:2]
+    found: dict[str, list[tuple[float, float]]] = {"hindmost": [], name: []}
+    with ManagedServer(preset(server), cpus=[server_cpu]) as started:
+        os.sched_setaffinity(0, {client_cpu})
+        for _ in range(rounds):
+            found["hindmost"].append(_measured(us, started.address, seconds))
+            found[name].append(_measured(tool, started.address, seconds))
+    print(f"{'':10} {'a second':>10} {'a core second':>14}   medians of {rounds} rounds of {seconds:g} s")
+    for who, rows in found.items():
+        rate, by_core = (statistics.median(column) for column in zip(*rows, strict=True))
+        print(f"{who:10} {rate:10.0f} {by_core:14.0f}")
+    for at, what in enumerate(("a second", "a core second")):
+        each = [one[at] / other[at] for one, other in zip(found["hindmost"], found[name], strict=True)]
+        span = f"[{min(each):.2f}, {max(each):.2f}]"
+        print(f"ours over {name}'s, {what}: {statistics.median(each):.2f} {span}")
+    return 0
