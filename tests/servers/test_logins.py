@@ -111,6 +111,14 @@ def test_postgresql_says_why_it_lets_nobody_in(
 
 
 @pytest.mark.postgresql
+def test_a_postgresql_that_is_taken_for_another_server_is_told(scram: str, tmp_path: Path) -> None:
+    answer = measure(f"redis://{scram}", tmp_path / "study", *RATE)
+    answer.assert_one_clear_error(1, "does not speak redis: it is postgresql", f"postgresql://{scram}")
+    answer = measure(f"postgresqls://hindmost@{scram}/postgres", tmp_path / "study", *RATE, "--insecure")
+    answer.assert_one_clear_error(1, "TLS", "PostgreSQL 17")
+
+
+@pytest.mark.postgresql
 def test_a_statement_that_cannot_be_prepared_is_told_with_the_servers_words(
     scram: str, tmp_path: Path
 ) -> None:

@@ -104,12 +104,14 @@ def identify(
     except _HungUp:
         # memcached does so to what looks like HTTP: ask it in the other protocols what it is.
         for other, entry in ENTRIES.items():
-            if other == protocol or entry.framing == "datagram":
+            if other == protocol or entry.framing == "datagram" or not entry.greeting:
                 continue
             try:
                 version = _identify(address, other, timeout_s, "/", (), tls)
-            except TargetError:
+            except (Silent, WrongProtocol):
                 continue
+            except TargetError:  # it refuses us in words of this protocol
+                version = "server"
             if version:
                 raise WrongProtocol(
                     f"{address} does not speak {protocol}: it is {other} {version}",

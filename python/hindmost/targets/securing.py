@@ -10,6 +10,11 @@ from hindmost.errors import TargetError
 from hindmost.plan.protocols import Entry
 from hindmost.plan.tls import HINTS, Tls
 
+_LATE_TLS = (
+    "before PostgreSQL 17, servers take TLS only behind a request for it (SSLRequest), not made here:"
+    " measure without TLS, or through a proxy that adds it"
+)
+
 
 def verify(address: str, tls: Tls, entry: Entry, timeout_s: float) -> None:
     """Make one handshake as the load makes them, so that both come to the same.
@@ -23,7 +28,8 @@ def verify(address: str, tls: Tls, entry: Entry, timeout_s: float) -> None:
         _engine.try_tls(tls.text(), address, entry.alpn, timeout_s)
     except _engine.EngineError as error:
         code, message = error.args
-        hint = HINTS[code].replace("HOST:PORT", address)
+        late = entry.name == "postgresql" and code == "tls_refused"
+        hint = _LATE_TLS if late else HINTS[code].replace("HOST:PORT", address)
         raise TargetError(f"{entry.tls_scheme}://{address}: {message}", hint=hint) from None
 
 
