@@ -107,6 +107,7 @@ NEWER = (
     "capture",
     "held_us",
     "batches",
+    "endpoints",
     "over_runs",
     "saturation",
     "set_aside",

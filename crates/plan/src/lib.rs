@@ -18,7 +18,7 @@ pub use check::PlanError;
 pub use document::{Io, Keep, Load, Pacing, Phases, Plan, Share, Thread, Warmup};
 pub use hindmost_wire::{Mix, Protocol};
 pub use login::Login;
-pub use target::{Target, Tls};
+pub use target::{Sharding, Target, Tls};
 pub use workload::{
     kinds, parts, Body, Codes, Command, Commands, Data, Dns, DnsQuery, DnsType, Escape, Extreme, Field,
     HotSet, Http, HttpRequest, HttpVersion, KeyNames, KeyValue, Listed, Lognormal, Normal, Order, Popularity,

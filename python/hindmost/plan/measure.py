@@ -83,6 +83,8 @@ class MeasurePlan(BaseModel):
     workload: dict[str, Any] = {"kind": "key-value"}
     tls: Tls | None = Field(default=None, description="how connections are secured")
     login: Login | None = Field(default=None, description="who the client is, where the server asks")
+    endpoints: tuple[str, ...] = Field(default=(), description="all servers, where there are several")
+    sharding: Literal["round-robin", "ketama", "modulo"] = "round-robin"
     source: tuple[str, ...] = Field(
         default=(), description="addresses of ours that connections are made from"
     )
@@ -182,6 +184,12 @@ class MeasurePlan(BaseModel):
 
     def _target(self, protocol: str, address: str, tls: Tls | None, secrets: bool) -> dict[str, Any]:
         target: dict[str, Any] = {"protocol": protocol, "address": address}
+        if self.endpoints:
+            target |= {
+                "address": self.endpoints[0],
+                "endpoints": self.endpoints,
+                "sharding": self.sharding,
+            }
         if tls is not None:
             target["tls"] = tls.engine()
         if self.login is not None:

@@ -43,7 +43,9 @@ def tls_of(asked: MeasureRequest, target: Attached | Managed) -> Tls | None:
             way = "add [tls] to the target file" if target.managed else f"write {scheme}://..."
             raise UsageError(f"{flag} is about TLS, and {target.name} is measured without", hint=way)
         return None
-    tls = own.model_copy(update=given).for_host(target.spec.host if target.managed else target.host)
+    tls = own.model_copy(update=given)
+    if target.managed or not target.endpoints:  # of several servers each has its own name
+        tls = tls.for_host(target.spec.host if target.managed else target.host)
     if not target.managed:
         if tls.sni is not None and tls.sni.startswith("/"):
             raise UsageError(
@@ -79,6 +81,23 @@ def login_of(asked: MeasureRequest, target: Attached | Managed) -> Login | None:
             hint=f"leave it out; it is for {', '.join(one.name for one in ENTRIES.values() if one.logs_in)}",
         )
     return Login(**((own or Login()).model_dump(exclude_none=True) | given))
+
+
+def endpoints_of(sharding: str, target: Attached | Managed) -> tuple[str, ...]:
+    """All servers, where there are several.
+
+    Raises
+    ------
+    UsageError
+        If ``--sharding`` is given, and there is one.
+    """
+    endpoints = () if target.managed else target.endpoints
+    if not endpoints and sharding != "round-robin":
+        raise UsageError(
+            f"--sharding {sharding} is for several servers, and {target.name} is one",
+            hint="name them all: memcached://HOST:PORT,HOST:PORT",
+        )
+    return endpoints
 
 
 def sources_of(text: str | None, target: Attached | Managed) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ the threshold is known.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,6 +107,7 @@ class Totals:
     whole: dict[What, Histogram] = field(default_factory=lambda: {what: Histogram() for what in WHATS})
     outstanding: Histogram = field(default_factory=Histogram)
     writes: Histogram = field(default_factory=Histogram)
+    endpoints: dict[int, Histogram] = field(default_factory=dict)
 
     def add(self, instances: Iterable[InstanceReading]) -> None:
         """Merge one run's instances."""
@@ -115,6 +116,7 @@ class Totals:
                 self.whole[what].merge(one.whole(what))
             self.outstanding.merge(one.outstanding)
             self.writes.merge(one.writes)
+            self._merge_endpoints(one.endpoints)
 
     def merge(self, other: Totals) -> None:
         """Add those of another run."""
@@ -122,6 +124,11 @@ class Totals:
             self.whole[what].merge(other.whole[what])
         self.outstanding.merge(other.outstanding)
         self.writes.merge(other.writes)
+        self._merge_endpoints(other.endpoints)
+
+    def _merge_endpoints(self, others: Mapping[int, Histogram]) -> None:
+        for at, latency in others.items():
+            self.endpoints.setdefault(at, Histogram()).merge(latency)
 
 
 def run_figures(run: RunRecord, plan: MeasurePlan, totals: Totals) -> RunFigures:

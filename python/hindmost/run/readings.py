@@ -58,6 +58,7 @@ class InstanceReading:
     result: InstanceResult
     latency_sections: dict[str, list[Histogram]] = field(default_factory=dict)
     by_kind: dict[tuple[What, str], Histogram] = field(default_factory=dict)
+    endpoints: dict[int, Histogram] = field(default_factory=dict)
     outstanding: Histogram = field(default_factory=Histogram)
     writes: Histogram = field(default_factory=Histogram)
     gaps: Histogram = field(default_factory=Histogram)
@@ -139,6 +140,8 @@ def _instance(
             reading.by_kind.setdefault(("latency", kind), Histogram()).merge(histogram)
         elif what in (*WHATS, IDEAL, *STAMPED, CONNECT, HANDSHAKE, HELD):
             reading.by_kind[what, kind] = histogram
+        elif what == "endpoint":
+            reading.endpoints[int(kind)] = histogram
         elif what == "outstanding":
             reading.outstanding = histogram
         elif what == "writes":

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from hindmost.errors import UsageError
 from hindmost.laws import KINDS, USUAL, law_text, parse_law, trace_rate
 from hindmost.run import quick
-from hindmost.run.connecting import check_capture, login_of, sources_of, tls_of
+from hindmost.run.connecting import check_capture, endpoints_of, login_of, sources_of, tls_of
 from hindmost.run.options import Option, declared
 
 if TYPE_CHECKING:
@@ -51,6 +51,15 @@ class MeasureRequest:
             " (TOML).",
         ),
     ] = None
+    sharding: Annotated[
+        Literal["round-robin", "ketama", "modulo"],
+        Option(
+            "Target",
+            "HOW",
+            "Which of several servers (HOST:PORT,HOST:PORT) a request goes to: in turn, or by its key as"
+            " libmemcached decides.",
+        ),
+    ] = "round-robin"
     ca: Annotated[
         Path | None,
         Option(
@@ -402,6 +411,8 @@ class MeasureRequest:
             login=login_of(self, target),
             source=sources_of(self.source, target),
             fleet=None if hosts is None else hosts.model_dump(mode="json", exclude_defaults=True),
+            endpoints=endpoints_of(self.sharding, target),
+            sharding=self.sharding,
             **stopping,
         )
         check_capture(plan, target)

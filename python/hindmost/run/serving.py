@@ -14,7 +14,7 @@ from hindmost.fleet import HERE, Fleet, Served
 from hindmost.plan import MeasurePlan
 from hindmost.plan.first import first_request
 from hindmost.plan.tls import Tls
-from hindmost.targets import Attached, Managed, ManagedServer, cpu_affinity, first_answering, local_owner
+from hindmost.targets import Attached, Managed, ManagedServer, cpu_affinity, greet, local_owner
 
 GONE = ("server_gone", "connect", "closing")
 """Codes of an instance whose server did not answer any more."""
@@ -116,10 +116,8 @@ def _document(target: Managed, plan: MeasurePlan, server: ManagedServer | Served
 
 def _attached(target: Attached, plan: MeasurePlan) -> Server:
     accept = plan.workload.get("accept", ())
-    address, version = first_answering(
-        target.addresses,
-        target.protocol,
-        path=target.path,
+    address, version = greet(
+        target,
         accept=accept,
         tls=plan.tls,
         first=first_request(plan, target.protocol, target.address),

@@ -283,6 +283,13 @@ Ended = Literal["elapsed", "steady", "never_steady"]
 """How a phase ended."""
 
 
+class EndpointReport(TypedDict):
+    """The account of one server of several."""
+
+    address: str
+    counts: Counts
+
+
 class Fill(TypedDict):
     """How full one buffer of a socket is.
 
@@ -523,6 +530,7 @@ class InstanceResult(TypedDict):
     codes: NotRequired[dict[str, CodeCount]]
     connects: NotRequired[Connects]
     datagrams: NotRequired[Datagrams | None]
+    endpoints: NotRequired[list[EndpointReport]]
     host: NotRequired[HostSpan]
     kind_codes: NotRequired[dict[str, dict[str, CodeCount]]]
     measured_from_ns: NotRequired[Count]

@@ -20,7 +20,7 @@ from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
 from hindmost.store import Study, name_of, now_utc
 from hindmost.studies.kind import refuse_another
-from hindmost.targets import Attached, Managed, first_answering, parse_target
+from hindmost.targets import Attached, Managed, greet, parse_target
 
 SPIN_S = 0.3
 """Spin for the noise floor before a study: short, and long enough to see a host that is busy."""
@@ -120,15 +120,7 @@ def _greet(target: Attached, plan: MeasurePlan) -> None:
     """Make sure that a running server is there and speaks its protocol, before anything is written."""
     accept = plan.workload.get("accept", ())
     first = first_request(plan, target.protocol, target.address)
-    first_answering(
-        target.addresses,
-        target.protocol,
-        path=target.path,
-        accept=accept,
-        tls=plan.tls,
-        login=plan.login,
-        first=first,
-    )
+    greet(target, accept=accept, tls=plan.tls, login=plan.login, first=first)
 
 
 def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, **more: object) -> Study:

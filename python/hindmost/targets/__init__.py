@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hindmost.targets.presets import preset, preset_names
-    from hindmost.targets.probe import first_answering, identify
+    from hindmost.targets.probe import first_answering, greet, identify
     from hindmost.targets.process import ManagedServer
     from hindmost.targets.procfs import cpu_affinity, cpu_seconds, local_owner, process_tree
     from hindmost.targets.resolve import Attached, Managed, parse_target
@@ -27,6 +27,7 @@ __all__ = [
     "cpu_affinity",
     "cpu_seconds",
     "first_answering",
+    "greet",
     "identify",
     "load_target_file",
     "local_owner",
@@ -45,6 +46,7 @@ _HOME = {
     "cpu_affinity": "procfs",
     "cpu_seconds": "procfs",
     "first_answering": "probe",
+    "greet": "probe",
     "identify": "probe",
     "load_target_file": "spec",
     "local_owner": "procfs",

@@ -20,6 +20,7 @@ from hindmost.plan.protocols import ENTRIES, Answer, Ask, Entry, Protocol
 from hindmost.plan.tls import Tls
 from hindmost.targets import securing
 from hindmost.targets.procfs import split_address
+from hindmost.targets.resolve import Attached
 
 MAX_REPLY = 1 << 16
 _BINARY: dict[str, tuple[int, slice, bytes]] = {
@@ -244,6 +245,40 @@ def first_answering(
         except TargetError as error:
             problem = problem or error
     raise problem or TargetError("no address to try")
+
+
+def greet(
+    target: Attached,
+    timeout_s: float = 2.0,
+    *,
+    accept: Codes = (),
+    tls: Tls | None = None,
+    first: First | None = None,
+    login: Login | None = None,
+) -> tuple[str, str]:
+    """Make sure that a running server is there, or all of several; return address and version of the first.
+
+    Only that one is asked `first`, which may change what it is asked about.
+
+    Raises
+    ------
+    TargetError
+        The problem of the first of them that has one.
+    """
+    path, more = target.path, target.endpoints[1:]
+    found = first_answering(
+        target.addresses,
+        target.protocol,
+        timeout_s,
+        path=path,
+        accept=accept,
+        tls=tls,
+        first=first,
+        login=login,
+    )
+    for endpoint in more:
+        identify(endpoint, target.protocol, timeout_s, path=path, accept=accept, tls=tls, login=login)
+    return found
 
 
 def accepts(address: str, timeout_s: float = 2.0) -> None:

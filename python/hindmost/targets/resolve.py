@@ -43,6 +43,8 @@ class Attached:
         What is fetched (http), else ``"/"``.
     addresses
         ``IP:PORT`` for every address of the host, IPv4 first; of a Unix socket ``unix:/PATH``.
+    endpoints
+        ``HOST:PORT`` of each of several servers, as written; the first is `host` and `port`.
     secured
         Whether its connections are to be secured by TLS.
     login
@@ -57,6 +59,7 @@ class Attached:
     addresses: tuple[str, ...]
     secured: bool = False
     login: Login | None = None
+    endpoints: tuple[str, ...] = ()
     managed: Literal[False] = False
 
     @property
@@ -190,12 +193,19 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
         )
     if path.startswith("?"):
         path = "/" + path
-    host, port = _host_and_port(text, authority, (secured and protocol.tls_port) or protocol.port)
-    if not port:
+    default = (secured and protocol.tls_port) or protocol.port
+    every = [_host_and_port(text, one, default) for one in authority.split(",")]
+    if not all(port for _, port in every):
         raise UsageError(
             f"target {text!r} names no port, and {protocol.name} has no usual one", hint=f"write {text}:PORT"
         )
-    return Attached(text, protocol.name, host, port, path or "/", resolve_host(host, port), secured, login)
+    endpoints = [join_address(host, port) for host, port in every]
+    if twice := next((one for one in endpoints if endpoints.count(one) > 1), None):
+        raise UsageError(f"target {text!r} names {twice} twice", hint="name each server once")
+    host, port = every[0]
+    addresses = resolve_host(host, port)
+    several = tuple(endpoints) if len(every) > 1 else ()
+    return Attached(text, protocol.name, host, port, path or "/", addresses, secured, login, several)
 
 
 def without_password(text: str) -> str:

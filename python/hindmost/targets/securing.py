@@ -9,6 +9,7 @@ from hindmost import _engine
 from hindmost.errors import TargetError
 from hindmost.plan.protocols import Entry
 from hindmost.plan.tls import HINTS, Tls
+from hindmost.targets.procfs import split_address
 
 _LATE_TLS = (
     "before PostgreSQL 17, servers take TLS only behind a request for it (SSLRequest), not made here:"
@@ -49,7 +50,7 @@ def secured(connection: socket.socket, address: str, tls: Tls, entry: Entry) -> 
     if entry.alpn:
         context.set_alpn_protocols([entry.alpn])
     try:
-        return context.wrap_socket(connection, server_hostname=tls.sni)
+        return context.wrap_socket(connection, server_hostname=tls.sni or split_address(address)[0])
     except ssl.SSLError as error:
         raise ended(address, error) from None
 

@@ -23,7 +23,7 @@ pub use control::Timeline;
 pub use coordinator::clean_up::clean_up;
 pub use coordinator::controller::{Command, Controller, Event, Unattended};
 pub use coordinator::first::first_request;
-pub use coordinator::instance::{run, run_as};
+pub use coordinator::instance::{check_servers, run, run_as};
 pub use coordinator::needs::Needs;
 pub use report::host::HostSpan;
 pub use report::result::{InstanceResult, ThreadReport};

@@ -10,7 +10,7 @@ mod series;
 mod wire;
 
 pub use gaps::{Dispersion, Gaps};
-pub use recorder::{Connects, Counts, KindRecord, Recorder, SECTIONS};
+pub use recorder::{Connects, Counts, EndpointRecord, KindRecord, Recorder, SECTIONS};
 pub use row::{Place, Row, Status};
 pub use series::{Series, Window, WindowRecorder};
 pub use wire::{StampCounts, Wire, WireRecord};

@@ -40,6 +40,24 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// One more request that was due, and how it ended.
+    #[inline]
+    fn count(&mut self, status: Status) {
+        self.due += 1;
+        match status {
+            Status::Hit | Status::Miss => {
+                self.done += 1;
+                self.misses += u64::from(status == Status::Miss);
+            }
+            Status::Error | Status::Lost => {
+                self.errors += 1;
+                self.lost += u64::from(status == Status::Lost);
+            }
+            Status::Timeout => self.timeouts += 1,
+            Status::Unsent => self.unsent += 1,
+        }
+    }
+
     /// Adds another account.
     pub fn add(&mut self, other: &Self) {
         self.due += other.due;
@@ -87,6 +105,27 @@ impl Connects {
         self.failed += other.failed;
         self.full_handshakes += other.full_handshakes;
         self.resumed_handshakes += other.resumed_handshakes;
+    }
+}
+
+/// What is kept of one server of several.
+#[derive(Clone, Debug, Default)]
+pub struct EndpointRecord {
+    /// The account.
+    pub counts: Counts,
+    /// done - due.
+    pub latency: Histogram,
+}
+
+impl EndpointRecord {
+    #[inline]
+    fn ended(&mut self, row: &Row) {
+        self.counts.count(row.status);
+        match row.status {
+            Status::Hit | Status::Miss => self.latency.record(row.done_ns - row.due_ns),
+            Status::Timeout | Status::Unsent => self.latency.add_censored(1),
+            Status::Error | Status::Lost => {}
+        }
     }
 }
 
@@ -143,6 +182,8 @@ pub struct Recorder {
     pub handshake: Histogram,
     /// The account of attempts to connect.
     pub connects: Connects,
+    /// By server, where there are several.
+    pub endpoints: Vec<EndpointRecord>,
     /// Gaps between sends.
     pub gaps: Gaps,
     /// Gaps between due times, where no law of them is known to hold sends against.
@@ -176,6 +217,7 @@ impl Recorder {
             connect: Histogram::new(),
             handshake: Histogram::new(),
             connects: Connects::default(),
+            endpoints: Vec::new(),
             gaps: Gaps::default(),
             due_gaps: None,
             stamps: StampCounts::default(),
@@ -219,6 +261,12 @@ impl Recorder {
         self.sampled_connections = count;
     }
 
+    /// Keeps what becomes of the requests of each of several servers.
+    pub fn keep_endpoints(&mut self, count: usize) {
+        self.endpoints = vec![EndpointRecord::default(); if count > 1 { count } else { 0 }];
+        self.endpoints.iter_mut().for_each(|one| one.latency.prefault());
+    }
+
     /// Keeps the gaps between due times, too.
     pub fn keep_due_gaps(&mut self) {
         self.due_gaps = Some(Gaps::default());
@@ -248,6 +296,10 @@ impl Recorder {
         self.connect.merge(&other.connect);
         self.handshake.merge(&other.handshake);
         self.connects.add(&other.connects);
+        for (mine, theirs) in self.endpoints.iter_mut().zip(&other.endpoints) {
+            mine.counts.add(&theirs.counts);
+            mine.latency.merge(&theirs.latency);
+        }
         self.gaps.merge(&other.gaps);
         if let (Some(mine), Some(theirs)) = (&mut self.due_gaps, &other.due_gaps) {
             mine.merge(theirs);
@@ -389,29 +441,24 @@ impl Recorder {
         }
         let section = self.section(row.due_ns);
         let record = &mut self.kinds[usize::from(row.kind.0)];
-        record.counts.due += 1;
+        record.counts.count(row.status);
+        if let Some(endpoint) = self.endpoints.get_mut(usize::from(row.endpoint)) {
+            endpoint.ended(&row);
+        }
         let rank = match row.status {
             Status::Hit | Status::Miss => {
-                record.counts.done += 1;
-                record.counts.misses += u64::from(row.status == Status::Miss);
                 let latency = row.done_ns - row.due_ns;
                 record.latency[section].record(latency);
                 record.service.record(row.done_ns - row.sent_ns);
                 Some(latency)
             }
-            Status::Error | Status::Lost => {
-                record.counts.errors += 1;
-                record.counts.lost += u64::from(row.status == Status::Lost);
-                None
-            }
+            Status::Error | Status::Lost => None,
             Status::Timeout => {
-                record.counts.timeouts += 1;
                 record.latency[section].add_censored(1);
                 record.service.add_censored(1);
                 Some(u64::MAX)
             }
             Status::Unsent => {
-                record.counts.unsent += 1;
                 record.latency[section].add_censored(1);
                 record.slip.add_censored(1);
                 Some(u64::MAX)
@@ -455,6 +502,7 @@ mod tests {
             kind: Kind::GET,
             status,
             connection: 0,
+            endpoint: 0,
             thread: 0,
         }
     }

@@ -26,6 +26,8 @@ pub struct Row {
     pub status: Status,
     /// The connection that carried it, counted within its worker.
     pub connection: u32,
+    /// Which of several servers it went to, or was to go to.
+    pub endpoint: u16,
     /// The worker, counted within its instance.
     pub thread: u16,
 }

@@ -46,10 +46,10 @@ impl Display for Peer {
     }
 }
 
-/// Where the connections of one worker lead to, by slot.
+/// Where the connections of one worker lead to: slot n to server n modulo their number.
 #[derive(Clone, Debug)]
 pub struct Peers {
-    peer: Peer,
+    all: Vec<Peer>,
     /// Own addresses, which connections take in turn; empty: the kernel chooses.
     sources: Vec<IpAddr>,
     /// Small segments wait for the acknowledgement of those before them.
@@ -57,20 +57,22 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Connections to `peer` from `sources`; worker `first` of several begins with another source than its neighbours.
+    /// Connections to `all`, at least one, from `sources`; worker `first` of several begins with another source than its neighbours.
     ///
     /// # Errors
     /// A source of another family than the peer's, from which it cannot be reached.
-    pub fn new(peer: Peer, mut sources: Vec<IpAddr>, first: usize) -> io::Result<Self> {
-        if let (Some(to), Some(from)) = (peer.address(), sources.iter().find(|from| !alike(&peer, from))) {
-            let what = format!("{to} cannot be reached from {from}: one is IPv4, the other IPv6");
-            return Err(io::Error::new(ErrorKind::InvalidInput, what));
+    pub fn new(all: Vec<Peer>, mut sources: Vec<IpAddr>, first: usize) -> io::Result<Self> {
+        for to in &all {
+            if let Some(from) = sources.iter().find(|from| !alike(to, from)) {
+                let what = format!("{to} cannot be reached from {from}: one is IPv4, the other IPv6");
+                return Err(io::Error::new(ErrorKind::InvalidInput, what));
+            }
         }
         if !sources.is_empty() {
             let turn = first % sources.len();
             sources.rotate_left(turn);
         }
-        Ok(Self { peer, sources, nagle: false })
+        Ok(Self { all, sources, nagle: false })
     }
 
     /// The same with Nagle's algorithm on or off; it is off unless asked for.
@@ -81,8 +83,8 @@ impl Peers {
     }
 
     /// Where `slot` leads to.
-    pub const fn of(&self, _slot: u32) -> &Peer {
-        &self.peer
+    pub fn of(&self, slot: u32) -> &Peer {
+        &self.all[slot as usize % self.all.len()]
     }
 
     /// A connect(2) for `slot` that does not wait for its peer. A Unix socket's descriptor is moved like TCP's: reading,
@@ -91,7 +93,7 @@ impl Peers {
         match self.of(slot) {
             Peer::Unix(path) => start_connecting_unix(path),
             Peer::Tcp(address) => {
-                let turn = (slot as usize).checked_rem(self.sources.len());
+                let turn = (slot as usize / self.all.len()).checked_rem(self.sources.len());
                 let stream = start_connecting(*address, turn.map(|at| self.sources[at]))?;
                 stream.set_nodelay(!self.nagle)?;
                 Ok(stream)
@@ -102,7 +104,7 @@ impl Peers {
 
 impl From<SocketAddr> for Peers {
     fn from(address: SocketAddr) -> Self {
-        Self { peer: Peer::Tcp(address), sources: Vec::new(), nagle: false }
+        Self { all: vec![Peer::Tcp(address)], sources: Vec::new(), nagle: false }
     }
 }
 
@@ -117,7 +119,7 @@ mod tests {
     #[test]
     fn a_source_of_the_other_family_is_refused_by_name() {
         let peer = Peer::resolve("127.0.0.1:80").unwrap();
-        let error = Peers::new(peer, vec!["::1".parse().unwrap()], 0).unwrap_err().to_string();
+        let error = Peers::new(vec![peer], vec!["::1".parse().unwrap()], 0).unwrap_err().to_string();
         assert!(error.contains("127.0.0.1:80") && error.contains("::1"), "{error}");
     }
 

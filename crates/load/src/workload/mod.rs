@@ -2,6 +2,7 @@
 
 mod keys;
 mod popularity;
+mod sharding;
 mod size;
 mod template;
 mod values;
@@ -12,6 +13,7 @@ use rand::Rng;
 
 pub use keys::KeySpace;
 pub use popularity::Popularity;
+pub use sharding::Shards;
 pub use size::SizeLaw;
 pub use template::Template;
 pub use values::{List, Values};

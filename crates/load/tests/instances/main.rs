@@ -11,4 +11,5 @@ mod overload;
 mod real_servers;
 mod scale;
 mod secured;
+mod several;
 mod stored;

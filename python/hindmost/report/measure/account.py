@@ -39,6 +39,8 @@ def account(doc: Measure) -> list[tuple[str, str]]:
         rows.append(("datagrams", lossy))
     if made := view.connections(doc):
         rows.append(("connections", made))
+    for each in doc.get("endpoints", []):
+        rows.append(("server", view.endpoint(each)))
     if connect := doc.get("connect_us"):
         rows.append(("connect", f"{briefly('connect', connect)}, from the attempt to the connection"))
     if handshake := doc.get("handshake_us"):

@@ -6,8 +6,8 @@ from typing import Any
 from hindmost.plan.batching import batching_text
 from hindmost.report.common import numbers
 from hindmost.report.common.document import finite
-from hindmost.report.measure.values import run_value
-from hindmost.store.measure import Connections, Measure, Run
+from hindmost.report.measure.values import labels, run_value
+from hindmost.store.measure import Connections, Endpoint, Measure, Run
 from hindmost.store.types import Cause, Counts
 
 MEANINGS = {
@@ -89,6 +89,16 @@ def connections(doc: Measure) -> str:
     if found["by_turns"]:
         return f"{text}: the server closes them after each reply, or nearly so; latency holds it"
     return f"{text}, in place of those that the server closed"
+
+
+def endpoint(one: Endpoint) -> str:
+    """Say what became of the requests of one server of several."""
+    text, _ = accounting(one["counts"])
+    merged = [
+        f"{name} {numbers.latency(one['merged_us'][name], missing=numbers.INFINITE)}"
+        for name in labels(one["merged_us"])
+    ]
+    return f"{one['address']}: {text}; {', '.join(merged)} (all runs thrown together)"
 
 
 def handshakes(found: Connections) -> str:

@@ -2,7 +2,7 @@
 
 from hindmost.store.measure.batches import Batches
 from hindmost.store.measure.calm import Calm, CalmRefusal, RunCalm
-from hindmost.store.measure.connections import Code, Connections
+from hindmost.store.measure.connections import Code, Connections, Endpoint
 from hindmost.store.measure.document import (
     Clients,
     Hysteresis,
@@ -60,6 +60,7 @@ __all__ = [
     "Differences",
     "Distributions",
     "DueGaps",
+    "Endpoint",
     "Estimate",
     "Estimates",
     "Figure",

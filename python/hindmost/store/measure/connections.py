@@ -2,7 +2,8 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from hindmost.store.types import Count
+from hindmost.store.measure.figures import Values
+from hindmost.store.types import Count, Counts
 
 
 class Connections(TypedDict):
@@ -25,6 +26,14 @@ class Connections(TypedDict):
     resumed_handshakes: NotRequired[Count]
     late: NotRequired[Count]
     refused: NotRequired[Count]
+
+
+class Endpoint(TypedDict):
+    """One of several servers: its account, and the latency of all runs thrown together, in microseconds."""
+
+    address: str
+    counts: Counts
+    merged_us: Values
 
 
 class Code(TypedDict):

@@ -27,7 +27,7 @@ from typing import Literal, NotRequired, TypedDict
 from hindmost.store.manifest import Host, Plan
 from hindmost.store.measure.batches import Batches
 from hindmost.store.measure.calm import Calm
-from hindmost.store.measure.connections import Code, Connections
+from hindmost.store.measure.connections import Code, Connections, Endpoint
 from hindmost.store.measure.figures import Distributions, Estimates, RunCurve, Saturation, Throughput, Values
 from hindmost.store.measure.fleet import Fleet
 from hindmost.store.measure.instrument import Instrument
@@ -127,6 +127,7 @@ class Measure(TypedDict):
     codes: NotRequired[dict[str, Code]]
     connections: NotRequired[Connections | None]
     batches: NotRequired[Batches | None]
+    endpoints: NotRequired[list[Endpoint]]
     runs: list[Run]
     set_aside: NotRequired[SetAside]
     variance: dict[Label, Variance]

@@ -30,6 +30,7 @@ SETTINGS = {
     "pacing": "pacing",
     "io": "io",
     "in_flight": "requests in flight on a connection",
+    "sharding": "which of several servers a request goes to",
     "batching": "batching",
     "timeout_s": "timeout",
     "sentinel": "sentinel",
@@ -43,8 +44,11 @@ HOST = {"hostname": "host", "cpu_model": "processor", "cpus_online": "processors
 
 def unlike(sides: Sequence[Measured]) -> list[Unlike]:
     """Everything that differs, the gravest first; targets that differ are what is compared."""
-    # Studies before these were options batched nothing, and bounded nothing.
-    plans = [{"batching": "none", "in_flight": None} | side.study.manifest["plan"] for side in sides]
+    # Studies before these were options batched nothing, bounded nothing, and had one server.
+    plans = [
+        {"batching": "none", "in_flight": None, "sharding": "round-robin"} | side.study.manifest["plan"]
+        for side in sides
+    ]
     facts = [side.study.manifest["host"].get("facts", {}) for side in sides]
     protocols = {side.result["target"]["protocol"] for side in sides}
     found = [

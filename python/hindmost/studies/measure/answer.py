@@ -16,6 +16,7 @@ from hindmost.run import verdict
 from hindmost.run.batches import batches
 from hindmost.run.capacity import saturation
 from hindmost.run.connections import codes, codes_by_kind, connections
+from hindmost.run.endpoints import endpoints
 from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, run_figures, summed
 from hindmost.run.proof import proof_of
 from hindmost.run.readings import CONNECT, HANDSHAKE, HELD, IDEAL, WHATS, What, microseconds, plan_of
@@ -129,6 +130,7 @@ def answer(study: Study) -> documents.Measure:
         "codes": codes(runs),
         "connections": connections(runs),
         "batches": batches(runs, plan, totals.writes),
+        "endpoints": endpoints(runs, totals.endpoints, plan.quantiles),
         "runs": [_run(plan, run, target, found.aside.get(run.number)) for run in made],
         "set_aside": _set_aside(plan, made, found),
         "variance": _variance(runs, plan),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hindmost_clock::MonotonicClock;
 use hindmost_plan::{Keep, Plan, Share, Thread, Workload};
 
-use super::instance::{Errand, Of, Server};
+use super::instance::{Errand, Of, Servers};
 use crate::arrivals::Part;
 use crate::engine::control::{windows, Control, Progress};
 use crate::engine::hot_path::Worker;
@@ -13,7 +13,7 @@ use crate::protocol::Protocol;
 use crate::transport::Stamped;
 use crate::LoadError;
 
-/// Connections for it: enough for all threads of a server.
+/// Connections for it: enough for all threads of a server; where there are several servers, one to each at least.
 const CONNECTIONS: u32 = 16;
 
 /// Removes every key of `plan`, whoever stored it, from the server; how many there were.
@@ -29,21 +29,21 @@ pub fn clean_up(plan: &Plan) -> Result<u32, LoadError> {
         workload,
         instance: Share::default(),
         threads: vec![Thread::default()],
-        connections: plan.connections.min(CONNECTIONS),
+        connections: plan.connections.min(CONNECTIONS.max(plan.target.servers().len() as u32)),
         keep: Keep { samples: 0, worst: 0 },
         stamp_every: 0,
         witnessed: None,
         ..plan.clone()
     };
-    let server = Server::of(plan)?;
-    hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, clean_up_with(plan, &server))
+    let servers = Servers::of(plan)?;
+    hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, clean_up_with(plan, &servers))
 }
 
-fn clean_up_with<P: Protocol>(plan: &Plan, server: &Server) -> Result<u32, LoadError> {
+fn clean_up_with<P: Protocol>(plan: &Plan, servers: &Servers) -> Result<u32, LoadError> {
     let (window, capacity) = windows(plan);
     let of = Of {
         plan,
-        server,
+        servers,
         index: 0,
         control: Arc::new(Control::default()),
         progress: Arc::new(Progress::new(capacity)),

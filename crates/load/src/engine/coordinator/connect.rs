@@ -9,7 +9,7 @@ use crate::engine::hot_path::opening::Attempt;
 use crate::engine::hot_path::Worker;
 use crate::engine::state::connection::State;
 use crate::protocol::{Protocol, Refusal};
-use crate::transport::{Peer, Stamped, TlsProblem};
+use crate::transport::{Peers, Stamped, TlsProblem};
 use crate::LoadError;
 
 /// A server that takes no connection for this long is not one that can be measured.
@@ -20,8 +20,8 @@ const PATIENCE: Nanos = Nanos::from_millis(5_000);
 const AT_ONCE: usize = 64;
 
 impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
-    /// Opens all connections to `address`, and secures them where they are to be.
-    pub fn connect_all(&mut self, plan: &Plan, address: &Peer) -> Result<(), LoadError> {
+    /// Opens all connections to `peers`, and secures them where they are to be.
+    pub fn connect_all(&mut self, plan: &Plan, peers: &Peers) -> Result<(), LoadError> {
         let at_once = (AT_ONCE / (plan.threads.len() * plan.instance.of as usize)).max(1);
         let slots = self.connections.all().len();
         let mut until = self.clock.now() + PATIENCE;
@@ -30,13 +30,13 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             while started < slots && started - self.connections.open() < at_once {
                 let slot = started as u32;
                 self.connections.trying(slot, self.clock.now());
-                self.transport.connect(slot).map_err(|e| self.not_connected(address, slot, e))?;
+                self.transport.connect(slot).map_err(|e| self.not_connected(peers, slot, e))?;
                 started += 1;
             }
             let now = self.clock.now();
             if now >= until {
                 let waiting = self.connections.all().iter().position(|c| c.state != State::Open).unwrap_or(0);
-                return Err(self.not_connected(address, waiting as u32, ErrorKind::TimedOut.into()));
+                return Err(self.not_connected(peers, waiting as u32, ErrorKind::TimedOut.into()));
             }
             if self.control.aborted() {
                 return Err(LoadError::Aborted);
@@ -51,13 +51,13 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                     match self.go_on_connecting(one)? {
                         Attempt::UnderWay => {}
                         Attempt::Open => self.join(one.slot),
-                        Attempt::Failed(e) => return Err(self.not_connected(address, one.slot, e)),
+                        Attempt::Failed(e) => return Err(self.not_connected(peers, one.slot, e)),
                     }
                     until = self.clock.now() + PATIENCE;
                 } else if P::ANSWERS && one.readable {
                     self.receive(one.slot)?;
                     if !self.connections.is_open(one.slot) {
-                        return Err(self.not_connected(address, one.slot, ErrorKind::ConnectionReset.into()));
+                        return Err(self.not_connected(peers, one.slot, ErrorKind::ConnectionReset.into()));
                     }
                 } else if one.readable {
                     let why = match self.transport.read(one.slot, &mut self.scratch) {
@@ -68,7 +68,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                         Err(e) => e,
                     };
                     self.connections.hung_up();
-                    return Err(self.not_connected(address, one.slot, why));
+                    return Err(self.not_connected(peers, one.slot, why));
                 }
             }
         }
@@ -78,9 +78,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// Why not all connections could be opened: our limits, the server's, or it is not there at all.
     #[cold]
-    fn not_connected(&self, address: &Peer, slot: u32, source: io::Error) -> LoadError {
+    fn not_connected(&self, peers: &Peers, slot: u32, source: io::Error) -> LoadError {
         let (open, of) = (self.connections.open(), self.connections.all().len());
-        let address = address.clone();
+        let address = peers.of(slot).clone();
         let inner = source.get_ref();
         if let Some(Refusal(reason)) = inner.and_then(|inner| inner.downcast_ref::<Refusal>()) {
             return LoadError::Refused { address, reason: reason.clone() };

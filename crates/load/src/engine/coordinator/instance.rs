@@ -9,7 +9,7 @@ use std::time::Duration;
 use hindmost_clock::{MonotonicClock, Nanos};
 use hindmost_host::counters::TcpCounters;
 use hindmost_host::Tree;
-use hindmost_plan::{Batching, Io, Load, Plan, Workload};
+use hindmost_plan::{Batching, Io, Load, Plan, PlanError, Workload};
 
 use super::controller::{Command, Controller, Event};
 use super::exit_notifier::{ExitGuard, ExitNotifier};
@@ -52,36 +52,64 @@ pub fn run_as<P: Protocol>(
     controller: &mut dyn Controller,
 ) -> Result<InstanceResult, LoadError> {
     let plan = &Plan { workload: plan.workload.clone().opened()?, ..plan.clone() };
-    let server = Server::of(plan)?;
+    check_servers_as::<P>(plan)?;
+    let servers = Servers::of(plan)?;
     let needs = Needs::speaking::<P>(plan);
     open_files::make_room(&needs)?;
     let outputs = Outputs::create(place, plan.instance.index)?;
-    run_with::<P>(plan, &server, needs.memory_bytes, outputs, controller)
+    run_with::<P>(plan, &servers, needs.memory_bytes, outputs, controller)
 }
 
-/// Where the plan's connections lead to, and how they are secured.
-pub(super) struct Server {
-    peer: Peer,
-    credentials: Option<Credentials>,
+/// Whether several servers can be asked as `plan` wants.
+///
+/// # Errors
+/// [`LoadError::Plan`] where its protocol, or its requests, would wait for whichever server has a place.
+pub fn check_servers(plan: &Plan) -> Result<(), LoadError> {
+    hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, check_servers_as(plan))
 }
 
-impl Server {
+fn check_servers_as<P: Protocol>(plan: &Plan) -> Result<(), LoadError> {
+    let turns = || P::new(plan).takes_turns();
+    if plan.target.servers().len() == 1 || !(P::BOUNDED || P::LOSSY || turns()) {
+        return Ok(());
+    }
+    let must = if P::LOSSY {
+        format!("one server where requests are datagrams ({})", plan.target.protocol.entry().name)
+    } else if P::BOUNDED {
+        format!("one server where requests have streams ({})", plan.target.protocol.entry().name)
+    } else {
+        "one server where requests take turns on connections (POST, `version`, `requests_per_connection`)"
+            .to_owned()
+    };
+    let value = format!("a list of {}", plan.target.servers().len());
+    Err(PlanError::Field { field: "target.endpoints".into(), value, must }.into())
+}
+
+/// Where the plan's connections lead to, and how they are secured, which may be not at all.
+pub(super) struct Servers {
+    peers: Vec<Peer>,
+    credentials: Vec<Credentials>,
+}
+
+impl Servers {
     pub(super) fn of(plan: &Plan) -> Result<Self, LoadError> {
-        let address = &plan.target.address;
-        let unresolvable = |source| LoadError::Unresolvable { address: address.clone(), source };
-        let refused = |problem| LoadError::Tls { address: address.clone(), problem };
         let alpn = plan.target.protocol.entry().alpn;
-        let load = |tls| Credentials::load(tls, address, alpn).map_err(refused);
-        Ok(Self {
-            peer: Peer::resolve(address).map_err(unresolvable)?,
-            credentials: plan.target.tls.as_ref().map(load).transpose()?,
-        })
+        let (mut peers, mut credentials) = (Vec::new(), Vec::new());
+        for address in plan.target.servers() {
+            let unresolvable = |source| LoadError::Unresolvable { address: address.clone(), source };
+            peers.push(Peer::resolve(address).map_err(unresolvable)?);
+            if let Some(tls) = &plan.target.tls {
+                let refused = |problem| LoadError::Tls { address: address.clone(), problem };
+                credentials.push(Credentials::load(tls, address, alpn).map_err(refused)?);
+            }
+        }
+        Ok(Self { peers, credentials })
     }
 }
 
 fn run_with<P: Protocol>(
     plan: &Plan,
-    server: &Server,
+    servers: &Servers,
     bound: u64,
     outputs: Outputs,
     controller: &mut dyn Controller,
@@ -103,7 +131,7 @@ fn run_with<P: Protocol>(
             let stop = control.clone();
             let guard = exits.guard().map_err(LoadError::system("dup failed"));
             let worker = guard.and_then(|guard| {
-                let of = Of { plan, server, index, control, progress, window };
+                let of = Of { plan, servers, index, control, progress, window };
                 start(scope, index, guard, move || of.work::<P, _>(Loading { ready }))
             });
             // Those that are started already would wait for ever.
@@ -150,7 +178,7 @@ fn start<'scope>(
 /// What a worker thread is of.
 pub(super) struct Of<'a> {
     pub plan: &'a Plan,
-    pub server: &'a Server,
+    pub servers: &'a Servers,
     pub index: usize,
     pub control: Arc<Control>,
     pub progress: Arc<Progress>,
@@ -176,12 +204,13 @@ struct Loading {
 impl Of<'_> {
     /// Pinned first, so that all its memory is near its processor.
     pub(super) fn work<P: Protocol, E: Errand>(self, errand: E) -> Result<E::Done, LoadError> {
-        let Of { plan, server, index, .. } = self;
+        let Of { plan, servers, index, .. } = self;
         thread::prepare(plan.threads[index])?;
         let threads = plan.threads.len() as u32;
         let connections = plan.connections / threads + u32::from((index as u32) < plan.connections % threads);
         let random = |purpose| stream(plan.seed, plan.instance.index, index as u32, purpose);
         let mut recorder = Recorder::new(plan.workload.kinds().len(), plan.keep, random(Purpose::Sampling));
+        recorder.keep_endpoints(servers.peers.len());
         if matches!(plan.load, Load::Open { .. }) && !plan.load.counts_are_known() {
             recorder.keep_due_gaps();
         }
@@ -200,25 +229,26 @@ impl Of<'_> {
             window: self.window,
         };
         let stamping = plan.stamp_every > 0;
-        let peer = &server.peer;
+        let peers = Peers::new(servers.peers.clone(), plan.target.source.clone(), index);
+        let peers = peers.map_err(LoadError::Source)?;
         if P::LOSSY {
-            let udp = Udp::new(peer, plan.target.source.clone(), connections).map_err(LoadError::Source)?;
-            return drive(plan, peer, parts.over(udp), errand);
+            // Several servers are refused.
+            let udp = Udp::new(peers.of(0), plan.target.source.clone(), connections).map_err(LoadError::Source)?;
+            return drive(plan, &peers, parts.over(udp), errand);
         }
-        let peers = Peers::new(peer.clone(), plan.target.source.clone(), index).map_err(LoadError::Source)?;
         let peers = peers.with_nagle(plan.batching == Batching::Nagle);
         let tcp =
             |peers| Tcp::new(peers, connections, stamping).map_err(LoadError::system("epoll_create1 failed"));
-        match (plan.io, &server.credentials) {
-            (Io::Epoll, None) => drive(plan, peer, parts.over(tcp(peers)?), errand),
-            (Io::Epoll, Some(credentials)) => {
-                let tls = Tls::new(tcp(peers)?, credentials, connections);
-                drive(plan, peer, parts.over(tls), errand)
+        match (plan.io, &servers.credentials[..]) {
+            (Io::Epoll, []) => drive(plan, &peers, parts.over(tcp(peers.clone())?), errand),
+            (Io::Epoll, credentials) => {
+                let tls = Tls::new(tcp(peers.clone())?, credentials, connections);
+                drive(plan, &peers, parts.over(tls), errand)
             }
             // Plans that ask for TLS over it are refused.
             (Io::IoUring, _) => {
-                let uring = Uring::new(peers, connections, stamping).map_err(LoadError::NoUring)?;
-                drive(plan, peer, parts.over(uring), errand)
+                let uring = Uring::new(peers.clone(), connections, stamping).map_err(LoadError::NoUring)?;
+                drive(plan, &peers, parts.over(uring), errand)
             }
         }
     }
@@ -226,12 +256,12 @@ impl Of<'_> {
 
 fn drive<P: Protocol, T: Stamped, E: Errand>(
     plan: &Plan,
-    address: &Peer,
+    peers: &Peers,
     parts: Parts<P, T, MonotonicClock>,
     errand: E,
 ) -> Result<E::Done, LoadError> {
     let mut worker = Worker::new(plan, parts);
-    worker.connect_all(plan, address)?;
+    worker.connect_all(plan, peers)?;
     errand.run(plan, worker)
 }
 

@@ -85,10 +85,17 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     fn with_all_keys(&mut self, of: &KeyValue, part: Part, errand: Errand) -> Result<u32, LoadError> {
         let sizes = SizeLaw::new(&of.value_bytes);
-        // Each worker takes every n-th key.
-        let mut items = (part.index..of.keys).step_by(part.of.max(1) as usize);
-        let share = items.len() as u32;
-        let lanes = self.connections.all().len().min(share.div_ceil(AT_ONCE) as usize).min(LANES);
+        let (servers, shards) = (self.connections.servers(), self.schedule.shards.clone());
+        // Each worker takes every n-th key, and each server those that it keeps.
+        let at = |server| {
+            let share = (part.index..of.keys).step_by(part.of.max(1) as usize);
+            let shards = &shards;
+            share.filter(move |&item| shards.keeps(server as u16, item))
+        };
+        let mut items: Vec<_> = (0..servers).map(at).collect();
+        let share = (0..servers).map(|server| at(server).count() as u32).sum::<u32>();
+        let lanes =
+            self.connections.all().len().min(share.div_ceil(AT_ONCE) as usize).min(LANES).max(servers);
         let lane = |slot| Lane {
             slot,
             out: Vec::new(),
@@ -107,7 +114,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             let mut moved = false;
             for lane in &mut lanes {
                 if lane.awaited == 0 && lane.written == lane.out.len() {
-                    self.next_batch(lane, &mut items, &sizes, errand);
+                    self.next_batch(lane, &mut items[lane.slot as usize % servers], &sizes, errand);
                 }
                 if P::LOSSY && lane.awaited > 0 && self.clock.now() >= lane.again {
                     lane.written = 0;

@@ -27,7 +27,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 break;
             }
             self.connections.rest(full);
-            slot = self.connections.pick();
+            slot = self.connections.pick(self.schedule.endpoint);
         }
         if self.schedule.is_full() || self.connections.open() == 0 {
             return self.unsent();

@@ -111,7 +111,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     pub(super) fn disconnect(&mut self, slot: u32, now: Nanos, reason: &str) -> Result<(), LoadError> {
         self.tally.closings += u64::from(self.codec.per_connection().is_none());
         let slots = self.connections.all().len();
-        let begins = P::MAY_CLOSE && !self.turns.on && self.tally.closes_each(slots);
+        // Requests that take turns would go to whichever of several servers is free.
+        let one = self.connections.servers() == 1;
+        let begins = P::MAY_CLOSE && one && !self.turns.on && self.tally.closes_each(slots);
         if !self.turns.on && !begins && self.tally.closes_too_often(slots) {
             return Err(LoadError::Closing { closed: self.tally.closings, replies: self.tally.replies });
         }

@@ -65,11 +65,12 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         } else if self.schedule.is_full() {
             None
         } else {
-            self.connections.pick()
+            self.connections.pick(self.schedule.endpoint)
         };
         self.recorder.due(self.schedule.next_due.0);
         match slot {
             Some(slot) if self.has_room(slot) => self.put_on(slot, now),
+            None if self.connections.is_down(self.schedule.endpoint) => self.unserved(),
             _ if self.backlog.on => self.put_elsewhere(slot, now),
             _ => self.unsent(),
         }
@@ -294,6 +295,17 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// The due request cannot be sent: no connection, or no room to keep track of it.
     pub(super) fn unsent(&mut self) {
+        self.end_due(Status::Unsent);
+    }
+
+    /// The due request was for one of several servers, which is down: it is lost, and goes to no other.
+    #[cold]
+    fn unserved(&mut self) {
+        self.tally.lost += 1;
+        self.end_due(Status::Lost);
+    }
+
+    fn end_due(&mut self, status: Status) {
         self.recorder.ended(Row {
             due_ns: self.schedule.next_due.0,
             sent_ns: 0,
@@ -303,8 +315,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             done_ns: 0,
             place: Place::default(),
             kind: self.schedule.next.kind,
-            status: Status::Unsent,
+            status,
             connection: u32::MAX,
+            endpoint: self.schedule.endpoint,
             thread: self.index,
         });
     }

@@ -199,6 +199,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 kind,
                 status,
                 connection: u32::MAX,
+                endpoint: 0, // where requests take turns, there is one server
                 thread: self.index,
             });
         }

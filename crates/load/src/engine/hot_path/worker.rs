@@ -24,7 +24,7 @@ use crate::engine::state::turns::Turns;
 use crate::protocol::Protocol;
 use crate::record::{Place, Recorder, Row, Wire};
 use crate::transport::{Ready, Stamped};
-use crate::workload::Requests;
+use crate::workload::{Requests, Shards};
 use crate::Random;
 
 /// One read takes at most this much: many small replies, or a piece of a large one.
@@ -125,8 +125,10 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             control: parts.control,
             progress: parts.progress,
             pacing: plan.pacing,
-            schedule: Schedule::new(plan, slots, parts.arrivals, parts.requests),
-            connections: Connections::new(connections, places, parts.routing),
+            schedule: Schedule::new(plan, slots, parts.arrivals, parts.requests)
+                .to_servers(Shards::of(plan, usize::from(parts.index))),
+            connections: Connections::new(connections, places, parts.routing)
+                .to_servers(plan.target.servers().len()),
             batches: Batches::new(plan.batching.interval(), slots),
             backlog: Backlog::new(bounded, outstanding),
             turns: Turns::new(waiting, slots as usize, by_turns),
@@ -175,6 +177,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             kind: pending.kind,
             status,
             connection: slot,
+            endpoint: self.connections.endpoint(slot),
             thread: self.index,
         }
     }

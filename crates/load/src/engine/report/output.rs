@@ -111,7 +111,7 @@ impl Outputs {
 
 /// `latency/KIND` by section; `service`, `slip`, `wire` and `overhead` of each kind as a whole;
 /// `outstanding`, `writes`, `held` where requests wait for batches, `ideal_slip` of an open loop, `connect` and
-/// `handshake` where there were any, `gaps`, `due_gaps` where they are kept,
+/// `handshake` where there were any, latency of each `endpoint/NUMBER` of several, `gaps`, `due_gaps` where they are kept,
 /// `calibration`.
 fn intervals<'r>(
     recorder: &'r Recorder,
@@ -150,6 +150,9 @@ fn intervals<'r>(
     }
     if recorder.handshake.count() > 0 {
         all.push(whole(tag("handshake", ""), &recorder.handshake));
+    }
+    for (number, endpoint) in recorder.endpoints.iter().enumerate() {
+        all.push(whole(tag("endpoint", &number.to_string()), &endpoint.latency));
     }
     all.push(whole(tag("gaps", ""), &recorder.gaps.histogram));
     if let Some(due) = &recorder.due_gaps {

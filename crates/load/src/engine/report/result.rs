@@ -22,8 +22,9 @@ use crate::stop::Ended;
 /// The schema name that every instance result carries.
 pub const SCHEMA: &str = "hindmost.instance/1";
 
-const LATER: [&str; 13] = [
+const LATER: [&str; 14] = [
     "datagrams",
+    "endpoints",
     "codes",
     "kind_codes",
     "connects",
@@ -81,6 +82,8 @@ pub struct InstanceResult {
     pub codes: BTreeMap<String, CodeCount>,
     /// The same by kind, of those kinds that had replies.
     pub kind_codes: BTreeMap<String, BTreeMap<String, CodeCount>>,
+    /// The account of each server, where there are several; `endpoint/NUMBER` in the distributions is its latency.
+    pub endpoints: Vec<EndpointReport>,
     /// What became of attempts to connect; `connect` in the distributions tells how long they took.
     pub connects: Connects,
     /// The server closed connections after each reply, or nearly so: requests took turns on them, one at a time,
@@ -111,6 +114,15 @@ pub struct InstanceResult {
     pub raw_gaps_ns: Vec<u64>,
     /// Latency over time, from the start of the warm-up, by worker.
     pub series: Vec<Vec<Window>>,
+}
+
+/// The account of one server of several.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct EndpointReport {
+    /// As the plan has it.
+    pub address: String,
+    /// What became of its requests.
+    pub counts: Counts,
 }
 
 /// Replies with one status code, and what it means here.

@@ -11,10 +11,12 @@ use hindmost_plan::{Plan, Workload};
 
 use super::finished::Finished;
 use super::host::{HostReading, HostSeen};
-use super::result::{Calibration, CodeCount, Datagrams, InstanceResult, Memory, ThreadReport, SCHEMA};
+use super::result::{
+    Calibration, CodeCount, Datagrams, EndpointReport, InstanceResult, Memory, ThreadReport, SCHEMA,
+};
 use super::stamps::StampReport;
 use crate::protocol::{code_name, outcome, outcome_of, Outcome};
-use crate::record::{Counts, KindRecord, Recorder, Window};
+use crate::record::{Counts, EndpointRecord, KindRecord, Recorder, Window};
 use crate::stop::Ended;
 
 /// What the coordinator learned of the phases.
@@ -105,6 +107,7 @@ pub fn summarise(
         first_error,
         codes: codes.values().fold(BTreeMap::new(), joined),
         kind_codes: codes,
+        endpoints: endpoints(plan, &recorder),
         connects: recorder.connects,
         by_turns,
         reconnects,
@@ -165,6 +168,14 @@ fn joined(
         sum.outcome = sum.outcome.max(one.outcome);
     }
     all
+}
+
+fn endpoints(plan: &Plan, recorder: &Recorder) -> Vec<EndpointReport> {
+    let of = |(address, one): (&String, &EndpointRecord)| EndpointReport {
+        address: address.clone(),
+        counts: one.counts,
+    };
+    plan.target.endpoints.iter().zip(&recorder.endpoints).map(of).collect()
 }
 
 fn calibration(plan: &Plan, recorder: &Recorder) -> Calibration {

@@ -16,8 +16,9 @@ pub const GONE: Nanos = Nanos::from_millis(250);
 
 pub struct Connections<S = ()> {
     all: Vec<Connection<S>>,
-    /// Slots that can carry requests; in the closed loop, one for each request more that they can carry.
-    usable: Vec<u32>,
+    /// Slots that can carry requests, by server: slot n leads to server n modulo their number. In the closed loop, one
+    /// for each request more that they can carry.
+    usable: Vec<Vec<u32>>,
     /// Slots that were given bytes in this round and wait for their write call.
     pub unwritten: Vec<u32>,
     /// Slots to be connected again.
@@ -39,7 +40,7 @@ impl<S> Connections<S> {
     pub fn new(all: Vec<Connection<S>>, places: usize, routing: Random) -> Self {
         let slots = || Vec::with_capacity(all.len());
         Self {
-            usable: Vec::with_capacity(all.len() * places),
+            usable: vec![Vec::with_capacity(all.len() * places)],
             unwritten: slots(),
             down: slots(),
             retry_at: Nanos::MAX,
@@ -50,6 +51,35 @@ impl<S> Connections<S> {
             routing,
             all,
         }
+    }
+
+    /// The same leading to so many servers in turn.
+    #[must_use]
+    pub fn to_servers(mut self, count: usize) -> Self {
+        let room = self.usable[0].capacity().div_ceil(count);
+        self.usable = (0..count).map(|_| Vec::with_capacity(room)).collect();
+        self
+    }
+
+    pub fn servers(&self) -> usize {
+        self.usable.len()
+    }
+
+    /// Where `slot` leads to.
+    #[inline]
+    pub fn endpoint(&self, slot: u32) -> u16 {
+        (slot % self.usable.len() as u32) as u16
+    }
+
+    /// Whether one server of several has no connection, in an open loop.
+    #[inline]
+    pub fn is_down(&self, endpoint: u16) -> bool {
+        self.usable.len() > 1 && self.usable[usize::from(endpoint)].is_empty()
+    }
+
+    fn usable_with(&mut self, slot: u32) -> &mut Vec<u32> {
+        let endpoint = self.endpoint(slot);
+        &mut self.usable[usize::from(endpoint)]
     }
 
     pub fn slots(&self) -> std::ops::Range<u32> {
@@ -76,33 +106,37 @@ impl<S> Connections<S> {
     /// Whether any slot can carry a request.
     #[inline]
     pub fn any_usable(&self) -> bool {
-        !self.usable.is_empty()
+        self.usable.iter().any(|usable| !usable.is_empty())
     }
 
-    /// A usable slot for the next request, by chance.
+    /// A usable slot for the next request to `endpoint`, by chance.
     #[inline]
-    pub fn pick(&mut self) -> Option<u32> {
-        if self.usable.is_empty() {
+    pub fn pick(&mut self, endpoint: u16) -> Option<u32> {
+        let usable = &self.usable[usize::from(endpoint)];
+        if usable.is_empty() {
             return None;
         }
-        let at = Requests::pick(&mut self.routing, self.usable.len() as u32);
-        Some(self.usable[at as usize])
+        let at = Requests::pick(&mut self.routing, usable.len() as u32);
+        Some(usable[at as usize])
     }
 
     /// Takes a usable slot, by chance, which is not usable until it is released.
     #[inline]
     pub fn take_any(&mut self) -> Option<u32> {
-        if self.usable.is_empty() {
+        // Where requests take turns, there is one server.
+        let usable = &mut self.usable[0];
+        if usable.is_empty() {
             return None;
         }
-        let at = Requests::pick(&mut self.routing, self.usable.len() as u32);
-        Some(self.usable.swap_remove(at as usize))
+        let at = Requests::pick(&mut self.routing, usable.len() as u32);
+        Some(usable.swap_remove(at as usize))
     }
 
     /// Takes `slot`, where it is usable.
     pub fn take(&mut self, slot: u32) {
-        while let Some(at) = self.usable.iter().position(|&other| other == slot) {
-            self.usable.swap_remove(at);
+        let usable = self.usable_with(slot);
+        while let Some(at) = usable.iter().position(|&other| other == slot) {
+            usable.swap_remove(at);
         }
     }
 
@@ -115,18 +149,18 @@ impl<S> Connections<S> {
     /// Takes a free slot, which is not usable until it is released.
     #[inline]
     pub fn take_free(&mut self) -> Option<u32> {
-        self.usable.pop()
+        self.usable[0].pop() // so has a closed loop
     }
 
     #[inline]
     pub fn release(&mut self, slot: u32) {
-        self.usable.push(slot);
+        self.usable_with(slot).push(slot);
     }
 
     /// Puts the usable slots in order. The order in which the kernel was ready is chance; which connection carries a
     /// request must follow from the seed alone.
     pub fn sort_usable(&mut self) {
-        self.usable.sort_unstable();
+        self.usable.iter_mut().for_each(|usable| usable.sort_unstable());
     }
 
     /// One more request of `slot` waits for its write call.
@@ -253,7 +287,7 @@ mod tests {
     fn only_open_connections_are_picked() {
         let mut connections = connections(3);
         connections.closed(1, Nanos(5), "reset");
-        let mut picked: Vec<u32> = (0..100).filter_map(|_| connections.pick()).collect();
+        let mut picked: Vec<u32> = (0..100).filter_map(|_| connections.pick(0)).collect();
         picked.sort_unstable();
         picked.dedup();
         assert_eq!(picked, [0, 2]);
@@ -267,9 +301,25 @@ mod tests {
     fn a_slot_that_is_taken_carries_nothing_until_it_is_released() {
         let mut connections = connections(1);
         assert_eq!(connections.take_free(), Some(0));
-        assert_eq!((connections.take_free(), connections.pick()), (None, None));
+        assert_eq!((connections.take_free(), connections.pick(0)), (None, None));
         connections.release(0);
-        assert_eq!(connections.pick(), Some(0));
+        assert_eq!(connections.pick(0), Some(0));
+    }
+
+    #[test]
+    fn each_server_has_its_connections_and_one_without_any_is_down() {
+        let mut connections = connections(5).to_servers(2);
+        (0..5).for_each(|slot| connections.release(slot));
+        let mut picked: Vec<u32> = (0..100).filter_map(|_| connections.pick(1)).collect();
+        picked.sort_unstable();
+        picked.dedup();
+        assert_eq!(picked, [1, 3]);
+        for slot in picked {
+            assert!(!connections.is_down(1));
+            connections.closed(slot, Nanos(5), "reset");
+        }
+        assert!(connections.is_down(1) && !connections.is_down(0) && connections.any_usable());
+        assert_eq!((connections.pick(1), connections.gone_since(Nanos(5) + GONE, false)), (None, None));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use hindmost_plan::{Load, Plan};
 use super::buffers::max_outstanding;
 use crate::arrivals::Arrivals;
 use crate::engine::control::Timeline;
-use crate::workload::{Kind, Request, Requests};
+use crate::workload::{Kind, Request, Requests, Shards};
 
 pub struct Schedule {
     arrivals: Box<dyn Arrivals>,
@@ -19,6 +19,9 @@ pub struct Schedule {
     pub timeline: Timeline,
     /// The request that is due next, and when.
     pub next: Request,
+    /// Which server it goes to, and who decides that.
+    pub endpoint: u16,
+    pub shards: Shards,
     pub next_due: Nanos,
     pub outstanding: u64,
 }
@@ -34,9 +37,18 @@ impl Schedule {
             max_outstanding: u64::from(max_outstanding(plan, slots)),
             timeline: Timeline::UNKNOWN,
             next: Request { kind: Kind::GET, item: 0, value_bytes: 0 },
+            endpoint: 0,
+            shards: Shards::One,
             next_due: Nanos::MAX,
             outstanding: 0,
         }
+    }
+
+    /// The same for several servers.
+    #[must_use]
+    pub fn to_servers(mut self, shards: Shards) -> Self {
+        self.shards = shards;
+        self
     }
 
     /// The load starts at `start`: draws the first request.
@@ -49,6 +61,7 @@ impl Schedule {
     #[inline]
     pub fn draw(&mut self) {
         self.next = self.requests.draw();
+        self.endpoint = self.shards.next(self.next.item);
         self.next_due = self.timeline.start.saturating_add(self.arrivals.next_due());
     }
 

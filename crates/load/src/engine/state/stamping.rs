@@ -198,6 +198,7 @@ mod tests {
             kind: Kind::GET,
             status: Status::Hit,
             connection: 0,
+            endpoint: 0,
             thread: 0,
         }
     }

@@ -32,6 +32,7 @@ mod turns;
 #[cfg(test)]
 mod wire;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hindmost_clock::{Clock, FakeClock, Nanos};
@@ -48,7 +49,7 @@ use crate::arrivals::Part;
 use crate::protocol::Protocol;
 use crate::random::{stream, Purpose};
 use crate::record::{Counts, Recorder, Row};
-use crate::transport::{Peer, Stamped};
+use crate::transport::{Peers, Stamped};
 use crate::workload::Requests;
 use crate::LoadError;
 use fake::Fake;
@@ -139,7 +140,7 @@ pub fn run_through<P: Protocol, T: Stamped>(
     worker: &mut Worker<P, T, FakeClock>,
     plan: &Plan,
 ) -> Result<(), LoadError> {
-    worker.connect_all(plan, &Peer::resolve("127.0.0.1:1").unwrap())?;
+    worker.connect_all(plan, &Peers::from(SocketAddr::from(([127, 0, 0, 1], 1))))?;
     if let (true, Workload::KeyValue(mix)) = (plan.preload, &plan.workload) {
         worker.store_all(mix, Part::WHOLE)?;
     }

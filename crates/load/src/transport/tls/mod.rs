@@ -40,10 +40,8 @@ const WRITE_BYTES: usize = 64 * 1024;
 /// The connections of `T`, secured.
 pub struct Tls<T> {
     inner: T,
-    config: Arc<ClientConfig>,
-    name: ServerName<'static>,
-    /// What messages call those who may have signed the server's certificate.
-    trusted: String,
+    /// Slot n is of server n modulo their number.
+    servers: Vec<Server>,
     sessions: Vec<Option<Session>>,
     /// Where records arrive, and where they are made.
     arrived: Vec<u8>,
@@ -52,14 +50,31 @@ pub struct Tls<T> {
     unread: Vec<u32>,
 }
 
-impl<T: Transport> Tls<T> {
-    /// Secures up to `slots` connections of `inner`.
-    pub fn new(inner: T, credentials: &Credentials, slots: u32) -> Self {
+/// How connections to one server are secured.
+struct Server {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    /// What messages call those who may have signed its certificate.
+    trusted: String,
+}
+
+impl Server {
+    fn new(credentials: &Credentials, slots: usize) -> Self {
         Self {
-            inner,
-            config: credentials.config(slots as usize),
+            config: credentials.config(slots),
             name: credentials.name().clone(),
             trusted: credentials.trusted().to_owned(),
+        }
+    }
+}
+
+impl<T: Transport> Tls<T> {
+    /// Secures up to `slots` connections of `inner`, which lead to as many servers in turn as there are credentials.
+    pub fn new(inner: T, credentials: &[Credentials], slots: u32) -> Self {
+        let each = (slots as usize).div_ceil(credentials.len());
+        Self {
+            inner,
+            servers: credentials.iter().map(|one| Server::new(one, each)).collect(),
             sessions: (0..slots).map(|_| None).collect(),
             arrived: vec![1; READ_BYTES],
             sealed: vec![1; session::sealed_bytes(WRITE_BYTES)],
@@ -74,7 +89,8 @@ impl<T: Transport> Tls<T> {
 
     /// One step of the handshake of `slot`: takes what came, and says what is to be said.
     fn shake_hands(&mut self, slot: u32) -> io::Result<()> {
-        let Self { inner, sessions, arrived, name, trusted, .. } = self;
+        let Self { inner, sessions, arrived, servers, .. } = self;
+        let Server { name, trusted, .. } = &servers[slot as usize % servers.len()];
         let Some(session) = &mut sessions[slot as usize] else { return Err(ErrorKind::NotConnected.into()) };
         let heard = if session.step == Step::Greeted {
             let kept = session.unfold(arrived);
@@ -186,7 +202,8 @@ impl<T: Transport> Transport for Tls<T> {
     fn connect(&mut self, slot: u32) -> io::Result<()> {
         self.close(slot);
         self.inner.connect(slot)?;
-        let connection = UnbufferedClientConnection::new(self.config.clone(), self.name.clone());
+        let Server { config, name, .. } = &self.servers[slot as usize % self.servers.len()];
+        let connection = UnbufferedClientConnection::new(config.clone(), name.clone());
         self.sessions[slot as usize] = Some(Session::new(connection.map_err(TlsProblem::of_session)?));
         Ok(())
     }

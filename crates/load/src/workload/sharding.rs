@@ -1,0 +1,162 @@
+//! *Where* a request goes where there are several servers: by its key, as libmemcached decides, or in turn.
+
+use hindmost_plan::{Plan, Sharding, Workload};
+
+use super::KeySpace;
+
+/// Points of a server on the circle (libmemcached, `MEMCACHED_POINTS_PER_SERVER_KETAMA`), and how many of them one hash
+/// gives.
+const POINTS: u32 = 160;
+const POINTS_OF_A_HASH: usize = 4;
+/// The port that libmemcached leaves out of a server's name.
+const USUAL_PORT: &str = ":11211";
+
+/// Which server each request of one worker goes to.
+#[derive(Clone, Debug)]
+pub enum Shards {
+    /// There is one server.
+    One,
+    /// By the number of the key: worked out before the load.
+    ByKey(Vec<u16>),
+    /// In turn: the next one, of so many.
+    InTurn(u16, u16),
+}
+
+impl Shards {
+    /// Of the plan's servers; worker `first` of several begins with another one than its neighbours.
+    pub fn of(plan: &Plan, first: usize) -> Self {
+        let target = &plan.target;
+        match &plan.workload {
+            Workload::KeyValue(mix) => {
+                let keys = KeySpace::new(mix);
+                let write = |item, out: &mut Vec<u8>| keys.write(item, out);
+                Self::new(&target.endpoints, target.sharding, first, keys.keys, write)
+            }
+            // Plans that would spread requests without keys by their keys are refused.
+            _ => Self::new(&target.endpoints, Sharding::RoundRobin, first, 0, |_, _| ()),
+        }
+    }
+
+    /// Of `endpoints`, for keys that `write` writes by number.
+    fn new(
+        endpoints: &[String],
+        sharding: Sharding,
+        first: usize,
+        keys: u32,
+        write: impl Fn(u32, &mut Vec<u8>),
+    ) -> Self {
+        let count = endpoints.len() as u16;
+        if count < 2 {
+            return Self::One;
+        }
+        let circle = match sharding {
+            Sharding::RoundRobin => return Self::InTurn((first % endpoints.len()) as u16, count),
+            Sharding::Modulo => Vec::new(),
+            Sharding::Ketama => circle(endpoints),
+        };
+        let mut key = Vec::new();
+        let by_key = |item| {
+            key.clear();
+            write(item, &mut key);
+            if sharding == Sharding::Ketama {
+                on_circle(&circle, &key)
+            } else {
+                (one_at_a_time(&key) % u32::from(count)) as u16
+            }
+        };
+        Self::ByKey((0..keys).map(by_key).collect())
+    }
+
+    /// Where the next request goes, which is for `item`.
+    #[inline]
+    pub fn next(&mut self, item: u32) -> u16 {
+        match self {
+            Self::One => 0,
+            Self::ByKey(all) => all.get(item as usize).copied().unwrap_or(0),
+            Self::InTurn(next, count) => {
+                let this = *next;
+                *next = if this + 1 == *count { 0 } else { this + 1 };
+                this
+            }
+        }
+    }
+
+    /// Whether `item` is kept by server `endpoint`: by one, or by all where requests go round.
+    pub fn keeps(&self, endpoint: u16, item: u32) -> bool {
+        match self {
+            Self::ByKey(all) => all.get(item as usize) == Some(&endpoint),
+            Self::One | Self::InTurn(..) => true,
+        }
+    }
+}
+
+/// Where the servers' points lie, in order: weighted ketama with equal weights (`update_continuum` in libmemcached's
+/// `hosts.cc`), which libketama and twemproxy agree with.
+fn circle(endpoints: &[String]) -> Vec<(u32, u16)> {
+    let mut points = Vec::new();
+    for (server, address) in (0..).zip(endpoints) {
+        let name = address.strip_suffix(USUAL_PORT).unwrap_or(address);
+        for number in 0..POINTS / POINTS_OF_A_HASH as u32 {
+            let hash = md5::compute(format!("{name}-{number}"));
+            points.extend(hash.chunks_exact(POINTS_OF_A_HASH).map(|four| (little_endian(four), server)));
+        }
+    }
+    points.sort_unstable();
+    points
+}
+
+fn on_circle(circle: &[(u32, u16)], key: &[u8]) -> u16 {
+    let at = little_endian(&md5::compute(key)[..POINTS_OF_A_HASH]);
+    circle[circle.partition_point(|&(point, _)| point < at) % circle.len()].1
+}
+
+fn little_endian(four: &[u8]) -> u32 {
+    four.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte))
+}
+
+/// Bob Jenkins's hash of that name, libmemcached's usual one.
+fn one_at_a_time(key: &[u8]) -> u32 {
+    let mixed = key.iter().fold(0_u32, |hash, &byte| {
+        let hash = hash.wrapping_add(u32::from(byte));
+        let hash = hash.wrapping_add(hash << 10);
+        hash ^ (hash >> 6)
+    });
+    let hash = mixed.wrapping_add(mixed << 3);
+    let hash = hash ^ (hash >> 11);
+    hash.wrapping_add(hash << 15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVERS: [&str; 5] =
+        ["10.0.1.1:11211", "10.0.1.2:11211", "127.0.0.1:7000", "127.0.0.1:7001", "cache.example:7002"];
+
+    /// Where the keys `key-0`, `key-1`, ... go.
+    fn shards(sharding: Sharding) -> String {
+        let servers = SERVERS.map(str::to_owned);
+        let write = |item: u32, out: &mut Vec<u8>| out.extend_from_slice(format!("key-{item}").as_bytes());
+        let mut shards = Shards::new(&servers, sharding, 1, 40, write);
+        (0..40).map(|item| shards.next(item).to_string()).collect()
+    }
+
+    /// What `memcached_generate_hash` of libmemcached 1.1.4 says of the same servers and keys, the first without a
+    /// setting, the second with `MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED`.
+    #[test]
+    fn keys_go_where_libmemcached_sends_them() {
+        assert_eq!(shards(Sharding::Modulo), "1123311334002434423000333222330423431001");
+        assert_eq!(shards(Sharding::Ketama), "3404413331220101013132424320204232103242");
+    }
+
+    #[test]
+    fn hashes_are_those_that_libhashkit_publishes() {
+        assert_eq!(one_at_a_time(b"apple"), 2_297_466_611);
+        assert_eq!(little_endian(&md5::compute("apple")[..4]), 3_195_025_439);
+    }
+
+    #[test]
+    fn turns_go_round() {
+        assert_eq!(&shards(Sharding::RoundRobin)[..7], "1234012");
+    }
+}

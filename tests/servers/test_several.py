@@ -1,0 +1,123 @@
+"""Several servers at once: figures of each, and who keeps which key, by the word of twemproxy."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from measuring import Household, assert_counts_close, measure, need, running
+
+from hindmost.targets import load_target_file
+
+FEW = (
+    "--clients",
+    "1",
+    "--connections",
+    "6",
+    "--rate",
+    "400",
+    "--timeout",
+    "1s",
+    "--runs",
+    "1",
+    "--duration",
+    "0.4s",
+)
+NAMES = [f"user:{number}:{'x' * (number % 7)}" for number in range(300)]
+MIX = {"key_names": NAMES, "get_ratio": 1.0, "value_bytes": 10}
+PROXY = """
+name = "proxy"
+protocol = "memcached"
+command = ["nutcracker", "-c", "{dir}/pool.yml", "-a", "127.0.0.2", "-s", "{port}", "-p", "{dir}/pid"]
+package = "nutcracker"
+[stop]
+signal = "KILL"
+[files]
+"pool.yml" = '''
+pool:
+  listen: {address}
+  hash: HASH
+  distribution: DISTRIBUTION
+  preconnect: true
+  servers:
+SERVERS'''
+"""
+"""twemproxy before servers of its caller's."""
+AS_TWEMPROXY_SAYS = {"ketama": ("md5", "ketama"), "modulo": ("one_at_a_time", "modula")}
+
+
+def held(address: str, names: list[str]) -> list[str]:
+    """Those of the keys that a memcached, or a proxy before some, has a value for."""
+    host, port = address.rsplit(":", 1)
+    found = []
+    with socket.create_connection((host, int(port)), timeout=30.0) as talk:
+        for name in names:
+            talk.sendall(f"get {name}\r\n".encode())
+            heard = b""
+            while not heard.endswith(b"END\r\n"):
+                came = talk.recv(1 << 16)
+                assert came, "it hung up"
+                heard += came
+            found += re.findall(r"VALUE (\S+)", heard.decode())
+    return found
+
+
+@pytest.mark.memcached
+@pytest.mark.parametrize("sharding", ["ketama", "modulo", "round-robin"])
+def test_each_server_has_figures_and_keeps_its_keys_where_twemproxy_looks_for_them(
+    sharding: str, tmp_path: Path, household: Household
+) -> None:
+    spec = need("memcached")
+    (tmp_path / "mix.json").write_text(json.dumps(MIX | {"clean_up": False}))
+    with ExitStack() as stack:
+        addresses = [stack.enter_context(running(spec)).address for _ in range(3)]
+        target = f"memcached://{','.join(addresses)}"
+        words = (*FEW, "--sharding", sharding, "--workload", tmp_path / "mix.json")
+        answer = measure(target, tmp_path / "study", *words)
+        assert answer.code in (0, 4, 6), answer.err
+        assert_counts_close(answer.result)
+        assert answer.result["counts"]["misses"] == 0
+        found = answer.result["endpoints"]
+        assert [each["address"] for each in found] == addresses
+        assert sum(each["counts"]["done"] for each in found) == answer.result["counts"]["done"]
+        assert all(each["merged_us"]["p50"] > 0 for each in found)
+
+        kept = [held(address, NAMES) for address in addresses]
+        if sharding == "round-robin":
+            assert kept == [NAMES] * 3
+        else:
+            assert sorted(name for names in kept for name in names) == sorted(NAMES), "each by one"
+            assert min(map(len, kept)) > 30
+            need("nutcracker")
+            pool = PROXY
+            servers = "".join(f"   - {address}:1\n" for address in addresses)
+            for mark, word in zip(("HASH", "DISTRIBUTION"), AS_TWEMPROXY_SAYS[sharding], strict=True):
+                pool = pool.replace(mark, word)
+            (tmp_path / "proxy.toml").write_text(pool.replace("SERVERS", servers))
+            proxy = stack.enter_context(running(load_target_file(tmp_path / "proxy.toml")))
+            assert held(proxy.address, NAMES) == NAMES
+
+        # Another run removes them again, each from whoever keeps it.
+        (tmp_path / "mix.json").write_text(json.dumps(MIX | {"clean_up": True}))
+        removed = measure(target, tmp_path / "removed", *words)
+        assert removed.code in (0, 4, 6), removed.err
+        assert [held(address, NAMES) for address in addresses] == [[], [], []]
+
+
+@pytest.mark.memcached
+def test_what_several_servers_cannot_do_is_refused_by_name(tmp_path: Path, household: Household) -> None:
+    spec = need("memcached")
+    with running(spec) as one, running(spec) as other:
+        both = f"memcached://{one.address},{other.address}"
+        twice = measure(f"memcached://{one.address},{one.address}", tmp_path / "twice", *FEW)
+        twice.assert_one_clear_error(2, f"{one.address} twice")
+        closed = measure(both, tmp_path / "closed", "--clients", "1", "--closed")
+        closed.assert_one_clear_error(2, "several servers")
+        managed = measure("memcached", tmp_path / "managed", *FEW, "--sharding", "ketama")
+        managed.assert_one_clear_error(2, "--sharding")
+    gone = measure(both, tmp_path / "gone", *FEW)
+    gone.assert_one_clear_error(1, one.address)
