@@ -9,8 +9,8 @@
 use std::sync::OnceLock;
 
 use hindmost_load::protocol::{
-    Dns, Http, Http2, Memcached, MemcachedBinary, MemcachedMeta, MemcachedUdp, Outcome, Postgresql, Protocol,
-    Reader, Redis, Reply,
+    Dns, Grpc, Http, Http2, Memcached, MemcachedBinary, MemcachedMeta, MemcachedUdp, Outcome, Postgresql,
+    Protocol, Reader, Redis, Reply,
 };
 use hindmost_load::workload::{Kind, Request};
 use hindmost_plan::Plan;
@@ -115,8 +115,17 @@ pub fn http(bytes: &[u8]) {
 /// HTTP/2, on a connection on which a few requests wait. What a session has seen it knows, so a reply leaves that behind.
 pub fn http2(bytes: &[u8]) {
     static CODEC: OnceLock<Http2> = OnceLock::new();
-    let codec = CODEC.get_or_init(|| Http2::new(&plan("http2", "http")));
-    let opened = |session: &mut _| {
+    streams(CODEC.get_or_init(|| Http2::new(&plan("http2", "http"))), bytes);
+}
+
+/// Calls of gRPC, four of them.
+pub fn grpc(bytes: &[u8]) {
+    static CODEC: OnceLock<Grpc> = OnceLock::new();
+    streams(CODEC.get_or_init(|| Grpc::new(&plan("grpc", "http"))), bytes);
+}
+
+fn streams<P: Protocol>(codec: &P, bytes: &[u8]) {
+    let opened = |session: &mut P::Session| {
         let mut out = Vec::new();
         codec.begin(session, &mut out);
         for tag in 0..4 {

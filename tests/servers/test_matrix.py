@@ -17,6 +17,8 @@ from hindmost.plan.login import Login
 
 pytestmark = pytest.mark.usefixtures("household")
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "targets"
+
 
 @dataclass(frozen=True)
 class Row:
@@ -25,7 +27,7 @@ class Row:
     Attributes
     ----------
     target : str
-        A preset, with the options that make it speak the protocol.
+        A preset, with the options that make it speak the protocol, or a target file.
     workload : dict, optional
         What is sent, if not the usual.
     options : tuple of str
@@ -47,8 +49,15 @@ class Row:
 
     @property
     def server(self) -> str:
-        """The preset's name."""
+        """The preset's name, or the file."""
         return self.target.partition("?")[0]
+
+    def need(self) -> None:
+        """A skip where it is not here."""
+        if self.server.endswith(".toml"):
+            pytest.importorskip("grpc")
+        else:
+            need(self.server)
 
 
 COMMANDS = {
@@ -121,6 +130,7 @@ MATRIX = {
     "http-apache": Row("apache"),
     "http2-apache": Row("apache?protocol=http2"),
     "http-haproxy": Row("haproxy"),
+    "grpc-python": Row(str(EXAMPLES / "grpc-python.toml")),
     "http2-haproxy": Row("haproxy?protocol=http2&bind=proto%20h2"),
 }
 
@@ -162,7 +172,7 @@ def _password(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("row", rows())
 def test_it_measures_closes_its_account_and_outlives_a_restart(row: Row, tmp_path: Path) -> None:
-    need(row.server)
+    row.need()
     out = tmp_path / "study"
     answer = measure(row.target, out, *words(row, tmp_path))
     assert answer.code in (0, 4, 6), answer.err
@@ -173,7 +183,7 @@ def test_it_measures_closes_its_account_and_outlives_a_restart(row: Row, tmp_pat
 
 @pytest.mark.parametrize("row", rows())
 def test_a_server_that_is_there_already_is_measured_by_its_address(row: Row, tmp_path: Path) -> None:
-    need(row.server)
+    row.need()
     spec = managed(row.target)
     if row.options == PASSWORD:
         who = Login(user="hindmost", password="env:HINDMOST_TEST_PASSWORD", database="postgres")

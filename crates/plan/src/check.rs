@@ -135,16 +135,27 @@ impl Plan {
             let must = format!("{} for a target that speaks {}", takes.join(" or "), spoken.name);
             return Err(refuse("workload.kind", sent.name, must));
         }
-        if let (Protocol::Http2, Workload::Http(Http { version: HttpVersion::One, .. })) =
+        if let (Protocol::Http2 | Protocol::Grpc, Workload::Http(http)) =
             (self.target.protocol, &self.workload)
         {
-            return Err(refuse(
-                "workload.version",
-                "1.0",
-                "left out: the target speaks HTTP/2 (`http://` speaks 1.0)",
-            ));
+            self.check_second(http)?;
         }
         self.workload.check()
+    }
+
+    /// What HTTP/2 has no use for, and what gRPC decides by itself.
+    fn check_second(&self, http: &Http) -> Result<(), PlanError> {
+        if http.version == HttpVersion::One {
+            let must = "left out: the target speaks HTTP/2 (`http://` speaks 1.0)";
+            return Err(refuse("workload.version", "1.0", must));
+        }
+        let accepts =
+            http.accept != Http::default().accept || http.all().iter().any(|one| one.accept.is_some());
+        if self.target.protocol == Protocol::Grpc && accepts {
+            let must = "left out: the status of a call decides, and OK is the success";
+            return Err(refuse("workload.accept", "given", must));
+        }
+        Ok(())
     }
 }
 
@@ -239,6 +250,9 @@ mod tests {
         second["target"]["protocol"] = json!("http2");
         second["workload"] = json!({"kind": "http", "version": "1.0"});
         assert!(Plan::from_json(&second.to_string()).unwrap_err().to_string().contains("workload.version"));
+        second["target"]["protocol"] = json!("grpc");
+        second["workload"] = json!({"kind": "http", "accept": [404]});
+        assert!(Plan::from_json(&second.to_string()).unwrap_err().to_string().contains("workload.accept"));
         for accept in [json!([]), json!([100]), json!([99]), json!([600])] {
             let plan = json!({"workload": {"kind": "http", "accept": accept}, "target": http});
             let mut all = plain();

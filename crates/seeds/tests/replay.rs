@@ -50,6 +50,7 @@ fn replies_are_the_same_however_the_stream_was_cut() {
     replay("replies_postgresql", replies::postgresql);
     replay("replies_http", replies::http);
     replay("replies_http2", replies::http2);
+    replay("replies_grpc", replies::grpc);
 }
 
 #[test]

@@ -284,6 +284,24 @@ protocols! { ($)
             versions: &[Version { pattern: r"(?s)^\x00\x00.(\x04)", written: "HTTP/2" }],
         }],
     };
+    /// Unary calls of gRPC, over HTTP/2 without negotiation.
+    Grpc = Entry {
+        name: "grpc",
+        called: "a gRPC server",
+        port: 50051,
+        tls_scheme: "grpcs",
+        tls_port: 443,
+        alpn: "h2",
+        mix: Mix::HTTP,
+        framing: Framing::Http2,
+        // SETTINGS, the first frame of a server.
+        signs: &[r"\x00\x00.\x04\x00"],
+        greeting: &[Ask {
+            send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u{4}\0\0\0\0\0",
+            answers: &[Answer::serves(r"\x00\x00.\x04\x00\x00\x00\x00\x00")],
+            versions: &[Version { pattern: r"(?s)^\x00\x00.(\x04)", written: "HTTP/2" }],
+        }],
+    };
     /// PostgreSQL's protocol 3.0.
     Postgresql = Entry {
         name: "postgresql",

@@ -60,6 +60,7 @@ FOR_MEASURE = (
     "body",
     "header",
     "requests",
+    "descriptors",
     "requests_per_connection",
     "pacing",
     "io",

@@ -129,6 +129,15 @@ class MeasureRequest:
         Path | None,
         Option("Load", "FILE", "HTTP requests of a vegeta targets file, an OpenAPI document or a HAR file."),
     ] = None
+    descriptors: Annotated[
+        Path | None,
+        Option(
+            "Load",
+            "FILE",
+            "gRPC: descriptors of the protos (protoc --include_imports --descriptor_set_out), by which"
+            " messages written as JSON become bytes.",
+        ),
+    ] = None
     requests_per_connection: Annotated[
         int | None,
         Option(
@@ -483,6 +492,11 @@ class MeasureRequest:
 
         mix = ENTRIES[target.protocol].mix
         given = [one for one in OF_HTTP if getattr(self, one) != OPTIONS[one].default]
+        if self.descriptors is not None and target.protocol != "grpc":
+            raise UsageError(
+                f"--descriptors is about gRPC, and {target.name} speaks {target.protocol}",
+                hint="leave out --descriptors, or measure a grpc:// target",
+            )
         if given and not mix.paths:
             raise UsageError(
                 f"{OPTIONS[given[0]].flag}: requests of {target.protocol} are none of HTTP",
@@ -497,7 +511,8 @@ class MeasureRequest:
                 f"{one} and {other} both say what is asked for", hint=f"leave out {one} or {other}"
             )
         asked = mix.workload(target.path) if self.workload is None else load_workload(self.workload)
-        return self._of_http(asked, target.path) if given else asked
+        asked = self._of_http(asked, target.path) if given else asked
+        return self._of_grpc(asked) if target.protocol == "grpc" else asked
 
     def _of_http(self, asked: dict[str, Any], path: str) -> dict[str, Any]:
         """A workload with what the options for HTTP say."""
@@ -515,6 +530,17 @@ class MeasureRequest:
         if self.requests_per_connection is not None:
             asked = asked | {"requests_per_connection": self.requests_per_connection}
         return asked if self.accept is None else asked | {"accept": parse_codes(self.accept)}
+
+    def _of_grpc(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """A workload whose requests are calls."""
+        from hindmost.plan.grpc import with_calls
+
+        for name in ("method", "accept"):
+            if getattr(self, name) is not None:
+                raise UsageError(
+                    f"--{name} is about HTTP, and calls of gRPC have their own", hint=f"leave out --{name}"
+                )
+        return with_calls(asked, self.descriptors)
 
     def _processors_of(self, target: Attached | Managed) -> list[int] | None:
         """Processors of the server, as far as they are asked for or known; empty where it is elsewhere."""

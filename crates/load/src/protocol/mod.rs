@@ -41,7 +41,7 @@ use thiserror::Error;
 pub use dialogue::Dialogue;
 pub use dns::{code_name, outcome_of, Dns};
 pub use http::{outcome, Http, CODES};
-pub use http2::Http2;
+pub use http2::{status_name, status_outcome, Grpc, Http2};
 pub use ids::BYTES as IDS_BYTES;
 pub use items::Items;
 pub use memcached::Memcached;

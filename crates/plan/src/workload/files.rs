@@ -57,6 +57,9 @@ impl HttpRequest {
         let of = || format!("{field}.body");
         let read = match &self.body {
             Some(Body::File(file)) => Body::Bytes(read(of(), file, u64::MAX)?.into()),
+            Some(Body::Hex(digits)) => {
+                Body::Bytes(bytes_of(digits).map_err(|must| refuse(of(), "{hex}", must))?.into())
+            }
             Some(Body::Template(file)) => {
                 let text = String::from_utf8(read(of(), file, MOST_TEMPLATE_BYTES)?);
                 Body::Text(text.map_err(|_| unusable(of(), file, "it is not UTF-8"))?)
@@ -70,6 +73,16 @@ impl HttpRequest {
         self.body = Some(read);
         Ok(())
     }
+}
+
+/// Bytes of hexadecimal digits.
+fn bytes_of(digits: &str) -> Result<Vec<u8>, &'static str> {
+    let wrong = "hexadecimal digits, two for each byte";
+    if digits.len() % 2 != 0 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(wrong);
+    }
+    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| wrong);
+    (0..digits.len()).step_by(2).map(byte).collect()
 }
 
 fn unusable(field: String, file: &Path, why: &str) -> PlanError {
@@ -102,6 +115,12 @@ mod tests {
     fn refused(workload: Value) -> String {
         let workload: Workload = serde_json::from_value(workload).unwrap();
         workload.opened().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn bytes_are_written_in_hexadecimal_digits() {
+        assert_eq!(bytes_of("00fF7a"), Ok(vec![0, 255, 122]));
+        assert!(["0", "0g", "é"].into_iter().all(|wrong| bytes_of(wrong).is_err()));
     }
 
     #[test]

@@ -74,6 +74,8 @@ pub enum Body {
     File(PathBuf),
     /// The text of this file, a template.
     Template(PathBuf),
+    /// These bytes, two hexadecimal digits each; what a gRPC message is written as before it is sent.
+    Hex(String),
     /// A file's bytes, once they are read.
     #[serde(skip)]
     Bytes(Arc<[u8]>),

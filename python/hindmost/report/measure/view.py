@@ -46,10 +46,12 @@ def accounting(counts: Counts) -> tuple[str, int]:
 
 
 def codes(doc: Measure) -> str:
-    """Write HTTP status codes by class, each class's codes with it; nothing where there are none."""
+    """Write HTTP status codes by class, each class's codes with it, or gRPC's; nothing without."""
     found = doc.get("codes") or {}
-    parts = []
-    for kind in sorted({code[0] for code in found}):
+    parts = [
+        f"{code} × {numbers.count(one['count'])}" for code, one in found.items() if not code[0].isdigit()
+    ]
+    for kind in sorted({code[0] for code in found if code[0].isdigit()}):
         of = {code: one["count"] for code, one in found.items() if code[0] == kind}
         each = ", ".join(f"{code} × {numbers.count(count)}" for code, count in of.items())
         parts.append(f"{kind}xx {numbers.count(sum(of.values()))} ({each})" if len(of) > 1 else each)

@@ -71,6 +71,13 @@ def _missed(e: Evidence, share: float) -> Reason:
     """Keys that the server no longer has, or pages that it never had."""
     if found := [code for code, one in codes(e.runs).items() if one["outcome"] == "miss"]:
         which = " or ".join(found)
+        if not which[0].isdigit():
+            return Reason(
+                "misses",
+                "mind",
+                f"{share:.1%} of requests were answered with {which}: there is no such thing",
+                "ask for what exists: see the workload",
+            )
         return Reason(
             "misses",
             "mind",

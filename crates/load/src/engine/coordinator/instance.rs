@@ -233,7 +233,8 @@ impl Of<'_> {
         let peers = peers.map_err(LoadError::Source)?;
         if P::LOSSY {
             // Several servers are refused.
-            let udp = Udp::new(peers.of(0), plan.target.source.clone(), connections).map_err(LoadError::Source)?;
+            let udp =
+                Udp::new(peers.of(0), plan.target.source.clone(), connections).map_err(LoadError::Source)?;
             return drive(plan, &peers, parts.over(udp), errand);
         }
         let peers = peers.with_nagle(plan.batching == Batching::Nagle);

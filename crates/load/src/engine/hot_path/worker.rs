@@ -126,9 +126,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             progress: parts.progress,
             pacing: plan.pacing,
             schedule: Schedule::new(plan, slots, parts.arrivals, parts.requests)
-                .to_servers(Shards::of(plan, usize::from(parts.index))),
+                .with_servers(Shards::of(plan, usize::from(parts.index))),
             connections: Connections::new(connections, places, parts.routing)
-                .to_servers(plan.target.servers().len()),
+                .with_servers(plan.target.servers().len()),
             batches: Batches::new(plan.batching.interval(), slots),
             backlog: Backlog::new(bounded, outstanding),
             turns: Turns::new(waiting, slots as usize, by_turns),

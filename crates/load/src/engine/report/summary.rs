@@ -15,7 +15,7 @@ use super::result::{
     Calibration, CodeCount, Datagrams, EndpointReport, InstanceResult, Memory, ThreadReport, SCHEMA,
 };
 use super::stamps::StampReport;
-use crate::protocol::{code_name, outcome, outcome_of, Outcome};
+use crate::protocol::{code_name, outcome, outcome_of, status_name, status_outcome, Grpc, Outcome, Protocol};
 use crate::record::{Counts, EndpointRecord, KindRecord, Recorder, Window};
 use crate::stop::Ended;
 
@@ -150,6 +150,9 @@ fn codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, BTreeMap<String, 
         let accept = all.iter().find(|one| one.called() == name).and_then(|one| one.accept.as_ref());
         let seen = (0..).zip(record.codes.iter().copied()).filter(|&(_, count)| count > 0);
         let count = |(code, count): (u16, u64)| {
+            if plan.target.protocol == Grpc::PROTOCOL {
+                return (status_name(code).to_owned(), CodeCount { count, outcome: status_outcome(code) });
+            }
             (code.to_string(), CodeCount { count, outcome: outcome(accept.unwrap_or(&http.accept), code) })
         };
         (name, seen.map(count).collect::<BTreeMap<_, _>>())

@@ -3,7 +3,7 @@
 use hindmost_plan::{Load, Plan, Workload};
 
 use super::stamp_queue::room;
-use crate::protocol::{largest_command, largest_raw, largest_statement, Http, Http2, Protocol};
+use crate::protocol::{largest_command, largest_raw, largest_statement, Grpc, Http, Http2, Protocol};
 
 /// Memory for bytes waiting to be written, of an instance, over all its connections; more only where
 /// the largest request asks for it.
@@ -57,6 +57,7 @@ pub fn largest_request(plan: &Plan) -> usize {
                 + 128
         }
         Workload::Http(_) if plan.target.protocol == Http2::PROTOCOL => Http2::new(plan).largest(),
+        Workload::Http(_) if plan.target.protocol == Grpc::PROTOCOL => Grpc::new(plan).largest(),
         Workload::Http(_) => Http::new(plan).largest(),
         Workload::Commands(commands) => largest_command(commands),
         Workload::Sql(sql) => largest_statement(sql),

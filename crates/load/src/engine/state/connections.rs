@@ -55,7 +55,7 @@ impl<S> Connections<S> {
 
     /// The same leading to so many servers in turn.
     #[must_use]
-    pub fn to_servers(mut self, count: usize) -> Self {
+    pub fn with_servers(mut self, count: usize) -> Self {
         let room = self.usable[0].capacity().div_ceil(count);
         self.usable = (0..count).map(|_| Vec::with_capacity(room)).collect();
         self
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn each_server_has_its_connections_and_one_without_any_is_down() {
-        let mut connections = connections(5).to_servers(2);
+        let mut connections = connections(5).with_servers(2);
         (0..5).for_each(|slot| connections.release(slot));
         let mut picked: Vec<u32> = (0..100).filter_map(|_| connections.pick(1)).collect();
         picked.sort_unstable();

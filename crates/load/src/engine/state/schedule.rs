@@ -46,7 +46,7 @@ impl Schedule {
 
     /// The same for several servers.
     #[must_use]
-    pub fn to_servers(mut self, shards: Shards) -> Self {
+    pub fn with_servers(mut self, shards: Shards) -> Self {
         self.shards = shards;
         self
     }

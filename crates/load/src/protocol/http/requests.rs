@@ -66,7 +66,7 @@ impl Written {
             Some(Body::Bytes(bytes)) if bytes.len() > INLINE_BYTES => tail = Some(bytes.clone()),
             Some(Body::Bytes(bytes)) => body.literal(bytes),
             // The plan's files are read before.
-            Some(Body::File(_) | Body::Template(_)) | None => {}
+            Some(Body::File(_) | Body::Template(_) | Body::Hex(_)) | None => {}
         }
         let constant = body.constant().map(<[u8]>::to_vec);
         for head in std::iter::once(&mut head).chain(&mut last) {

@@ -1,6 +1,8 @@
-//! Header fields (HPACK, RFC 7541), as far as a load generator needs them. Of a reply that is its status alone, so
-//! names and values are passed over, not decoded; with a table of no size (`SETTINGS_HEADER_TABLE_SIZE`) nothing has
+//! Header fields (HPACK, RFC 7541), as far as a load generator needs them. Of a reply that is its status alone, and
+//! gRPC's, so other names and values are passed over, not decoded; with a table of no size (`SETTINGS_HEADER_TABLE_SIZE`) nothing has
 //! to be remembered. Requests are written without the server's table and without Huffman's code.
+
+use std::ops::RangeInclusive;
 
 /// Names of the static table that requests use, by their place (appendix A).
 const PLACES: [(&str, u8); 12] = [
@@ -25,13 +27,25 @@ const STATIC: usize = 61;
 /// `:status` in Huffman's code (appendix B).
 const STATUS_CODED: &[u8] = &[0xb8, 0x84, 0x8d, 0x36, 0xa3];
 
+/// `grpc-status`, too.
+const GRPC_STATUS_CODED: &[u8] = &[0x9a, 0xca, 0xc8, 0xb2, 0x12, 0x34, 0xda, 0x8f];
+
+/// What a load generator looks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Of HTTP: trailers have none.
+    pub status: Option<u16>,
+    /// Of a call of gRPC: its trailers have one.
+    pub grpc: Option<u16>,
+}
+
 /// Fields that cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// The status among the fields of `block`, if it is there: trailers have none.
-pub fn status(mut block: &[u8]) -> Result<Option<u16>, Malformed> {
-    let mut status = None;
+/// What there is among the fields of `block`.
+pub fn look(mut block: &[u8]) -> Result<Found, Malformed> {
+    let mut found = Found::default();
     while let Some(&first) = block.first() {
         // 6.1: indexed; 6.2.1: literal, to be remembered; 6.3: the table's size; 6.2.2, 6.2.3: literal.
         let bits = match first {
@@ -51,19 +65,26 @@ pub fn status(mut block: &[u8]) -> Result<Option<u16>, Malformed> {
             if index == 0 {
                 return Err(Malformed);
             }
-            status = status.or(index.checked_sub(STATUS).and_then(|at| STATUSES.get(at).copied()));
+            found.status =
+                found.status.or(index.checked_sub(STATUS).and_then(|at| STATUSES.get(at).copied()));
             continue;
         }
-        let is_status = match index {
-            0 => matches!(text(&mut block)?, (false, b":status") | (true, STATUS_CODED)),
-            _ => (STATUS..STATUS + STATUSES.len()).contains(&index),
-        };
+        let (mut is_status, mut is_grpc) = ((STATUS..STATUS + STATUSES.len()).contains(&index), false);
+        if index == 0 {
+            match text(&mut block)? {
+                (false, b":status") | (true, STATUS_CODED) => is_status = true,
+                (false, b"grpc-status") | (true, GRPC_STATUS_CODED) => is_grpc = true,
+                _ => {}
+            }
+        }
         let (coded, value) = text(&mut block)?;
         if is_status {
-            status = Some(digits(coded, value).ok_or(Malformed)?);
+            found.status = Some(digits(coded, value, 3..=3).ok_or(Malformed)?);
+        } else if is_grpc {
+            found.grpc = Some(digits(coded, value, 1..=3).ok_or(Malformed)?);
         }
     }
-    Ok(status)
+    Ok(found)
 }
 
 /// An integer with a prefix of so many bits (5.1).
@@ -96,15 +117,18 @@ fn text<'a>(block: &mut &'a [u8]) -> Result<(bool, &'a [u8]), Malformed> {
     Ok((coded, text))
 }
 
-/// Three digits.
-fn digits(coded: bool, text: &[u8]) -> Option<u16> {
+/// So many digits.
+fn digits(coded: bool, text: &[u8], most: RangeInclusive<usize>) -> Option<u16> {
     if !coded {
-        return super::super::number(text).filter(|_| text.len() == 3).map(|n| n as u16);
+        return super::super::number(text).filter(|_| most.contains(&text.len())).map(|n| n as u16);
+    }
+    if text.len() > 4 {
+        return None;
     }
     // 0 to 2 are the five bits 00000 to 00010, 3 to 9 the six bits 011001 to 011111; ones fill the last byte.
-    let all = text.iter().take(4).fold(0_u32, |all, &byte| all << 8 | u32::from(byte));
-    let (mut left, mut value) = (text.len().min(4) as u32 * 8, 0);
-    for _ in 0..3 {
+    let all = text.iter().fold(0_u32, |all, &byte| all << 8 | u32::from(byte));
+    let (mut left, mut value, mut count) = (text.len() as u32 * 8, 0, 0);
+    while left > 7 || all & ((1 << left) - 1) != (1 << left) - 1 {
         let five = all >> left.checked_sub(5)? & 31;
         let digit = if five <= 2 {
             left -= 5;
@@ -114,8 +138,9 @@ fn digits(coded: bool, text: &[u8]) -> Option<u16> {
             (all >> left & 63).checked_sub(25 - 3).filter(|digit| (3..=9).contains(digit))?
         };
         value = value * 10 + digit as u16;
+        count += 1;
     }
-    (left < 8 && all & ((1 << left) - 1) == (1 << left) - 1).then_some(value)
+    most.contains(&count).then_some(value)
 }
 
 /// Appends the name of a field, in a literal that nobody is to remember; its value follows ([`write_length`]).
@@ -168,7 +193,20 @@ mod tests {
             (b"\x00\x0bgrpc-status\x010", None),
             (b"", None),
         ] {
-            assert_eq!(status(block), Ok(expected), "{block:?}");
+            assert_eq!(look(block).map(|found| found.status), Ok(expected), "{block:?}");
+        }
+    }
+
+    #[test]
+    fn a_calls_status_is_found_however_it_is_written() {
+        for (block, expected) in [
+            (&b"\x00\x0bgrpc-status\x010"[..], 0),
+            (b"\x40\x88\x9a\xca\xc8\xb2\x12\x34\xda\x8f\x01\x35", 5),
+            (b"\x10\x88\x9a\xca\xc8\xb2\x12\x34\xda\x8f\x81\x07\x00\x01a\x01b", 0),
+            (b"\x00\x0bgrpc-status\x82\x0b\x5f", 14),
+            (b"\x88\x00\x0bgrpc-status\x0216\x00\x0cgrpc-message\x01x", 16),
+        ] {
+            assert_eq!(look(block).map(|found| found.grpc), Ok(Some(expected)), "{block:?}");
         }
     }
 
@@ -183,7 +221,7 @@ mod tests {
             b"\x08\x03abc",
             b"\x7f\xff\xff\xff\xff\x01",
         ] {
-            assert_eq!(status(block), Err(Malformed), "{block:?}");
+            assert_eq!(look(block), Err(Malformed), "{block:?}");
         }
     }
 
@@ -197,12 +235,12 @@ mod tests {
                 block.resize(block.len() + length, b'x');
             }
             block.push(0x8d);
-            prop_assert_eq!(status(&block), Ok(Some(404)));
+            prop_assert_eq!(look(&block).map(|found| found.status), Ok(Some(404)));
         }
 
         #[test]
         fn any_block_is_survived(block in prop::collection::vec(any::<u8>(), 0..60)) {
-            let _ = status(&block);
+            let _ = look(&block);
         }
     }
 }

@@ -9,6 +9,7 @@
 //! is refused.
 
 mod frames;
+mod grpc;
 mod hpack;
 mod requests;
 mod session;
@@ -22,8 +23,15 @@ use super::http::Answered;
 use super::{Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
 use crate::workload::{Kind, List, Request};
 
+pub use self::grpc::{status_name, status_outcome};
+
+/// Of requests of HTTP, whose status says what became of them.
+pub type Http2 = Streams<false>;
+/// Of unary calls of gRPC, whose trailers do.
+pub type Grpc = Streams<true>;
+
 /// The codec. The requests are compiled once, one for each of the list.
-pub struct Http2 {
+pub struct Streams<const GRPC: bool> {
     list: List,
     requests: Vec<Written>,
     kinds: Vec<Answered>,
@@ -34,8 +42,9 @@ pub struct Http2 {
 /// Bytes that are no frames that a server may send now.
 struct Wrong;
 
-impl Protocol for Http2 {
-    const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Http2;
+impl<const GRPC: bool> Protocol for Streams<GRPC> {
+    const PROTOCOL: hindmost_wire::Protocol =
+        if GRPC { hindmost_wire::Protocol::Grpc } else { hindmost_wire::Protocol::Http2 };
     const MAY_CLOSE: bool = true;
     /// A frame of headers, with some that go on with it.
     const MAX_HEAD: usize = 2 * (HEAD + MOST);
@@ -47,9 +56,10 @@ impl Protocol for Http2 {
 
     fn new(plan: &Plan) -> Self {
         let Workload::Http(http) = &plan.workload else {
-            unreachable!("the plan has checked that http2 gets an http workload")
+            unreachable!("the plan has checked that HTTP/2 gets an http workload")
         };
-        let requests: Vec<Written> = http.all().iter().map(|one| Written::new(one, http, plan)).collect();
+        let requests: Vec<Written> =
+            http.all().iter().map(|one| Written::new(one, http, plan, GRPC)).collect();
         Self {
             list: List::new(plan.seed, &http.listed(), http.data.as_ref()),
             kinds: Answered::all(plan, http),
@@ -140,7 +150,7 @@ impl Protocol for Http2 {
 
     fn complaint(head: &[u8]) -> &[u8] {
         if head.get(3) != Some(&frames::RST_STREAM) {
-            return b"a status that the workload does not accept";
+            return if GRPC { grpc::complaint(head) } else { b"a status that the workload does not accept" };
         }
         match frames::number(head.get(HEAD..).unwrap_or_default()) {
             1 => b"RST_STREAM: PROTOCOL_ERROR",
@@ -153,7 +163,7 @@ impl Protocol for Http2 {
     }
 }
 
-impl Http2 {
+impl<const GRPC: bool> Streams<GRPC> {
     /// The most bytes that a request can have, with the heads of its frames.
     pub fn largest(&self) -> usize {
         let of = |one: &Written| {
@@ -214,8 +224,8 @@ impl Http2 {
     fn headers(session: &mut Session, frame: Frame, bytes: &[u8]) -> Result<Option<usize>, Wrong> {
         let mut end = HEAD + frame.length;
         let fields = frame.fields(&bytes[HEAD..end]).ok_or(Wrong)?;
-        let status = if frame.has(frames::END_HEADERS) {
-            hpack::status(fields)
+        let found = if frame.has(frames::END_HEADERS) {
+            hpack::look(fields)
         } else {
             session.block.clear();
             session.block.extend_from_slice(fields);
@@ -229,14 +239,17 @@ impl Http2 {
                 session.block.extend_from_slice(more);
                 end += HEAD + next.length;
                 if next.has(frames::END_HEADERS) {
-                    break hpack::status(&session.block);
+                    break hpack::look(&session.block);
                 }
             }
         }
         .map_err(|hpack::Malformed| Wrong)?;
         // Trailers have none; interim replies are followed by the one that counts.
-        if let (Some(status @ 200..), Some(stream)) = (status, session.stream(frame.stream / 2)) {
+        if let (Some(status @ 200..), Some(stream)) = (found.status, session.stream(frame.stream / 2)) {
             stream.status = status;
+        }
+        if let (true, Some(grpc), Some(stream)) = (GRPC, found.grpc, session.stream(frame.stream / 2)) {
+            stream.grpc = Some(grpc);
         }
         Ok(Some(end))
     }
@@ -250,8 +263,13 @@ impl Http2 {
         }
         let stream = *session.stream(tag)?;
         session.end(tag);
-        let answered = &self.kinds[usize::from(stream.kind.0).min(self.kinds.len() - 1)];
-        let (outcome, code) = (answered.outcome(stream.status), stream.status);
+        let (outcome, code) = if GRPC {
+            let code = stream.grpc.unwrap_or_else(|| grpc::of_http(stream.status));
+            (status_outcome(code), code)
+        } else {
+            let answered = &self.kinds[usize::from(stream.kind.0).min(self.kinds.len() - 1)];
+            (answered.outcome(stream.status), stream.status)
+        };
         Some(Parsed::Reply { head, rest, outcome, closes: false, code, tag })
     }
 }

@@ -26,8 +26,8 @@ enum Piece {
 }
 
 impl Written {
-    /// `request` of `http`, to a server that the plan names.
-    pub fn new(request: &HttpRequest, http: &Http, plan: &Plan) -> Self {
+    /// `request` of `http`, to a server that the plan names; a call of gRPC says that it can read trailers.
+    pub fn new(request: &HttpRequest, http: &Http, plan: &Plan, grpc: bool) -> Self {
         let data = http.data.as_ref();
         let mut one = Self { head: Vec::new(), drawn: Template::default(), body: Template::default() };
         let given = |name: &str| {
@@ -43,7 +43,12 @@ impl Written {
         one.field(":scheme", scheme, None, Escape::Raw);
         one.field(":authority", host, None, Escape::Raw);
         one.field(":path", &request.path, data, Escape::Url);
-        for (name, value) in [("user-agent", agent), ("accept", "*/*")] {
+        let usual: &[(&str, &str)] = if grpc {
+            &[("te", "trailers"), ("content-type", "application/grpc"), ("user-agent", agent)]
+        } else {
+            &[("user-agent", agent), ("accept", "*/*")]
+        };
+        for &(name, value) in usual {
             if given(name).is_none() {
                 one.field(name, value, None, Escape::Raw);
             }
@@ -60,7 +65,7 @@ impl Written {
             Some(Body::Text(text)) => body.text(text, data, Escape::Raw),
             Some(Body::Bytes(bytes)) => body.literal(bytes),
             // The plan's files are read before.
-            Some(Body::File(_) | Body::Template(_)) | None => {}
+            Some(Body::File(_) | Body::Template(_) | Body::Hex(_)) | None => {}
         }
         if let Some(bytes) = body.constant().filter(|bytes| !bytes.is_empty()) {
             one.field("content-length", &bytes.len().to_string(), None, Escape::Raw);

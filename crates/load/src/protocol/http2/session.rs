@@ -22,6 +22,8 @@ pub struct Stream {
     pub kind: Kind,
     /// 0 until the reply's headers are there.
     pub status: u16,
+    /// Of a call of gRPC, once it is there.
+    pub grpc: Option<u16>,
 }
 
 /// What is known of one connection.
@@ -69,7 +71,7 @@ impl Session {
         self.next = tag + 1;
         self.window -= body as i64;
         if self.streams.len() < STREAMS {
-            self.streams.push_back(Stream { tag, kind, status: 0 });
+            self.streams.push_back(Stream { tag, kind, status: 0, grpc: None });
         }
     }
 

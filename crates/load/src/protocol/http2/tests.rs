@@ -17,7 +17,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 /// A connection on which so many requests are asked.
-fn asked(codec: &Http2, requests: u32) -> Session {
+fn asked<P: Protocol<Session = Session>>(codec: &P, requests: u32) -> Session {
     let (mut session, mut out) = (codec.session(), Vec::new());
     codec.begin(&mut session, &mut out);
     for tag in 0..requests {
@@ -27,8 +27,12 @@ fn asked(codec: &Http2, requests: u32) -> Session {
 }
 
 /// Tags, outcomes and status codes of the replies in `pieces`.
-fn replies(codec: &Http2, requests: u32, pieces: &[&[u8]]) -> Result<Vec<(u32, Outcome, u16)>, Garbage> {
-    let (mut reader, mut session, mut found) = (Reader::new::<Http2>(), asked(codec, requests), Vec::new());
+fn replies<P: Protocol<Session = Session>>(
+    codec: &P,
+    requests: u32,
+    pieces: &[&[u8]],
+) -> Result<Vec<(u32, Outcome, u16)>, Garbage> {
+    let (mut reader, mut session, mut found) = (Reader::new::<P>(), asked(codec, requests), Vec::new());
     for piece in pieces {
         let mut rest = *piece;
         while !rest.is_empty() {
@@ -184,4 +188,40 @@ fn what_a_farewell_leaves_alone_may_be_asked_again_and_what_broke_only_where_tha
     let may = |kind| (codec.may_repeat(kind), codec.may_repeat_unhandled(kind));
     assert_eq!([Kind(0), Kind(1)].map(may), [(false, true), (true, true)]);
     assert!(!codec.takes_turns(), "posts may share a connection");
+}
+
+#[test]
+fn calls_end_with_the_status_in_their_trailers() {
+    let mut plan = plan("grpc");
+    plan.workload = serde_json::from_value(json!({"kind": "http", "requests": [
+        {"method": "POST", "path": "/a.B/C", "body": {"hex": "0000000000"}},
+    ]}))
+    .unwrap();
+    plan.workload = plan.workload.opened().unwrap();
+    let codec = Grpc::new(&plan);
+    let (mut session, mut out) = (codec.session(), Vec::new());
+    session.begin();
+    codec.write(&mut session, Request { kind: Kind::GET, item: 0, value_bytes: 0 }, 0, &mut out);
+    assert!(out.ends_with(b"\0\0\x05\0\x01\0\0\0\x01\0\0\0\0\0"), "{out:?}");
+    for field in [&b"\x02te\x08trailers"[..], b"\x0f\x10\x10application/grpc"] {
+        assert!(out.windows(field.len()).any(|some| some == field), "{out:?}");
+    }
+    let last = frames::END_HEADERS | frames::END_STREAM;
+    let stream = [
+        frame(frames::HEADERS, frames::END_HEADERS, 3, b"\x88"),
+        frame(frames::HEADERS, frames::END_HEADERS, 1, b"\x88"),
+        frame(frames::DATA, 0, 3, b"\0\0\0\0\0"),
+        frame(frames::HEADERS, last, 3, b"\x00\x0bgrpc-status\x010"),
+        frame(frames::HEADERS, last, 1, b"\x00\x0bgrpc-status\x0214"),
+        frame(frames::HEADERS, last, 5, b"\x88\x00\x0bgrpc-status\x015"),
+        frame(frames::HEADERS, last, 7, b"\x88"),
+    ]
+    .concat();
+    let expected =
+        vec![(1, Outcome::Hit, 0), (0, Outcome::Error, 14), (2, Outcome::Miss, 5), (3, Outcome::Error, 2)];
+    assert_eq!(replies(&codec, 4, &[&stream]), Ok(expected.clone()));
+    assert_eq!(replies(&codec, 4, &stream.chunks(1).collect::<Vec<_>>()), Ok(expected));
+    let told = |head: &[u8]| String::from_utf8_lossy(Grpc::complaint(head)).into_owned();
+    assert_eq!(told(&frame(frames::HEADERS, last, 1, b"\x00\x0bgrpc-status\x0214")), "UNAVAILABLE");
+    assert_eq!(told(&frame(frames::HEADERS, last, 1, b"\x88")), "a reply without grpc-status");
 }
