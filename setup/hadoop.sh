@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The plug-ins for Hadoop: setup/hadoop.sh build | golden | read TENANTS | hdfs [DATA_NODES] [BLOCKS] | test
+# The plug-ins for Hadoop: setup/hadoop.sh build | golden | read TENANTS | hdfs [DATA_NODES] [BLOCKS] | yarn | test
 #
 # Maven fetches Hadoop once (150 MB). Each step has a hard limit: a JVM that Hadoop's threads keep alive is killed.
 set -uo pipefail
@@ -45,6 +45,7 @@ case ${1-} in
   golden) main 30 GoldenMain ;;
   read) main 30 ReadMain "${2-}" ;;
   hdfs) shift; main 180 HdfsMini "$work" "$@" ;;
+  yarn) main 150 YarnMini ;;
   test) main 30 GoldenMain && main 180 HdfsMini "$work" 9 60 ;;
-  *) die "usage: setup/hadoop.sh build | golden | read TENANTS | hdfs [DATA_NODES] [BLOCKS] | test" ;;
+  *) die "usage: setup/hadoop.sh build | golden | read TENANTS | hdfs [DATA_NODES] [BLOCKS] | yarn | test" ;;
 esac

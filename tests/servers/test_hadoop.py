@@ -45,5 +45,10 @@ def test_what_python_writes_java_reads(tmp_path):
 
 
 @pytest.mark.nightly
+def test_yarn_keeps_a_reserve_and_kills_the_youngest_first():
+    assert "YARN on 3 node managers: held" in said("yarn")
+
+
+@pytest.mark.nightly
 def test_three_hundred_blocks_on_twenty_data_nodes():
     assert "300 blocks, by level [600, 0, 0, 0, 0]" in said("hdfs", "20", "300")

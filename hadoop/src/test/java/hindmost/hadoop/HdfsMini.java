@@ -241,8 +241,8 @@ public final class HdfsMini {
 
   private void torn() throws Exception {
     String whole = World.tenants(nodes);
-    long before = Metrics.get().getTenantsUnreadable();
-    for (String text : new String[] {whole.substring(0, whole.length() / 2), whole.replace("t0", "t1"), ""}) {
+    for (String text : new String[] {whole.substring(0, whole.length() / 2), whole.replace("\t2.0\t", "\t3.0\t"), ""}) {
+      long before = Metrics.get().getTenantsUnreadable();
       World.write(tenants, text);
       await("it is noticed", () -> {
         file(REPLICAS);

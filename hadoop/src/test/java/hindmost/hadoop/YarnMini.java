@@ -1,0 +1,148 @@
+package hindmost.hadoop;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.api.records.NodeReport;
+import org.apache.hadoop.yarn.api.records.NodeState;
+import org.apache.hadoop.yarn.api.records.Priority;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.YarnApplicationAttemptState;
+import org.apache.hadoop.yarn.client.ClientRMProxy;
+import org.apache.hadoop.yarn.client.api.AMRMClient;
+import org.apache.hadoop.yarn.client.api.YarnClient;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.MiniYARNCluster;
+import org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocol;
+
+/** The reserve and the order of nodes on a real resource manager with three node managers. */
+public final class YarnMini {
+  private static final String SORTING = "yarn.scheduler.capacity.multi-node-sorting.policy";
+  private static final Resource TASK = Resource.newInstance(256, 1);
+  private AMRMClient<AMRMClient.ContainerRequest> batch;
+  private final Map<ContainerId, NodeId> held = new TreeMap<>();
+  private final List<ContainerId> gone = new ArrayList<>();
+
+  public static void main(String[] arguments) {
+    Check.main("YARN on 3 node managers", () -> new YarnMini().run());
+  }
+
+  private void run() throws Exception {
+    Configuration conf = new YarnConfiguration();
+    conf.set("yarn.resourcemanager.scheduler.class",
+        "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler");
+    conf.set("yarn.scheduler.capacity.root.queues", "default");
+    conf.set("yarn.scheduler.capacity.root.default.capacity", "100");
+    conf.set("yarn.scheduler.capacity.maximum-am-resource-percent", "1.0");
+    conf.setBoolean("yarn.scheduler.capacity.multi-node-placement-enabled", true);
+    conf.setBoolean("yarn.scheduler.capacity.schedule-asynchronously.enable", true);
+    conf.set("yarn.scheduler.capacity.multi-node-sorting.policy.names", "harvest");
+    conf.set(SORTING, "harvest");
+    conf.set(SORTING + ".harvest.class", HarvestNodeOrder.class.getName());
+    conf.setInt(SORTING + ".harvest.sorting-interval.ms", 0);
+    conf.setInt("yarn.scheduler.minimum-allocation-mb", 128);
+    conf.setInt("yarn.nodemanager.resource.memory-mb", 8192);
+    conf.setInt("yarn.nodemanager.resource.cpu-vcores", 12);
+    conf.set("yarn.scheduler.capacity.resource-calculator",
+        "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator");
+    conf.setInt("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms", 200);
+    conf.setBoolean("yarn.nodemanager.disk-health-checker.enable", false);
+    MiniYARNCluster cluster = new MiniYARNCluster("harvest", 3, 1, 1);
+    cluster.init(conf);
+    cluster.start();
+    Configuration used = cluster.getConfig();
+    try (YarnClient client = YarnClient.createYarnClient()) {
+      client.init(used);
+      client.start();
+      Check.await("three nodes", 30, () -> client.getNodeReports(NodeState.RUNNING).size() == 3);
+      List<NodeReport> nodes = client.getNodeReports(NodeState.RUNNING);
+      ReserveKeeper keeper = new ReserveKeeper(
+          ClientRMProxy.createRMProxy(used, ResourceManagerAdministrationProtocol.class), 1.0 / 3, 0);
+      Resource whole = nodes.get(0).getCapability();
+      // One node's primary tenant takes all but the reserve: nothing is left there.
+      keeper.keep(nodes.get(0).getNodeId(), whole, 8, 0);
+      keeper.keep(nodes.get(1).getNodeId(), whole, 0.3, 100.5);
+      keeper.keep(nodes.get(2).getNodeId(), whole, 0, 0);
+      register(client);
+      ask(12);
+      Check.await("twelve containers", 30, () -> look(12));
+      Check.that(!held.containsValue(nodes.get(0).getNodeId()), "no container on the full node: " + held.values());
+      Check.that(count(nodes.get(1)) <= 7 && count(nodes.get(2)) <= 8, "the reserve is kept: " + held.values());
+      System.out.printf("  containers: %d, %d, %d%n", count(nodes.get(0)), count(nodes.get(1)), count(nodes.get(2)));
+      youngestFirst(keeper, nodes.get(2), whole);
+    }
+  }
+
+  private int count(NodeReport node) {
+    return Collections.frequency(held.values(), node.getNodeId());
+  }
+
+  private void youngestFirst(ReserveKeeper keeper, NodeReport node, Resource whole) throws Exception {
+    List<ContainerId> own = new ArrayList<>();
+    held.forEach((id, at) -> {
+      if (at.equals(node.getNodeId())) {
+        own.add(id);
+      }
+    });
+    int left = own.size() - 2;
+    long begun = System.nanoTime();
+    keeper.keep(node.getNodeId(), whole, 8 - left, 0); // twelve, less four of the reserve, less these
+    Check.await("two kills", 20, () -> look(0) && gone.size() >= 2);
+    System.out.printf("  the two youngest of %d were killed after %.0f ms%n", own.size(),
+        (System.nanoTime() - begun) / 1e6);
+    Collections.sort(gone);
+    Check.same(gone, own.subList(left, own.size()), "killed");
+  }
+
+  private void ask(int n) {
+    for (int at = 0; at < n; at++) {
+      batch.addContainerRequest(new AMRMClient.ContainerRequest(TASK, null, null, Priority.newInstance(1)));
+    }
+  }
+
+  /** Hears what the resource manager says; whether so many containers were given so far. */
+  private boolean look(int wanted) throws Exception {
+    AllocateResponse said = batch.allocate(0.1f);
+    for (Container one : said.getAllocatedContainers()) {
+      held.put(one.getId(), one.getNodeId());
+    }
+    for (ContainerStatus one : said.getCompletedContainersStatuses()) {
+      gone.add(one.getContainerId());
+    }
+    return held.size() >= wanted;
+  }
+
+  private void register(YarnClient client) throws Exception {
+    ApplicationSubmissionContext asked = client.createApplication().getApplicationSubmissionContext();
+    ApplicationId id = asked.getApplicationId();
+    asked.setApplicationName("batch");
+    asked.setUnmanagedAM(true);
+    asked.setQueue("default");
+    asked.setResource(TASK);
+    asked.setAMContainerSpec(org.apache.hadoop.yarn.api.records.ContainerLaunchContext.newInstance(
+        Map.of(), Map.of(), List.of(), null, null, null));
+    client.submitApplication(asked);
+    Check.await("an unmanaged master", 30, () -> {
+      var report = client.getApplicationReport(id);
+      return report.getCurrentApplicationAttemptId() != null
+          && client.getApplicationAttemptReport(report.getCurrentApplicationAttemptId())
+              .getYarnApplicationAttemptState() == YarnApplicationAttemptState.LAUNCHED;
+    });
+    UserGroupInformation.getCurrentUser().addToken(client.getAMRMToken(id));
+    batch = AMRMClient.createAMRMClient();
+    batch.init(client.getConfig());
+    batch.start();
+    batch.registerApplicationMaster("localhost", 0, "");
+  }
+}
