@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from hindmost import _engine
+from hindmost.cli import main
 from hindmost.targets.ports import pick_free_port
 from hindmost.trace import find_server
 
@@ -427,6 +428,49 @@ def test_a_process_on_the_servers_processor_is_named_and_what_threads_waited_is_
     (thread,) = [one for one in who["threads"] if one["thread"] == reader]
     counted = after[int(reader)] - before[int(reader)]
     assert 0.7 * counted - 3e7 <= thread["queued_ns"] <= 1.1 * counted + 3e7
+
+
+def test_a_measured_run_is_traced_from_its_order_to_its_last_reply(tmp_path):
+    if shutil.which("memcached") is None:
+        pytest.skip("memcached is not installed here")
+    words = [
+        "measure",
+        "memcached",
+        "--rate",
+        "1k",
+        "--duration",
+        "600ms",
+        "--warmup",
+        "200ms",
+        "--runs",
+        "2",
+    ]
+    main(
+        [
+            *words,
+            "--clients",
+            "1",
+            "--trace",
+            "--sentinel",
+            "off",
+            "--quiet",
+            "--out",
+            str(tmp_path / "study"),
+        ]
+    )
+    folders = sorted((tmp_path / "study" / "runs").glob("[0-9]*"))
+    assert folders
+    for folder in folders:
+        (instance,) = folder.glob("instance-*.json")
+        counts = json.loads(instance.read_text())["counts"]
+        said = json.loads((folder / "run.json").read_text())["trace"]
+        document = json.loads((folder / said["file"]).read_text())
+        assert document["schema"] == "hindmost.trace/1"
+        # Calibration comes before, and the first read of a connection tells where it stands.
+        assert said["requests"] == document["all"]["requests"] >= counts["done"] - 32
+        assert said["matched"] >= 0.9
+        assert document["who"]["requests"] == said["requests"]
+        assert document["service"]["mean_us"] > 0
 
 
 def programs() -> set[int]:

@@ -21,7 +21,7 @@ MAY: dict[str, set[str]] = {
     "colocation": {"plan", "stats", "store", "models", "design"},
     "trace": {"stats", "store", "targets"},
     "watch": {"plan", "stats", "targets"},
-    "run": {"plan", "stats", "store", "targets", "fleet", "capture"},
+    "run": {"plan", "stats", "store", "targets", "fleet", "capture", "trace"},
     "studies": {
         *(
             "plan",

@@ -80,6 +80,7 @@ class MeasurePlan(BaseModel):
         default="auto", description="a thread on the server's processors that sees thefts"
     )
     verify_wire: bool = Field(default=False, description="a packet capture beside each run")
+    trace: bool = Field(default=False, description="a trace of the server's stages beside each run")
     workload: dict[str, Any] = {"kind": "key-value"}
     tls: Tls | None = Field(default=None, description="how connections are secured")
     login: Login | None = Field(default=None, description="who the client is, where the server asks")

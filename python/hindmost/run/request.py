@@ -325,6 +325,14 @@ class MeasureRequest:
             "Capture packets beside each run (tcpdump) and lay our latencies beside theirs.",
         ),
     ] = False
+    trace: Annotated[
+        bool,
+        Option(
+            "Procedure",
+            None,
+            "Follow the server's requests through the kernel beside each run: stages, and who held them up.",
+        ),
+    ] = False
     samples: Annotated[
         int,
         Option("Output", "N", "Single requests kept of each run, beside the worst 1000.", most=10_000_000),
@@ -415,6 +423,7 @@ class MeasureRequest:
             stamp_every=_stamp_every(self.stamps),
             sentinel=self.sentinel,
             verify_wire=self.verify_wire,
+            trace=self.trace,
             workload=workload,
             tls=tls_of(self, target),
             login=login_of(self, target),

@@ -123,6 +123,19 @@ class Witness(TypedDict, total=False):
     stamped: Count
 
 
+class StagesTraced(TypedDict, total=False):
+    """A run's trace: its document, the stages with most of variance and mean; or why there is none."""
+
+    fault: str
+    hint: str | None
+    file: str
+    requests: Count
+    matched: float
+    by_variance: str
+    by_mean: str
+    culprit: str | None
+
+
 class Fault(TypedDict):
     """Why a companion of a run left nothing."""
 
@@ -201,4 +214,5 @@ class RunRecord(TypedDict):
     fleet: NotRequired[list[HostOfRun]]
     voided: NotRequired[list[str]]
     witness: NotRequired[Witness]
+    trace: NotRequired[StagesTraced]
     clean_up: NotRequired[CleanUp]

@@ -117,6 +117,12 @@ def find_server(text: str, *, port: int | None = None, protocol: str | None = No
     return Server(server.name, server.pid, server.port, protocol)
 
 
+def local_server(pid: int, port: int) -> Server:
+    """A server that was started here, by its process and its port."""
+    name = process_name(pid)
+    return Server(name, pid, port, _BY_PROGRAM.get(name, "exchange"))
+
+
 def _process(pid: int, port: int | None) -> Server:
     if not Path(f"/proc/{pid}").is_dir():
         raise TargetError(f"there is no process {pid}", hint="pgrep -a memcached")
@@ -146,7 +152,8 @@ def _address(text: str, port: int | None) -> Server:
     if target.managed:
         raise UsageError(
             f"{text} would have to be started, and a trace looks at a server that runs and has load",
-            hint="start it, then name its process: hindmost trace PID",
+            hint=f"with load of ours: hindmost measure {text} --rate 20k --trace; or start it, and name"
+            " its process: hindmost trace PID",
         )
     if port is not None:
         raise UsageError("--port is for a process with several ports; an address has one")

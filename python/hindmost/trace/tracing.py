@@ -79,40 +79,88 @@ def trace(request: TraceRequest, ready: Callable[[], None] | None = None) -> dic
     Inconclusive
         If no request was seen.
     """
-    request.check()
-    server = request.server
-    block_s = max(LEAST_BLOCK_S, request.duration_s / MOST_BLOCKS)
-    try:
-        running = _engine.Trace(
-            server.port,
-            server.framing,
-            block_ns=int(block_s * 1e9),
-            one_connection_in=request.one_connection_in,
-            every=request.every,
-            records=request.records,
-            handover=request.handover,
-            who=request.who,
-        )
-    except _engine.EngineError as error:
-        raise unable(*error.args) from None
-    threads: dict[int, str] = {}
-    before: dict[int, int] = {}
+    running = Running(request)
+    running.start()
     try:
         if ready is not None:
             ready()
-        threads, before = server.threads(), server.used_ns()
         time.sleep(request.duration_s)
     except (KeyboardInterrupt, Interrupted):
         pass
-    after = server.used_ns()
-    traced = json.loads(running.end())
-    counts = traced["counts"]
-    if not counts["done"]:
-        raise Inconclusive(
-            f"no request of port {server.port} was followed from end to end in"
-            f" {traced['lasted_ns'] / 1e9:.1f} s: {counts['seen']} were read,"
-            f" {counts['unframed']} times the bytes were no {server.protocol} request",
-            hint="a trace needs load on the server: hindmost measure ... in another terminal",
-        )
-    used = {thread: ns - before.get(thread, 0) for thread, ns in after.items()} if before else {}
-    return document_of(request, traced, {**threads, **server.threads()}, used)
+    return running.end()
+
+
+class Running:
+    """A trace in the making.
+
+    Parameters
+    ----------
+    request : TraceRequest
+
+    Raises
+    ------
+    UsageError
+        If the request cannot be meant.
+    """
+
+    def __init__(self, request: TraceRequest) -> None:
+        request.check()
+        self.request = request
+        self._trace: _engine.Trace | None = None
+        self._threads: dict[int, str] = {}
+        self._used: dict[int, int] = {}
+
+    def start(self) -> None:
+        """Attach the probes.
+
+        Raises
+        ------
+        HostUnfit
+            If the kernel lets us load none.
+        """
+        request, server = self.request, self.request.server
+        block_s = max(LEAST_BLOCK_S, request.duration_s / MOST_BLOCKS)
+        try:
+            self._trace = _engine.Trace(
+                server.port,
+                server.framing,
+                block_ns=int(block_s * 1e9),
+                one_connection_in=request.one_connection_in,
+                every=request.every,
+                records=request.records,
+                handover=request.handover,
+                who=request.who,
+            )
+        except _engine.EngineError as error:
+            raise unable(*error.args) from None
+        self._threads, self._used = server.threads(), server.used_ns()
+
+    def drop(self) -> None:
+        """Let go of the kernel, if it was not yet."""
+        if self._trace is not None:
+            self._trace.end()
+            self._trace = None
+
+    def end(self) -> dict[str, Any]:
+        """Detach, and give the document.
+
+        Raises
+        ------
+        Inconclusive
+            If no request was seen.
+        """
+        assert self._trace is not None, "it was started"
+        running, self._trace = self._trace, None
+        server = self.request.server
+        after = server.used_ns()
+        traced = json.loads(running.end())
+        counts = traced["counts"]
+        if not counts["done"]:
+            raise Inconclusive(
+                f"no request of port {server.port} was followed from end to end in"
+                f" {traced['lasted_ns'] / 1e9:.1f} s: {counts['seen']} were read,"
+                f" {counts['unframed']} times the bytes were no {server.protocol} request",
+                hint="a trace needs load on the server: hindmost measure ... in another terminal",
+            )
+        used = {thread: ns - self._used.get(thread, 0) for thread, ns in after.items()} if self._used else {}
+        return document_of(self.request, traced, {**self._threads, **server.threads()}, used)

@@ -11,10 +11,11 @@ from hindmost.run.companions.capture import PacketCapture
 from hindmost.run.companions.companion import Companion, Scene
 from hindmost.run.companions.sentinel import Sentinel
 from hindmost.run.companions.server import ServerCounters
+from hindmost.run.companions.stages import StageTrace
 
 __all__ = ["COMPANIONS", "Companion", "Companions", "Scene", "accompanied"]
 
-COMPANIONS: tuple[type[Companion], ...] = (ServerCounters, Sentinel, PacketCapture)
+COMPANIONS: tuple[type[Companion], ...] = (ServerCounters, Sentinel, PacketCapture, StageTrace)
 """The registry. The first is nearest to the measurement: last to hear of its beginning, first of its end."""
 
 

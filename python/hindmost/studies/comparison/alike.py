@@ -36,6 +36,7 @@ SETTINGS = {
     "sentinel": "sentinel",
     "stamp_every": "stamps",
     "verify_wire": "packet capture",
+    "trace": "trace of stages",
 }
 """Of the plan: these may make a difference, too, which is then told."""
 HOST = {"hostname": "host", "cpu_model": "processor", "cpus_online": "processors", "kernel": "kernel"}

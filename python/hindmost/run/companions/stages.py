@@ -1,0 +1,71 @@
+"""The trace of a run's stages, where one is asked for: ``trace.json`` in the run's folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from hindmost.errors import TargetError
+from hindmost.plan import MeasurePlan
+from hindmost.run.companions.companion import Companion, Scene
+
+FILE = "trace.json"
+
+
+class StageTrace(Companion):
+    """Follows the server's requests through the kernel from the order to measure to the last reply."""
+
+    name = "trace"
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        self._running: Any = None
+        self._document: dict[str, Any] | None = None
+
+    @classmethod
+    def asked(cls, plan: MeasurePlan) -> bool:
+        """With ``--trace``."""
+        return plan.trace
+
+    def enter(self, stack: ExitStack) -> None:
+        """Refuse what cannot be traced before any load; whatever is attached goes at the end."""
+        from hindmost.trace.server import local_server
+        from hindmost.trace.tracing import Running, TraceRequest
+
+        port = self.scene.address.rpartition(":")[2]
+        if self.scene.pid is None or not port.isdecimal():
+            raise TargetError(
+                f"{self.scene.address} cannot be traced: its process is elsewhere, or it has no port",
+                hint="leave --trace out; or hindmost trace on the server's own machine",
+            )
+        server = local_server(self.scene.pid, int(port))
+        self._running = Running(TraceRequest(server, duration_s=self.scene.seconds, who=True))
+        stack.callback(self._running.drop)
+
+    def measuring(self, ports: Sequence[int]) -> None:
+        """Attach."""
+        self._running.start()
+
+    def over(self) -> None:
+        """Let go."""
+        self._document = self._running.end()
+
+    def record(self) -> dict[str, Any]:
+        """Write the document; what it comes to."""
+        document = self._document
+        if document is None:
+            return {}
+        (self.scene.folder / FILE).write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
+        culprits = [] if document["who"] is None else document["who"]["culprits"]
+        return {
+            "trace": {
+                "file": FILE,
+                "requests": document["all"]["requests"],
+                "matched": document["matched"],
+                "by_variance": document["critical"]["by_variance"],
+                "by_mean": document["critical"]["by_mean"],
+                "culprit": culprits[0]["who"]["name"] if culprits else None,
+            }
+        }
