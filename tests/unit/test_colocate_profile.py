@@ -117,7 +117,7 @@ def seen(ruler: str, program: float | None, *, alike: bool = True) -> Seen:
 
 def test_loss_is_told_within_rounds_and_windows_around_a_move_do_not_count():
     rounds = [[seen("null", base), seen("l3", 0.9 * base)] for base in (100.0, 150.0, 80.0, 120.0)]
-    rounds.append([seen("null", 100.0), seen("l3", 10.0, alike=False)])
+    rounds.append([seen("null", 100.0), seen("l3", 89.9, alike=False)])
     found = profiles._shares(rounds, "l3", "program", ("null", True))
     assert found is not None
     assert found["windows"] == 4

@@ -54,8 +54,8 @@ def test_eq_3_3_finds_its_own_coefficients():
 def test_no_coefficient_of_ours_is_negative():
     profiles, lost = world()
     pairs = pairs_of(np.arange(20))
-    noisy = lost[pairs] + np.random.default_rng(3).normal(0, 0.2, len(pairs[0]))
-    assert (Kept().fit(profiles, *pairs, noisy).coefficients_ >= 0).all()
+    # Company as a gain: the best line would go down.
+    assert (Kept().fit(profiles, *pairs, 0.9 - lost[pairs]).coefficients_ >= 0).all()
 
 
 def test_noise_in_both_factors_is_taken_out_before_it_flattens_the_line():
@@ -89,19 +89,19 @@ def test_strangers_are_admitted_at_the_rate_of_violations_that_was_asked():
     admitted = violated = 0
     for draw in range(40):
         order = rng.permutation(40)
-        rule = admission(Kept, profiles, order[:28], noisy, limit=0.2, rate=0.1, seed=draw)
+        rule = admission(Kept, profiles, order[:28], noisy, limit=0.3, rate=0.2, seed=draw)
         pairs = pairs_of(order[28:])
         yes = rule.admits(rule.model.predict(profiles, *pairs))
-        admitted, violated = admitted + yes.sum(), violated + (noisy[pairs][yes] > 0.2).sum()
-    assert admitted > 500
-    assert violated / admitted < 0.13
+        admitted, violated = admitted + yes.sum(), violated + (noisy[pairs][yes] > 0.3).sum()
+    assert admitted > 300
+    assert violated / admitted < 0.2
 
 
 def test_an_answer_is_yes_no_or_that_it_cannot_be_told():
     profiles, lost = world(40)
     rule = admission(Zero, profiles, np.arange(40), lost, limit=0.2, rate=0.05)
     assert rule.answer(0.0) == "unknown"
-    sure = admission(Kept, profiles, np.arange(40), lost, limit=0.2, rate=0.05)
+    sure = admission(Kept, profiles, np.arange(40), lost, limit=0.3, rate=0.2)
     assert [sure.answer(one) for one in (0.0, 0.9)] == ["yes", "no"]
 
 

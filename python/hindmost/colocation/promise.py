@@ -54,15 +54,17 @@ class Admission:
 NDArrayBool = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
-def margin(predicted: Array, truth: Array, limit: float, rate: float) -> float:
-    """The least margin with which at most ``rate`` of those admitted lose more than ``limit``.
+def margin(predicted: Array, truth: Array, limit: float, rate: float, *, together: int = 1) -> float:
+    """Find the least margin with which at most ``rate`` of those admitted lose more than ``limit``.
 
-    Pairs are admitted in the order of their predictions; one violation more than was seen is counted at each
-    (conformal risk control; Angelopoulos et al. 2024).
+    Pairs are admitted in the order of their predictions; at each, violations count as those seen and
+    ``together`` more (conformal risk control; Angelopoulos et al. 2024). Pairs of one victim break
+    together: one
+    more program, all of whose pairs break, is what has to be reckoned with.
     """
     order = np.argsort(predicted, kind="stable")
     broken = np.cumsum(truth[order] > limit)
-    kept = (broken + 1) / (np.arange(len(order)) + 2) <= rate
+    kept = (broken + together) / (np.arange(len(order)) + 1 + together) <= rate
     if not kept.any():
         return float("inf")
     return float(limit - predicted[order][np.flatnonzero(kept)[-1]])
@@ -108,7 +110,7 @@ def admission(
         truth.append(lost[victims, companions])
     guesses, losses = np.concatenate(predicted), np.concatenate(truth)
     known = pairs_of(order)
-    against = margin(-guesses, -losses, -limit, rate)
-    return Admission(
-        make().fit(profiles, *known, lost[known]), limit, margin(guesses, losses, limit, rate), against
-    )
+    together = -(-len(order) // folds)
+    against = margin(-guesses, -losses, -limit, rate, together=together)
+    least = margin(guesses, losses, limit, rate, together=together)
+    return Admission(make().fit(profiles, *known, lost[known]), limit, least, against)
