@@ -14,13 +14,13 @@ short="--duration ${DURATION:-2s} --warmup 500ms --rounds $rounds --quiet"
 
 # 6. memcached at a high rate: requests are best batched, by an interval rather than by Nagle's algorithm.
 if [ "$which" = all ] || [ "$which" = batching ]; then
-  hindmost batching 'memcached?threads=1' --rate "${HIGH:-60k}" --connections 2 $apart $short --out "$to/batching" || true
+  hindmost batching memcached --rate "${HIGH:-60k}" --connections 2 $apart $short --out "$to/batching" || true
 fi
 
 # 7. memcached's LRU maintainer on few cores: on or off, behind the workers; and a knob that is none of it.
 if [ "$which" = all ] || [ "$which" = lru ]; then
-  try() { hindmost trial 'memcached?threads=1' --rate "$rate" $apart $short "$@" || true; }
-  hindmost measure 'memcached?threads=1' --rate "$rate" $apart --duration 2s --runs 2 --trace --quiet --out "$to/traced" || true
+  try() { hindmost trial memcached --rate "$rate" $apart $short "$@" || true; }
+  hindmost measure memcached --rate "$rate" $apart --duration 2s --runs 2 --trace --quiet --out "$to/traced" || true
   try --knob 'argument = "-o no_lru_maintainer"' --levels off,on --out "$to/lru-off"
   try --knob 'schedule = "mc-lrumaint"' --levels found,nice:19 --out "$to/lru-behind"
   try --knob 'pinning = true' --levels free,each --out "$to/lru-wrong-knob"

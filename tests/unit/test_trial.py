@@ -55,6 +55,7 @@ def test_each_level_has_a_run_in_every_round_and_is_answered_again_from_the_fold
     page, table = render_trial_page(document), render_trial(document, 100)
     assert page.count("<svg") >= 4
     assert "p99 ratio" in table
+    assert render_trial({**document, "by": "mean"}, 100).count("mean ratio") == 1
 
 
 def level(name: str, **figures: tuple[float, str]) -> dict:

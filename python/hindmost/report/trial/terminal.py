@@ -35,7 +35,12 @@ def columns(document: Trial) -> list[str]:
 
 def heads(document: Trial) -> list[str]:
     """Names of the columns."""
-    return ["  level", *columns(document), f"{document['by']} ratio", "mean ratio"]
+    return ["  level", *columns(document), *(f"{name} ratio" for name in _ratios(document))]
+
+
+def _ratios(document: Trial) -> list[str]:
+    """Figures whose ratio is shown: the one that is to be low, and the mean."""
+    return list(dict.fromkeys((document["by"], "mean")))
 
 
 def row(document: Trial, place: int) -> list[str]:
@@ -46,7 +51,7 @@ def row(document: Trial, place: int) -> list[str]:
         numbers.latency(level["latency_us"][name]["value"], missing=numbers.INFINITE)
         for name in columns(document)
     ]
-    return [f"{mark}{level['level']}", *figures, _ratio(level, document["by"]), _ratio(level, "mean")]
+    return [f"{mark}{level['level']}", *figures, *(_ratio(level, name) for name in _ratios(document))]
 
 
 def _ratio(level: Level, name: str) -> str:
