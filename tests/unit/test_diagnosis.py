@@ -27,6 +27,14 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
+def stops(pid: int) -> bool:
+    """Whether it is stopped soon: a signal takes effect when its process next has a processor."""
+    end = time.monotonic() + 20
+    while state(pid) != "T" and time.monotonic() < end:
+        time.sleep(0.005)
+    return state(pid) == "T"
+
+
 def pause(process: "subprocess.Popen[bytes]") -> Pause:
     return Pause(process.pid, "sleep", started(process.pid))
 
@@ -35,6 +43,7 @@ def test_a_paused_neighbour_goes_on_when_it_is_given_back(neighbour, tmp_path):
     suspect = pause(neighbour)
     with surgery(tmp_path / "j") as surgeon, surgeon.holding(suspect):
         with surgeon.gone(suspect):
+            assert stops(neighbour.pid)
             assert suspect.arrived()
         assert state(neighbour.pid) != "T"
     assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
@@ -67,7 +76,7 @@ def test_a_killed_diagnosis_leaves_the_host_as_it_was(neighbour, tmp_path, numbe
     )
     assert victim.stdout is not None
     assert victim.stdout.readline() == b"gone\n"
-    assert state(neighbour.pid) == "T"
+    assert stops(neighbour.pid)
     victim.send_signal(number)
     victim.wait()
     victim.stdout.close()
@@ -81,6 +90,7 @@ def test_a_diagnosis_that_stands_still_is_undone_in_time(neighbour, tmp_path, mo
     monkeypatch.setattr("hindmost.studies.diagnosis.held.LONGEST_S", 0.3)
     suspect = pause(neighbour)
     with surgery(tmp_path / "j") as surgeon, surgeon.holding(suspect), surgeon.gone(suspect):
+        assert stops(neighbour.pid)
         end = time.monotonic() + 20
         while state(neighbour.pid) == "T" and time.monotonic() < end:
             time.sleep(0.01)
