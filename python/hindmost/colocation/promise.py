@@ -59,8 +59,7 @@ def margin(predicted: Array, truth: Array, limit: float, rate: float, *, togethe
 
     Pairs are admitted in the order of their predictions; at each, violations count as those seen and
     ``together`` more (conformal risk control; Angelopoulos et al. 2024). Pairs of one victim break
-    together: one
-    more program, all of whose pairs break, is what has to be reckoned with.
+    together: one more program, all of whose pairs break, is what has to be reckoned with.
     """
     order = np.argsort(predicted, kind="stable")
     broken = np.cumsum(truth[order] > limit)
