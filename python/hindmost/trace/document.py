@@ -151,8 +151,17 @@ def _who(traced: Mapping[str, Any] | None) -> documents.Who | None:
         "parts": [_part(one) for one in found.parts],
         "culprits": [_part(one) for one in found.culprits],
         "threads": traced["threads"],
-        "slowest": traced["slowest"],
+        "slowest": _slowest(traced["slowest"]),
     }
+
+
+def _slowest(traced: Mapping[str, Any] | None) -> documents.Slowest | None:
+    """The engine leaves out who it was where it was nobody."""
+    if traced is None:
+        return None
+    nobody = {"name": None, "process": None, "relation": None}
+    parts = [{**nobody, **part} for part in traced["parts"]]
+    return {**traced, "parts": parts}  # type: ignore[return-value]
 
 
 def _part(part: Part) -> documents.Part:
