@@ -7,7 +7,7 @@ is taken from the spread inside a block, which autocorrelation makes too small: 
 70 % load the t-test on single requests rejects three of four true nulls.
 
 Never "more than a standard deviation away" (TailSniping, equation 6.1): two windows of the same noise are
-that far apart in 48 % of all comparisons. It is kept as `stats.causes.paper`.
+that far apart in 48 % of all comparisons.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ NOW_BLOCKS = 2
 """Blocks that must all be slow: quantiles are skewed, and one block's t has too heavy a tail."""
 EACH = 0.75
 """Power of the level that each must reach. Independent normal blocks would need 1/2; the rest pays for
-skewed and dependent ones (tests/stats/test_changes.py: queues, and AR(1) noise of up to 0.97 a second)."""
+skewed and dependent ones (tests/stats/test_changes.py: AR(1) noise of up to 0.97 a second, an M/M/1 queue at
+70 %). At 90 % it is not enough: five alarms a week where one is asked for."""
 DAY_S = 86_400.0
 RHYTHM_S = 1800.0
 SURE_SLOPE = 3.0
