@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
 
@@ -41,6 +42,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = [item for item in items if crc32(item.nodeid.encode()) % parts == part]
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept
+
+
+@pytest.fixture(autouse=True)
+def processors_as_found() -> Iterator[None]:
+    """A verb that is called in this process leaves it beside the load's processors; the next test has all."""
+    found = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, found)
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:

@@ -64,7 +64,7 @@ def test_nothing_is_said_in_the_channel_while_it_is_measured(made):
             channel = host["channel"]
             assert channel["bytes"] == 0
             assert channel["wakeups"] <= QUIET_WAKEUPS
-            assert channel["seconds"] > 0.9  # calibration and measurement
+            assert channel["seconds"] > 0.7  # most of calibration and measurement
 
 
 def test_a_clock_that_is_5_ms_off_is_measured_before_and_after(made):

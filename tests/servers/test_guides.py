@@ -31,6 +31,11 @@ NOT_RUN = {
     "hindmost doctor memcached": "needs a server of the reader's",
     "hindmost knobs set": "changes the host: tests/servers/test_knobs_kills.py sets and restores",
     "hindmost knobs restore": "changes the host: tests/servers/test_knobs_kills.py sets and restores",
+    "hindmost trial": "takes minutes: tests/unit/test_trial.py makes small ones",
+    "hindmost harvest": "needs the reader's traces: tests/unit/test_harvest.py runs it",
+    "setup/hadoop.sh ": "tests/servers/test_hadoop.py runs it",
+    "hdfs ": "a name node of the reader's",
+    "protoc ": "a compiler of the reader's: tests/servers/test_grpc.py has descriptors without it",
     "make ": "tests/golden/test_readme.py holds the targets against the Makefile",
     "for ": "a loop of the shell; what it repeats is read like any other command",
 }

@@ -103,8 +103,8 @@ def test_a_manifest_without_a_kind_says_it_by_what_else_it_holds(manifest, name)
 
 
 def test_a_kind_of_a_later_version_is_refused_by_name():
-    with pytest.raises(StudyError, match="of kind 'trial'; this version knows measure, search"):
-        kind_of(Study(Path("folder"), {"kind": "trial"}))
+    with pytest.raises(StudyError, match="of kind 'later'; this version knows measure, search"):
+        kind_of(Study(Path("folder"), {"kind": "later"}))
 
 
 @pytest.mark.parametrize(

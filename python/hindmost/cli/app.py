@@ -51,6 +51,11 @@ def run(argv: Sequence[str] | None = None) -> int:
         silence(sys.stdout)
         say(f"error: standard output cannot be written: {error.strerror}")
         return Exit.ERROR
+    except Exception as error:
+        # pydantic, interrupted while a module loads and it builds a validator, raises an error of its own.
+        if type(error).__name__ != "SchemaError" or "KeyboardInterrupt" not in str(error):
+            raise
+        return _tell(Interrupted("interrupted", hint="run the command again"))
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:

@@ -101,7 +101,7 @@ def pairs_needed(spread: float, log_ratio: float, alpha: float = 0.02, power: fl
     Examples
     --------
     >>> pairs_needed(0.8, 0.4054651)
-    48
+    46
     """
     normal = NormalDist()
     need = ((normal.inv_cdf(1 - alpha) + normal.inv_cdf(power)) * spread / max(abs(log_ratio), 1e-6)) ** 2
