@@ -45,11 +45,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(autouse=True)
-def processors_as_found() -> Iterator[None]:
-    """A verb that is called in this process leaves it beside the load's processors; the next test has all."""
-    found = os.sched_getaffinity(0)
+def process_as_found() -> Iterator[None]:
+    """A verb that is called in this process may pin it and, once interrupted, ignores signals: the next test has all."""
+    processors = os.sched_getaffinity(0)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
-    os.sched_setaffinity(0, found)
+    os.sched_setaffinity(0, processors)
+    for number, handler in handlers.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
