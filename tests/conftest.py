@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import defaultdict
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
 
@@ -44,16 +44,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
 
 
-@pytest.fixture(autouse=True)
-def process_as_found() -> Iterator[None]:
-    """A verb that is called in this process may pin it and, once interrupted, ignores signals: the next test has all."""
-    processors = os.sched_getaffinity(0)
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    yield
-    os.sched_setaffinity(0, processors)
-    for number, handler in handlers.items():
+_PROCESSORS = os.sched_getaffinity(0)
+_HANDLERS = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+
+
+def _as_found() -> None:
+    """All processors for every thread, and signals as they were.
+
+    A verb that is called in this process, by a test or by a fixture of many tests, pins it beside the load's
+    processors, threads that libraries start meanwhile stay there, and an interrupted verb ignores signals.
+    """
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # ended meanwhile
+            os.sched_setaffinity(int(thread.name), _PROCESSORS)
+    for number, handler in _HANDLERS.items():
         if signal.getsignal(number) is not handler:
             signal.signal(number, handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call() -> None:
+    """After what the fixtures did."""
+    _as_found()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """After what the test did, and before the next one's fixtures."""
+    _as_found()
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
