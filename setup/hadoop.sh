@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The plug-ins for Hadoop: setup/hadoop.sh build | golden | read TENANTS | hdfs [DATA_NODES] [BLOCKS] | yarn | test
+# The plug-ins for Hadoop: setup/hadoop.sh build | golden | parts | read TENANTS | hdfs [DATA_NODES] [BLOCKS] | yarn | test
 #
 # Maven fetches Hadoop once (150 MB). Each step has a hard limit: a JVM that Hadoop's threads keep alive is killed.
 set -uo pipefail
@@ -43,9 +43,10 @@ build || exit 1
 case ${1-} in
   build) ;;
   golden) main 30 GoldenMain ;;
+  parts) main 30 PartsMain ;;
   read) main 30 ReadMain "${2-}" ;;
   hdfs) shift; main 180 HdfsMini "$work" "$@" ;;
   yarn) main 150 YarnMini ;;
-  test) main 30 GoldenMain && main 180 HdfsMini "$work" 9 60 ;;
-  *) die "usage: setup/hadoop.sh build | golden | read TENANTS | hdfs [DATA_NODES] [BLOCKS] | yarn | test" ;;
+  test) main 30 GoldenMain && main 30 PartsMain && main 180 HdfsMini "$work" 9 60 ;;
+  *) die "usage: setup/hadoop.sh build | golden | parts | read TENANTS | hdfs [DATA_NODES] [BLOCKS] | yarn | test" ;;
 esac

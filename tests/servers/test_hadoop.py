@@ -29,6 +29,10 @@ def test_java_decides_as_the_engine_does():
     assert "golden vectors: held" in said("golden")
 
 
+def test_files_orders_and_the_reserve_hold_without_a_cluster():
+    assert "parts: held" in said("parts")
+
+
 def test_hdfs_keeps_replicas_apart_and_denies_what_a_primary_tenant_needs():
     out = said("hdfs", "9", "30")
     assert "HDFS on 9 data nodes: held" in out

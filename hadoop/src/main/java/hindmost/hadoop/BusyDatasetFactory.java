@@ -22,6 +22,19 @@ public final class BusyDatasetFactory extends FsDatasetSpi.Factory<FsDatasetSpi<
   /** The scanner takes any failure for a bad replica and would have it replaced. */
   private static final String SCANNER = "VolumeScannerThread";
   private static final int STEP_MILLIS = 20;
+  private static final Set<String> WAYS = Set.of("deny", "throttle", "observe");
+  private static volatile String way = "deny";
+
+  static String way() {
+    return way;
+  }
+
+  static void setWay(String asked) {
+    if (!WAYS.contains(asked)) {
+      throw new IllegalArgumentException(Keys.DATA + " is " + asked + ": it may be deny, throttle or observe");
+    }
+    way = asked;
+  }
 
   @Override public FsDatasetSpi<?> newInstance(DataNode node, DataStorage storage, Configuration conf)
       throws IOException {
@@ -29,15 +42,12 @@ public final class BusyDatasetFactory extends FsDatasetSpi.Factory<FsDatasetSpi<
     String host = conf.getTrimmed("dfs.datanode.hostname", node.getDatanodeId() == null
         ? java.net.InetAddress.getLocalHost().getHostName() : node.getDatanodeId().getHostName());
     BusyMonitor monitor = BusyMonitor.of(host, conf);
-    String way = conf.getTrimmed(Keys.DATA, "deny");
-    if (!Set.of("deny", "throttle", "observe").contains(way)) {
-      throw new IOException(Keys.DATA + " is " + way + ": it may be deny, throttle or observe");
-    }
+    setWay(conf.getTrimmed(Keys.DATA, "deny"));
     int patience = conf.getInt(Keys.THROTTLE, 200);
     return (FsDatasetSpi<?>) Proxy.newProxyInstance(FsDatasetSpi.class.getClassLoader(),
         new Class<?>[] {FsDatasetSpi.class}, (proxy, method, arguments) -> {
           if (monitor.busy()) {
-            whileBusy(method, monitor, host, way, patience);
+            whileBusy(method, monitor, host, patience);
           }
           try {
             return method.invoke(stock, arguments);
@@ -47,7 +57,7 @@ public final class BusyDatasetFactory extends FsDatasetSpi.Factory<FsDatasetSpi<
         });
   }
 
-  private static void whileBusy(Method method, BusyMonitor monitor, String host, String way, int patience)
+  private static void whileBusy(Method method, BusyMonitor monitor, String host, int patience)
       throws IOException, InterruptedException {
     boolean read = READS.contains(method.getName());
     if (!read && !WRITES.contains(method.getName()) || Thread.currentThread().getName().startsWith(SCANNER)) {

@@ -8,8 +8,8 @@ public interface HarvestMXBean {
   /** Choices left to stock placement: no tenants, no server that the rules allow. */
   long getFallbacks();
 
-  /** Mean time of a choice of all replicas of a block, in microseconds. */
-  double getMeanChoiceMicros();
+  /** Median time of the last 1,024 choices of all replicas of a block, in microseconds. */
+  double getMedianChoiceMicros();
 
   long getChoices();
 
@@ -34,4 +34,10 @@ public interface HarvestMXBean {
 
   /** Accesses that waited for the primary tenant. */
   long getThrottled();
+
+  /** What a busy data node of this JVM does: deny, throttle or observe. */
+  String getData();
+
+  /** Switches that live, until the daemon starts anew; other words are an IllegalArgumentException. */
+  void setData(String way);
 }

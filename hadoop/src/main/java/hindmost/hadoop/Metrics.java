@@ -2,7 +2,10 @@ package hindmost.hadoop;
 
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.stream.IntStream;
 import javax.management.JMException;
 import javax.management.ObjectName;
 import javax.management.StandardMBean;
@@ -14,12 +17,13 @@ public final class Metrics implements HarvestMXBean {
 
   public final LongAdder[] placed = new LongAdder[Placer.LEVELS];
   public final LongAdder fallbacks = new LongAdder();
-  public final LongAdder choices = new LongAdder();
-  public final LongAdder choiceNanos = new LongAdder();
   public final LongAdder tenantsUnreadable = new LongAdder();
   public final LongAdder deniedReads = new LongAdder();
   public final LongAdder deniedWrites = new LongAdder();
   public final LongAdder throttled = new LongAdder();
+  private final AtomicLong choices = new AtomicLong();
+  /** What the last choices took: the first of a daemon are slow, and a mean would never forget them. */
+  private final AtomicLongArray choiceNanos = new AtomicLongArray(1024);
   private volatile long tenantsWritten = -1;
 
   private Metrics() {
@@ -48,12 +52,19 @@ public final class Metrics implements HarvestMXBean {
     return fallbacks.sum();
   }
 
-  @Override public double getMeanChoiceMicros() {
-    return choiceNanos.sum() / 1e3 / Math.max(1, choices.sum());
+  /** Notes a choice of all replicas of a block. */
+  public void choiceTook(long nanos) {
+    choiceNanos.set((int) (choices.getAndIncrement() % choiceNanos.length()), nanos);
+  }
+
+  @Override public double getMedianChoiceMicros() {
+    int n = (int) Math.min(choices.get(), choiceNanos.length());
+    long[] all = IntStream.range(0, n).mapToLong(choiceNanos::get).sorted().toArray();
+    return n == 0 ? 0 : all[n / 2] / 1e3;
   }
 
   @Override public long getChoices() {
-    return choices.sum();
+    return choices.get();
   }
 
   @Override public long getTenantsUnreadable() {
@@ -92,5 +103,13 @@ public final class Metrics implements HarvestMXBean {
 
   @Override public long getThrottled() {
     return throttled.sum();
+  }
+
+  @Override public String getData() {
+    return BusyDatasetFactory.way();
+  }
+
+  @Override public void setData(String way) {
+    BusyDatasetFactory.setWay(way);
   }
 }

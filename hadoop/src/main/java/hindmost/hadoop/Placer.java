@@ -1,7 +1,10 @@
 package hindmost.hadoop;
 
 import java.util.Arrays;
+import java.util.BitSet;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.IntPredicate;
 
 /**
@@ -203,9 +206,17 @@ public final class Placer {
 
   /** How many environments there are among some servers; unknown ones are one each. */
   public int environments(int[] servers) {
-    return (int) Arrays.stream(servers)
-        .mapToObj(server -> tenantOf(server) < 0 ? "?" + server : "" + tenants.get(tenantOf(server)).environment)
-        .distinct().count();
+    BitSet known = new BitSet();
+    Set<Integer> unknown = new HashSet<>();
+    for (int server : servers) {
+      int tenant = tenantOf(server);
+      if (tenant < 0) {
+        unknown.add(server);
+      } else {
+        known.set(tenants.get(tenant).environment);
+      }
+    }
+    return known.cardinality() + unknown.size();
   }
 
   private static boolean contains(int[] all, int one) {

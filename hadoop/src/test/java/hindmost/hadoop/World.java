@@ -31,8 +31,13 @@ final class World {
     for (int at = 0; at < hosts; at++) {
       text.append(String.format("host\t%s\tt%d%n", host(at), tenant(at)));
     }
+    return closed(text.toString());
+  }
+
+  /** A text with the end that its checksum makes. */
+  static String closed(String text) {
     CRC32 crc = new CRC32();
-    crc.update(text.toString().getBytes(StandardCharsets.UTF_8));
+    crc.update(text.getBytes(StandardCharsets.UTF_8));
     return text + String.format("end\t%08x%n", crc.getValue());
   }
 

@@ -7,15 +7,15 @@ import hindmost.hadoop.Sequence;
 import hindmost.hadoop.Tenants;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Collection;
 import java.util.EnumMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
@@ -34,9 +34,25 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
   private static final int REFUSALS = 16;
 
   private Tenants tenants;
-  /** Data nodes by host: the name node's own map takes hosts that share an address for one. */
-  private final Map<String, DatanodeDescriptor> byHost = new ConcurrentHashMap<>();
-  private volatile int leaves = -1;
+  private volatile Present present = new Present(null, -1, Map.of());
+
+  /** Who is there, under one file of tenants: the name node's own map takes hosts that share an address for one. */
+  private static final class Present {
+    final Tenants.State state;
+    final int leaves;
+    /** By number of the server; null where it is not there. */
+    final DatanodeDescriptor[] nodes;
+    final int environments;
+
+    Present(Tenants.State state, int leaves, Map<String, DatanodeDescriptor> byHost) {
+      this.state = state;
+      this.leaves = leaves;
+      nodes = state == null ? new DatanodeDescriptor[0]
+          : state.file.hosts.stream().map(byHost::get).toArray(DatanodeDescriptor[]::new);
+      environments = state == null ? 0 : state.placer.environments(
+          IntStream.range(0, nodes.length).filter(server -> nodes[server] != null).toArray());
+    }
+  }
 
   @Override public void initialize(Configuration conf, FSClusterStats stats, NetworkTopology clusterMap,
       Host2NodesMap host2datanodeMap) {
@@ -60,28 +76,24 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
       chooseLocalStorage(writer, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes, storageTypes,
           false);
     }
-    Set<Integer> refused = new HashSet<>();
-    while (results.size() < wanted) {
-      Placer.Choice choice = next(state, results, refused, excludedNodes, !newBlock);
-      if (choice == null || refused.size() > REFUSALS) {
+    BitSet refused = new BitSet();
+    while (results.size() < wanted && refused.cardinality() <= REFUSALS) {
+      Present there = present(state);
+      Placer.Choice choice = next(there, results, refused, excludedNodes, !newBlock);
+      if (choice == null) {
         break;
       }
-      int before = results.size();
-      DatanodeDescriptor node = byHost.get(state.file.hosts.get(choice.server));
-      try {
-        chooseRandom(1, NodeBase.getPath(node), excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes,
-            storageTypes);
-      } catch (NotEnoughReplicasException notGood) {
-        LOG.debug("{} was refused", node, notGood);
-      }
-      if (results.size() > before) {
+      DatanodeDescriptor node = there.nodes[choice.server];
+      if (!clusterMap.contains(node)) {
+        present = new Present(null, -1, Map.of()); // another came under its name: looked up anew
+        refused.set(choice.server, node == present(state).nodes[choice.server]);
+      } else if (take(node, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes, storageTypes)) {
         Metrics.get().placed[choice.level].increment();
       } else {
-        refused.add(choice.server);
+        refused.set(choice.server);
       }
     }
-    Metrics.get().choices.increment();
-    Metrics.get().choiceNanos.add(System.nanoTime() - begun);
+    Metrics.get().choiceTook(System.nanoTime() - begun);
     if (results.size() < wanted) {
       Metrics.get().fallbacks.increment();
       return super.chooseTargetInOrder(wanted - results.size(), writer, excludedNodes, blocksize, maxNodesPerRack,
@@ -90,37 +102,52 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
     return writer;
   }
 
-  private Placer.Choice next(Tenants.State state, List<DatanodeStorageInfo> results, Set<Integer> refused,
-      Set<Node> excluded, boolean repair) {
-    index();
-    int[] present = servers(state, results.stream().map(DatanodeStorageInfo::getDatanodeDescriptor));
+  /** Stock's conditions for one server: whether it is good, and has a storage of a wanted type. */
+  private boolean take(DatanodeDescriptor node, Set<Node> excludedNodes, long blocksize, int maxNodesPerRack,
+      List<DatanodeStorageInfo> results, boolean avoidStaleNodes, EnumMap<StorageType, Integer> storageTypes)
+      throws NotEnoughReplicasException {
+    // Of a favoured node stock does not ask how loaded it is.
+    return (!considerLoad || isGoodDatanode(node, maxNodesPerRack, true, results, avoidStaleNodes))
+        && chooseLocalOrFavoredStorage(node, true, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes,
+            storageTypes) != null;
+  }
+
+  private Placer.Choice next(Present there, List<DatanodeStorageInfo> results, BitSet refused, Set<Node> excluded,
+      boolean repair) {
+    Tenants.State state = there.state;
+    int[] chosen = new int[results.size()];
+    for (int at = 0; at < chosen.length; at++) {
+      chosen[at] = server(state, results.get(at).getDatanodeDescriptor());
+    }
     Sequence random = new Sequence(ThreadLocalRandom.current().nextLong());
-    return state.placer.choose(present, repair, random, server -> {
-      String host = state.file.hosts.get(server);
-      DatanodeDescriptor node = byHost.get(host);
-      return node != null && !refused.contains(server) && !excluded.contains(node) && !BusyBoard.get().busy(host);
+    return state.placer.choose(chosen, repair, random, server -> {
+      DatanodeDescriptor node = there.nodes[server];
+      return node != null && !refused.get(server) && !excluded.contains(node)
+          && !BusyBoard.get().busy(node.getHostName());
     });
   }
 
-  /** Numbers of hosts; those that nobody knows get numbers of their own, which no tenant has. */
-  private static int[] servers(Tenants.State state, Stream<? extends DatanodeInfo> nodes) {
-    return nodes.mapToInt(node -> {
-      int known = state.server(node.getHostName());
-      return known >= 0 ? known : -2 - Math.abs(node.getHostName().hashCode() % 1_000_000);
-    }).toArray();
+  /** The number of a host; those that nobody knows get numbers of their own, which no tenant has. */
+  private static int server(Tenants.State state, DatanodeInfo node) {
+    int known = state.server(node.getHostName());
+    return known >= 0 ? known : -2 - Math.abs(node.getHostName().hashCode() % 1_000_000);
   }
 
-  /** Looks anew at who is there when their number changed. */
-  private void index() {
+  private static int[] servers(Tenants.State state, Stream<? extends DatanodeInfo> nodes) {
+    return nodes.mapToInt(node -> server(state, node)).toArray();
+  }
+
+  /** Looks anew at who is there when their number or the file of tenants changed. */
+  private Present present(Tenants.State state) {
+    Present known = present;
     int now = clusterMap.getNumOfLeaves();
-    if (now != leaves) {
-      Map<String, DatanodeDescriptor> found = clusterMap.getLeaves(NodeBase.ROOT).stream()
+    if (known.leaves != now || known.state != state) {
+      known = new Present(state, now, clusterMap.getLeaves(NodeBase.ROOT).stream()
           .filter(DatanodeDescriptor.class::isInstance).map(DatanodeDescriptor.class::cast)
-          .collect(Collectors.toMap(DatanodeInfo::getHostName, node -> node, (one, other) -> other));
-      byHost.putAll(found);
-      byHost.keySet().retainAll(found.keySet());
-      leaves = now;
+          .collect(Collectors.toMap(DatanodeInfo::getHostName, node -> node, (one, other) -> other)));
+      present = known;
     }
+    return known;
   }
 
   /** Stock's own conditions, and as many environments as there can be. */
@@ -130,9 +157,7 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
     if (state == null || !stock.isPlacementPolicySatisfied() || locs == null) {
       return stock;
     }
-    index();
-    int[] alive = byHost.keySet().stream().mapToInt(state::server).filter(server -> server >= 0).toArray();
-    int possible = Math.min(numberOfReplicas, state.placer.environments(alive));
+    int possible = Math.min(numberOfReplicas, present(state).environments);
     int found = state.placer.environments(servers(state, Arrays.stream(locs)));
     return new EnvironmentStatus(found, possible);
   }

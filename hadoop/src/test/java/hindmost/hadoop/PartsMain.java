@@ -1,0 +1,142 @@
+package hindmost.hadoop;
+
+import java.io.IOException;
+import java.lang.reflect.Proxy;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import java.util.function.Consumer;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.net.DFSNetworkTopology;
+import org.apache.hadoop.hdfs.protocol.DatanodeID;
+import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
+import org.apache.hadoop.net.Node;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
+
+/** What needs no cluster: the file of tenants, the order of replicas and of nodes, the reserve. */
+public final class PartsMain {
+  public static void main(String[] arguments) {
+    Check.main("parts", () -> {
+      torn();
+      lastGood();
+      busyLast();
+      reserve();
+      order();
+    });
+  }
+
+  private static void torn() throws Exception {
+    String whole = World.tenants(6);
+    Path path = Files.createTempFile("tenants", ".tsv");
+    World.write(path, whole);
+    Check.same(TenantsFile.read(path).hosts.size(), 6, "hosts");
+    refused(path, whole.replace("\t2.0\t", "\t3.0\t"), "its checksum is not");
+    refused(path, whole.substring(0, whole.indexOf("end")), "it has no end");
+    refused(path, World.closed("# hindmost.harvest.tenants/1\nhost\ta\tnobody\n"), ":2 is no tenant and no new host");
+    refused(path, World.closed("# hindmost.harvest.tenants/1\ntenant\ta\te\tNaN\t1\t1\t0\nhost\th\ta\n"), "tenant a: NaN");
+    refused(path, World.closed("# hindmost.harvest.tenants/1\n"), "has no host");
+    Files.delete(path);
+  }
+
+  private static void refused(Path path, String text, String why) throws IOException {
+    World.write(path, text);
+    try {
+      TenantsFile.read(path);
+    } catch (IOException said) {
+      Check.that(said.getMessage().contains(why), said.getMessage() + ": expected " + why);
+      return;
+    }
+    throw new AssertionError("read: " + text);
+  }
+
+  private static void lastGood() throws Exception {
+    Path path = Files.createTempFile("tenants", ".tsv");
+    World.write(path, World.tenants(6));
+    Files.setLastModifiedTime(path, java.nio.file.attribute.FileTime.fromMillis(System.currentTimeMillis() - 90_000));
+    Configuration conf = new Configuration(false);
+    conf.set(Keys.TENANTS_FILE, path.toString());
+    conf.setInt(Keys.TENANTS_PERIOD, 0);
+    Tenants tenants = new Tenants(conf);
+    Tenants.State good = tenants.state();
+    Check.that(Metrics.get().getTenantsAgeSeconds() >= 90, "a stale file is told by its age");
+    long before = Metrics.get().getTenantsUnreadable();
+    World.write(path, "torn");
+    Check.that(tenants.state() == good && Metrics.get().getTenantsUnreadable() > before, "the last good is kept");
+    Files.delete(path);
+    Check.that(tenants.state() == good, "also where there is no file any more");
+    World.write(path, World.tenants(4));
+    Check.same(tenants.state().file.hosts.size(), 4, "hosts of the next good file");
+    Files.delete(path);
+    Check.that(new Tenants(conf).state() == null, "without any file placement is stock's");
+  }
+
+  private static void busyLast() {
+    Configuration conf = new Configuration(false);
+    conf.setClass("dfs.net.topology.impl", BusyTopology.class, DFSNetworkTopology.class);
+    DFSNetworkTopology topology = DFSNetworkTopology.getInstance(conf);
+    DatanodeDescriptor[] nodes = new DatanodeDescriptor[3];
+    for (int at = 0; at < nodes.length; at++) {
+      nodes[at] = new DatanodeDescriptor(new DatanodeID("10.0.0." + at, World.host(at), "u" + at, 1, 2, 3, 4), "/r" + at);
+      topology.add(nodes[at]);
+    }
+    BusyBoard.get().heard(World.host(0), true, 0);
+    Consumer<List<DatanodeDescriptor>> none = list -> { };
+    List<Consumer<DatanodeDescriptor[]>> ways = List.of(
+        all -> topology.sortByDistance(nodes[0], (Node[]) all, 3),
+        all -> topology.sortByDistance(nodes[0], all, 3, none),
+        all -> topology.sortByDistanceUsingNetworkLocation(nodes[0], (Node[]) all, 3),
+        all -> topology.sortByDistanceUsingNetworkLocation(nodes[0], all, 3, none));
+    for (int way = 0; way < ways.size(); way++) {
+      DatanodeDescriptor[] all = nodes.clone();
+      ways.get(way).accept(all);
+      Check.that(all[2] == nodes[0], "way " + way + " of sorting: the reader's own node is busy, thus last");
+    }
+    BusyBoard.get().heard(World.host(0), true, 60_000);
+    DatanodeDescriptor[] all = nodes.clone();
+    topology.sortByDistance(nodes[0], (Node[]) all, 3);
+    Check.that(all[0] == nodes[0], "what was heard a minute ago no longer counts");
+  }
+
+  private static void reserve() {
+    ReserveKeeper keeper = new ReserveKeeper(null, 1.0 / 3, 0);
+    Resource whole = Resource.newInstance(9000, 12);
+    Check.same(keeper.left(whole, 0, 0), Resource.newInstance(6000, 8), "what a reserve leaves");
+    Check.same(keeper.left(whole, 0.3, 100.5), Resource.newInstance(5899, 7), "what a tenant leaves");
+    Check.same(keeper.left(whole, 11, 20_000), Resource.newInstance(0, 0), "what a full node leaves");
+  }
+
+  /** First in the order by free cores: 6, 3 and none of 12. */
+  private static void order() {
+    HarvestNodeOrder<FiCaSchedulerNode> policy = new HarvestNodeOrder<>();
+    FiCaSchedulerNode[] nodes = {node("a", 6), node("b", 3), node("c", 0)};
+    policy.addAndRefreshNodesSet(Arrays.asList(nodes), "");
+    int[] first = new int[3];
+    int rounds = 3000;
+    for (int at = 0; at < rounds; at++) {
+      Iterator<FiCaSchedulerNode> order = policy.getPreferredNodeIterator(List.of(), "");
+      first[Arrays.asList(nodes).indexOf(order.next())]++;
+      order.next();
+      Check.that(order.next() == nodes[2] && !order.hasNext(), "the full node is last");
+    }
+    // Six standard deviations of a share of two thirds.
+    Check.that(Math.abs(first[0] - rounds * 2 / 3.0) < 160, "of " + rounds + ", first were " + Arrays.toString(first));
+  }
+
+  private static FiCaSchedulerNode node(String host, int cores) {
+    RMNode node = (RMNode) Proxy.newProxyInstance(RMNode.class.getClassLoader(), new Class<?>[] {RMNode.class},
+        (proxy, method, arguments) -> {
+          switch (method.getName()) {
+            case "getNodeID": return NodeId.newInstance(host, 1);
+            case "getHostName": return host;
+            case "getTotalCapability": return Resource.newInstance(8192, cores);
+            default: return method.getReturnType() == int.class ? (Object) 0 : null;
+          }
+        });
+    return new FiCaSchedulerNode(node, false);
+  }
+}
