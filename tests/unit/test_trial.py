@@ -43,7 +43,10 @@ def test_each_level_has_a_run_in_every_round_and_is_answered_again_from_the_fold
     folder, shown = made
     document = json.loads((folder / "trial.json").read_text())
     assert [one["level"] for one in document["levels"]] == ["", "1"]
-    assert all(len(one["values_us"]["p99"]) == 6 for one in document["levels"])
+    # A busy host sets rounds aside; all count where none would be left.
+    rounds = document["rounds"] or 6
+    assert rounds + len(document["aside"]) == 6 or document["rounds"] == 0
+    assert all(len(one["values_us"]["p99"]) == rounds for one in document["levels"])
     assert document["levels"][0]["against"] == {}
     before, after = (one["values_us"]["mean"] for one in document["levels"])
     ratios = sorted(b / a for a, b in zip(before, after, strict=True))

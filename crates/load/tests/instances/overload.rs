@@ -29,6 +29,7 @@ fn overloaded(address: &str, changes: &Value) -> Ran {
         "load": {"loop": "open", "rate_per_s": 50_000.0},
         "workload": {"kind": "key-value", "keys": 100, "value_bytes": 4000, "get_ratio": 0.5},
         "preload": false,
+        "timeout_s": 1.0,
     });
     for (key, value) in changes.as_object().into_iter().flatten() {
         all[key] = value.clone();

@@ -38,6 +38,9 @@ impl Drop for Folder {
     }
 }
 
+/// A busy host keeps client or server from running for seconds: that makes a reply late, and must lose none.
+const PATIENCE_S: f64 = 10.0;
+
 /// A short run at a modest rate: 0.1 s of warm-up, 0.1 s of calibration, 0.4 s of measurement.
 pub fn plan(protocol: &str, address: &str, changes: &Value) -> Plan {
     let kind = if protocol.starts_with("http") { "http" } else { "key-value" };
@@ -51,7 +54,7 @@ pub fn plan(protocol: &str, address: &str, changes: &Value) -> Plan {
         "workload": {"kind": kind},
         "preload": kind == "key-value",
         "phases": {"warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": 0.1, "measure_s": 0.4},
-        "timeout_s": 1.0,
+        "timeout_s": PATIENCE_S,
     });
     if kind == "key-value" {
         plan["workload"] = json!({"kind": kind, "keys": 500});
