@@ -87,6 +87,7 @@ def rounds(
         "exchange": {"framing": '"exchange"'},
         "parser": {"framing": '"memcached"'},
         "one connection in 16": {"framing": '"memcached"', "one_connection_in": 16},
+        "who": {"framing": '"memcached"', "who": True},
         "parser and all records": {"framing": '"memcached"', "every": 1, "records": place / "all.parquet"},
     }
     found: dict[str, list[float]] = {name: [] for name in ways}

@@ -10,7 +10,7 @@ rate=${RATE:-20k}
 mkdir -p "$to"
 # Server and client on a processor each: with few cores whatever the server does beside its work stands in its way.
 apart='--server-cpus 0 --client-cpus 1 --clients 1'
-short="--duration ${DURATION:-2s} --warmup 500ms --rounds $rounds --quiet"
+short="--duration ${DURATION:-2s} --warmup 500ms --rounds $rounds --remake ${REMAKE:-0} --quiet"
 
 # 6. memcached at a high rate: requests are best batched, by an interval rather than by Nagle's algorithm.
 if [ "$which" = all ] || [ "$which" = batching ]; then

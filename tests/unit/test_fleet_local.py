@@ -25,7 +25,7 @@ echo '{"schema": "hindmost.instance/1", "plan": '$(cat "$plan")'}' > "$place/ins
 def fleet(tmp_path, monkeypatch):
     """Run scripts in place of agents; gives their results."""
 
-    def run(*scripts: str, watch=lambda _: None, **plan):
+    def run(*scripts: str, watch=lambda _: None, patience_s=5.0, **plan):
         agent = tmp_path / "agent"
         agent.write_text(
             "#!/bin/sh\nplan=$5 place=$6 index=${5##*-} index=${index%.json}\n"
@@ -38,7 +38,7 @@ def fleet(tmp_path, monkeypatch):
         agent.chmod(agent.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setattr(instance, "sys", SimpleNamespace(executable=str(agent)))
         jobs = [Job(json.dumps({"index": index, **plan})) for index in range(len(scripts))]
-        return run_instances(LocalFleet(), jobs, tmp_path, (0.1, 5.0), watch)
+        return run_instances(LocalFleet(), jobs, tmp_path, (0.1, patience_s), watch)
 
     return run
 
@@ -64,6 +64,17 @@ def test_phases_pass_only_when_all_are_there(fleet):
     assert phases == sorted(phases, key=["start", "warm-up", "measure", "collect"].index)
     assert {"warm-up", "measure", "collect"} <= set(phases)
     assert seen[-1].replies == 14
+
+
+def test_what_is_done_when_the_measurement_is_over_is_none_of_the_instances_time(fleet):
+    def ending(moment: Moment) -> None:
+        if moment.phase == "collect":
+            time.sleep(2.0 if not ended else 0.0)
+            ended.append(moment)
+
+    ended: list[Moment] = []
+    slow = GOOD.replace("say done", "say done; sleep 2.5")
+    assert len(fleet(slow, watch=ending, patience_s=2.0)) == 1
 
 
 STORES = {"preload": True, "workload": {"keys": 10_000}}

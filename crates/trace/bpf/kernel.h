@@ -23,8 +23,10 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
-enum { BPF_ANY = 0, BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1, BPF_RB_NO_WAKEUP = 1 };
+enum { BPF_ANY = 0, BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_RB_NO_WAKEUP = 1 };
 enum { IPPROTO_TCP = 6, TCP_CLOSE = 7, TCP_LISTEN = 10, RCV_SHUTDOWN = 1, MSG_PEEK = 2 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -83,7 +85,8 @@ struct thread_info {
 
 struct task_struct {
 	struct thread_info thread_info;
-	int pid, tgid, on_rq;
+	int pid, tgid, on_rq, on_cpu;
+	unsigned int __state;
 	unsigned int flags;
 	char comm[16];
 };

@@ -8,12 +8,12 @@
  */
 #pragma once
 
-enum what { SWITCH, WAKING, MIGRATED, SOFTIRQ, HARDIRQ, FAULT };
+enum what { SWITCH, WOKEN, MIGRATED, SOFTIRQ, HARDIRQ, FAULT };
 enum { PREV_OURS = 1, NEXT_OURS = 2, KERNEL_THREAD = 4 };
 enum { PF_KTHREAD = 0x200000, NR_FUTEX = 202, NO_CALL = 0xffff, PROCESSORS = 1024, SHORT_NS = 500 };
 
 struct moment {
-	__u64 at, since;
+	__u64 at, since;       /* since: at a switch, when who leaves had come; at a wake-up, when it began */
 	__u32 thread, process; /* whom it is about: at a switch, who leaves */
 	__u32 other;           /* at a switch, who comes; at a wake-up, who woke it (0: an interrupt) */
 	__u16 cpu, call;       /* call: the system call in which it sleeps; an interrupt's number */
@@ -47,11 +47,26 @@ struct {
 static inline bool of_server(struct task_struct *task)
 {
 	__u32 process = task->tgid;
-	__u32 found = bpf_map_lookup_elem(&processes, &process) != 0;
+	/* Most switches have an idle processor on one side. */
+	__u32 found = process && bpf_map_lookup_elem(&processes, &process) != 0;
 	/* Else the compiler joins two answers as pointers, which the verifier forbids. */
 	asm volatile("" : "+r"(found));
 	return found;
 }
+
+/* A wake-up that has begun. Until the thread is on a processor's queue, that may have to be woken itself. */
+struct wakeup {
+	__u64 since;
+	__u32 waker;
+};
+
+/* Of the server's threads alone. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct wakeup);
+} wakeups SEC(".maps");
 
 static inline void this_process_serves(void)
 {
@@ -129,33 +144,49 @@ int BPF_PROG(waking, struct task_struct *task)
 {
 	if (!of_server(task))
 		return 0;
-	struct moment *m = new_moment(WAKING, bpf_ktime_get_ns());
+	struct wakeup *w = bpf_task_storage_get(&wakeups, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!w)
+		return 0;
+	struct processor *here = processor(bpf_get_smp_processor_id());
+	w->since = bpf_ktime_get_ns();
+	w->waker = here && (here->softirq || here->hardirq) ? 0 : (__u32)bpf_get_current_pid_tgid();
+	return 0;
+}
+
+/* It is on a queue, whose lock is held: told between the switches before and after it. */
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(woken, struct task_struct *task)
+{
+	/* Woken before it left its processor, it does not wait. */
+	if (task->on_cpu)
+		return 0;
+	struct wakeup *w = bpf_task_storage_get(&wakeups, task, 0, 0);
+	if (!w)
+		return 0;
+	__u32 cpu = task->thread_info.cpu;
+	struct processor *there = processor(cpu);
+	if (there)
+		__sync_fetch_and_add(&there->waiting, 1);
+	struct moment *m = new_moment(WOKEN, bpf_ktime_get_ns());
 	if (!m)
 		return 0;
-	struct processor *here = processor(m->cpu);
+	m->since = w->since;
+	m->cpu = cpu;
 	m->thread = task->pid;
 	m->process = task->tgid;
-	m->other = here && (here->softirq || here->hardirq) ? 0 : (__u32)bpf_get_current_pid_tgid();
+	m->other = w->waker;
 	bpf_ringbuf_submit(m, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
-SEC("tp_btf/sched_wakeup")
-int BPF_PROG(woken, struct task_struct *task)
-{
-	if (!of_server(task))
-		return 0;
-	struct processor *there = processor(task->thread_info.cpu);
-	if (there)
-		__sync_fetch_and_add(&there->waiting, 1);
-	return 0;
-}
-
-/* A thread that waits is moved to another processor; one that is being woken is where it will wait already. */
+/*
+ * A thread that waits is moved to another processor. One that is being woken is where it will wait already, and one
+ * that sleeps may be on a queue all the same (delayed dequeue, since Linux 6.12): neither waits.
+ */
 SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(migrating, struct task_struct *task, int to)
 {
-	if (!task->on_rq || !of_server(task))
+	if (!task->on_rq || task->__state || !of_server(task))
 		return 0;
 	__u32 from = task->thread_info.cpu;
 	struct processor *there = processor(from);

@@ -209,11 +209,16 @@ impl Reader {
         Ok(std::array::from_fn(|kind| now[kind].since(&before[kind])))
     }
 
+    /// All that was told up to now: whatever comes meanwhile could go on for ever on a busy host.
     fn take_records(&mut self) -> Result<(), TraceError> {
+        let now = MonotonicClock.now().0;
         while let Some(told) = self.probes.next_told() {
             let record = match told {
                 Told::Moment(moment) => {
                     self.joiner.iter_mut().for_each(|joiner| joiner.moment(&moment));
+                    if moment.at > now {
+                        return Ok(());
+                    }
                     continue;
                 }
                 Told::Request(record) => record,
@@ -225,6 +230,9 @@ impl Reader {
                 }
             }
             self.requests += 1;
+            if record.e[5] > now {
+                return Ok(());
+            }
         }
         Ok(())
     }

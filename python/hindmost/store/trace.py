@@ -3,7 +3,7 @@
 History: ``hindmost.trace/1`` (0.1.0), the first.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from hindmost.store.engine import TraceCost, TraceCounts
 from hindmost.store.estimates import Value
@@ -138,12 +138,17 @@ class Slowest(TypedDict):
 
 
 class ThreadSums(TypedDict):
-    """What the scheduler did with a thread of the server in the whole trace."""
+    """What the scheduler did with a thread of the server in the whole trace.
+
+    ``queued_ns``: on a processor's queue, as the kernel's ``run_delay`` has it; ``woken_ns``: before that,
+    from the beginning of wake-ups until it was on a queue.
+    """
 
     thread: int
     name: str
     process: int
     queued_ns: int
+    woken_ns: NotRequired[int]
     migrations: Count
     page_faults: Count
 

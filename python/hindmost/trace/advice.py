@@ -7,6 +7,7 @@ Pollaczek and Khinchine have it (``queue``). Both hold the rest still. `hindmost
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from hindmost.stats.stages.queueing import break_even_us, sojourn_us
 
 if TYPE_CHECKING:
     from hindmost.store.trace import Advice, Predicted
+    from hindmost.trace.inbound import Inbound
 
 LEAST_SHARE = 0.05
 """Of the variance of latency: what has less is no reason to change anything."""
@@ -44,7 +46,9 @@ class Service:
     variance_us2: float
 
 
-def advice(document: Mapping[str, Any], service: Service | None) -> list[Advice]:
+def advice(
+    document: Mapping[str, Any], service: Service | None, packets: Inbound | None = None
+) -> list[Advice]:
     """Candidates, those with the greatest share of the variance first.
 
     Parameters
@@ -53,16 +57,18 @@ def advice(document: Mapping[str, Any], service: Service | None) -> list[Advice]
         ``hindmost.trace/1`` without its advice.
     service : Service or None
         None where the server's processor time could not be read.
+    packets : Inbound, optional
+        Where the requests' packets come in.
     """
     found: list[Advice] = []
     for part in [] if document["who"] is None else document["who"]["culprits"]:
-        rule = _of_culprit(part, document)
-        if rule is not None and _share(part) >= LEAST_SHARE:
+        rule = _of_culprit(part, document, packets)
+        if rule is not None and share_of(part) >= LEAST_SHARE:
             found.append(_candidate(rule, part, document, service))
     covered = {one["stage"] for one in found}
     for stage in document["all"]["stages"]:
-        rule = _of_stage(stage, document)
-        if rule is not None and stage["stage"] not in covered and _share(stage) >= LEAST_SHARE:
+        rule = _of_stage(stage, document, packets)
+        if rule is not None and stage["stage"] not in covered and share_of(stage) >= LEAST_SHARE:
             found.append(_candidate(rule, {**stage, "cause": None, "who": None}, document, service))
     found.sort(key=lambda one: -one["share_of_variance"])
     first = {one["change"]: one for one in reversed(found)}
@@ -79,10 +85,14 @@ class _Rule:
     levels: tuple[str, ...] = ()
 
 
-def _of_culprit(part: Mapping[str, Any], document: Mapping[str, Any]) -> _Rule | None:
+def _of_culprit(
+    part: Mapping[str, Any], document: Mapping[str, Any], packets: Inbound | None
+) -> _Rule | None:
     who, cause = part["who"], part["cause"]
     name = who["name"]
     server = document["server"]["name"]
+    if is_ours(who):
+        return None
     if cause == "lock":
         return _Rule(
             f"use fewer threads, so that they wait less for locks of {name}",
@@ -95,12 +105,14 @@ def _of_culprit(part: Mapping[str, Any], document: Mapping[str, Any]) -> _Rule |
             "give requests to workers without a listener between (one process or socket for each)",
             f"requests went through {name} before a worker had them",
         )
-    if cause not in ("run_queue", "interrupt"):
+    if cause == "wake" and who["relation"] != "idle":
         return None
-    return _of_runner(who, name, server)
+    if cause not in ("run_queue", "interrupt", "wake"):
+        return None
+    return _of_runner(who, name, server, packets)
 
 
-def _of_runner(who: Mapping[str, Any], name: str, server: str) -> _Rule | None:
+def _of_runner(who: Mapping[str, Any], name: str, server: str, packets: Inbound | None) -> _Rule | None:
     had = f"had the processor while requests waited for it: {name}"
     match who["relation"]:
         case "own" if server == "memcached" and "lru" in name:
@@ -131,15 +143,14 @@ def _of_runner(who: Mapping[str, Any], name: str, server: str) -> _Rule | None:
                 "schedule = true",
                 ("found", "nice:-10"),
             )
-        case "kernel":
+        case "kernel" if not name.startswith("ksoftirqd"):
             return _Rule(
-                "move the kernel's work to other processors: affinity of interrupts, RPS",
+                f"keep {name} off the server's processors (isolcpus, workqueue.cpumask)",
                 f"a thread of the kernel {had}",
             )
-        case "interrupt":
-            return _Rule(
-                "move interrupts of the network to other processors (hindmost knobs list: IRQ affinity, RPS)",
-                f"{name} interrupted the server",
+        case "kernel" | "interrupt":
+            return _take_in_elsewhere(
+                f"{name} took the server's processor to handle packets or timers", packets
             )
         case "idle":
             return _Rule(
@@ -151,13 +162,19 @@ def _of_runner(who: Mapping[str, Any], name: str, server: str) -> _Rule | None:
     return None
 
 
-def _of_stage(stage: Mapping[str, Any], document: Mapping[str, Any]) -> _Rule | None:
+def _take_in_elsewhere(why: str, packets: Inbound | None) -> _Rule:
+    change = "take packets in on other processors: interrupts (knob irqs@INTERFACE), receive packet steering"
+    if packets is None:
+        return _Rule(change, why)
+    return _Rule(f"{change} (rps@{packets.interface})", why, packets.knob, (packets.now, packets.elsewhere))
+
+
+def _of_stage(stage: Mapping[str, Any], document: Mapping[str, Any], packets: Inbound | None) -> _Rule | None:
     batch = document["all"]["batch"]
     match stage["stage"]:
         case "network_to_tcp":
-            return _Rule(
-                "move interrupts of the network to other processors (hindmost knobs list: IRQ affinity, RPS)",
-                "the variance is before TCP: in the softirq that takes packets in",
+            return _take_in_elsewhere(
+                "the variance is before TCP: in the softirq that takes packets in", packets
             )
         case "read_to_start":
             return _Rule(
@@ -182,8 +199,14 @@ def _of_stage(stage: Mapping[str, Any], document: Mapping[str, Any]) -> _Rule | 
     return None
 
 
-def _share(part: Mapping[str, Any]) -> float:
+def share_of(part: Mapping[str, Any]) -> float:
+    """Of the variance of latency; 0 where it is not known."""
     return float((part["share_of_variance"] or {"value": 0.0})["value"] or 0.0)
+
+
+def is_ours(who: Mapping[str, Any]) -> bool:
+    """Whether a culprit is the trace itself, which is read by this process."""
+    return (who["relation"], who["process"]) == ("other", os.getpid())
 
 
 def _candidate(
@@ -193,7 +216,7 @@ def _candidate(
         "stage": part["stage"],
         "cause": part["cause"],
         "who": part["who"],
-        "share_of_variance": _share(part),
+        "share_of_variance": share_of(part),
         "change": rule.change,
         "why": rule.why,
         "knob": rule.knob,

@@ -12,6 +12,8 @@ from hindmost.stats.estimate import Estimate
 from hindmost.stats.stages import Decomposition, Part, Stage, causes, decompose
 from hindmost.store.estimates import number
 from hindmost.trace.advice import Service, advice
+from hindmost.trace.effect import effects
+from hindmost.trace.inbound import inbound
 
 if TYPE_CHECKING:
     from hindmost.store import trace as documents
@@ -95,7 +97,8 @@ def document_of(
         "cost": traced["cost"],
         "notes": _notes(request, traced, counts["done"] / settled, whole.closure),
     }
-    document["advice"] = advice(document, service)
+    document["notes"] += effects(document, service)
+    document["advice"] = advice(document, service, inbound(server.port, server.pid))
     return document
 
 

@@ -83,7 +83,8 @@ impl Split<'_> {
         for (begin, end, off) in within(&thread.off, from, to) {
             runs -= (end - begin).min(runs);
             match off {
-                Off::Queue { cpu } => self.queue(cpu, begin, end),
+                Off::Queue { cpu } => self.queue(Cause::RunQueue, cpu, begin, end),
+                Off::Woken { cpu } => self.queue(Cause::Wake, cpu, begin, end),
                 Off::Sleep { why, waker } => self.sleep(why, waker, begin, end, hops),
             }
         }
@@ -113,7 +114,7 @@ impl Split<'_> {
     }
 
     /// Whoever had the processor while a thread waited for it, interrupts apart.
-    fn queue(&mut self, cpu: u16, from: u64, to: u64) {
+    fn queue(&mut self, cause: Cause, cpu: u16, from: u64, to: u64) {
         let mut left = to - from;
         if let Some(processor) = self.history.processor(cpu) {
             for (begin, end, who) in within(&processor.ran, from, to) {
@@ -122,25 +123,26 @@ impl Split<'_> {
                 for (begin, end, interrupt) in within(&processor.interrupts, begin, end) {
                     let ns = (end - begin).min(ran);
                     ran -= ns;
-                    self.charge(Cause::RunQueue, interrupt, ns);
+                    self.charge(cause, interrupt, ns);
                 }
-                self.charge(Cause::RunQueue, who, ran);
+                self.charge(cause, who, ran);
             }
         }
-        self.charge(Cause::RunQueue, self.unknown, left);
+        self.charge(cause, self.unknown, left);
     }
 }
 
-/// Spans between two times, cut to them, the latest first.
+/// Spans between two times, cut to them, in their order: they are kept by their ends.
 fn within<T: Copy>(
     spans: &VecDeque<Span<T>>,
     from: u64,
     to: u64,
 ) -> impl Iterator<Item = (u64, u64, T)> + '_ {
+    // A long wait has thousands of spans, each looked up in thousands: one by one would take seconds by request.
+    let first = spans.partition_point(|span| span.to <= from);
     spans
-        .iter()
-        .rev()
-        .take_while(move |span| span.to > from)
+        .range(first..)
+        .take_while(move |span| span.from < to)
         .map(move |span| (span.from.max(from), span.to.min(to), span.of))
         .filter(|(begin, end, _)| end > begin)
 }

@@ -7,8 +7,6 @@ use super::names::{softirq, text, Names, Relation};
 
 /// Kept of each thread and processor; more than a second of a busy one.
 const KEPT: usize = 1 << 14;
-/// A wake-up may be told before the switch that it belongs to, since they happen on two processors.
-const APART_NS: u64 = 20_000;
 
 /// Why a thread sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +25,8 @@ pub enum Sleep {
 pub enum Off {
     /// It could run, and waited for this processor.
     Queue { cpu: u16 },
+    /// It was being woken, and not yet on this processor's queue: a processor that slept has to be told first.
+    Woken { cpu: u16 },
     /// It slept until this thread woke it; 0: an interrupt did.
     Sleep { why: Sleep, waker: u32 },
 }
@@ -49,12 +49,14 @@ enum State {
 pub struct Thread {
     pub name: u32,
     state: State,
-    woken: (u64, u32),
     last_cpu: Option<u16>,
     pub off: VecDeque<Span<Off>>,
     /// Interrupts while it ran.
     pub interrupts: VecDeque<Span<u32>>,
+    /// On a queue, as the kernel's own `run_delay` has it.
     pub queued_ns: u64,
+    /// Before that: while it was being woken.
+    pub woken_ns: u64,
     pub migrations: u64,
     pub faults: u64,
 }
@@ -80,7 +82,7 @@ impl History {
     pub fn add(&mut self, m: &Moment) {
         match m.what {
             What::Switch => self.switched(m),
-            What::Waking => self.thread(m.thread, m).woken(m),
+            What::Woken => self.thread(m.thread, m).woken(m),
             What::Migrated => self.thread(m.thread, m).moved(m),
             What::Fault => self.thread(m.thread, m).faults += 1,
             What::SoftIrq | What::HardIrq => {
@@ -136,11 +138,11 @@ impl History {
         threads.entry(number).or_insert_with(|| Thread {
             name: names.number(&text(&m.name), m.process, Relation::Own),
             state: State::Running,
-            woken: (0, 0),
             last_cpu: None,
             off: VecDeque::new(),
             interrupts: VecDeque::new(),
             queued_ns: 0,
+            woken_ns: 0,
             migrations: 0,
             faults: 0,
         })
@@ -156,9 +158,14 @@ impl Thread {
     }
 
     fn woken(&mut self, m: &Moment) {
-        self.woken = (m.at, m.other);
         if let State::Sleeping { from, why } = self.state {
-            self.slept(from, m.at, why, m.other);
+            // It may have begun before the thread had left its processor.
+            let since = m.since.max(from).min(m.at);
+            self.slept(from, since, why, m.other);
+            if m.at > since {
+                self.woken_ns += m.at - since;
+                keep(&mut self.off, Span { from: since, to: m.at, of: Off::Woken { cpu: m.cpu } });
+            }
             self.state = State::Waiting { from: m.at };
         }
     }
@@ -173,13 +180,7 @@ impl Thread {
     fn came(&mut self, m: &Moment) {
         match self.state {
             State::Waiting { from } => self.waited(from, m.at, m.cpu),
-            State::Sleeping { from, why } => {
-                let (at, waker) = self.woken;
-                let (at, waker) =
-                    if at + APART_NS > from { (at.clamp(from, m.at), waker) } else { (m.at, 0) };
-                self.slept(from, at, why, waker);
-                self.waited(at, m.at, m.cpu);
-            }
+            State::Sleeping { from, why } => self.slept(from, m.at, why, 0),
             State::Running => {}
         }
         self.migrations += u64::from(self.last_cpu.is_some_and(|last| last != m.cpu));

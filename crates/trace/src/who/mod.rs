@@ -77,6 +77,7 @@ struct ThreadSums {
     name: String,
     process: u32,
     queued_ns: u64,
+    woken_ns: u64,
     migrations: u64,
     page_faults: u64,
 }
@@ -219,6 +220,7 @@ impl Joiner {
                     name: name.text,
                     process: name.process,
                     queued_ns: of.queued_ns,
+                    woken_ns: of.woken_ns,
                     migrations: of.migrations,
                     page_faults: of.faults,
                 }

@@ -7,7 +7,7 @@ pub const NO_CALL: u16 = 0xffff;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Switch,
-    Waking,
+    Woken,
     Migrated,
     SoftIrq,
     HardIrq,
@@ -15,7 +15,7 @@ pub enum What {
 }
 
 /// Times are of `CLOCK_MONOTONIC`, in ns. At a switch `thread` leaves, after it ran from `since` on, and `other` comes;
-/// at a wake-up `other` is who woke it, 0 for an interrupt.
+/// at a wake-up, which began at `since` and put it on the queue of `cpu`, `other` is who woke it, 0 for an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     pub at: u64,
@@ -44,7 +44,7 @@ impl Moment {
         let two = |at: usize| u16::from_ne_bytes(bytes[at..at + 2].try_into().unwrap_or_default());
         let what = match bytes[32] {
             0 => What::Switch,
-            1 => What::Waking,
+            1 => What::Woken,
             2 => What::Migrated,
             3 => What::SoftIrq,
             4 => What::HardIrq,

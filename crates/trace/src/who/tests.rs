@@ -32,9 +32,13 @@ fn switch(since: u64, at: u64, from: (u32, &str), to: u32, state: u8, call: u16,
     }
 }
 
-fn waking(at: u64, thread: u32, waker: u32) -> Moment {
-    let nobody = switch(at, at, (thread, ""), waker, 0, 0, 0);
-    Moment { what: What::Waking, ..nobody }
+fn woken_since(since: u64, at: u64, thread: u32, waker: u32) -> Moment {
+    let nobody = switch(since, at, (thread, ""), waker, 0, 0, 0);
+    Moment { what: What::Woken, ..nobody }
+}
+
+fn woken(at: u64, thread: u32, waker: u32) -> Moment {
+    woken_since(at, at, thread, waker)
 }
 
 fn request(e: [u64; 6]) -> Record {
@@ -78,7 +82,7 @@ const EPOLL: u16 = 232;
 fn a_wait_behind_another_process_is_charged_to_it_by_name() {
     let moments = [
         switch(0, 10, (1, "worker"), 200, 1, EPOLL, 0),
-        waking(102, 1, NET),
+        woken(102, 1, NET),
         switch(10, 130, (200, "compiler"), 201, 0, 0xffff, 0),
         switch(130, 150, (201, "backup"), 1, 0, 0xffff, 0),
     ];
@@ -99,9 +103,9 @@ fn a_listener_that_wakes_a_worker_hands_its_own_wait_on() {
     let moments = [
         switch(0, 10, (1, "worker"), 2, 1, 202, 9),
         switch(10, 20, (2, "listener"), 200, 1, EPOLL, 0),
-        waking(100, 2, NET),
+        woken(100, 2, NET),
         switch(20, 140, (200, "compiler"), 2, 0, 0xffff, 0),
-        waking(145, 1, 2),
+        woken(145, 1, 2),
         switch(140, 148, (2, "listener"), 1, 1, EPOLL, 0),
     ];
     let all = found(&moments, [99, 100, 150, 150, 160, 160]);
@@ -121,11 +125,11 @@ fn locks_faults_and_interrupts_within_a_request_are_told_apart() {
     let moments = [
         switch(0, 100, (200, "x"), 1, 0, 0xffff, 0),
         switch(100, 110, (1, "worker"), 2, 1, 202, 0),
-        waking(118, 1, 2),
+        woken(118, 1, 2),
         switch(110, 119, (2, "lru"), 1, 1, 35, 0),
         softirq,
         switch(119, 130, (1, "worker"), 0, 2, 0xffff, 0),
-        waking(150, 1, NET),
+        woken(150, 1, NET),
         switch(130, 151, (0, "swapper"), 1, 0, 0xffff, 0),
     ];
     let all = found(&moments, [99, 100, 101, 101, 160, 160]);
@@ -143,11 +147,11 @@ fn locks_faults_and_interrupts_within_a_request_are_told_apart() {
 
 #[test]
 fn a_wait_on_two_processors_is_charged_to_who_ran_on_each() {
-    let moved = Moment { what: What::Migrated, ..waking(120, 1, NET) };
+    let moved = Moment { what: What::Migrated, ..woken(120, 1, NET) };
     let there = |m: Moment| Moment { cpu: 1, ..m };
     let moments = [
         switch(0, 10, (1, "worker"), 200, 1, EPOLL, 0),
-        waking(100, 1, NET),
+        woken(100, 1, NET),
         moved,
         there(switch(0, 130, (201, "backup"), 1, 0, 0xffff, 0)),
         switch(10, 135, (200, "compiler"), 0, 0, 0xffff, 0),
@@ -158,14 +162,35 @@ fn a_wait_on_two_processors_is_charged_to_who_ran_on_each() {
 }
 
 #[test]
-fn a_wake_up_that_is_told_before_its_sleep_still_ends_it() {
+fn a_wake_up_is_no_wait_on_a_queue_before_the_thread_is_on_it() {
     let moments = [
-        waking(11, 1, NET),
+        switch(0, 10, (1, "worker"), 0, 1, EPOLL, 0),
+        woken_since(100, 130, 1, NET),
+        switch(10, 135, (0, "swapper"), 1, 0, 0xffff, 0),
+    ];
+    let all = found(&moments, [99, 100, 136, 136, 137, 137]);
+    let of_read: Vec<_> = all.into_iter().filter(|one| one.0 == "tcp_to_read").collect();
+    let expected = [
+        ("tcp_to_read", "run_queue", "idle", 5),
+        ("tcp_to_read", "running", "", 1),
+        ("tcp_to_read", "wake", "idle", 30),
+    ];
+    assert_eq!(of_read, expected.map(|(s, c, w, us)| (s, c, w.to_owned(), us)));
+    let mut history = History::default();
+    moments.iter().for_each(|m| history.add(m));
+    assert_eq!((history.threads[&1].woken_ns, history.threads[&1].queued_ns), (30_000, 5_000));
+}
+
+#[test]
+fn a_wake_up_that_began_before_the_thread_had_left_ends_its_sleep_at_once() {
+    let moments = [
         switch(0, 10, (1, "worker"), 200, 1, EPOLL, 0),
+        woken_since(8, 12, 1, NET),
         switch(10, 30, (200, "compiler"), 1, 0, 0xffff, 0),
     ];
     let all = found(&moments, [9, 10, 31, 31, 32, 32]);
-    assert!(all.contains(&("tcp_to_read", "run_queue", "compiler".to_owned(), 19)), "{all:?}");
+    assert!(all.contains(&("tcp_to_read", "run_queue", "compiler".to_owned(), 18)), "{all:?}");
+    assert!(all.contains(&("tcp_to_read", "wake", "compiler".to_owned(), 2)), "{all:?}");
 }
 
 #[test]
@@ -175,7 +200,7 @@ fn the_slowest_requests_and_the_culprits_are_those_of_the_variance() {
         let at = round * 10_000;
         let waited = if round % 100 == 0 { 500 } else { 5 };
         joiner.moment(&switch(at, at + 10, (1, "worker"), 200, 1, EPOLL, 0));
-        joiner.moment(&waking(at + 100, 1, NET));
+        joiner.moment(&woken(at + 100, 1, NET));
         joiner.moment(&switch(at + 10, at + 100 + waited, (200, "backup"), 1, 0, 0xffff, 0));
         let end = at + 100 + waited;
         joiner.request(&request([at + 99, at + 100, end, end, end + 20, end + 20]));

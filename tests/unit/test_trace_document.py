@@ -97,6 +97,7 @@ def held_up() -> dict:
                 "name": "mc-worker",
                 "process": 7,
                 "queued_ns": 5,
+                "woken_ns": 2,
                 "migrations": 3,
                 "page_faults": 0,
             }
@@ -133,6 +134,20 @@ def test_who_held_requests_up_is_told_by_its_share_of_the_variance_not_by_its_me
 
 
 REQUEST = TraceRequest(Server("memcached", 7, 11211, "memcached"), 4.0)
+
+
+def test_a_trace_says_when_it_made_another_server_of_it():
+    used = {9: 16_000 * 12_000}  # 12 us of processor time by request
+    cheap = {**traced(), "cost": {"reader_ns": 1, "probes_ns": 500_000, "costed_requests": 1000}}
+    assert document_of(REQUEST, cheap, {}, used)["notes"] == []
+    (note,) = document_of(REQUEST, traced(), {}, used)["notes"]
+    assert "the probes took 1 us of the 12 us of processor time by request (9% more" in note
+    who = held_up()
+    who["culprits"][0] |= {"name": "hindmost-trace", "process": os.getpid(), "relation": "other"}
+    document = document_of(REQUEST, {**cheap, "who": who}, {}, used)
+    (note,) = document["notes"]
+    assert "80% of the variance is this trace's own" in note
+    assert not [one for one in document["advice"] if "hindmost-trace" in one["change"]]
 
 
 def test_a_document_tells_variance_from_mean_and_says_where_both_are():

@@ -1,0 +1,43 @@
+"""What a trace did to the server that it watched: what its probes cost, and its reader in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hindmost.trace.advice import LEAST_SHARE, Service, is_ours, share_of
+
+MOST_COST = 0.05
+"""Of the server's processor time by request: probes that take more make it another server."""
+
+
+def effects(document: Mapping[str, Any], service: Service | None) -> list[str]:
+    """Say what the trace changed; nothing where it is small.
+
+    Parameters
+    ----------
+    document : dict
+        ``hindmost.trace/1`` without notes.
+    service : Service or None
+        Processor time by request, the probes' own included.
+    """
+    found = []
+    cost = document["cost"]
+    if service is not None and cost["costed_requests"]:
+        probes_us = cost["probes_ns"] / cost["costed_requests"] / 1e3
+        share = probes_us / max(service.mean_us - probes_us, 1e-9)
+        if share > MOST_COST:
+            found.append(
+                f"the probes took {probes_us:.2g} us of the {service.mean_us:.3g} us of processor time by"
+                f" request ({share:.0%} more than without them, the client's packets and the timing included)"
+                ": the server is busier than it would be; --connections 16 follows one connection in 16"
+            )
+    culprits = [] if document["who"] is None else document["who"]["culprits"]
+    shares = [share_of(one) for one in culprits if is_ours(one["who"])]
+    if shares and sum(shares) >= LEAST_SHARE:
+        found.append(
+            f"{sum(shares):.0%} of the variance is this trace's own: its reader had the processor while"
+            " requests waited for it; give it another one (taskset -c CPU hindmost trace ...), or follow"
+            " fewer connections"
+        )
+    return found
