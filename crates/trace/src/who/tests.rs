@@ -177,7 +177,9 @@ fn a_wake_up_is_no_wait_on_a_queue_before_the_thread_is_on_it() {
     ];
     assert_eq!(of_read, expected.map(|(s, c, w, us)| (s, c, w.to_owned(), us)));
     let mut history = History::default();
-    moments.iter().for_each(|m| history.add(m));
+    for m in &moments {
+        history.add(m);
+    }
     assert_eq!((history.threads[&1].woken_ns, history.threads[&1].queued_ns), (30_000, 5_000));
 }
 
