@@ -9,6 +9,7 @@ OUTSIDE = {"errors", "exits", "laws", "names", "_engine", "__version__", "agent"
 MAY: dict[str, set[str]] = {
     "stats": set(),
     "design": set(),
+    "kubernetes": set(),
     "store": set(),
     "plan": set(),
     "report": {"plan", "store"},
@@ -17,8 +18,8 @@ MAY: dict[str, set[str]] = {
     "fleet": {"plan", "targets", "knobs"},  # a load host may start the server, and set what is set there
     "capture": set(),
     "models": {"plan", "stats", "store"},
-    "harvest": {"plan", "stats", "store", "design"},
-    "colocation": {"plan", "stats", "store", "models", "design"},
+    "harvest": {"plan", "stats", "store", "design", "kubernetes"},
+    "colocation": {"plan", "stats", "store", "models", "design", "kubernetes"},
     "trace": {"stats", "store", "targets"},
     "watch": {"plan", "stats", "targets"},
     "run": {"plan", "stats", "store", "targets", "fleet", "capture", "trace"},

@@ -293,6 +293,18 @@ VERBS = (
                 ("harvest hadoop-config classes.json --name-nodes nn1,nn2 --out conf",),
             ),
             Verb(
+                "kubernetes-config",
+                "CLASSES.json [OPTIONS]",
+                "Write labels of nodes and the scheduler's configuration.",
+                ("harvest kubernetes-config classes.json --url http://10.0.0.5:9880",),
+            ),
+            Verb(
+                "extender",
+                "CLASSES.json [OPTIONS]",
+                "Answer kube-scheduler by class and length of job.",
+                ("harvest extender classes.json --runs runs.csv",),
+            ),
+            Verb(
                 "report",
                 "[OPTIONS]",
                 "Print each figure of chapter IV with what comes out here beside it.",

@@ -19,6 +19,7 @@ def select(
     *,
     now: Mapping[int, float] | None = None,
     cores: float = 12.0,
+    reserve: float = 0.0,
     jobs: int = 1,
     seed: int = 1,
 ) -> list[list[int]]:
@@ -32,6 +33,8 @@ def select(
         Utilisation now, by class; its mean where nobody says.
     cores : float
         Of a server.
+    reserve : float
+        Share of a server's cores that primary tenants keep beside what they use.
     jobs : int
         How many such jobs, each drawn anew.
 
@@ -47,9 +50,9 @@ def select(
     rooms = [
         {
             "pattern": one["pattern"],
-            "mean": one["mean"],
-            "peak": one["peak"],
-            "now": now.get(number, one["mean"]),
+            "mean": one["mean"] + reserve,
+            "peak": one["peak"] + reserve,
+            "now": now.get(number, one["mean"]) + reserve,
             "capacity": one["servers"] * cores,
         }
         for number, one in enumerate(classes["classes"])

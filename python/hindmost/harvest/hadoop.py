@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from hindmost.errors import UsageError
+from hindmost.harvest.files import install
 from hindmost.store.harvest import Classes
 
 TENANTS = "hindmost-tenants.tsv"
@@ -87,10 +88,4 @@ def write_config(
         TOPOLOGY: topology_text(classes),
         SITE: site_text(installed, name_nodes, port, load_file),
     }
-    out.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        beside = out / f".{name}.new"
-        beside.write_text(text, encoding="utf-8")
-        beside.chmod(0o755 if name.endswith(".sh") else 0o644)
-        beside.replace(out / name)
-    return [out / name for name in texts]
+    return install(out, texts)

@@ -39,6 +39,7 @@ def classify(
     from hindmost.errors import UsageError
     from hindmost.harvest import Settings, read_traces
     from hindmost.harvest import classify as classified
+    from hindmost.harvest.files import install
     from hindmost.plan.units import parse_duration
     from hindmost.report.harvest.terminal import render_classes
 
@@ -52,7 +53,7 @@ def classify(
     )
     found = classified(read_traces(traces, slot_s=None if slot is None else parse_duration(slot)), settings)
     if out is not None:
-        out.write_text(json.dumps(found, allow_nan=False, indent=1), encoding="utf-8")
+        install(out.parent, {out.name: json.dumps(found, allow_nan=False, indent=1)})
     print(json.dumps(found, allow_nan=False) if json_ else render_classes(found), end="\n" if json_ else "")
     if out is not None:
         say(f"classes: {out}")

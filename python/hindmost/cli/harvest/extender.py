@@ -1,0 +1,53 @@
+"""``hindmost harvest extender``: what kube-scheduler asks about classes and job lengths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import PROCEDURE, TARGET, option, whole
+from hindmost.cli.streams import say
+from hindmost.exits import Exit
+
+
+def extender(
+    classes: Annotated[Path, option(TARGET, None, "What hindmost harvest classify wrote.")],
+    *,
+    listen: Annotated[str, option(TARGET, "HOST", "Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, whole(TARGET, "Port; 0 takes any.")] = 9880,
+    runs: Annotated[
+        Path | None, option(TARGET, "RUNS.csv", "Past runs (job,duration_s): how long jobs are.")
+    ] = None,
+    reserve: Annotated[
+        float, option(PROCEDURE, "SHARE", "Share of a node's cores that primary tenants keep.")
+    ] = 1.0 / 3.0,
+    cores: Annotated[float, option(TARGET, "N", "Cores of a node, where the scheduler does not say.")] = 12.0,
+) -> int:
+    """Answer kube-scheduler (filter, prioritize) by class and length of job (algorithm 1), until Ctrl-C.
+
+    Pods say what they are by labels: hindmost/job, hindmost/length (short, medium, long), hindmost/wants
+    (cores at once). Files are read anew when they change; a torn one leaves the last good one in force. Also
+    /healthz, and /metrics for Prometheus.
+    """
+    import signal
+
+    from hindmost.errors import UsageError
+    from hindmost.harvest.kubernetes import LengthJudge, Watched, read_known, read_runs
+    from hindmost.kubernetes import Extender
+
+    if not 0 <= port <= 65_535 or not 0.0 <= reserve < 1.0 or not cores > 0.0:
+        raise UsageError(
+            f"--port {port}, --reserve {reserve:g}, --cores {cores:g}: 0 to 65535, 0 to below 1, above 0"
+        )
+    past = None if runs is None else Watched(runs, read_runs)
+    judge = LengthJudge(Watched(classes, read_known), past, reserve, cores)
+    try:
+        server = Extender(judge, host=listen, port=port, gauges=judge.gauges, prefix="hindmost_harvest")
+    except OSError as error:
+        raise UsageError(
+            f"{listen}:{port} cannot be listened at: {error.strerror}", hint="--port 0 takes any"
+        ) from None
+    with server:
+        say(f"answering kube-scheduler at http://{server.address}; Ctrl-C ends it")
+        signal.pause()
+    return Exit.DONE

@@ -1,0 +1,31 @@
+"""Files that daemons read while they are written: each replaces an older one at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from hindmost.errors import HindmostError
+
+
+def install(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Write texts by name, scripts (``.sh``) so that they can be run; nobody ever reads half of one.
+
+    Raises
+    ------
+    HindmostError
+        The folder or a file cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            beside = folder / f".{name}.new"
+            beside.write_text(text, encoding="utf-8")
+            beside.chmod(0o755 if name.endswith(".sh") else 0o644)
+            beside.replace(folder / name)
+    except OSError as error:
+        raise HindmostError(
+            f"{error.filename or folder} cannot be written: {error.strerror}",
+            hint="--out names a folder or file that you may write",
+        ) from None
+    return [folder / name for name in texts]

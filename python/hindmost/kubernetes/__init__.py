@@ -1,0 +1,6 @@
+"""What Kubernetes asks and is told: a scheduler extender, whatever judges; see `extender` and `serving`."""
+
+from hindmost.kubernetes.extender import Judge, Node, Pod, filtered, prioritised, read_question
+from hindmost.kubernetes.serving import Extender
+
+__all__ = ["Extender", "Judge", "Node", "Pod", "filtered", "prioritised", "read_question"]

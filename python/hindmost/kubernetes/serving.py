@@ -1,0 +1,148 @@
+"""The extender over HTTP: ``/filter`` and ``/prioritize`` for kube-scheduler, ``/healthz``, ``/metrics``.
+
+A question that cannot be read gets 400, a judge that fails 500: a scheduler with ``ignorable: true`` then
+goes on as if there were no extender, which is what an operator wants of one that only advises.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from hindmost.kubernetes.extender import Judge, Unreadable, filtered, prioritised, read_question
+
+MOST_BYTES = 256 << 20
+"""Five thousand whole nodes are about 60 MB."""
+SILENCE_S = 30.0
+"""A peer that says nothing for so long has its connection closed."""
+
+
+class Extender:
+    """A server that asks a judge; a context, during which it answers.
+
+    Parameters
+    ----------
+    judge : Judge
+        Who decides.
+    host, port
+        Where to listen; port 0 takes any, which `address` then says.
+    gauges : callable, optional
+        What else ``/metrics`` shows, by name.
+    prefix : str
+        Of the names of metrics.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        gauges: Callable[[], Mapping[str, float]] = dict,
+        prefix: str = "hindmost_extender",
+    ) -> None:
+        self.judge, self.gauges, self.prefix = judge, gauges, prefix
+        self.counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer((host, port), _handler(self))
+        self._server.daemon_threads = True
+
+    @property
+    def address(self) -> str:
+        """Where it listens, as host:port."""
+        host, port = self._server.server_address[:2]
+        return f"{host if isinstance(host, str) else host.decode()}:{port}"
+
+    def __enter__(self) -> Extender:
+        """Begin to answer."""
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the door; questions that are being answered may end."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def count(self, what: str) -> None:
+        """One more of what ``/metrics`` counts."""
+        with self._lock:
+            self.counts[what] += 1
+
+    def answer(self, verb: str, body: bytes) -> tuple[int, object]:
+        """Answer a question: the status, and the document."""
+        try:
+            question = read_question(json.loads(body))
+        except (ValueError, AttributeError, TypeError) as error:
+            self.count("unreadable")
+            why = str(error) if isinstance(error, Unreadable) else f"the body cannot be read: {error}"
+            return 400, {"Error": why}
+        try:
+            found = (filtered if verb == "filter" else prioritised)(self.judge, question)
+        except Exception as error:
+            self.count("failed")
+            return 500, {"Error": f"the judge failed: {error}"}
+        self.count(verb)
+        return 200, found
+
+    def metrics(self) -> str:
+        """Counts and gauges as Prometheus reads them."""
+        with self._lock:
+            counts = dict(self.counts)
+        lines = [
+            f'{self.prefix}_questions_total{{kind="{kind}"}} {counts.get(kind, 0)}'
+            for kind in ("filter", "prioritize", "unreadable", "failed")
+        ]
+        lines += [f"{self.prefix}_{name} {value:g}" for name, value in self.gauges().items()]
+        return "\n".join(lines) + "\n"
+
+
+def _handler(extender: Extender) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = SILENCE_S
+        # Head and body leave as one: a body that waits for the head's acknowledgement comes 40 ms late.
+        wbufsize = -1
+        disable_nagle_algorithm = True
+
+        def do_GET(self) -> None:
+            path = self.path.rstrip("/")
+            if path == "/healthz":
+                self._send(200, b"ok\n", "text/plain")
+            elif path == "/metrics":
+                self._send(200, extender.metrics().encode(), "text/plain; version=0.0.4")
+            else:
+                self._send(404, b"/filter, /prioritize, /healthz, /metrics\n", "text/plain")
+
+        def do_POST(self) -> None:
+            verb = self.path.strip("/").rpartition("/")[2]
+            length = self.headers.get("Content-Length", "")
+            if not length.isdigit() or int(length) > MOST_BYTES:
+                self.close_connection = True
+                self._json(
+                    413 if length.isdigit() else 411, {"Error": f"a body of {length or 'unknown'} bytes"}
+                )
+                return
+            body = self.rfile.read(int(length))
+            if verb in {"filter", "prioritize"}:
+                self._json(*extender.answer(verb, body))
+            else:
+                self._json(404, {"Error": f"there is no verb {verb}: there are filter and prioritize"})
+
+        def _json(self, status: int, document: Any) -> None:  # noqa: ANN401 (JSON)
+            self._send(status, json.dumps(document).encode(), "application/json")
+
+        def _send(self, status: int, body: bytes, kind: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Stay silent: what was asked is counted."""
+
+    return Handler

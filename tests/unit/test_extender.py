@@ -1,0 +1,216 @@
+"""A scheduler extender: questions that kube-scheduler's own types wrote, answers by class and length of job."""
+
+import http.client
+import json
+from pathlib import Path
+
+import pytest
+
+from hindmost.cli import main
+from hindmost.errors import UsageError
+from hindmost.harvest.kubernetes import LengthJudge, Watched, labels_text, read_known, read_runs
+from hindmost.kubernetes import Extender, Node, Pod, filtered, prioritised, read_question
+from hindmost.kubernetes.extender import cores_of
+
+RECORDED = Path(__file__).parent / "recorded"
+"""Marshalled by k8s.io/kube-scheduler/extender/v1 of Kubernetes 1.31, whole nodes and names alone."""
+
+
+def recorded(name: str) -> bytes:
+    return (RECORDED / f"extender_{name}.json").read_bytes()
+
+
+def tenant(name: str, servers: int, at: int | None) -> dict:
+    return {
+        "name": name,
+        "environment": name,
+        "servers": [f"{name}-{k}" for k in range(servers)],
+        "racks": {},
+        "class": at,
+        "pattern": None,
+    }
+
+
+def one(pattern: str, mean: float, peak: float) -> dict:
+    return {"pattern": pattern, "mean": mean, "peak": peak, "tenants": 1, "servers": 2.0}
+
+
+DOCUMENT = {
+    "schema": "hindmost.classes/1",
+    "classes": [one("periodic", 0.3, 0.6), one("constant", 0.2, 0.25), one("unpredictable", 0.5, 0.9)],
+    "tenants": [tenant("web", 2, 0), tenant("crawl", 2, 1), tenant("test", 1, 2), tenant("gaps", 1, None)],
+}
+
+
+@pytest.fixture
+def classes(tmp_path):
+    path = tmp_path / "classes.json"
+    path.write_text(json.dumps(DOCUMENT))
+    return path
+
+
+@pytest.fixture
+def judge(classes):
+    return LengthJudge(Watched(classes, read_known))
+
+
+def ask(address: str, verb: str, body: bytes, method: str = "POST") -> tuple[int, object]:
+    connection = http.client.HTTPConnection(address, timeout=10)
+    connection.request(method, verb, body, {"Content-Type": "application/json"})
+    reply = connection.getresponse()
+    text = reply.read()
+    connection.close()
+    return reply.status, json.loads(text) if text.startswith((b"{", b"[")) else text.decode()
+
+
+@pytest.mark.parametrize("name", ["whole", "named"])
+def test_a_recorded_question_is_read_in_both_forms(name):
+    question = read_question(json.loads(recorded(name)))
+    assert (question.pod.name, question.pod.cores) == ("q19-map-7x2kq", 2.0)
+    assert question.pod.said("hindmost/length") == "long"
+    assert [node.name for node in question.nodes] == [
+        "web-0",
+        "web-1",
+        "crawl-0",
+        "crawl-1",
+        "test-0",
+        "new-0",
+    ]
+    assert question.nodes[2].cores == (11.9 if name == "whole" else None)
+
+
+@pytest.mark.parametrize("name", ["whole", "named"])
+def test_nodes_that_cannot_spare_it_are_refused_and_come_back_in_the_form_they_came(judge, name):
+    found = filtered(judge, read_question(json.loads(recorded(name))))
+    # Half of its cores and a third kept leave 2 of 12, just what is wanted; new-0 is nobody's.
+    assert found["FailedNodes"] == {}
+    judge.reserve = 0.4
+    found = filtered(judge, read_question(json.loads(recorded(name))))
+    assert list(found["FailedNodes"]) == ["test-0"]
+    assert "50% of 12 cores and keeps 40%: 1.2 are left, 2 wanted" in found["FailedNodes"]["test-0"]
+    left = ["web-0", "web-1", "crawl-0", "crawl-1", "new-0"]
+    if name == "named":
+        assert (found["NodeNames"], found["Nodes"]) == (left, None)
+    else:
+        assert found["NodeNames"] is None
+        assert [node["metadata"]["name"] for node in found["Nodes"]["items"]] == left
+        assert found["Nodes"]["items"][2]["status"]["capacity"]["memory"] == "32Gi"
+
+
+def test_each_length_goes_to_the_pattern_that_it_prefers(judge):
+    nodes = [Node(name) for name in ("web-0", "crawl-0", "test-0", "new-0")]
+    preferred = {}
+    for length in ("short", "medium", "long"):
+        best = []
+        for job in range(120):
+            pod = Pod("p", {"hindmost/job": f"j{job}", "hindmost/length": length}, cores=0.5)
+            scores = judge.scores(pod, nodes)
+            assert scores.get("new-0", 0) == 0
+            best.append(max(scores, key=lambda name: scores[name]))
+        preferred[length] = max(set(best), key=best.count)
+    assert preferred == {"short": "test-0", "medium": "web-0", "long": "crawl-0"}
+
+
+def test_pods_of_a_job_get_one_class_and_a_busy_node_scores_less(judge):
+    labels = {"hindmost/job": "q7", "hindmost/length": "short", "hindmost/wants": "1"}
+    nodes = [Node("web-0"), Node("web-1", annotations={"hindmost/utilisation": "0.5"}), Node("crawl-0")]
+    scores = [judge.scores(Pod(f"q7-{k}", labels, cores=1.0), nodes) for k in range(20)]
+    assert all(found == scores[0] for found in scores)
+    scores = [
+        judge.scores(Pod("p", {**labels, "hindmost/job": f"j{k}"}, cores=1.0), nodes) for k in range(40)
+    ]
+    both = [found for found in scores if found.get("web-0") and found.get("web-1")]
+    assert both
+    assert all(found["web-0"] > found["web-1"] for found in both)
+
+
+def test_an_unlabelled_job_is_as_long_as_its_last_run(classes, tmp_path):
+    runs = tmp_path / "runs.csv"
+    runs.write_text("job,duration_s\nq1,500\nq2,10\nq1,20\nq3,434\n")
+    judge = LengthJudge(Watched(classes, read_known), Watched(runs, read_runs))
+    found = [judge.length(Pod("p", {"hindmost/job": name})) for name in ("q1", "q2", "q3", "q4")]
+    assert found == ["short", "short", "long", "medium"]
+    assert judge.length(Pod("q3", {"hindmost/length": "eternal"})) == "long"
+    for wrong in ("job,took\nq1,5\n", "job,duration_s\nq1,soon\n", "job,duration_s\nq1,-1\n"):
+        runs.write_text(wrong)
+        with pytest.raises(UsageError, match=r"runs\.csv"):
+            read_runs(runs)
+
+
+def test_a_torn_file_leaves_the_last_good_one_in_force_and_is_counted(classes, judge):
+    text = classes.read_text()
+    classes.write_text(text[: len(text) // 2])
+    assert "web-0" in judge.known.now().of
+    assert judge.gauges()["files_unreadable_total"] == 1
+    beside = classes.with_name("new")
+    beside.write_text(text.replace("web-0", "api-0"))
+    beside.replace(classes)
+    assert "api-0" in judge.known.now().of
+    classes.unlink()
+    assert "api-0" in judge.known.now().of
+    assert judge.gauges()["files_unreadable_total"] == 2
+
+
+def test_over_http_questions_are_answered_counted_and_refused(judge):
+    with Extender(judge, gauges=judge.gauges, prefix="hindmost_harvest") as server:
+        at = server.address
+        status, found = ask(at, "/filter", recorded("named"))
+        assert (status, len(found["NodeNames"])) == (200, 6)
+        status, found = ask(at, "/prioritize", recorded("whole"))
+        assert status == 200
+        assert {row["Host"]: row["Score"] for row in found}["new-0"] == 0
+        assert all(set(row) == {"Host", "Score"} and 0 <= row["Score"] <= 10 for row in found)
+        for body, why in (
+            (b"{", "cannot be read"),
+            (b"[]", "no JSON object"),
+            (b"{}", "no Pod"),
+            (b'{"Pod": {"metadata": {"name": "p"}}}', "neither NodeNames nor Nodes"),
+            (b'{"Pod": {"metadata": {}}, "NodeNames": ["a"]}', "has no name"),
+            (b'{"Pod": {"metadata": {"name": "p"}, "spec": 3}, "NodeNames": ["a"]}', "cannot be read"),
+        ):
+            status, found = ask(at, "/filter", body)
+            assert status == 400
+            assert why in found["Error"]
+        assert ask(at, "/bind", b"{}")[0] == 404
+        assert ask(at, "/healthz", b"", "GET") == (200, "ok\n")
+        said = ask(at, "/metrics", b"", "GET")[1]
+        assert 'hindmost_harvest_questions_total{kind="filter"} 1' in said
+        assert 'hindmost_harvest_questions_total{kind="unreadable"} 6' in said
+        assert "hindmost_harvest_classes 3" in said
+
+
+def test_a_judge_that_fails_is_told_and_the_server_lives():
+    class Broken:
+        def refused(self, pod, nodes):
+            raise RuntimeError("no idea")
+
+        def scores(self, pod, nodes):
+            return {nodes[0].name: 99}
+
+    with Extender(Broken()) as server:
+        assert ask(server.address, "/filter", recorded("named")) == (
+            500,
+            {"Error": "the judge failed: no idea"},
+        )
+        assert ask(server.address, "/prioritize", recorded("named"))[1][0]["Score"] == 10
+    assert prioritised(Broken(), read_question(json.loads(recorded("named"))))[1]["Score"] == 0
+
+
+def test_quantities_of_processors_are_read_and_nonsense_is_none():
+    assert [cores_of(text) for text in ("1500m", "2", 4, "0.5")] == [1.5, 2.0, 4.0, 0.5]
+    assert [cores_of(text) for text in ("two", None, "-1", "1.2.3")] == [None] * 4
+
+
+def test_labels_and_the_schedulers_file_are_written_and_odd_names_refused(classes, tmp_path, capsys):
+    out = tmp_path / "k8s"
+    assert main(["harvest", "kubernetes-config", str(classes), "--out", str(out)]) == 0
+    script, config = map(Path, capsys.readouterr().out.split())
+    lines = script.read_text().splitlines()
+    document = json.loads(json.dumps(DOCUMENT))
+    assert sum("kubectl label node" in line for line in lines) == 5
+    assert any("web-1 --overwrite hindmost/class=0" in line for line in lines)
+    assert "ignorable: true" in config.read_text()
+    document["tenants"][0]["servers"] = ["web 0; rm -rf /"]
+    with pytest.raises(UsageError, match="no name of a node"):
+        labels_text(document)
+    assert main(["harvest", "extender", str(classes), "--port", "70000"]) == 2
