@@ -8,7 +8,7 @@ FLOORS: tuple[set[str], ...] = (
     {"sys", "wire", "random", "histogram"},
     {"clock"},
     {"arrivals"},
-    {"plan", "clone", "quantile", "host", "nerve", "rulers", "trace", "harvest", "twin"},
+    {"plan", "clone", "quantile", "host", "nerve", "rulers", "trace", "harvest", "twin", "anomaly"},
     {"knobs", "simulate", "capture"},
     {"synth"},
     {"load"},

@@ -1,7 +1,13 @@
 """Watching: which application, where its latency comes from, rings as arrays."""
 
+import contextlib
 import json
 import os
+import signal
+import subprocess
+import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -9,6 +15,7 @@ import pytest
 from hindmost import _engine
 from hindmost.errors import HindmostError, TargetError, UsageError
 from hindmost.watch import Application, WatchRequest, find_application, latency_from, merge, read_ring, watch
+from hindmost.watch.application import CGROUPS
 from hindmost.watch.ring import bin_middle_us, merged_quantile_us
 
 OWN = Application("this test", os.getpid())
@@ -97,3 +104,118 @@ def test_the_document_names_the_probe_in_numbers():
     document = json.loads(WatchRequest(OWN, None, latency=source).document)
     assert document["latency"]["probe"]["address"].endswith(":11211")
     assert document["latency"]["probe"]["rate"] == 50
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        ("nginx", '127.0.0.1 - - [t] "GET / HTTP/1.1" 200 12 "-" "curl" 0.004'),
+        ("apache", '127.0.0.1 - - [t] "GET / HTTP/1.1" 200 12 4000'),
+        ("envoy", '[t] "GET /a HTTP/1.1" 200 - 0 12 4 3 "-" "curl" "id" "host" "10.0.0.1:80"'),
+        ("envoy-json", '{"duration": 4, "response_code": 200}'),
+        ("caddy", '{"level": "info", "duration": 0.004, "status": 200}'),
+        ("traefik", '{"Duration": 4000000, "DownstreamStatus": 200}'),
+        ("key:rt/s", '127.0.0.1 "GET /?rt=9 HTTP/1.1" urt="-" rt=0.004'),
+        ("json:http.took/ms", '{"http": {"took": "4"}}'),
+    ],
+)
+def test_logs_of_well_known_servers_are_read_where_they_have_the_latency(place, line, tmp_path):
+    log = tmp_path / "access.log"
+    log.write_text("")
+    source = latency_from(OWN, probe=None, log=log, log_latency=place)
+    request = WatchRequest(OWN, tmp_path / "log.ring", 1 << 20, period_s=0.02, latency=source, samples=12)
+    watch(request, lambda _: log.write_text(f"{line}\n"))
+    (row,) = merge([read_ring(request.ring)], batch_s=3600.0)
+    assert (row["requests"], row["p50_us"]) == (1, pytest.approx(4000, rel=0.02))
+
+
+def verb(*argv, **options):
+    run = "import sys; from hindmost.cli import main; sys.exit(main(sys.argv[1:]))"
+    return subprocess.Popen([sys.executable, "-c", run, "watch", "start", *argv], **options)
+
+
+def samples(ring):
+    with contextlib.suppress(HindmostError):
+        return len(read_ring(ring).at_s)
+    return 0
+
+
+def wait_for(seen, seconds=20.0):
+    """Until something is so."""
+    deadline = time.monotonic() + seconds
+    while not seen():
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(0.02)
+
+
+def test_a_watch_ends_when_its_application_does_and_says_so(tmp_path):
+    with subprocess.Popen(["sleep", "60"]) as application:
+        request = WatchRequest(
+            Application("sleep", application.pid), tmp_path / "gone.ring", 1 << 20, period_s=0.02
+        )
+        threading.Timer(0.2, application.kill).start()
+        threading.Timer(0.25, application.wait).start()
+        done = watch(request)
+    assert done["ended"] == "the application has ended"
+    assert [what for _, what in read_ring(request.ring).events][-1] == {"ended": "sleep has ended"}
+
+
+def test_a_watch_that_is_killed_leaves_a_ring_that_the_next_one_goes_on_with(tmp_path):
+    ring = tmp_path / "killed.ring"
+    argv = (str(os.getpid()), "--probe", "0", "--period", "100ms", "--ring", str(ring), "--size", "1")
+    with verb(*argv, stderr=subprocess.DEVNULL) as first:
+        wait_for(lambda: samples(ring) >= 3)
+        first.kill()
+    before = samples(ring)
+    assert before >= 3
+    with verb(*argv, "--json", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as second:
+        wait_for(lambda: samples(ring) >= before + 3)
+        second.send_signal(signal.SIGINT)
+        out, _ = second.communicate(timeout=20)
+    # Ctrl-C is how a watch ends: with its account, and no error.
+    assert second.returncode == 0
+    assert json.loads(out)["ended"] == "told to"
+    assert np.all(np.diff(read_ring(ring).at_s) > 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a file system is mounted: only root can")
+def test_a_full_disk_is_told_before_the_first_sample(tmp_path):
+    script = (
+        f"mount -t tmpfs -o size=256k none {tmp_path} && exec {sys.executable} -c"
+        " 'import sys; from hindmost.cli import main; sys.exit(main(sys.argv[1:]))'"
+        f" watch start {os.getpid()} --probe 0 --duration 1s --size 1 --ring {tmp_path}/full.ring"
+    )
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip("namespaces cannot be made: only root outside a container can")
+    assert done.returncode == 1
+    assert "there is no room for it" in done.stderr
+    assert "df -h" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a cgroup is made: only root can")
+def test_a_cgroup_that_vanishes_ends_its_watch():
+    top = next(
+        (
+            path
+            for path in (CGROUPS / "unified", CGROUPS / "cpu", CGROUPS)
+            if (path / "cgroup.procs").exists()
+        ),
+        None,
+    )
+    if top is None:
+        pytest.skip("no cgroup can be made: only root outside a container can")
+    folder = top / f"hindmost-test-{os.getpid()}"
+    folder.mkdir()
+    try:
+        with subprocess.Popen(["sleep", "60"]) as application:
+            (folder / "cgroup.procs").write_text(str(application.pid))
+            found = find_application(str(folder))
+            threading.Timer(0.2, application.kill).start()
+            threading.Timer(0.25, application.wait).start()
+            done = watch(WatchRequest(found, None, period_s=0.02))
+        assert done["ended"] == "the application has ended"
+    finally:
+        folder.rmdir()

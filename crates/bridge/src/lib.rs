@@ -6,6 +6,7 @@
 // PyO3 hands arguments over by value.
 #![allow(clippy::needless_pass_by_value)]
 
+mod anomaly;
 mod capture;
 mod clone;
 mod distribution;
@@ -33,6 +34,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _engine {
+    #[pymodule_export]
+    use super::anomaly::{analysis_machines, cause_leaderboard};
     #[pymodule_export]
     use super::capture::{capture_exchanges, match_capture};
     #[pymodule_export]

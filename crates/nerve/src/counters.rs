@@ -83,7 +83,7 @@ counters! {
     VmScanned Total "vm.scanned" "pages scanned for reclaim";
     VmRefaults Total "vm.refaults" "pages read again soon after they were reclaimed";
     NeighboursCpu Total "neighbours.cpu_ticks" "time of all other processes, 10 ms each";
-    SpeedLoop Level "speed.loop_ns" "a fixed loop of about 10 us, the fastest of three";
+    SpeedLoop Level "speed.loop_ns" "a fixed loop of about 4 us, the fastest of three";
     LatencyCount Total "latency.requests" "answers whose latency was taken";
     LatencyErrors Total "latency.errors" "requests without a good answer";
     LatencyWaiting Level "latency.waiting_us" "since when the oldest request without an answer was due";
@@ -91,6 +91,13 @@ counters! {
     LatencyP95 Level "latency.p95_us" "95th percentile of the last second";
     LatencyP99 Level "latency.p99_us" "99th percentile of the last second";
     LatencyMax Level "latency.max_us" "the slowest of the last second";
+    TcpConnections Level "tcp.connections" "connections of the application's own ports";
+    TcpRtt Level "tcp.rtt_us" "mean round-trip time of them, as the kernel smooths it";
+    TcpRttMax Level "tcp.rtt_max_us" "the longest of them";
+    TcpResent Total "tcp.app_retransmits" "segments that the application's connections sent again";
+    TcpUnread Level "tcp.unread_bytes" "received and not yet read by the application";
+    TcpUnsent Level "tcp.unsent_bytes" "written by the application and not yet acknowledged";
+    TcpAccept Level "tcp.not_accepted" "connections that wait for the application to accept them";
     ProbeSlip Total "probe.slip_us" "how late the probe itself sent, summed: the share of latency that is the probe's";
 }
 

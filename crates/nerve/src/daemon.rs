@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hindmost_histogram::{Histogram, Quantile, Value};
 use hindmost_sys::clock::{monotonic_ns, realtime_ns};
+use hindmost_sys::limits::OpenFiles;
 use hindmost_sys::this_thread;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::budget::Budget;
 use crate::collect::{
-    App, Calls, Cgroup, Collector, Costly, Load, Members, Neighbours, Network, Places, Pressure, Speed, Whose,
+    App, Calls, Cgroup, Collector, Costly, Load, Members, Neighbours, Network, Places, Pressure, Sockets,
+    Speed, Whose,
 };
 use crate::counters::{Id, Values};
 use crate::latency::{Intake, LatencyFrom, Source};
@@ -82,8 +84,9 @@ pub(crate) fn collectors(
         Box::new(Network::new(root, first)),
         Box::new(Speed),
         Box::new(Costly::new(root, first)),
-        Box::new(Places::new(Rc::clone(members), root)),
+        Box::new(Places::new(Rc::clone(members))),
         Box::new(Neighbours::new(Rc::clone(members), root)),
+        Box::new(Sockets::new(Rc::clone(members), root)),
     ];
     if let Some(group) = cgroup.or_else(|| first.map(|pid| Cgroup::of(root, pid))) {
         all.push(Box::new(group));
@@ -117,6 +120,8 @@ pub fn watch(
     ready: impl FnOnce(Option<String>),
 ) -> Result<Summary, NerveError> {
     let root = Path::new("/");
+    // A file a thread and a process: 1,024 are soon used up. Where it cannot be raised, those beyond are not seen.
+    let _ = OpenFiles::raise();
     let whose = match (&asked.pid, &asked.cgroup) {
         (_, Some(folder)) => Whose::Cgroup(folder.clone()),
         (Some(pid), None) => Whose::Process(*pid),
@@ -157,28 +162,43 @@ pub fn watch(
     daemon.run(stop)
 }
 
+/// Both clocks at the last sample.
+struct Clocks {
+    now: u64,
+    real: u64,
+}
+
+impl Clocks {
+    /// What a sample's moment tells: a wall clock that was set, or a host that slept; a watch that did not run. After
+    /// the latter the next samples are due from now on, not all that were missed.
+    fn read(&mut self, now: u64, real: u64, due: &mut u64, period: u64) -> Vec<serde_json::Value> {
+        let mut events = Vec::new();
+        let expected = self.real + (now - self.now);
+        if real.abs_diff(expected) > STEP_NS {
+            let seconds = (real as f64 - expected as f64) / 1e9;
+            events.push(json!({"clock": format!("set by {seconds:+.3} s, or this host slept")}));
+        }
+        if now > *due + 3 * period {
+            let seconds = (now - *due) as f64 / 1e9;
+            events.push(json!({"gap": format!("no samples for {seconds:.1} s: the watch did not run")}));
+            *due = now;
+        }
+        (self.now, self.real) = (now, real);
+        events
+    }
+}
+
 impl Daemon<'_> {
     fn run(&mut self, stop: &AtomicBool) -> Result<Summary, NerveError> {
         let period = self.asked.period_ms * 1_000_000;
         let cpu_before = this_thread::cpu_time_ns();
         let mut due = monotonic_ns();
-        let mut clocks = (due, realtime_ns());
+        let mut clocks = Clocks { now: due, real: realtime_ns() };
         let ended = loop {
             let (now, real) = (monotonic_ns(), realtime_ns());
-            let expected = clocks.1 + (now - clocks.0);
-            if real.abs_diff(expected) > STEP_NS {
-                let seconds = (real as f64 - expected as f64) / 1e9;
-                self.tell(now, &json!({"clock": format!("set by {seconds:+.3} s, or this host slept")}))?;
+            for event in clocks.read(now, real, &mut due, period) {
+                self.tell(now, &event)?;
             }
-            if now > due + 3 * period {
-                let seconds = (now - due) as f64 / 1e9;
-                self.tell(
-                    now,
-                    &json!({"gap": format!("no samples for {seconds:.1} s: the watch did not run")}),
-                )?;
-                due = now;
-            }
-            clocks = (now, real);
             self.sample(now, real, cpu_before)?;
             if self.members.borrow().is_empty() {
                 let text = format!("{} has ended", self.asked.application);
@@ -308,6 +328,28 @@ fn coarse_bin(value: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn set_clocks_and_hours_of_suspend_are_told_and_samples_go_on_from_there() {
+        const S: u64 = 1_000_000_000;
+        let (mut clocks, mut due) = (Clocks { now: 100 * S, real: 5_000 * S }, 101 * S);
+        let mut read = |now, real| -> Vec<String> {
+            let events = clocks.read(now, real, &mut due, S);
+            events.iter().map(ToString::to_string).collect()
+        };
+        assert!(read(101 * S, 5_001 * S).is_empty());
+        // Slewed by 50 ms; set back by an hour; set forward again.
+        assert!(read(102 * S, 5_002 * S + S / 20).is_empty());
+        assert!(read(103 * S, 1_403 * S)[0].contains("set by -3600"));
+        assert!(read(103 * S + 1, 5_003 * S)[0].contains("set by +3600"));
+        // Asleep for two hours: the monotonic clock stood still, the wall clock did not.
+        assert!(read(103 * S + 2, 12_203 * S)[0].contains("or this host slept"));
+        // Stopped for a minute.
+        let told = read(163 * S, 12_263 * S);
+        assert!(told.len() == 1 && told[0].contains("no samples for 62.0 s"), "{told:?}");
+        assert!(read(163 * S + 5, 12_263 * S + 5).is_empty());
+        assert_eq!(due, 163 * S);
+    }
 
     #[test]
     fn stored_bins_ascend_and_are_a_64th_wide() {

@@ -8,6 +8,7 @@
 //! This is the lowest room: times are plain nanoseconds here, and units from `hindmost_clock` on.
 
 pub mod clock;
+pub mod diag;
 pub mod ethtool;
 pub mod file;
 pub mod interface;

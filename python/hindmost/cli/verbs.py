@@ -150,7 +150,7 @@ VERBS = (
                 (
                     "watch start memcached://127.0.0.1:11211 --serve",
                     "watch start 4711 --probe-address http://127.0.0.1:80 --ring web.ring",
-                    "watch start 4711 --log /var/log/nginx/access.log --log-latency column:-1/s",
+                    "watch start 4711 --log /var/log/apache2/access.log --log-latency apache",
                 ),
             ),
             Verb(
@@ -164,6 +164,18 @@ VERBS = (
                 "RING... [OPTIONS]",
                 "Join the rings of several hosts: latency of all, batch by batch.",
                 ("watch merge one.ring two.ring --out both.jsonl",),
+            ),
+            Verb(
+                "twin",
+                "[OPTIONS]",
+                "Compare ways to name a cause, in a simulated data centre whose truth is known.",
+                ("watch twin", "watch twin --trials 150 --look-alike 0.9 --json"),
+            ),
+            Verb(
+                "machines",
+                "[OPTIONS]",
+                "Count the machines that must analyse a fleet's anomalies.",
+                ("watch machines", "watch machines --diagnosis 140s --batches 0%"),
             ),
         ),
         usual="start",

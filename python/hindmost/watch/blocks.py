@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hindmost.errors import Inconclusive
+from hindmost.stats.series.changes import MULTIPLES, block_multiple
 from hindmost.watch.ring import Ring, merged_quantile_us, read_ring
 
 if TYPE_CHECKING:
@@ -50,6 +51,27 @@ def metrics_of(
         with np.errstate(invalid="ignore"):
             found[name] = sums / np.where(counts > 0, counts, np.nan)
     return found
+
+
+def chosen(
+    ring: Ring, q: float, block_s: float | None
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64], str | None]:
+    """Blocks that hardly remember each other: 30 s, or what this series takes, where no length is asked for.
+
+    Returns
+    -------
+    block_s, ends, values, why
+        `why`: what cannot be judged, where even blocks of four minutes go together.
+    """
+    length = BLOCK_S if block_s is None else block_s
+    ends, values = quantiles_of(ring, q, length)
+    multiple = 1 if block_s is not None else block_multiple(values[:-1])
+    if multiple == 1:
+        return length, ends, values, None
+    longest = BLOCK_S * (multiple or MULTIPLES[-1])
+    ends, values = quantiles_of(ring, q, longest)
+    why = f"blocks of {longest:g} s still go together, or are too few: no rate of alarms can be promised"
+    return longest, ends, values, why if multiple is None else None
 
 
 def normal_of(path: Path, q: float) -> float:

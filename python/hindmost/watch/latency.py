@@ -16,7 +16,20 @@ if TYPE_CHECKING:
 
 PROBED = ("memcached", "redis", "http")
 """Protocols that a probe speaks."""
-_PLACE = "json:KEY, or column:N (from 1; negative from the end), then /s, /ms or /us"
+_PLACE = (
+    "json:KEY, key:NAME (of NAME=VALUE) or column:N (from 1; negative from the end), then /s, /ms, /us or /ns"
+)
+
+LOGS = {
+    "nginx": "column:-1/s",
+    "apache": "column:-1/us",
+    "envoy": "column:9/ms",
+    "envoy-json": "json:duration/ms",
+    "caddy": "json:duration/s",
+    "traefik": "json:Duration/ns",
+}
+"""Where well-known logs have it: of nginx with ``$request_time`` and of Apache with ``%D`` at the end of the
+line (their `combined` formats hold no latency), of the others as they come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +46,7 @@ def latency_from(
     probe: str | None,
     address: str | None = None,
     log: Path | None = None,
-    log_latency: str = "column:-1/s",
+    log_latency: str = "nginx",
 ) -> LatencySource | None:
     """Build the source that was asked for; None where there is none.
 
@@ -46,7 +59,7 @@ def latency_from(
     log : Path, optional
         An access log.
     log_latency : str
-        Where a line holds the latency, and in which unit.
+        A server of `LOGS`, or where a line holds the latency, and in which unit.
 
     Raises
     ------
@@ -90,9 +103,14 @@ def _place(text: str) -> dict[str, Any]:
     {'place': {'column': -1}, 'unit': 's'}
     >>> _place("json:duration/ms")
     {'place': {'json': 'duration'}, 'unit': 'ms'}
+    >>> _place("envoy")
+    {'place': {'column': 9}, 'unit': 'ms'}
     """
-    found = re.fullmatch(r"(?:column:(-?[1-9]\d*)|json:([^/]+))(?:/(s|ms|us))?", text)
+    spelled = LOGS.get(text, text)
+    found = re.fullmatch(r"(?:column:(-?[1-9]\d*)|(json|key):([^/]+))(?:/(s|ms|us|ns))?", spelled)
     if found is None:
-        raise UsageError(f"{text!r} is no place of a latency in a line", hint=_PLACE)
-    place: dict[str, Any] = {"column": int(found[1])} if found[1] else {"json": found[2]}
-    return {"place": place, "unit": found[3] or "s"}
+        raise UsageError(
+            f"{text!r} is no place of a latency in a line", hint=f"{', '.join(LOGS)}, or {_PLACE}"
+        )
+    place: dict[str, Any] = {"column": int(found[1])} if found[1] else {found[2]: found[3]}
+    return {"place": place, "unit": found[4] or "s"}

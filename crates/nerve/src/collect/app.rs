@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use serde_json::{json, Value};
 
-use super::process::{Process, Ran, Used};
-use super::source::{numbered, stat_fields, stat_name};
+use super::process::{Process, Ran, Turn, Used};
+use super::source::{numbered, stat_fields, Births};
 use super::Collector;
 use crate::counters::{Id, Values};
 
@@ -22,8 +22,8 @@ pub(crate) enum Whose {
     Cgroup(PathBuf),
 }
 
-/// Samples from one look for new processes and threads to the next.
-const LOOK: u64 = 10;
+/// Samples from one look for new processes to the next.
+const LOOK: u32 = 10;
 
 /// Processes of the application, shared by the collectors that read different files of them.
 pub(crate) struct Members {
@@ -34,6 +34,9 @@ pub(crate) struct Members {
     ended: Used,
     /// And what their threads had.
     ran: Ran,
+    births: Births,
+    /// Each process of the host that has been looked at, and who started it.
+    parents: HashMap<u32, u32>,
 }
 
 impl Members {
@@ -44,6 +47,8 @@ impl Members {
             open: HashMap::new(),
             ended: Used::default(),
             ran: Ran::default(),
+            births: Births::of(&root.join("proc")),
+            parents: HashMap::new(),
         };
         members.look();
         Rc::new(RefCell::new(members))
@@ -58,50 +63,67 @@ impl Members {
     }
 
     fn look(&mut self) {
+        // A cgroup may be entered by who was there before.
+        if matches!(self.whose, Whose::Process(_)) && !self.births.any() {
+            return;
+        }
         let pids = match &self.whose {
-            Whose::Process(pid) => descendants(&self.proc, *pid),
+            Whose::Process(pid) => {
+                let top = *pid;
+                self.look_for_parents();
+                self.parents.keys().copied().filter(|pid| self.descends(*pid, top)).collect()
+            }
             Whose::Cgroup(folder) => {
                 let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-                text.lines().filter_map(|line| line.trim().parse().ok()).collect()
+                text.lines().filter_map(|line| line.trim().parse().ok()).collect::<Vec<u32>>()
             }
         };
         for pid in pids {
-            if let Some(process) = self.open.get_mut(&pid) {
-                process.look_for_threads();
-            } else if let Some(process) = Process::open(&self.proc, pid) {
-                self.open.insert(pid, process);
-            }
-        }
-    }
-}
-
-fn descendants(proc: &Path, pid: u32) -> Vec<u32> {
-    let mut all = vec![pid];
-    let mut at = 0;
-    while at < all.len() {
-        let folder = proc.join(format!("{}/task", all[at]));
-        for tid in numbered(&folder) {
-            let text = fs::read_to_string(folder.join(format!("{tid}/children"))).unwrap_or_default();
-            for child in text.split_ascii_whitespace().filter_map(|word| word.parse().ok()) {
-                if !all.contains(&child) {
-                    all.push(child);
+            if !self.open.contains_key(&pid) {
+                if let Some(process) = Process::open(&self.proc, pid) {
+                    self.open.insert(pid, process);
                 }
             }
         }
-        at += 1;
     }
-    all
+
+    /// Of processes that are new since the last time: one file each, where asking every thread of the application
+    /// for its children costs 10 us a thread.
+    fn look_for_parents(&mut self) {
+        let mut there = HashMap::new();
+        for pid in numbered(&self.proc) {
+            let known = self.parents.get(&pid).copied();
+            let parent = known.or_else(|| {
+                let text = fs::read_to_string(self.proc.join(format!("{pid}/stat"))).ok()?;
+                stat_fields(&text)?.get(1)?.parse().ok()
+            });
+            there.extend(parent.map(|parent| (pid, parent)));
+        }
+        self.parents = there;
+    }
+
+    /// A process that is a member already stays one, whoever has adopted it.
+    fn descends(&self, pid: u32, top: u32) -> bool {
+        let mut at = pid;
+        while at != top {
+            match self.parents.get(&at) {
+                Some(parent) if *parent != 0 && *parent != at => at = *parent,
+                _ => return false,
+            }
+        }
+        true
+    }
 }
 
 /// Processor time, waiting for processors, memory.
 pub(crate) struct App {
     members: Rc<RefCell<Members>>,
-    looked: u64,
+    turn: u32,
 }
 
 impl App {
     pub(crate) fn new(members: Rc<RefCell<Members>>) -> Self {
-        Self { members, looked: 0 }
+        Self { members, turn: 0 }
     }
 }
 
@@ -112,13 +134,14 @@ impl Collector for App {
 
     fn read(&mut self, values: &mut Values) -> Option<Value> {
         let members = &mut *self.members.borrow_mut();
-        self.looked += 1;
-        if self.looked % LOOK == 0 {
+        self.turn = self.turn.wrapping_add(1);
+        if self.turn % LOOK == 0 {
             members.look();
         }
+        let turn = Turn::own(self.turn, members.open.len());
         let mut gone = Vec::new();
         for (pid, process) in &mut members.open {
-            process.refresh();
+            process.refresh(turn);
             if process.has_ended {
                 gone.push(*pid);
             }
@@ -170,19 +193,21 @@ impl Collector for Calls {
     }
 }
 
-/// Where threads run: which were seen on another processor than before, and which use most.
+/// Where the threads that work most run: which were seen on another processor than before.
 pub(crate) struct Places {
     members: Rc<RefCell<Members>>,
-    proc: PathBuf,
-    before: HashMap<u32, (String, u64)>,
+    ran: HashMap<u32, u64>,
+    before: HashMap<u32, String>,
+    told: Vec<(u32, String)>,
 }
 
-/// Threads that are told by name.
+/// Threads that are looked at, of those that ran since the last time, and those of them that are told by name.
+const LOOKED_AT: usize = 16;
 const TOLD: usize = 4;
 
 impl Places {
-    pub(crate) fn new(members: Rc<RefCell<Members>>, root: &Path) -> Self {
-        Self { members, proc: root.join("proc"), before: HashMap::new() }
+    pub(crate) fn new(members: Rc<RefCell<Members>>) -> Self {
+        Self { members, ran: HashMap::new(), before: HashMap::new(), told: Vec::new() }
     }
 }
 
@@ -196,29 +221,40 @@ impl Collector for Places {
     }
 
     fn read(&mut self, values: &mut Values) -> Option<Value> {
-        let pids = self.members.borrow().pids();
-        let (mut now, mut moved, mut rows) = (HashMap::new(), 0, Vec::new());
-        for pid in pids {
-            let folder = self.proc.join(format!("{pid}/task"));
-            for tid in numbered(&folder) {
-                let Ok(text) = fs::read_to_string(folder.join(format!("{tid}/stat"))) else { continue };
-                let Some(fields) = stat_fields(&text) else { continue };
-                let at =
-                    |nth: usize| fields.get(nth).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
-                let (cpu, ticks) = (fields.get(36).copied().unwrap_or("").to_owned(), at(11) + at(12));
-                if let Some((before, used)) = self.before.get(&tid) {
-                    moved += u64::from(*before != cpu);
-                    rows.push((ticks.saturating_sub(*used), tid, stat_name(&text).to_owned(), cpu.clone()));
+        let members = self.members.borrow();
+        let (mut ran, mut busiest) = (HashMap::new(), Vec::new());
+        for (pid, process) in &members.open {
+            for (tid, run) in process.threads() {
+                ran.insert(tid, run);
+                let used = run.saturating_sub(self.ran.get(&tid).copied().unwrap_or(run));
+                if used > 0 {
+                    busiest.push((used / 1000, tid, *pid));
                 }
-                now.insert(tid, (cpu, ticks));
             }
+        }
+        self.ran = ran;
+        busiest.sort_unstable_by(|a, b| b.cmp(a));
+        busiest.truncate(LOOKED_AT);
+        let (mut now, mut moved, mut rows) = (HashMap::new(), 0, Vec::new());
+        for (used, tid, pid) in busiest {
+            let Some((name, cpu)) = members.open.get(&pid).and_then(|process| process.place(tid)) else {
+                continue;
+            };
+            moved += u64::from(self.before.get(&tid).is_some_and(|before| *before != cpu));
+            rows.push((used, tid, name, cpu.clone()));
+            now.insert(tid, cpu);
         }
         self.before = now;
         values.add(Id::AppMoves, moved);
-        rows.retain(|row| row.0 > 0);
-        rows.sort_unstable_by(|a, b| b.cmp(a));
         rows.truncate(TOLD);
-        let row = |(ticks, tid, name, cpu): &(u64, u32, String, String)| json!([name, tid, cpu, ticks]);
-        (moved > 0 && !rows.is_empty()).then(|| json!({"threads": rows.iter().map(row).collect::<Vec<_>>()}))
+        let mut places: Vec<(u32, String)> = rows.iter().map(|row| (row.1, row.3.clone())).collect();
+        places.sort_unstable();
+        // The same threads in the same places are not told again: it would be most of what the ring holds.
+        if rows.is_empty() || places == self.told {
+            return None;
+        }
+        self.told = places;
+        let row = |(us, tid, name, cpu): &(u64, u32, String, String)| json!([name, tid, cpu, us]);
+        Some(json!({"threads": rows.iter().map(row).collect::<Vec<_>>()}))
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::source::{number, Source};
+use super::source::Source;
 use super::Collector;
 use crate::counters::{Id, Values};
 
@@ -24,10 +24,27 @@ impl Collector for Load {
 
     fn read(&mut self, values: &mut Values) -> Option<Value> {
         let text = self.0.as_mut()?.read()?;
-        let cpu: Vec<u64> =
-            text.lines().next()?.split_ascii_whitespace().skip(1).flat_map(str::parse).collect();
-        let at = |nth: usize| cpu.get(nth).copied().unwrap_or(0);
-        values.set(Id::HostUser, at(0) + at(1));
+        // Once over the text, which is long where there are many interrupts.
+        let mut cpu = [0u64; 8];
+        for line in text.lines() {
+            let Some((key, rest)) = line.split_once(' ') else { continue };
+            let id = match key {
+                "cpu" => {
+                    for (into, word) in cpu.iter_mut().zip(rest.split_ascii_whitespace()) {
+                        *into = word.parse().unwrap_or(0);
+                    }
+                    continue;
+                }
+                "intr" => Id::HostInterrupts,
+                "ctxt" => Id::HostSwitches,
+                "procs_running" => Id::HostRunning,
+                "procs_blocked" => Id::HostBlocked,
+                _ => continue,
+            };
+            let first = rest.split_ascii_whitespace().next();
+            values.set(id, first.and_then(|word| word.parse().ok()).unwrap_or(0));
+        }
+        values.set(Id::HostUser, cpu[0] + cpu[1]);
         for (id, nth) in [
             (Id::HostSystem, 2),
             (Id::HostIdle, 3),
@@ -36,15 +53,7 @@ impl Collector for Load {
             (Id::HostSoftirq, 6),
             (Id::HostSteal, 7),
         ] {
-            values.set(id, at(nth));
-        }
-        for (id, key) in [
-            (Id::HostInterrupts, "intr "),
-            (Id::HostSwitches, "ctxt "),
-            (Id::HostRunning, "procs_running "),
-            (Id::HostBlocked, "procs_blocked "),
-        ] {
-            values.set(id, number(text, key, 0).unwrap_or(0));
+            values.set(id, cpu[nth]);
         }
         None
     }

@@ -5,6 +5,7 @@ mod cgroup;
 mod host;
 mod neighbours;
 mod process;
+mod sockets;
 mod source;
 mod speed;
 
@@ -16,6 +17,7 @@ pub(crate) use app::{App, Calls, Members, Places, Whose};
 pub(crate) use cgroup::Cgroup;
 pub(crate) use host::{Costly, Load, Network, Pressure};
 pub(crate) use neighbours::Neighbours;
+pub(crate) use sockets::Sockets;
 pub(crate) use speed::Speed;
 
 /// One reader of a few files.

@@ -8,18 +8,30 @@ use std::rc::Rc;
 use serde_json::{json, Value};
 
 use super::app::Members;
-use super::source::{numbered, stat_fields, stat_name, Source};
+use super::process::Turn;
+use super::source::{numbered, stat_fields, stat_name, Births, Source};
 use super::Collector;
 use crate::counters::{Id, Values};
+
+struct Neighbour {
+    stat: Source,
+    ticks: Option<u64>,
+    idle: u8,
+}
 
 /// All other processes of the host.
 pub(crate) struct Neighbours {
     members: Rc<RefCell<Members>>,
     proc: PathBuf,
-    open: HashMap<u32, (Source, Option<u64>)>,
+    births: Births,
+    open: HashMap<u32, Neighbour>,
+    turn: u32,
     total: u64,
+    told: Vec<(u32, u64)>,
 }
 
+/// An idle neighbour that wakes is seen within half a minute.
+const TURNS: u32 = 3;
 /// Neighbours that are told by name.
 const TOLD: usize = 4;
 /// Ticks between two readings below which a neighbour is not worth its name: 1 % of a processor in ten seconds.
@@ -27,7 +39,19 @@ const WORTH: u64 = 10;
 
 impl Neighbours {
     pub(crate) fn new(members: Rc<RefCell<Members>>, root: &Path) -> Self {
-        Self { members, proc: root.join("proc"), open: HashMap::new(), total: 0 }
+        let proc = root.join("proc");
+        let births = Births::of(&proc);
+        Self { members, proc, births, open: HashMap::new(), turn: 0, total: 0, told: Vec::new() }
+    }
+
+    fn look(&mut self, own: &[u32]) {
+        for pid in numbered(&self.proc) {
+            if !self.open.contains_key(&pid) && !own.contains(&pid) {
+                if let Ok(stat) = Source::open(self.proc.join(format!("{pid}/stat"))) {
+                    self.open.insert(pid, Neighbour { stat, ticks: None, idle: 0 });
+                }
+            }
+        }
     }
 }
 
@@ -43,34 +67,44 @@ impl Collector for Neighbours {
     fn read(&mut self, values: &mut Values) -> Option<Value> {
         let mut own = self.members.borrow().pids();
         own.push(std::process::id());
-        for pid in numbered(&self.proc) {
-            if !self.open.contains_key(&pid) && !own.contains(&pid) {
-                if let Ok(source) = Source::open(self.proc.join(format!("{pid}/stat"))) {
-                    self.open.insert(pid, (source, None));
-                }
-            }
+        if self.births.any() {
+            self.look(&own);
         }
+        self.turn = self.turn.wrapping_add(1);
+        let turn = Turn::of(self.turn, self.open.len(), TURNS);
         let (mut rows, mut total) = (Vec::new(), 0);
-        self.open.retain(|pid, (source, before)| {
-            let Some(text) = source.read() else { return false };
+        self.open.retain(|pid, neighbour| {
+            if turn.skips(*pid, neighbour.idle) {
+                return true;
+            }
+            let Some(text) = neighbour.stat.read() else { return false };
             let Some(fields) = stat_fields(text) else { return false };
             let at = |nth: usize| fields.get(nth).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
             let ticks = at(11) + at(12);
-            if let Some(before) = *before {
-                let used = ticks.saturating_sub(before);
-                total += used;
-                if used >= WORTH {
-                    rows.push((used, *pid, stat_name(text).to_owned()));
-                }
+            let used = ticks.saturating_sub(neighbour.ticks.unwrap_or(ticks));
+            total += used;
+            if used >= WORTH {
+                rows.push((used, *pid, stat_name(text).to_owned()));
             }
-            *before = Some(ticks);
+            neighbour.idle = if used == 0 { neighbour.idle.saturating_add(1) } else { 0 };
+            neighbour.ticks = Some(ticks);
             !own.contains(pid)
         });
         self.total += total;
         values.set(Id::NeighboursCpu, self.total);
         rows.sort_unstable_by(|a, b| b.cmp(a));
         rows.truncate(TOLD);
+        // The same ones, each about as busy (within a factor of two), are not told again.
+        let mut now: Vec<(u32, u64)> =
+            rows.iter().map(|(used, pid, _)| (*pid, u64::from(used.ilog2()))).collect();
+        now.sort_unstable();
+        let alike =
+            |(one, other): (&(u32, u64), &(u32, u64))| one.0 == other.0 && one.1.abs_diff(other.1) <= 1;
+        if rows.is_empty() || (now.len() == self.told.len() && now.iter().zip(&self.told).all(alike)) {
+            return None;
+        }
+        self.told = now;
         let row = |(ticks, pid, name): &(u64, u32, String)| json!([name, pid, ticks]);
-        (!rows.is_empty()).then(|| json!({"neighbours": rows.iter().map(row).collect::<Vec<_>>()}))
+        Some(json!({"neighbours": rows.iter().map(row).collect::<Vec<_>>()}))
     }
 }

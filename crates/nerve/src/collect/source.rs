@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A kept-open file with its last contents.
 pub(crate) struct Source {
@@ -54,8 +54,31 @@ pub(crate) fn stat_name(text: &str) -> &str {
     text.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')).map_or("", |(name, _)| name)
 }
 
+/// Whether the host has made a process or a thread since it was last asked, by the last number that it gave: a
+/// listing of `/proc` costs a hundred times as much.
+pub(crate) struct Births {
+    source: Option<Source>,
+    last: String,
+}
+
+impl Births {
+    pub(crate) fn of(proc: &Path) -> Self {
+        Self { source: Source::open(proc.join("loadavg")).ok(), last: String::new() }
+    }
+
+    pub(crate) fn any(&mut self) -> bool {
+        let Some(text) = self.source.as_mut().and_then(Source::read) else { return true };
+        let last = text.rsplit(' ').next().unwrap_or_default();
+        let any = last != self.last;
+        if any {
+            self.last = last.to_owned();
+        }
+        any
+    }
+}
+
 /// Numbers that name entries of a folder, as processes and threads have them.
-pub(crate) fn numbered(folder: &PathBuf) -> Vec<u32> {
+pub(crate) fn numbered(folder: &Path) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }

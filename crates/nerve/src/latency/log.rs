@@ -85,10 +85,23 @@ impl Tail {
 
 fn latency(line: &[u8], place: &Where) -> Option<f64> {
     let value = match place {
-        Where::Json(key) => match serde_json::from_slice::<Value>(line).ok()?.get(key)? {
-            Value::String(text) => text.parse().ok()?,
-            other => other.as_f64()?,
-        },
+        Where::Json(key) => {
+            let document = serde_json::from_slice::<Value>(line).ok()?;
+            // A dot may be of the name itself, or lead into an object.
+            let found =
+                document.get(key).or_else(|| document.pointer(&format!("/{}", key.replace('.', "/"))));
+            match found? {
+                Value::String(text) => text.parse().ok()?,
+                other => other.as_f64()?,
+            }
+        }
+        Where::Key(key) => {
+            let text = std::str::from_utf8(line).ok()?;
+            let value = |word: &str| {
+                Some(word.strip_prefix(key.as_str())?.strip_prefix('=')?.trim_matches('"').to_owned())
+            };
+            text.split_ascii_whitespace().find_map(value)?.parse().ok()?
+        }
         Where::Column(nth) => {
             let text = std::str::from_utf8(line).ok()?;
             let mut words = text.split_ascii_whitespace();
@@ -114,6 +127,11 @@ mod tests {
         assert_eq!(latency(line, &Where::Column(1)), None);
         assert_eq!(latency(br#"{"t":"0.5"}"#, &Where::Json("t".into())), Some(0.5));
         assert_eq!(latency(br#"{"t":7}"#, &Where::Json("u".into())), None);
+        assert_eq!(latency(br#"{"http":{"time":7}}"#, &Where::Json("http.time".into())), Some(7.0));
+        assert_eq!(latency(br#"{"http.time":8}"#, &Where::Json("http.time".into())), Some(8.0));
+        let line = br#"127.0.0.1 "GET /?rt=9 HTTP/1.1" 200 urt="-" rt=0.004"#;
+        assert_eq!(latency(line, &Where::Key("rt".into())), Some(0.004));
+        assert_eq!(latency(line, &Where::Key("urt".into())), None);
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub enum Where {
     Json(String),
     /// A column between blanks, counted from 1; negative: from the end.
     Column(i32),
+    /// What follows a name and `=`, as in `rt=0.004`.
+    Key(String),
 }
 
 /// What the log counts in.
@@ -36,6 +38,8 @@ pub enum Unit {
     Ms,
     /// Microseconds, as Apache's `%D`.
     Us,
+    /// Nanoseconds, as Traefik's `Duration`.
+    Ns,
 }
 
 impl Unit {
@@ -44,6 +48,7 @@ impl Unit {
             Self::S => 1e9,
             Self::Ms => 1e6,
             Self::Us => 1e3,
+            Self::Ns => 1.0,
         }
     }
 }

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::foretold::Before;
 use super::{
-    check, varint, BLOCK, BLOCK_HEAD, EVENT, HEADER, HISTOGRAM, MAGIC, RECORD_EXTRA, SAMPLE, SCHEMA,
+    check, varint, BLOCK, BLOCK_HEAD, EVENT, FORETOLD, HEADER, HISTOGRAM, MAGIC, RECORD_EXTRA, SAMPLE, SCHEMA,
 };
 use crate::NerveError;
 
@@ -18,6 +19,8 @@ pub struct Frames {
     pub header: Value,
     /// Names of the values.
     pub names: Vec<String>,
+    /// Which of them only grow.
+    totals: Vec<bool>,
     /// Monotonic microseconds of each sample.
     pub at_us: Vec<i64>,
     /// Wall clock minus monotonic, microseconds.
@@ -79,7 +82,9 @@ pub fn read(path: &Path) -> Result<Frames, NerveError> {
     })?;
     let (header, names, blocks) = header(&file).map_err(|why| NerveError::NoRing { file: name, why })?;
     let cut = file.metadata().is_ok_and(|facts| facts.len() < HEADER as u64 + blocks * BLOCK as u64);
-    let mut frames = Frames { header, names, cut, ..Frames::default() };
+    let is_total = |at: usize| header["totals"][at].as_bool().unwrap_or(false);
+    let totals = (0..names.len()).map(is_total).collect();
+    let mut frames = Frames { header, names, totals, cut, ..Frames::default() };
     let mut order: Vec<(u64, u64)> = (0..blocks).filter_map(|at| Some((lap(&file, at)?, at))).collect();
     order.sort_unstable();
     let mut bytes = vec![0; BLOCK];
@@ -104,6 +109,7 @@ fn available(file: &File, bytes: &mut [u8], from: u64) -> usize {
 impl Frames {
     fn block(&mut self, lap: u64, bytes: &[u8]) {
         let mut last: Option<(i64, i64, Vec<i64>)> = None;
+        let mut before: Option<Before> = None;
         let mut rest = bytes.get(BLOCK_HEAD..).unwrap_or_default();
         while rest.len() >= RECORD_EXTRA {
             let length = usize::from(u16::from_le_bytes([rest[0], rest[1]]));
@@ -119,6 +125,7 @@ impl Frames {
             let payload = &rest[3..end];
             let taken = match rest[2] {
                 SAMPLE => self.sample(payload, &mut last),
+                FORETOLD => self.foretold(payload, &mut before),
                 EVENT => self.event(payload),
                 HISTOGRAM => self.histogram(payload),
                 _ => Some(()), // of a later version
@@ -148,6 +155,17 @@ impl Frames {
         self.offset_us.push(offset);
         self.values.extend_from_slice(&values);
         *last = Some((at, offset, values));
+        Some(())
+    }
+
+    fn foretold(&mut self, payload: &[u8], before: &mut Option<Before>) -> Option<()> {
+        if payload.first() == Some(&1) {
+            *before = Some(Before::nothing(self.names.len()));
+        }
+        let sample = before.as_mut()?.take(payload, &self.totals)?;
+        self.at_us.push(sample.at_us);
+        self.offset_us.push(sample.offset_us);
+        self.values.extend_from_slice(&sample.values);
         Some(())
     }
 

@@ -8,8 +8,9 @@ use std::path::Path;
 use hindmost_sys::file;
 use serde_json::{json, Value};
 
+use super::foretold::{Before, Sampled};
 use super::{
-    check, reader, varint, BLOCK, BLOCK_HEAD, EVENT, HEADER, HISTOGRAM, MAGIC, RECORD_EXTRA, SAMPLE, SCHEMA,
+    check, reader, varint, BLOCK, BLOCK_HEAD, EVENT, FORETOLD, HEADER, HISTOGRAM, MAGIC, RECORD_EXTRA, SCHEMA,
 };
 use crate::counters::{Kind, Values, COUNTERS};
 use crate::NerveError;
@@ -21,7 +22,9 @@ pub(crate) struct Ring {
     blocks: u64,
     lap: u64,
     at: usize,
-    last: Option<(u64, i64, Values)>,
+    /// Of this block; none before its first sample.
+    before: Option<Before>,
+    totals: Vec<bool>,
     buffer: Vec<u8>,
     /// Bytes written since the start.
     pub(crate) written: u64,
@@ -65,7 +68,8 @@ impl Ring {
             blocks,
             lap,
             at: BLOCK,
-            last: None,
+            before: None,
+            totals: totals(),
             buffer: Vec::with_capacity(BLOCK),
             written,
         })
@@ -77,37 +81,30 @@ impl Ring {
 
     /// One sample: since when (monotonic nanoseconds), by which wall clock (nanoseconds since 1970).
     pub(crate) fn sample(&mut self, at: u64, real: u64, values: &Values) -> Result<(), NerveError> {
-        let mut payload = Vec::with_capacity(2 * COUNTERS.len());
         // Wall clock against monotonic: constant but for steps and slewing.
-        let (at_us, offset) = (at / 1000, (real as i64 - at as i64) / 1000);
-        self.pack(at_us, offset, values, &mut payload);
+        let (at_us, offset_us) = ((at / 1000) as i64, (real as i64 - at as i64) / 1000);
+        let sample = Sampled { at_us, offset_us, values: values.0.clone() };
+        let mut payload = Vec::with_capacity(2 * COUNTERS.len());
+        let mut before = self.pack(&sample, &mut payload);
         if self.at + payload.len() + RECORD_EXTRA > BLOCK {
-            self.last = None;
+            // The next block begins with it.
+            self.before = None;
             payload.clear();
-            self.pack(at_us, offset, values, &mut payload);
+            before = self.pack(&sample, &mut payload);
         }
-        self.record(SAMPLE, &payload)?;
-        self.last = Some((at_us, offset, values.clone()));
+        self.record(FORETOLD, &payload)?;
+        self.before = Some(before);
         Ok(())
     }
 
-    fn pack(&self, at_us: u64, offset: i64, values: &Values, into: &mut Vec<u8>) {
-        let whole = self.last.is_none() || self.at >= BLOCK;
-        into.push(u8::from(whole));
-        match self.last.as_ref().filter(|_| !whole) {
-            None => {
-                varint::put(into, at_us);
-                varint::put_signed(into, offset);
-                values.0.iter().for_each(|value| varint::put_signed(into, *value));
-            }
-            Some((before, shift, last)) => {
-                varint::put(into, at_us.saturating_sub(*before));
-                varint::put_signed(into, offset - shift);
-                for (value, before) in values.0.iter().zip(&last.0) {
-                    varint::put_signed(into, value.wrapping_sub(*before));
-                }
-            }
-        }
+    fn pack(&self, sample: &Sampled, into: &mut Vec<u8>) -> Before {
+        let first = self.before.is_none() || self.at >= BLOCK;
+        let mut before = match &self.before {
+            Some(before) if !first => before.clone(),
+            _ => Before::nothing(COUNTERS.len()),
+        };
+        before.put(sample, &self.totals, first, into);
+        before
     }
 
     /// Something worth telling, as JSON.
@@ -139,7 +136,7 @@ impl Ring {
                 self.lap += 1;
             }
             self.at = 0;
-            self.last = None;
+            self.before = None;
             self.buffer.extend_from_slice(MAGIC);
             self.buffer.extend_from_slice(&self.lap.to_le_bytes());
         }
@@ -158,9 +155,13 @@ impl Ring {
     }
 }
 
+fn totals() -> Vec<bool> {
+    COUNTERS.iter().map(|counter| counter.kind == Kind::Total).collect()
+}
+
 fn header(blocks: u64, about: &Value) -> Vec<u8> {
     let names: Vec<&str> = COUNTERS.iter().map(|counter| counter.name).collect();
-    let totals: Vec<bool> = COUNTERS.iter().map(|counter| counter.kind == Kind::Total).collect();
+    let totals = totals();
     let text = json!({
         "schema": SCHEMA, "blocks": blocks, "block": BLOCK, "names": names, "totals": totals, "about": about,
     });

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, whole
 from hindmost.exits import Exit
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 SHOWN_EVENTS = 8
+SHOWN_CULPRITS = 5
 
 
 def show(
     ring: Annotated[Path, option(TARGET, None, "A ring of `hindmost watch`, finished or being written.")],
     *,
     percentile: Annotated[float, option(PROCEDURE, "P", "Of latency, that is judged.")] = 99.0,
-    block: Annotated[str, option(PROCEDURE, "TIME", "Blocks that are compared.")] = "30s",
+    block: Annotated[
+        str | None, option(PROCEDURE, "TIME", "Blocks that are compared. [default: 30 s, or what it takes]")
+    ] = None,
     alarms: Annotated[float, option(PROCEDURE, "N", "False alarms that you accept a week.")] = 1.0,
     least: Annotated[float, option(PROCEDURE, "RATIO", "A smaller change is none.")] = 1.2,
     metrics: Annotated[int, whole(OUTPUT, "How many metrics that moved are shown.")] = 8,
+    trace: Annotated[
+        Path | None,
+        option(OUTPUT, "FILE", "Of `hindmost trace --json`: its culprits come first in the order."),
+    ] = None,
     json_: Json = False,
 ) -> int:
     """Say what a ring holds: whether latency has changed lately, and which metrics moved with it.
@@ -32,18 +43,20 @@ def show(
     """
     from hindmost.plan.units import parse_duration
     from hindmost.stats.causes.ranking import rank_metrics
-    from hindmost.stats.series.changes import Detector
+    from hindmost.stats.series.changes import Detector, interval_by_blocks
     from hindmost.watch import read_ring
-    from hindmost.watch.blocks import metrics_of, quantiles_of
+    from hindmost.watch.blocks import chosen, metrics_of
 
     read = read_ring(ring)
-    block_s = parse_duration(block, "block", 10.0)
-    ends, values = quantiles_of(read, percentile / 100, block_s)
+    asked_s = None if block is None else parse_duration(block, "block", 10.0)
+    block_s, ends, values, refused = chosen(read, percentile / 100, asked_s)
     # The last block is not over yet.
     whole_blocks = max(0, len(ends) - 1)
-    change = Detector(block_s=block_s, alarms_a_week=alarms, least_ratio=least).judge(
-        ends[:whole_blocks], values[:whole_blocks]
-    )
+    detector = Detector(block_s=block_s, alarms_a_week=alarms, least_ratio=least)
+    change = detector.judge(ends[:whole_blocks], values[:whole_blocks])
+    if refused is not None and change.kind != "none":
+        change = replace(change, kind="undecided", why=refused)
+    low, high = interval_by_blocks(values[:whole_blocks])
     moved = rank_metrics(values, metrics_of(read, ends, block_s))[:metrics]
     document: dict[str, Any] = {
         "schema": "hindmost.ring-view/1",
@@ -52,16 +65,52 @@ def show(
         "lasted_s": float(read.at_s[-1] - read.at_s[0]) if len(read.at_s) else 0.0,
         "cut": read.cut,
         "percentile": percentile,
+        "block_s": block_s,
         "blocks": [[float(at), _plain(value)] for at, value in zip(ends, values, strict=True)],
         "change": {
             name: _plain(value) if isinstance(value, float) else value
             for name, value in asdict(change).items()
         },
+        "bootstrap": {"low": _plain(low), "high": _plain(high)},
+        "paper_mode": _as_printed(values[:whole_blocks]),
         "moved": [asdict(one) for one in moved],
+        "culprits": [] if trace is None else _culprits(trace),
         "events": [[at, what] for at, what in read.events],
     }
     print(json.dumps(document, allow_nan=False) if json_ else _text(document))
     return Exit.DONE
+
+
+def _culprits(trace: Path) -> list[dict[str, Any]]:
+    """Who a trace charged with most of the variance, the largest share first."""
+    from hindmost.errors import UsageError
+
+    try:
+        document = json.loads(trace.read_text(encoding="utf-8"))
+        charged = [] if document["who"] is None else document["who"]["culprits"]
+        rows = [
+            {
+                "name": part["who"]["name"],
+                "stage": part["stage"],
+                "cause": part["cause"],
+                "share": part["share_of_variance"]["value"],
+            }
+            for part in charged
+            if part["who"] is not None and part["share_of_variance"] is not None
+        ]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{trace} is no trace: {error}", hint="hindmost trace SERVER --json > trace.json"
+        ) from None
+    return sorted((row for row in rows if row["share"]), key=lambda row: -row["share"])[:SHOWN_CULPRITS]
+
+
+def _as_printed(values: NDArray[np.float64]) -> bool | None:
+    """What equation 6.1 says of the last block against those before it."""
+    from hindmost.stats.series.changes import LEAST_BLOCKS, paper_mode
+
+    known = values[values > 0]
+    return paper_mode(known[:-1], known[-1:]) if len(known) > LEAST_BLOCKS else None
 
 
 def _plain(value: float) -> float | None:
@@ -80,10 +129,27 @@ def _text(document: dict[str, Any]) -> str:
         span = f"{min(known):.0f} to {max(known):.0f}"
         lines.append(f"p{document['percentile']:g}: last {known[-1]:.0f} us, {span}")
     lines.append(f"change: {change['kind']}: {change['why']}")
+    if change["ratio"] is not None:
+        boot = document["bootstrap"]
+        ends = "" if boot["low"] is None else f"; by block bootstrap [{boot['low']:.2f}, {boot['high']:.2f}]"
+        lines.append(
+            f"  {change['ratio']:.2f} [{change['low']:.2f}, {change['high']:.2f}] times the baseline's"
+            f" (blocks of {document['block_s']:g} s, worth {change['effective']:.0f}){ends}"
+        )
+    if document["paper_mode"]:
+        lines.append(
+            "  equation 6.1 as printed calls the last block an anomaly; it does so of half of all blocks"
+        )
+    if document["culprits"]:
+        lines += ["", "who held requests up, as traced: try these first"]
+        for one in document["culprits"]:
+            place = f"{one['cause']} in {one['stage']}".replace("_", " ")
+            lines.append(f"  {one['name']:24} {one['share']:4.0%} of the variance: {place}")
     if document["moved"]:
         lines += ["", "moved with it (company, not cause: an order of experiments)"]
         lines += [
-            f"  {one['name']:24} {one['correlation']:+.2f}  p {one['p']:.3f}  {one['suggests']}".rstrip()
+            f"  {one['name']:24} {one['explained']:4.0%} {'+' if one['correlation'] > 0 else '-'}"
+            f"  p {one['p']:.2f}  {one['suggests']}".rstrip()
             for one in document["moved"]
         ]
     if document["events"]:

@@ -27,8 +27,8 @@ def start(
         Path | None, option(LOAD, "FILE", "Take latency from this access log instead of a probe.")
     ] = None,
     log_latency: Annotated[
-        str, option(LOAD, "PLACE", "Where a line has it: column:N or json:KEY, then /s, /ms or /us.")
-    ] = "column:-1/s",
+        str, option(LOAD, "PLACE", "nginx, apache, envoy, caddy, traefik, or where a line has it: key:rt/s.")
+    ] = "nginx",
     period: Annotated[str, option(PROCEDURE, "TIME", "From sample to sample.")] = "1s",
     budget: Annotated[
         str, option(PROCEDURE, "SHARE", "Of one processor, for the sampling; beyond it less is read.")

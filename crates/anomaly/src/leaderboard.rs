@@ -1,0 +1,211 @@
+//! All rules on the same cases: how often each is right, wrong, says unknown, or cannot tell.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::draws::Draws;
+use crate::rules::{
+    accepts, change_score, decide, first, n_sigma, quantile_regression, Form, Gates, Said, Seen,
+};
+use crate::series::Window;
+use crate::world::{Case, Situation, CAUSES};
+
+/// What is to be tried.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// Cases a cell.
+    pub trials: u32,
+    /// Of all draws.
+    pub seed: u64,
+    /// Autocorrelations a second.
+    pub rhos: Vec<f64>,
+    /// Cosine between a cause and who looks like it.
+    pub look_alike: f64,
+}
+
+/// Level of the paper's test.
+const ALPHA: f64 = 0.01;
+/// Seconds a window for who looks once.
+const ONCE: usize = 120;
+
+/// Counts of one rule in one cell.
+#[derive(Clone, Debug, Serialize)]
+pub struct Score {
+    /// Its name.
+    pub rule: &'static str,
+    /// Blamed the true cause.
+    pub right: u32,
+    /// Blamed another.
+    pub wrong: u32,
+    /// Said that it is none of the candidates.
+    pub unknown: u32,
+    /// Could not tell.
+    pub inconclusive: u32,
+    /// Median of seconds an arm.
+    pub seconds: usize,
+    /// Of each cause in turn: cases, and those where it was blamed.
+    pub by_cause: Vec<(u32, u32)>,
+}
+
+/// One situation.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cell {
+    /// Autocorrelation a second.
+    pub rho: f64,
+    /// Whether the true cause is a candidate.
+    pub monitored: bool,
+    /// Cosine of the look-alike, if there is one.
+    pub look_alike: Option<f64>,
+    /// Each rule.
+    pub scores: Vec<Score>,
+}
+
+/// All cells.
+#[derive(Clone, Debug, Serialize)]
+pub struct Leaderboard {
+    /// Names of the causes, in the order of `by_cause`.
+    pub causes: Vec<&'static str>,
+    /// Each situation.
+    pub cells: Vec<Cell>,
+}
+
+type Ruling = (&'static str, Said, usize);
+type Scorer = fn(&Window, &Window, usize, usize) -> f64;
+
+/// Tries every rule on the same cases.
+pub fn leaderboard(asked: &Asked) -> Leaderboard {
+    let mut situations = Vec::new();
+    for look_alike in [None, Some(asked.look_alike)] {
+        for monitored in [true, false] {
+            situations.extend(asked.rhos.iter().map(|rho| Situation { rho: *rho, monitored, look_alike }));
+        }
+    }
+    let cells = situations.iter().enumerate().map(|(number, situation)| {
+        let trials: Vec<(Case, Vec<Ruling>)> = (0..asked.trials)
+            .into_par_iter()
+            .map(|trial| rulings(*situation, asked.seed, number as u32, trial))
+            .collect();
+        Cell {
+            rho: situation.rho,
+            monitored: situation.monitored,
+            look_alike: situation.look_alike,
+            scores: scores(&trials),
+        }
+    });
+    Leaderboard { causes: CAUSES.iter().map(|(name, _)| *name).collect(), cells: cells.collect() }
+}
+
+fn rulings(situation: Situation, seed: u64, cell: u32, trial: u32) -> (Case, Vec<Ruling>) {
+    let draws = &mut Draws::of(seed, cell, trial);
+    let case = Case::draw(situation, draws);
+    let seen = Seen::of(&case, draws);
+    let mut all = Vec::new();
+    for (name, seconds, form) in [
+        ("paper's rule, 20 s", 20, Form::Right),
+        ("paper's rule, 30 s", 30, Form::Right),
+        ("paper's rule, 120 s", 120, Form::Right),
+        ("as printed, 20 s", 20, Form::Printed),
+        ("as printed, 120 s", 120, Form::Printed),
+    ] {
+        let accepted = (0..case.candidates.len())
+            .filter_map(|at| Some((at, accepts(&seen.anomaly, &seen.under[at], seconds, form, ALPHA)?)));
+        let best = accepted.max_by(|one, other| one.1.total_cmp(&other.1));
+        all.push((name, best.map_or(Said::Unknown, |(at, _)| Said::Cause(at)), seconds));
+    }
+    for (name, residual, removal) in
+        [("ours", 0.5, true), ("ours without removal", 0.5, false), ("ours, gate 0.7", 0.7, false)]
+    {
+        let (said, seconds) = decide(&case, &seen, Gates { residual, removal }, draws);
+        all.push((name, said, seconds));
+    }
+    // They have no way to say that it is none.
+    let rankers: [(&str, Scorer); 3] =
+        [("n-sigma", n_sigma), ("change score", change_score), ("quantile regression", quantile_regression)];
+    for (name, scorer) in rankers {
+        let blamed = first(&case.candidates, |metric| scorer(&seen.normal, &seen.anomaly, ONCE, metric));
+        all.push((name, blamed.map_or(Said::Unknown, Said::Cause), ONCE));
+    }
+    (case, all)
+}
+
+fn scores(trials: &[(Case, Vec<Ruling>)]) -> Vec<Score> {
+    let rules = trials.first().map_or(0, |(_, rulings)| rulings.len());
+    (0..rules)
+        .map(|rule| {
+            let mut score = Score {
+                rule: trials[0].1[rule].0,
+                right: 0,
+                wrong: 0,
+                unknown: 0,
+                inconclusive: 0,
+                seconds: 0,
+                by_cause: vec![(0, 0); CAUSES.len()],
+            };
+            let mut seconds = Vec::new();
+            for (case, rulings) in trials {
+                let (_, said, took) = rulings[rule];
+                let of_cause = &mut score.by_cause[case.cause];
+                of_cause.0 += 1;
+                match said {
+                    Said::Cause(at) if case.candidates[at].is_cause => {
+                        score.right += 1;
+                        of_cause.1 += 1;
+                    }
+                    Said::Cause(_) => score.wrong += 1,
+                    Said::Unknown => score.unknown += 1,
+                    Said::Inconclusive => score.inconclusive += 1,
+                }
+                seconds.push(took);
+            }
+            seconds.sort_unstable();
+            score.seconds = seconds[seconds.len() / 2];
+            score
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(rule: &str, cell: &Cell) -> Score {
+        cell.scores.iter().find(|score| score.rule == rule).unwrap().clone()
+    }
+
+    fn tried(trials: u32, rhos: &[f64]) -> Leaderboard {
+        leaderboard(&Asked { trials, seed: 19, rhos: rhos.to_vec(), look_alike: 0.8 })
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_figures_and_every_case_is_counted_once() {
+        let (one, two) = (tried(4, &[0.0]), tried(4, &[0.0]));
+        assert_eq!(format!("{one:?}"), format!("{two:?}"));
+        for score in one.cells.iter().flat_map(|cell| &cell.scores) {
+            assert_eq!(score.right + score.wrong + score.unknown + score.inconclusive, 4, "{}", score.rule);
+            assert_eq!(score.by_cause.iter().map(|one| one.0).sum::<u32>(), 4);
+        }
+    }
+
+    #[test]
+    fn ours_names_the_cause_where_the_paper_s_rule_says_unknown() {
+        let board = tried(24, &[0.6]);
+        let known = &board.cells[0];
+        assert!(known.monitored && known.look_alike.is_none());
+        // 24 cases: one wrong in a hundred would show none with 79 %; what is held here is far from chance.
+        assert!(of("ours", known).right >= 22, "{:?}", of("ours", known));
+        assert_eq!(of("ours", known).wrong, 0);
+        assert_eq!(of("paper's rule, 120 s", known).right, 0);
+    }
+
+    #[test]
+    fn removal_keeps_a_look_alike_from_being_blamed() {
+        let board = tried(24, &[0.0]);
+        let cell = &board.cells[3];
+        assert!(!cell.monitored && cell.look_alike.is_some());
+        assert!(of("ours", cell).wrong <= 1, "{:?}", of("ours", cell));
+        assert!(of("ours, gate 0.7", cell).wrong > of("ours", cell).wrong);
+        // Who only ranks blames somebody in every case.
+        assert_eq!(of("change score", cell).wrong, 24);
+    }
+}

@@ -1,0 +1,18 @@
+//! A simulated data centre whose anomalies have known causes, the rules that look for them, and the analysis cluster
+//! that runs the rules. Nothing here touches a host; the same seed gives the same figures.
+//!
+//! ```text
+//!  world: hosts, metrics, causes ── windows ──► rules: paper, printed, ours, rankers ──► leaderboard: right, wrong, ...
+//!  scale: anomalies of a fleet ──► c analysis machines: M/M/c in closed form, batches by simulation
+//! ```
+
+mod draws;
+mod leaderboard;
+mod rules;
+mod scale;
+mod series;
+mod world;
+
+pub use leaderboard::{leaderboard, Asked, Cell, Leaderboard, Score};
+pub use scale::{scale, Machines, ScaleAsked};
+pub use world::{CAUSES, METRICS};

@@ -1,0 +1,129 @@
+//! The paper's rule (section 6.2.3.2): a candidate whose experiment cannot be told from the anomaly is the cause.
+//!
+//! It is the wrong way round (few seconds accept everything, many reject the true cause) and stands here for
+//! comparison only, once with Hotelling's test as it should be, once as equations 6.4 and 6.5 are printed.
+
+use statrs::function::beta::beta_reg;
+
+use crate::series::Window;
+use crate::world::ALL;
+
+/// Which reading of equations 6.4 and 6.5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Pooled covariance matrix, `F = (n - k - 1) T^2 / (k (n - 2))`.
+    Right,
+    /// As printed: pooled standard deviations, read as a diagonal; `F = (n + k) T^2 / (k n)`.
+    Printed,
+}
+
+/// p of Hotelling's two-sample test; `None` where it has none, for want of samples.
+pub(crate) fn p_value(x: &Window, y: &Window, seconds: usize, form: Form) -> Option<f64> {
+    let (n, k) = (2.0 * seconds as f64, ALL as f64);
+    let freedom = n - k - 1.0;
+    if freedom <= 0.0 {
+        return None;
+    }
+    let (mean_x, mean_y) = (x.mean(seconds), y.mean(seconds));
+    let difference: Vec<f64> = mean_x.iter().zip(&mean_y).map(|(a, b)| a - b).collect();
+    let scale = 2.0 / seconds as f64;
+    let (t2, f) = match form {
+        Form::Right => {
+            let t2 = quadratic(covariance(x, y, seconds), &difference)? / scale;
+            (t2, (n - k - 1.0) / (k * (n - 2.0)))
+        }
+        Form::Printed => {
+            let (vx, vy) = (x.variances(seconds), y.variances(seconds));
+            let pooled = (0..ALL).map(|at| f64::midpoint(vx[at].sqrt(), vy[at].sqrt()));
+            let t2 = difference.iter().zip(pooled).map(|(d, s)| d * d / (s * scale)).sum();
+            (t2, (n + k) / (k * n))
+        }
+    };
+    let f: f64 = t2 * f;
+    Some(beta_reg(freedom / 2.0, k / 2.0, freedom / (freedom + k * f)))
+}
+
+/// Whether the rule takes a candidate for the cause, and how gladly.
+pub(crate) fn accepts(
+    anomaly: &Window,
+    under: &Window,
+    seconds: usize,
+    form: Form,
+    alpha: f64,
+) -> Option<f64> {
+    p_value(anomaly, under, seconds, form).filter(|p| *p >= alpha)
+}
+
+fn covariance(x: &Window, y: &Window, seconds: usize) -> Vec<Vec<f64>> {
+    let mut pooled = vec![vec![0.0; ALL]; ALL];
+    for window in [x, y] {
+        let mean = window.mean(seconds);
+        for row in window.rows(seconds) {
+            for i in 0..ALL {
+                for j in 0..=i {
+                    pooled[i][j] += (row[i] - mean[i]) * (row[j] - mean[j]);
+                }
+            }
+        }
+    }
+    let freedom = 2.0 * (seconds as f64 - 1.0);
+    pooled.iter_mut().flatten().for_each(|value| *value /= freedom);
+    pooled
+}
+
+/// `d' S^-1 d` by Cholesky's factors of the lower triangle of S.
+fn quadratic(mut s: Vec<Vec<f64>>, d: &[f64]) -> Option<f64> {
+    let mut solved = Vec::with_capacity(d.len());
+    for i in 0..d.len() {
+        for j in 0..=i {
+            let below: f64 = (0..j).map(|k| s[i][k] * s[j][k]).sum();
+            let rest = s[i][j] - below;
+            s[i][j] = if i == j { (rest > 1e-12).then(|| rest.sqrt())? } else { rest / s[j][j] };
+        }
+        let below: f64 = (0..i).map(|k| s[i][k] * solved[k]).sum();
+        solved.push((d[i] - below) / s[i][i]);
+    }
+    Some(solved.iter().map(|x: &f64| x * x).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::draws::Draws;
+    use crate::world::Point;
+
+    fn noise(seconds: usize, draws: &mut Draws) -> Window {
+        let row = |draws: &mut Draws| -> Point { std::array::from_fn(|_| draws.normal()) };
+        Window::of((0..seconds).map(|_| row(draws)).collect())
+    }
+
+    #[test]
+    fn a_quadratic_form_is_that_of_the_inverse() {
+        let s = vec![vec![4.0, 0.0], vec![2.0, 3.0]];
+        // The inverse of [[4, 2], [2, 3]] is [[3, -2], [-2, 4]] / 8.
+        assert!((quadratic(s, &[1.0, 2.0]).unwrap() - (3.0 - 8.0 + 16.0) / 8.0).abs() < 1e-12);
+        assert!(quadratic(vec![vec![1.0, 0.0], vec![1.0, 1.0]], &[1.0, 2.0]).is_none());
+    }
+
+    #[test]
+    fn the_right_form_holds_its_level_where_nothing_depends_and_the_printed_one_does_not() {
+        let mut draws = Draws::of(2, 0, 0);
+        let mut below = [0, 0];
+        for _ in 0..400 {
+            let (x, y) = (noise(30, &mut draws), noise(30, &mut draws));
+            for (count, form) in below.iter_mut().zip([Form::Right, Form::Printed]) {
+                *count += usize::from(p_value(&x, &y, 30, form).unwrap() < 0.05);
+            }
+        }
+        // Binomial(400, 0.05): 20, standard deviation 4.4; the printed one rejects more than twice as often.
+        assert!((7..=33).contains(&below[0]), "{below:?}");
+        assert!(below[1] > 40, "{below:?}");
+    }
+
+    #[test]
+    fn too_few_seconds_have_no_p() {
+        let mut draws = Draws::of(2, 0, 1);
+        let (x, y) = (noise(13, &mut draws), noise(13, &mut draws));
+        assert_eq!(p_value(&x, &y, 13, Form::Right), None);
+    }
+}

@@ -1,0 +1,223 @@
+//! The rule that holds: shifts instead of levels, gates on the latency and on the signature, separation, removal,
+//! an effective size that must be there, three looks.
+//!
+//! ```text
+//!   a = A - N (sick host)        r = share of the p99's shift        lower bound > 0.3 and 0.6 < r < 1.6
+//!   c = C - Nc (experiment)      residual = |a - c| / |a|            upper bound < 0.5
+//! ```
+//!
+//! A candidate is struck out only by a bound, never for want of one; who is neither accepted nor struck out leaves
+//! the case open until the next look.
+
+use crate::draws::Draws;
+use crate::series::Window;
+use crate::world::{Arm, Case, Point, METRICS, P99};
+
+use super::Said;
+
+/// Seconds an arm of the three looks.
+pub(crate) const LOOKS: [usize; 3] = [30, 120, 600];
+/// Independent seconds without which a look decides nothing: with fewer, one of four rulings at an autocorrelation of
+/// 0.9 is a false "unknown".
+const LEAST_EFFECTIVE: f64 = 8.0;
+const RESAMPLES: usize = 200;
+const ALPHA: f64 = 0.02;
+/// Bounds of the share of the p99's shift that a candidate reproduces.
+const SHARE_LOW: f64 = 0.3;
+const SHARE: std::ops::Range<f64> = 0.6..1.6;
+/// Resamples in which the leader must be nearer than each rival.
+const SEPARATED: f64 = 0.98;
+
+/// Where the lines are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gates {
+    /// Of the signature's residual.
+    pub(crate) residual: f64,
+    /// Whether the leader must stand the removal on the sick host.
+    pub(crate) removal: bool,
+}
+
+/// All windows that a case offers.
+pub(crate) struct Seen {
+    pub(crate) normal: Window,
+    pub(crate) anomaly: Window,
+    pub(crate) before: Vec<Window>,
+    pub(crate) under: Vec<Window>,
+    pub(crate) removed: Vec<Window>,
+}
+
+impl Seen {
+    /// As long as the last look is.
+    pub(crate) fn of(case: &Case, draws: &mut Draws) -> Self {
+        let most = LOOKS[LOOKS.len() - 1];
+        let candidates = 0..case.candidates.len();
+        Self {
+            normal: case.window(Arm::Normal, most, draws),
+            anomaly: case.window(Arm::Anomaly, most, draws),
+            before: candidates.clone().map(|_| case.window(Arm::Before, most, draws)).collect(),
+            under: candidates.clone().map(|at| case.window(Arm::Under(at), most, draws)).collect(),
+            removed: candidates.map(|at| case.window(Arm::Removed(at), most, draws)).collect(),
+        }
+    }
+}
+
+/// What the rule says, and after how many seconds an arm.
+pub(crate) fn decide(case: &Case, seen: &Seen, gates: Gates, draws: &mut Draws) -> (Said, usize) {
+    for seconds in LOOKS {
+        let said = look(case, seen, seconds, gates, draws);
+        if said != Said::Inconclusive {
+            return (said, seconds);
+        }
+    }
+    (Said::Inconclusive, LOOKS[LOOKS.len() - 1])
+}
+
+/// One candidate's evidence in a look.
+struct Evidence {
+    share: f64,
+    share_low: f64,
+    share_high: f64,
+    residual_low: f64,
+    residual_high: f64,
+    /// Residuals of the resamples.
+    residuals: Vec<f64>,
+}
+
+impl Evidence {
+    fn passes(&self, gates: Gates) -> bool {
+        self.share_low > SHARE_LOW && SHARE.contains(&self.share) && self.residual_high < gates.residual
+    }
+
+    fn is_struck_out(&self, gates: Gates) -> bool {
+        self.share_high < SHARE.start || self.residual_low > gates.residual
+    }
+}
+
+fn look(case: &Case, seen: &Seen, seconds: usize, gates: Gates, draws: &mut Draws) -> Said {
+    let rho = f64::midpoint(seen.normal.rho(seconds), seen.anomaly.rho(seconds));
+    if seconds as f64 * (1.0 - rho) / (1.0 + rho) < LEAST_EFFECTIVE {
+        return Said::Inconclusive;
+    }
+    let block = (1.5 * (1.0 + rho) / (1.0 - rho)).ceil() as usize;
+    let resample = |window: &Window, draws: &mut Draws| window.resampled(seconds, block, RESAMPLES, draws);
+    let a = Shift::of(&seen.normal, &seen.anomaly, seconds, resample, draws);
+    let evidence: Vec<Evidence> = (0..case.candidates.len())
+        .map(|at| {
+            let c = Shift::of(&seen.before[at], &seen.under[at], seconds, resample, draws);
+            a.against(&c, case.candidates[at].direct)
+        })
+        .collect();
+    let struck: Vec<bool> = evidence.iter().map(|one| one.is_struck_out(gates)).collect();
+    let mut passing: Vec<usize> = (0..evidence.len()).filter(|at| evidence[*at].passes(gates)).collect();
+    passing.sort_by(|x, y| evidence[*x].residual_high.total_cmp(&evidence[*y].residual_high));
+    let mut fell = 0;
+    for leader in passing {
+        let rivals = (0..evidence.len()).filter(|at| *at != leader && !struck[*at]);
+        let separated = rivals.clone().all(|rival| {
+            let pairs = evidence[leader].residuals.iter().zip(&evidence[rival].residuals);
+            pairs.filter(|(ours, theirs)| ours < theirs).count() as f64 >= SEPARATED * RESAMPLES as f64
+        });
+        if !separated {
+            return Said::Inconclusive;
+        }
+        if !gates.removal || removal_helps(&a, &seen.removed[leader], seconds, resample, draws) {
+            return Said::Cause(leader);
+        }
+        fell += 1;
+    }
+    if struck.iter().filter(|one| **one).count() + fell >= evidence.len() {
+        return Said::Unknown;
+    }
+    Said::Inconclusive
+}
+
+/// A difference of two windows on one host, with its resamples.
+struct Shift {
+    mean: Point,
+    resamples: Vec<Point>,
+    later: Vec<Point>,
+    later_mean: Point,
+}
+
+impl Shift {
+    fn of(
+        earlier: &Window,
+        later: &Window,
+        seconds: usize,
+        resample: impl Fn(&Window, &mut Draws) -> Vec<Point>,
+        draws: &mut Draws,
+    ) -> Self {
+        let minus = |a: &Point, b: &Point| -> Point { std::array::from_fn(|at| a[at] - b[at]) };
+        let (before, after) = (resample(earlier, draws), resample(later, draws));
+        let later_mean = later.mean(seconds);
+        Self {
+            mean: minus(&later_mean, &earlier.mean(seconds)),
+            resamples: after.iter().zip(&before).map(|(a, b)| minus(a, b)).collect(),
+            later: after,
+            later_mean,
+        }
+    }
+
+    /// This anomaly beside a candidate's shift. The metric that the experiment sets itself shows that the dose
+    /// arrived, and is no evidence.
+    fn against(&self, other: &Self, direct: usize) -> Evidence {
+        let energy = |point: &Point| -> f64 {
+            (0..METRICS.len()).filter(|at| *at != direct).map(|at| point[at].powi(2)).sum()
+        };
+        let minus = |a: &Point, b: &Point| -> Point { std::array::from_fn(|at| a[at] - b[at]) };
+        let gaps: Vec<Point> =
+            self.resamples.iter().zip(&other.resamples).map(|(a, c)| minus(a, c)).collect();
+        let gap = minus(&self.mean, &other.mean);
+        let times = gaps.len() as f64;
+        // What noise adds to a squared length, which the mean has once and a resample twice.
+        let noise = |points: &[Point], mean: &Point| -> f64 {
+            points.iter().map(|point| energy(&minus(point, mean))).sum::<f64>() / times
+        };
+        let (of_gap, of_a) = (noise(&gaps, &gap), noise(&self.resamples, &self.mean));
+        let relative = |gap: f64, a: f64| (gap.max(0.0) / a.max(1e-9)).sqrt();
+        let residuals: Vec<f64> = gaps
+            .iter()
+            .zip(&self.resamples)
+            .map(|(gap, a)| relative(energy(gap) - 2.0 * of_gap, energy(a) - 2.0 * of_a))
+            .collect();
+        let shares = sorted(other.resamples.iter().zip(&self.resamples).map(|(c, a)| c[P99] / a[P99]));
+        let ordered = sorted(residuals.iter().copied());
+        Evidence {
+            share: other.mean[P99] / self.mean[P99],
+            share_low: at_level(&shares, ALPHA),
+            share_high: at_level(&shares, 1.0 - ALPHA),
+            residual_low: at_level(&ordered, ALPHA),
+            residual_high: at_level(&ordered, 1.0 - ALPHA),
+            residuals,
+        }
+    }
+}
+
+/// Whether the sick host's p99 surely comes back by more than the least share without the leader.
+fn removal_helps(
+    a: &Shift,
+    removed: &Window,
+    seconds: usize,
+    resample: impl Fn(&Window, &mut Draws) -> Vec<Point>,
+    draws: &mut Draws,
+) -> bool {
+    let without = resample(removed, draws);
+    let shares = a
+        .later
+        .iter()
+        .zip(&without)
+        .zip(&a.resamples)
+        .map(|((with, without), shift)| (with[P99] - without[P99]) / shift[P99]);
+    let back = a.later_mean[P99] - removed.mean(seconds)[P99];
+    back > SHARE_LOW * a.mean[P99] && at_level(&sorted(shares), ALPHA) > SHARE_LOW
+}
+
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut all: Vec<f64> = values.collect();
+    all.sort_unstable_by(f64::total_cmp);
+    all
+}
+
+fn at_level(ordered: &[f64], level: f64) -> f64 {
+    ordered[((ordered.len() - 1) as f64 * level).round() as usize]
+}

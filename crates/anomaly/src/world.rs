@@ -1,0 +1,290 @@
+//! The data centre: hosts that differ, metrics with autocorrelated noise, causes with a signature each.
+//!
+//! All values are in standard deviations of a metric's own noise. A cause moves a few metrics of its own, one of
+//! them the one that an experiment sets directly, and with the damage that it does a direction that all causes have
+//! in common: what is slow looks slow, whatever made it so.
+//!
+//! ```text
+//!   sick host:        N normal | A anomaly | R with the leader removed
+//!   experiment host:  Nc before | C under a candidate's dose       (a window each a candidate)
+//! ```
+
+use crate::draws::Draws;
+use crate::series::Window;
+
+/// What is monitored (Table 6.4 of the dissertation); after them stand log p50 and log p99.
+pub const METRICS: [&str; 24] = [
+    "load",
+    "send_bytes",
+    "send_packets",
+    "recv_bytes",
+    "recv_packets",
+    "app_irq",
+    "app_freq",
+    "app_cpu_util",
+    "app_v_ctxt_sw",
+    "app_nv_ctxt_sw",
+    "app_io_read",
+    "app_io_write",
+    "app_vmem",
+    "app_rmem",
+    "app_cycles",
+    "app_insts",
+    "app_l1d_miss",
+    "app_l1i_miss",
+    "app_l2_miss",
+    "app_llc_miss",
+    "app_br_miss",
+    "app_r_numa",
+    "app_l_numa",
+    "app_pg_fault",
+];
+
+/// The dissertation's seven, each with the metric that its experiment sets.
+pub const CAUSES: [(&str, usize); 7] = [
+    ("interference", 19),
+    ("NUMA locality", 21),
+    ("thread-to-core mapping", 8),
+    ("frequency", 6),
+    ("interrupts", 5),
+    ("network saturation", 4),
+    ("load", 0),
+];
+
+/// Metrics and the two percentiles.
+pub(crate) const ALL: usize = METRICS.len() + 2;
+/// Where log p99 stands.
+pub(crate) const P99: usize = ALL - 1;
+const P50: usize = ALL - 2;
+/// Identical machines are not: standard deviation of a host's offset.
+const HOSTS_DIFFER: f64 = 0.25;
+/// Standard deviation of a dose that is to be 1.
+const DOSE_ERROR: f64 = 0.1;
+/// Share of wrong candidates that were not there at all in the anomaly, so that their dose is zero.
+const ABSENT: f64 = 0.6;
+/// Metrics that a cause moves beside its direct one.
+const OWN: usize = 4;
+/// Metrics that are slow with whatever is slow.
+const SYMPTOMS: usize = 6;
+/// Length of the common direction, of the damage.
+const SYMPTOMATIC: f64 = 0.8;
+/// What p50 has of the damage to p99.
+const MEDIAN_OF_TAIL: f64 = 0.6;
+/// Factors behind the cross-correlation, and the share of variance that they make.
+const FACTORS: usize = 3;
+const SHARED: f64 = 0.3;
+
+/// A point in metrics and percentiles.
+pub(crate) type Point = [f64; ALL];
+
+/// Someone to be tried.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    /// Of the true cause.
+    pub(crate) is_cause: bool,
+    /// The metric that its experiment sets.
+    pub(crate) direct: usize,
+    /// What it does in its experiment.
+    pub(crate) shift: Point,
+}
+
+/// What kind of trial.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Situation {
+    /// Autocorrelation a second.
+    pub(crate) rho: f64,
+    /// Whether the true cause is among the candidates.
+    pub(crate) monitored: bool,
+    /// Cosine between the true cause's shift and a look-alike's, if there is one.
+    pub(crate) look_alike: Option<f64>,
+}
+
+/// One anomaly, with everything that can be observed of it.
+pub(crate) struct Case {
+    situation: Situation,
+    loadings: [[f64; FACTORS]; ALL],
+    sick: Point,
+    twin: Point,
+    shift: Point,
+    /// Which cause it has.
+    pub(crate) cause: usize,
+    pub(crate) candidates: Vec<Candidate>,
+}
+
+/// Which window of a case.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Arm {
+    /// The sick host before.
+    Normal,
+    /// The sick host now.
+    Anomaly,
+    /// The experiment host just before a candidate's experiment.
+    Before,
+    /// The experiment host under a candidate.
+    Under(usize),
+    /// The sick host, where a candidate has been removed.
+    Removed(usize),
+}
+
+impl Case {
+    pub(crate) fn draw(situation: Situation, draws: &mut Draws) -> Self {
+        let mut loadings = [[0.0; FACTORS]; ALL];
+        for row in &mut loadings {
+            let raw: [f64; FACTORS] = std::array::from_fn(|_| draws.normal());
+            let norm = raw.iter().map(|x| x * x).sum::<f64>().sqrt();
+            *row = raw.map(|x| x / norm * f64::sqrt(SHARED));
+        }
+        let offsets = |draws: &mut Draws| -> Point { std::array::from_fn(|_| draws.normal() * HOSTS_DIFFER) };
+        let (sick, twin) = (offsets(draws), offsets(draws));
+        let symptoms = symptoms(draws);
+        let cause = draws.below(CAUSES.len());
+        let signatures: Vec<Point> =
+            CAUSES.iter().map(|(_, direct)| signature(*direct, &symptoms, draws)).collect();
+        let shift = signatures[cause];
+        let mut candidates = Vec::new();
+        for (at, (_, direct)) in CAUSES.iter().enumerate() {
+            let dose = if at == cause {
+                1.0 + DOSE_ERROR * draws.normal()
+            } else if draws.unit() < ABSENT {
+                0.0
+            } else {
+                draws.between(0.1, 0.7)
+            };
+            if at != cause || situation.monitored {
+                let shift = signatures[at].map(|x| x * dose);
+                candidates.push(Candidate { is_cause: at == cause, direct: *direct, shift });
+            }
+        }
+        if let Some(cosine) = situation.look_alike {
+            candidates.push(look_alike(&shift, cosine, draws));
+        }
+        Self { situation, loadings, sick, twin, shift, cause, candidates }
+    }
+
+    /// A window of so many seconds.
+    pub(crate) fn window(&self, arm: Arm, seconds: usize, draws: &mut Draws) -> Window {
+        let level: Point = match arm {
+            Arm::Normal => self.sick,
+            Arm::Anomaly => plus(&self.sick, &self.shift),
+            Arm::Before => self.twin,
+            Arm::Under(candidate) => plus(&self.twin, &self.candidates[candidate].shift),
+            Arm::Removed(candidate) if self.candidates[candidate].is_cause => self.sick,
+            Arm::Removed(_) => plus(&self.sick, &self.shift),
+        };
+        let rho = self.situation.rho;
+        let fresh = (1.0 - rho * rho).sqrt();
+        // AR(1) throughout: one of the factors, one of each metric's rest.
+        let mut factors: [f64; FACTORS] = std::array::from_fn(|_| draws.normal());
+        let mut rest: Point = std::array::from_fn(|_| draws.normal());
+        let mut rows = Vec::with_capacity(seconds);
+        for _ in 0..seconds {
+            for factor in &mut factors {
+                *factor = rho * *factor + fresh * draws.normal();
+            }
+            for one in &mut rest {
+                *one = rho * *one + fresh * draws.normal();
+            }
+            rows.push(std::array::from_fn(|at| {
+                let common: f64 = self.loadings[at].iter().zip(&factors).map(|(a, b)| a * b).sum();
+                level[at] + common + rest[at] * f64::sqrt(1.0 - SHARED)
+            }));
+        }
+        Window::of(rows)
+    }
+}
+
+fn symptoms(draws: &mut Draws) -> Point {
+    let mut point = [0.0; ALL];
+    for at in draws.some_of(METRICS.len(), SYMPTOMS) {
+        point[at] = draws.sign() * SYMPTOMATIC / f64::sqrt(SYMPTOMS as f64);
+    }
+    point
+}
+
+/// What a cause does at dose 1.
+fn signature(direct: usize, symptoms: &Point, draws: &mut Draws) -> Point {
+    let damage = draws.between(2.0, 4.0);
+    let mut point = symptoms.map(|x| x * damage);
+    point[direct] += draws.sign() * draws.between(1.0, 3.0);
+    for at in draws.some_of(METRICS.len(), OWN) {
+        point[at] += draws.sign() * draws.between(1.0, 3.0);
+    }
+    point[P99] = damage;
+    point[P50] = MEDIAN_OF_TAIL * damage;
+    point
+}
+
+/// As much damage, as long a shift, at a given angle to it.
+fn look_alike(shift: &Point, cosine: f64, draws: &mut Draws) -> Candidate {
+    let metrics = |point: &Point| point[..METRICS.len()].iter().map(|x| x * x).sum::<f64>().sqrt();
+    let length = metrics(shift);
+    let mut across: Point = std::array::from_fn(|at| if at < METRICS.len() { draws.normal() } else { 0.0 });
+    let along: f64 =
+        across[..METRICS.len()].iter().zip(shift).map(|(a, b)| a * b).sum::<f64>() / (length * length);
+    for at in 0..METRICS.len() {
+        across[at] -= along * shift[at];
+    }
+    let norm = metrics(&across);
+    let sine = (1.0 - cosine * cosine).sqrt();
+    let mut point = *shift;
+    for at in 0..METRICS.len() {
+        point[at] = cosine * shift[at] + sine * length * across[at] / norm;
+    }
+    // No other cause's direct metric.
+    let direct = 10 + draws.below(4);
+    Candidate { is_cause: false, direct, shift: point }
+}
+
+fn plus(a: &Point, b: &Point) -> Point {
+    std::array::from_fn(|at| a[at] + b[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn situation(look_alike: Option<f64>) -> Situation {
+        Situation { rho: 0.6, monitored: false, look_alike }
+    }
+
+    #[test]
+    fn a_look_alike_stands_at_its_angle_and_does_as_much_damage() {
+        for trial in 0..20 {
+            let case = Case::draw(situation(Some(0.8)), &mut Draws::of(1, 0, trial));
+            let twin = &case.candidates.last().unwrap().shift;
+            let dot = |a: &Point, b: &Point| a[..24].iter().zip(&b[..24]).map(|(x, y)| x * y).sum::<f64>();
+            let cosine = dot(twin, &case.shift) / (dot(twin, twin) * dot(&case.shift, &case.shift)).sqrt();
+            assert!((cosine - 0.8).abs() < 1e-9, "{cosine}");
+            assert!((twin[P99] - case.shift[P99]).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn an_unmonitored_cause_is_no_candidate() {
+        let case = Case::draw(situation(None), &mut Draws::of(1, 0, 0));
+        assert_eq!(case.candidates.len(), CAUSES.len() - 1);
+        assert!(case.candidates.iter().all(|one| !one.is_cause));
+    }
+
+    #[test]
+    fn noise_has_the_autocorrelation_that_was_asked_for_and_unit_variance() {
+        let mut draws = Draws::of(3, 0, 0);
+        let case = Case::draw(situation(None), &mut draws);
+        let window = case.window(Arm::Normal, 40_000, &mut draws);
+        assert!((window.rho(40_000) - 0.6).abs() < 0.02, "{}", window.rho(40_000));
+        let variance = window.variances(40_000);
+        assert!(variance.iter().all(|one| (one - 1.0).abs() < 0.08), "{variance:?}");
+    }
+
+    #[test]
+    fn removing_the_cause_brings_the_tail_back_and_removing_another_does_not() {
+        let mut draws = Draws::of(5, 0, 0);
+        let asked = Situation { monitored: true, ..situation(None) };
+        let case = Case::draw(asked, &mut draws);
+        let normal = case.window(Arm::Normal, 5_000, &mut draws).mean(5_000)[P99];
+        for (at, candidate) in case.candidates.iter().enumerate() {
+            let left = case.window(Arm::Removed(at), 5_000, &mut draws).mean(5_000)[P99] - normal;
+            assert_eq!(left < 0.5, candidate.is_cause, "{left}");
+        }
+    }
+}
