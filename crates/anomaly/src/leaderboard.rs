@@ -99,7 +99,7 @@ pub fn leaderboard(asked: &Asked) -> Leaderboard {
 fn rulings(situation: Situation, seed: u64, cell: u32, trial: u32) -> (Case, Vec<Ruling>) {
     let draws = &mut Draws::of(seed, cell, trial);
     let case = Case::draw(situation, draws);
-    let seen = Seen::of(&case, draws);
+    let windows = Seen::of(&case, draws);
     let mut all = Vec::new();
     for (name, seconds, form) in [
         ("paper's rule, 20 s", 20, Form::Right),
@@ -108,22 +108,24 @@ fn rulings(situation: Situation, seed: u64, cell: u32, trial: u32) -> (Case, Vec
         ("as printed, 20 s", 20, Form::Printed),
         ("as printed, 120 s", 120, Form::Printed),
     ] {
-        let accepted = (0..case.candidates.len())
-            .filter_map(|at| Some((at, accepts(&seen.anomaly, &seen.under[at], seconds, form, ALPHA)?)));
+        let accepted = (0..case.candidates.len()).filter_map(|at| {
+            Some((at, accepts(&windows.anomaly, &windows.under[at], seconds, form, ALPHA)?))
+        });
         let best = accepted.max_by(|one, other| one.1.total_cmp(&other.1));
         all.push((name, best.map_or(Said::Unknown, |(at, _)| Said::Cause(at)), seconds));
     }
     for (name, residual, removal) in
         [("ours", 0.5, true), ("ours without removal", 0.5, false), ("ours, gate 0.7", 0.7, false)]
     {
-        let (said, seconds) = decide(&case, &seen, Gates { residual, removal }, draws);
+        let (said, seconds) = decide(&case, &windows, Gates { residual, removal }, draws);
         all.push((name, said, seconds));
     }
     // They have no way to say that it is none.
     let rankers: [(&str, Scorer); 3] =
         [("n-sigma", n_sigma), ("change score", change_score), ("quantile regression", quantile_regression)];
     for (name, scorer) in rankers {
-        let blamed = first(&case.candidates, |metric| scorer(&seen.normal, &seen.anomaly, ONCE, metric));
+        let blamed =
+            first(&case.candidates, |metric| scorer(&windows.normal, &windows.anomaly, ONCE, metric));
         all.push((name, blamed.map_or(Said::Unknown, Said::Cause), ONCE));
     }
     (case, all)

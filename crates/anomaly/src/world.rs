@@ -165,11 +165,10 @@ impl Case {
     pub(crate) fn window(&self, arm: Arm, seconds: usize, draws: &mut Draws) -> Window {
         let level: Point = match arm {
             Arm::Normal => self.sick,
-            Arm::Anomaly => plus(&self.sick, &self.shift),
             Arm::Before => self.twin,
             Arm::Under(candidate) => plus(&self.twin, &self.candidates[candidate].shift),
             Arm::Removed(candidate) if self.candidates[candidate].is_cause => self.sick,
-            Arm::Removed(_) => plus(&self.sick, &self.shift),
+            Arm::Anomaly | Arm::Removed(_) => plus(&self.sick, &self.shift),
         };
         let rho = self.situation.rho;
         let fresh = (1.0 - rho * rho).sqrt();

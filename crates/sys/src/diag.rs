@@ -171,7 +171,7 @@ mod tests {
         sockets
             .each(Which::Listening, |one| {
                 if one.local_port == port {
-                    waiting += one.unread
+                    waiting += one.unread;
                 }
             })
             .unwrap();

@@ -18,29 +18,28 @@ pub(crate) enum Form {
 }
 
 /// p of Hotelling's two-sample test; `None` where it has none, for want of samples.
-pub(crate) fn p_value(x: &Window, y: &Window, seconds: usize, form: Form) -> Option<f64> {
+pub(crate) fn p_value(one: &Window, other: &Window, seconds: usize, form: Form) -> Option<f64> {
     let (n, k) = (2.0 * seconds as f64, ALL as f64);
     let freedom = n - k - 1.0;
     if freedom <= 0.0 {
         return None;
     }
-    let (mean_x, mean_y) = (x.mean(seconds), y.mean(seconds));
-    let difference: Vec<f64> = mean_x.iter().zip(&mean_y).map(|(a, b)| a - b).collect();
+    let means = one.mean(seconds).into_iter().zip(other.mean(seconds));
+    let difference: Vec<f64> = means.map(|(mine, theirs)| mine - theirs).collect();
     let scale = 2.0 / seconds as f64;
-    let (t2, f) = match form {
+    let (t2, factor) = match form {
         Form::Right => {
-            let t2 = quadratic(covariance(x, y, seconds), &difference)? / scale;
-            (t2, (n - k - 1.0) / (k * (n - 2.0)))
+            let t2 = quadratic(covariance(one, other, seconds), &difference)? / scale;
+            (t2, freedom / (k * (n - 2.0)))
         }
         Form::Printed => {
-            let (vx, vy) = (x.variances(seconds), y.variances(seconds));
-            let pooled = (0..ALL).map(|at| f64::midpoint(vx[at].sqrt(), vy[at].sqrt()));
-            let t2 = difference.iter().zip(pooled).map(|(d, s)| d * d / (s * scale)).sum();
+            let variances = one.variances(seconds).into_iter().zip(other.variances(seconds));
+            let pooled = variances.map(|(mine, theirs)| f64::midpoint(mine.sqrt(), theirs.sqrt()));
+            let t2: f64 = difference.iter().zip(pooled).map(|(gap, sd)| gap * gap / (sd * scale)).sum();
             (t2, (n + k) / (k * n))
         }
     };
-    let f: f64 = t2 * f;
-    Some(beta_reg(freedom / 2.0, k / 2.0, freedom / (freedom + k * f)))
+    Some(beta_reg(freedom / 2.0, k / 2.0, freedom / (freedom + k * t2 * factor)))
 }
 
 /// Whether the rule takes a candidate for the cause, and how gladly.

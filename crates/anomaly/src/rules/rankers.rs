@@ -9,7 +9,7 @@ pub(crate) fn n_sigma(normal: &Window, anomaly: &Window, seconds: usize, metric:
     (after - before).abs() / normal.variances(seconds)[metric].sqrt()
 }
 
-/// As BARO scores a change (RobustScorer, 2024): the furthest value after it from the median before, in interquartile
+/// As BARO scores a change (its `RobustScorer`, 2024): the furthest value after it from the median before, in interquartile
 /// ranges.
 pub(crate) fn change_score(normal: &Window, anomaly: &Window, seconds: usize, metric: usize) -> f64 {
     let mut before: Vec<f64> = normal.rows(seconds).iter().map(|row| row[metric]).collect();

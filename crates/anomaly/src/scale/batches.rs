@@ -28,13 +28,11 @@ impl Arrivals {
         let until = self.days.min(MOST / self.a_day) * DAY_S;
         let mut moments = Vec::new();
         let mut poisson = |a_day: f64, each: &mut dyn FnMut(f64, &mut Draws)| {
-            let mut at = 0.0;
-            while a_day > 0.0 {
-                at += draws.exponential() / a_day * DAY_S;
-                if at > until {
-                    break;
-                }
+            // None a day: the first is due after infinity.
+            let mut at = draws.exponential() / a_day * DAY_S;
+            while at <= until {
                 each(at, draws);
+                at += draws.exponential() / a_day * DAY_S;
             }
         };
         poisson(self.a_day * (1.0 - self.in_batches), &mut |at, _| moments.push(at));
