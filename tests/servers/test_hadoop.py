@@ -1,28 +1,14 @@
 """The plug-ins for Hadoop: the same decisions as the engine, and HDFS-H on real name and data nodes."""
 
-import subprocess
-from pathlib import Path
-
 import numpy as np
 import pytest
+from hadoop_daemons import said
 
 from hindmost.harvest import Traces, classify
 from hindmost.harvest.hadoop import tenants_text
 from hindmost.harvest.reading import Tenant
 
-ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.xdist_group("hadoop"), pytest.mark.timeout(600)]
-
-
-def said(*arguments: str) -> str:
-    """What a step of ``setup/hadoop.sh`` says; a host without Java or Maven skips it loudly."""
-    done = subprocess.run(
-        [ROOT / "setup/hadoop.sh", *arguments], capture_output=True, text=True, timeout=580, check=False
-    )
-    if done.returncode == 77:
-        pytest.skip(done.stderr.strip().removeprefix("setup: "))
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def test_java_decides_as_the_engine_does():
@@ -56,3 +42,10 @@ def test_yarn_keeps_a_reserve_and_kills_the_youngest_first():
 @pytest.mark.nightly
 def test_three_hundred_blocks_on_twenty_data_nodes():
     assert "300 blocks, by level [600, 0, 0, 0, 0]" in said("hdfs", "20", "300")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("step", ["golden", "parts", "hdfs", "yarn"])
+def test_the_next_hadoop_has_the_same_hooks(step, monkeypatch):
+    monkeypatch.setenv("HADOOP_VERSION", "3.5.0")
+    assert ": held" in said(step)

@@ -8,21 +8,14 @@ import org.apache.hadoop.hdfs.net.DFSNetworkTopology;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.net.Node;
 
-/** Lists busy replicas last, so that clients ask others first: dfs.net.topology.impl. */
+/**
+ * Lists busy replicas last, so that clients ask others first: dfs.net.topology.impl. Both ways of sorting without a
+ * secondary order lead to those with one.
+ */
 public final class BusyTopology extends DFSNetworkTopology {
-  @Override public void sortByDistance(Node reader, Node[] nodes, int activeLen) {
-    super.sortByDistance(reader, nodes, activeLen);
-    busyLast(nodes, activeLen);
-  }
-
   @Override public <T extends Node> void sortByDistance(Node reader, T[] nodes, int activeLen,
       Consumer<List<T>> secondary) {
     super.sortByDistance(reader, nodes, activeLen, secondary);
-    busyLast(nodes, activeLen);
-  }
-
-  @Override public void sortByDistanceUsingNetworkLocation(Node reader, Node[] nodes, int activeLen) {
-    super.sortByDistanceUsingNetworkLocation(reader, nodes, activeLen);
     busyLast(nodes, activeLen);
   }
 

@@ -29,6 +29,12 @@ public final class Keys {
   public static final String DATA = PREFIX + "data";
   /** Milliseconds that a throttled access waits at most for the primary tenant to calm down. */
   public static final String THROTTLE = PREFIX + "throttle.ms";
+  /** Share of a node's cores and memory that batch work never gets. */
+  public static final String RESERVE = PREFIX + "reserve";
+  /** Milliseconds that containers have to go when their node shrinks; 0: killed at once. */
+  public static final String GRACE = PREFIX + "grace.ms";
+  /** Milliseconds between rounds of the daemon that keeps reserves. */
+  public static final String KEEPER_PERIOD = PREFIX + "keeper.period.ms";
 
   public static final double BUSY_ABOVE_DEFAULT = 2.0 / 3;
   public static final int BUSY_PERIOD_DEFAULT = 1000;

@@ -6,10 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
-import org.apache.hadoop.yarn.api.records.ApplicationId;
-import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
@@ -18,7 +15,6 @@ import org.apache.hadoop.yarn.api.records.NodeReport;
 import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.Resource;
-import org.apache.hadoop.yarn.api.records.YarnApplicationAttemptState;
 import org.apache.hadoop.yarn.client.ClientRMProxy;
 import org.apache.hadoop.yarn.client.api.AMRMClient;
 import org.apache.hadoop.yarn.client.api.YarnClient;
@@ -74,7 +70,7 @@ public final class YarnMini {
       keeper.keep(nodes.get(0).getNodeId(), whole, 8, 0);
       keeper.keep(nodes.get(1).getNodeId(), whole, 0.3, 100.5);
       keeper.keep(nodes.get(2).getNodeId(), whole, 0, 0);
-      register(client);
+      batch = UnmanagedMaster.register(client);
       ask(12);
       Check.await("twelve containers", 30, () -> look(12));
       Check.that(!held.containsValue(nodes.get(0).getNodeId()), "no container on the full node: " + held.values());
@@ -121,28 +117,5 @@ public final class YarnMini {
       gone.add(one.getContainerId());
     }
     return held.size() >= wanted;
-  }
-
-  private void register(YarnClient client) throws Exception {
-    ApplicationSubmissionContext asked = client.createApplication().getApplicationSubmissionContext();
-    ApplicationId id = asked.getApplicationId();
-    asked.setApplicationName("batch");
-    asked.setUnmanagedAM(true);
-    asked.setQueue("default");
-    asked.setResource(TASK);
-    asked.setAMContainerSpec(org.apache.hadoop.yarn.api.records.ContainerLaunchContext.newInstance(
-        Map.of(), Map.of(), List.of(), null, null, null));
-    client.submitApplication(asked);
-    Check.await("an unmanaged master", 30, () -> {
-      var report = client.getApplicationReport(id);
-      return report.getCurrentApplicationAttemptId() != null
-          && client.getApplicationAttemptReport(report.getCurrentApplicationAttemptId())
-              .getYarnApplicationAttemptState() == YarnApplicationAttemptState.LAUNCHED;
-    });
-    UserGroupInformation.getCurrentUser().addToken(client.getAMRMToken(id));
-    batch = AMRMClient.createAMRMClient();
-    batch.init(client.getConfig());
-    batch.start();
-    batch.registerApplicationMaster("localhost", 0, "");
   }
 }

@@ -1,0 +1,97 @@
+package hindmost.search;
+
+import com.sun.management.OperatingSystemMXBean;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.concurrent.Executors;
+import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.Term;
+import org.apache.lucene.search.BooleanClause;
+import org.apache.lucene.search.BooleanQuery;
+import org.apache.lucene.search.IndexSearcher;
+import org.apache.lucene.search.ScoreDoc;
+import org.apache.lucene.search.TermQuery;
+import org.apache.lucene.search.TopDocs;
+
+/**
+ * A search service as the paper's primary tenants are: SearchServer PORT DOCUMENTS [LOAD_FILE]. GET /search?q=WORD+WORD
+ * gives the ten best of documents made from a seed, whose words (w1, w2, ...) are as frequent as Zipf's law has them.
+ * Its own utilisation of the processors it may run on goes to LOAD_FILE every period.
+ */
+public final class SearchServer {
+  private static final int BEST = 10;
+  private static final int PERIOD_MILLIS = 500;
+
+  private final IndexSearcher searcher;
+
+  private SearchServer(int documents) throws IOException {
+    searcher = new IndexSearcher(DirectoryReader.open(Corpus.index(documents)));
+  }
+
+  public static void main(String[] arguments) {
+    // Else answers wait for the client's delayed acknowledgement.
+    System.setProperty("sun.net.httpserver.nodelay", "true");
+    try {
+      SearchServer search = new SearchServer(Integer.parseInt(arguments[1]));
+      HttpServer server =
+          HttpServer.create(new InetSocketAddress("127.0.0.1", Integer.parseInt(arguments[0])), 1024);
+      server.createContext("/search", search::answer);
+      server.setExecutor(Executors.newFixedThreadPool(2 * Runtime.getRuntime().availableProcessors()));
+      server.start();
+      System.out.println("searching " + arguments[1] + " documents at port " + server.getAddress().getPort());
+      if (arguments.length > 2) {
+        tell(Path.of(arguments[2]));
+      }
+    } catch (Throwable failure) {
+      failure.printStackTrace();
+      Runtime.getRuntime().halt(1);
+    }
+  }
+
+  private void answer(HttpExchange exchange) throws IOException {
+    String query = exchange.getRequestURI().getRawQuery();
+    boolean meant = query != null && query.startsWith("q=") && query.length() > 2;
+    byte[] said = (meant ? best(query.substring(2)) : "{\"error\": \"/search?q=WORD+WORD\"}\n")
+        .getBytes(StandardCharsets.UTF_8);
+    exchange.getResponseHeaders().set("Content-Type", "application/json");
+    exchange.sendResponseHeaders(meant ? 200 : 400, said.length);
+    exchange.getResponseBody().write(said);
+    exchange.close();
+  }
+
+  private String best(String words) throws IOException {
+    BooleanQuery.Builder any = new BooleanQuery.Builder();
+    for (String word : words.split("[+]", 16)) {
+      any.add(new TermQuery(new Term(Corpus.TEXT, word)), BooleanClause.Occur.SHOULD);
+    }
+    TopDocs found = searcher.search(any.build(), BEST);
+    StringBuilder text = new StringBuilder("{\"found\": " + found.totalHits.value + ", \"best\": [");
+    for (ScoreDoc one : found.scoreDocs) {
+      text.append(one == found.scoreDocs[0] ? "" : ", ").append(one.doc);
+    }
+    return text.append("]}\n").toString();
+  }
+
+  private static void tell(Path path) throws IOException, InterruptedException {
+    OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+    Path beside = path.resolveSibling(path.getFileName() + ".new");
+    long worked = system.getProcessCpuTime();
+    for (long at = System.nanoTime();;) {
+      Thread.sleep(PERIOD_MILLIS);
+      long now = System.nanoTime();
+      long then = system.getProcessCpuTime();
+      double share = (double) (then - worked) / (now - at) / Runtime.getRuntime().availableProcessors();
+      Files.writeString(beside, String.format("%.4f%n", share));
+      Files.move(beside, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+      worked = then;
+      at = now;
+    }
+  }
+}

@@ -1,0 +1,23 @@
+package hindmost.tez;
+
+import org.apache.hadoop.io.IntWritable;
+import org.apache.tez.runtime.api.ProcessorContext;
+import org.apache.tez.runtime.library.api.KeyValuesReader;
+import org.apache.tez.runtime.library.processor.SimpleProcessor;
+
+/** How many words there were. */
+public final class Sums extends SimpleProcessor {
+  public Sums(ProcessorContext context) {
+    super(context);
+  }
+
+  @Override public void run() throws Exception {
+    KeyValuesReader reader = (KeyValuesReader) getInputs().get("words").getReader();
+    while (reader.next()) {
+      for (Object one : reader.getCurrentValues()) {
+        getContext().getCounters().findCounter("harvest", "sum").increment(((IntWritable) one).get());
+      }
+    }
+    getContext().getCounters().findCounter("hosts", System.getenv("NM_HOST")).increment(1);
+  }
+}

@@ -1,0 +1,154 @@
+"""Daemons of Hadoop as operators run them: a JVM each, from the jars that Maven fetched, with the plug-ins' jar."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import pytest
+
+ROOT = Path(__file__).parents[2] / "hadoop"
+JVM = [
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xmx256m",
+    "--add-opens",
+    "java.base/java.lang=ALL-UNNAMED",
+]
+HDFS = "org.apache.hadoop.hdfs.server."
+YARN = "org.apache.hadoop.yarn.server."
+PLUGINS = "hindmost.hadoop"
+
+
+def said(*arguments: str) -> str:
+    """What a step of ``setup/hadoop.sh`` says; a host without Java or Maven skips it loudly."""
+    done = subprocess.run(
+        [ROOT.parent / "setup/hadoop.sh", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=580,
+        check=False,
+    )
+    if done.returncode == 77:
+        pytest.skip(done.stderr.strip().removeprefix("setup: "))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+class Daemons:
+    """Processes of one cluster below one folder; all of them end with the context."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(
+        self, name: str, main: str, settings: dict[str, object], *arguments: str, tests: bool = False
+    ) -> None:
+        """Starts a daemon; its log is NAME.log, its settings are its own; or a main class of the `tests`."""
+        conf = self.folder / f"{name}.conf"
+        conf.mkdir(exist_ok=True)
+        text = "".join(
+            f"<property><name>{key}</name><value>{escape(str(value))}</value></property>\n"
+            for key, value in settings.items()
+        )
+        for site in ("core", "hdfs", "yarn", "capacity"):
+            file = "capacity-scheduler.xml" if site == "capacity" else f"{site}-site.xml"
+            (conf / file).write_text(f"<configuration>\n{text}</configuration>\n")
+        own = ["classes", "test-classes"] if tests else ["hindmost-hadoop-0.1.0.jar"]
+        path = ":".join(
+            [str(conf), *(f"{ROOT}/target/{one}" for one in own), (ROOT / "target/classpath").read_text()]
+        )
+        self.run(name, ["java", *JVM, f"-Dhadoop.tmp.dir={self.folder}", "-cp", path, main, *arguments])
+
+    def run(self, name: str, command: list[str]) -> None:
+        """Starts any program as one of the cluster; ten minutes are the end of all of them."""
+        home = str(Path(shutil.which("java") or "java").resolve().parents[1])
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.running[name] = subprocess.Popen(
+                ["timeout", "-k", "5", "600", *command],
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
+                env={**os.environ, "JAVA_HOME": home},
+            )
+
+    def kill(self, name: str) -> None:
+        """Ends a daemon with all that it started, without a word."""
+        daemon = self.running.pop(name)
+        with suppress(ProcessLookupError):
+            os.killpg(daemon.pid, signal.SIGKILL)
+        daemon.wait()
+
+    def end(self, name: str, limit_s: float = 60) -> None:
+        """Waits for one that ends by itself."""
+        assert self.running.pop(name).wait(limit_s) == 0, self.log(name)
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text(errors="replace")[-3000:]
+
+    def await_(self, claim: str, holds: Callable[[], object], limit_s: float = 90) -> None:
+        """Waits for what a cluster does in its own time; an address that does not answer yet is no failure."""
+        end = time.monotonic() + limit_s
+        while True:
+            try:
+                if holds():
+                    return
+            except (OSError, KeyError, IndexError):
+                pass
+            for name, daemon in self.running.items():
+                assert daemon.poll() is None, f"{name} ended: {self.log(name)}"
+            assert time.monotonic() < end, f"{claim}: not within {limit_s} s; {sorted(self.running)}"
+            time.sleep(0.2)
+
+
+@contextmanager
+def daemons(folder: Path) -> Iterator[Daemons]:
+    cluster = Daemons(folder)
+    try:
+        yield cluster
+    finally:
+        for name in list(cluster.running):
+            cluster.kill(name)
+
+
+def asked(url: str, method: str = "GET", body: bytes | None = None) -> bytes:
+    """What an address answers."""
+    request = urllib.request.Request(url, data=body, method=method)
+    request.add_header("Content-Type", "application/octet-stream")
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return answer.read()
+
+
+def found(url: str) -> dict:
+    return json.loads(asked(url))
+
+
+def bean(port: int, name: str) -> dict:
+    """The attributes of a JMX bean of a daemon."""
+    return found(f"http://127.0.0.1:{port}/jmx?qry={name}")["beans"][0]
+
+
+def free_ports(n: int) -> list[int]:
+    """Ports of TCP that nobody has now."""
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
+    ports = [one.getsockname()[1] for one in held]
+    for one in held:
+        one.close()
+    return ports
+
+
+def replaced(path: Path, text: str) -> None:
+    """Puts a file in the place of another at once."""
+    beside = path.with_suffix(".new")
+    beside.write_text(text)
+    beside.rename(path)

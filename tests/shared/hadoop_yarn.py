@@ -1,0 +1,70 @@
+"""A cluster of YARN from daemons of its own, with the daemon that keeps reserves."""
+
+from hadoop_daemons import PLUGINS, YARN, Daemons, found, free_ports, replaced
+
+
+class Yarn:
+    """A resource manager, node managers, and the daemon that keeps reserves."""
+
+    def __init__(self, cluster: Daemons, nodes: int, more: dict[str, object] | None = None) -> None:
+        self.cluster, self.nodes = cluster, nodes
+        self.web, *rm = free_ports(5)
+        self.settings: dict[str, object] = {
+            "hadoop.tmp.dir": cluster.folder,
+            "fs.defaultFS": "file:///",
+            "yarn.resourcemanager.webapp.address": f"127.0.0.1:{self.web}",
+            "yarn.nodemanager.resource.memory-mb": 6000,
+            "yarn.nodemanager.resource.cpu-vcores": 12,
+            "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": 200,
+            "yarn.resourcemanager.connect.retry-interval.ms": 1000,
+            "yarn.nodemanager.disk-health-checker.enable": "false",
+            "yarn.scheduler.capacity.root.queues": "default",
+            "yarn.scheduler.capacity.root.default.capacity": 100,
+            "yarn.scheduler.capacity.maximum-am-resource-percent": 1.0,
+            "yarn.scheduler.capacity.resource-calculator": "org.apache.hadoop.yarn.util.resource."
+            "DominantResourceCalculator",
+            "hindmost.harvest.utilisation.file": cluster.folder / "%h.load",
+            "hindmost.harvest.keeper.period.ms": 300,
+        }
+        kinds = ("", "scheduler.", "resource-tracker.", "admin.")
+        self.settings |= {
+            f"yarn.resourcemanager.{kind}address": f"127.0.0.1:{port}"
+            for kind, port in zip(kinds, rm, strict=True)
+        }
+        self.settings |= more or {}
+        self.start_resource_manager()
+        for at in range(nodes):
+            self.start_node_manager(at)
+        cluster.start("keeper", f"{PLUGINS}.KeeperMain", self.settings)
+
+    def start_resource_manager(self) -> None:
+        self.cluster.start("rm", YARN + "resourcemanager.ResourceManager", self.settings)
+
+    def start_node_manager(self, at: int) -> None:
+        host = f"127.0.0.{at + 2}"
+        own: dict[str, object] = {
+            "yarn.nodemanager.hostname": host,
+            "yarn.nodemanager.address": f"{host}:{free_ports(1)[0]}",
+            "yarn.nodemanager.localizer.address": f"{host}:0",
+            "yarn.nodemanager.collector-service.address": f"{host}:0",
+            "yarn.nodemanager.webapp.address": f"{host}:0",
+            "yarn.nodemanager.local-dirs": self.cluster.folder / f"local{at}",
+            "yarn.nodemanager.log-dirs": self.cluster.folder / f"logs{at}",
+        }
+        self.cluster.start(f"nm{at}", YARN + "nodemanager.NodeManager", {**self.settings, **own})
+
+    def load(self, at: int, utilisation: float) -> None:
+        replaced(self.cluster.folder / f"127.0.0.{at + 2}.load", f"{utilisation}\n")
+
+    def cores(self) -> dict[str, int]:
+        """What batch work may have, by host."""
+        nodes = found(f"http://127.0.0.1:{self.web}/ws/v1/cluster/nodes")["nodes"]
+        return {
+            one["nodeHTTPAddress"].split(":")[0]: one["availableVirtualCores"] + one["usedVirtualCores"]
+            for one in nodes
+            if one["state"] == "RUNNING"
+        }
+
+    def await_cores(self, *cores: int) -> None:
+        wanted = {f"127.0.0.{at + 2}": n for at, n in enumerate(cores)}
+        self.cluster.await_(f"nodes have {cores}", lambda: self.cores() == wanted)
