@@ -7,6 +7,7 @@ search make of whatever servers and hosts do is tried on known truths by ``tests
 from __future__ import annotations
 
 import json
+import math
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,9 @@ def taken_us(step: Path) -> float:
         for thread in told["threads"]:
             span = thread["span"]
             stolen_ns = (told["steal_share"] or 0.0) * span["wall_ns"]
-            taken.append((span["schedule"]["run_delay_ns"] + stolen_ns) / 1e3)
+            # A thread that never came to the measurement has no account of it: it was kept from all of it.
+            delay_ns = span["schedule"]["run_delay_ns"] if span["schedule"] else math.inf
+            taken.append((delay_ns + stolen_ns) / 1e3)
     return max(taken)
 
 
