@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # make test: every ring that needs neither a calm host nor patience. setup/test.sh [PYTEST'S ARGUMENTS...]
 #
-# Three rings at a time. Whole programs on real servers wait for most of their time, and tests of Rust wait for
-# theirs; what starts no servers only computes, at a lower priority, and takes the processors whenever nobody else
-# does. So does the compilation of Rust's tests (built as the engine was, so nothing twice). All rings run whatever
-# fails; the register of skips comes last.
+# Two rings at a time. Tests of Rust and then whole programs on real servers wait for most of their time; what starts no
+# servers only computes, at a lower priority, and takes the processors whenever nobody else does. So does the
+# compilation of Rust's tests (built as the engine was, so nothing twice), and no load is tested beside it. All rings
+# run whatever fails; the register of skips comes last.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
@@ -14,6 +14,7 @@ trap 'rm -rf "$work"' EXIT
 HINDMOST_SKIPS=$work/skips
 export HINDMOST_SKIPS
 export OPENBLAS_NUM_THREADS=1 # small problems: its threads wait for each other, spinning
+unset MAKEFLAGS MFLAGS        # cargo takes make's for a job server of its own, and warns
 unset PYTHONDONTWRITEBYTECODE # some hundred interpreters are started, and would compile all of it each
 PYTEST=(setup/run python -m pytest -m "not nightly and not originals")
 LATER=(nice -n 3) # half of a busy neighbour's share, so that nobody waits for ever
@@ -45,15 +46,20 @@ ring() {
 }
 
 if [ $# = 0 ]; then
-  ring "cargo test" rust >"$work/rust" 2>&1 &
-  rust=$!
-  ring "pytest, what starts servers" servers >"$work/servers" 2>&1 &
-  servers=$!
+  both() {
+    local status=0
+    ring "cargo test" rust >"$work/rust" 2>&1 || status=1
+    ring "pytest, what starts servers" servers >"$work/servers" 2>&1 || status=$((status + 2))
+    return "$status"
+  }
+  both &
+  both=$!
   ring "pytest, what starts no servers" computed || failed+=("pytest, what starts no servers")
-  wait "$rust" || failed+=("cargo test")
-  cat "$work/rust"
-  wait "$servers" || failed+=("pytest, what starts servers")
-  cat "$work/servers"
+  wait "$both"
+  status=$?
+  cat "$work/rust" "$work/servers"
+  ((status & 1)) && failed+=("cargo test")
+  ((status & 2)) && failed+=("pytest, what starts servers")
 else
   ring "pytest $*" "${PYTEST[@]}" "$@" || failed+=("pytest $*")
 fi

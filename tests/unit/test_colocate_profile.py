@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -141,7 +142,9 @@ def test_a_program_is_profiled_and_nothing_of_it_is_left(capsys):
             [sys.executable, "-c", WORKS], rulers=["int_add"], window_ms=20, budget_s=2, real_time=False
         )
     except HindmostError as error:
-        pytest.skip(f"this host is too busy: {error.message}")
+        # Beside busy neighbours there is no card, and it says of how many windows.
+        assert re.search(r"of \d+ windows \d+ could be used", error.message), error.message
+        return
     assert found["rate_per_s"] > 0
     assert [axis["ruler"] for axis in found["axes"]] == ["int_add"]
     text = render_profile(found, width=100, color=False)
