@@ -38,7 +38,14 @@ def attempt(place: Path, which: int) -> Finding:
     }
     told = ", ".join(f"{name} {ratio:.3f}" for name, ratio in ratios.items())
     close = all(abs(ratios[name] - 1.0) < CLOSE[name] for name in QUANTILES)
-    return Finding(close, f"calm over undisturbed, median of {PAIRS} pairs: {told}")
+    # What was not stolen from says how well this host repeats itself: nothing finer can be seen on it.
+    alone = {name: [calm_of([pair[0]], name) for pair in pairs] for name in QUANTILES}
+    spread = {name: statistics.quantiles(values, n=4) for name, values in alone.items()}
+    coarse = any(high > low * (1.0 + CLOSE[name]) for name, (low, _, high) in spread.items())
+    itself = ", ".join(f"{name} {min(values):.0f} to {max(values):.0f} us" for name, values in alone.items())
+    return Finding(
+        close, f"calm over undisturbed, median of {PAIRS} pairs: {told}; the undisturbed: {itself}", coarse
+    )
 
 
 @pytest.mark.memcached
