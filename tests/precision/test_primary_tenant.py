@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -89,7 +90,8 @@ class Arms:
         result = hindmost("measure", target, *load, *host, *procedure, study=out).result
         after = ticks(self.cpu)
         return Seen(
-            result["latency_us"]["p99"]["value"] / 1e3, 1 - (after[1] - before[1]) / (after[0] - before[0])
+            (result["latency_us"]["p99"]["value"] or math.inf) / 1e3,
+            1 - (after[1] - before[1]) / (after[0] - before[0]),
         )
 
     @contextlib.contextmanager
@@ -102,14 +104,18 @@ class Arms:
             "batch", "hindmost.hadoop.BatchMain", self.yarn.settings, str(CORES), command, tests=True
         )
         try:
-            self.yarn.cluster.await_(
-                "containers run", lambda: int(log.read_text().split("\n")[-2].split()[0]) >= 3
-            )
+            self.yarn.cluster.await_("containers run", lambda: running(log) >= 3)
             yield
         finally:
             self.yarn.cluster.kill("batch")
             flag.unlink()  # containers outlive whom they were given to
             log.unlink(missing_ok=True)
+
+
+def running(log: Path) -> int:
+    """Containers that batch work has by the last of its lines."""
+    told = re.findall(r"^(\d+) \d+$", log.read_text(), re.MULTILINE)
+    return int(told[-1]) if told else 0
 
 
 @contextlib.contextmanager

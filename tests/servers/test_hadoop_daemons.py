@@ -182,7 +182,10 @@ def test_yarn_keeps_reserves_whatever_starts_anew(cluster):
 
 def test_a_dag_of_tez_runs_on_the_class_that_has_room(cluster):
     said("tez")
-    shuffle = {"yarn.nodemanager.aux-services": "mapreduce_shuffle", "mapreduce.shuffle.port": 0}
+    shuffle = {
+        "yarn.nodemanager.aux-services": "mapreduce_shuffle",
+        "yarn.nodemanager.aux-services.mapreduce_shuffle.class": f"{PLUGINS}.LocalShuffle",
+    }
     yarn = Yarn(cluster, 2, shuffle)
     for at in range(2):
         yarn.load(at, 0.1)

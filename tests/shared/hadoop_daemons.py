@@ -26,6 +26,11 @@ JVM = [
 HDFS = "org.apache.hadoop.hdfs.server."
 YARN = "org.apache.hadoop.yarn.server."
 PLUGINS = "hindmost.hadoop"
+LOG = """log4j.rootLogger=WARN, A
+log4j.appender.A=org.apache.log4j.ConsoleAppender
+log4j.appender.A.layout=org.apache.log4j.PatternLayout
+log4j.appender.A.layout.ConversionPattern=%d %p %c{1}: %m%n
+"""
 
 
 def said(*arguments: str) -> str:
@@ -63,6 +68,7 @@ class Daemons:
         for site in ("core", "hdfs", "yarn", "capacity"):
             file = "capacity-scheduler.xml" if site == "capacity" else f"{site}-site.xml"
             (conf / file).write_text(f"<configuration>\n{text}</configuration>\n")
+        (conf / "log4j.properties").write_text(LOG)
         own = ["classes", "test-classes"] if tests else ["hindmost-hadoop-0.1.0.jar"]
         path = ":".join(
             [str(conf), *(f"{ROOT}/target/{one}" for one in own), (ROOT / "target/classpath").read_text()]

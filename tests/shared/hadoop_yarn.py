@@ -51,7 +51,7 @@ class Yarn:
             "yarn.nodemanager.local-dirs": self.cluster.folder / f"local{at}",
             "yarn.nodemanager.log-dirs": self.cluster.folder / f"logs{at}",
         }
-        self.cluster.start(f"nm{at}", YARN + "nodemanager.NodeManager", {**self.settings, **own})
+        self.cluster.start(f"nm{at}", YARN + "nodemanager.NodeManager", {**self.settings, **own}, tests=True)
 
     def load(self, at: int, utilisation: float) -> None:
         replaced(self.cluster.folder / f"127.0.0.{at + 2}.load", f"{utilisation}\n")
