@@ -84,6 +84,7 @@ def rounds(
     """CPU time by request of each way, round by round."""
     ways: dict[str, dict[str, object] | None] = {
         "off": None,
+        "another port": {"framing": '"memcached"', "port": 9},
         "exchange": {"framing": '"exchange"'},
         "parser": {"framing": '"memcached"'},
         "one connection in 16": {"framing": '"memcached"', "one_connection_in": 16},
@@ -93,7 +94,9 @@ def rounds(
     found: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(count):
         for name, options in ways.items():
-            running = None if options is None else _engine.Trace(port, block_ns=10**8, **options)
+            running = (
+                None if options is None else _engine.Trace(**{"port": port, "block_ns": 10**8, **options})
+            )
             found[name].append(cost_us(port, pid, seconds, clients))
             if running is not None:
                 running.end()

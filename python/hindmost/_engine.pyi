@@ -139,6 +139,7 @@ class Trace:
         one_connection_in: int = 1,
         every: int = 0,
         records: str | Path | None = None,
+        log: str | Path | None = None,
         handover: bool = True,
         who: bool = False,
     ) -> None: ...

@@ -357,14 +357,20 @@ def test_redis_answers_a_batch_with_one_send_and_all_of_it_is_found(tmp_path, co
         assert seen.columns["batch"].max() == 60
 
 
-def test_without_a_protocol_all_that_is_read_until_a_send_is_one_request(tmp_path, connect):
-    with memcached() as port, tracing(port, "exchange", tmp_path) as found:
+def test_without_a_protocol_all_that_is_read_until_a_send_is_one_request_and_latencies_are_logged(
+    tmp_path, connect
+):
+    log = tmp_path / "latency.log"
+    with memcached() as port, tracing(port, "exchange", tmp_path, log=log) as found:
         client = connect(port)
         for _ in range(200):
             client.ask(b"get id-1\r\nget id-2\r\n", len(client.got) + 10, [13])
     (seen,) = found
     check_account(seen)
     assert 200 <= seen.traced["counts"]["done"] <= 400
+    left, us = np.loadtxt(log).T
+    assert (left == seen.columns["left_ns"]).all()
+    assert us == pytest.approx((seen.columns["left_ns"] - seen.columns["network_ns"]) / 1e3)
 
 
 def test_bytes_of_another_protocol_are_counted_and_no_requests(tmp_path, connect):
@@ -427,9 +433,10 @@ def test_a_process_on_the_servers_processor_is_named_and_what_threads_waited_is_
     (reader,) = np.unique(seen.columns["reader"])
     (thread,) = [one for one in who["threads"] if one["thread"] == reader]
     counted = after[int(reader)] - before[int(reader)]
-    # What passes before a woken thread is on a queue is told apart: the kernel does not count it, and on a quiet host it
-    # is as long as the wait, since the processor has to be woken itself.
-    assert 0.9 * counted - 3e7 <= thread["queued_ns"] <= 1.1 * counted + 3e7
+    # What passes before a woken thread is on a queue is told apart: with it, it would be 1.8 times what the kernel counts.
+    # The kernel's sum leaves out the way from a wake-up to the switch where the thread comes at once (rq_clock_skip_update
+    # in wakeup_preempt: the queue's clock stands still), 8 us on this kind of machine where the processor was idle.
+    assert 0.9 * counted - 3e7 <= thread["queued_ns"] <= 1.35 * counted + 3e7
     assert thread["woken_ns"] > 0
 
 

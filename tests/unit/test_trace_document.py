@@ -4,6 +4,7 @@ import json
 import os
 import re
 import socket
+import subprocess
 from pathlib import Path
 
 import jsonschema
@@ -16,7 +17,9 @@ from hindmost.report.trace.terminal import render_trace
 from hindmost.stats.stages import STAGES
 from hindmost.store.schema import schemas
 from hindmost.trace.able import unable
+from hindmost.trace.advice import advice
 from hindmost.trace.document import document_of
+from hindmost.trace.inbound import inbound
 from hindmost.trace.server import Server, find_server
 from hindmost.trace.times import served
 from hindmost.trace.tracing import TraceRequest
@@ -133,7 +136,17 @@ def test_who_held_requests_up_is_told_by_its_share_of_the_variance_not_by_its_me
     assert "The slowest 1" in said
 
 
-REQUEST = TraceRequest(Server("memcached", 7, 11211, "memcached"), 4.0)
+REQUEST = TraceRequest(Server("memcached", os.getpid(), 11211, "memcached"), 4.0)
+
+
+def test_a_server_that_ended_meanwhile_is_told():
+    with subprocess.Popen(["true"]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        gone = TraceRequest(Server("memcached", ended.pid, 11211, "memcached"), 4.0)
+        (note,) = document_of(gone, traced(), {})["notes"]
+    assert f"memcached (process {ended.pid}) ended during the trace" in note
+    alive = TraceRequest(Server("memcached", os.getpid(), 11211, "memcached"), 4.0)
+    assert document_of(alive, traced(), {})["notes"] == []
 
 
 def test_a_trace_says_when_it_made_another_server_of_it():
@@ -195,6 +208,32 @@ def test_the_screen_names_the_critical_stage_and_why_the_longest_is_another():
     (row,) = [line for line in lines if line.startswith("TCP to read")]
     assert "█" in row
     assert all(len(line) <= 130 for line in lines)
+
+
+def test_packets_are_to_be_taken_in_where_the_server_is_not(tmp_path):
+    net, queue = tmp_path / "proc/net", tmp_path / "sys/class/net/lo/queues/rx-0"
+    net.mkdir(parents=True)
+    queue.mkdir(parents=True)
+    (net / "tcp").write_text(f"head\n0: 0100007F:{11211:04X} 0100007F:D431 01 rest\n")
+    (queue / "rps_cpus").write_text("0\n")
+    every = os.cpu_count() or 1
+    here = min(os.sched_getaffinity(0))
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {here})
+        found = inbound(11211, None, tmp_path)
+    finally:
+        os.sched_setaffinity(0, before)
+    assert found is not None
+    assert (found.knob, found.now) == ('knob = "rps@lo"', "0")
+    elsewhere = int(found.elsewhere.replace(",", ""), 16)
+    assert elsewhere == ((1 << every) - 1 & ~(1 << here) or 1)
+    assert inbound(9, None, tmp_path) is None, "no connection"
+    who = held_up()
+    who["culprits"][0] |= {"name": "softirq NET_RX", "process": 0, "relation": "interrupt"}
+    document = document_of(REQUEST, {**traced(), "who": who}, {})
+    (first, *_) = advice(document, None, found)
+    assert (first["knob"], first["levels"]) == ('knob = "rps@lo"', ["0", found.elsewhere])
 
 
 def test_advice_follows_the_culprit_of_the_variance_and_says_what_it_would_be_worth():

@@ -8,9 +8,12 @@
  *     WHOLE   one send for all of them                                  redis
  *     READS   each get sends, with what was kept back for it so far,    memcached 1.6
  *             and the batch ends with one
+ *     TAIL    the same, and one send more for what follows the last     memcached 1.6
+ *             get, where the batch ends with a whole request
  *
- * Of memcached's batches that end otherwise the last answers may be kept back until more is read, or not.
- * So only a lone request is done at once; a batch waits for the next read.
+ * Where a batch ends within a request, memcached may keep the last answers back until the rest is read, or not. Of TAIL
+ * no send can be missing, for a read buffer that is empty makes memcached send all that it kept back; and each more
+ * would make it too many. So only a lone request is done at once; a batch waits for the next read.
  */
 #pragma once
 
@@ -79,7 +82,7 @@ static inline void transmitted(struct connection *c, __u32 end, __u64 now, __u16
 	bpf_loop(REQUESTS, leave_one, &l, 0);
 }
 
-enum style { EACH, WHOLE, READS, UNKNOWN };
+enum style { EACH, WHOLE, READS, TAIL, UNKNOWN };
 
 struct settling {
 	struct connection *c;
@@ -106,7 +109,7 @@ static long take_send(__u32 i, struct settling *s)
 	s->at = at;
 	if (at == c->batch)
 		return 1;
-	if (s->style == READS && c->requests[(at - 1) & (REQUESTS - 1)].kind == KIND_READ)
+	if (s->style != WHOLE && c->requests[(at - 1) & (REQUESTS - 1)].kind == KIND_READ)
 		s->from--;
 	return 0;
 }
@@ -134,8 +137,12 @@ static inline __u32 style_of(const struct connection *c, __u32 batch)
 {
 	if (c->sends == batch)
 		return EACH;
-	if (protocol == FRAMING_MEMCACHED)
-		return c->sends == c->reads && c->read_end == c->seen ? READS : UNKNOWN;
+	if (protocol == FRAMING_MEMCACHED) {
+		if (c->reads && c->read_end == c->seen)
+			return c->sends == c->reads ? READS : UNKNOWN;
+		bool whole = c->framing.mode == MODE_START && c->framing.count == 0;
+		return whole && c->sends == c->reads + 1 ? TAIL : UNKNOWN;
+	}
 	return c->sends == 1 ? WHOLE : UNKNOWN;
 }
 

@@ -41,12 +41,6 @@ struct {
 #include "reading.h"
 #include "who.h"
 
-static inline bool ours(struct sock *sk)
-{
-	return sk->__sk_common.skc_num == port && sk->sk_protocol == IPPROTO_TCP &&
-	       sk->__sk_common.skc_state != TCP_LISTEN;
-}
-
 static inline bool chosen(struct sock *sk)
 {
 	if (one_connection_in <= 1)
@@ -56,11 +50,18 @@ static inline bool chosen(struct sock *sk)
 	return (mixed >> 8) % one_connection_in == 0;
 }
 
+/* Before anything is looked up: most of what comes here is none of ours. */
+static inline bool ours(struct sock *sk)
+{
+	return sk->__sk_common.skc_num == port && sk->sk_protocol == IPPROTO_TCP &&
+	       sk->__sk_common.skc_state != TCP_LISTEN && chosen(sk);
+}
+
 /* e2, and e1 of the segment that made it so. */
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(ready, struct sock *sk)
 {
-	if (!ours(sk) || !chosen(sk))
+	if (!ours(sk))
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);

@@ -9,6 +9,7 @@
 mod counts;
 mod error;
 mod framing;
+mod latency_log;
 mod layout;
 mod moments;
 mod probes;

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::counts::Counts;
 use crate::framing::Framing;
+use crate::latency_log::LatencyLog;
 use crate::layout::KINDS;
 use crate::moments::{Block, Sums};
 use crate::probes::{Followed, Probes, Told};
@@ -40,6 +41,8 @@ pub struct Asked {
     pub block: Nanos,
     /// Keep one request in so many in full, in this file.
     pub records: Option<(u32, PathBuf)>,
+    /// Write one latency in so many, as they come, into this log.
+    pub log: Option<(u32, PathBuf)>,
     /// Whether to look at the hand-over of responses where the kernel shows it.
     pub handover: bool,
     /// Whether to follow the scheduler, and say who held the server up.
@@ -102,7 +105,12 @@ impl Tracer {
             Some((_, path)) => Some(Records::create(path, asked.framing)?),
             None => None,
         };
-        let every = asked.records.as_ref().map_or(0, |(every, _)| *every);
+        let log = match &asked.log {
+            Some((_, path)) => Some(LatencyLog::create(path)?),
+            None => None,
+        };
+        let wanted = asked.records.as_ref().or(asked.log.as_ref());
+        let every = wanted.map_or(0, |(every, _)| *every);
         // Whoever joins requests to moments needs them all.
         let told = if asked.who { 1 } else { every };
         probes.set(MonotonicClock.realtime_ahead(), 0, told)?;
@@ -110,6 +118,7 @@ impl Tracer {
         let reader = Reader {
             probes,
             records,
+            log,
             joiner: asked.who.then(Joiner::new),
             framing: asked.framing,
             every: told,
@@ -153,6 +162,7 @@ impl Drop for Tracer {
 struct Reader {
     probes: Probes,
     records: Option<Records>,
+    log: Option<LatencyLog>,
     joiner: Option<Joiner>,
     framing: Framing,
     /// One request in so many is told.
@@ -175,6 +185,9 @@ impl Reader {
             let left = Duration::from_nanos((from + block.0).saturating_sub(since()));
             let end = ended.recv_timeout(left.min(LOOK)) != Err(RecvTimeoutError::Timeout);
             self.take_records()?;
+            if let Some(log) = &mut self.log {
+                log.flush()?;
+            }
             if end || since() >= from + block.0 {
                 let to = since();
                 blocks.push(Block::of(from, to, self.framing, &self.turn()?));
@@ -224,9 +237,12 @@ impl Reader {
                 Told::Request(record) => record,
             };
             self.joiner.iter_mut().for_each(|joiner| joiner.request(&record));
-            if let Some(records) = &mut self.records {
-                if self.requests % u64::from(self.one_in) == 0 {
+            if self.requests % u64::from(self.one_in) == 0 {
+                if let Some(records) = &mut self.records {
                     records.add(record)?;
+                }
+                if let Some(log) = &mut self.log {
+                    log.add(&record)?;
                 }
             }
             self.requests += 1;

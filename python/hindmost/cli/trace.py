@@ -46,7 +46,16 @@ def trace(
         Path | None,
         option(OUTPUT, "FILE", "Keep requests in full here (Parquet): stamps, threads, processors."),
     ] = None,
-    every: Annotated[int, whole(OUTPUT, "With --records: one request in so many.")] = 1,
+    latency_log: Annotated[
+        Path | None,
+        option(
+            OUTPUT,
+            "FILE",
+            "Write latencies there as they come, for hindmost watch start --log FILE --log-latency"
+            " column:2/us.",
+        ),
+    ] = None,
+    every: Annotated[int, whole(OUTPUT, "With --records or --latency-log: one request in so many.")] = 1,
     times: Annotated[
         Path | None,
         option(
@@ -84,7 +93,9 @@ def trace(
         )
     with TemporaryDirectory(prefix="hindmost-trace-") as folder:
         kept = Path(folder) / "records.parquet" if records is None and times is not None else records
-        request = TraceRequest(found, seconds, connections, kept, every, handover=not no_handover, who=who)
+        request = TraceRequest(
+            found, seconds, connections, kept, latency_log, every, handover=not no_handover, who=who
+        )
         document = traced(request, lambda: say(f"tracing {where} for {duration}; Ctrl-C ends it earlier"))
         if times is not None and kept is not None:
             count = write_times(kept, times)

@@ -223,6 +223,11 @@ def _threads(request: TraceRequest, recorded: int, names: Mapping[int, str]) -> 
 
 def _notes(request: TraceRequest, traced: Mapping[str, Any], matched: float, closure: float) -> list[str]:
     counts, notes = traced["counts"], []
+    if request.server.ended():
+        notes.append(
+            f"{request.server.name} (process {request.server.pid}) ended during the trace: the figures are of"
+            " the time before"
+        )
     if matched < LEAST_MATCHED:
         notes.append(
             f"{1 - matched:.2%} of the requests could not be followed (see unmatched): if they are the slow"

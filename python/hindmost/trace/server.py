@@ -74,6 +74,16 @@ class Server:
                     continue
         return found
 
+    def ended(self) -> bool:
+        """Whether its process is known to be gone; one that nobody has waited for is."""
+        if self.pid is None:
+            return False
+        try:
+            state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        return state in "ZX"
+
     def used_ns(self) -> dict[int, int]:
         """Processor time of each thread so far (`/proc/PID/task/TID/schedstat`)."""
         found = {}

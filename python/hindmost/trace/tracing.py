@@ -32,6 +32,8 @@ class TraceRequest:
         Follow one connection in so many, whole.
     records : Path or None
         A Parquet file for requests in full.
+    log : Path or None
+        A text file for latencies as they come.
     every : int
         One request in so many goes there.
     handover : bool
@@ -44,6 +46,7 @@ class TraceRequest:
     duration_s: float = 10.0
     one_connection_in: int = 1
     records: Path | None = None
+    log: Path | None = None
     every: int = 1
     handover: bool = True
     who: bool = False
@@ -128,6 +131,7 @@ class Running:
                 one_connection_in=request.one_connection_in,
                 every=request.every,
                 records=request.records,
+                log=request.log,
                 handover=request.handover,
                 who=request.who,
             )
