@@ -120,7 +120,7 @@ def _tell_plan(pid: int, rules: object, *, as_json: bool) -> int:
                 "name": name,
                 "about": one.about,
                 "undo": one.undo,
-                "correction": suspects.corrections[name].about if name in suspects.corrections else None,
+                "corrections": [each.about for each in suspects.corrections.get(name, [one])],
             }
             for name, one in suspects.tried.items()
         ],
@@ -133,8 +133,8 @@ def _tell_plan(pid: int, rules: object, *, as_json: bool) -> int:
         print("nobody here can be tried")
     for name, one in suspects.tried.items():
         print(f"would try {name}: {one.about}; undone by: {one.undo}")
-        if name in suspects.corrections:
-            print(f"  --correct would {suspects.corrections[name].about}")
+        for each in suspects.corrections.get(name, []):
+            print(f"  --correct would {each.about}")
     for name, why in suspects.left_out.items():
         print(f"would not touch {name}: {why}")
     return Exit.DONE

@@ -28,7 +28,7 @@ class Evidence(TypedDict):
 
 
 class Correction(TypedDict, total=False):
-    """What was changed for good, or why not."""
+    """What was changed for good, or why not; ``refused``: what was tried before, in vain."""
 
     about: str
     before_us: float
@@ -36,10 +36,24 @@ class Correction(TypedDict, total=False):
     kept: bool
     why: str
     undo: str
+    refused: list[str]
+
+
+class Next(TypedDict):
+    """What was found with the first cause taken away, where that left something to explain."""
+
+    now_us: float
+    ruling: Literal["cause", "unknown factor", "inconclusive", "void"]
+    leader: str | None
+    also: list[str]
+    why: str
+    suspects: list[Evidence]
+    sham: Evidence | None
+    correction: Correction | None
 
 
 class Diagnosis(TypedDict):
-    """What made it slow, as far as experiments here can tell."""
+    """What made it slow, as far as experiments here tell; ``also``: who explains it as well as the leader."""
 
     schema: str
     application: str
@@ -48,6 +62,7 @@ class Diagnosis(TypedDict):
     normal_us: float | None
     ruling: Literal["cause", "unknown factor", "inconclusive", "void"]
     leader: str | None
+    also: list[str]
     why: str
     pairs_needed: int | None
     suspects: list[Evidence]
@@ -55,3 +70,4 @@ class Diagnosis(TypedDict):
     not_tried: dict[str, str]
     took_s: float
     correction: Correction | None
+    next: Next | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hindmost.store.diagnosis import Diagnosis, Evidence
+from hindmost.store.diagnosis import Correction, Diagnosis, Evidence
 
 STATES = {
     "explains": "explains it",
@@ -20,24 +20,47 @@ def render_diagnosis(document: Diagnosis) -> str:
         f"{document['application']}: p{document['percentile']:g} {document['now_us']:.0f} us{before}",
         f"{document['ruling']}: {document['why']}",
     ]
-    if document["suspects"]:
-        lines += ["", f"{'suspect':32} {'with / without':>22} {'p':>7} {'pairs':>5}  {'share':>5}"]
-        every = [*document["suspects"], *([document["sham"]] if document["sham"] else [])]
-        lines += [_line(one) for one in every]
+    lines += _either(document["also"]) + _evidence(document["suspects"], document["sham"])
     lines += [f"not tried: {name}: {why}" for name, why in document["not_tried"].items()]
-    correction = document["correction"]
-    if correction is not None:
-        state = "kept" if correction["kept"] else "not kept"
-        figures = (
-            f" ({correction['before_us']:.0f} us before, {correction['after_us']:.0f} us after)"
-            if "after_us" in correction
-            else ""
-        )
-        lines.append(f"correction {state}: {correction.get('about', '')}{figures}: {correction['why']}")
-        if "undo" in correction:
-            lines.append(f"to put it back: {correction['undo']}")
+    lines += _correction(document["correction"])
+    if following := document["next"]:
+        lines += [
+            "",
+            f"with that taken away it is {following['now_us']:.0f} us, and the next question is what is left",
+        ]
+        lines += [f"{following['ruling']}: {following['why']}", *_either(following["also"])]
+        lines += _evidence(following["suspects"], following["sham"]) + _correction(following["correction"])
     lines.append(f"took {document['took_s']:.0f} s; everything else is as before")
     return "\n".join(lines) + "\n"
+
+
+def _either(also: list[str]) -> list[str]:
+    return (
+        [f"as well without: {', '.join(also)}; which of them was there before, no experiment tells"]
+        if also
+        else []
+    )
+
+
+def _evidence(suspects: list[Evidence], sham: Evidence | None) -> list[str]:
+    if not suspects:
+        return []
+    head = f"{'suspect':32} {'with / without':>22} {'p':>7} {'pairs':>5}  {'share':>5}"
+    return ["", head, *(_line(one) for one in (*suspects, *([sham] if sham else [])))]
+
+
+def _correction(correction: Correction | None) -> list[str]:
+    if correction is None:
+        return []
+    state = "kept" if correction["kept"] else "not kept"
+    figures = (
+        f" ({correction['before_us']:.0f} us before, {correction['after_us']:.0f} us after)"
+        if "after_us" in correction
+        else ""
+    )
+    lines = [f"did not bring it back: {one}" for one in correction.get("refused", [])]
+    lines.append(f"correction {state}: {correction.get('about', '')}{figures}: {correction['why']}")
+    return [*lines, *([f"to put it back: {correction['undo']}"] if "undo" in correction else [])]
 
 
 def _line(one: Evidence) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from hindmost.store.diagnosis import SCHEMA_NAME, Correction, Diagnosis, Evidence
+from hindmost.store.diagnosis import SCHEMA_NAME, Correction, Diagnosis, Evidence, Next
 
 if TYPE_CHECKING:
     from hindmost.stats.causes import Arm
@@ -25,14 +25,41 @@ def document_of(found: Found) -> Diagnosis:
         "normal_us": request.normal_us,
         "ruling": decision.ruling,
         "leader": decision.leader,
+        "also": list(found.also),
         "why": decision.why,
         "pairs_needed": decision.pairs,
-        "suspects": [_evidence(arm, found.suspects.tried[arm.name].about) for arm in decision.arms],
-        "sham": None if found.sham is None else _evidence(found.sham, "nothing is done"),
+        "suspects": _suspects(found),
+        "sham": _sham(found),
         "not_tried": dict(found.suspects.left_out),
         "took_s": found.took_s,
-        "correction": None if found.correction is None else Correction(**found.correction),  # type: ignore[typeddict-item]
+        "correction": _correction(found),
+        "next": None if found.second is None else _next(found.second),
     }
+
+
+def _next(found: Found) -> Next:
+    return {
+        "now_us": found.now_us,
+        "ruling": found.decision.ruling,
+        "leader": found.decision.leader,
+        "also": list(found.also),
+        "why": found.decision.why,
+        "suspects": _suspects(found),
+        "sham": _sham(found),
+        "correction": _correction(found),
+    }
+
+
+def _suspects(found: Found) -> list[Evidence]:
+    return [_evidence(arm, found.suspects.tried[arm.name].about) for arm in found.decision.arms]
+
+
+def _sham(found: Found) -> Evidence | None:
+    return None if found.sham is None else _evidence(found.sham, "nothing is done")
+
+
+def _correction(found: Found) -> Correction | None:
+    return None if found.correction is None else Correction(**found.correction)  # type: ignore[typeddict-item]
 
 
 def _evidence(arm: Arm, about: str) -> Evidence:

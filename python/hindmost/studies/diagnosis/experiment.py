@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +28,8 @@ class Trial:
         The percentile by round, microseconds.
     dropped : str or None
         Why it was given up.
+    base : Intervention or None
+        A cause that was found already: taken away throughout each pair.
     """
 
     suspect: Intervention
@@ -36,6 +39,7 @@ class Trial:
     there: dict[int, float] = field(default_factory=dict)
     gone: dict[int, float] = field(default_factory=dict)
     dropped: str | None = None
+    base: Intervention | None = None
 
     def has(self, number: int) -> bool:  # noqa: D102
         return number in self.there and number in self.gone
@@ -44,11 +48,12 @@ class Trial:
         """One pair, in an order that follows from seed, suspect and number."""
         draw = random.Random(f"{self.seed} {self.suspect.name} {number}")
         try:
-            for gone in draw.sample((False, True), 2):
-                if gone:
-                    self.gone[number] = self._without()
-                else:
-                    self.there[number] = self.windows.measure()
+            with nullcontext() if self.base is None else self.surgeon.gone(self.base):
+                for gone in draw.sample((False, True), 2):
+                    if gone:
+                        self.gone[number] = self._without()
+                    else:
+                        self.there[number] = self.windows.measure()
         except (Gone, OSError) as error:
             self.dropped = str(error)
             raise GivenUp from None
@@ -62,6 +67,13 @@ class Trial:
 
     def unsound(self, number: int) -> str | None:  # noqa: D102
         return None
+
+    def beats(self, rival: Trial) -> Effect:
+        """How much slower it is without the rival than without this one, round by round."""
+        rounds = sorted(set(self.gone) & set(rival.gone))
+        return effect_of(
+            np.array([rival.gone[one] for one in rounds]), np.array([self.gone[one] for one in rounds])
+        )
 
     @property
     def effect(self) -> Effect:

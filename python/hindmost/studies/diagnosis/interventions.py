@@ -85,15 +85,16 @@ class Sham:
 
 @dataclass(frozen=True)
 class Pause:
-    """A neighbour stopped (SIGSTOP) and let go on (SIGCONT), with all that it started."""
+    """A neighbour, or a client, stopped (SIGSTOP) and let go on (SIGCONT), with all that it started."""
 
     pid: int
     comm: str
     start: str
+    role: str = "neighbour"
 
     @property
     def name(self) -> str:  # noqa: D102
-        return f"neighbour {self.comm} ({self.pid})"
+        return f"{self.role} {self.comm} ({self.pid})"
 
     @property
     def about(self) -> str:  # noqa: D102

@@ -5,14 +5,14 @@ from __future__ import annotations
 import tomllib
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hindmost.errors import UsageError
 
-Touch = Literal["pause", "confine", "spread", "quota", "receive"]
-TOUCHES: tuple[Touch, ...] = ("pause", "confine", "spread", "quota", "receive")
+Touch = Literal["pause", "idle", "confine", "spread", "quota", "receive", "link", "clients"]
+TOUCHES: tuple[Touch, ...] = get_args(Touch)
 NEVER = ("systemd*", "init", "sshd*", "dbus*", "kubelet", "containerd*", "dockerd", "bash", "sh", "tmux*")
 """Names that are not paused or moved, whatever a policy says: they let people put things right."""
 
@@ -23,10 +23,11 @@ class Policy(BaseModel):
     Attributes
     ----------
     may : list of str
-        Of `TOUCHES`: pause a neighbour; confine it elsewhere; spread the application's threads; lift
-        its quota; hand received packets to other processors.
+        Of `TOUCHES`: pause a neighbour; let it run only where nobody else wants to; confine it elsewhere;
+        spread the application's threads; lift its quota; have received packets handled where they arrive;
+        widen a shaped link; pause clients of the application on this host.
     neighbours : list of str
-        Patterns of names of those that may be paused or confined.
+        Patterns of names of neighbours and clients that may be touched.
     except_ : list of str
         Those that may not, in the file ``except``.
     hours : list of int

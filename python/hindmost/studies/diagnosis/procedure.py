@@ -6,18 +6,18 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hindmost import _engine
-from hindmost.errors import HostUnfit
 from hindmost.knobs.journal import FOLDER
 from hindmost.stats.causes import Arm, Decision, Gates, decide, pairs_needed
+from hindmost.studies.diagnosis.correction import correct
 from hindmost.studies.diagnosis.experiment import Trial, pairs_of
 from hindmost.studies.diagnosis.held import Surgeon, surgery
 from hindmost.studies.diagnosis.interventions import Intervention, Sham
 from hindmost.studies.diagnosis.policy import Policy
+from hindmost.studies.diagnosis.probing import probing
 from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.watch import Application, LatencySource
@@ -28,8 +28,6 @@ GATE_PAIRS = 4
 """Sham pairs from which the noise of this host is told before anything else is done."""
 TOLD_RATIO = 1.5
 """The effect for which the noise gate tells how many pairs it takes, where the anomaly is not known."""
-CAME_BACK = 0.5
-"""Of the anomaly, on the logarithm: a correction that brings back less is undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,10 @@ class Found:
     pairs: int = 0
     took_s: float = 0.0
     correction: dict[str, Any] | None = None
-    notes: list[str] = field(default_factory=list)
+    also: tuple[str, ...] = ()
+    """Those that explain it as well as the leader."""
+    second: Found | None = None
+    """What was found with the first cause taken away, where that left something to explain."""
 
 
 def diagnose(request: DiagnosisRequest, say: Callable[[str], None] = lambda _: None) -> Found:
@@ -86,27 +87,15 @@ def diagnose(request: DiagnosisRequest, say: Callable[[str], None] = lambda _: N
     """
     begun = time.monotonic()
     assert request.application.pid is not None
-    probe = _prober(request.latency)
-    try:
+    with probing(request.latency) as probe, surgery(request.journal) as surgeon:
         windows = Windows(probe, request.quantile, request.window_s, request.settle_s)
-        with surgery(request.journal) as surgeon:
-            suspects = find_suspects(request.application.pid, request.policy)
-            found = _experiment(request, surgeon, windows, suspects, say)
-            if request.correct and found.decision.ruling == "cause":
-                found.correction = _correct(request, surgeon, windows, found, say)
-    finally:
-        probe.end()
+        suspects = find_suspects(request.application.pid, request.policy)
+        found = _experiment(request, surgeon, windows, suspects, say)
+        for each in (found, found.second):
+            if request.correct and each is not None and each.decision.ruling == "cause":
+                each.correction = correct(surgeon, windows, each, say)
     found.took_s = time.monotonic() - begun
     return found
-
-
-def _prober(latency: LatencySource) -> _engine.Prober:
-    asked = latency.document.get("probe")
-    if asked is None:
-        raise HostUnfit(
-            "an experiment needs a probe: an access log tells latency too late", hint="--probe 200/s"
-        )
-    return _engine.Prober(asked["address"], asked["protocol"], asked["rate"])
 
 
 def _experiment(
@@ -116,37 +105,67 @@ def _experiment(
     suspects: Suspects,
     say: Callable[[str], None],
 ) -> Found:
-    gates = Gates(looks=len(LOOKS))
-    seed = f"{request.seed}"
+    """Look for a cause and, where it leaves something of a known anomaly, for the next one without it."""
     every: dict[str, Intervention] = {"sham": Sham(), **suspects.tried}
     with ExitStack() as held:
         for suspect in every.values():
             held.enter_context(surgeon.holding(suspect))
-        trials = {name: Trial(suspect, surgeon, windows, seed) for name, suspect in every.items()}
-        now_us = windows.measure()
+        first = _looked(request, surgeon, windows, suspects, every, None, say)
+        leader = next((arm for arm in first.decision.arms if arm.name == first.decision.leader), None)
+        if first.decision.ruling != "cause" or leader is None or request.normal_us is None:
+            return first
+        left = math.log(first.now_us / request.normal_us) - leader.effect.log
+        others = {name: one for name, one in every.items() if name not in (leader.name, *suspects.left_out)}
+        if left <= math.log(Gates().least_ratio) or len(others) < 2:
+            return first
+        say(f"without {leader.name} it is still {math.exp(left):.2f} times normal: looking for the next")
+        first.second = _looked(request, surgeon, windows, suspects, others, every[leader.name], say)
+        return first
+
+
+def _looked(
+    request: DiagnosisRequest,
+    surgeon: Surgeon,
+    windows: Windows,
+    suspects: Suspects,
+    every: dict[str, Intervention],
+    base: Intervention | None,
+    say: Callable[[str], None],
+) -> Found:
+    """Up to three looks at suspects that are there and gone in turns, `base` being gone all the time."""
+    gates, seed = Gates(looks=len(LOOKS)), f"{request.seed}" if base is None else f"{request.seed} next"
+    trials = {name: Trial(one, surgeon, windows, seed, base=base) for name, one in every.items()}
+    if len(trials) == 1:
         nothing = Decision("inconclusive", None, (), None, "there was no suspect that could be tried")
-        if not suspects.tried:
-            return Found(request, now_us, suspects, nothing)
-        pairs_of({"sham": trials["sham"]}, seed, GATE_PAIRS)
-        there = list(trials["sham"].there.values())
-        now_us = math.exp(sum(map(math.log, there)) / len(there))
-        anomaly = None if request.normal_us is None else math.log(now_us / request.normal_us)
-        say(_gate(trials["sham"], anomaly, gates, request))
-        decision, live = nothing, trials
-        for look in LOOKS:
-            live = pairs_of(live, seed, look * request.pairs)
-            sham = live["sham"].effect
-            decision = decide(
-                {name: trial.effect for name, trial in live.items() if name != "sham"}, sham, anomaly, gates
-            )
-            say(f"{look * request.pairs} pairs: {decision.ruling}: {decision.why}")
-            if decision.ruling in ("cause", "unknown factor") or not decision.arms:
-                break
-        for name, trial in trials.items():
-            if trial.dropped is not None:
-                suspects.left_out[name] = trial.dropped
-        arm = Arm("sham", sham, math.nan, math.nan, math.nan, "open")
-        return Found(request, now_us, suspects, decision, arm, sham.pairs)
+        return Found(request, windows.measure(), suspects, nothing)
+    pairs_of({"sham": trials["sham"]}, seed, GATE_PAIRS)
+    there = list(trials["sham"].there.values())
+    now_us = math.exp(sum(map(math.log, there)) / len(there))
+    anomaly = None if request.normal_us is None else math.log(now_us / request.normal_us)
+    say(_gate(trials["sham"], anomaly, gates, request))
+    live = trials
+    for look in LOOKS:
+        live = pairs_of(live, seed, look * request.pairs)
+        sham = live["sham"].effect
+        effects = {name: trial.effect for name, trial in live.items() if name != "sham"}
+        decision = decide(effects, sham, anomaly, gates)
+        say(f"{look * request.pairs} pairs: {decision.ruling}: {decision.why}")
+        if decision.ruling in ("cause", "unknown factor") or not decision.arms:
+            break
+    for name, trial in trials.items():
+        if trial.dropped is not None:
+            suspects.left_out[name] = trial.dropped
+    arm = Arm("sham", sham, math.nan, math.nan, math.nan, "open")
+    return Found(request, now_us, suspects, decision, arm, sham.pairs, also=_also(decision, live, gates))
+
+
+def _also(decision: Decision, live: dict[str, Trial], gates: Gates) -> tuple[str, ...]:
+    """Those that explain it as well, and that the leader does not beat: either is enough."""
+    if decision.ruling != "cause" or decision.leader is None:
+        return ()
+    leader = live[decision.leader]
+    rivals = (arm.name for arm in decision.arms if arm.state == "explains" and arm.name != decision.leader)
+    return tuple(name for name in rivals if leader.beats(live[name]).p > gates.alpha / gates.looks)
 
 
 def _gate(sham: Trial, anomaly: float | None, gates: Gates, request: DiagnosisRequest) -> str:
@@ -156,39 +175,3 @@ def _gate(sham: Trial, anomaly: float | None, gates: Gates, request: DiagnosisRe
     most = LOOKS[-1] * request.pairs
     told = f"this host needs {need} pairs to tell x{math.exp(wanted):.2f}: {seconds:.0f} s a suspect"
     return told if need <= most else f"{told}; at most {most} are made, so it may stay inconclusive"
-
-
-def _correct(
-    request: DiagnosisRequest,
-    surgeon: Surgeon,
-    windows: Windows,
-    found: Found,
-    say: Callable[[str], None],
-) -> dict[str, Any]:
-    """Apply the correction, look whether the percentile came back, keep it or undo it."""
-    leader = found.decision.leader
-    assert leader is not None
-    correction = found.suspects.corrections.get(leader)
-    if correction is None and leader.startswith("neighbour"):
-        return {
-            "kept": False,
-            "why": "a neighbour cannot stay paused, and there is no other processor for it",
-        }
-    correction = correction or found.suspects.tried[leader]
-    wanted = 0.0 if request.normal_us is None else math.log(found.now_us / request.normal_us) * CAME_BACK
-    wanted = max(wanted, math.log(Gates().least_ratio))
-    say(f"correcting: {correction.about}")
-    undo = correction.undo
-    with ExitStack() as force:
-        force.enter_context(surgeon.holding(correction))
-        correction.remove()
-        values = [windows.measure() for _ in range(request.pairs)]
-        after = math.exp(sum(map(math.log, values)) / len(values))
-        said = {"about": correction.about, "before_us": found.now_us, "after_us": after}
-        if math.log(found.now_us / after) < wanted or not correction.arrived():
-            correction.give_back()
-            return {**said, "kept": False, "why": "the percentile did not come back: it was undone"}
-        surgeon.keep(correction, undo)
-    # The undo of `holding` has just put it back; once more, for good.
-    correction.remove()
-    return {**said, "kept": True, "why": "the percentile came back", "undo": "hindmost knobs restore"}

@@ -5,22 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hindmost.studies.diagnosis.interventions import File, Gone, Pause, Places, cpu_list, places, started
+from hindmost.studies.diagnosis.gentler import links, yielding
+from hindmost.studies.diagnosis.interventions import File, Places, cpu_list, places
+from hindmost.studies.diagnosis.neighbours import around
 from hindmost.targets.procfs import process_tree
 
 if TYPE_CHECKING:
     from hindmost.studies.diagnosis.interventions import Intervention
-    from hindmost.studies.diagnosis.policy import Policy
-
-LOOK_S = 1.0
-LEAST_SHARE = 0.05
-"""Of a processor: a neighbour that uses less is no suspect."""
-MOST_NEIGHBOURS = 3
-_TICKS = os.sysconf("SC_CLK_TCK")
+    from hindmost.studies.diagnosis.policy import Policy, Touch
 
 
 @dataclass(slots=True)
@@ -29,8 +26,8 @@ class Suspects:
 
     tried: dict[str, Intervention] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
-    corrections: dict[str, Intervention] = field(default_factory=dict)
-    """What stays in force, where that is not what is tried: a neighbour is moved, not paused for ever."""
+    corrections: dict[str, list[Intervention]] = field(default_factory=dict)
+    """What may stay in force, the gentlest first: a neighbour yields or moves, it is not paused for ever."""
 
 
 def find_suspects(pid: int, policy: Policy, hour: int | None = None) -> Suspects:
@@ -53,71 +50,31 @@ def find_suspects(pid: int, policy: Policy, hour: int | None = None) -> Suspects
     _neighbours(found, own, online, policy, hour)
     _spread(found, own, online, policy, hour)
     _receive(found, online, policy, hour)
-    return found
-
-
-def busy(seconds: float = LOOK_S) -> list[tuple[float, int, str]]:
-    """Processes by the share of a processor that they use, the greediest first."""
-
-    def ticks() -> dict[int, tuple[int, str]]:
-        found = {}
-        for entry in os.listdir("/proc"):  # noqa: PTH208
-            if entry.isdigit():
-                with contextlib.suppress(OSError, IndexError):
-                    text = Path(f"/proc/{entry}/stat").read_text()
-                    name = text[text.index("(") + 1 : text.rindex(")")]
-                    fields = text.rpartition(")")[2].split()
-                    found[int(entry)] = (int(fields[11]) + int(fields[12]), name)
-        return found
-
-    before = ticks()
-    time.sleep(seconds)
-    shares = [
-        ((now - before[pid][0]) / _TICKS / seconds, pid, name)
-        for pid, (now, name) in ticks().items()
-        if pid in before
-    ]
-    return sorted(shares, reverse=True)
-
-
-def _ancestors() -> set[int]:
-    found, pid = set(), os.getpid()
-    while pid > 0:
-        found.add(pid)
-        try:
-            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        except (OSError, IndexError):
-            break
+    _links(found, policy, hour)
     return found
 
 
 def _neighbours(found: Suspects, own: list[int], online: frozenset[int], policy: Policy, hour: int) -> None:
-    spared = {*own, *_ancestors(), 1, 2}
     home = frozenset().union(*places(own).values()) if own else online
-    tried = 0
-    for share, pid, comm in busy():
-        if share < LEAST_SHARE or tried == MOST_NEIGHBOURS:
-            break
-        if pid in spared:
-            continue
-        name = f"neighbour {comm} ({pid})"
-        if why := policy.spares(comm) or policy.allows("pause", hour):
+    elsewhere = online - home
+    for one in around(own):
+        name, comm = one.way.name, one.comm
+        touch: Touch = "clients" if one.client else "pause"
+        if why := policy.spares(comm) or policy.allows(touch, hour):
             found.left_out[name] = why
             continue
-        try:
-            suspect = Pause(pid, comm, started(pid))
-        except Gone:
+        found.tried[name] = one.way
+        if one.client:
+            found.corrections[name] = []  # its requests are wanted: who may send fewer is not told from here
             continue
-        found.tried[name] = suspect
-        tried += 1
-        elsewhere = online - home
+        gentle: list[Intervention] = []
+        if policy.allows("idle", hour) is None:
+            about = f"let {comm} run only where nobody else wants to (SCHED_IDLE)"
+            gentle.append(yielding(name, about, one.pids))
         if policy.allows("confine", hour) is None and elsewhere:
-            found.corrections[name] = Places(
-                name,
-                f"confine {comm} ({pid}) to processors {cpu_list(set(elsewhere))}",
-                places(process_tree(pid)),
-                elsewhere,
-            )
+            about = f"confine {comm} to processors {cpu_list(set(elsewhere))}"
+            gentle.append(Places(name, about, places(one.pids), elsewhere))
+        found.corrections[name] = gentle
 
 
 def _spread(found: Suspects, own: list[int], online: frozenset[int], policy: Policy, hour: int) -> None:
@@ -135,31 +92,50 @@ def _spread(found: Suspects, own: list[int], online: frozenset[int], policy: Pol
     )
 
 
-def _quota(found: Suspects, pid: int, policy: Policy, hour: int) -> None:
+def _groups(pid: int, controller: str) -> Iterator[tuple[Path, bool]]:
+    """Cgroups of a process that a controller may limit, its own first, then those above; whether of v2."""
     for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
-        below = path.lstrip("/")
-        if "cpu" in controllers.split(","):
-            tops = [Path("/sys/fs/cgroup") / one for one in (controllers, "cpu")]
-            file, free = "cpu.cfs_quota_us", "-1"
+        if controller in controllers.split(","):
+            tops = [Path("/sys/fs/cgroup") / one for one in (controllers, controller)]
         elif controllers == "":
-            tops, file, free = [Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified")], "cpu.max", "max"
+            tops = [Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified")]
         else:
             continue
+        below = Path(path.lstrip("/"))
         for top in tops:
-            place = top / below / file
-            if not below or not place.is_file():
-                continue
-            value = place.read_text().strip()
-            name = f"quota of {below}"
-            if value.split()[0] == free or name in found.tried:
-                continue
-            if why := policy.allows("quota", hour) or _denied(place):
-                found.left_out[name] = why
-                continue
-            period = value.split()[1:]
-            wanted = " ".join([free, *period])
-            found.tried[name] = File(name, f"lift {file} from {value} to {wanted}", place, value, wanted)
+            for each in (below, *below.parents):
+                if each != Path() and (top / each).is_dir():
+                    yield top / each, not controllers
+
+
+def _quota(found: Suspects, pid: int, policy: Policy, hour: int) -> None:
+    for group, second in _groups(pid, "cpu"):
+        place = group / ("cpu.max" if second else "cpu.cfs_quota_us")
+        name = f"quota of {group.name}"
+        if not place.is_file() or name in found.tried:
+            continue
+        value, free = place.read_text().strip(), "max" if second else "-1"
+        if value.split()[0] == free:
+            continue
+        if why := policy.allows("quota", hour) or _denied(place):
+            found.left_out[name] = why
+            continue
+        wanted = " ".join([free, *value.split()[1:]])
+        about = f"lift {place.name} of {group.name} from {value} to {wanted}"
+        found.tried[name] = File(name, about, place, value, wanted)
+
+
+def _links(found: Suspects, policy: Policy, hour: int) -> None:
+    for link in links():
+        if why := policy.allows("link", hour) or _no_root():
+            found.left_out[link.name] = why
+        else:
+            found.tried[link.name] = link
+
+
+def _no_root() -> str | None:
+    return None if os.geteuid() == 0 else "a shaper may not be changed: run as root"
 
 
 def _receive(found: Suspects, online: frozenset[int], policy: Policy, hour: int) -> None:

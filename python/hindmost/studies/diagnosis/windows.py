@@ -52,12 +52,13 @@ class Windows:
             each, failed, oldest = self.probe.take()
             taken += [latency / 1e3 for due, latency in each if begin <= due < end]
             errors += failed
-            waiting = oldest and begin <= oldest < end
+            # One that was due before holds up all those behind it.
+            waiting = oldest and oldest < end
             if not waiting or time.monotonic() > deadline:
                 break
             time.sleep(PAUSE_S)
         if waiting:
-            taken.append((_engine.monotonic_ns() - oldest) / 1e3)
+            taken.append((_engine.monotonic_ns() - max(oldest, begin)) / 1e3)
         if not taken:
             raise TargetError(
                 f"no answer in {self.window_s:g} s ({errors} failed): nothing can be told from that"

@@ -1,0 +1,142 @@
+"""Who else uses this host: busy programs beside the application, and clients of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from hindmost.studies.diagnosis.gentler import Freeze, freezer_of, members
+from hindmost.studies.diagnosis.interventions import Gone, Pause, started
+from hindmost.targets.guard import parents
+from hindmost.targets.procfs import listening_ports, process_tree
+
+LOOK_S = 1.0
+LEAST_SHARE = 0.05
+"""Of a processor: a neighbour that uses less is no suspect."""
+MOST = 3
+"""Neighbours, and as many clients: each costs pairs, and the greediest come first."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A program beside the application."""
+
+    way: Pause | Freeze
+    comm: str
+    pids: list[int]
+    client: bool
+
+
+def around(own: list[int]) -> list[Other]:
+    """Neighbours and clients that use a processor, the greediest first.
+
+    What a process started under its own name counts as one with it; the processes of a cgroup with a freezer
+    are one as well, unless the application or we are in it.
+    """
+    spared = {*own, *_ancestors(), 1, 2}
+    asking = clients_of(own)
+    up = parents()
+    shares: dict[int, float] = {}
+    names: dict[int, str] = {}
+    for share, pid, comm in busy():
+        names[pid] = comm
+        top = _top(pid, comm, up, spared)
+        shares[top] = shares.get(top, 0.0) + share
+    found: list[Other] = []
+    seen: set[str] = set()
+    for pid in sorted(shares, key=lambda pid: -shares[pid]):
+        if shares[pid] < LEAST_SHARE:
+            break
+        client = not asking.isdisjoint(process_tree(pid))
+        if pid in spared or sum(one.client == client for one in found) == MOST:
+            continue
+        with contextlib.suppress(Gone):
+            one = _other(pid, names.get(pid, "?"), client, spared)
+            if one.way.name not in seen:
+                seen.add(one.way.name)
+                found.append(one)
+    return found
+
+
+def _other(pid: int, comm: str, client: bool, spared: set[int]) -> Other:
+    if not client and (freezer := freezer_of(pid)) is not None:
+        group, path = freezer
+        pids = members(path)
+        if pid in pids and spared.isdisjoint(pids) and os.access(path, os.W_OK):
+            return Other(Freeze(group, path), comm, sorted(pids), client)
+    way = Pause(pid, comm, started(pid), "client" if client else "neighbour")
+    return Other(way, comm, process_tree(pid), client)
+
+
+def _top(pid: int, comm: str, up: dict[int, int], spared: set[int]) -> int:
+    """The topmost process of the same name from which one descends without a gap."""
+    while (parent := up.get(pid, 0)) > 1 and parent not in spared and _comm(parent) == comm:
+        pid = parent
+    return pid
+
+
+def _comm(pid: int) -> str | None:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return None
+
+
+def busy(seconds: float = LOOK_S) -> list[tuple[float, int, str]]:
+    """Processes by the share of a processor that they use, the greediest first."""
+
+    def ticks() -> dict[int, tuple[int, str]]:
+        found = {}
+        for entry in os.listdir("/proc"):  # noqa: PTH208
+            if entry.isdigit():
+                with contextlib.suppress(OSError, IndexError):
+                    text = Path(f"/proc/{entry}/stat").read_text()
+                    name = text[text.index("(") + 1 : text.rindex(")")]
+                    fields = text.rpartition(")")[2].split()
+                    found[int(entry)] = (int(fields[11]) + int(fields[12]), name)
+        return found
+
+    before = ticks()
+    time.sleep(seconds)
+    shares = [
+        ((now - before[pid][0]) / _TICKS / seconds, pid, name)
+        for pid, (now, name) in ticks().items()
+        if pid in before
+    ]
+    return sorted(shares, reverse=True)
+
+
+def clients_of(own: list[int]) -> set[int]:
+    """Processes on this host with a connection to a port on which the application listens."""
+    ports = set(listening_ports(own))
+    links = set()
+    for table in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError, IndexError):
+            for line in Path(f"/proc/{own[0]}/net/{table}").read_text().splitlines()[1:]:
+                fields = line.split()
+                if int(fields[2].rpartition(":")[2], 16) in ports:
+                    links.add(f"socket:[{fields[9]}]")
+    found = set()
+    for entry in os.listdir("/proc") if links else ():  # noqa: PTH208
+        if entry.isdigit() and int(entry) not in own:
+            with contextlib.suppress(OSError), os.scandir(f"/proc/{entry}/fd") as descriptors:
+                for one in descriptors:
+                    with contextlib.suppress(OSError):
+                        if os.readlink(one.path) in links:  # noqa: PTH115
+                            found.add(int(entry))
+                            break
+    return found
+
+
+def _ancestors() -> set[int]:
+    found, pid = set(), os.getpid()
+    while pid > 0:
+        found.add(pid)
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, IndexError):
+            break
+    return found
