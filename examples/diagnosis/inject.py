@@ -1,12 +1,16 @@
 """Puts one of six things wrong with a memcached, in a network of its own. Knows nothing of Hindmost.
 
-    unshare --net --mount python3 inject.py CLASS [LOAD]       CLASS, or sealed:NUMBER
+    inject.py CLASS|sealed [--rate 800] [--strike] -- COMMAND...
 
-On standard output: `ready ADDRESS`; on a line `go` it does what CLASS says and answers `done`; at the end of
-input everything ends. With sealed:NUMBER the class is drawn, and said only at the end (`was CLASS`).
+COMMAND runs in the same network with ADDRESS and POLICY in its environment. It writes `go` to its descriptor
+GO when it knows what is normal, and reads a line from it when the thing is done. CLASS is one of these, or
+`sealed`: drawn, and told to nobody before the command has ended; then the last line of output is `was CLASS`.
+With --strike the policy forbids the very intervention that would show it.
 """
 
+import argparse
 import contextlib
+import json
 import os
 import random
 import secrets
@@ -14,18 +18,22 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
 
 CLASSES = ("interference", "cores", "quota", "receive", "network", "load")
+TOUCHES = ("pause", "idle", "confine", "spread", "quota", "receive", "link", "clients")
+SHOWN_BY = dict(zip(CLASSES, ("pause", "spread", "quota", "receive", "link", "clients"), strict=True))
 PORT = 21900
 KEYS, BYTES = 40, 4096
 """A request of the load: so many keys of so many bytes, about 100 us of the server."""
 
 
 def load(rate: float, seed: int) -> None:
-    """Ask for ever, at moments drawn beforehand: a client of the server, not part of what is tried."""
+    """Ask for ever, at moments drawn beforehand, as a client of the server."""
+    Path("/proc/self/comm").write_text(f"load-{seed}")
     asked = b"get " + b" ".join(b"k%d" % i for i in range(KEYS)) + b"\r\n"
     draw, place, buffer = random.Random(seed), ("127.0.0.1", PORT), bytearray(1 << 20)
     link = socket.create_connection(place)
@@ -68,7 +76,6 @@ class Injector:
         self.children: list[subprocess.Popen[bytes]] = []
         self.rate = rate
         self.group: Path | None = None
-        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         self.last = max(os.sched_getaffinity(0))
         words = ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", f"{PORT}", "-U", "0", "-t", "2"]
         self.server = self.start(words)
@@ -148,24 +155,42 @@ class Injector:
                 self.group.rmdir()
 
 
-def main(what: str, rate: float) -> None:
-    """Get ready, wait for the word, do it, wait for the end."""
-    if what.startswith("sealed"):
-        what = (
-            secrets.choice(CLASSES)
-            if what == "sealed"
-            else CLASSES[int(what.partition(":")[2]) % len(CLASSES)]
-        )
-    injector = Injector(rate)
-    try:
-        print(f"ready memcached://127.0.0.1:{PORT}", flush=True)
-        for line in sys.stdin:
-            if line.strip() == "go":
+def namespaced(words: list[str]) -> None:
+    """Run ourselves again in a network and a /sys of its own; the cgroups stay."""
+    enter = (
+        "d=$(mktemp -d); mount --rbind /sys/fs/cgroup $d && mount -t sysfs sysfs /sys"
+        ' && mount --rbind $d /sys/fs/cgroup && ip link set lo up && exec "$@"'
+    )
+    own = [sys.executable, __file__, *words]
+    os.environ["INJECT_INSIDE"] = "1"
+    os.execvp("unshare", ["unshare", "--net", "--mount", "sh", "-c", enter, "sh", *own])
+
+
+def main(what: str, rate: float, strike: bool, command: list[str]) -> int:
+    """Get ready, run the command, inject when it says so, end everything, say what it was."""
+    what = secrets.choice(CLASSES) if what == "sealed" else what
+    may = [touch for touch in TOUCHES if not (strike and touch == SHOWN_BY[what])]
+    ours, theirs = socket.socketpair()
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as policy:
+        # Telemetry belongs here; other programs of this machine are not ours to touch.
+        policy.write(f'may = {json.dumps(may)}\nneighbours = ["batch-*", "load*"]\n')
+        policy.flush()
+        injector = Injector(rate)
+        try:
+            known = {
+                "ADDRESS": f"memcached://127.0.0.1:{PORT}",
+                "POLICY": policy.name,
+                "GO": str(theirs.fileno()),
+            }
+            child = subprocess.Popen(command, env={**os.environ, **known}, pass_fds=[theirs.fileno()])
+            theirs.close()
+            if ours.recv(100):
                 injector.inject(what)
-                print("done", flush=True)
-    finally:
-        injector.end()
-        print(f"was {what}", flush=True)
+                ours.sendall(b"done\n")
+            return child.wait()
+        finally:
+            injector.end()
+            print(f"was {what}", flush=True)
 
 
 if __name__ == "__main__":
@@ -173,5 +198,13 @@ if __name__ == "__main__":
         load(float(sys.argv[2]), int(sys.argv[3]))
     elif sys.argv[1] == "telemetry":
         telemetry()
+    elif "INJECT_INSIDE" not in os.environ:
+        namespaced(sys.argv[1:])
     else:
-        main(sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 800.0)
+        parser = argparse.ArgumentParser()
+        parser.add_argument("what", choices=[*CLASSES, "sealed"])
+        parser.add_argument("--rate", type=float, default=800.0)
+        parser.add_argument("--strike", action="store_true")
+        own, _, words = " ".join(sys.argv[1:]).partition(" -- ")
+        asked = parser.parse_args(own.split())
+        sys.exit(main(asked.what, asked.rate, asked.strike, sys.argv[sys.argv.index("--") + 1 :]))

@@ -1,0 +1,66 @@
+"""What somebody on call would do: know what is normal, see that it got slow, have it diagnosed.
+
+inject.py interference -- python case.py [--correct] [--out FILE.json] [options of hindmost diagnose]
+"""
+
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from hindmost.studies.diagnosis.probing import probing
+from hindmost.studies.diagnosis.windows import Windows
+from hindmost.watch import find_application, latency_from
+
+HURTS = 1.5
+"""Times what is normal: less is no anomaly on this host at this time."""
+
+
+def p95_us(address: str) -> float:
+    """The median over windows, as a probe sees it."""
+    source = latency_from(find_application(address), probe="200/s")
+    assert source is not None
+    with probing(source) as probe:
+        windows = Windows(probe, 0.95, 0.5, 0.15)
+        return statistics.median(windows.measure() for _ in range(7))
+
+
+def main(words: list[str]) -> int:
+    """Normal, then `go`, then what it is now, then the diagnosis; one line of JSON at the end."""
+    address, policy = os.environ["ADDRESS"], os.environ["POLICY"]
+    out = Path(words.pop(words.index("--out") + 1)) if "--out" in words else None
+    words = [word for word in words if word != "--out"]
+    normal = p95_us(address)
+    link = socket.socket(fileno=int(os.environ["GO"]))
+    link.sendall(b"go\n")
+    link.recv(10)
+    now = p95_us(address)
+    print(f"p95 {normal:.0f} us before, {now:.0f} us now (x{now / normal:.1f})", file=sys.stderr)
+    told = {"normal_us": normal, "slow_us": now, "hurts": now > HURTS * normal, "diagnosis": None}
+    if told["hurts"]:
+        asked = [
+            "hindmost",
+            "diagnose",
+            address,
+            "--normal",
+            f"{normal:.0f}us",
+            "--policy",
+            policy,
+            "--json",
+            *words,
+        ]
+        done = subprocess.run(asked, stdout=subprocess.PIPE, text=True, check=False)
+        told["diagnosis"] = json.loads(done.stdout) if done.stdout else None
+        told["after_us"] = p95_us(address)
+    text = json.dumps(told)
+    print(text, flush=True)
+    if out is not None:
+        out.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
