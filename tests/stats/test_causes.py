@@ -74,6 +74,14 @@ def test_shams_void_as_many_diagnoses_as_they_may():
     assert void / 600 <= 0.02
 
 
+def test_load_leads_only_where_nothing_else_explains_it():
+    rng = np.random.default_rng(5)
+    both = {"client": pairs(rng, 1.2), "quota": pairs(rng, 1.0)}
+    sham = pairs(rng, 0.0)
+    assert decide(both, sham, TRIPLED, demand=frozenset({"client"})).leader == "quota"
+    assert decide({"client": both["client"]}, sham, TRIPLED, demand=frozenset({"client"})).leader == "client"
+
+
 def test_nothing_to_explain_is_said():
     rng = np.random.default_rng(2)
     made = decide({"hog": pairs(rng, 1.0)}, pairs(rng, 0.0), math.log(1.05))

@@ -90,7 +90,11 @@ class Decision:
 
 
 def decide(
-    suspects: Mapping[str, Effect], sham: Effect, anomaly: float | None, gates: Gates | None = None
+    suspects: Mapping[str, Effect],
+    sham: Effect,
+    anomaly: float | None,
+    gates: Gates | None = None,
+    demand: frozenset[str] = frozenset(),
 ) -> Decision:
     """Rule on suspects that were each there and gone in turns.
 
@@ -103,6 +107,9 @@ def decide(
     anomaly : float or None
         Log ratio of the percentile now and when all was well; None: not known. A cause then needs an effect
         of `Gates.least_ratio` and no share, and nobody is struck out for a small one.
+    demand : frozenset of str
+        Suspects that are load: without load nothing waits, whatever makes it slow. One of them leads only
+        where nothing else explains it.
     """
     gates = gates or Gates()
     level = gates.alpha / gates.looks
@@ -126,6 +133,7 @@ def decide(
     arms = [_arm(name, suspects[name], name in passed, anomaly, gates) for name in suspects]
     arms.sort(key=lambda arm: -arm.effect.log)
     explaining = [arm for arm in arms if arm.state == "explains"]
+    explaining.sort(key=lambda arm: arm.name in demand)
     if explaining:
         leader = explaining[0]
         part = "" if anomaly is None else f" and explains {_share(leader)} of it"

@@ -148,7 +148,7 @@ def _looked(
         live = pairs_of(live, seed, look * request.pairs)
         sham = live["sham"].effect
         effects = {name: trial.effect for name, trial in live.items() if name != "sham"}
-        decision = decide(effects, sham, anomaly, gates)
+        decision = decide(effects, sham, anomaly, gates, suspects.demand)
         say(f"{look * request.pairs} pairs: {decision.ruling}: {decision.why}")
         if decision.ruling in ("cause", "unknown factor") or not decision.arms:
             break

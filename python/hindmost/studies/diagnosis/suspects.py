@@ -29,6 +29,11 @@ class Suspects:
     corrections: dict[str, list[Intervention]] = field(default_factory=dict)
     """What may stay in force, the gentlest first: a neighbour yields or moves, it is not paused for ever."""
 
+    @property
+    def demand(self) -> frozenset[str]:
+        """Suspects that are load: without them nothing waits, whatever makes it slow."""
+        return frozenset(name for name, one in self.tried.items() if getattr(one, "role", "") == "client")
+
 
 def find_suspects(pid: int, policy: Policy, hour: int | None = None) -> Suspects:
     """Look who is there.

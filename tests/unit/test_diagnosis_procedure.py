@@ -1,0 +1,187 @@
+"""A whole diagnosis over a made-up host, whose latency follows from what is there: the truth is known."""
+
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from hindmost.studies.diagnosis import procedure
+from hindmost.studies.diagnosis.correction import correct
+from hindmost.studies.diagnosis.held import surgery
+from hindmost.studies.diagnosis.policy import Policy
+from hindmost.studies.diagnosis.procedure import DiagnosisRequest
+from hindmost.studies.diagnosis.suspects import Suspects
+from hindmost.watch import Application, LatencySource
+
+NORMAL_US = 100.0
+
+
+@dataclass
+class World:
+    """Each thing that is there makes it so many times slower."""
+
+    factors: dict[str, float]
+    there: set[str] = field(default_factory=set)
+    draw: random.Random = field(default_factory=lambda: random.Random(1))
+
+    def __post_init__(self) -> None:
+        self.there = set(self.factors)
+
+    def measure(self) -> float:
+        slower = math.prod(self.factors[name] for name in self.there)
+        return NORMAL_US * slower * math.exp(self.draw.gauss(0.0, 0.1))
+
+
+@dataclass
+class Thing:
+    """A suspect of that world; `inert` ones change nothing when they are removed."""
+
+    world: World
+    name: str
+    about: str = "take it away"
+    undo: str = ":"
+    inert: bool = False
+
+    def remove(self) -> None:
+        if not self.inert:
+            self.world.there.discard(self.name)
+
+    def give_back(self) -> None:
+        self.world.there.add(self.name)
+
+    def arrived(self) -> bool:
+        return self.inert or self.name not in self.world.there
+
+
+@pytest.fixture
+def surgeon(tmp_path):
+    with surgery(tmp_path / "j") as surgeon:
+        yield surgeon
+
+
+def experiment(world, surgeon, left_out=()):
+    suspects = Suspects({name: Thing(world, name) for name in world.factors if name not in left_out})
+    request = DiagnosisRequest(
+        Application("x", 1), LatencySource({}, ""), Policy(), normal_us=NORMAL_US, pairs=10
+    )
+    return procedure._experiment(request, surgeon, world, suspects, lambda _: None)
+
+
+def test_two_causes_at_once_are_found_one_after_the_other(surgeon):
+    world = World({"hog": 4.0, "quota": 2.5, "innocent": 1.0})
+    found = experiment(world, surgeon)
+    assert (found.decision.ruling, found.decision.leader) == ("cause", "hog")
+    assert found.second is not None
+    assert (found.second.decision.ruling, found.second.decision.leader) == ("cause", "quota")
+    assert found.second.now_us == pytest.approx(250, rel=0.2)
+    assert world.there == set(world.factors)
+
+
+def test_a_single_cause_leaves_nothing_to_look_for(surgeon):
+    found = experiment(World({"hog": 4.0, "innocent": 1.0}), surgeon)
+    assert found.decision.leader == "hog"
+    assert found.second is None
+    assert found.also == ()
+
+
+def test_with_the_true_cause_struck_from_the_list_it_is_an_unknown_factor(surgeon):
+    found = experiment(World({"hog": 4.0, "innocent": 1.0, "other": 1.0}), surgeon, left_out=["hog"])
+    assert found.decision.ruling == "unknown factor"
+
+
+def test_who_explains_as_much_as_the_leader_is_named_beside_it(surgeon):
+    class Either(World):
+        def measure(self) -> float:
+            return super().measure() * (4.0 if {"hog", "mask"} <= self.there else 1.0)
+
+    found = experiment(Either({"hog": 1.0, "mask": 1.0}), surgeon)
+    assert {found.decision.leader, *found.also} == {"hog", "mask"}
+
+
+def test_corrections_are_tried_in_turn_until_one_brings_it_back(surgeon):
+    world = World({"hog": 4.0})
+    found = experiment(world, surgeon)
+    useless = Thing(world, "hog", "let it yield", inert=True)
+    found.suspects.corrections["hog"] = [useless, Thing(world, "hog", "move it")]
+    done = correct(surgeon, world, found, lambda _: None)
+    assert done["kept"]
+    assert done["about"] == "move it"
+    assert done["refused"] == ["let it yield"]
+    assert world.there == set()
+
+
+def test_a_correction_that_does_not_help_is_undone(surgeon):
+    world = World({"hog": 4.0})
+    found = experiment(world, surgeon)
+    found.suspects.corrections["hog"] = [Thing(world, "hog", "let it yield", inert=True)]
+    done = correct(surgeon, world, found, lambda _: None)
+    assert not done["kept"]
+    assert world.there == {"hog"}
+
+
+VICTIM = """
+import os, sys, time
+from pathlib import Path
+from hindmost.studies.diagnosis.held import surgery
+from hindmost.studies.diagnosis.interventions import Pause, started
+from hindmost.studies.diagnosis.gentler import yielding
+pid, point = int(sys.argv[1]), sys.argv[3]
+pause, idle = Pause(pid, "sleep", started(pid)), yielding("neighbour", "yield", [pid])
+def stop(here):
+    if here == point:
+        print("there", flush=True)
+        time.sleep(60)
+with surgery(Path(sys.argv[2])) as surgeon:
+    stop("nothing held")
+    with surgeon.holding(pause):
+        stop("journalled")
+        with surgeon.gone(pause):
+            stop("paused")
+        stop("given back")
+        with surgeon.gone(pause), surgeon.gone(pause):
+            pass
+    with surgeon.holding(idle):
+        idle.remove()
+        stop("corrected, not kept")
+"""
+
+
+@pytest.mark.parametrize(
+    "point", ["nothing held", "journalled", "paused", "given back", "corrected, not kept"]
+)
+def test_killed_at_any_point_it_leaves_its_neighbour_as_it_was(tmp_path, point):
+    neighbour = subprocess.Popen(["sleep", "60"])
+    try:
+        victim = subprocess.Popen(
+            [sys.executable, "-P", "-c", VICTIM, str(neighbour.pid), str(tmp_path / "j"), point],
+            stdout=subprocess.PIPE,
+        )
+        assert victim.stdout is not None
+        assert victim.stdout.readline() == b"there\n"
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
+        victim.stdout.close()
+
+        def before() -> bool:
+            state = Path(f"/proc/{neighbour.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            return state != "T" and os.sched_getscheduler(neighbour.pid) == os.SCHED_OTHER
+
+        journal = tmp_path / "j" / "knobs.jsonl"
+        killed = time.monotonic()
+        while time.monotonic() < killed + 20 and not (
+            before() and (not journal.exists() or not journal.read_text())
+        ):
+            time.sleep(0.005)
+        print(f"{point}: as before after {time.monotonic() - killed:.3f} s")
+        assert before()
+        assert not journal.exists() or not journal.read_text()
+    finally:
+        neighbour.kill()
+        neighbour.wait()
