@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hindmost import _engine
 from hindmost.studies.diagnosis.gentler import Freeze, freezer_of, members, yielding
 from hindmost.studies.diagnosis.interventions import Gone
 from hindmost.studies.diagnosis.neighbours import around, clients_of
@@ -125,4 +126,24 @@ class Stalled:
 
 def test_a_stall_that_began_before_the_window_is_slow_not_unknown(monkeypatch):
     monkeypatch.setattr("hindmost.studies.diagnosis.windows.PATIENCE_S", 0.02)
+    monkeypatch.setattr("hindmost.studies.diagnosis.windows.DRAIN_S", 0.02)
     assert Windows(Stalled(), 0.95, 0.02, 0.0).measure() >= 20_000
+
+
+class Draining:
+    """A probe that still waits for what was due before the change, for some time."""
+
+    def __init__(self) -> None:
+        self.left = 5
+
+    def take(self):
+        if self.left:
+            self.left -= 1
+            return [], 0, 1
+        return [(_engine.monotonic_ns(), 1_000_000)], 0, 0
+
+
+def test_what_queued_before_a_change_is_let_out_before_the_window_begins():
+    probe = Draining()
+    assert Windows(probe, 0.95, 0.05, 0.0).measure() == pytest.approx(1000.0)
+    assert probe.left == 0

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hindmost.stats.causes import Gates
-from hindmost.studies.diagnosis.interventions import Gone, Intervention
+from hindmost.studies.diagnosis.experiment import Trial
+from hindmost.studies.pairs import GivenUp
 
 if TYPE_CHECKING:
     from hindmost.studies.diagnosis.held import Surgeon
+    from hindmost.studies.diagnosis.interventions import Intervention
     from hindmost.studies.diagnosis.procedure import Found
     from hindmost.studies.diagnosis.windows import Windows
 
 CAME_BACK = 0.5
 """Of what it did to take the cause away, on the logarithm: a correction that brings back less is undone."""
-WINDOWS = 8
-"""Before, and after: an anomaly may have ended by itself while the cause was looked for."""
+PAIRS = 8
+"""With and without the correction, in turns: an anomaly may end by itself while one looks once."""
+ALPHA = 0.05
 
 
 def correct(surgeon: Surgeon, windows: Windows, found: Found, say: Callable[[str], None]) -> dict[str, Any]:
@@ -33,12 +37,11 @@ def correct(surgeon: Surgeon, windows: Windows, found: Found, say: Callable[[str
     said: dict[str, Any] = {}
     for one in offered:
         say(f"correcting: {one.about}")
-        said = {"about": one.about, "before_us": _mean(windows), "refused": refused}
-        kept = _tried(surgeon, windows, one, wanted, said)
-        if kept:
+        said = {"about": one.about, "refused": refused}
+        if _tried(surgeon, windows, one, wanted, said):
             return {**said, "kept": True, "why": "the percentile came back", "undo": "hindmost knobs restore"}
         refused = [*refused, one.about]
-    return {**said, "kept": False, "why": "the percentile did not come back: it was undone"}
+    return {**said, "kept": False, "why": "the percentile did not come back: it is as before"}
 
 
 def _tried(
@@ -46,14 +49,14 @@ def _tried(
 ) -> bool:
     undo = one.undo
     with surgeon.holding(one):
-        try:
-            one.remove()
-            said["after_us"] = _mean(windows)
-            if math.log(said["before_us"] / said["after_us"]) < wanted or not one.arrived():
-                one.give_back()
-                return False
-        except (Gone, OSError):
-            one.give_back()
+        trial = Trial(one, surgeon, windows, "correction")
+        with contextlib.suppress(GivenUp):
+            for number in range(1, PAIRS + 1):
+                trial.make(number)
+        if trial.dropped is not None:
+            return False
+        said["before_us"], said["after_us"] = _mean(trial.there), _mean(trial.gone)
+        if trial.effect.log < wanted or trial.effect.p > ALPHA:
             return False
         surgeon.keep(one, undo)
     # The undo of `holding` has just put it back; once more, for good.
@@ -61,5 +64,5 @@ def _tried(
     return True
 
 
-def _mean(windows: Windows) -> float:
-    return math.exp(sum(math.log(windows.measure()) for _ in range(WINDOWS)) / WINDOWS)
+def _mean(values: dict[int, float]) -> float:
+    return math.exp(sum(map(math.log, values.values())) / len(values))

@@ -12,6 +12,8 @@ from hindmost.errors import TargetError
 
 PATIENCE_S = 2.0
 """For answers to what was due in a window; later ones count with the age that they then have."""
+DRAIN_S = 1.0
+"""For what queued before a change, so that the window after it is not about the one before."""
 PAUSE_S = 0.01
 
 
@@ -32,6 +34,16 @@ class Windows:
     window_s: float
     settle_s: float
 
+    def _drain(self) -> None:
+        """Wait until nothing is outstanding that was due before the change, but not for ever."""
+        deadline = time.monotonic() + DRAIN_S
+        changed = _engine.monotonic_ns() - int(1e9 * self.settle_s)
+        while True:
+            _, _, oldest = self.probe.take()
+            if not oldest or oldest >= changed or time.monotonic() > deadline:
+                return
+            time.sleep(PAUSE_S)
+
     def measure(self) -> float:
         """The quantile of what is due from now on, microseconds.
 
@@ -41,7 +53,7 @@ class Windows:
             Nothing was answered.
         """
         time.sleep(self.settle_s)
-        self.probe.take()
+        self._drain()
         begin = _engine.monotonic_ns()
         time.sleep(self.window_s)
         end = _engine.monotonic_ns()

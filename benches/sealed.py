@@ -1,0 +1,85 @@
+"""Sealed anomalies: an injector draws one of six and tells nobody; a diagnosis names it; then the seal is opened.
+
+    python benches/sealed.py 60 [--strike] [--rates 500,1000] [--out FOLDER] [options of hindmost diagnose]
+
+Needs root (each has a network of its own) and about a minute and a half for each. With --strike the policy
+forbids what would show the true cause: then every cause that is named is a wrong one. An anomaly counts only if
+the percentile rose by half: others did not hurt on this host at that time.
+"""
+
+import argparse
+import collections
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[1] / "examples/diagnosis"
+NAMES = {
+    "interference": "neighbour batch",
+    "cores": "threads on few processors",
+    "quota": "quota of sealed",
+    "receive": "receive processing of lo",
+    "network": "link lo",
+    "load": "client load-2",
+}
+"""What the leader's name begins with, if it is right."""
+
+
+def one(rate: str, strike: bool, out: Path, more: list[str]) -> tuple[str, str, str]:
+    """Inject and diagnose once: class, outcome, and who was named."""
+    words = [sys.executable, str(EXAMPLES / "inject.py"), "sealed", "--rate", rate, *["--strike"] * strike]
+    words += ["--", sys.executable, str(EXAMPLES / "case.py"), "--out", str(out), *more]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False, timeout=900)
+    was = done.stdout.split()[-1]
+    told = json.loads(out.read_text()) if out.exists() else {"hurts": False}
+    if not told["hurts"]:
+        return was, "did not hurt", ""
+    found = told["diagnosis"]
+    if found is None or found["ruling"] in ("inconclusive", "void"):
+        return was, "inconclusive", ""
+    if found["ruling"] != "cause":
+        return was, "unknown factor", ""
+    right = not strike and found["leader"].startswith(NAMES[was])
+    # Whoever cannot be told from the leader by any experiment is named beside it.
+    beside = not strike and any(name.startswith(NAMES[was]) for name in found["also"])
+    return was, "right" if right else "right, beside another" if beside else "wrong", found["leader"]
+
+
+def wilson(count: int, of: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's interval of a share."""
+    middle = (count + z * z / 2) / (of + z * z)
+    half = z / (of + z * z) * math.sqrt(count * (of - count) / of + z * z / 4)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def main() -> None:
+    """Make them, print each as its seal is opened, then the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("count", type=int)
+    parser.add_argument("--strike", action="store_true")
+    parser.add_argument("--rates", default="500,1000,1500")
+    parser.add_argument("--out", type=Path)
+    asked, more = parser.parse_known_args()
+    folder = asked.out or Path(tempfile.mkdtemp(prefix="sealed-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    rates = asked.rates.split(",")
+    outcomes: collections.Counter[str] = collections.Counter()
+    for number in range(asked.count):
+        rate = rates[number % len(rates)]
+        was, outcome, leader = one(rate, asked.strike, folder / f"{number}.json", more)
+        outcomes[outcome] += 1
+        print(f"{number + 1:3} {rate:>5}/s {was:13} {outcome:22} {leader}", flush=True)
+    decided = asked.count - outcomes["did not hurt"]
+    for outcome, count in outcomes.most_common():
+        share = ""
+        if outcome != "did not hurt" and decided:
+            low, high = wilson(count, decided)
+            share = f"{count / decided:.0%} [{low:.0%}, {high:.0%}]"
+        print(f"{outcome:22} {count:3} {share}")
+
+
+if __name__ == "__main__":
+    main()
