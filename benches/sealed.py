@@ -1,10 +1,10 @@
-"""Sealed anomalies: an injector draws one of six and tells nobody; a diagnosis names it; then the seal is opened.
+"""Sealed anomalies: an injector draws one of six, a diagnosis names it, then the seal is opened.
 
     python benches/sealed.py 60 [--strike] [--rates 500,1000] [--out FOLDER] [options of hindmost diagnose]
 
 Needs root (each has a network of its own) and about a minute and a half for each. With --strike the policy
-forbids what would show the true cause: then every cause that is named is a wrong one. An anomaly counts only if
-the percentile rose by half: others did not hurt on this host at that time.
+forbids what would show the true cause: then every cause that is named is a wrong one. An anomaly counts only
+if the percentile rose by half: others did not hurt on this host at that time.
 """
 
 import argparse

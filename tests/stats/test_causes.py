@@ -80,6 +80,8 @@ def test_load_leads_only_where_nothing_else_explains_it():
     sham = pairs(rng, 0.0)
     assert decide(both, sham, TRIPLED, demand=frozenset({"client"})).leader == "quota"
     assert decide({"client": both["client"]}, sham, TRIPLED, demand=frozenset({"client"})).leader == "client"
+    unsure = {**both, "quota": pairs(rng, 0.9, spread=3.0)}
+    assert decide(unsure, sham, TRIPLED, demand=frozenset({"client"})).ruling == "inconclusive"
 
 
 def test_nothing_to_explain_is_said():

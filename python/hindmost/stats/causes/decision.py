@@ -109,7 +109,7 @@ def decide(
         of `Gates.least_ratio` and no share, and nobody is struck out for a small one.
     demand : frozenset of str
         Suspects that are load: without load nothing waits, whatever makes it slow. One of them leads only
-        where nothing else explains it.
+        where nothing else explains it, or still may.
     """
     gates = gates or Gates()
     level = gates.alpha / gates.looks
@@ -134,7 +134,8 @@ def decide(
     arms.sort(key=lambda arm: -arm.effect.log)
     explaining = [arm for arm in arms if arm.state == "explains"]
     explaining.sort(key=lambda arm: arm.name in demand)
-    if explaining:
+    open_ones = any(arm.state == "open" and arm.name not in demand for arm in arms)
+    if explaining and not (open_ones and explaining[0].name in demand):
         leader = explaining[0]
         part = "" if anomaly is None else f" and explains {_share(leader)} of it"
         why = f"without {leader.name} it is {math.exp(leader.effect.log):.2f} times faster{part}"
