@@ -25,6 +25,8 @@ NOT_RUN = {
     "hindmost report": "needs the study before it: tests/servers run it",
     "hindmost trace": "needs a busy server of the reader's, and root: tests/servers/test_trace.py runs it",
     "hindmost watch start memcached": "follows the log of a trace, which is not run here; tests/servers/test_watch.py",
+    "hindmost diagnose": "needs a slow server of the reader's: tests/unit/test_diagnosis_procedure.py, benches/sealed.py",
+    "python examples/diagnosis/": "puts something wrong with a server, as root, for minutes",
     "hindmost attribute": "takes an hour: tests/servers/test_attribute.py runs it; --dry-run is run here",
     "hindmost synth fit": "needs the reader's logs: tests/unit/fitting run it, and the snippet beside it is run here",
     "hindmost synth verify": "takes minutes and the originals: tests/servers/test_synth_verify.py runs it",
