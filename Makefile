@@ -70,8 +70,7 @@ bench: .stamps/engine ## Cost and precision, ours and of other load testers: hal
 	@$(RUN) python benches/quantiles.py
 	@$(RUN) python -m benches.fleet
 	@$(RUN) python -m benches.peers
-	@$(RUN) python -m benches.peers.dnsperf
-	@$(RUN) python -m benches.peers.pgbench
+	@$(RUN) python -m benches.peers.shown
 
 docs: .stamps/engine .stamps/docs ## The documentation as a site with search, that needs no network: dist/docs/index.html
 	@setup/docs.sh

@@ -70,6 +70,23 @@ def _h2load(address: str, asked: argparse.Namespace, cpu: int) -> tuple[float, f
     return int(done[1]) / asked.seconds, int(done[1]) / cpu_s
 
 
+def rounds_of(asked: argparse.Namespace) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    """Ours and those of h2load: requests a second, and for a second of processor time, by round."""
+    if shutil.which("h2load") is None:
+        sys.exit("error: h2load is not here\nhint: apt-get install nghttp2-client")
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    spec = preset("nginx").with_options({"protocol": "http2", "listen": "reuseport http2"})
+    ours: list[tuple[float, float]] = []
+    theirs: list[tuple[float, float]] = []
+    for number in range(asked.rounds):
+        with ManagedServer(spec, cpus=[first]) as server:
+            turns = [(ours, _ours), (theirs, _h2load)]
+            for found, drive in turns if number % 2 == 0 else turns[::-1]:
+                found.append(drive(server.address, asked, second))
+        print(f"round {number}: hindmost {ours[-1]}, h2load {theirs[-1]}", file=sys.stderr, flush=True)
+    return ours, theirs
+
+
 def main() -> None:
     """Print each round, then the medians and the median of the rounds' ratios."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -78,17 +95,7 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=4)
     parser.add_argument("--streams", type=int, default=25, help="requests in flight on each connection")
     asked = parser.parse_args()
-    if shutil.which("h2load") is None:
-        sys.exit("error: h2load is not here\nhint: apt-get install nghttp2-client")
-    first, second = sorted(os.sched_getaffinity(0))[:2]
-    spec = preset("nginx").with_options({"protocol": "http2", "listen": "reuseport http2"})
-    ours, theirs = [], []
-    for number in range(asked.rounds):
-        with ManagedServer(spec, cpus=[first]) as server:
-            turns = [(ours, _ours), (theirs, _h2load)]
-            for found, drive in turns if number % 2 == 0 else turns[::-1]:
-                found.append(drive(server.address, asked, second))
-        print(f"round {number}: hindmost {ours[-1]}, h2load {theirs[-1]}", flush=True)
+    ours, theirs = rounds_of(asked)
     for at, what in enumerate(("requests a second", "requests for a second of processor time")):
         ratio = statistics.median(one[at] / other[at] for one, other in zip(ours, theirs, strict=True))
         medians = [statistics.median(one[at] for one in found) for found in (ours, theirs)]

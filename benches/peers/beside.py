@@ -66,17 +66,29 @@ def _measured(run: Tool, address: str, seconds: float) -> tuple[float, float]:
     return rate, rate * seconds / spent
 
 
-def contest(server: str, name: str, tool: Tool, us: Tool) -> int:
-    """Make the rounds at this preset and print the table."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    server_cpu, client_cpu = sorted(os.sched_getaffinity(0))[:2]
+def rounds_of(
+    server: str, name: str, tool: Tool, us: Tool, seconds: float, rounds: int
+) -> dict[str, list[tuple[float, float]]]:
+    """Make the rounds: by client, requests a second, and by second of the client's processor."""
+    all_cpus = os.sched_getaffinity(0)
+    server_cpu, client_cpu = sorted(all_cpus)[:2]
     found: dict[str, list[tuple[float, float]]] = {"hindmost": [], name: []}
     with ManagedServer(preset(server), cpus=[server_cpu]) as started:
         os.sched_setaffinity(0, {client_cpu})
-        for _ in range(rounds):
-            found["hindmost"].append(_measured(us, started.address, seconds))
-            found[name].append(_measured(tool, started.address, seconds))
+        try:
+            for _ in range(rounds):
+                found["hindmost"].append(_measured(us, started.address, seconds))
+                found[name].append(_measured(tool, started.address, seconds))
+        finally:
+            os.sched_setaffinity(0, all_cpus)
+    return found
+
+
+def contest(server: str, name: str, tool: Tool, us: Tool) -> int:
+    """Make the rounds and print the table."""
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    found = rounds_of(server, name, tool, us, seconds, rounds)
     print(f"{'':10} {'a second':>10} {'a core second':>14}   medians of {rounds} rounds of {seconds:g} s")
     for who, rows in found.items():
         rate, by_core = (statistics.median(column) for column in zip(*rows, strict=True))

@@ -8,23 +8,22 @@ Whoever waits for the server sleeps.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benches.peers.flat import flat_out, sleeping
 from benches.peers.install import find
-from benches.peers.launch import Client
 from benches.peers.oha import OHA
 from benches.peers.ourselves import HINDMOST
-from benches.peers.peer import Job, Peer, Report
+from benches.peers.peer import Job, Peer
 from benches.peers.wrk import WRK
 from hindmost.targets import ManagedServer, load_target_file
 
@@ -64,17 +63,6 @@ def server(cpu: int) -> Iterator[ManagedServer]:
             yield running
 
 
-def ours(job: Job, program: str) -> list[str]:
-    """Our command, over TLS."""
-    command = OURS.command(job, program)
-    path = job.folder / "plan.json"
-    plan = json.loads(path.read_text(encoding="utf-8"))
-    plan["target"]["tls"] = {"verify": False}
-    plan["pacing"] = "sleep"
-    path.write_text(json.dumps(plan), encoding="utf-8")
-    return command
-
-
 def theirs(peer: Peer) -> Callable[[Job, str], list[str]]:
     """A peer's command; oha is told not to verify, wrk never does."""
     extra = ["--insecure"] if peer is OHA else []
@@ -86,9 +74,12 @@ def theirs(peer: Peer) -> Callable[[Job, str], list[str]]:
     return command
 
 
-def per_core(report: Report, cpu_s: float) -> float:
-    """Requests a second of client processor; of the measurement alone where the client tells it."""
-    return report.requests / (cpu_s if report.cpu_s is None else report.cpu_s)
+def clients(program: Mapping[str, str]) -> dict[str, tuple[Peer, str]]:
+    """Ours, wrk and oha over TLS, as far as they are here or given by path."""
+    peers = [sleeping(OURS, tls={"verify": False})]
+    peers += [replace(peer, command=theirs(peer)) for peer in (WRK, OHA)]
+    paths = {peer.name: program.get(peer.name) or find(peer.source).path for peer in peers}
+    return {peer.name: (peer, path) for peer in peers if (path := paths[peer.name]) is not None}
 
 
 def main() -> int:
@@ -100,33 +91,23 @@ def main() -> int:
     parser.add_argument("--program", action="append", default=[], metavar="NAME=PATH")
     asked = parser.parse_args()
     given = dict(one.split("=", 1) for one in asked.program)
-    peers = [replace(OURS, command=ours)]
-    peers += [replace(peer, command=theirs(peer)) for peer in (WRK, OHA)]
     cpus = sorted(os.sched_getaffinity(0))
-    found: dict[str, list[float]] = {}
     with server(cpus[0]) as running:
-        for number in range(asked.rounds):
-            for peer in peers:
-                path = given.get(peer.name) or find(peer.source).path
-                if path is None:
-                    continue
-                with tempfile.TemporaryDirectory(prefix="peers-") as place:
-                    folder = Path(place)
-                    job = SecuredJob(running.address, asked.connections, asked.seconds, None, 1.0, folder)
-                    ran = Client(peer.command(job, path), cpus[-1], folder).finish(asked.seconds + 30)
-                    report = peer.read(job, ran.out)
-                found.setdefault(peer.name, []).append(value := per_core(report, ran.cpu_s))
-                print(
-                    f"round {number + 1}  {peer.name:10} {value:10,.0f} a core-second,"
-                    f" {report.per_s:10,.0f}/s, {report.errors} errors",
-                    file=sys.stderr,
-                )
+        found = flat_out(
+            SecuredJob,
+            running.address,
+            clients(given),
+            asked.rounds,
+            asked.seconds,
+            asked.connections,
+            cpus[-1],
+        )
     medians = {name: statistics.median(values) for name, values in found.items()}
-    best = max((value for name, value in medians.items() if name != peers[0].name), default=float("nan"))
+    best = max((value for name, value in medians.items() if name != OURS.name), default=float("nan"))
     for name, value in medians.items():
         low, high = min(found[name]), max(found[name])
         print(f"{name:10} {value:10,.0f} a core-second [{low:,.0f}, {high:,.0f}]")
-    ratio = medians[peers[0].name] / best
+    ratio = medians[OURS.name] / best
     print(f"ours by the best of the others: {ratio:.2f}, asked: {LEAST}")
     return 0 if ratio >= LEAST else 1
 

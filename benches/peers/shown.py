@@ -1,0 +1,153 @@
+"""What is claimed of the client's cost, in one table: ``python -m benches.peers.shown --rounds 5``.
+
+Each protocol beside the tools of its own and the null client, flat out at a server on the first processor,
+the clients in turns on the second. A ratio is ours by its of one round, in requests for a second of the client's
+processor; of several rounds the median, beside the least and the most. What is not here is told and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benches import http2
+from benches.peers import beside, dnsperf, pgbench, secured, servers
+from benches.peers.flat import PATIENCE_S, flat_out, sleeping
+from benches.peers.install import find
+from benches.peers.launch import Client
+from benches.peers.null_client import NULL_CLIENT
+from benches.peers.oha import OHA
+from benches.peers.ourselves import HINDMOST, fill
+from benches.peers.peer import PROTOCOLS, Job, Peer, Protocol
+from benches.peers.redis_benchmark import REDIS_BENCHMARK
+from benches.peers.wrk import WRK
+
+LEAST, LEAST_OF_PLAIN = 0.95, 1.1
+"""Asked of any protocol; of HTTP/1.1 and RESP."""
+LEAST_OF_NULL = 0.85
+"""Beside the null client: our own share of a request's cost is 15 % at most."""
+CONNECTIONS = 16
+OTHERS: dict[Protocol, tuple[Peer, ...]] = {
+    "memcached": (),
+    "redis": (REDIS_BENCHMARK,),
+    "http": (WRK, OHA),
+}
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One claim: ours by another's, by round."""
+
+    protocol: str
+    name: str
+    ratios: Sequence[float]
+    least: float
+
+    def row(self) -> str:
+        """As the table has it; what some rounds reach and others do not is undecided."""
+        low, high = min(self.ratios), max(self.ratios)
+        said = "held" if low >= self.least else "broken" if high < self.least else "undecided"
+        middle = statistics.median(self.ratios)
+        ratio = f"{middle:.2f} [{low:.2f}, {high:.2f}]"
+        return f"| {self.protocol} | {self.name} | {ratio} | {self.least} | {said} |"
+
+
+def _by(found: dict[str, list[float]], ours: str, name: str) -> list[float]:
+    return [one / other for one, other in zip(found[ours], found[name], strict=True)]
+
+
+def _fill(protocol: Protocol, address: str, cpu: int) -> None:
+    """Store what ours asks for, so that each get hits."""
+    with tempfile.TemporaryDirectory(prefix="peers-") as place:
+        job = Job(address, CONNECTIONS, 0.2, None, 1.0, Path(place))
+        program = find(HINDMOST[0].source).path or "hindmost"
+        Client(fill(protocol, job, program), cpu, job.folder).finish(PATIENCE_S)
+
+
+def _plain(protocol: Protocol, asked: argparse.Namespace, cpus: Sequence[int]) -> Iterator[Beside]:
+    """One of the contest's protocols, beside its tools and the null client."""
+    null = next(peer for peer in NULL_CLIENT if peer.protocol == protocol)
+    us = sleeping(next(peer for peer in HINDMOST if peer.protocol == protocol))
+    paths = {peer: find(peer.source) for peer in (us, null, *OTHERS[protocol])}
+    for peer, had in paths.items():
+        if had.path is None:
+            print(f"without {peer.name}: {had.remark}", file=sys.stderr)
+    clients = {peer.name: (peer, had.path) for peer, had in paths.items() if had.path is not None}
+    with servers.running(protocol, cpus[0]) as server:
+        _fill(protocol, server.address, cpus[1])
+        found = flat_out(Job, server.address, clients, asked.rounds, asked.seconds, CONNECTIONS, cpus[1])
+    for name in clients:
+        if name != us.name:
+            of_others = LEAST if protocol == "memcached" else LEAST_OF_PLAIN
+            least = LEAST_OF_NULL if name == null.name else of_others
+            yield Beside(protocol, name, _by(found, us.name, name), least)
+
+
+def _secured(asked: argparse.Namespace, cpus: Sequence[int]) -> Iterator[Beside]:
+    clients = secured.clients({})
+    with secured.server(cpus[0]) as running:
+        found = flat_out(
+            secured.SecuredJob, running.address, clients, asked.rounds, asked.seconds, CONNECTIONS, cpus[1]
+        )
+    for name in clients:
+        if name != secured.OURS.name:
+            yield Beside("https", name, _by(found, secured.OURS.name, name), LEAST)
+
+
+def _second(asked: argparse.Namespace) -> Iterator[Beside]:
+    words = argparse.Namespace(rounds=asked.rounds, seconds=asked.seconds, connections=4, streams=25)
+    pairs = zip(*http2.rounds_of(words), strict=True)
+    yield Beside("http2", "h2load", [one[1] / other[1] for one, other in pairs], LEAST)
+
+
+def _dns(asked: argparse.Namespace) -> Iterator[Beside]:
+    us = beside.ours({"protocol": "dns"}, dnsperf.WORKLOAD)
+    found = beside.rounds_of("unbound", "dnsperf", dnsperf.dnsperf, us, asked.seconds, asked.rounds)
+    pairs = zip(found["hindmost"], found["dnsperf"], strict=True)
+    yield Beside("dns", "dnsperf", [one[1] / other[1] for one, other in pairs], LEAST)
+
+
+def _sql(asked: argparse.Namespace) -> Iterator[Beside]:
+    us = beside.ours({"protocol": "postgresql", "login": pgbench.LOGIN}, pgbench.WORKLOAD)
+    found = beside.rounds_of("postgresql", "pgbench", pgbench.pgbench, us, asked.seconds, asked.rounds)
+    pairs = zip(found["hindmost"], found["pgbench"], strict=True)
+    yield Beside("postgresql", "pgbench", [one[1] / other[1] for one, other in pairs], LEAST)
+
+
+def main() -> int:
+    """Measure all, print the table; 1 where a claim is broken."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of each measurement")
+    asked = parser.parse_args()
+    begun = time.monotonic()
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        sys.exit("error: one processor only: server and client would take it from each other")
+    parts = [*(_plain(protocol, asked, cpus) for protocol in PROTOCOLS), _secured(asked, cpus)]
+    parts += [_second(asked), _sql(asked), _dns(asked)]
+    found = []
+    for part in parts:
+        try:
+            found += list(part)
+        except (SystemExit, OSError, ValueError) as error:
+            print(f"left out: {error}", file=sys.stderr)
+    print(
+        f"Medians of {asked.rounds} rounds of {asked.seconds:g} s; {time.monotonic() - begun:.0f} s in all.\n"
+    )
+    print("| protocol | beside | ours : its, a core-second | asked | |\n| --- | --- | ---: | ---: | --- |")
+    for one in found:
+        print(one.row())
+    return int(any(max(one.ratios, default=math.inf) < one.least for one in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
