@@ -1,8 +1,8 @@
 """What is claimed of the client's cost, in one table: ``python -m benches.peers.shown --rounds 5``.
 
 Each protocol beside the tools of its own and the null client, flat out at a server on the first processor,
-the clients in turns on the second. A ratio is ours by its of one round, in requests for a second of the client's
-processor; of several rounds the median, beside the least and the most. What is not here is told and left out.
+the clients in turns on the second. A ratio is ours by its of one round, in requests for each second of a
+client's processor; of several rounds the median, beside the least and the most. What is not here is told.
 """
 
 from __future__ import annotations
