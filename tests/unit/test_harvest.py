@@ -19,10 +19,13 @@ from hindmost.harvest import (
     place,
     read_traces,
     select,
+    simulate,
 )
-from hindmost.harvest.card import _given
+from hindmost.harvest.card import card
+from hindmost.harvest.figures.ablation import waves
+from hindmost.harvest.figures.availability import failed_accesses
 from hindmost.harvest.hadoop import tenants_text
-from hindmost.report.harvest.card import render_card
+from hindmost.report.harvest.card import render_card, render_card_page
 
 DAYS, SLOT = 10, 1800
 MOMENTS = np.arange(DAYS * 86_400 // SLOT) * SLOT
@@ -254,7 +257,69 @@ def test_simulations_say_that_they_are_synthetic_and_refuse_what_they_do_not_kno
     assert main(["harvest", "simulate", "availability", "--center", "10"]) == 2
 
 
-def test_the_card_has_a_row_a_figure():
-    text = render_card(list(_given()))
-    assert "| 4.2, 4.3 |" in text
-    assert text.count("undecidable from public data") == 2
+def test_simulators_run_on_traces_as_they_were_recorded(folder, capsys):
+    traces = read_traces(folder)
+    assert traces.balance["web-0"] > 1.05 > 0.95 > traces.balance["web-1"]
+    asked = ["harvest", "simulate", "availability", "--traces", str(folder), "--setting", "blocks=400"]
+    assert main([*asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["synthetic"], found["asked"]["days"]) == (False, 5.0)
+    # Half of ten days, every block each hour; test alone is above two thirds, a third of the time, on two of
+    # eight servers.
+    assert found["result"]["accesses"] == 400 * 120
+    assert found["result"]["busy"] == pytest.approx(2 * 0.33 / 8, abs=0.02)
+    for kind, settings in (("durability", ["months=24", "blocks=2000"]), ("hazard", ["sample=500"])):
+        words = [word for one in settings for word in ("--setting", one)]
+        assert main(["harvest", "simulate", kind, "--traces", str(folder), *words]) == 0
+    said = capsys.readouterr().out
+    assert "8 servers, 4 tenants, as recorded" in said
+    primary = {}
+    for scheduler in ("aware", "history"):
+        found = simulate("scheduling", traces=traces, scheduler=scheduler, days=0.5, demand=0.1)["result"]
+        primary[scheduler] = found["primary"]
+    assert primary["aware"] == primary["history"] == pytest.approx(0.4, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "settings", "says"),
+    [
+        ("reimages", "durability", {}, "was ever reimaged"),
+        ("reimages", "hazard", {}, "was ever reimaged"),
+        ("gaps", "availability", {}, "0 servers of 4 tenants"),
+        (None, "availability", {"days": 6.0}, "6 days are asked for, and 5.000 were recorded"),
+        (None, "scheduling", {"days": 9.0}, "9 days are asked for"),
+        (None, "availability", {"utilisation": 2.0}, "utilisation is 2"),
+        (None, "scheduling", {"step_s": 0.0}, "step_s, days or demand is 0"),
+    ],
+)
+def test_traces_that_cannot_answer_are_told_so(folder, change, kind, settings, says):
+    traces = read_traces(folder)
+    for tenant in traces.tenants:
+        tenant.reimages = 0.0 if change == "reimages" else tenant.reimages
+    if change == "gaps":
+        traces.cpu[:, ::2] = np.nan
+    with pytest.raises(UsageError, match=says):
+        simulate(kind, traces=traces, **settings)
+
+
+def check_card(found, rows):
+    text = render_card(found)
+    assert all(f"| {row} |" in text for row in rows)
+    page = render_card_page(found)
+    assert all(f'aria-label="{one["title"]}"' in page for one in found["curves"])
+    points = [point for one in found["curves"] for line in one["series"] for point in line["points"]]
+    assert all(point["low"] <= point["mean"] * (1 + 1e-12) for point in points)
+    assert any(point["low"] < point["high"] for point in points)
+
+
+def test_the_card_has_a_row_a_figure_and_a_page_with_each_curve(monkeypatch):
+    monkeypatch.setattr("hindmost.harvest.card.FIGURES", (failed_accesses, waves))
+    found = card(seeds=2, servers=100)
+    check_card(found, ("4.2, 4.3", "4.4 to 4.6", "4.16", "ablation: wave width, hours"))
+    assert render_card(found).count("undecidable from public data") == 2
+
+
+@pytest.mark.nightly
+def test_the_whole_card_has_each_figure_of_the_chapter():
+    rows = ("4.13", "4.14", "4.15", "4.16", "cost-aware grid", "ablation: copies an hour and server")
+    check_card(card(seeds=2, servers=100), rows)

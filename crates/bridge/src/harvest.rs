@@ -27,6 +27,21 @@ pub fn harvest_classify(
     serde_json::to_string(&found.map_err(harvest_error)?).map_err(unreadable)
 }
 
+/// Asks a simulator about servers as they were recorded: traces (float64) by rows of `slots`, one a tenant.
+#[pyfunction]
+pub fn harvest_replay(
+    py: Python<'_>,
+    kind: &str,
+    document: &str,
+    inventory: &str,
+    traces: PyBuffer<f64>,
+    slots: usize,
+    slot_s: f64,
+) -> PyResult<String> {
+    let traces = hindmost_harvest::simulate::Traces { cpu: numbers(&traces)?, slots, slot_s };
+    py.detach(|| hindmost_harvest::replay(kind, document, inventory, traces)).map_err(harvest_error)
+}
+
 /// Answers a question of a kind, both as JSON text.
 #[pyfunction]
 pub fn harvest(py: Python<'_>, kind: &str, document: &str) -> PyResult<String> {

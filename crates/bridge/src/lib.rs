@@ -45,7 +45,7 @@ mod _engine {
     #[pymodule_export]
     use super::fault::EngineError;
     #[pymodule_export]
-    use super::harvest::{harvest, harvest_classify};
+    use super::harvest::{harvest, harvest_classify, harvest_replay};
     #[pymodule_export]
     use super::host::{
         cpu_counters, doctor, host_facts, monotonic_ns, process_cpu_ns, socket_queues, tcp_counters, topology,

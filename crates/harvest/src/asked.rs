@@ -9,7 +9,7 @@ use crate::jobs::{learn_thresholds, Run, Thresholds};
 use crate::place::{Choice, Placer, Rules};
 use crate::select::{select, Job, Room, Weights};
 use crate::sequence::Sequence;
-use crate::simulate;
+use crate::simulate::{self, World};
 use crate::Class;
 
 #[derive(Deserialize)]
@@ -75,15 +75,45 @@ pub fn answer(kind: &str, document: &str) -> Result<String, HarvestError> {
                 placer.tenants().iter().map(|t| t.servers.first().and_then(|&s| placer.cell_of(s))).collect();
             json!({ "blocks": blocks, "cells": cells })
         }
-        "durability" => json!(simulate::durability(&read(document)?)?),
-        "hazard" => json!(simulate::hazard(&read(document)?)?),
-        "availability" => json!(simulate::availability(&read(document)?)?),
-        "scheduling" => json!(simulate::scheduling(&read(document)?)?),
+        "durability" | "hazard" | "availability" | "scheduling" => {
+            let Of { center } = read(document)?;
+            return simulated(kind, document, World::synthetic(&center));
+        }
         "center" => json!(simulate::Center::published(read(document)?)),
         "golden" => json!({ "text": crate::golden::vectors() }),
         _ => return Err(HarvestError::Unreadable(format!("no kind of question is called {kind}"))),
     };
     Ok(value.to_string())
+}
+
+/// Answers a question to a simulator about servers as they were recorded: `inventory` is who they are.
+pub fn replay(
+    kind: &str,
+    document: &str,
+    inventory: &str,
+    traces: simulate::Traces,
+) -> Result<String, HarvestError> {
+    let Of { center } = read(document)?;
+    simulated(kind, document, World::recorded(&center, read(inventory)?, traces)?)
+}
+
+/// A simulator's answer about a data center.
+fn simulated(kind: &str, document: &str, world: World) -> Result<String, HarvestError> {
+    let value = match kind {
+        "durability" => json!(simulate::durability(&world, &read(document)?)?.0),
+        "hazard" => json!(simulate::hazard(&world, &read(document)?)?),
+        "availability" => json!(simulate::availability(world, &read(document)?)?),
+        "scheduling" => json!(simulate::scheduling(&world, &read(document)?)?),
+        _ => return Err(HarvestError::Unreadable(format!("no simulator is called {kind}"))),
+    };
+    Ok(value.to_string())
+}
+
+/// The data center of any simulation.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Of {
+    center: simulate::Center,
 }
 
 fn read<'a, T: Deserialize<'a>>(document: &'a str) -> Result<T, HarvestError> {

@@ -36,8 +36,16 @@ pub enum HarvestError {
         /// What it may be.
         range: &'static str,
     },
+    /// More time than was recorded.
+    #[error("{days} days are asked for, and {most:.3} were recorded after those that are history (the first half)")]
+    Long {
+        /// Days asked for.
+        days: f64,
+        /// Days that there are.
+        most: f64,
+    },
     /// No tenant or no server.
-    #[error("there is no {0}: nothing can be placed")]
+    #[error("there is no {0}")]
     Nothing(&'static str),
 }
 
@@ -49,6 +57,7 @@ impl HarvestError {
             Self::Shape { .. } => "harvest_shape",
             Self::Short { .. } => "harvest_short",
             Self::Range { .. } => "harvest_range",
+            Self::Long { .. } => "harvest_long",
             Self::Nothing(_) => "harvest_nothing",
         }
     }

@@ -23,7 +23,7 @@ mod sequence;
 pub mod simulate;
 mod spectrum;
 
-pub use asked::answer;
+pub use asked::{answer, replay};
 pub use classify::{classify, Class, Classified, Found, Settings};
 pub use error::HarvestError;
 pub use grid::{Grid, Tenant, CELLS};

@@ -320,7 +320,7 @@ VERBS = (
                 "report",
                 "[OPTIONS]",
                 "Print each figure of chapter IV with what comes out here beside it.",
-                ("harvest report --out card.md",),
+                ("harvest report --out card.html", "harvest report --seeds 2 --servers 300 --json"),
             ),
         ),
     ),

@@ -1,16 +1,21 @@
-"""Years and data centers in seconds: the engine's simulators, on synthetic data centers."""
+"""Years of data centers in seconds: the engine's simulators, on synthetic ones or on traces."""
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal
 
+from hindmost import _engine
 from hindmost.errors import UsageError
 from hindmost.harvest.classes import engine
+from hindmost.harvest.reading import Traces
 from hindmost.store.harvest import HarvestSimulation
 
 SCHEMA = "hindmost.harvest-simulation/1"
 Kind = Literal["durability", "hazard", "availability", "scheduling"]
 CENTERS = 10
+MOST_MISSING = 0.25
+"""Tenants with a larger share of missing slots are left out, as `classify` does."""
 
 
 def published(number: int, **changes: float) -> dict[str, Any]:
@@ -25,7 +30,9 @@ def published(number: int, **changes: float) -> dict[str, Any]:
     return made | changes
 
 
-def simulate(kind: Kind, center: dict[str, Any] | None = None, **asked: object) -> HarvestSimulation:
+def simulate(
+    kind: Kind, center: dict[str, Any] | None = None, *, traces: Traces | None = None, **asked: object
+) -> HarvestSimulation:
     """Simulate a data center.
 
     Parameters
@@ -35,16 +42,19 @@ def simulate(kind: Kind, center: dict[str, Any] | None = None, **asked: object) 
         lose any in a simulation; ``availability``: accesses that find all replicas busy; ``scheduling``: jobs
         and kills.
     center : dict, optional
-        From `published`.
+        From `published`. With traces, only how reimages come is taken from it (waves, seed).
+    traces : Traces, optional
+        From `read_traces`: servers, racks, reimages and loads as they are. The first half is history, the
+        rest is simulated; loads are not scaled unless ``utilisation`` is asked for.
     **asked
         Settings of the simulator, as in ``crates/harvest/src/simulate``: ``policy`` (stock, racks,
         environments, grid, cost), ``blocks``, ``replicas``, ``months``, ``utilisation``, ``scheduler``
-        (aware, history).
+        (aware, balanced, history).
 
     Raises
     ------
     UsageError
-        A setting is unknown or out of range.
+        A setting is unknown or out of range, or traces do not have what is asked for.
 
     Examples
     --------
@@ -54,10 +64,112 @@ def simulate(kind: Kind, center: dict[str, Any] | None = None, **asked: object) 
     0
     """
     document = {**asked, "center": published(9) if center is None else center}
+    check(document)
+    if traces is None:
+        result = engine(kind, document)
+    else:
+        document = _recorded_defaults(kind, traces) | document
+        result = _replayed(kind, document, traces)
     return {
         "schema": SCHEMA,
         "kind": kind,
-        "synthetic": True,
+        "synthetic": traces is None,
         "asked": document,
-        "result": engine(kind, document),
+        "result": result,
     }
+
+
+LEAST: dict[str, float] = {"replicas": 1, "blocks": 1, "repair_hours": 1e-9, "notice_hours": 0.0, "cores": 1}
+LEAST_OF_CENTER: dict[str, float] = {
+    "servers": 2,
+    "tenants": 1,
+    "rack": 1,
+    "reimages": 0.0,
+    "wave_hours": 1e-6,
+}
+
+
+def check(document: dict[str, Any]) -> None:
+    """Refuse numbers that no data center has.
+
+    Raises
+    ------
+    UsageError
+        One of them, with what it may be.
+    """
+    center = document["center"]
+    for where, least, prefix in ((document, LEAST, ""), (center, LEAST_OF_CENTER, "center.")):
+        for name, low in least.items():
+            found = where.get(name, low)
+            if isinstance(found, (int, float)) and not low <= found < float("inf"):
+                raise UsageError(
+                    f"{name} is {found:g}: {low:g} is the least", hint=f"--setting {prefix}{name}={low:g}"
+                )
+    for name in ("wave_share", "environment_share", "wave_reach"):
+        found = center.get(name, 0.5)
+        if isinstance(found, (int, float)) and not 0.0 <= found <= 1.0:
+            raise UsageError(f"{name} is {found:g}, which is no share", hint=f"--setting center.{name}=0.5")
+
+
+def _recorded_defaults(kind: Kind, traces: Traces) -> dict[str, Any]:
+    """Loads as they are, for as long as they were recorded (a week, three days at most)."""
+    slots = traces.cpu.shape[1]
+    days = (slots - slots // 2) * traces.slot_s / 86_400
+    most = {"availability": 7.0, "scheduling": 3.0}.get(kind)
+    return {} if most is None else {"utilisation": None, "days": min(days, most)}
+
+
+def _replayed(kind: Kind, document: dict[str, Any], traces: Traces) -> dict[str, float | None]:
+    import numpy as np
+
+    missing = 1.0 - np.isfinite(traces.cpu).mean(axis=1)
+    good = [at for at in range(len(traces.tenants)) if missing[at] <= MOST_MISSING]
+    known = [traces.tenants[at] for at in good]
+    servers = [server for tenant in known for server in tenant.servers]
+    if len(servers) < 2:
+        raise UsageError(
+            f"{len(servers)} servers of {len(traces.tenants)} tenants have traces that are whole enough:"
+            " nothing can be simulated on them",
+            hint="a longer --slot bridges readings that come seldom",
+        )
+    if kind in {"durability", "hazard"} and not any(tenant.reimages > 0.0 for tenant in known):
+        raise UsageError(
+            f"none of {len(known)} tenants was ever reimaged: no block would be lost",
+            hint="a column reimages (per server and month) in tenants.csv",
+        )
+    number = {name: at for at, name in enumerate(servers)}
+    environments = {name: at for at, name in enumerate(dict.fromkeys(one.environment for one in known))}
+    racks: dict[str, int] = {}
+    # A server whose rack nobody knows has one of its own.
+    named = {server: rack for one in known for server, rack in one.racks.items()}
+    rack_of = [racks.setdefault(named.get(server, f"\0{server}"), len(racks)) for server in servers]
+    inventory = {
+        "tenants": [
+            {
+                "environment": environments[one.environment],
+                "reimages": one.reimages,
+                "peak": 0.0,
+                "space": one.space or float(len(one.servers)),
+                "servers": [number[server] for server in one.servers],
+            }
+            for one in known
+        ],
+        "rack_of": rack_of,
+        "balance": [traces.balance.get(server, 1.0) for server in servers],
+    }
+    cpu = np.ascontiguousarray(traces.cpu[good], dtype=np.float64)
+    try:
+        answer: dict[str, float | None] = json.loads(
+            _engine.harvest_replay(
+                kind,
+                json.dumps(document),
+                json.dumps(inventory),
+                cpu.reshape(-1),
+                cpu.shape[1],
+                traces.slot_s,
+            )
+        )
+    except _engine.EngineError as error:
+        hint = "--setting days=1, or traces of a longer time" if error.args[0] == "harvest_long" else None
+        raise UsageError(error.args[1], hint=hint) from None
+    return answer

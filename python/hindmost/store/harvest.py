@@ -71,13 +71,13 @@ class PlacedBlock(TypedDict):
 
 
 class HarvestSimulation(TypedDict):
-    """``hindmost.harvest-simulation/1``: what was asked of a synthetic data center, and what came out."""
+    """``hindmost.harvest-simulation/1``: what was asked of a data center, and what came out."""
 
     schema: str
     kind: Literal["durability", "hazard", "availability", "scheduling"]
     synthetic: bool
     asked: dict[str, Any]
-    result: dict[str, float]
+    result: dict[str, float | None]
 
 
 class CardEntry(TypedDict):
@@ -89,8 +89,38 @@ class CardEntry(TypedDict):
     verdict: str
 
 
+class CurvePoint(TypedDict):
+    """Mean, lowest and highest over seeds."""
+
+    x: float
+    mean: float
+    low: float
+    high: float
+
+
+class Series(TypedDict):
+    """One line of a figure."""
+
+    name: str
+    points: list[CurvePoint]
+
+
+class Curve(TypedDict):
+    """A figure as it comes out here."""
+
+    figure: str
+    title: str
+    x: str
+    y: str
+    log: bool
+    series: list[Series]
+
+
 class Card(TypedDict):
     """``hindmost.harvest-card/1``: the reproduction card."""
 
     schema: str
+    seeds: int
+    servers: int
+    curves: list[Curve]
     entries: list[CardEntry]

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::center::{Center, Scaling, World};
+use super::center::Center;
+use super::durability::{durability, Durability};
 use super::policy::{Chooser, Policy};
+use super::world::{Scaling, World};
 use crate::error::HarvestError;
 use crate::sequence::Sequence;
 
@@ -19,14 +21,16 @@ pub struct Availability {
     pub blocks: u32,
     /// Replicas of each.
     pub replicas: usize,
-    /// Mean utilisation to which loads are scaled.
-    pub utilisation: f64,
+    /// Mean utilisation to which loads are scaled; null: as they are.
+    pub utilisation: Option<f64>,
     /// Whether by a root instead of a factor.
     pub root: bool,
     /// Utilisation above which a server denies.
     pub busy_above: f64,
     /// Days.
     pub days: f64,
+    /// Months of reimages and repairs before, as [`Durability`] has them: blocks lie where those left them.
+    pub after_months: f64,
 }
 
 impl Default for Availability {
@@ -36,10 +40,11 @@ impl Default for Availability {
             policy: Policy::Cost,
             blocks: 20_000,
             replicas: 3,
-            utilisation: 0.4,
+            utilisation: Some(0.4),
             root: false,
             busy_above: 2.0 / 3.0,
             days: 7.0,
+            after_months: 0.0,
         }
     }
 }
@@ -56,39 +61,27 @@ pub struct Failed {
 }
 
 /// Asks for every block once an hour.
-pub fn availability(asked: &Availability) -> Result<Failed, HarvestError> {
-    if !(asked.utilisation > 0.0 && asked.utilisation < 1.0) {
-        let found = asked.utilisation;
-        return Err(HarvestError::Range { what: "utilisation", found, range: "above 0, below 1" });
-    }
-    let mut world = World::new(&asked.center);
-    let scaling = Scaling::to_mean(&world, asked.utilisation, asked.root);
-    let hours = (asked.days * 24.0).ceil() as usize;
-    // History is a week before what is asked for: peaks are what placement knows.
-    let before = world.traces(7 * 24, 1.0, &scaling);
-    for (tenant, trace) in world.tenants.iter_mut().zip(before.chunks(7 * 24)) {
-        tenant.peak = trace.iter().copied().fold(0.0, f64::max);
-    }
-    let chooser = Chooser::new(&world, asked.policy)?;
-    let mut random = Sequence::new(asked.center.seed ^ 0x00ac_ce55);
-    let mut blocks: Vec<Vec<u32>> = Vec::with_capacity(asked.blocks as usize);
-    for _ in 0..asked.blocks {
-        let mut servers = Vec::with_capacity(asked.replicas);
-        while servers.len() < asked.replicas {
-            let Some(next) = chooser.choose(&servers, false, &mut random, |_| true) else { break };
-            servers.push(next);
-        }
-        blocks.push(servers);
-    }
+pub fn availability(mut world: World, asked: &Availability) -> Result<Failed, HarvestError> {
+    world.check_days(asked.days)?;
+    let scaling = Scaling::to_mean(&world, asked.utilisation, asked.root)?;
+    let hours = (asked.days * 24.0).floor() as usize;
+    world.know_peaks(&scaling);
+    let blocks = if asked.after_months > 0.0 {
+        let Availability { center, policy, blocks, replicas, after_months, .. } = asked.clone();
+        let before =
+            Durability { center, policy, blocks, replicas, months: after_months, ..Durability::default() };
+        durability(&world, &before)?.1.blocks().filter(|servers| !servers.is_empty()).collect()
+    } else {
+        created(&world, asked)?
+    };
     let servers = world.rack_of.len();
-    let balance: Vec<f64> = (0..servers as u32).map(|server| world.balance(server)).collect();
     let mut busy = vec![false; servers];
     let (mut failed, mut busy_hours) = (0_u64, 0_u64);
     for hour in 0..hours {
         for (number, tenant) in world.tenants.iter().enumerate() {
-            let load = scaling.of(world.load(number, 7.0 * 24.0 + hour as f64));
+            let load = scaling.of(world.load(number, world.history_hours() + hour as f64));
             for &server in &tenant.servers {
-                let is = load * balance[server as usize] > asked.busy_above;
+                let is = load * world.balance[server as usize] > asked.busy_above;
                 busy[server as usize] = is;
                 busy_hours += u64::from(is);
             }
@@ -97,7 +90,22 @@ pub fn availability(asked: &Availability) -> Result<Failed, HarvestError> {
         failed += blocks.iter().filter(all).count() as u64;
     }
     let accesses = blocks.len() as u64 * hours as u64;
-    Ok(Failed { accesses, failed, busy: busy_hours as f64 / (servers * hours) as f64 })
+    Ok(Failed { accesses, failed, busy: busy_hours as f64 / (servers * hours).max(1) as f64 })
+}
+
+/// Blocks where a policy creates them.
+fn created(world: &World, asked: &Availability) -> Result<Vec<Vec<u32>>, HarvestError> {
+    let chooser = Chooser::new(world, asked.policy)?;
+    let mut random = Sequence::new(asked.center.seed ^ 0x00ac_ce55);
+    let mut block = || {
+        let mut servers = Vec::with_capacity(asked.replicas);
+        while servers.len() < asked.replicas {
+            let Some(next) = chooser.choose(&servers, false, &mut random, |_| true) else { break };
+            servers.push(next);
+        }
+        servers
+    };
+    Ok((0..asked.blocks).map(|_| block()).collect())
 }
 
 #[cfg(test)]
@@ -106,21 +114,24 @@ mod tests {
 
     #[test]
     fn the_grid_fails_less_than_stock_and_nobody_fails_where_nobody_is_busy() {
-        let failed = |policy, utilisation| {
+        let failed = |policy, utilisation, after_months| {
             let center = Center { servers: 1000, tenants: 150, ..Center::default() };
             let asked = Availability {
                 center,
                 policy,
-                utilisation,
+                utilisation: Some(utilisation),
+                after_months,
                 blocks: 3000,
                 days: 2.0,
                 ..Availability::default()
             };
-            availability(&asked).unwrap().failed
+            availability(World::synthetic(&asked.center), &asked).unwrap().failed
         };
-        assert_eq!(failed(Policy::Cost, 0.1), 0);
-        let (stock, grid) = (failed(Policy::Stock, 0.45), failed(Policy::Cost, 0.45));
-        assert!(stock > 200 && 4 * grid < stock, "{grid} against {stock}");
-        assert!(availability(&Availability { utilisation: 1.5, ..Availability::default() }).is_err());
+        assert_eq!(failed(Policy::Cost, 0.1, 0.0), 0);
+        // Rows outlive a year of repairs.
+        for months in [0.0, 12.0] {
+            let (stock, grid) = (failed(Policy::Stock, 0.45, months), failed(Policy::Cost, 0.45, months));
+            assert!(stock > 200 && 4 * grid < stock, "{grid} against {stock} after {months} months");
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::f64::consts::TAU;
 use hindmost_random::{normal_quantile, Draws};
 use serde::{Deserialize, Serialize};
 
+use super::world::{Loads, World};
 use crate::grid::Tenant;
 use crate::pattern::Pattern;
 use crate::sequence::Sequence;
@@ -81,23 +82,10 @@ impl Center {
     }
 }
 
-/// A data center made.
-pub struct World {
-    /// Its tenants, servers in a row.
-    pub tenants: Vec<Tenant>,
-    /// Pattern of each tenant.
-    pub patterns: Vec<Pattern>,
-    /// Rack of each server.
-    pub rack_of: Vec<u32>,
-    /// Tenant of each server.
-    pub tenant_of: Vec<u32>,
-    loads: Vec<Load>,
-    /// What it was made of.
-    pub center: Center,
-}
-
+/// The load of one tenant's average server, as a formula.
 #[derive(Clone, Copy)]
-struct Load {
+pub(super) struct Load {
+    pub(super) pattern: Pattern,
     mean: f64,
     swing: f64,
     phase: f64,
@@ -105,130 +93,73 @@ struct Load {
     seed: u64,
 }
 
-impl World {
-    /// Makes a data center.
-    pub fn new(center: &Center) -> Self {
-        let n = center.tenants.max(1);
-        let mut random = Sequence::new(center.seed);
-        let normal = |random: &mut Sequence| normal_quantile((random.unit() + 1e-12).min(1.0 - 1e-12));
-        // A fifth is periodic, and large; most are constant, and small.
-        let patterns: Vec<Pattern> = (0..n)
-            .map(|_| match random.unit() {
-                u if u < 0.2 => Pattern::Periodic,
-                u if u < 0.7 => Pattern::Constant,
-                _ => Pattern::Unpredictable,
-            })
-            .collect();
-        let weights: Vec<f64> = patterns
-            .iter()
-            .map(|pattern| if *pattern == Pattern::Periodic { 2.5 } else { 1.0 } * normal(&mut random).exp())
-            .collect();
-        let all: f64 = weights.iter().sum();
-        let mut first = 0;
-        let mut tenants: Vec<Tenant> = Vec::new();
-        let mut loads = Vec::new();
-        let mut sum = 0.0;
-        for (number, weight) in weights.iter().enumerate() {
-            sum += weight;
-            let last = ((sum / all) * f64::from(center.servers)).round() as u32;
-            let last = if number + 1 == n as usize { center.servers } else { last.max(first) };
-            let rate = center.reimages * (center.reimage_spread * normal(&mut random)).exp();
-            let mean = 0.1 + 0.4 * random.unit();
-            let (swing, sharpness) = match patterns[number] {
-                Pattern::Periodic => (center.amplitude, 1.0 + 3.0 * random.unit()),
-                Pattern::Constant => (0.0, 1.0),
-                Pattern::Unpredictable => (center.unrest, 1.0),
-            };
-            let load = Load { mean, swing, phase: 0.15 * random.unit(), sharpness, seed: random.word() };
-            loads.push(load);
-            tenants.push(Tenant {
-                environment: number as u32 / center.tenants_per_environment.max(1),
-                reimages: rate.min(8.0),
-                peak: (mean * (1.0 + swing)).min(1.0),
-                space: f64::from(last - first),
-                servers: (first..last).collect(),
-            });
-            first = last;
-        }
-        let mut tenant_of = vec![0; center.servers as usize];
-        for (number, tenant) in tenants.iter().enumerate() {
-            tenant.servers.iter().for_each(|&server| tenant_of[server as usize] = number as u32);
-        }
-        let rack_of = (0..center.servers).map(|server| server / center.rack.max(1)).collect();
-        Self { tenants, patterns, rack_of, tenant_of, loads, center: center.clone() }
-    }
-
-    /// Utilisation of a tenant's average server at an hour, before scaling.
-    pub fn load(&self, tenant: usize, hour: f64) -> f64 {
-        let load = self.loads[tenant];
-        let wave = match self.patterns[tenant] {
+impl Load {
+    /// Utilisation at an hour.
+    pub(super) fn at(&self, hour: f64) -> f64 {
+        let wave = match self.pattern {
             Pattern::Periodic => {
-                let day = 0.5 + 0.5 * (TAU * (hour / 24.0 - load.phase)).sin();
-                2.0 * day.powf(load.sharpness) - 0.6
+                let day = 0.5 + 0.5 * (TAU * (hour / 24.0 - self.phase)).sin();
+                2.0 * day.powf(self.sharpness) - 0.6
             }
             Pattern::Constant => 0.0,
             // Steps of a few hours, each of any height.
             Pattern::Unpredictable => {
-                let step = (hour / (1.0 + 5.0 * Draws::of(load.seed, 0).unit(0))) as u64;
-                2.0 * Draws::of(load.seed, step).unit(1) - 1.0
+                let step = (hour / (1.0 + 5.0 * Draws::of(self.seed, 0).unit(0))) as u64;
+                2.0 * Draws::of(self.seed, step).unit(1) - 1.0
             }
         };
-        load.mean * (1.0 + load.swing * wave).max(0.05)
-    }
-
-    /// What a server has more than its tenant's average, as a factor.
-    pub fn balance(&self, server: u32) -> f64 {
-        0.85 + 0.3 * Draws::of(self.center.seed ^ 0x5eed, u64::from(server)).unit(0)
-    }
-
-    /// Traces of all tenants over so many slots, scaled, by rows.
-    pub fn traces(&self, slots: usize, slot_hours: f64, scaling: &Scaling) -> Vec<f64> {
-        (0..self.tenants.len())
-            .flat_map(|tenant| (0..slots).map(move |slot| (tenant, slot as f64 * slot_hours)))
-            .map(|(tenant, hour)| scaling.of(self.load(tenant, hour)))
-            .collect()
+        self.mean * (1.0 + self.swing * wave).max(0.05)
     }
 }
 
-/// How utilisation is scaled to a mean: by a factor, saturating at 1, or by a root.
-#[derive(Clone, Copy, Debug)]
-pub struct Scaling {
-    factor: f64,
-    root: bool,
-}
-
-impl Scaling {
-    /// The scaling under which a world has a mean utilisation over a day and all servers.
-    pub fn to_mean(world: &World, mean: f64, root: bool) -> Self {
-        let found = |factor: f64| {
-            let scaling = Self { factor, root };
-            let loads = (0..world.tenants.len()).map(|tenant| {
-                let day: f64 = (0..48).map(|at| scaling.of(world.load(tenant, f64::from(at) * 3.5))).sum();
-                day / 48.0 * world.tenants[tenant].space
-            });
-            loads.sum::<f64>() / f64::from(world.center.servers)
+/// Draws a data center.
+pub(super) fn drawn(center: &Center) -> World {
+    let n = center.tenants.max(1);
+    let mut random = Sequence::new(center.seed);
+    let normal = |random: &mut Sequence| normal_quantile((random.unit() + 1e-12).min(1.0 - 1e-12));
+    // A fifth is periodic, and large; most are constant, and small.
+    let patterns: Vec<Pattern> = (0..n)
+        .map(|_| match random.unit() {
+            u if u < 0.2 => Pattern::Periodic,
+            u if u < 0.7 => Pattern::Constant,
+            _ => Pattern::Unpredictable,
+        })
+        .collect();
+    let weights: Vec<f64> = patterns
+        .iter()
+        .map(|pattern| if *pattern == Pattern::Periodic { 2.5 } else { 1.0 } * normal(&mut random).exp())
+        .collect();
+    let all: f64 = weights.iter().sum();
+    let mut first = 0;
+    let mut tenants: Vec<Tenant> = Vec::new();
+    let mut loads = Vec::new();
+    let mut sum = 0.0;
+    for (number, weight) in weights.iter().enumerate() {
+        sum += weight;
+        let last = ((sum / all) * f64::from(center.servers)).round() as u32;
+        let last = if number + 1 == n as usize { center.servers } else { last.max(first) };
+        let rate = center.reimages * (center.reimage_spread * normal(&mut random)).exp();
+        let mean = 0.1 + 0.4 * random.unit();
+        let (swing, sharpness) = match patterns[number] {
+            Pattern::Periodic => (center.amplitude, 1.0 + 3.0 * random.unit()),
+            Pattern::Constant => (0.0, 1.0),
+            Pattern::Unpredictable => (center.unrest, 1.0),
         };
-        let (mut low, mut high) = (0.001_f64, 1000.0_f64);
-        for _ in 0..60 {
-            let middle = (low * high).sqrt();
-            // A higher power makes less of a share; a higher factor more.
-            if (found(middle) < mean) == root {
-                high = middle;
-            } else {
-                low = middle;
-            }
-        }
-        Self { factor: (low * high).sqrt(), root }
+        let (phase, seed) = (0.15 * random.unit(), random.word());
+        loads.push(Load { pattern: patterns[number], mean, swing, phase, sharpness, seed });
+        tenants.push(Tenant {
+            environment: number as u32 / center.tenants_per_environment.max(1),
+            reimages: rate.min(8.0),
+            peak: (mean * (1.0 + swing)).min(1.0),
+            space: f64::from(last - first),
+            servers: (first..last).collect(),
+        });
+        first = last;
     }
-
-    /// A utilisation scaled.
-    pub fn of(&self, load: f64) -> f64 {
-        if self.root {
-            load.clamp(0.0, 1.0).powf(self.factor)
-        } else {
-            (load * self.factor).min(1.0)
-        }
-    }
+    let rack_of = (0..center.servers).map(|server| server / center.rack.max(1)).collect();
+    let balance = |server| 0.85 + 0.3 * Draws::of(center.seed ^ 0x5eed, server).unit(0);
+    let balance = (0..u64::from(center.servers)).map(balance).collect();
+    World::of(center.clone(), tenants, rack_of, balance, Loads::Drawn(loads))
 }
 
 #[cfg(test)]
@@ -238,7 +169,7 @@ mod tests {
     #[test]
     fn every_center_keeps_the_published_bands() {
         for number in 0..10 {
-            let world = World::new(&Center::published(number));
+            let world = drawn(&Center::published(number));
             let servers = |holds: &dyn Fn(usize) -> bool| {
                 let own = (0..world.tenants.len()).filter(|&at| holds(at));
                 own.map(|at| world.tenants[at].space).sum::<f64>() / f64::from(world.center.servers)
@@ -247,27 +178,10 @@ mod tests {
             let tenants = (0..world.tenants.len()).filter(|&at| rare(at)).count() as f64;
             assert!(tenants / world.tenants.len() as f64 > 0.8, "DC-{number}");
             assert!(servers(&rare) > 0.8, "DC-{number}: {}", servers(&rare));
-            let periodic = servers(&|at| world.patterns[at] == Pattern::Periodic);
-            let known = servers(&|at| world.patterns[at] != Pattern::Unpredictable);
+            let periodic = servers(&|at| world.pattern(at) == Some(Pattern::Periodic));
+            let known = servers(&|at| world.pattern(at) != Some(Pattern::Unpredictable));
             assert!((0.25..0.6).contains(&periodic), "DC-{number}: {periodic}");
             assert!((0.6..0.9).contains(&known), "DC-{number}: {known}");
-        }
-    }
-
-    #[test]
-    fn scaling_meets_its_mean_both_ways() {
-        let world = World::new(&Center { servers: 500, tenants: 60, ..Center::default() });
-        for root in [false, true] {
-            for mean in [0.2, 0.5, 0.7] {
-                let scaling = Scaling::to_mean(&world, mean, root);
-                let loads = world.tenants.iter().enumerate().map(|(at, tenant)| {
-                    let day =
-                        (0..48).map(|slot| scaling.of(world.load(at, f64::from(slot) * 3.5))).sum::<f64>();
-                    day / 48.0 * tenant.space
-                });
-                let found = loads.sum::<f64>() / 500.0;
-                assert!((found - mean).abs() < 1e-3, "{root} {mean}: {found}");
-            }
         }
     }
 }

@@ -12,12 +12,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::center::{Center, World};
+use super::center::Center;
 use super::policy::{Chooser, Policy};
+use super::world::World;
 use crate::error::HarvestError;
 use crate::sequence::Sequence;
 
 const MONTH_HOURS: f64 = 730.0;
+const YEAR_HOURS: f64 = 12.0 * MONTH_HOURS;
 
 /// Events an hour that reach a tenant's servers.
 #[derive(Clone, Copy, Debug)]
@@ -35,12 +37,11 @@ impl Rates {
     pub fn of(world: &World, tenant: usize) -> Self {
         let center = &world.center;
         let hourly = |tenant: usize| world.tenants[tenant].reimages / MONTH_HOURS;
-        let head = world.tenants[tenant].environment * center.tenants_per_environment.max(1);
         let waves = center.wave_share / center.wave_reach;
         Self {
             alone: hourly(tenant) * (1.0 - center.wave_share),
             tenant: hourly(tenant) * waves * (1.0 - center.environment_share),
-            environment: hourly(head as usize) * waves * center.environment_share,
+            environment: hourly(world.heads[tenant] as usize) * waves * center.environment_share,
         }
     }
 
@@ -104,8 +105,26 @@ pub struct Rate {
     pub error: f64,
 }
 
+impl Rate {
+    /// The mean over blocks of what each is lost in a year; at most once.
+    fn of(yearly: &[f64]) -> Self {
+        let n = yearly.len().max(1) as f64;
+        let mean = yearly.iter().sum::<f64>() / n;
+        let squares = yearly.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
+        Self { per_block_year: mean, error: squares.sqrt() / n }
+    }
+
+    /// The rate of blocks as they lie, those of three replicas.
+    pub fn of_blocks<'a>(world: &World, blocks: impl Iterator<Item = &'a [u32]>, repair_hours: f64) -> Self {
+        let whole = blocks.filter(|servers| servers.len() == 3);
+        Self::of(
+            &whole.map(|servers| block_hazard(world, servers, repair_hours) * YEAR_HOURS).collect::<Vec<_>>(),
+        )
+    }
+}
+
 /// The loss rate of blocks as a policy creates them.
-pub fn hazard(asked: &Hazard) -> Result<Rate, HarvestError> {
+pub fn hazard(world: &World, asked: &Hazard) -> Result<Rate, HarvestError> {
     if asked.sample < 2 {
         return Err(HarvestError::Range {
             what: "sample",
@@ -113,23 +132,18 @@ pub fn hazard(asked: &Hazard) -> Result<Rate, HarvestError> {
             range: "2 and above",
         });
     }
-    let world = World::new(&asked.center);
-    let chooser = Chooser::new(&world, asked.policy)?;
+    let chooser = Chooser::new(world, asked.policy)?;
     let mut random = Sequence::new(asked.center.seed ^ 0xfa11);
-    let (mut sum, mut squares) = (0.0, 0.0);
+    let mut yearly = Vec::with_capacity(asked.sample as usize);
     for _ in 0..asked.sample {
         let mut servers = Vec::with_capacity(3);
         while servers.len() < 3 {
             let next = chooser.choose(&servers, false, &mut random, |_| true);
             servers.push(next.ok_or(HarvestError::Nothing("third server"))?);
         }
-        let yearly = block_hazard(&world, &servers, asked.repair_hours) * 12.0 * MONTH_HOURS;
-        sum += yearly;
-        squares += yearly * yearly;
+        yearly.push(block_hazard(world, &servers, asked.repair_hours) * YEAR_HOURS);
     }
-    let n = f64::from(asked.sample);
-    let mean = sum / n;
-    Ok(Rate { per_block_year: mean, error: ((squares / n - mean * mean).max(0.0) / n).sqrt() })
+    Ok(Rate::of(&yearly))
 }
 
 #[cfg(test)]
@@ -154,7 +168,8 @@ mod tests {
                 // Three days each: repairs move blocks away from where they were created, and the rate is of creation.
                 let center = Center { seed, ..center.clone() };
                 let asked = Hazard { center: center.clone(), policy, sample: 1000, repair_hours };
-                rate += hazard(&asked).unwrap().per_block_year / 300.0;
+                let world = World::synthetic(&center);
+                rate += hazard(&world, &asked).unwrap().per_block_year / 300.0;
                 let (blocks, months, copies_per_hour) = (3000, 0.1, 1e9);
                 let notice_hours = repair_hours;
                 let asked = Durability {
@@ -166,7 +181,7 @@ mod tests {
                     notice_hours,
                     ..Durability::default()
                 };
-                lost += durability(&asked).unwrap().blocks;
+                lost += durability(&world, &asked).unwrap().0.blocks;
                 years += f64::from(blocks) * months / 12.0;
             }
             let found = lost as f64 / years;
@@ -176,7 +191,8 @@ mod tests {
 
     #[test]
     fn rates_far_below_one_loss_in_any_simulation_are_told() {
-        let of = |policy| hazard(&Hazard { policy, sample: 20_000, ..Hazard::default() }).unwrap();
+        let world = World::synthetic(&Center::default());
+        let of = |policy| hazard(&world, &Hazard { policy, sample: 20_000, ..Hazard::default() }).unwrap();
         let (stock, grid) = (of(Policy::Stock), of(Policy::Cost));
         assert!(grid.per_block_year < 1e-3 * stock.per_block_year, "{grid:?} {stock:?}");
         assert!(grid.per_block_year > 0.0 && grid.error < 0.2 * grid.per_block_year);

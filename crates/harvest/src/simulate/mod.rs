@@ -4,12 +4,15 @@ mod availability;
 mod center;
 mod durability;
 mod hazard;
+mod jobs;
 mod policy;
 mod scheduling;
+mod world;
 
 pub use availability::{availability, Availability, Failed};
-pub use center::{Center, Scaling, World};
-pub use durability::{durability, Durability, Lost};
+pub use center::Center;
+pub use durability::{durability, Durability, Lost, Places};
 pub use hazard::{hazard, Hazard, Rate};
 pub use policy::Policy;
 pub use scheduling::{scheduling, Done, Scheduler, Scheduling};
+pub use world::{Inventory, Scaling, Traces, World};

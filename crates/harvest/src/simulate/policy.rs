@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::center::World;
+use super::world::World;
 use crate::error::HarvestError;
 use crate::place::{Placer, Repair, Rules, Weigh};
 use crate::sequence::Sequence;
@@ -63,12 +63,10 @@ impl<'a> Chooser<'a> {
             (Policy::Stock, [one, other]) if rack(*one) != rack(*other) && !repair => Some(rack(*other)),
             _ => None,
         };
+        let third = third.map(|rack| &self.world.racks[rack as usize]);
         for attempt in 0..200 {
             let server = match third {
-                Some(rack) if attempt < 20 => {
-                    let size = self.world.center.rack;
-                    (rack * size + random.below(size as usize) as u32).min(servers as u32 - 1)
-                }
+                Some(rack) if attempt < 20 => rack[random.below(rack.len())],
                 _ => random.below(servers) as u32,
             };
             if fits(server) && !present.contains(&server) && usable(server) {

@@ -1,12 +1,14 @@
 //! Batch jobs on the cores that primary tenants leave: who is killed, and how long jobs take.
 //!
 //! Time goes in steps. A primary tenant that needs its reserve back kills the youngest tasks of its server, which run
-//! again from their beginning. Jobs come as a Poisson process, in stages that wait for each other; a stage has as many
-//! tasks as it is wide, of one core each.
+//! again from their beginning. Jobs come as a Poisson process for so many days; then all that came are seen to their
+//! end, for as many days again at most.
 
 use serde::{Deserialize, Serialize};
 
-use super::center::{Center, Scaling, World};
+use super::center::Center;
+use super::jobs::{kinds, Kind, Running, Task, KINDS};
+use super::world::{Scaling, World};
 use crate::classify::{classify, Settings};
 use crate::error::HarvestError;
 use crate::jobs::{LengthMemory, Thresholds};
@@ -17,9 +19,12 @@ use crate::sequence::Sequence;
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheduler {
-    /// Aware of primary tenants (reserve and kills), of nothing else: any server with room.
+    /// Aware of primary tenants (reserve and kills), of nothing else: a server that has room is filled, as stock does
+    /// when one reports.
     Aware,
-    /// Algorithm 1: servers of a class chosen by the job's length.
+    /// Aware, and tasks go to servers in proportion to what is free.
+    Balanced,
+    /// Algorithm 1: servers of a class chosen by the job's length, in proportion to what is free.
     History,
 }
 
@@ -31,11 +36,11 @@ pub struct Scheduling {
     pub center: Center,
     /// Who chooses.
     pub scheduler: Scheduler,
-    /// Mean utilisation by primary tenants.
-    pub utilisation: f64,
+    /// Mean utilisation by primary tenants to which loads are scaled; null: as they are.
+    pub utilisation: Option<f64>,
     /// Whether scaled by a root instead of a factor.
     pub root: bool,
-    /// Days after a week of history.
+    /// Days in which jobs come, after what is history.
     pub days: f64,
     /// Share of all cores that jobs ask for, on average.
     pub demand: f64,
@@ -45,6 +50,8 @@ pub struct Scheduling {
     pub reserve: u32,
     /// Seconds of a step.
     pub step_s: f64,
+    /// Seconds after which a job whose tasks have no server asks for one more class; null: never, as in the chapter.
+    pub patience_s: Option<f64>,
 }
 
 impl Default for Scheduling {
@@ -52,13 +59,14 @@ impl Default for Scheduling {
         Self {
             center: Center { servers: 500, tenants: 100, ..Center::default() },
             scheduler: Scheduler::History,
-            utilisation: 0.35,
+            utilisation: Some(0.35),
             root: false,
             days: 3.0,
             demand: 0.15,
             cores: 12,
             reserve: 4,
             step_s: 30.0,
+            patience_s: None,
         }
     }
 }
@@ -68,55 +76,24 @@ impl Default for Scheduling {
 pub struct Done {
     /// Jobs that finished.
     pub jobs: u64,
-    /// Their mean time from arrival to end.
+    /// Jobs that had not when the simulation ended.
+    pub unfinished: u64,
+    /// Mean time of all jobs from arrival to end; of unfinished ones until the simulation ended.
     pub mean_job_s: f64,
+    /// What they would have taken on servers of their own.
+    pub alone_job_s: f64,
     /// Tasks that ran to their end.
     pub tasks: u64,
     /// Tasks killed.
     pub kills: u64,
+    /// Share of what batch tasks computed that kills made vain.
+    pub vain: f64,
+    /// Mean time that a job had tasks without a server.
+    pub mean_waiting_s: f64,
     /// Mean share of cores that were used by anybody.
     pub used: f64,
     /// Mean share of cores that primary tenants used.
     pub primary: f64,
-}
-
-/// Kinds of jobs: as many as the queries of the paper's test bed.
-const KINDS: usize = 52;
-
-struct Kind {
-    width: usize,
-    stages: usize,
-    task_s: f64,
-}
-
-/// Widths up to hundreds and lengths from a minute to three quarters of an hour, both by powers.
-fn kinds(random: &mut Sequence) -> Vec<Kind> {
-    let kind = |random: &mut Sequence| {
-        let stages = 1 + random.below(4);
-        let job_s = 60.0 * 45.0_f64.powf(random.unit());
-        Kind {
-            width: 2.0_f64.powf(1.0 + 6.0 * random.unit()) as usize,
-            stages,
-            task_s: job_s / stages as f64,
-        }
-    };
-    (0..KINDS).map(|_| kind(random)).collect()
-}
-
-struct Running {
-    kind: usize,
-    since: f64,
-    stage: usize,
-    waiting: usize,
-    active: usize,
-    /// Servers that it may use; all where empty.
-    servers: Vec<u32>,
-    begun: bool,
-}
-
-struct Task {
-    job: usize,
-    end: f64,
 }
 
 /// Simulates all jobs.
@@ -124,19 +101,19 @@ struct Task {
 /// # Panics
 ///
 /// Never: a job that runs tasks is there.
-pub fn scheduling(asked: &Scheduling) -> Result<Done, HarvestError> {
+pub fn scheduling(world: &World, asked: &Scheduling) -> Result<Done, HarvestError> {
     if asked.cores <= asked.reserve {
         let found = f64::from(asked.reserve);
         return Err(HarvestError::Range { what: "reserve", found, range: "0 to less than the cores" });
     }
-    if !(asked.utilisation > 0.0 && asked.utilisation < 1.0) {
-        let found = asked.utilisation;
-        return Err(HarvestError::Range { what: "utilisation", found, range: "above 0, below 1" });
+    if !(asked.step_s > 0.0 && asked.days > 0.0 && asked.demand > 0.0) {
+        let found = asked.step_s.min(asked.days).min(asked.demand);
+        return Err(HarvestError::Range { what: "step_s, days or demand", found, range: "above 0" });
     }
-    let world = World::new(&asked.center);
-    let scaling = Scaling::to_mean(&world, asked.utilisation, asked.root);
+    world.check_days(asked.days)?;
+    let scaling = Scaling::to_mean(world, asked.utilisation, asked.root)?;
     let servers = world.rack_of.len();
-    let (classes, rooms) = history(asked, &world, &scaling)?;
+    let (classes, rooms) = history(asked, world, &scaling)?;
     let mut random = Sequence::new(asked.center.seed ^ 0x10b5);
     let kinds = kinds(&mut random);
     let work: f64 = kinds.iter().map(|k| (k.width * k.stages) as f64 * k.task_s).sum::<f64>() / KINDS as f64;
@@ -144,7 +121,6 @@ pub fn scheduling(asked: &Scheduling) -> Result<Done, HarvestError> {
     let rate = asked.demand * all_cores / work;
     // Arrivals have draws of their own, so that both schedulers meet the same jobs.
     let (mut arrivals, mut placing) = (Sequence::new(random.word()), Sequence::new(random.word()));
-    let balance: Vec<f64> = (0..servers as u32).map(|server| world.balance(server)).collect();
     let mut tasks: Vec<Vec<Task>> = (0..servers).map(|_| Vec::new()).collect();
     let mut free = vec![0_i64; servers];
     let mut jobs: Vec<Option<Running>> = Vec::new();
@@ -152,26 +128,33 @@ pub fn scheduling(asked: &Scheduling) -> Result<Done, HarvestError> {
     let (mut memory, thresholds, weights) =
         (LengthMemory::default(), Thresholds::default(), Weights::default());
     let mut next_arrival = 0.0;
-    let (mut done, mut total_s) = (Done::default(), 0.0);
-    let steps = (asked.days * 86_400.0 / asked.step_s) as usize;
+    let (mut done, mut total_s, mut alone_s, mut useful_s) = (Done::default(), 0.0, 0.0, 0.0);
+    let coming = (asked.days * 86_400.0 / asked.step_s) as usize;
+    let start_hour = world.history_hours();
+    let (mut steps, mut vain_s, mut waiting_s) = (0, 0.0, 0.0);
     let budget = i64::from(asked.cores - asked.reserve);
     let mut loads = vec![0.0; world.tenants.len()];
-    for step in 0..steps {
-        let now = step as f64 * asked.step_s;
+    while steps < coming || (steps < 2 * coming && !queue.is_empty()) {
+        let now = steps as f64 * asked.step_s;
+        steps += 1;
+        let counted = steps <= coming;
         for (tenant, load) in loads.iter_mut().enumerate() {
-            *load = scaling.of(world.load(tenant, 7.0 * 24.0 + now / 3600.0));
+            *load = scaling.of(world.load(tenant, start_hour + now / 3600.0));
         }
         for server in 0..servers {
-            let share = (loads[world.tenant_of[server] as usize] * balance[server]).min(1.0);
+            let share = (loads[world.tenant_of[server] as usize] * world.balance[server]).min(1.0);
             let primary = share * f64::from(asked.cores);
             let room = budget - primary.ceil() as i64;
             let own = &mut tasks[server];
-            give_way(own, room, now, &mut jobs, &mut done);
+            vain_s += give_way(own, room, now, &mut jobs, &mut done);
             free[server] = room - own.len() as i64;
-            done.primary += primary;
-            done.used += primary + own.len() as f64;
+            // Use is that of the time in which jobs come.
+            if counted {
+                done.primary += primary;
+                done.used += primary + own.len() as f64;
+            }
         }
-        while next_arrival <= now {
+        while counted && next_arrival <= now {
             next_arrival -= (1.0 - arrivals.unit()).ln() / rate;
             let kind = arrivals.below(KINDS);
             queue.push(jobs.len());
@@ -182,10 +165,13 @@ pub fn scheduling(asked: &Scheduling) -> Result<Done, HarvestError> {
                 stage: 0,
                 waiting,
                 active: 0,
+                classes: Vec::new(),
                 servers: Vec::new(),
-                begun: false,
+                waited_s: None,
             }));
         }
+        // Classes of which a job found no room in this step, and whether one found none anywhere.
+        let (mut full, mut all_full) = (vec![false; classes.len()], false);
         queue.retain(|&number| {
             let job = jobs[number].as_mut().expect("queued jobs are there");
             let kind = &kinds[job.kind];
@@ -195,36 +181,69 @@ pub fn scheduling(asked: &Scheduling) -> Result<Done, HarvestError> {
             }
             if job.stage == kind.stages {
                 done.jobs += 1;
+                useful_s += (kind.width * kind.stages) as f64 * kind.task_s;
+                alone_s += kind.stages as f64 * kind.task_s;
                 total_s += now - job.since;
                 memory.ran(&job.kind.to_string(), now - job.since);
                 jobs[number] = None;
                 return false;
             }
-            if !job.begun {
-                job.begun = true;
+            let asks = job.waited_s.is_none_or(|waited| {
+                !job.classes.is_empty() && asked.patience_s.is_some_and(|most| waited >= most)
+            });
+            if asks {
+                job.waited_s = Some(0.0);
                 if asked.scheduler == Scheduler::History {
                     let length = memory.length(&job.kind.to_string(), &thresholds);
                     let rooms: Vec<Room> = (rooms.iter().zip(&classes))
                         .map(|(room, own)| Room { now: used_now(own, &free, asked.cores), ..*room })
                         .collect();
-                    let wants = Job { length, wants: kind.width as f64 };
-                    let picked = select(&wants, &rooms, &weights, &mut placing).unwrap_or_default();
-                    job.servers = picked.iter().flat_map(|&class| &classes[class]).copied().collect();
+                    let wants = Job { length, wants: job.waiting as f64 };
+                    for class in select(&wants, &rooms, &weights, &mut placing).unwrap_or_default() {
+                        if !job.classes.contains(&class) {
+                            job.classes.push(class);
+                            job.servers.extend(&classes[class]);
+                        }
+                    }
                 }
             }
-            start(job, number, kind, now, &mut tasks, &mut free, &mut placing);
+            let pack = asked.scheduler == Scheduler::Aware;
+            let hopeless =
+                all_full || (!job.classes.is_empty() && job.classes.iter().all(|&class| full[class]));
+            if !hopeless {
+                start(job, (number, kind), now, &mut tasks, &mut free, &mut placing, (pack, budget as usize));
+                if job.waiting > 0 && job.classes.is_empty() {
+                    all_full = true;
+                } else if job.waiting > 0 {
+                    job.classes.iter().for_each(|&class| full[class] = true);
+                }
+            }
+            if job.waiting > 0 {
+                waiting_s += asked.step_s;
+                job.waited_s = job.waited_s.map(|waited| waited + asked.step_s);
+            }
             true
         });
     }
-    let core_steps = all_cores * steps.max(1) as f64;
+    let end = steps as f64 * asked.step_s;
+    for job in jobs.iter().flatten() {
+        done.unfinished += 1;
+        total_s += end - job.since;
+        alone_s += kinds[job.kind].stages as f64 * kinds[job.kind].task_s;
+    }
+    let (all, core_steps) = ((done.jobs + done.unfinished).max(1) as f64, all_cores * coming.max(1) as f64);
     done.used /= core_steps;
     done.primary /= core_steps;
-    done.mean_job_s = total_s / done.jobs.max(1) as f64;
+    done.mean_job_s = total_s / all;
+    done.alone_job_s = alone_s / all;
+    done.mean_waiting_s = waiting_s / all;
+    done.vain = vain_s / (useful_s + vain_s).max(1e-9);
     Ok(done)
 }
 
-/// Ends tasks that are over, and kills the youngest until the others fit.
-fn give_way(own: &mut Vec<Task>, room: i64, now: f64, jobs: &mut [Option<Running>], done: &mut Done) {
+/// Ends tasks that are over, and kills the youngest until the others fit; core seconds that were in vain.
+fn give_way(own: &mut Vec<Task>, room: i64, now: f64, jobs: &mut [Option<Running>], done: &mut Done) -> f64 {
+    let mut vain = 0.0;
     own.retain(|task| {
         let over = task.end <= now;
         if over {
@@ -240,35 +259,50 @@ fn give_way(own: &mut Vec<Task>, room: i64, now: f64, jobs: &mut [Option<Running
         job.active -= 1;
         job.waiting += 1;
         done.kills += 1;
+        vain += now - task.since;
     }
+    vain
 }
 
-/// Starts waiting tasks on servers in proportion to their free cores.
+/// Draws after which servers are looked at in turn.
+const TRIES: usize = 60;
+
+/// Starts waiting tasks wherever there is room: on servers in proportion to their free cores, of which there are
+/// `most`; or packed, so that each server that is met is filled.
 fn start(
     job: &mut Running,
-    number: usize,
-    kind: &Kind,
+    (number, kind): (usize, &Kind),
     now: f64,
     tasks: &mut [Vec<Task>],
     free: &mut [i64],
     random: &mut Sequence,
+    (pack, most): (bool, usize),
 ) {
-    let all = free.len();
+    let all = if job.servers.is_empty() { free.len() } else { job.servers.len() };
+    let mut place = |job: &mut Running, at: usize, take: &dyn Fn(usize) -> usize| -> usize {
+        let server = job.servers.get(at).map_or(at, |&server| server as usize);
+        let take = take(free[server].max(0) as usize).min(job.waiting);
+        free[server] -= take as i64;
+        job.waiting -= take;
+        job.active += take;
+        let task = || Task { job: number, since: now, end: now + kind.task_s };
+        tasks[server].extend(std::iter::repeat_with(task).take(take));
+        take
+    };
     let mut failures = 0;
-    while job.waiting > 0 && failures < 60 {
-        let server = if job.servers.is_empty() {
-            random.below(all)
-        } else {
-            job.servers[random.below(job.servers.len())] as usize
-        };
-        // Eight cores are the most that are free: a draw below them accepts in proportion.
-        if free[server] > 0 && random.below(8) < free[server] as usize {
-            free[server] -= 1;
-            job.waiting -= 1;
-            job.active += 1;
-            tasks[server].push(Task { job: number, end: now + kind.task_s });
-        } else {
-            failures += 1;
+    while job.waiting > 0 && failures < TRIES {
+        let (at, bar) = (random.below(all), random.below(most));
+        let take = |fits| if pack { fits } else { usize::from(bar < fits) };
+        failures += usize::from(place(job, at, &take) == 0);
+    }
+    let from = if job.waiting > 0 { random.below(all) } else { 0 };
+    while job.waiting > 0 {
+        let before = job.waiting;
+        for at in (from..all).chain(0..from) {
+            place(job, at, &|fits| if pack { fits } else { fits.min(1) });
+        }
+        if job.waiting == before {
+            break;
         }
     }
 }
@@ -285,13 +319,13 @@ fn history(
     world: &World,
     scaling: &Scaling,
 ) -> Result<(Vec<Vec<u32>>, Vec<Room>), HarvestError> {
-    const SLOTS: usize = 7 * 24 * 6;
+    let (slots, slot_hours) = world.history_slots(1.0 / 6.0);
     let own: Vec<usize> =
         (0..world.tenants.len()).filter(|&at| !world.tenants[at].servers.is_empty()).collect();
-    let all = world.traces(SLOTS, 1.0 / 6.0, scaling);
-    let traces: Vec<f64> = own.iter().flat_map(|&at| &all[at * SLOTS..(at + 1) * SLOTS]).copied().collect();
-    let sizes: Vec<f64> = own.iter().map(|&at| world.tenants[at].space).collect();
-    let found = classify(&traces, SLOTS, &sizes, &Settings::default())?;
+    let all = world.traces(slots, slot_hours, scaling);
+    let traces: Vec<f64> = own.iter().flat_map(|&at| &all[at * slots..(at + 1) * slots]).copied().collect();
+    let sizes: Vec<f64> = own.iter().map(|&at| world.tenants[at].servers.len() as f64).collect();
+    let found = classify(&traces, slots, &sizes, &Settings::default())?;
     let mut servers = vec![Vec::new(); found.classes.len()];
     for (&at, tenant) in own.iter().zip(&found.tenants) {
         if let Some(class) = tenant.class {
@@ -316,26 +350,64 @@ mod tests {
 
     fn small(scheduler: Scheduler, utilisation: f64) -> Done {
         let center = Center { servers: 500, tenants: 100, ..Center::default() };
-        scheduling(&Scheduling { center, scheduler, utilisation, days: 1.0, ..Scheduling::default() })
+        let world = World::synthetic(&center);
+        let utilisation = Some(utilisation);
+        scheduling(&world, &Scheduling { center, scheduler, utilisation, days: 1.0, ..Scheduling::default() })
             .unwrap()
     }
 
     #[test]
-    fn history_kills_less_at_the_same_load() {
-        let (aware, history) = (small(Scheduler::Aware, 0.4), small(Scheduler::History, 0.4));
+    fn history_kills_less_at_the_same_load_and_less_of_its_work_is_in_vain() {
+        let [aware, balanced, history] =
+            [Scheduler::Aware, Scheduler::Balanced, Scheduler::History].map(|one| small(one, 0.4));
         assert!(aware.kills > 100, "{aware:?}");
         assert!(history.kills * 2 < aware.kills, "{history:?} against {aware:?}");
+        assert!(history.kills < balanced.kills && balanced.kills < aware.kills, "{balanced:?}");
+        assert!(history.vain * 2.0 < aware.vain, "{history:?} against {aware:?}");
         assert!((aware.primary - history.primary).abs() < 1e-12);
+        let all = |done: &Done| done.jobs + done.unfinished;
+        assert!(all(&aware) == all(&history) && (aware.alone_job_s - history.alone_job_s).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_job_waits_only_while_nobody_has_room_and_a_patient_one_longer() {
+        let center = Center { servers: 500, tenants: 100, ..Center::default() };
+        let world = World::synthetic(&center);
+        let of = |scheduler, patience_s| {
+            let asked = Scheduling {
+                center: center.clone(),
+                scheduler,
+                patience_s,
+                days: 1.0,
+                ..Scheduling::default()
+            };
+            scheduling(&world, &asked).unwrap()
+        };
+        let balanced = of(Scheduler::Balanced, None);
+        assert!(balanced.mean_waiting_s < 5.0, "{balanced:?}");
+        let (patient, hasty) = (of(Scheduler::History, None), of(Scheduler::History, Some(60.0)));
+        assert!(hasty.mean_waiting_s < 0.8 * patient.mean_waiting_s, "{hasty:?} against {patient:?}");
     }
 
     #[test]
     fn nobody_is_killed_where_primary_tenants_do_nothing_and_jobs_take_their_time() {
-        let done = small(Scheduler::Aware, 0.01);
-        assert!(done.kills == 0 && done.jobs > 10, "{done:?}");
-        let mean =
-            kinds(&mut Sequence::new(1 ^ 0x10b5)).iter().map(|k| k.stages as f64 * k.task_s).sum::<f64>();
-        let mean = mean / KINDS as f64;
-        assert!(done.mean_job_s > 0.6 * mean && done.mean_job_s < 1.6 * mean, "{done:?}, {mean}");
-        assert!(scheduling(&Scheduling { reserve: 12, ..Scheduling::default() }).is_err());
+        let done = small(Scheduler::Balanced, 0.01);
+        assert!(done.kills == 0 && done.jobs > 10 && done.unfinished == 0 && done.vain == 0.0, "{done:?}");
+        // A job waits for the next step after each stage, and for a server now and then.
+        let ratio = done.mean_job_s / done.alone_job_s;
+        assert!((1.0..1.4).contains(&ratio), "{done:?}");
+    }
+
+    #[test]
+    fn odd_questions_are_refused() {
+        let asked = Scheduling::default();
+        let world = World::synthetic(&asked.center);
+        for wrong in [
+            Scheduling { reserve: 12, ..asked.clone() },
+            Scheduling { step_s: 0.0, ..asked.clone() },
+            Scheduling { utilisation: Some(0.0), ..asked.clone() },
+        ] {
+            assert_eq!(scheduling(&world, &wrong).unwrap_err().code(), "harvest_range");
+        }
     }
 }

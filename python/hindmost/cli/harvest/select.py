@@ -42,6 +42,12 @@ def select(
             loads[int(number)] = float(share)
         except ValueError:
             raise UsageError(f"--now {text} is no class and its share", hint="--now 3=0.7") from None
+    wrong = [f"{number}={share:g}" for number, share in loads.items() if not 0.0 <= share <= 1.0]
+    if wrong or not cores > 0.0:
+        raise UsageError(
+            f"--now {wrong[0]} is no share, 0 to 1" if wrong else f"a server has no {cores:g} cores",
+            hint="--now 3=0.7 --cores 12",
+        )
     picked = selected(loaded, length, wants, now=loads, cores=cores, seed=seed)[0]
     found = [{"class": at, **loaded["classes"][at]} for at in picked]
     if json_:

@@ -1,8 +1,9 @@
-"""``hindmost harvest simulate``: a synthetic data center for months, in seconds."""
+"""``hindmost harvest simulate``: months of a data center in seconds, synthetic or from traces."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from hindmost.cli.options import PROCEDURE, TARGET, Json, option, whole
@@ -15,6 +16,13 @@ def simulate(
         option(TARGET, None, "What is asked: blocks lost, their exact rate, failed accesses, or kills."),
     ],
     *,
+    traces: Annotated[
+        Path | None,
+        option(TARGET, "FOLDER", "Traces of your own, as classify reads them, instead of a center."),
+    ] = None,
+    slot: Annotated[
+        str | None, option(PROCEDURE, "DURATION", "Length of their slots. [default: the usual gap]")
+    ] = None,
     center: Annotated[int, whole(TARGET, "Which of ten synthetic data centers, 0 to 9.")] = 9,
     servers: Annotated[int | None, whole(TARGET, "Servers, instead of 5,000.")] = None,
     setting: Annotated[
@@ -22,17 +30,24 @@ def simulate(
     ] = None,
     json_: Json = False,
 ) -> int:
-    """Simulate a synthetic data center, made to the bands that chapter IV publishes.
+    """Simulate a synthetic data center, made to the bands that chapter IV publishes, or one's own servers.
 
+    Of traces the first half is history, the rest is simulated; tenants.csv says racks and reimages.
     Settings are those of the simulator: policy=stock|racks|environments|grid|cost, blocks, replicas, months,
-    utilisation, root=true, scheduler=aware|history, demand; those of the data center begin with center.
+    utilisation, root=true, scheduler=aware|balanced|history, demand, days; those of the data center begin
+    with center.
     """
     from hindmost.errors import UsageError
+    from hindmost.harvest import read_traces
     from hindmost.harvest.simulation import published
     from hindmost.harvest.simulation import simulate as simulated
+    from hindmost.plan.units import parse_duration
+    from hindmost.report.harvest.terminal import render_simulation
 
     asked: dict[str, Any] = {}
     made = published(center)
+    if traces is not None and servers is not None:
+        raise UsageError("--servers is for synthetic data centers; traces have the servers that they have")
     if servers is not None:
         made |= {"servers": servers, "tenants": max(3, made["tenants"] * servers // made["servers"])}
     for text in setting or ():
@@ -47,11 +62,16 @@ def simulate(
             made[key.removeprefix("center.")] = given
         else:
             asked[key] = given
-    found = simulated(kind, made, **asked)
+    recorded = None
+    if traces is not None:
+        recorded = read_traces(traces, slot_s=None if slot is None else parse_duration(slot))
+    found = simulated(kind, made, traces=recorded, **asked)
     if json_:
         print(json.dumps(found, allow_nan=False))
     else:
-        print(f"{kind} of a synthetic DC-{center}: {made['servers']:,} servers, {made['tenants']:,} tenants")
-        for name, number in found["result"].items():
-            print(f"  {name.replace('_', ' '):20} {number:,.6g}")
+        who = f"synthetic DC-{center}: {made['servers']:,} servers, {made['tenants']:,} tenants"
+        if recorded is not None:
+            servers = sum(len(one.servers) for one in recorded.tenants)
+            who = f"{traces}: {servers:,} servers, {len(recorded.tenants):,} tenants, as recorded"
+        print(render_simulation(found, who), end="")
     return Exit.DONE

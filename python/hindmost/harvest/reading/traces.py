@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,12 +32,15 @@ class Traces:
         Length of a slot.
     unowned : int
         Servers with a trace and without a tenant, left out.
+    balance : dict
+        By server, its mean over that of its tenant's average server at the same times; 1 where nobody knows.
     """
 
     tenants: list[Tenant]
     cpu: np.ndarray
     slot_s: float
     unowned: int = 0
+    balance: dict[str, float] = field(default_factory=dict)
 
 
 def read_traces(folder: Path | str, *, slot_s: float | None = None) -> Traces:
@@ -66,6 +69,8 @@ def read_traces(folder: Path | str, *, slot_s: float | None = None) -> Traces:
     )
     if not paths:
         raise UsageError(f"{folder} holds no trace: no .csv and no .parquet file")
+    if slot_s is not None and not 0.0 < slot_s < float("inf"):
+        raise UsageError(f"a slot of {slot_s:g} s is none", hint="--slot 5m")
     owner = read_tenants(folder)
     read = [read_file(path) for path in paths]
     slot = _usual_gap(read) if slot_s is None else slot_s
@@ -97,14 +102,33 @@ def read_traces(folder: Path | str, *, slot_s: float | None = None) -> Traces:
             hint="--slot 300 where readings are irregular",
         )
     sums, counts = np.zeros(len(tenants) * slots), np.zeros(len(tenants) * slots)
+    cells = []
     for one, row in zip(read, rows, strict=True):
         at = np.rint((one.times - start) / slot).astype(np.int64)
         good = np.isfinite(one.cpu) & (one.cpu >= 0) & (row[one.of] >= 0)
         cell = row[one.of[good]] * slots + at[good]
         sums += np.bincount(cell, one.cpu[good], len(sums))
         counts += np.bincount(cell, minlength=len(sums))
+        cells.append((good, cell))
     cpu = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-    return Traces(tenants, cpu.reshape(len(tenants), slots), slot, len(unowned))
+    return Traces(tenants, cpu.reshape(len(tenants), slots), slot, len(unowned), _balance(read, cells, cpu))
+
+
+def _balance(
+    read: Sequence[Readings], cells: Sequence[tuple[np.ndarray, np.ndarray]], cpu: np.ndarray
+) -> dict[str, float]:
+    """Each server's load over its tenant's at the same times."""
+    import numpy as np
+
+    own: dict[str, float] = {}
+    shared: dict[str, float] = {}
+    for one, (good, cell) in zip(read, cells, strict=True):
+        of, n = one.of[good], len(one.servers)
+        sums = np.bincount(of, one.cpu[good], n), np.bincount(of, cpu[cell], n)
+        for server, mine, ours in zip(one.servers, *sums, strict=True):
+            own[server] = own.get(server, 0.0) + float(mine)
+            shared[server] = shared.get(server, 0.0) + float(ours)
+    return {server: own[server] / ours if (ours := shared[server]) > 0.0 else 1.0 for server in own}
 
 
 def _usual_gap(read: Sequence[Readings]) -> float:

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from hindmost.store.harvest import Classes, PlacedBlock
+from hindmost.store.harvest import Classes, HarvestSimulation, PlacedBlock
 
+LONGEST_DAYS = 400.0
+"""A window above it is likelier a wrong clock, or milliseconds."""
+MOST_CLIPPED = 0.05
+"""Share of readings above 100 % that measurement alone does not explain."""
+ENVIRONMENTS = 3
 SHOWN = 25
 """Classes are few; a table of tenants is for machines."""
 LEVELS = (
@@ -48,13 +53,36 @@ def render_classes(found: Classes) -> str:
         lines += ["", f"periods that are no day, in hours: {few}{', ...' if len(odd) > 6 else ''}"]
     if found["left_out"]:
         few = ", ".join(found["left_out"][:5])
+        lines += ["", f"left out, too much missing: {len(found['left_out'])} tenants ({few})"]
+        lines.append(
+            "hint: a clock far from the others makes such a window: look at the times of each server"
+            if days > LONGEST_DAYS
+            else "hint: a longer --slot bridges readings that come seldom"
+        )
+    clipped = sum(one["clipped"] > MOST_CLIPPED for one in found["tenants"])
+    if clipped:
         lines += [
             "",
-            f"left out, too much missing: {len(found['left_out'])} tenants ({few})",
-            "hint: a longer --slot bridges readings that come seldom",
+            f"{clipped} tenants have readings above 100 %, which count as 100 %",
+            "hint: a column cpu is a share, 0 to 1; call it cpu_percent where it is in percent",
         ]
+    if days > LONGEST_DAYS:
+        lines += ["", f"{days:.3g} days are a long time: are times in seconds (not ms), and clocks alike?"]
+    if len({one["environment"] for one in found["tenants"]}) < ENVIRONMENTS:
+        lines += ["", "fewer than 3 environments: three replicas of a block cannot be kept apart"]
     if found["unowned_servers"]:
         lines.append(f"left out, of no tenant: {found['unowned_servers']} servers")
+    return "\n".join(lines) + "\n"
+
+
+def render_simulation(found: HarvestSimulation, who: str) -> str:
+    """Say what was simulated, and what came out."""
+    lines = [f"{found['kind']} of {who}"]
+    lines += [
+        f"  {name.replace('_', ' '):22} {number:,.6g}"
+        for name, number in found["result"].items()
+        if number is not None
+    ]
     return "\n".join(lines) + "\n"
 
 
