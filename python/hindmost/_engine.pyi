@@ -103,8 +103,7 @@ def harvest_replay(
     document: str,
     inventory: str,
     traces: npt.NDArray[np.float64],
-    slots: int,
-    slot_s: float,
+    shape: tuple[int, float],
 ) -> str: ...
 def simulate(document: str, design: str, progress: Callable[[int], None] | None = None) -> str: ...
 def simulate_columns(document: str, design: str) -> list[tuple[str, bytes]]: ...

@@ -27,7 +27,8 @@ pub fn harvest_classify(
     serde_json::to_string(&found.map_err(harvest_error)?).map_err(unreadable)
 }
 
-/// Asks a simulator about servers as they were recorded: traces (float64) by rows of `slots`, one a tenant.
+/// Asks a simulator about servers as they were recorded: traces (float64) by rows, one a tenant, of a
+/// shape: slots, and seconds of each.
 #[pyfunction]
 pub fn harvest_replay(
     py: Python<'_>,
@@ -35,10 +36,10 @@ pub fn harvest_replay(
     document: &str,
     inventory: &str,
     traces: PyBuffer<f64>,
-    slots: usize,
-    slot_s: f64,
+    shape: (usize, f64),
 ) -> PyResult<String> {
-    let traces = hindmost_harvest::simulate::Traces { cpu: numbers(&traces)?, slots, slot_s };
+    let cpu = numbers(&traces)?;
+    let traces = hindmost_harvest::simulate::Traces { cpu, slots: shape.0, slot_s: shape.1 };
     py.detach(|| hindmost_harvest::replay(kind, document, inventory, traces)).map_err(harvest_error)
 }
 

@@ -165,8 +165,7 @@ def _replayed(kind: Kind, document: dict[str, Any], traces: Traces) -> dict[str,
                 json.dumps(document),
                 json.dumps(inventory),
                 cpu.reshape(-1),
-                cpu.shape[1],
-                traces.slot_s,
+                (cpu.shape[1], traces.slot_s),
             )
         )
     except _engine.EngineError as error:

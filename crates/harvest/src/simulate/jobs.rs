@@ -48,6 +48,14 @@ pub(super) struct Running {
     pub(super) waited_s: Option<f64>,
 }
 
+impl Running {
+    /// A job of a kind that came just now.
+    pub(super) fn new(kind: usize, since: f64, width: usize) -> Self {
+        let (classes, servers) = (Vec::new(), Vec::new());
+        Self { kind, since, stage: 0, waiting: width, active: 0, classes, servers, waited_s: None }
+    }
+}
+
 /// A task on a server.
 pub(super) struct Task {
     /// Whose.

@@ -11,7 +11,7 @@ use super::jobs::{kinds, Kind, Running, Task, KINDS};
 use super::world::{Scaling, World};
 use crate::classify::{classify, Settings};
 use crate::error::HarvestError;
-use crate::jobs::{LengthMemory, Thresholds};
+use crate::jobs::{Length, LengthMemory, Thresholds};
 use crate::select::{select, Job, Room, Weights};
 use crate::sequence::Sequence;
 
@@ -102,15 +102,7 @@ pub struct Done {
 ///
 /// Never: a job that runs tasks is there.
 pub fn scheduling(world: &World, asked: &Scheduling) -> Result<Done, HarvestError> {
-    if asked.cores <= asked.reserve {
-        let found = f64::from(asked.reserve);
-        return Err(HarvestError::Range { what: "reserve", found, range: "0 to less than the cores" });
-    }
-    if !(asked.step_s > 0.0 && asked.days > 0.0 && asked.demand > 0.0) {
-        let found = asked.step_s.min(asked.days).min(asked.demand);
-        return Err(HarvestError::Range { what: "step_s, days or demand", found, range: "above 0" });
-    }
-    world.check_days(asked.days)?;
+    check(world, asked)?;
     let scaling = Scaling::to_mean(world, asked.utilisation, asked.root)?;
     let servers = world.rack_of.len();
     let (classes, rooms) = history(asked, world, &scaling)?;
@@ -125,13 +117,12 @@ pub fn scheduling(world: &World, asked: &Scheduling) -> Result<Done, HarvestErro
     let mut free = vec![0_i64; servers];
     let mut jobs: Vec<Option<Running>> = Vec::new();
     let mut queue: Vec<usize> = Vec::new();
-    let (mut memory, thresholds, weights) =
-        (LengthMemory::default(), Thresholds::default(), Weights::default());
+    let (mut memory, thresholds) = (LengthMemory::default(), Thresholds::default());
     let mut next_arrival = 0.0;
-    let (mut done, mut total_s, mut alone_s, mut useful_s) = (Done::default(), 0.0, 0.0, 0.0);
+    let (mut done, mut sums) = (Done::default(), Sums::default());
     let coming = (asked.days * 86_400.0 / asked.step_s) as usize;
     let start_hour = world.history_hours();
-    let (mut steps, mut vain_s, mut waiting_s) = (0, 0.0, 0.0);
+    let mut steps = 0;
     let budget = i64::from(asked.cores - asked.reserve);
     let mut loads = vec![0.0; world.tenants.len()];
     while steps < coming || (steps < 2 * coming && !queue.is_empty()) {
@@ -146,7 +137,7 @@ pub fn scheduling(world: &World, asked: &Scheduling) -> Result<Done, HarvestErro
             let primary = share * f64::from(asked.cores);
             let room = budget - primary.ceil() as i64;
             let own = &mut tasks[server];
-            vain_s += give_way(own, room, now, &mut jobs, &mut done);
+            sums.vain += give_way(own, room, now, &mut jobs, &mut done);
             free[server] = room - own.len() as i64;
             // Use is that of the time in which jobs come.
             if counted {
@@ -158,17 +149,7 @@ pub fn scheduling(world: &World, asked: &Scheduling) -> Result<Done, HarvestErro
             next_arrival -= (1.0 - arrivals.unit()).ln() / rate;
             let kind = arrivals.below(KINDS);
             queue.push(jobs.len());
-            let waiting = kinds[kind].width;
-            jobs.push(Some(Running {
-                kind,
-                since: now,
-                stage: 0,
-                waiting,
-                active: 0,
-                classes: Vec::new(),
-                servers: Vec::new(),
-                waited_s: None,
-            }));
+            jobs.push(Some(Running::new(kind, now, kinds[kind].width)));
         }
         // Classes of which a job found no room in this step, and whether one found none anywhere.
         let (mut full, mut all_full) = (vec![false; classes.len()], false);
@@ -181,9 +162,9 @@ pub fn scheduling(world: &World, asked: &Scheduling) -> Result<Done, HarvestErro
             }
             if job.stage == kind.stages {
                 done.jobs += 1;
-                useful_s += (kind.width * kind.stages) as f64 * kind.task_s;
-                alone_s += kind.stages as f64 * kind.task_s;
-                total_s += now - job.since;
+                sums.useful += (kind.width * kind.stages) as f64 * kind.task_s;
+                sums.alone += kind.stages as f64 * kind.task_s;
+                sums.total += now - job.since;
                 memory.ran(&job.kind.to_string(), now - job.since);
                 jobs[number] = None;
                 return false;
@@ -195,16 +176,7 @@ pub fn scheduling(world: &World, asked: &Scheduling) -> Result<Done, HarvestErro
                 job.waited_s = Some(0.0);
                 if asked.scheduler == Scheduler::History {
                     let length = memory.length(&job.kind.to_string(), &thresholds);
-                    let rooms: Vec<Room> = (rooms.iter().zip(&classes))
-                        .map(|(room, own)| Room { now: used_now(own, &free, asked.cores), ..*room })
-                        .collect();
-                    let wants = Job { length, wants: job.waiting as f64 };
-                    for class in select(&wants, &rooms, &weights, &mut placing).unwrap_or_default() {
-                        if !job.classes.contains(&class) {
-                            job.classes.push(class);
-                            job.servers.extend(&classes[class]);
-                        }
-                    }
+                    choose(job, length, (&rooms, &classes), &free, asked.cores, &mut placing);
                 }
             }
             let pack = asked.scheduler == Scheduler::Aware;
@@ -219,7 +191,7 @@ pub fn scheduling(world: &World, asked: &Scheduling) -> Result<Done, HarvestErro
                 }
             }
             if job.waiting > 0 {
-                waiting_s += asked.step_s;
+                sums.waiting += asked.step_s;
                 job.waited_s = job.waited_s.map(|waited| waited + asked.step_s);
             }
             true
@@ -228,17 +200,68 @@ pub fn scheduling(world: &World, asked: &Scheduling) -> Result<Done, HarvestErro
     let end = steps as f64 * asked.step_s;
     for job in jobs.iter().flatten() {
         done.unfinished += 1;
-        total_s += end - job.since;
-        alone_s += kinds[job.kind].stages as f64 * kinds[job.kind].task_s;
+        sums.total += end - job.since;
+        sums.alone += kinds[job.kind].stages as f64 * kinds[job.kind].task_s;
     }
-    let (all, core_steps) = ((done.jobs + done.unfinished).max(1) as f64, all_cores * coming.max(1) as f64);
-    done.used /= core_steps;
-    done.primary /= core_steps;
-    done.mean_job_s = total_s / all;
-    done.alone_job_s = alone_s / all;
-    done.mean_waiting_s = waiting_s / all;
-    done.vain = vain_s / (useful_s + vain_s).max(1e-9);
-    Ok(done)
+    Ok(sums.shared(done, all_cores * coming.max(1) as f64))
+}
+
+fn check(world: &World, asked: &Scheduling) -> Result<(), HarvestError> {
+    if asked.cores <= asked.reserve {
+        let found = f64::from(asked.reserve);
+        return Err(HarvestError::Range { what: "reserve", found, range: "0 to less than the cores" });
+    }
+    if !(asked.step_s > 0.0 && asked.days > 0.0 && asked.demand > 0.0) {
+        let found = asked.step_s.min(asked.days).min(asked.demand);
+        return Err(HarvestError::Range { what: "step_s, days or demand", found, range: "above 0" });
+    }
+    world.check_days(asked.days)
+}
+
+/// Seconds summed up over jobs, but for `vain` and `useful`, which are core seconds.
+#[derive(Default)]
+struct Sums {
+    total: f64,
+    alone: f64,
+    waiting: f64,
+    vain: f64,
+    useful: f64,
+}
+
+impl Sums {
+    /// Shared among all jobs, and among all cores in the time in which jobs came.
+    fn shared(&self, done: Done, core_steps: f64) -> Done {
+        let all = (done.jobs + done.unfinished).max(1) as f64;
+        Done {
+            used: done.used / core_steps,
+            primary: done.primary / core_steps,
+            mean_job_s: self.total / all,
+            alone_job_s: self.alone / all,
+            mean_waiting_s: self.waiting / all,
+            vain: self.vain / (self.useful + self.vain).max(1e-9),
+            ..done
+        }
+    }
+}
+
+/// Chooses classes for a job, beside those that it has.
+fn choose(
+    job: &mut Running,
+    length: Length,
+    (rooms, classes): (&[Room], &[Vec<u32>]),
+    free: &[i64],
+    cores: u32,
+    random: &mut Sequence,
+) {
+    let now = |(room, own): (&Room, &Vec<u32>)| Room { now: used_now(own, free, cores), ..*room };
+    let rooms: Vec<Room> = rooms.iter().zip(classes).map(now).collect();
+    let wants = Job { length, wants: job.waiting as f64 };
+    for class in select(&wants, &rooms, &Weights::default(), random).unwrap_or_default() {
+        if !job.classes.contains(&class) {
+            job.classes.push(class);
+            job.servers.extend(&classes[class]);
+        }
+    }
 }
 
 /// Ends tasks that are over, and kills the youngest until the others fit; core seconds that were in vain.
