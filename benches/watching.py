@@ -28,8 +28,10 @@ import numpy as np
 from hindmost import _engine
 from hindmost.stats.runs.equivalence import equivalence
 from hindmost.targets.ports import pick_free_port
+from hindmost.watch import read_ring
 
 MARGIN = 0.005
+SETTLED = 10
 THREADS = """
 import threading, time
 for at in range(1000):
@@ -58,19 +60,19 @@ def watch(*options: str) -> list[str]:
 
 
 def cost(folder: Path, seconds: int, pid: int, *options: str) -> str:
-    """One watch's account of itself."""
+    """One watch's account of itself, after the first ten seconds, in which files are opened."""
     ring = folder / "cost.ring"
     ring.unlink(missing_ok=True)
-    done = subprocess.run(
-        watch(str(pid), "--duration", f"{seconds}s", "--ring", str(ring), "--size", "1", "--json", *options),
+    subprocess.run(
+        watch(str(pid), "--duration", f"{seconds + SETTLED}s", "--ring", str(ring), "--size", "1", *options),
         capture_output=True,
-        text=True,
         check=True,
     )
-    told = json.loads(done.stdout)
-    share = told["cpu_us"] / 1e6 / told["samples"]
-    rate = told["ring_bytes"] / told["samples"]
-    return f"{share:8.3%} of a processor, {rate:5.0f} B/s, {told['samples']} samples"
+    seen = read_ring(ring)
+    share, rate = (
+        float(np.nanmean(seen.column(name)[SETTLED:])) for name in ("own.cpu_us", "own.ring_bytes")
+    )
+    return f"{share / 1e6:8.3%} of a processor, {rate:5.0f} B/s over {len(seen.at_s) - SETTLED} s"
 
 
 def costs(seconds: int) -> Iterator[str]:

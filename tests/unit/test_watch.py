@@ -219,3 +219,17 @@ def test_a_cgroup_that_vanishes_ends_its_watch():
         assert done["ended"] == "the application has ended"
     finally:
         folder.rmdir()
+
+
+def test_what_the_application_starts_later_is_watched_too(tmp_path):
+    with subprocess.Popen(
+        ["sh", "-c", "read go; sleep 60; true"], stdin=subprocess.PIPE, start_new_session=True
+    ) as application:
+        request = WatchRequest(
+            Application("sh", application.pid), tmp_path / "tree.ring", 1 << 20, period_s=0.02, samples=60
+        )
+        threading.Timer(0.4, os.write, [application.stdin.fileno(), b"go\n"]).start()
+        watch(request)
+        os.killpg(application.pid, signal.SIGKILL)
+    threads = read_ring(request.ring).column("app.threads")
+    assert (threads[0], threads[-1]) == (1, 2)

@@ -1,5 +1,7 @@
 //! What collectors may cost together: whoever costs most is read half as often, until all fit again.
 
+use serde::Serialize;
+
 /// One collector's cost and period.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
@@ -10,6 +12,19 @@ pub(crate) struct Share {
     period: u32,
     /// Nanoseconds a reading, smoothed.
     cost: f64,
+    /// The first reading opens files, and is no measure of the others.
+    has_begun: bool,
+}
+
+/// What a collector costs, as it is told.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cost {
+    /// Its name.
+    pub name: &'static str,
+    /// Processor time of a reading, microseconds.
+    pub us: f64,
+    /// Samples from one reading to the next.
+    pub period: u32,
 }
 
 /// Beyond this a collector is as good as off; it is still read, so that the budget learns when it became cheap.
@@ -35,7 +50,7 @@ pub(crate) struct Shed {
 
 impl Budget {
     pub(crate) fn new(allowed_ns: u64, collectors: impl Iterator<Item = (&'static str, u32)>) -> Self {
-        let share = |(name, asked)| Share { name, asked, period: asked, cost: 0.0 };
+        let share = |(name, asked)| Share { name, asked, period: asked, cost: 0.0, has_begun: false };
         Self { allowed: allowed_ns as f64, shares: collectors.map(share).collect() }
     }
 
@@ -46,8 +61,16 @@ impl Budget {
 
     pub(crate) fn spent(&mut self, which: usize, ns: u64) {
         let share = &mut self.shares[which];
-        // The first reading opens files.
+        if !std::mem::replace(&mut share.has_begun, true) {
+            return;
+        }
         share.cost += if share.cost == 0.0 { ns as f64 } else { SMOOTHING * (ns as f64 - share.cost) };
+    }
+
+    /// What each costs.
+    pub(crate) fn costs(&self) -> Vec<Cost> {
+        let cost = |share: &Share| Cost { name: share.name, us: share.cost / 1e3, period: share.period };
+        self.shares.iter().map(cost).collect()
     }
 
     /// What all collectors cost a sample, in nanoseconds.
@@ -85,6 +108,7 @@ mod tests {
         let names = ["one", "two", "three"];
         let mut budget = Budget::new(allowed, costs.iter().enumerate().map(|(at, _)| (names[at], 1)));
         for (at, cost) in costs.iter().enumerate() {
+            budget.spent(at, 1_000_000_000);
             budget.spent(at, *cost);
         }
         budget

@@ -69,6 +69,10 @@ counters! {
     PsiCpu Total "psi.cpu_some_us" "time with a thread waiting for a processor";
     PsiMemory Total "psi.memory_some_us" "time with a thread waiting for memory";
     PsiIo Total "psi.io_some_us" "time with a thread waiting for I/O";
+    IrqDevices Total "irq.devices" "interrupts of devices";
+    IrqReschedule Total "irq.reschedule" "interrupts by which one processor wakes a thread on another";
+    IrqCalls Total "irq.calls" "interrupts by which one processor has another do something";
+    IrqOnOne Level "irq.on_one_percent" "of devices' interrupts in the last ten seconds, on the busiest processor";
     SoftNetRx Total "softirq.net_rx" "softirqs of received packets";
     SoftNetTx Total "softirq.net_tx" "softirqs of sent packets";
     SoftTimer Total "softirq.timer" "softirqs of timers";

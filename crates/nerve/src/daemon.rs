@@ -13,10 +13,10 @@ use hindmost_sys::this_thread;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Cost};
 use crate::collect::{
-    App, Calls, Cgroup, Collector, Costly, Load, Members, Neighbours, Network, Places, Pressure, Sockets,
-    Speed, Whose,
+    App, Calls, Cgroup, Collector, Costly, Interrupts, Load, Members, Neighbours, Network, Places, Pressure,
+    Sockets, Speed, Whose,
 };
 use crate::counters::{Id, Values};
 use crate::latency::{Intake, LatencyFrom, Source};
@@ -60,14 +60,17 @@ pub struct Summary {
     pub cpu_us: u64,
     /// Why it ended.
     pub ended: &'static str,
+    /// What each collector cost lately.
+    pub collectors: Vec<Cost>,
 }
 
 /// Samples from one histogram in the ring to the next, and between other slow things.
 const SLOW: u64 = 10;
 /// A wall clock that moves by more than this against the monotonic one was set, not slewed.
 const STEP_NS: u64 = 100_000_000;
-/// Bins an octave of stored histograms: a latency is known to 1.6 %, and a histogram costs some 20 bytes a second.
-const BINS_AN_OCTAVE: u32 = 64;
+/// Bins an octave of stored histograms: a latency is known to 1.6 % (half a bin), and a histogram costs some 20 bytes
+/// a second.
+const BINS_AN_OCTAVE: u32 = 32;
 
 pub(crate) fn collectors(
     root: &Path,
@@ -84,6 +87,7 @@ pub(crate) fn collectors(
         Box::new(Network::new(root, first)),
         Box::new(Speed),
         Box::new(Costly::new(root, first)),
+        Box::new(Interrupts::new(root)),
         Box::new(Places::new(Rc::clone(members))),
         Box::new(Neighbours::new(Rc::clone(members), root)),
         Box::new(Sockets::new(Rc::clone(members), root)),
@@ -221,6 +225,7 @@ impl Daemon<'_> {
             ring_bytes: self.ring.as_ref().map_or(0, |ring| ring.written),
             cpu_us: self.cpu_ns / 1000,
             ended,
+            collectors: self.budget.costs(),
         })
     }
 
@@ -318,7 +323,7 @@ fn coarse(histogram: &Histogram) -> Vec<(u64, u64)> {
     bins
 }
 
-/// The layout of `hindmost_histogram` with [`BINS_AN_OCTAVE`]: below 128 a nanosecond each.
+/// The layout of `hindmost_histogram` with [`BINS_AN_OCTAVE`]: below 64 a nanosecond each.
 fn coarse_bin(value: u64) -> u64 {
     let significant = BINS_AN_OCTAVE.ilog2() + 1;
     let octave = (u64::BITS - significant).saturating_sub(value.leading_zeros());
@@ -352,14 +357,14 @@ mod tests {
     }
 
     #[test]
-    fn stored_bins_ascend_and_are_a_64th_wide() {
+    fn stored_bins_ascend_and_are_a_32nd_wide() {
         let mut before = 0;
-        for value in [0, 1, 127, 128, 129, 255, 256, 1_000, 1_000_000, 1_016_000, u64::MAX] {
+        for value in [0, 1, 63, 64, 65, 127, 128, 1_000, 1_000_000, 1_032_000, u64::MAX] {
             let bin = coarse_bin(value);
             assert!(bin >= before, "{value}");
             before = bin;
         }
         assert_eq!(coarse_bin(1_000_000), coarse_bin(1_006_000));
-        assert_ne!(coarse_bin(1_000_000), coarse_bin(1_016_000));
+        assert_ne!(coarse_bin(1_000_000), coarse_bin(1_032_000));
     }
 }

@@ -18,6 +18,7 @@ mod look;
 mod ring;
 mod serve;
 
+pub use budget::Cost;
 pub use counters::{Counter, Kind, COUNTERS};
 pub use daemon::{watch, Asked, Summary};
 pub use error::NerveError;

@@ -73,7 +73,7 @@ def watch(request: WatchRequest, on_ready: Callable[[str | None], None] = lambda
     Returns
     -------
     dict
-        ``samples``, ``ring_bytes``, ``cpu_us`` and why it ``ended``.
+        ``samples``, ``ring_bytes``, ``cpu_us``, why it ``ended``, and what each of its ``collectors`` cost.
 
     Raises
     ------

@@ -3,6 +3,7 @@
 mod app;
 mod cgroup;
 mod host;
+mod interrupts;
 mod neighbours;
 mod process;
 mod sockets;
@@ -16,6 +17,7 @@ use crate::counters::Values;
 pub(crate) use app::{App, Calls, Members, Places, Whose};
 pub(crate) use cgroup::Cgroup;
 pub(crate) use host::{Costly, Load, Network, Pressure};
+pub(crate) use interrupts::Interrupts;
 pub(crate) use neighbours::Neighbours;
 pub(crate) use sockets::Sockets;
 pub(crate) use speed::Speed;

@@ -30,8 +30,8 @@ pub(crate) struct Neighbours {
     told: Vec<(u32, u64)>,
 }
 
-/// An idle neighbour that wakes is seen within half a minute.
-const TURNS: u32 = 3;
+/// An idle neighbour that wakes is seen within a minute; that somebody runs is in the host's figures at once.
+const TURNS: u32 = 6;
 /// Neighbours that are told by name.
 const TOLD: usize = 4;
 /// Ticks between two readings below which a neighbour is not worth its name: 1 % of a processor in ten seconds.
@@ -42,6 +42,13 @@ impl Neighbours {
         let proc = root.join("proc");
         let births = Births::of(&proc);
         Self { members, proc, births, open: HashMap::new(), turn: 0, total: 0, told: Vec::new() }
+    }
+
+    /// The cgroup of a process, below the root; of several hierarchies the longest path.
+    fn cgroup(&self, pid: u32) -> String {
+        let text = std::fs::read_to_string(self.proc.join(format!("{pid}/cgroup"))).unwrap_or_default();
+        let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+        paths.max_by_key(|path| path.len()).unwrap_or_default().trim_start_matches('/').to_owned()
     }
 
     fn look(&mut self, own: &[u32]) {
@@ -104,7 +111,7 @@ impl Collector for Neighbours {
             return None;
         }
         self.told = now;
-        let row = |(ticks, pid, name): &(u64, u32, String)| json!([name, pid, ticks]);
+        let row = |(ticks, pid, name): &(u64, u32, String)| json!([name, pid, ticks, self.cgroup(*pid)]);
         Some(json!({"neighbours": rows.iter().map(row).collect::<Vec<_>>()}))
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Sockets {
 }
 
 /// Readings from one look for ports to the next, where the processes are the same: it costs a link for each open file.
-const LOOK: u32 = 30;
+const LOOK: u32 = 10;
 /// Ports that are asked about.
 const MOST: usize = 8;
 
@@ -75,8 +75,9 @@ impl Collector for Sockets {
         "connections"
     }
 
+    /// The kernel looks through its whole table of connections for those of a port: some 0.3 ms.
     fn period(&self) -> u32 {
-        10
+        30
     }
 
     fn read(&mut self, values: &mut Values) -> Option<Value> {

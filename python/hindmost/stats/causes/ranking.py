@@ -39,6 +39,7 @@ SUGGESTS = {
     "psi.io": "look for a neighbour that writes",
     "cgroup.throttled": "lift the quota",
     "host.steal": "nothing here: the hypervisor's other guests",
+    "irq.": "switch receive processing (RPS) or where interrupts are handled",
     "host.softirq": "switch receive processing (RPS), look for a flood",
     "softirq.net": "switch receive processing (RPS), look for a flood",
     "net.": "look for a flood; compare with the load",

@@ -1,0 +1,91 @@
+//! Interrupts by kind, and how much one processor has of those of devices.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::source::Source;
+use super::Collector;
+use crate::counters::{Id, Values};
+
+/// `/proc/interrupts`, the dearest file of the host: 50 us and more.
+pub(crate) struct Interrupts {
+    source: Option<Source>,
+    before: Vec<u64>,
+}
+
+impl Interrupts {
+    pub(crate) fn new(root: &Path) -> Self {
+        Self { source: Source::open(root.join("proc/interrupts")).ok(), before: Vec::new() }
+    }
+}
+
+impl Collector for Interrupts {
+    fn name(&self) -> &'static str {
+        "interrupts"
+    }
+
+    fn period(&self) -> u32 {
+        10
+    }
+
+    fn read(&mut self, values: &mut Values) -> Option<Value> {
+        let counted = count(self.source.as_mut()?.read()?);
+        let lately: Vec<u64> = counted
+            .by_processor
+            .iter()
+            .enumerate()
+            .map(|(cpu, now)| now.saturating_sub(self.before.get(cpu).copied().unwrap_or(*now)))
+            .collect();
+        let (all, most) = (lately.iter().sum::<u64>(), lately.iter().max().copied().unwrap_or(0));
+        values.set(Id::IrqDevices, counted.by_processor.iter().sum());
+        values.set(Id::IrqReschedule, counted.reschedule);
+        values.set(Id::IrqCalls, counted.calls);
+        values.set(Id::IrqOnOne, (100 * most).checked_div(all).unwrap_or(0));
+        self.before = counted.by_processor;
+        None
+    }
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counted {
+    /// Of devices.
+    by_processor: Vec<u64>,
+    /// By which one processor wakes a thread on another.
+    reschedule: u64,
+    /// By which one processor has another run a function, flushes of its address translations among them.
+    calls: u64,
+}
+
+fn count(text: &str) -> Counted {
+    let processors = text.lines().next().map_or(0, |line| line.split_ascii_whitespace().count());
+    let mut counted = Counted { by_processor: vec![0; processors], ..Counted::default() };
+    for (name, rest) in text.lines().skip(1).filter_map(|line| line.split_once(':')) {
+        let counts =
+            rest.split_ascii_whitespace().take(processors).map_while(|word| word.parse::<u64>().ok());
+        match name.trim() {
+            "RES" => counted.reschedule += counts.sum::<u64>(),
+            "CAL" | "TLB" => counted.calls += counts.sum::<u64>(),
+            name if name.bytes().all(|byte| byte.is_ascii_digit()) => {
+                counted.by_processor.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
+            }
+            _ => {}
+        }
+    }
+    counted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_counted_by_processor_and_kinds_by_name() {
+        let text =
+            "           CPU0       CPU1       \n  0:  5  7  IO-APIC  timer\n 24:  1  90  PCI-MSI  eth0 7\n\
+                    LOC:  900  901  Local timer interrupts\nRES:  3  4  Rescheduling interrupts\n\
+                    CAL:  10  20  Function call interrupts\nTLB:  1  2  TLB shootdowns\nERR:  8\n";
+        let expected = Counted { by_processor: vec![6, 97], reschedule: 7, calls: 33 };
+        assert_eq!(count(text), expected);
+    }
+}
