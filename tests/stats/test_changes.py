@@ -66,6 +66,20 @@ def test_a_busy_queue_needs_its_own_tail_and_not_the_normal_law_s():
     assert tail_p(np.arange(20.0), 1e6) == 1.0
 
 
+def test_what_a_series_does_now_and_then_is_no_anomaly():
+    rng = np.random.default_rng(8)
+    values = np.exp(rng.normal(size=963) * 0.05)
+    for begin in range(40, 940, 75):  # a job that is heard of every forty minutes
+        values[begin : begin + 2] *= 3.0
+    values[-2:] *= 3.0
+    judged = Detector().judge(np.arange(963) * BLOCK_S, values)
+    assert judged.kind == "none"
+    assert judged.p < judged.needed_p
+    assert "times a week" in judged.why
+    values[-2:] *= 5.0
+    assert Detector().judge(np.arange(963) * BLOCK_S, values).kind == "anomaly"
+
+
 def test_the_bootstrap_s_interval_moves_with_the_last_blocks():
     values = ar1(np.random.default_rng(3), BASELINE, 0.6)
     low, high = interval_by_blocks(values)

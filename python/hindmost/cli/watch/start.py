@@ -19,7 +19,7 @@ def start(
     *,
     probe: Annotated[
         str, option(LOAD, "RATE", "Requests a second of the probe that takes latency; 0: none.")
-    ] = "100",
+    ] = "25",
     probe_address: Annotated[
         str | None, option(LOAD, "URL", "Where the probe asks, of a process or cgroup: http://127.0.0.1:80.")
     ] = None,
