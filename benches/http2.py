@@ -47,7 +47,8 @@ def _ours(address: str, asked: argparse.Namespace, cpu: int) -> tuple[float, flo
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plan.json"
         path.write_text(json.dumps(plan), encoding="utf-8")
-        words = [sys.executable, "-m", "hindmost", "load", str(path), "--out", f"{folder}/out"]
+        program = str(Path(sys.executable).parent / "hindmost")
+        words = [program, "load", str(path), "--out", f"{folder}/out"]
         said = json.loads(subprocess.run(words, capture_output=True, check=True, text=True).stdout)
     if said["counts"]["done"] != said["counts"]["due"]:
         sys.exit(f"error: not all was answered: {said['counts']}")
