@@ -140,7 +140,8 @@ class Draining:
         if self.left:
             self.left -= 1
             return [], 0, 1
-        return [(_engine.monotonic_ns(), 1_000_000)], 0, 0
+        now = _engine.monotonic_ns()
+        return [(now - 1_000_000 * one, 1_000_000) for one in range(2_000)], 0, 0
 
 
 def test_what_queued_before_a_change_is_let_out_before_the_window_begins():
