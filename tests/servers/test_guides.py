@@ -38,6 +38,7 @@ NOT_RUN = {
     "hindmost harvest": "needs the reader's traces: tests/unit/test_harvest.py runs it",
     "setup/hadoop.sh ": "tests/servers/test_hadoop.py runs it",
     "hdfs ": "a name node of the reader's",
+    "java -cp": "a resource manager of the reader's: tests/servers/test_hadoop_daemons.py starts it",
     "protoc ": "a compiler of the reader's: tests/servers/test_grpc.py has descriptors without it",
     "make ": "tests/golden/test_readme.py holds the targets against the Makefile",
     "for ": "a loop of the shell; what it repeats is read like any other command",

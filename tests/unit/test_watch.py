@@ -16,6 +16,7 @@ from hindmost import _engine
 from hindmost.errors import HindmostError, TargetError, UsageError
 from hindmost.watch import Application, WatchRequest, find_application, latency_from, merge, read_ring, watch
 from hindmost.watch.application import CGROUPS
+from hindmost.watch.blocks import metrics_of, quantiles_of
 from hindmost.watch.ring import bin_middle_us, merged_quantile_us
 
 OWN = Application("this test", os.getpid())
@@ -127,6 +128,19 @@ def test_logs_of_well_known_servers_are_read_where_they_have_the_latency(place, 
     watch(request, lambda _: log.write_text(f"{line}\n"))
     (row,) = merge([read_ring(request.ring)], batch_s=3600.0)
     assert (row["requests"], row["p50_us"]) == (1, pytest.approx(4000, rel=0.02))
+
+
+def test_a_ring_without_a_request_has_no_blocks_and_is_no_fault(tmp_path):
+    source = latency_from(OWN, probe=None, log=tmp_path / "absent.log", log_latency="column:1/ms")
+    (tmp_path / "absent.log").write_text("")
+    request = WatchRequest(OWN, tmp_path / "own.ring", 1 << 20, period_s=0.02, latency=source, samples=5)
+    watch(request, lambda _: None)
+    ring = read_ring(request.ring)
+    ends, values = quantiles_of(ring, 0.95)
+    assert (len(ends), len(values)) == (0, 0)
+    found = metrics_of(ring, ends)
+    assert found
+    assert all(len(one) == 0 for one in found.values())
 
 
 def verb(*argv, **options):

@@ -39,7 +39,9 @@ def metrics_of(
 ) -> dict[str, NDArray[np.float64]]:
     """Each metric's mean in the same blocks; of totals, what was added a second."""
     number = np.searchsorted(ends, ring.at_s, side="left")
-    inside = (number < len(ends)) & (ring.at_s > ends[0] - block_s) if len(ends) else np.zeros(0, bool)
+    if not len(ends):
+        return {name: np.empty(0) for name in ring.names if not name.startswith(OWN)}
+    inside = (number < len(ends)) & (ring.at_s > ends[0] - block_s)
     found = {}
     for name in ring.names:
         if name.startswith(OWN):
