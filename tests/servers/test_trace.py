@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from hindmost import _engine
 from hindmost.cli import main
 from hindmost.targets.ports import pick_free_port
 from hindmost.trace import find_server
+from hindmost.trace.server import local_server
 
 FAULT = _engine.trace_fault()
 pytestmark = pytest.mark.skipif(
@@ -124,7 +126,7 @@ COLUMNS += ["client_port", "batch", "request_end", "response_end", "reader", "se
 
 
 @contextlib.contextmanager
-def tracing(port: int, framing: str, path: Path, **options: object) -> Iterator[list[Seen]]:
+def tracing(port: int, framing: object, path: Path, **options: object) -> Iterator[list[Seen]]:
     """A trace with all records; what it saw is in the list afterwards."""
     found: list[Seen] = []
     running = _engine.Trace(
@@ -481,6 +483,29 @@ def test_a_measured_run_is_traced_from_its_order_to_its_last_reply(tmp_path):
         assert said["matched"] >= 0.9
         assert document["who"]["requests"] == said["requests"]
         assert document["service"]["mean_us"] > 0
+
+
+def test_memcacheds_binary_protocol_is_told_apart_by_its_length_field(tmp_path, connect):
+    def header(magic: int, key: bytes, opaque: int) -> bytes:
+        return struct.pack(">BBHBBHIIQ", magic, 0, len(key), 0, 0, 0, len(key), opaque, 0)
+
+    with (
+        memcached() as port,
+        tracing(
+            port, json.loads(local_server(os.getpid(), port, "memcached-binary").framing), tmp_path
+        ) as found,
+    ):
+        client = connect(port)
+        for opaque in range(300):
+            key = b"k" * (1 + opaque % 50)
+            client.sock.sendall(header(0x80, key, opaque) + key)
+            answer = b""
+            while len(answer) < 24 or len(answer) < 24 + int.from_bytes(answer[8:12], "big"):
+                answer += client.sock.recv(1000)
+            assert int.from_bytes(answer[12:16], "big") == opaque
+    (seen,) = found
+    check_account(seen)
+    assert (seen.traced["counts"]["seen"], seen.traced["counts"]["done"]) == (300, 300)
 
 
 def programs() -> set[int]:

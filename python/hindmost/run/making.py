@@ -90,7 +90,7 @@ def _made(
                 for index in range(plan.clients)
             ]
             jobs = jobs_of(plans, plan.client_cpus, fleet.hosts)
-            scene = Scene(plan, folder, server.address, server.pid, measure_s)
+            scene = Scene(plan, folder, server.address, server.pid, measure_s, target.protocol)
             clean_up: AbstractContextManager[dict[str, Any]] = (
                 cleaned_up(plans[0]) if is_cleaned_up(plan, target) else nullcontext({})
             )

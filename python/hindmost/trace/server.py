@@ -31,6 +31,8 @@ _BY_PROGRAM = {
     "caddy": "http",
     "haproxy": "http",
 }
+_BY_TARGET = {"memcached-binary": "length:8,4,12"}
+"""Where a target's protocol says more than its program's name: 24 bytes of header, with the body's length."""
 _LENGTH_FORM = (
     "length:OFFSET,WIDTH or length:OFFSET,WIDTH,MORE; WIDTH ends with le where its first byte is the least"
 )
@@ -127,10 +129,10 @@ def find_server(text: str, *, port: int | None = None, protocol: str | None = No
     return Server(server.name, server.pid, server.port, protocol)
 
 
-def local_server(pid: int, port: int) -> Server:
-    """A server that was started here, by its process and its port."""
+def local_server(pid: int, port: int, spoken: str = "") -> Server:
+    """A server that was started here, by its process and its port; ``spoken``: its target's protocol."""
     name = process_name(pid)
-    return Server(name, pid, port, _BY_PROGRAM.get(name, "exchange"))
+    return Server(name, pid, port, _BY_TARGET.get(spoken) or _BY_PROGRAM.get(name, "exchange"))
 
 
 def _process(pid: int, port: int | None) -> Server:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -164,7 +164,16 @@ class Running:
                 f"no request of port {server.port} was followed from end to end in"
                 f" {traced['lasted_ns'] / 1e9:.1f} s: {counts['seen']} were read,"
                 f" {counts['unframed']} times the bytes were no {server.protocol} request",
-                hint="a trace needs load on the server: hindmost measure ... in another terminal",
+                hint=_hint(counts),
             )
         used = {thread: ns - self._used.get(thread, 0) for thread, ns in after.items()} if self._used else {}
         return document_of(self.request, traced, {**self._threads, **server.threads()}, used)
+
+
+def _hint(counts: Mapping[str, int]) -> str:
+    if counts["unframed"]:
+        return (
+            "hindmost trace TARGET --protocol exchange takes whatever is read until something is sent as one"
+            " request (TLS, too); a protocol with a length field: --protocol length:OFFSET,WIDTH"
+        )
+    return "a trace needs load on the server: hindmost measure ... in another terminal"

@@ -16,7 +16,8 @@ class Scene:
     """What a companion may know of its run.
 
     ``folder``: the run's, still hidden; ``address``: where the server listens; ``pid``: its first process,
-    None where it runs elsewhere; ``seconds``: length of calibration and measurement.
+    None where it runs elsewhere; ``seconds``: length of calibration and measurement; ``protocol``: what its
+    clients speak, as targets name it.
     """
 
     plan: MeasurePlan
@@ -24,6 +25,7 @@ class Scene:
     address: str
     pid: int | None
     seconds: float
+    protocol: str = ""
 
 
 class Companion:

@@ -40,7 +40,7 @@ class StageTrace(Companion):
                 f"{self.scene.address} cannot be traced: its process is elsewhere, or it has no port",
                 hint="leave --trace out; or hindmost trace on the server's own machine",
             )
-        server = local_server(self.scene.pid, int(port))
+        server = local_server(self.scene.pid, int(port), self.scene.protocol)
         self._running = Running(TraceRequest(server, duration_s=self.scene.seconds, who=True))
         stack.callback(self._running.drop)
 
