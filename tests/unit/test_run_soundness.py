@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from evidence import LABELS, arrivals, by_stage, evidence, host, instance, run, thread
+from evidence import LABELS, arrivals, by_stage, evidence, host, instance, neighbour, run, thread
 
 from hindmost.run import limits
 from hindmost.run.calm import Refusal, RunCalm
@@ -20,7 +20,8 @@ def judged(
     plan: dict[str, Any] | None = None, against: dict[str, float] | None = None, **given: Any
 ) -> Soundness:
     e = evidence(plan=plan, runs=[run(1)])
-    return soundness(run(1, record={"target": e.target}, **given), e.plan, against=against)
+    record = {"target": e.target} | given.pop("record", {})
+    return soundness(run(1, record=record, **given), e.plan, against=against)
 
 
 def spun(**changes: Any) -> list[Any]:
@@ -103,6 +104,19 @@ def test_a_disturbance_is_told_whatever_the_latency_was(case, given, kind, code,
 def test_a_spinning_client_tells_by_its_own_clock_that_its_processor_was_away(us, stage, pacing, kind):
     found = replaced(plan={"pacing": pacing}, instances=spun(late=stage), **slipping(us))
     assert found.kind == kind, found
+
+
+@pytest.mark.parametrize(
+    ("traced", "delay_ns", "kind"),
+    [(True, 320_000_000, "sound"), (False, 320_000_000, "host"), (True, 520_000_000, "host")],
+    ids=["this run's", "another's", "and somebody else's"],
+)
+def test_the_trace_of_a_run_is_the_instruments_own_and_sets_it_not_aside(traced, delay_ns, kind):
+    ran = [neighbour("hindmost-trace", process="hindmost", on_cpu_ns=320_000_000)]
+    beside = host(neighbours={"named": ran, "more": 0, "forks": 0})
+    clients = [instance(0, threads=[thread(delay_ns=delay_ns)], host=beside), instance(1)]
+    record = {"trace": {"file": "trace.json"}} if traced else {}
+    assert judged(instances=clients, record=record).kind == kind
 
 
 def test_a_closed_loop_and_counters_that_are_not_known_are_no_reason():

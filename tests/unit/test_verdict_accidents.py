@@ -5,6 +5,7 @@ from evidence import evidence, host, instance, neighbour, reasons, sockets, tcp,
 
 from hindmost.run.self_diagnosis import ROWS, self_diagnosis
 from hindmost.run.verdict import judge
+from hindmost.run.verdict.taken import taken
 
 
 def level(code, **given):
@@ -94,6 +95,17 @@ def test_a_server_that_shares_the_clients_processor_is_told_beside_a_greedier_pr
     assert "the server shares CPU 1 with the client" in hint
     server["on_cpu_ns"] = 1_000  # it looked in
     assert "the server shares" not in reasons(runs=runs)["run_delay"].hint
+
+
+def test_waits_for_the_trace_of_the_run_are_told_as_its_own_and_nobody_is_to_be_stopped():
+    runs = beside(neighbour("hindmost-trace", process="hindmost"))
+    assert "-p 77`" in reasons(runs=runs)["run_delay"].hint  # another's trace is another program
+    for run in runs:
+        run.record["trace"] = {"file": "trace.json"}
+    reason = reasons(runs=runs)["run_delay"]
+    assert "hindmost/hindmost-trace, the trace of this run (pid 77" in reason.text
+    assert "leave --trace out" in reason.hint
+    assert taken(evidence(runs=runs)).who == ""
 
 
 def test_waits_for_the_kernels_own_threads_ask_nobody_to_stop_them():

@@ -15,6 +15,8 @@ from hindmost.store import engine
 from hindmost.store.engine import HostSpan, SocketReport, TcpCounters, ThreadReport
 
 Figure = Callable[[RunFigures], float | None]
+TRACER = "hindmost-trace"
+"""The thread of ``--trace``, as the kernel has its name (``crates/trace``)."""
 
 
 def over(runs: Sequence[RunFigures], figure: Figure) -> float | None:
@@ -61,17 +63,21 @@ def waiting(run: RunFigures) -> float | None:
 
 
 def kept_off(run: RunFigures) -> float | None:
-    """The same, less the server under test where it shares the client's processors.
+    """The same, less the server under test where it shares the client's processors, and less the run's trace.
 
-    There a slow server makes longer waits, and a limit on them would favour fast runs. Others had what is
-    left of the wait if the server ran there all of its time, and what those took that can run nowhere else.
+    There a slow server makes longer waits, and a limit on them would favour fast runs; the trace is asked for
+    and in all runs alike. Others had what is left of the wait if these ran there all of their time, and what
+    those took that can run nowhere else.
     """
     waited = waiting(run)
-    if waited is None or not any(is_server(run, one) for host in _hosts(run) for one in _named(host)):
+
+    def known(one: engine.Neighbour) -> bool:
+        return is_server(run, one) or is_tracer(run, one)
+
+    if waited is None or not any(known(one) for host in _hosts(run) for one in _named(host)):
         return waited
-    server = _on_cpu(run, lambda one: is_server(run, one))
-    bound = _on_cpu(run, lambda one: one["bound"] and not is_server(run, one))
-    return max(waited - server, min(waited, bound), 0.0)
+    bound = _on_cpu(run, lambda one: one["bound"] and not known(one))
+    return max(waited - _on_cpu(run, known), min(waited, bound), 0.0)
 
 
 def _on_cpu(run: RunFigures, whose: Callable[[engine.Neighbour], bool]) -> float:
@@ -91,6 +97,11 @@ def is_server(run: RunFigures, one: engine.Neighbour) -> bool:
     """
     pids = run.record.get("server_pids")
     return one["process"] == server_process(run) if pids is None else one["pid"] in pids
+
+
+def is_tracer(run: RunFigures, one: engine.Neighbour) -> bool:
+    """Whether a neighbour of the clients is the trace of this run: of the instrument, no other program."""
+    return one["name"] == TRACER and "trace" in run.record
 
 
 def server_process(run: RunFigures) -> str | None:
@@ -246,7 +257,7 @@ class Neighbour:
     """Who ran beside the clients: its name, its process in the last run that saw it, what it took.
 
     ``share`` is of one processor's time; where it is not ``bound`` to the clients' processors, part of it may
-    have been spent elsewhere. ``server``: it is the server under test.
+    have been spent elsewhere. ``server``: it is the server under test; ``tracer``: the trace of these runs.
     """
 
     name: str
@@ -256,21 +267,23 @@ class Neighbour:
     bound: bool
     kernel: bool
     server: bool = False
+    tracer: bool = False
 
     def __str__(self) -> str:
         most = "" if self.bound else "up to "
-        whose = ", the server under test" if self.server else ""
+        whose = ", the server under test" if self.server else ", the trace of this run" if self.tracer else ""
         return f"{self.name}{whose} (pid {self.pid}: {most}{self.share:.2%}, {self.turns_per_s:.0f} turns/s)"
 
 
 def neighbours(runs: Sequence[RunFigures]) -> list[Neighbour]:
     """All that ran on the clients' processors, by name, those that took most first."""
     wall_s = sum(host["wall_ns"] for run in runs for host in _hosts(run)) / 1e9
-    rows: dict[tuple[str, bool], list[engine.Neighbour]] = {}
+    rows: dict[tuple[str, bool, bool], list[engine.Neighbour]] = {}
     for run in runs:
         for host in _hosts(run):
             for one in _named(host):
-                rows.setdefault((_name(one), is_server(run, one)), []).append(one)
+                which = (_name(one), is_server(run, one), is_tracer(run, one))
+                rows.setdefault(which, []).append(one)
     found = [
         Neighbour(
             name,
@@ -280,8 +293,9 @@ def neighbours(runs: Sequence[RunFigures]) -> list[Neighbour]:
             all(one["bound"] for one in ones),
             ones[-1]["kernel"],
             server,
+            tracer,
         )
-        for (name, server), ones in rows.items()
+        for (name, server, tracer), ones in rows.items()
         if wall_s
     ]
     return sorted(found, key=lambda one: (one.share, one.turns_per_s), reverse=True)

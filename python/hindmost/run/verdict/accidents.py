@@ -51,6 +51,8 @@ def keep_off(e: Evidence, neighbours: Sequence[Neighbour]) -> str:
     shared = f"the server shares CPU {where} with the client: {A_PROCESSOR_EACH}"
     if programs and programs[0].server:
         return shared
+    if programs and programs[0].tracer:
+        return "leave --trace out where these percentiles count, and trace in a study of its own"
     if programs:
         pid = programs[0].pid
         hint = f"`ps -o pid,psr,pcpu,args -p {pid}`, then stop it, or keep it off CPU {where} (taskset -acp)"

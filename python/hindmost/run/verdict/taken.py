@@ -41,7 +41,7 @@ class Taken:
 def taken(e: Evidence, *, whole: bool = True) -> Taken:
     """What was taken, in all runs that were made, or (not `whole`) in those that count."""
     runs = (e.made or e.runs) if whole else e.runs
-    programs = [one for one in instrument.neighbours(runs) if not one.kernel and not one.server]
+    programs = [one for one in instrument.neighbours(runs) if not (one.kernel or one.server or one.tracer)]
     return Taken(
         instrument.over(runs, instrument.stolen) or 0.0,
         instrument.over(runs, instrument.kept_off) or 0.0,
