@@ -218,7 +218,7 @@ pub fn durability(world: &World, asked: &Durability) -> Result<(Lost, Places), H
         }
     }
     let mut lost = Lost::default();
-    let mut queues = Queues { urgent: VecDeque::new(), usual: VecDeque::new(), clock: 0.0 };
+    let mut queues = Queues::default();
     let step = 1.0 / (asked.copies_per_hour * servers as f64);
     let mut waited = 0.0;
     let (mut lay, mut month) = (Vec::new(), 0.5);
@@ -242,8 +242,7 @@ pub fn durability(world: &World, asked: &Durability) -> Result<(Lost, Places), H
             replicas.iter_mut().filter(|one| **one == server).for_each(|one| *one = NONE);
             match blocks.present(block).1 {
                 0 => lost.blocks += 1,
-                1 => queues.urgent.push_back((at + asked.notice_hours, at, block)),
-                _ => queues.usual.push_back((at + asked.notice_hours, at, block)),
+                left => queues.add(left, (at + asked.notice_hours, at, block)),
             }
         }
     }
@@ -257,6 +256,7 @@ pub fn durability(world: &World, asked: &Durability) -> Result<(Lost, Places), H
 }
 
 /// Copies to make: (noticed, lost, block).
+#[derive(Default)]
 struct Queues {
     urgent: VecDeque<(f64, f64, u32)>,
     usual: VecDeque<(f64, f64, u32)>,
@@ -265,6 +265,12 @@ struct Queues {
 }
 
 impl Queues {
+    /// A copy to make of a block that has so many replicas left: the last one is urgent.
+    fn add(&mut self, left: usize, copy: (f64, f64, u32)) {
+        let queue = if left == 1 { &mut self.urgent } else { &mut self.usual };
+        queue.push_back(copy);
+    }
+
     /// The next copy that is done by `until`: when, since when it was wanted, which block.
     fn next(&mut self, until: f64, step: f64) -> Option<(f64, f64, u32)> {
         let ready = |queue: &VecDeque<(f64, f64, u32)>| queue.front().map_or(f64::INFINITY, |one| one.0);
@@ -282,6 +288,17 @@ impl Queues {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_last_replica_is_copied_before_what_was_lost_earlier_once_it_is_noticed() {
+        let mut queues = Queues::default();
+        for (left, noticed, block) in [(2, 1.0, 10), (2, 1.0, 11), (1, 1.0, 20), (1, 5.0, 21)] {
+            queues.add(left, (noticed, 0.0, block));
+        }
+        let order: Vec<u32> =
+            std::iter::from_fn(|| queues.next(100.0, 1.0)).map(|(_, _, block)| block).collect();
+        assert_eq!(order, [20, 10, 11, 21]);
+    }
 
     fn small(policy: Policy) -> Durability {
         let center =

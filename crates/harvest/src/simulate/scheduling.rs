@@ -371,6 +371,22 @@ fn history(
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_youngest_go_until_the_others_fit_and_their_jobs_wait_for_them_again() {
+        let running = |active| Some(Running { active, ..Running::new(0, 0.0, 0) });
+        let mut jobs = vec![running(3), running(2)];
+        let mut own: Vec<Task> = [(0, 9.0), (0, 1.0), (0, 9.0), (1, 9.0), (1, 9.0)]
+            .map(|(job, end)| Task { job, since: 0.0, end })
+            .into();
+        let mut done = Done::default();
+        let vain = give_way(&mut own, 2, 5.0, &mut jobs, &mut done);
+        assert!((vain - 10.0).abs() < 1e-9, "{vain}");
+        assert_eq!(own.iter().map(|task| task.job).collect::<Vec<_>>(), [0, 0]);
+        assert_eq!((done.tasks, done.kills), (1, 2));
+        let of = |job: usize| jobs[job].as_ref().map(|one| (one.active, one.waiting)).unwrap();
+        assert_eq!((of(0), of(1)), ((2, 0), (0, 2)));
+    }
+
     fn small(scheduler: Scheduler, utilisation: f64) -> Done {
         let center = Center { servers: 500, tenants: 100, ..Center::default() };
         let world = World::synthetic(&center);
