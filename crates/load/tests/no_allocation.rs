@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{plan, run_with, synth, Managed, Ran};
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
+use hindmost_host::counters::ThreadCounters;
 use hindmost_load::engine::{Command, Controller, Event, Unattended};
 use hindmost_load::LoadError;
 use serde_json::{json, Value};
@@ -106,6 +107,7 @@ const MEASURE_S: f64 = 0.4;
 
 #[test]
 fn workers_allocate_nothing_between_the_first_and_the_last_request() {
+    reading_its_own_counters_allocates_nothing();
     let server = synth();
     let address = server.local_address().to_string();
     let mix = json!({
@@ -155,6 +157,21 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         let ran = allocates_nothing("http", &server.address, &changes);
         assert_eq!(ran.result["by_turns"], true, "{io} {rate}");
     }
+}
+
+/// A worker that overslept the calibration reads them in the measurement.
+fn reading_its_own_counters_allocates_nothing() {
+    let read = || {
+        TO.store(u64::MAX, Ordering::Relaxed);
+        FROM.store(0, Ordering::Relaxed);
+        let read = ThreadCounters::read_self();
+        TO.store(0, Ordering::Relaxed);
+        read
+    };
+    let worker = std::thread::Builder::new().name("worker-late".to_owned()).spawn(read).unwrap();
+    let told = std::path::Path::new("/proc/thread-self/schedstat").exists();
+    assert_eq!(worker.join().unwrap().schedule.is_some(), told);
+    assert_eq!(MEASURED.load(Ordering::Relaxed), 0);
 }
 
 fn allocates_nothing(protocol: &str, address: &str, changes: &Value) -> Ran {
