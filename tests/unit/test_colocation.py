@@ -8,7 +8,7 @@ import pytest
 from hindmost.cli import main
 from hindmost.colocation.models import Kept, Linear, Zero
 from hindmost.colocation.profiles import Profiles, of_twin
-from hindmost.colocation.promise import admission, margin
+from hindmost.colocation.promise import HeldOut, admission, held_out
 from hindmost.colocation.skill import pairs_of, scores
 from hindmost.colocation.steering import loss_of_tail, steer
 from hindmost.colocation.tail import allowed_loss, mm1, simulated, stretched
@@ -71,15 +71,48 @@ def test_noise_in_both_factors_is_taken_out_before_it_flattens_the_line():
     assert calibrated == pytest.approx(1.0, abs=0.15)
 
 
+def apart(predicted, truth) -> HeldOut:
+    """Pairs of programs that are in no other pair."""
+    numbers = np.arange(len(predicted))
+    return HeldOut(predicted, truth, 2 * numbers, 2 * numbers + 1)
+
+
 def test_a_margin_lets_no_more_than_the_rate_break_the_limit():
     rng = np.random.default_rng(1)
     truth = rng.uniform(0, 0.4, 2000)
     predicted = truth + rng.normal(0, 0.05, 2000)
     for rate in (0.05, 0.2):
-        least = margin(predicted, truth, 0.2, rate)
-        admitted = predicted <= 0.2 - least
+        admitted = predicted <= 0.2 - apart(predicted, truth).margin(0.2, rate)
         assert 0.8 * rate < (truth[admitted] > 0.2).mean() <= rate
-    assert margin(predicted[:10], np.ones(10), 0.2, 0.05) == float("inf")
+    assert apart(predicted[:10], np.ones(10)).margin(0.2, 0.05) == float("inf")
+
+
+def test_one_more_program_is_reckoned_with_by_all_its_pairs():
+    predicted, truth = np.linspace(0.0, 0.1, 20), np.zeros(20)
+    assert apart(predicted, truth).rates(0.2)[1][-1] == pytest.approx(1 / 21)
+    one = HeldOut(predicted, truth, np.zeros(20, dtype=int), np.arange(1, 21))
+    assert one.rates(0.2)[1] == pytest.approx([0.5] * 20), "all are pairs of one program"
+    assert one.margin(0.2, 0.3) == float("inf")
+    assert apart(predicted, truth).margin(0.2, 0.05) == pytest.approx(0.1)
+
+
+def test_every_pair_is_predicted_by_a_model_that_saw_neither_program():
+    profiles, lost = world(12)
+    fitted: list[set[int]] = []
+
+    class Noting(Zero):
+        def fit(self, profiles, victims, companions, lost):
+            fitted.append({*victims.tolist(), *companions.tolist()})
+            return self
+
+        def predict(self, profiles, victims, companions):
+            assert not fitted[-1] & {*victims.tolist(), *companions.tolist()}
+            return super().predict(profiles, victims, companions)
+
+    found = held_out(Noting, profiles, np.arange(12), lost, folds=4)
+    pairs = set(zip(found.victims.tolist(), found.companions.tolist(), strict=True))
+    assert len(pairs) == found.truth.size == 12 * 12 - 4 * 3 * 3
+    assert (found.truth == lost[found.victims, found.companions]).all()
 
 
 def test_strangers_are_admitted_at_the_rate_of_violations_that_was_asked():

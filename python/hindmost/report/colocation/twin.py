@@ -35,9 +35,16 @@ def render_twin(document: Mapping[str, Any], *, width: int | None = None, color:
     printed(
         console,
         f"promise of at most {promise['rate']:.0%} violations: {promise['yes']} of {promise['asked']} pairs"
-        f" of strangers admitted, {promise['violated']:.1%} of them break their limit;"
+        f" of strangers admitted, {promise['violated']:.1%} of them break their limit"
+        f" ({promise['violated_a_question']:.1%} in the mean over questions);"
         f" {promise['of_oracle']:.0%} of what an oracle admits; {promise['no']} refused for sure",
     )
+    if promise["least_rate"] > promise["rate"]:
+        printed(
+            console,
+            f"no rate below {promise['least_rate']:.0%} can be promised by so few programs: one more of them"
+            " could break its limit in all its pairs; hint: --programs, or a higher --rate",
+        )
     printed(console, f"in {document['took_s']:.1f} s")
     return text_of(console)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hindmost import _engine
-from hindmost.colocation.models import Kept, Linear
+from hindmost.colocation.models import Linear, ours
 from hindmost.colocation.profiles import Array, Profiles, of_twin
 from hindmost.colocation.promise import admission
 from hindmost.colocation.skill import pairs_of, scores
@@ -82,16 +82,21 @@ def promise(profiles: Profiles, lost: Array, *, rate: float, draws: int, seed: i
     """Count violations among admitted pairs of strangers, and the share of an oracle's admissions."""
     rng = np.random.default_rng(seed)
     admitted = violated = oracle = refused = asked = 0
+    least: list[float] = []
+    shares: list[float] = []
     for draw in range(draws):
         order = rng.permutation(len(profiles.names))
         known, strangers = np.split(order, [len(order) * 7 // 10])
         limit = float(rng.uniform(*LIMITS))
-        rule = admission(Kept, profiles, known, lost, limit=limit, rate=rate, seed=draw)
+        rule = admission(ours, profiles, known, lost, limit=limit, rate=rate, seed=draw)
+        least.append(rule.least_rate)
         pairs = pairs_of(strangers)
         predicted, truth = rule.model.predict(profiles, *pairs), lost[pairs]
         yes = rule.admits(predicted)
         admitted += int(yes.sum())
-        violated += int((truth[yes] > limit).sum())
+        broken = int((truth[yes] > limit).sum())
+        violated += broken
+        shares.append(broken / max(1, int(yes.sum())))
         oracle += int((truth <= limit).sum())
         refused += sum(rule.answer(float(one)) == "no" for one in predicted)
         asked += len(truth)
@@ -101,7 +106,9 @@ def promise(profiles: Profiles, lost: Array, *, rate: float, draws: int, seed: i
         "yes": admitted,
         "no": refused,
         "violated": violated / max(1, admitted),
+        "violated_a_question": float(np.mean(shares)),
         "of_oracle": admitted / max(1, oracle),
+        "least_rate": float(np.median(least)),
     }
 
 
@@ -131,7 +138,7 @@ def steering(
     known = pairs_of(batch[: len(batch) // 2 + 2])
     truth = lost[np.ix_(serving, batch)]
     levels: dict[str, Any] = {}
-    for model in (Linear("Eq 3.3"), Kept()):
+    for model in (Linear("Eq 3.3"), ours()):
         pairs = tuple(one.ravel() for one in np.meshgrid(serving, batch, indexing="ij"))
         model.fit(profiles, *known, lost[known])
         guess = model.predict(profiles, pairs[0], pairs[1]).reshape(truth.shape)
