@@ -105,7 +105,18 @@ def test_waits_for_the_trace_of_the_run_are_told_as_its_own_and_nobody_is_to_be_
     reason = reasons(runs=runs)["run_delay"]
     assert "hindmost/hindmost-trace, the trace of this run (pid 77" in reason.text
     assert "leave --trace out" in reason.hint
+    assert "-p 77`" not in reason.hint
     assert taken(evidence(runs=runs)).who == ""
+
+
+def test_a_greedy_program_beside_the_trace_is_told_too():
+    tracer, rustc = neighbour("hindmost-trace", pid=5), neighbour("rustc", on_cpu_ns=90_000_000)
+    runs = beside(tracer, rustc)
+    for run in runs:
+        run.record["trace"] = {"file": "trace.json"}
+    hint = reasons(runs=runs)["run_delay"].hint
+    assert hint.startswith("leave --trace out")
+    assert "-p 77`" in hint
 
 
 def test_waits_for_the_kernels_own_threads_ask_nobody_to_stop_them():

@@ -52,7 +52,10 @@ def keep_off(e: Evidence, neighbours: Sequence[Neighbour]) -> str:
     if programs and programs[0].server:
         return shared
     if programs and programs[0].tracer:
-        return "leave --trace out where these percentiles count, and trace in a study of its own"
+        untraced = "leave --trace out where these percentiles count, and trace in a study of its own"
+        rest = [one for one in neighbours if not one.tracer]
+        others = any(one.share > limits.DELAYED for one in rest if not one.kernel)
+        return f"{untraced}; and {keep_off(e, rest)}" if others else untraced
     if programs:
         pid = programs[0].pid
         hint = f"`ps -o pid,psr,pcpu,args -p {pid}`, then stop it, or keep it off CPU {where} (taskset -acp)"
