@@ -1,16 +1,18 @@
 """Rulers from Python: the certificate as a document, in words and as a picture."""
 
+import itertools
 import json
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from hindmost import _engine
 from hindmost.cli import main
-from hindmost.errors import Exit, HostUnfit, UsageError
+from hindmost.errors import Exit, HostUnfit, Inconclusive, UsageError
 from hindmost.report.colocation.rulers import picture, render_rulers
 from hindmost.studies.colocation import processor as processors
-from hindmost.studies.colocation.rulers import asked
+from hindmost.studies.colocation.rulers import asked, unlike
 
 DOCUMENT = {
     "schema": "hindmost.rulers/1",
@@ -72,7 +74,7 @@ def test_what_the_engine_measures_is_written_as_the_document_says(tmp_path, monk
     monkeypatch.setattr(rulers, "allowed", lambda: processors.allowed()[:1])
     out = tmp_path / "core.json"
     code = main(["colocate", "rulers", "--bursts", "1", "--json", "--out", str(out)])
-    if code == Exit.UNFIT:
+    if code in (Exit.UNFIT, Exit.INCONCLUSIVE):
         pytest.skip("this host leaves no burst alone")
     assert code == 0
     document = json.loads(out.read_text(encoding="utf-8"))
@@ -84,6 +86,32 @@ def test_what_the_engine_measures_is_written_as_the_document_says(tmp_path, monk
     assert sorted(one for group in document["groups"] for one in group["classes"]) == sorted(
         one["name"] for one in document["rates"] if one["rate"] is not None
     )
+
+
+def rate(name: str, value: float | None) -> dict[str, Any]:
+    return {"class": name, "rate": value, "documented": None, "bursts": None, "missing": None}
+
+
+def test_a_core_is_certified_between_two_measurements_that_agree_with_each_other_and_with_the_best() -> None:
+    def two(load: float, store: float | None = 2.0) -> list[dict[str, Any]]:
+        return [rate("load", load), rate("store", store)]
+
+    assert unlike([two(3.0), two(2.97)]) is None
+    assert unlike([two(3.0), two(2.2)]) == ("load", 2.2, 3.0)
+    assert unlike([two(2.2), two(3.0)]) == ("load", 2.2, 3.0), "the one before counts as much"
+    assert unlike([two(3.0), two(2.2), two(2.2)]) == ("load", 2.2, 3.0), "slowed alike is slowed"
+    assert unlike([two(2.2), two(3.0), two(2.99)]) is None
+    assert unlike([two(3.0, None), two(3.0, None)]) is None
+
+
+def test_a_core_that_something_shares_all_the_time_gets_no_certificate(monkeypatch) -> None:
+    from hindmost.studies.colocation import rulers
+
+    reached = itertools.cycle([4.0, 2.3, 3.1])
+    monkeypatch.setattr(_engine, "validate_rulers", lambda *_: json.dumps([rate("int_add", next(reached))]))
+    monkeypatch.setattr(_engine, "core_certificate", lambda *_: "{}")
+    with pytest.raises(Inconclusive, match=r"int_add reached 3.10 to 4.00 a tick"):
+        rulers.certify()
 
 
 def test_a_processor_that_may_not_be_used_is_refused_with_those_that_may():

@@ -51,8 +51,8 @@ macro_rules! integers {
         concat!($(".byte 3f - 2f\n2: ", $op, " ", $r, ", ", $r, "\n3:\n",)* ".byte 0\n")
     };
 }
-/// The same word for all of a bank, both in one line: two stores a tick are taken only where they
-/// go to the same line, and loads of several lines compete for banks.
+/// The same word for all of a bank, both in one half of a line: two stores a tick are taken only where they go to
+/// the same half (to both in turns: one), and loads of several lines compete for banks.
 macro_rules! accesses {
     ($before:literal, $after:literal) => {
         concat!(
@@ -65,7 +65,7 @@ macro_rules! accesses {
             list!(),
             ".byte 3f - 2f\n2: ",
             $before,
-            "[rdi + 32]",
+            "[rdi + 16]",
             $after,
             "\n3:\n.byte 0\n",
         )
