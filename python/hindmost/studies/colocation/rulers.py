@@ -89,14 +89,14 @@ def _undisturbed(
             return passes[-1], seen, certificate_s
     name, low, high = odd or ("", math.nan, math.nan)
     raise Inconclusive(
-        f"processor {mine} was shared in {ATTEMPTS} attempts: {name} reached {low:.2f} to {high:.2f} a tick of"
-        " its own clock, as it does beside another thread of the same core (another guest of this host)",
+        f"processor {mine} was shared in {ATTEMPTS} attempts: {name} reached {low:.2f} to {high:.2f} a tick"
+        " of its own clock, as it does beside another thread of the same core (another guest of this host)",
         hint="ask again later, or for another processor (--cpu N)",
     )
 
 
 def unlike(passes: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[str, float, float] | None:
-    """Find the class that was slowest in the last two passes, against its best of all; None where all agree."""
+    """Find the class that was slowest in the last two passes, against its best; None where all agree."""
     lowest: tuple[float, str, float, float] | None = None
     for column in zip(*passes, strict=True):
         reached = [one["rate"] for one in column if one["rate"]]
