@@ -87,6 +87,13 @@ def test_a_margin_lets_no_more_than_the_rate_break_the_limit():
     assert apart(predicted[:10], np.ones(10)).margin(0.2, 0.05) == float("inf")
 
 
+def test_equal_predictions_are_admitted_together_or_not_at_all():
+    truth = np.where(np.arange(30) < 20, 0.1, 0.9)
+    alike = apart(np.full(30, 0.1), truth)
+    assert alike.margin(0.2, 0.2) == float("inf"), "a third of them would break the limit"
+    assert alike.margin(0.2, 0.4) == pytest.approx(0.1)
+
+
 def test_one_more_program_is_reckoned_with_by_all_its_pairs():
     predicted, truth = np.linspace(0.0, 0.1, 20), np.zeros(20)
     assert apart(predicted, truth).rates(0.2)[1][-1] == pytest.approx(1 / 21)

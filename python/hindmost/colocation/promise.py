@@ -92,7 +92,9 @@ class HeldOut:
     def margin(self, limit: float, rate: float) -> float:
         """Find the least margin below ``limit`` that promises ``rate``; infinite where none does."""
         predicted, rates = self.rates(limit)
-        fine = np.flatnonzero(rates <= rate)
+        # Those with equal predictions are admitted together.
+        ends = np.append(predicted[1:] > predicted[:-1], True)
+        fine = np.flatnonzero((rates <= rate) & ends)
         return float(limit - predicted[fine[-1]]) if fine.size else float("inf")
 
     def mirrored(self) -> HeldOut:
