@@ -113,7 +113,7 @@ def held_out(
 ) -> HeldOut:
     """Predict every pair of programs of two folds by a model that saw neither fold: pairs of strangers.
 
-    Such a model knows fewer programs than the one that is asked later, and errs more: to the safe side.
+    Such a model knows fewer programs than the one that is asked later, and as a rule errs more.
     """
     parts = np.array_split(np.random.default_rng(seed).permutation(programs), folds)
     found: list[tuple[Array, Array, Index, Index]] = []
