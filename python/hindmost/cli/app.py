@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from types import FrameType
 
@@ -30,6 +31,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     for number in ENDS:
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup(1) has had SIGHUP ignored, and it stays so
             signal.signal(number, _terminated)
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _unraisable
     try:
         words = spelled_out(sys.argv[1:] if argv is None else argv)
         code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
@@ -56,6 +59,16 @@ def run(argv: Sequence[str] | None = None) -> int:
         if type(error).__name__ != "SchemaError" or "KeyboardInterrupt" not in str(error):
             raise
         return _tell(Interrupted("interrupted", hint="run the command again"))
+
+
+def _unraisable(what: sys.UnraisableHookArgs) -> None:
+    """Ask for the end again where an interruption fell into a `__del__`, which swallows what is raised there."""
+    if isinstance(what.exc_value, KeyboardInterrupt | Interrupted):
+        main = threading.main_thread().ident
+        if main is not None:  # in a moment: now would be within the same `__del__`
+            threading.Timer(0.01, signal.pthread_kill, (main, signal.SIGINT)).start()
+    else:
+        sys.__unraisablehook__(what)
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,7 @@
-"""An interruption while modules load is told as one, in whatever error a library wraps it."""
+"""An interruption is told as one, whatever wraps or swallows it."""
+
+import sys
+import time
 
 import pytest
 
@@ -26,3 +29,22 @@ def test_any_other_error_of_a_validator_is_not_hidden(monkeypatch):
     monkeypatch.setattr(app, "app", broken)
     with pytest.raises(SchemaError):
         app.run(["doctor"])
+
+
+class Careless:
+    """Interrupted while it is put away."""
+
+    def __del__(self) -> None:
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_that_a_destructor_swallows_comes_again(monkeypatch, capsys):
+    def work(*_: object, **__: object) -> int:
+        Careless()
+        time.sleep(5.0)
+        return 0
+
+    monkeypatch.setattr(app, "app", work)
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    assert app.run(["doctor"]) == Exit.INTERRUPTED
+    assert "interrupted" in capsys.readouterr().err
