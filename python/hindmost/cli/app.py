@@ -62,7 +62,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _unraisable(what: sys.UnraisableHookArgs) -> None:
-    """Ask for the end again where an interruption fell into a `__del__`, which swallows what is raised there."""
+    """Ask for the end again where an interruption fell into a `__del__`, which swallows it."""
     if isinstance(what.exc_value, KeyboardInterrupt | Interrupted):
         main = threading.main_thread().ident
         if main is not None:  # in a moment: now would be within the same `__del__`
