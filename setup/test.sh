@@ -53,9 +53,9 @@ if [ $# = 0 ]; then
     return "$status"
   }
   both &
-  both=$!
+  pid=$!
   ring "pytest, what starts no servers" computed || failed+=("pytest, what starts no servers")
-  wait "$both"
+  wait "$pid"
   status=$?
   cat "$work/rust" "$work/servers"
   ((status & 1)) && failed+=("cargo test")

@@ -66,7 +66,9 @@ def _unraisable(what: sys.UnraisableHookArgs) -> None:
     if isinstance(what.exc_value, KeyboardInterrupt | Interrupted):
         main = threading.main_thread().ident
         if main is not None:  # in a moment: now would be within the same `__del__`
-            threading.Timer(0.01, signal.pthread_kill, (main, signal.SIGINT)).start()
+            again = threading.Timer(0.01, signal.pthread_kill, (main, signal.SIGINT))
+            again.daemon = True  # a command that is over by then has ended
+            again.start()
     else:
         sys.__unraisablehook__(what)
 

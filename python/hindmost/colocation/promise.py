@@ -121,8 +121,7 @@ def held_out(
         known = pairs_of(np.setdiff1d(programs, np.concatenate([one, other])))
         model = make().fit(profiles, *known, lost[known])
         for first, second in ((one, other), (other, one)):
-            grid = np.meshgrid(first, second, indexing="ij")
-            victims, companions = grid[0].ravel(), grid[1].ravel()
+            victims, companions = pairs_of(first, second)
             predicted = model.predict(profiles, victims, companions)
             found.append((predicted, lost[victims, companions], victims, companions))
     return HeldOut(*(np.concatenate(column) for column in zip(*found, strict=True)))

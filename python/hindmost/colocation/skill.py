@@ -36,10 +36,10 @@ class Score:
     skill: float
 
 
-def pairs_of(programs: Index) -> tuple[Index, Index]:
-    """All ordered pairs of these programs, each with itself too."""
-    victims, companions = np.meshgrid(programs, programs, indexing="ij")
-    return victims.ravel(), companions.ravel()
+def pairs_of(victims: Index, companions: Index | None = None) -> tuple[Index, Index]:
+    """All pairs of victim and companion; without companions, of these programs, each with itself too."""
+    of, beside = np.meshgrid(victims, victims if companions is None else companions, indexing="ij")
+    return of.ravel(), beside.ravel()
 
 
 def scores(

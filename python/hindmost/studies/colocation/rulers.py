@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -77,17 +76,16 @@ def _undisturbed(
         return found
 
     passes = [rates()]
-    odd: tuple[str, float, float] | None = None
     for _ in range(ATTEMPTS):
         say("which of them share ports")
         started = time.monotonic()
         seen = asked(_engine.core_certificate, mine, bursts)
         certificate_s = time.monotonic() - started
         passes.append(rates())
-        odd = unlike(passes)
-        if odd is None:
+        if (odd := unlike(passes)) is None:
             return passes[-1], seen, certificate_s
-    name, low, high = odd or ("", math.nan, math.nan)
+    assert odd is not None  # of the last attempt
+    name, low, high = odd
     raise Inconclusive(
         f"processor {mine} was shared in {ATTEMPTS} attempts: {name} reached {low:.2f} to {high:.2f} a tick"
         " of its own clock, as it does beside another thread of the same core (another guest of this host)",

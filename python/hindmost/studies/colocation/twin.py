@@ -139,9 +139,8 @@ def steering(
     truth = lost[np.ix_(serving, batch)]
     levels: dict[str, Any] = {}
     for model in (Linear("Eq 3.3"), ours()):
-        pairs = tuple(one.ravel() for one in np.meshgrid(serving, batch, indexing="ij"))
         model.fit(profiles, *known, lost[known])
-        guess = model.predict(profiles, pairs[0], pairs[1]).reshape(truth.shape)
+        guess = model.predict(profiles, *pairs_of(serving, batch)).reshape(truth.shape)
         for what, share in (("mean", lambda kept: kept), ("tail", lambda kept: loss_of_tail(kept, load))):
             found = steer(truth, guess, TARGETS, servers=servers, seed=seed, share=share)
             levels.setdefault(what, {})[model.name] = [asdict(one) for one in found]
