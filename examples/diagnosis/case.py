@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hindmost.studies.diagnosis.probing import probing
+from hindmost.interventions.probing import probing
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.watch import find_application, latency_from
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hindmost.errors import HindmostError, UsageError
-from hindmost.studies.diagnosis.held import surgery
-from hindmost.studies.diagnosis.interventions import File, Gone, Pause, Places, Sham, places, started
+from hindmost.interventions.changes import File, Gone, Pause, Places, Sham, places, started
+from hindmost.interventions.held import surgery
 from hindmost.studies.diagnosis.policy import Policy, read_policy
 
 
@@ -59,8 +59,8 @@ def test_the_journal_says_how_to_undo_it_before_it_is_done(neighbour, tmp_path):
 VICTIM = """
 import os, sys, time
 from pathlib import Path
-from hindmost.studies.diagnosis.held import surgery
-from hindmost.studies.diagnosis.interventions import Pause, started
+from hindmost.interventions.held import surgery
+from hindmost.interventions.changes import Pause, started
 pid = int(sys.argv[1])
 suspect = Pause(pid, "sleep", started(pid))
 with surgery(Path(sys.argv[2])) as surgeon, surgeon.holding(suspect), surgeon.gone(suspect):
@@ -87,7 +87,7 @@ def test_a_killed_diagnosis_leaves_the_host_as_it_was(neighbour, tmp_path, numbe
 
 
 def test_a_diagnosis_that_stands_still_is_undone_in_time(neighbour, tmp_path, monkeypatch):
-    monkeypatch.setattr("hindmost.studies.diagnosis.held.LONGEST_S", 0.3)
+    monkeypatch.setattr("hindmost.interventions.held.LONGEST_S", 0.3)
     suspect = pause(neighbour)
     with surgery(tmp_path / "j") as surgeon, surgeon.holding(suspect), surgeon.gone(suspect):
         assert stops(neighbour.pid)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hindmost import _engine
-from hindmost.studies.diagnosis.gentler import Freeze, freezer_of, members, yielding
-from hindmost.studies.diagnosis.interventions import Gone
+from hindmost.interventions.changes import Gone
+from hindmost.interventions.gentler import Freeze, freezer_of, members, yielding
 from hindmost.studies.diagnosis.neighbours import around, clients_of
 from hindmost.studies.diagnosis.windows import Windows
 
@@ -71,7 +71,7 @@ def test_a_cgroup_is_frozen_as_one_and_thawed_by_its_undo_too(sleeper):
 
 SHAPED = """
 import subprocess
-from hindmost.studies.diagnosis.gentler import links
+from hindmost.interventions.gentler import links
 subprocess.run("ip link set lo up".split(), check=True)
 subprocess.run("tc qdisc add dev lo root tbf rate 20mbit burst 32kb limit 200kb".split(), check=True)
 (link,) = links()

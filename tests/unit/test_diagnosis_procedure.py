@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from hindmost.interventions.held import surgery
 from hindmost.studies.diagnosis import procedure
 from hindmost.studies.diagnosis.correction import correct
-from hindmost.studies.diagnosis.held import surgery
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.procedure import DiagnosisRequest
 from hindmost.studies.diagnosis.suspects import Suspects
@@ -129,9 +129,9 @@ def test_a_correction_that_does_not_help_is_undone(surgeon):
 VICTIM = """
 import os, sys, time
 from pathlib import Path
-from hindmost.studies.diagnosis.held import surgery
-from hindmost.studies.diagnosis.interventions import Pause, started
-from hindmost.studies.diagnosis.gentler import yielding
+from hindmost.interventions.held import surgery
+from hindmost.interventions.changes import Pause, started
+from hindmost.interventions.gentler import yielding
 pid, point = int(sys.argv[1]), sys.argv[3]
 pause, idle = Pause(pid, "sleep", started(pid)), yielding("neighbour", "yield", [pid])
 def stop(here):

@@ -22,6 +22,7 @@ MAY: dict[str, set[str]] = {
     "colocation": {"plan", "stats", "store", "models", "design", "kubernetes"},
     "trace": {"stats", "store", "targets"},
     "watch": {"plan", "stats", "targets"},
+    "interventions": {"knobs", "targets", "watch"},
     "run": {"plan", "stats", "store", "targets", "fleet", "capture", "trace"},
     "studies": {
         *(
@@ -37,6 +38,7 @@ MAY: dict[str, set[str]] = {
             "run",
             "capture",
             "watch",
+            "interventions",
             "colocation",
         ),
     },

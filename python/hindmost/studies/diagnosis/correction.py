@@ -12,8 +12,8 @@ from hindmost.studies.diagnosis.experiment import Trial
 from hindmost.studies.pairs import GivenUp
 
 if TYPE_CHECKING:
-    from hindmost.studies.diagnosis.held import Surgeon
-    from hindmost.studies.diagnosis.interventions import Intervention
+    from hindmost.interventions.changes import Intervention
+    from hindmost.interventions.held import Surgeon
     from hindmost.studies.diagnosis.procedure import Found
     from hindmost.studies.diagnosis.windows import Windows
 

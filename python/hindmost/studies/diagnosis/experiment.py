@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hindmost.errors import HostUnfit
+from hindmost.interventions.changes import Gone, Intervention
+from hindmost.interventions.held import Surgeon
 from hindmost.run.soundness import Remaking
 from hindmost.stats.causes import Effect, effect_of
-from hindmost.studies.diagnosis.held import Surgeon
-from hindmost.studies.diagnosis.interventions import Gone, Intervention
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.studies.pairs import GivenUp, Step, interleave
 

@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from hindmost.studies.diagnosis.gentler import Freeze, freezer_of, members
-from hindmost.studies.diagnosis.interventions import Gone, Pause, started
+from hindmost.interventions.changes import Gone, Pause, started
+from hindmost.interventions.gentler import Freeze, freezer_of, members
 from hindmost.targets.guard import parents
 from hindmost.targets.procfs import listening_ports, process_tree
 

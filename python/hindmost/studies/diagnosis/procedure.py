@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hindmost.interventions.changes import Intervention, Sham
+from hindmost.interventions.held import Surgeon, surgery
+from hindmost.interventions.probing import probing
 from hindmost.knobs.journal import FOLDER
 from hindmost.stats.causes import Arm, Decision, Gates, decide, pairs_needed
 from hindmost.studies.diagnosis.correction import correct
 from hindmost.studies.diagnosis.experiment import Trial, pairs_of
-from hindmost.studies.diagnosis.held import Surgeon, surgery
-from hindmost.studies.diagnosis.interventions import Intervention, Sham
 from hindmost.studies.diagnosis.policy import Policy
-from hindmost.studies.diagnosis.probing import probing
 from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.watch import Application, LatencySource

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hindmost.studies.diagnosis.gentler import links, yielding
-from hindmost.studies.diagnosis.interventions import File, Places, cpu_list, places
+from hindmost.interventions.changes import File, Places, cpu_list, places
+from hindmost.interventions.gentler import links, yielding
 from hindmost.studies.diagnosis.neighbours import around
 from hindmost.targets.procfs import process_tree
 
 if TYPE_CHECKING:
-    from hindmost.studies.diagnosis.interventions import Intervention
+    from hindmost.interventions.changes import Intervention
     from hindmost.studies.diagnosis.policy import Policy, Touch
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hindmost.studies.diagnosis.interventions import Gone, threads
+from hindmost.interventions.changes import Gone, threads
 
 _POLICIES = {os.SCHED_OTHER: "--other", os.SCHED_BATCH: "--batch", os.SCHED_IDLE: "--idle"}
 

@@ -1,4 +1,4 @@
-"""The watchdog: puts back what a diagnosis changed when the diagnosis dies, or does not come back in time.
+"""The watchdog: puts back what was changed when whoever changed it dies, or does not come back in time.
 
 Started as a plain file in a session of its own; it imports the engine only. On standard input, lines: ``hold
 NAME SECONDS`` (NAME is journalled and must be undone within so long), ``done NAME``. At the end of input,

@@ -19,7 +19,7 @@ from hindmost.knobs.journal import FOLDER, put_back, recover, told
 from hindmost.knobs.knob import undone
 
 if TYPE_CHECKING:
-    from hindmost.studies.diagnosis.interventions import Intervention
+    from hindmost.interventions.changes import Intervention
 
 LONGEST_S = 10.0
 """How long a suspect is taken away at a time: a paused process goes on after this, whatever became of us."""
@@ -79,19 +79,19 @@ class Surgeon:
             self._watchdog.stdin.flush()
         except OSError:
             raise HindmostError(
-                "the watchdog of this diagnosis has ended, and nothing is changed without it",
-                hint="hindmost knobs restore, then diagnose again",
+                "the watchdog has ended, and nothing is changed without it",
+                hint="hindmost knobs restore, then the same command again",
             ) from None
 
 
 @contextmanager
 def surgery(journal: Path = FOLDER) -> Iterator[Surgeon]:
-    """Allow interventions, after what a killed diagnosis left was put back.
+    """Allow interventions, after what a killed one left was put back.
 
     Raises
     ------
     HindmostError
-        Another diagnosis runs on this host, or the journal cannot be kept.
+        Another diagnosis or supervision runs on this host, or the journal cannot be kept.
     """
     put_back(recover(journal))
     with _alone(journal):
@@ -104,7 +104,7 @@ def surgery(journal: Path = FOLDER) -> Iterator[Surgeon]:
         assert watchdog.stdout is not None
         try:
             if watchdog.stdout.readline() != b"ready\n":
-                raise HindmostError("the watchdog of this diagnosis did not start: nothing was changed")
+                raise HindmostError("the watchdog did not start: nothing was changed")
             yield Surgeon(journal, watchdog)
         finally:
             assert watchdog.stdin is not None
@@ -124,7 +124,8 @@ def _alone(journal: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise HindmostError(
-                "another diagnosis is changing things on this host: two would see each other's changes",
+                "another diagnosis or supervision is changing things on this host:"
+                " two would see each other's changes",
                 hint="wait until it ends",
             ) from None
         yield

@@ -1,4 +1,4 @@
-"""The probe of a diagnosis: its own waits for a processor are none of the server's latency."""
+"""A probe that looks on: its own waits for a processor are none of the server's latency."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ def probing(latency: LatencySource) -> Iterator[_engine.Prober]:
     """
     asked = latency.document.get("probe")
     if asked is None:
-        raise HostUnfit(
-            "an experiment needs a probe: an access log tells latency too late", hint="--probe 200/s"
-        )
+        raise HostUnfit("this needs a probe: an access log tells latency too late", hint="--probe 200/s")
     before = _threads()
     probe = _engine.Prober(asked["address"], asked["protocol"], asked["rate"])
     try:
