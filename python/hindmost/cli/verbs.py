@@ -125,6 +125,15 @@ VERBS = (
                 ("colocate may batch.json server.json --within 10% --load 50%",),
             ),
             Verb(
+                "supervise",
+                "SERVER JOB --promise LIMIT [OPTIONS]",
+                "Run a batch job beside a server, as far as the server's promise allows.",
+                (
+                    "colocate supervise memcached://127.0.0.1:11211 'xz -9 -k big.tar' --promise 'p95<1ms'",
+                    "colocate supervise http://127.0.0.1:80 4711 --promise 'p99<5ms' --probe 400",
+                ),
+            ),
+            Verb(
                 "twin",
                 "[OPTIONS]",
                 "Compare predictors on a simulated core whose truth is known.",

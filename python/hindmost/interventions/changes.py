@@ -21,20 +21,24 @@ class Gone(Exception):
     """What was to be changed is not there any more: a neighbour that ended, a cgroup that was removed."""
 
 
-class Intervention(Protocol):
-    """One change, on and off as often as asked."""
+class Reversible(Protocol):
+    """What the journal has to know of a change."""
 
     @property
     def name(self) -> str:
-        """For people, and in the journal: what is suspected."""
+        """For people, and in the journal: what is suspected, or held."""
 
     @property
     def about(self) -> str:
-        """What is done to take it away."""
+        """What is done."""
 
     @property
     def undo(self) -> str:
         """A command for the shell that puts back what was found, whatever state it is in."""
+
+
+class Intervention(Reversible, Protocol):
+    """One change, on and off as often as asked."""
 
     def remove(self) -> None:
         """Take the suspect away.

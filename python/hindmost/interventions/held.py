@@ -8,7 +8,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from hindmost.knobs.journal import FOLDER, put_back, recover, told
 from hindmost.knobs.knob import undone
 
 if TYPE_CHECKING:
-    from hindmost.interventions.changes import Intervention
+    from hindmost.interventions.changes import Intervention, Reversible
 
 LONGEST_S = 10.0
 """How long a suspect is taken away at a time: a paused process goes on after this, whatever became of us."""
@@ -34,7 +35,7 @@ class Surgeon:
         self._watchdog = watchdog
 
     @contextmanager
-    def holding(self, suspect: Intervention) -> Iterator[None]:
+    def holding(self, suspect: Reversible) -> Iterator[None]:
         """Have `suspect` in the journal: within, it may be taken away (`gone`) as often as wanted."""
 
         def undo() -> None:
@@ -59,6 +60,34 @@ class Surgeon:
         finally:
             suspect.give_back()
             self._say(f"done\t{suspect.name}")
+
+    @contextmanager
+    def leased(self, name: str, seconds: float) -> Iterator[Callable[[], None]]:
+        """Have the watchdog undo what is held under `name` unless that is renewed every `seconds`.
+
+        Yields
+        ------
+        callable
+            Renews.
+        """
+        until = time.monotonic() + seconds
+
+        def renew() -> None:
+            nonlocal until
+            now = time.monotonic()
+            if now > until:
+                raise HindmostError(
+                    f"stood still for more than {seconds:g} s, and the watchdog has undone {name} meanwhile",
+                    hint="the same command again",
+                )
+            self._say(f"hold\t{name}\t{seconds}")
+            until = now + seconds
+
+        renew()
+        try:
+            yield renew
+        finally:
+            self._say(f"done\t{name}")
 
     def keep(self, correction: Intervention, undo: str) -> None:
         """Leave a correction in force: `hindmost knobs restore` puts it back.

@@ -135,7 +135,7 @@ class Cgroup(Idle):
             return
         place = hierarchy(self.file.split(".")[0])
         group = place.top / f"hindmost-check-{os.getpid()}-{secrets.token_hex(4)}"
-        with self._made(group, level):
+        with made(self.name, group, level, self.journal):
             self._write(place, group, level)
 
     def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
@@ -152,27 +152,11 @@ class Cgroup(Idle):
                 with contextlib.suppress(OSError):
                     (before.get(pid, place.top) / "cgroup.procs").write_text(str(pid))
 
-        with self._made(group, level):
+        with made(self.name, group, level, self.journal):
             self._write(place, group, level)
             with undone(back):
                 self._move(place, group, server, before)
                 yield
-
-    @contextmanager
-    def _made(self, group: Path, level: str) -> Iterator[None]:
-        """A group that is in the journal before it is there."""
-        journal, folder = str(self.journal), str(group).lstrip("/")
-
-        def undo() -> None:
-            put_back(json.loads(told(lambda: _engine.undo_knob(self.name, journal, os.getpid()))))
-
-        with undone(undo):
-            told(lambda: _engine.promise_folder(self.name, folder, level, journal, os.getpid()))
-            try:
-                group.mkdir()
-            except OSError as error:
-                raise HostUnfit(f"{self.name}: no group can be made: {error}", hint="run as root") from None
-            yield
 
     def _write(self, place: Hierarchy, group: Path, level: str) -> None:
         try:
@@ -211,6 +195,29 @@ class Cgroup(Idle):
                             f"{self.name}: process {pid} cannot be moved into a group: {error.strerror}"
                         ) from None
         raise HostUnfit(f"{self.name}: the server makes processes faster than they can be moved")
+
+
+@contextmanager
+def made(name: str, group: Path, level: str, journal: Path) -> Iterator[None]:
+    """A group that is in the journal, as `name`, before it is there; removed at the end, when it is empty.
+
+    Raises
+    ------
+    HostUnfit
+        It cannot be made.
+    """
+    folder = str(group).lstrip("/")
+
+    def undo() -> None:
+        put_back(json.loads(told(lambda: _engine.undo_knob(name, str(journal), os.getpid()))))
+
+    with undone(undo):
+        told(lambda: _engine.promise_folder(name, folder, level, str(journal), os.getpid()))
+        try:
+            group.mkdir()
+        except OSError as error:
+            raise HostUnfit(f"{name}: no group can be made: {error}", hint="run as root") from None
+        yield
 
 
 def same(asked: str, found: str) -> bool:

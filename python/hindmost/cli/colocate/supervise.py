@@ -1,0 +1,104 @@
+"""``hindmost colocate supervise``: a batch job beside a server, as far as the server's promise allows."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch
+from hindmost.cli.outcome import written
+from hindmost.cli.streams import say
+from hindmost.exits import Exit
+
+if TYPE_CHECKING:
+    from hindmost.studies.colocation.supervision.procedure import Told
+
+ENOUGH = 0.95
+"""Of the windows must be within the promise for exit code 0."""
+
+
+def supervise(
+    server: Annotated[
+        str, option(TARGET, None, "A process id, or memcached://HOST:PORT (redis://, http://).")
+    ],
+    job: Annotated[str, option(TARGET, None, "A command to run, or the id of a process that runs.")],
+    *,
+    promise: Annotated[str, option(TARGET, "LIMIT", "Of the server's latency, like 'p95<1ms'.")],
+    probe: Annotated[str, option(LOAD, "RATE", "Requests a second of the probe.")] = "200",
+    probe_address: Annotated[
+        str | None, option(LOAD, "URL", "Where the probe asks, of a process: http://127.0.0.1:80.")
+    ] = None,
+    window: Annotated[str, option(PROCEDURE, "TIME", "In each of which the promise must be kept.")] = "1s",
+    duration: Annotated[
+        str | None, option(PROCEDURE, "TIME", "How long at most. [default: until the job ends]")
+    ] = None,
+    share: Annotated[
+        str | None,
+        option(PROCEDURE, "SHARE", "Adapt nothing: give the job this share of its processors throughout."),
+    ] = None,
+    verbose: Annotated[bool, switch(OUTPUT, "Tell every window.", "--verbose")] = False,
+    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write all windows here (JSON).")] = None,
+    json_: Json = False,
+) -> int:
+    """Run a batch job beside a server, and cut or pause it where the server's promise is in danger.
+
+    The job gets only what nobody else wants (cpu.idle), less of it as soon as slow requests use up what a
+    window may have of them, and nothing where the promise breaks; it is given back step by step after quiet
+    windows. All of it is in the knobs' journal before it is done. A job that is started here ends with this
+    command, also by a kill -9; a running one goes on as it was found. Exit code 3: fewer than 95 % of the
+    windows were within the promise.
+    """
+    from hindmost import _engine
+    from hindmost.errors import HindmostError, HostUnfit, UsageError
+    from hindmost.plan import parse_duration, parse_share
+    from hindmost.plan.term import parse_term
+    from hindmost.report.colocation.supervision import render_supervision, render_window
+    from hindmost.studies.colocation.supervision.controller import Rules
+    from hindmost.studies.colocation.supervision.document import document_of, window_of
+    from hindmost.studies.colocation.supervision.procedure import SuperviseRequest
+    from hindmost.studies.colocation.supervision.procedure import supervise as supervised
+    from hindmost.watch import find_application, latency_from
+
+    term = parse_term(promise, "promise", "'p95<1ms' or 'p99<5ms'")
+    if term.level is None or term.above or term.calm:
+        raise UsageError(f"promise {promise!r}: not a limit on a percentile", hint="--promise 'p95<1ms'")
+    words = shlex.split(job)
+    if not words:
+        raise UsageError("no job is named", hint="hindmost colocate supervise SERVER 'xz -9 -k big.tar'")
+    found = find_application(server)
+    source = latency_from(found, probe=probe, address=probe_address)
+    if source is None:
+        raise HostUnfit(
+            "there is nothing to ask: a process was named, and no address",
+            hint="--probe-address memcached://127.0.0.1:11211",
+        )
+    request = SuperviseRequest(
+        found,
+        source,
+        int(job) if job.isdecimal() else words,
+        Rules(term.limit),
+        term.level,
+        parse_duration(window, "window", 0.1),
+        None if duration is None else parse_duration(duration, "duration", 1.0),
+        None if share is None else parse_share(share, "share"),
+    )
+
+    begun_ns = _engine.monotonic_ns()
+
+    def tell(told: Told) -> None:
+        if verbose or told.why is not None:
+            say(render_window(window_of(told, begun_ns, term.limit), term.limit))
+
+    document = document_of(supervised(request, tell))
+    failure = None if out is None else written(out, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    if json_:
+        print(json.dumps(document, allow_nan=False))
+    else:
+        print(render_supervision(document), end="")
+    if failure is not None:
+        raise HindmostError(failure, hint="--out FILE in a folder that can be written")
+    if not document["windows"]:
+        return Exit.INCONCLUSIVE
+    return Exit.DONE if document["kept"] >= ENOUGH * len(document["windows"]) else Exit.CROSSED

@@ -1,0 +1,63 @@
+"""A supervision as the document ``hindmost.supervision/1``."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from hindmost.store.supervision import SUPERVISION_SCHEMA, SupervisedWindow, Supervision
+
+if TYPE_CHECKING:
+    from hindmost.studies.colocation.supervision.procedure import Supervised, Told
+
+
+def document_of(found: Supervised) -> Supervision:
+    """Build the document."""
+    request = found.request
+    first = found.windows[0].window.begin_ns if found.windows else 0
+    windows = [window_of(one, first, request.rules.limit_us) for one in found.windows]
+    used = sum(one["used_s"] for one in windows)
+    free = used + sum(one["idle_s"] for one in windows)
+    broken = [one for one in windows if not one["kept"]]
+    return {
+        "schema": SUPERVISION_SCHEMA,
+        "application": request.application.name,
+        "job": found.job,
+        "percentile": 100 * request.quantile,
+        "limit_us": request.rules.limit_us,
+        "window_s": request.window_s,
+        "windows": windows,
+        "kept": len(windows) - len(broken),
+        "broken": len(broken),
+        "broken_paused": sum(not one["ran"] for one in broken),
+        "used_s": used,
+        "got": used / free if free > 0 else None,
+        "paused": sum(not one["ran"] for one in windows),
+        "cuts": sum(one["why"] is not None and one["share"] < before for one, before in _pairs(windows)),
+        "fixed": request.fixed,
+        "job_exit": found.code,
+        "interrupted": found.interrupted,
+        "took_s": found.took_s,
+    }
+
+
+def _pairs(windows: list[SupervisedWindow]) -> list[tuple[SupervisedWindow, float]]:
+    before = [1.0, *(one["share"] for one in windows)]
+    return list(zip(windows, before, strict=False))
+
+
+def window_of(told: Told, first_ns: int, limit_us: float) -> SupervisedWindow:
+    """One window; `first_ns` is when the first began."""
+    window = told.window
+    return {
+        "at_s": (window.begin_ns - first_ns) / 1e9,
+        "requests": window.requests,
+        "failed": window.failed,
+        "percentile_us": window.percentile_us if math.isfinite(window.percentile_us) else None,
+        "kept": window.percentile_us <= limit_us,
+        "share": told.share,
+        "ran": told.ran,
+        "used_s": told.used_s,
+        "idle_s": told.idle_s,
+        "why": told.why,
+    }

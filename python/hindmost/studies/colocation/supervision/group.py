@@ -1,0 +1,167 @@
+"""Where a job runs under supervision: a control group that is journalled before it is made.
+
+The group is idle (``cpu.idle``): it gets only what nobody else wants, also where the scheduler puts each
+terminal's processes into a group of their own (``sched_autogroup``), beside which SCHED_IDLE of single
+threads means nothing. On top of that it has a quota, and a freezer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shlex
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hindmost.errors import HostUnfit
+from hindmost.knobs.kinds.cgroup import Hierarchy, hierarchy, made
+from hindmost.targets.procfs import process_tree
+
+PERIOD_US = 20_000
+"""Of the quota: at half a share a job is away for 10 ms at most."""
+_ROUNDS = 20
+
+
+@dataclass(frozen=True)
+class Group:
+    """A job's groups, one in each hierarchy that is needed; version 2 has all in one.
+
+    Attributes
+    ----------
+    name : str
+    places : dict
+        The hierarchy by controller: cpu always, freezer and cpuacct where there are any.
+    """
+
+    name: str
+    places: dict[str, Hierarchy]
+
+    def folder(self, controller: str) -> Path:
+        """The group's folder of a controller."""
+        return self.places[controller].top / self.name
+
+    @property
+    def folders(self) -> list[Path]:
+        """Each folder once."""
+        return sorted({self.folder(one) for one in self.places})
+
+    def idle(self) -> None:
+        """Let it run only where nobody else wants to."""
+        folder = self.folder("cpu")
+        if (folder / "cpu.idle").exists():
+            (folder / "cpu.idle").write_text("1")
+        elif self.places["cpu"].version == 2:
+            (folder / "cpu.weight").write_text("1")
+        else:
+            (folder / "cpu.shares").write_text("2")
+
+    def allow(self, share: float, cpus: int) -> None:
+        """Let it use a share of `cpus` processors; 0 freezes it.
+
+        Raises
+        ------
+        OSError
+        """
+        if share > 0:
+            quota = max(1000, int(share * cpus * PERIOD_US)) if share < 1 else -1
+            if self.places["cpu"].version == 2:
+                (self.folder("cpu") / "cpu.max").write_text(f"{quota if quota > 0 else 'max'} {PERIOD_US}")
+            else:
+                (self.folder("cpu") / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+                (self.folder("cpu") / "cpu.cfs_quota_us").write_text(str(quota))
+        state, words = self._freezer
+        state.write_text(words[share == 0])
+
+    @property
+    def _freezer(self) -> tuple[Path, tuple[str, str]]:
+        if "freezer" in self.places:
+            return self.folder("freezer") / "freezer.state", ("THAWED", "FROZEN")
+        return self.folder("cpu") / "cgroup.freeze", ("0", "1")
+
+    @property
+    def thaw(self) -> str:
+        """For the shell: whatever state it is in, it goes on."""
+        state, words = self._freezer
+        return f"[ ! -e {state} ] || echo {words[0]} > {state}"
+
+    def members(self) -> set[int]:
+        """Its processes."""
+        found: set[int] = set()
+        with contextlib.suppress(OSError):
+            found = {int(one) for one in (self.folder("cpu") / "cgroup.procs").read_text().split()}
+        return found
+
+    def used_s(self) -> float:
+        """Processor time of all that ever ran in it, seconds."""
+        if "cpuacct" in self.places:
+            return int((self.folder("cpuacct") / "cpuacct.usage").read_text()) / 1e9
+        rows = (line.split() for line in (self.folder("cpu") / "cpu.stat").read_text().splitlines())
+        return next(int(value) / 1e6 for key, value in rows if key == "usage_usec")
+
+    def take(self, pid: int) -> None:
+        """Move a process with all that it started.
+
+        Raises
+        ------
+        HostUnfit
+            It makes processes faster than they can be moved, or the kernel refuses.
+        """
+        for _ in range(_ROUNDS):
+            outside = [one for one in process_tree(pid) if one not in self.members()]
+            if not outside:
+                return
+            for one in outside:
+                for folder in self.folders:
+                    with contextlib.suppress(ProcessLookupError):
+                        _enter(folder, one)
+        raise HostUnfit(f"process {pid} makes processes faster than they can be moved into a group")
+
+    def back(self, pid: int) -> str:
+        """For the shell: all members go to where the process is now, the group of the job's top."""
+        moves = []
+        for place in {one.top: one for one in self.places.values()}.values():
+            old = shlex.quote(str((place.group_of(pid) or place.top) / "cgroup.procs"))
+            own = place.top / self.name / "cgroup.procs"
+            moves.append(f"for p in $(cat {own} 2>/dev/null); do echo $p > {old}; done")
+        # Twice: what was forked meanwhile.
+        return "; ".join([*moves, *moves, ":"])
+
+    @property
+    def end(self) -> str:
+        """For the shell: all members are ended, those that they fork meanwhile too."""
+        own = self.folder("cpu") / "cgroup.procs"
+        return f"for i in 1 2 3; do for p in $(cat {own} 2>/dev/null); do kill -KILL $p; done; done; :"
+
+
+def _enter(folder: Path, pid: int) -> None:
+    try:
+        (folder / "cgroup.procs").write_text(str(pid))
+    except ProcessLookupError:
+        raise
+    except OSError as error:
+        raise HostUnfit(
+            f"process {pid} cannot be moved into {folder}: {error.strerror}", hint="run as root"
+        ) from None
+
+
+@contextmanager
+def new_group(journal: Path) -> Iterator[Group]:
+    """Make a group; it is removed at the end, also after a ``kill -9``.
+
+    Raises
+    ------
+    HostUnfit
+        No group can be made here.
+    """
+    places = {"cpu": hierarchy("cpu")}
+    if places["cpu"].version == 1:
+        for controller in ("freezer", "cpuacct"):
+            places[controller] = hierarchy(controller)
+    group = Group(f"hindmost-job-{os.getpid()}-{secrets.token_hex(4)}", places)
+    with ExitStack() as stack:
+        for folder in group.folders:
+            stack.enter_context(made(f"job group {folder.parent.name}", folder, "", journal))
+        yield group

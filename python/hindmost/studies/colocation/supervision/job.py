@@ -1,0 +1,141 @@
+"""The batch job: one that is started here and ends with us, or one that runs already and goes on after us."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hindmost.errors import UsageError
+from hindmost.interventions.changes import Gone, started
+from hindmost.interventions.held import Surgeon
+from hindmost.studies.colocation.supervision.group import Group
+from hindmost.targets.procfs import process_name
+
+GATE = 'read -r go && exec "$@" </dev/null'
+"""For the shell: wait for a line on standard input, then become the job; without the line there is no job."""
+PATIENCE_S = 5.0
+"""Between asking a job to end and ending it."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What undoes the supervision of a job, as the journal has it."""
+
+    name: str
+    about: str
+    undo: str
+
+
+class Job:
+    """A job in its group.
+
+    Attributes
+    ----------
+    name : str
+    pid : int
+        Its topmost process.
+    cpus : list of int
+        Where it may run.
+    """
+
+    def __init__(self, name: str, pid: int, group: Group, process: subprocess.Popen[bytes] | None) -> None:
+        self.name, self.pid, self.group = name, pid, group
+        self._process = process
+        self._start = started(pid)
+        self.cpus = sorted(os.sched_getaffinity(pid))
+
+    def code(self) -> int | None:
+        """Its exit code; None while it runs, -1 where it was not ours and has ended."""
+        if self._process is not None:
+            return self._process.poll()
+        with contextlib.suppress(Gone):
+            if started(self.pid) == self._start:
+                return None
+        return -1
+
+    def allow(self, share: float) -> None:
+        """Give it a share of its processors, 0 to pause it."""
+        self.group.allow(share, len(self.cpus))
+
+    def used_s(self) -> float:
+        """Processor time under supervision, with all that it started and that has ended."""
+        return self.group.used_s()
+
+
+@contextmanager
+def running(command: Sequence[str], group: Group, surgeon: Surgeon) -> Iterator[Job]:
+    """Start a job in a group; at the end, however it comes, all of it is ended.
+
+    Raises
+    ------
+    UsageError
+        There is no such program.
+    """
+    if shutil.which(command[0]) is None:
+        raise UsageError(f"{command[0]} is no program that can be started", hint="a command, or a process id")
+    name = Path(command[0]).name
+    with surgeon.holding(
+        Promise(f"job {name}", f"start {name} in {group.name}", f"{group.thaw}; {group.end}")
+    ):
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", GATE, "sh", *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        try:
+            group.idle()
+            group.take(process.pid)
+            job = Job(name, process.pid, group, process)
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(b"go\n")
+                process.stdin.close()
+            yield job
+        finally:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+            group.allow(1.0, 1)
+            _end(group, process)
+
+
+def _end(group: Group, process: subprocess.Popen[bytes]) -> None:
+    """Ask all of it to end; the journal's undo ends what does not."""
+    for pid in group.members():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    until = time.monotonic() + PATIENCE_S
+    while group.members() and time.monotonic() < until:
+        process.poll()
+        time.sleep(0.01)
+    for pid in group.members():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
+
+
+@contextmanager
+def taken(pid: int, group: Group, surgeon: Surgeon) -> Iterator[Job]:
+    """Take a running process with all that it started into a group; at the end all go back and go on.
+
+    Raises
+    ------
+    UsageError
+        There is no such process, or we descend from it.
+    """
+    if not Path(f"/proc/{pid}").is_dir():
+        raise UsageError(f"there is no process {pid}", hint="pgrep -a xz")
+    name = f"{process_name(pid)} ({pid})"
+    undo = f"{group.thaw}; {group.back(pid)}"
+    with surgeon.holding(Promise(f"job {name}", f"move {name} to {group.name}", undo)):
+        group.idle()
+        group.take(pid)
+        yield Job(name, pid, group, None)

@@ -1,0 +1,206 @@
+"""Supervision from beginning to end: windows of the server, and what the job is given after each."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hindmost import _engine
+from hindmost.errors import HostUnfit, Interrupted, TargetError, UsageError
+from hindmost.interventions.held import Surgeon, surgery
+from hindmost.interventions.probing import probing
+from hindmost.knobs.journal import FOLDER
+from hindmost.studies.colocation.supervision.controller import Controller, Rules
+from hindmost.studies.colocation.supervision.group import new_group
+from hindmost.studies.colocation.supervision.job import Job, running, taken
+from hindmost.studies.colocation.supervision.windows import Window, Windows
+from hindmost.targets.procfs import process_tree
+from hindmost.watch import Application, LatencySource
+
+LEASE_S = 60.0
+"""Whoever stands still for so long has lost the job: it is as if the supervision had been killed."""
+LOOK_S = 0.02
+"""Between looks at the probe: so late, at most, is a job cut that has become a danger."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class SuperviseRequest:
+    """What is asked.
+
+    Attributes
+    ----------
+    application, latency
+        The server, and where its latency comes from: a probe.
+    job : int or sequence of str
+        A process id, or a command.
+    quantile : float
+        In (0, 1), of which `rules` has the limit.
+    window_s : float
+    seconds : float or None
+        How long at most; None: until the job ends.
+    fixed : float or None
+        A share that is given whatever happens: what supervision is compared with.
+    """
+
+    application: Application
+    latency: LatencySource
+    job: int | Sequence[str]
+    rules: Rules
+    quantile: float
+    window_s: float = 1.0
+    seconds: float | None = None
+    fixed: float | None = None
+    journal: Path = FOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A window with what the job was given in it.
+
+    Attributes
+    ----------
+    share : float
+        At its end; 0: paused.
+    ran : bool
+        Whether the job was given anything in it.
+    used_s, idle_s : float
+        Processor time that the job got, and that nobody used, on the job's processors.
+    why : str or None
+        Of a change in this window or at its end, the last.
+    """
+
+    window: Window
+    share: float
+    ran: bool
+    used_s: float
+    idle_s: float
+    why: str | None
+
+
+@dataclass(slots=True)
+class Supervised:
+    """What came of it."""
+
+    request: SuperviseRequest
+    job: str
+    windows: list[Told] = field(default_factory=list)
+    code: int | None = None
+    interrupted: bool = False
+    took_s: float = 0.0
+
+
+def supervise(request: SuperviseRequest, on_window: Callable[[Told], None] = lambda _: None) -> Supervised:
+    """Run a job beside a server, and give it as much as the server's promise allows.
+
+    Raises
+    ------
+    UsageError
+        A window carries too few requests for the percentile, or the job contains the server or us.
+    HostUnfit
+        Latency comes from a log, or no group can be made.
+    TargetError
+        The server does not answer, or has ended.
+    """
+    asked = request.latency.document.get("probe")
+    if asked is None:
+        raise HostUnfit("a job is cut in mid-window, and a log tells latency too late", hint="--probe 200/s")
+    with probing(request.latency) as probe, surgery(request.journal) as surgeon:
+        windows = Windows(probe, request.quantile, request.window_s, asked["rate"], request.rules.limit_us)
+        if windows.allowed < 1:
+            raise UsageError(
+                f"a window of {request.window_s:g} s has {asked['rate'] * request.window_s:g} requests of the"
+                f" probe: none of them may be slow at p{100 * request.quantile:g}, so that one decides",
+                hint=f"--probe {2 / (1 - request.quantile) / request.window_s:.0f}/s, or a longer --window",
+            )
+        _check(request)
+        with new_group(request.journal) as group:
+            where = (
+                taken(request.job, group, surgeon)
+                if isinstance(request.job, int)
+                else running(request.job, group, surgeon)
+            )
+            with where as job:
+                return _Supervision(request, windows, job, surgeon, on_window).course()
+
+
+def _check(request: SuperviseRequest) -> None:
+    if isinstance(request.job, int):
+        tree = set(process_tree(request.job))
+        if os.getpid() in tree or request.application.pid in tree:
+            whose = "the server" if request.application.pid in tree else "this command"
+            raise UsageError(f"process {request.job} contains {whose}", hint="name the batch job alone")
+
+
+@dataclass(slots=True)
+class _Supervision:
+    request: SuperviseRequest
+    windows: Windows
+    job: Job
+    surgeon: Surgeon
+    on_window: Callable[[Told], None]
+    controller: Controller = field(init=False)
+
+    def __post_init__(self) -> None:
+        share = self.request.fixed
+        self.controller = Controller(self.request.rules, 1.0 if share is None else share)
+
+    def course(self) -> Supervised:
+        """Window after window, until the job ends, the time is over, or somebody interrupts."""
+        found = Supervised(self.request, self.job.name)
+        begun = time.monotonic()
+        with self.surgeon.leased(f"job {self.job.name}", LEASE_S) as renew:
+            try:
+                self.job.allow(self.controller.share)
+                self.windows.begin()
+                while found.code is None and not self._over(begun):
+                    found.windows.append(told := self._window())
+                    self.on_window(told)
+                    renew()
+                    found.code = self.job.code()
+            except (KeyboardInterrupt, Interrupted):
+                found.interrupted = True
+        found.took_s = time.monotonic() - begun
+        return found
+
+    def _over(self, begun: float) -> bool:
+        return self.request.seconds is not None and time.monotonic() - begun >= self.request.seconds
+
+    def _window(self) -> Told:
+        controller, why = self.controller, None
+        used, idle, ran = self.job.used_s(), _idle_s(self.job.cpus), controller.share > 0
+        end_ns = self.windows.end_ns
+        while (left := (end_ns - _engine.monotonic_ns()) / 1e9) > 0:
+            time.sleep(min(LOOK_S, left))
+            slow = self.windows.look()
+            if self.request.fixed is None and controller.during(slow, self.windows.allowed):
+                self.job.allow(controller.share)
+                why = controller.why
+        window = self.windows.close()
+        pid = self.request.application.pid
+        if pid is not None and not Path(f"/proc/{pid}").exists():
+            raise TargetError(f"{self.request.application.name} has ended: there is nothing to protect")
+        if self.request.fixed is None and controller.after(window.percentile_us):
+            self.job.allow(controller.share)
+            why = controller.why
+        return Told(
+            window,
+            controller.share,
+            ran,
+            self.job.used_s() - used,
+            _idle_s(self.job.cpus) - idle,
+            why,
+        )
+
+
+def _idle_s(cpus: Sequence[int]) -> float:
+    """Time that processors did nothing since the start, seconds (idle and iowait of ``/proc/stat``)."""
+    wanted, found = {f"cpu{one}" for one in cpus}, 0
+    for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
+        name, *fields = line.split()
+        if name in wanted:
+            found += int(fields[3]) + int(fields[4])
+    return found / _TICKS
