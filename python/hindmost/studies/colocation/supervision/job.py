@@ -129,7 +129,7 @@ def taken(pid: int, group: Group, surgeon: Surgeon) -> Iterator[Job]:
     Raises
     ------
     UsageError
-        There is no such process, or we descend from it.
+        There is no such process.
     """
     if not Path(f"/proc/{pid}").is_dir():
         raise UsageError(f"there is no process {pid}", hint="pgrep -a xz")

@@ -146,7 +146,7 @@ class _Supervision:
 
     def __post_init__(self) -> None:
         share = self.request.fixed
-        self.controller = Controller(self.request.rules, 1.0 if share is None else share)
+        self.controller = Controller(self.request.rules, self.request.rules.step if share is None else share)
 
     def course(self) -> Supervised:
         """Window after window, until the job ends, the time is over, or somebody interrupts."""

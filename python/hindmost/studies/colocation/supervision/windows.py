@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from hindmost import _engine
 
 NS = 1e9
@@ -62,7 +60,8 @@ class Windows:
     @property
     def allowed(self) -> int:
         """How many requests of a window may be slow while its percentile keeps the limit."""
-        return math.floor((1 - self.quantile) * self.rate * self.window_s)
+        # Rounded first: (1 - 0.9) * 100 is a little less than 10.
+        return math.floor(round((1 - self.quantile) * self.rate * self.window_s, 6))
 
     @property
     def end_ns(self) -> int:
@@ -97,7 +96,9 @@ class Windows:
         own += self._waiting(now, end)
         # A failed request is slower than any limit.
         own += [math.inf] * self._failed
-        percentile = float(np.quantile(own, self.quantile, method="higher")) if own else math.inf
+        percentile = math.inf
+        if own:
+            percentile = sorted(own)[max(1, math.ceil(round(self.quantile * len(own), 6))) - 1]
         window = Window(begin, end, len(own), self._failed, percentile)
         self.begin_ns, self._failed = end, 0
         self._told = [one for one in self._told if one[0] >= end]

@@ -1,0 +1,394 @@
+"""A job beside a server: what it is given by what the server's requests say, and that nothing is left behind."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hindmost import _engine
+from hindmost.errors import HindmostError, UsageError
+from hindmost.interventions.held import surgery
+from hindmost.knobs.kinds.cgroup import hierarchy, missing
+from hindmost.studies.colocation.supervision.controller import SOON, Controller, Rules
+from hindmost.studies.colocation.supervision.group import new_group
+from hindmost.studies.colocation.supervision.job import running, taken
+from hindmost.studies.colocation.supervision.windows import Windows
+
+GROUPS = pytest.mark.skipif(missing() is not None, reason="no control group can be made here")
+RULES = Rules(limit_us=1000.0)
+QUIET, NEAR, BROKEN = 500.0, 900.0, 1500.0
+
+
+def test_a_job_is_cut_when_the_windows_slow_requests_are_half_used_up_and_paused_before_they_are_all():
+    one = Controller(RULES)
+    assert not one.during(3, 10)
+    assert one.during(4, 10)
+    assert one.share == 0.5
+    assert not one.during(5, 10), "once a window is enough"
+    assert one.during(8, 10)
+    assert one.share == 0
+    assert not one.after(NEAR)
+
+
+def test_more_is_given_only_after_quiet_windows_in_a_row():
+    one = Controller(RULES, share=0.25)
+    seen = []
+    for value in (QUIET, NEAR, QUIET, QUIET, QUIET, QUIET):
+        one.after(value)
+        seen.append(one.share)
+    assert seen == [0.25, 0.25, 0.25, 0.5, 0.5, 0.75]
+
+
+def test_a_window_in_which_the_job_was_cut_is_no_quiet_one():
+    one = Controller(RULES, share=0.5)
+    one.after(QUIET)
+    one.during(4, 10)
+    one.after(QUIET)
+    one.after(QUIET)
+    assert one.share == 0.25
+
+
+def resumed_after(one: Controller) -> int:
+    for windows in range(1, 100):
+        one.after(QUIET)
+        if one.share:
+            return windows
+    raise AssertionError("it was never resumed")
+
+
+def test_each_break_soon_after_a_resumption_doubles_the_wait_and_a_late_one_does_not():
+    one = Controller(RULES)
+    one.after(BROKEN)
+    assert one.share == 0
+    waits = []
+    for _ in range(7):
+        waits.append(resumed_after(one))
+        one.after(BROKEN)
+    assert waits == [1, 2, 4, 8, 16, 32, 32]
+    resumed_after(one)
+    for _ in range(SOON):
+        one.after(QUIET)
+    one.after(BROKEN)
+    assert resumed_after(one) == 1
+
+
+def test_it_comes_back_with_half_of_what_it_had():
+    one = Controller(RULES, share=0.75)
+    one.after(BROKEN)
+    resumed_after(one)
+    assert one.share == 0.375
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.floats(0, 5000)), max_size=200), st.floats(0.05, 1))
+def test_a_job_never_runs_in_the_window_after_a_broken_one(windows, share):
+    one = Controller(RULES, share=share)
+    for slow, value in windows:
+        one.during(slow, 10)
+        one.after(value)
+        assert one.share == 0 or RULES.least / 2 <= one.share <= 1
+        if value > RULES.limit_us:
+            assert one.share == 0
+
+
+class Probe:
+    """A probe that tells what a test gives it."""
+
+    def __init__(self) -> None:
+        self.each: list[tuple[int, int]] = []
+        self.failed = self.oldest = 0
+
+    def take(self):
+        each, failed, self.each, self.failed = self.each, self.failed, [], 0
+        return each, failed, self.oldest
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    class Clock:
+        now = 10_000_000_000
+
+    monkeypatch.setattr(_engine, "monotonic_ns", lambda: Clock.now)
+    return Clock
+
+
+def windows_of(probe: Probe) -> Windows:
+    one = Windows(probe, 0.9, 1.0, 100.0, 1000.0)
+    one.begin()
+    return one
+
+
+def test_a_request_belongs_to_the_window_in_which_it_was_due(clock):
+    probe = Probe()
+    one = windows_of(probe)
+    assert one.allowed == 10
+    begin = clock.now
+    probe.each = [(begin + 10_000_000 * k, 100_000 if k < 85 else 5_000_000) for k in range(100)]
+    probe.each += [(begin - 1, 9_000_000), (begin + 1_000_000_001, 2_000_000)]
+    clock.now = begin + 1_100_000_000
+    assert one.look() == 16
+    window = one.close()
+    assert (window.requests, window.percentile_us) == (100, 5000.0)
+    assert one.look() == 1, "the one that was due later is the next window's"
+
+
+def test_what_waits_is_slow_before_it_is_answered(clock):
+    probe = Probe()
+    one = windows_of(probe)
+    begin = clock.now
+    probe.each = [(begin + 10_000_000 * k, 100_000) for k in range(50)]
+    probe.oldest = begin + 500_000_000
+    clock.now = begin + 600_500_000
+    assert one.look() == 10, "all that were due behind the oldest wait as well, but for the last"
+    clock.now = begin + 1_000_000_000
+    one.look()
+    assert one.close().percentile_us > 100_000
+
+
+def test_a_window_without_an_answer_and_one_with_failures_break_any_promise(clock):
+    probe = Probe()
+    one = windows_of(probe)
+    clock.now += 1_000_000_000
+    assert one.close().percentile_us == math.inf
+    probe.each = [(one.begin_ns + 10_000_000 * k, 100_000) for k in range(80)]
+    probe.failed = 20
+    assert one.look() == 20
+    window = one.close()
+    assert (window.failed, window.percentile_us) == (20, math.inf)
+
+
+BURN = "import os\nos.fork()\nwhile True: pass"
+
+
+@pytest.fixture
+def burner():
+    process = subprocess.Popen([sys.executable, "-c", BURN], start_new_session=True)
+    # It has forked once it uses a processor.
+    end = time.monotonic() + 20
+    while len(children(process.pid)) < 2 and time.monotonic() < end:
+        time.sleep(0.01)
+    yield process
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def children(pid: int) -> set[int]:
+    told = subprocess.run(["pgrep", "-g", str(pid)], capture_output=True, text=True, check=False).stdout
+    return {int(one) for one in told.split()}
+
+
+def groups_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/cgroup").read_text()
+
+
+def used(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def left() -> list[str]:
+    return [path.name for path in hierarchy("cpu").top.glob(f"hindmost-job-{os.getpid()}-*")]
+
+
+@GROUPS
+def test_a_running_job_is_paused_and_goes_back_where_it_was_with_all_that_it_started(burner, tmp_path):
+    pids = children(burner.pid)
+    before = {pid: groups_of(pid) for pid in pids}
+    with (
+        surgery(tmp_path / "j") as surgeon,
+        new_group(tmp_path / "j") as group,
+        taken(burner.pid, group, surgeon) as job,
+    ):
+        assert group.members() == pids
+        job.allow(0)
+        time.sleep(0.1)
+        paused = {pid: used(pid) for pid in pids}
+        time.sleep(0.3)
+        assert {pid: used(pid) for pid in pids} == paused
+        job.allow(1.0)
+        end = time.monotonic() + 20
+        while {pid: used(pid) for pid in pids} == paused and time.monotonic() < end:
+            time.sleep(0.05)
+        assert {pid: used(pid) for pid in pids} != paused
+        assert job.used_s() > 0
+    assert {pid: groups_of(pid) for pid in pids} == before
+    assert not left()
+    assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
+
+
+@GROUPS
+def test_a_job_gets_only_what_nobody_else_wants_and_no_more_than_its_share(burner, tmp_path):
+    pids = children(burner.pid)
+    cpu = max(os.sched_getaffinity(0))
+    for pid in pids:
+        os.sched_setaffinity(pid, {cpu})
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
+    try:
+        os.sched_setaffinity(busy.pid, {cpu})
+        with (
+            surgery(tmp_path / "j") as surgeon,
+            new_group(tmp_path / "j") as group,
+            taken(burner.pid, group, surgeon) as job,
+        ):
+            job.allow(1.0)
+            first, other = job.used_s(), used(busy.pid)
+            time.sleep(1.0)
+            got, lost = job.used_s() - first, (used(busy.pid) - other) / os.sysconf("SC_CLK_TCK")
+            assert got < 0.2 * lost, f"the job got {got:.2f} s, the busy one {lost:.2f} s"
+            busy.kill()
+            job.allow(0.25)
+            time.sleep(0.1)
+            first = job.used_s()
+            time.sleep(1.0)
+            assert job.used_s() - first < 0.35
+    finally:
+        busy.kill()
+        busy.wait()
+
+
+@GROUPS
+def test_a_job_that_is_started_is_ended_with_all_that_it_started(tmp_path):
+    with (
+        surgery(tmp_path / "j") as surgeon,
+        new_group(tmp_path / "j") as group,
+        running([sys.executable, "-c", BURN], group, surgeon) as job,
+    ):
+        job.allow(1.0)
+        end = time.monotonic() + 20
+        while len(group.members()) < 2 and time.monotonic() < end:
+            time.sleep(0.01)
+        pids = group.members()
+        assert len(pids) == 2
+        assert job.code() is None
+        job.allow(0)
+    assert not any(alive(pid) for pid in pids)
+    assert not left()
+    with (
+        surgery(tmp_path / "j") as surgeon,
+        new_group(tmp_path / "j") as group,
+        pytest.raises(UsageError, match="no program"),
+        running(["no-such-program"], group, surgeon),
+    ):
+        pass
+    with (
+        surgery(tmp_path / "j") as surgeon,
+        new_group(tmp_path / "j") as group,
+        running(["/bin/sh", "-c", "exit 7"], group, surgeon) as job,
+    ):
+        end = time.monotonic() + 20
+        while job.code() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        assert job.code() == 7
+
+
+KILLED = """
+import os, signal, sys, time
+from pathlib import Path
+from hindmost.interventions.held import surgery
+from hindmost.studies.colocation.supervision import job as jobs
+from hindmost.studies.colocation.supervision.group import Group, new_group
+what, point = sys.argv[1], sys.argv[2]
+
+def now(name):
+    if name == point:
+        print("now", flush=True)
+        time.sleep(60)
+
+take = Group.take
+def watched(self, pid):
+    now("made")
+    take(self, pid)
+    now("moved")
+Group.take = watched
+journal = Path(sys.argv[3])
+with surgery(journal) as surgeon, new_group(journal) as group:
+    now("promised")
+    place = jobs.taken(int(what), group, surgeon) if what.isdecimal() else jobs.running([what, "60"], group, surgeon)
+    with place as job:
+        job.allow(0.25)
+        now("cut")
+        job.allow(0)
+        now("paused")
+"""
+
+
+@GROUPS
+@pytest.mark.parametrize(
+    ("what", "point"),
+    [
+        ("sleep", "made"),
+        ("sleep", "paused"),
+        ("running", "moved"),
+        ("running", "paused"),
+        *(
+            pytest.param(what, point, marks=pytest.mark.nightly)
+            for what, points in (
+                ("sleep", ("promised", "moved", "cut")),
+                ("running", ("promised", "made", "cut")),
+            )
+            for point in points
+        ),
+    ],
+)
+def test_a_killed_supervision_leaves_the_host_as_it_was(burner, tmp_path, what, point):
+    pids = children(burner.pid)
+    before = {pid: groups_of(pid) for pid in pids}
+    words = ["sleep" if what == "sleep" else str(burner.pid), point, str(tmp_path / "j")]
+    victim = subprocess.Popen([sys.executable, "-P", "-c", KILLED, *words], stdout=subprocess.PIPE)
+    assert victim.stdout is not None
+    assert victim.stdout.readline() == b"now\n"
+    started = children_of(victim.pid)
+    victim.kill()
+    victim.wait()
+    victim.stdout.close()
+    journal = tmp_path / "j" / "knobs.jsonl"
+    end = time.monotonic() + 30
+    while (journal.read_text() or any(alive(pid) for pid in started)) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert journal.read_text() == ""
+    assert {pid: groups_of(pid) for pid in pids} == before
+    assert not list(hierarchy("cpu").top.glob(f"hindmost-job-{victim.pid}-*"))
+    assert not any(alive(pid) for pid in started)
+    now = {pid: used(pid) for pid in pids}
+    end = time.monotonic() + 20
+    while {pid: used(pid) for pid in pids} == now and time.monotonic() < end:
+        time.sleep(0.02)
+    assert {pid: used(pid) for pid in pids} != now, "the running job goes on"
+
+
+def children_of(pid: int) -> set[int]:
+    """All but the watchdog, which ends by itself."""
+    told = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout
+    return {int(one) for one in told.split()}
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@GROUPS
+def test_who_stands_still_too_long_has_lost_the_job_and_is_told(burner, tmp_path):
+    pids = children(burner.pid)
+    before = {pid: groups_of(pid) for pid in pids}
+    with (
+        surgery(tmp_path / "j") as surgeon,
+        new_group(tmp_path / "j") as group,
+        taken(burner.pid, group, surgeon) as job,
+        surgeon.leased(f"job {job.name}", 0.2) as renew,
+    ):
+        job.allow(0)
+        end = time.monotonic() + 20
+        while {pid: groups_of(pid) for pid in pids} != before and time.monotonic() < end:
+            time.sleep(0.02)
+        assert {pid: groups_of(pid) for pid in pids} == before
+        with pytest.raises(HindmostError, match="stood still"):
+            renew()
