@@ -81,11 +81,26 @@ class Group:
             return self.folder("freezer") / "freezer.state", ("THAWED", "FROZEN")
         return self.folder("cpu") / "cgroup.freeze", ("0", "1")
 
+    def free(self) -> None:
+        """Let it run as anybody: a job that gets nothing cannot even end.
+
+        Raises
+        ------
+        OSError
+        """
+        self.allow(1.0, 1)
+        with contextlib.suppress(FileNotFoundError):
+            (self.folder("cpu") / "cpu.idle").write_text("0")
+
     @property
-    def thaw(self) -> str:
-        """For the shell: whatever state it is in, it goes on."""
+    def freed(self) -> str:
+        """For the shell: whatever state it is in, it goes on, and as anybody."""
         state, words = self._freezer
-        return f"[ ! -e {state} ] || echo {words[0]} > {state}"
+        cpu = self.folder("cpu")
+        lifted = [(cpu / "cpu.idle", "0"), (cpu / "cpu.cfs_quota_us", "-1"), (cpu / "cpu.max", "max")]
+        return "; ".join(
+            f"[ ! -e {path} ] || echo {word} > {path}" for path, word in [*lifted, (state, words[0])]
+        )
 
     def members(self) -> set[int]:
         """Its processes."""

@@ -83,7 +83,7 @@ def running(command: Sequence[str], group: Group, surgeon: Surgeon) -> Iterator[
         raise UsageError(f"{command[0]} is no program that can be started", hint="a command, or a process id")
     name = Path(command[0]).name
     with surgeon.holding(
-        Promise(f"job {name}", f"start {name} in {group.name}", f"{group.thaw}; {group.end}")
+        Promise(f"job {name}", f"start {name} in {group.name}", f"{group.freed}; {group.end}")
     ):
         process = subprocess.Popen(
             ["/bin/sh", "-c", GATE, "sh", *command],
@@ -103,7 +103,7 @@ def running(command: Sequence[str], group: Group, surgeon: Surgeon) -> Iterator[
         finally:
             with contextlib.suppress(OSError):
                 process.stdin.close()
-            group.allow(1.0, 1)
+            group.free()
             _end(group, process)
 
 
@@ -134,7 +134,7 @@ def taken(pid: int, group: Group, surgeon: Surgeon) -> Iterator[Job]:
     if not Path(f"/proc/{pid}").is_dir():
         raise UsageError(f"there is no process {pid}", hint="pgrep -a xz")
     name = f"{process_name(pid)} ({pid})"
-    undo = f"{group.thaw}; {group.back(pid)}"
+    undo = f"{group.freed}; {group.back(pid)}"
     with surgeon.holding(Promise(f"job {name}", f"move {name} to {group.name}", undo)):
         group.idle()
         group.take(pid)
