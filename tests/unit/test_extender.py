@@ -8,8 +8,8 @@ import pytest
 
 from hindmost.cli import main
 from hindmost.errors import UsageError
-from hindmost.harvest.kubernetes import LengthJudge, Watched, labels_text, read_known, read_runs
-from hindmost.kubernetes import Extender, Node, Pod, filtered, prioritised, read_question
+from hindmost.harvest.kubernetes import LengthJudge, labels_text, read_known, read_runs
+from hindmost.kubernetes import Extender, Node, Pod, Watched, filtered, prioritised, read_question
 from hindmost.kubernetes.extender import cores_of
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from hindmost.errors import UsageError
-from hindmost.harvest.files import install
+from hindmost.store.files import install
 from hindmost.store.harvest import Classes
 
 TENANTS = "hindmost-tenants.tsv"

@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import csv
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from hindmost.errors import UsageError
 from hindmost.harvest.classes import load_classes
 from hindmost.harvest.decisions import Length, select
 from hindmost.harvest.hadoop import HOST
-from hindmost.kubernetes import Node, Pod
+from hindmost.kubernetes import Node, Pod, Watched
 from hindmost.kubernetes.extender import MOST_SCORE, cores_of
 from hindmost.store.harvest import Class, Classes
 
@@ -31,35 +30,6 @@ LENGTHS: tuple[Length, ...] = ("short", "medium", "long")
 SHORT_BELOW_S, LONG_ABOVE_S = 173.0, 433.0
 """As in the chapter's test bed; ``learn_thresholds`` gives those of one's own jobs."""
 LABELS, SCHEDULER = "hindmost-labels.sh", "hindmost-scheduler.yaml"
-Kept = TypeVar("Kept")
-
-
-class Watched(Generic[Kept]):
-    """A file that is read anew when it changes; what cannot be read leaves the last good content in force."""
-
-    def __init__(self, path: Path, read: Callable[[Path], Kept]) -> None:
-        self.path, self.read = path, read
-        self.seen = self._mark()
-        self.content = read(path)
-        self.unreadable = 0
-
-    def now(self) -> Kept:
-        """Its content."""
-        mark = self._mark()
-        if mark != self.seen:
-            self.seen = mark
-            try:
-                self.content = self.read(self.path)
-            except UsageError:
-                self.unreadable += 1
-        return self.content
-
-    def _mark(self) -> tuple[int, int, int] | None:
-        try:
-            found = self.path.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def read_runs(path: Path) -> dict[str, float]:

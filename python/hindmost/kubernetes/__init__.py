@@ -2,5 +2,6 @@
 
 from hindmost.kubernetes.extender import Judge, Node, Pod, filtered, prioritised, read_question
 from hindmost.kubernetes.serving import Extender
+from hindmost.kubernetes.watched import Watched
 
-__all__ = ["Extender", "Judge", "Node", "Pod", "filtered", "prioritised", "read_question"]
+__all__ = ["Extender", "Judge", "Node", "Pod", "Watched", "filtered", "prioritised", "read_question"]

@@ -39,9 +39,9 @@ def classify(
     from hindmost.errors import UsageError
     from hindmost.harvest import Settings, read_traces
     from hindmost.harvest import classify as classified
-    from hindmost.harvest.files import install
     from hindmost.plan.units import parse_duration
     from hindmost.report.harvest.terminal import render_classes
+    from hindmost.store.files import install
 
     counts = classes.split(",")
     if len(counts) != 3 or not all(count.strip().isdigit() for count in counts):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from hindmost.cli.extending import answered
 from hindmost.cli.options import PROCEDURE, TARGET, option, whole
-from hindmost.cli.streams import say
-from hindmost.exits import Exit
 
 
 def extender(
@@ -29,25 +28,12 @@ def extender(
     (cores at once). Files are read anew when they change; a torn one leaves the last good one in force. Also
     /healthz, and /metrics for Prometheus.
     """
-    import signal
-
     from hindmost.errors import UsageError
-    from hindmost.harvest.kubernetes import LengthJudge, Watched, read_known, read_runs
-    from hindmost.kubernetes import Extender
+    from hindmost.harvest.kubernetes import LengthJudge, read_known, read_runs
+    from hindmost.kubernetes import Watched
 
-    if not 0 <= port <= 65_535 or not 0.0 <= reserve < 1.0 or not cores > 0.0:
-        raise UsageError(
-            f"--port {port}, --reserve {reserve:g}, --cores {cores:g}: 0 to 65535, 0 to below 1, above 0"
-        )
+    if not 0.0 <= reserve < 1.0 or not cores > 0.0:
+        raise UsageError(f"--reserve {reserve:g}, --cores {cores:g}: 0 to below 1, above 0")
     past = None if runs is None else Watched(runs, read_runs)
     judge = LengthJudge(Watched(classes, read_known), past, reserve, cores)
-    try:
-        server = Extender(judge, host=listen, port=port, gauges=judge.gauges, prefix="hindmost_harvest")
-    except OSError as error:
-        raise UsageError(
-            f"{listen}:{port} cannot be listened at: {error.strerror}", hint="--port 0 takes any"
-        ) from None
-    with server:
-        say(f"answering kube-scheduler at http://{server.address}; Ctrl-C ends it")
-        signal.pause()
-    return Exit.DONE
+    return answered(judge, listen, port, judge.gauges, "hindmost_harvest")

@@ -23,8 +23,8 @@ def kubernetes_config(
     scheduler goes on without it.
     """
     from hindmost.harvest import load_classes
-    from hindmost.harvest.files import install
     from hindmost.harvest.kubernetes import LABELS, SCHEDULER, labels_text, scheduler_text
+    from hindmost.store.files import install
 
     texts = {LABELS: labels_text(load_classes(classes)), SCHEDULER: scheduler_text(url)}
     print("\n".join(map(str, install(out, texts))))

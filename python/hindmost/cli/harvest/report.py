@@ -27,8 +27,8 @@ def report(
     """
     from hindmost.errors import UsageError
     from hindmost.harvest.card import card
-    from hindmost.harvest.files import install
     from hindmost.report.harvest.card import render_card, render_card_page
+    from hindmost.store.files import install
 
     if not 1 <= seeds <= 100 or not 100 <= servers <= 20_000:
         raise UsageError(f"--seeds {seeds}, --servers {servers}: 1 to 100, 100 to 20000")

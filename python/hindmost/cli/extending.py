@@ -1,0 +1,41 @@
+"""An extender of kube-scheduler on the command line: it answers until Ctrl-C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from hindmost.cli.streams import say
+from hindmost.exits import Exit
+
+if TYPE_CHECKING:
+    from hindmost.kubernetes import Judge
+
+
+def answered(
+    judge: Judge, host: str, port: int, gauges: Callable[[], Mapping[str, float]], prefix: str
+) -> int:
+    """Answer by a judge, until somebody ends it.
+
+    Raises
+    ------
+    UsageError
+        Nobody can listen there.
+    """
+    import signal
+
+    from hindmost.errors import UsageError
+    from hindmost.kubernetes import Extender
+
+    if not 0 <= port <= 65_535:
+        raise UsageError(f"--port {port}: 0 to 65535", hint="--port 0 takes any")
+    try:
+        server = Extender(judge, host=host, port=port, gauges=gauges, prefix=prefix)
+    except OSError as error:
+        raise UsageError(
+            f"{host}:{port} cannot be listened at: {error.strerror}", hint="--port 0 takes any"
+        ) from None
+    with server:
+        say(f"answering kube-scheduler at http://{server.address}; Ctrl-C ends it")
+        signal.pause()
+    return Exit.DONE

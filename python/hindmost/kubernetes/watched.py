@@ -1,0 +1,39 @@
+"""A file that somebody else writes, and that is read anew when it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from hindmost.errors import UsageError
+
+Kept = TypeVar("Kept")
+
+
+class Watched(Generic[Kept]):
+    """A file that is read anew when it changes; what cannot be read leaves the last good content in force."""
+
+    def __init__(self, path: Path, read: Callable[[Path], Kept]) -> None:
+        self.path, self.read = path, read
+        self.seen = self._mark()
+        self.content = read(path)
+        self.unreadable = 0
+
+    def now(self) -> Kept:
+        """Its content."""
+        mark = self._mark()
+        if mark != self.seen:
+            self.seen = mark
+            try:
+                self.content = self.read(self.path)
+            except UsageError:
+                self.unreadable += 1
+        return self.content
+
+    def _mark(self) -> tuple[int, int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
