@@ -121,8 +121,36 @@ def _law(text: str, rate_per_s: float) -> Law:
     )
 
 
-def trace_rate(written: Written) -> float | None:
-    """Rate that a trace says of itself, requests a second; None of a law that replays none.
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a trace holds: how many moments, at which rate a second; whether it may begin again."""
+
+    file: str
+    count: int
+    rate_per_s: float
+    again: bool
+
+    def refuse_shorter_than(self, run_s: float, rate_per_s: float) -> None:
+        """Refuse a run that outlasts the trace at a rate, if it must not begin again.
+
+        Raises
+        ------
+        UsageError
+            Says how long both are.
+        """
+        lasts_s = self.count / rate_per_s
+        if self.again or run_s <= lasts_s:
+            return
+        raise UsageError(
+            f"the trace {self.file} has {self.count:,} moments, {lasts_s:.1f} s at {rate_per_s:g} requests a"
+            f" second, and a run takes {run_s:.1f} s with its warm-up and calibration: with end=refuse it"
+            " does not begin again",
+            hint="end=again, or a shorter --duration and --warmup; or a lower --rate stretches the trace",
+        )
+
+
+def replay_of(written: Written) -> Replay | None:
+    """Read the trace that a law replays; None of a law that replays none.
 
     Raises
     ------
@@ -132,12 +160,13 @@ def trace_rate(written: Written) -> float | None:
     if isinstance(written, str) or written["kind"] != "trace":
         return None
     try:
-        return _engine.read_trace(json.dumps(written))[1]
+        count, rate_per_s = _engine.read_trace(json.dumps(written))
     except _engine.EngineError as error:
         hint = "one moment a line, rising; of a CSV file in the column `--arrivals trace:FILE,column=2`"
         raise UsageError(str(error.args[1]), hint=hint) from None
     except ValueError as error:
         raise UsageError(f"--arrivals {law_text(written)}: {error}", hint=_usage("trace")) from None
+    return Replay(written["file"], count, rate_per_s, written.get("end", "again") == "again")
 
 
 def parse_law(text: str) -> Written:

@@ -96,6 +96,41 @@ def test_a_host_that_cannot_be_reached_is_named(two, url, tmp_path):
     answer.assert_one_clear_error(1, "host c (127.0.0.1) cannot be reached", "ssh -p 1")
 
 
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("another key", ("host b (", "refuses the login", "Permission denied", "stranger", "ssh-copy-id")),
+        ("no such key", ("host b: key ", "/nowhere/key", "No such file", "ls -l")),
+        ("no key", ("host b: a key for its login cannot be used", "no-key", "ssh-add")),
+        (
+            "with a passphrase",
+            ("host b: a key for its login cannot be used", "locked", "assphrase", "ssh-add"),
+        ),
+        ("an unknown host", ("host b (", "is not known by its key", "none-known", "true")),
+        ("another user", ("host b (", "refuses the login", "nobody-there")),
+    ],
+)
+def test_a_login_that_one_host_refuses_is_told_with_its_name_and_what_differs(
+    two, url, what, words, tmp_path
+):
+    for name, passphrase in (("stranger", ""), ("locked", "word")):
+        made = ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", str(tmp_path / name)]
+        subprocess.run(made, check=True, stdin=subprocess.DEVNULL)
+    (tmp_path / "no-key").write_text("a shopping list\n")
+    (tmp_path / "none-known").write_text("")
+    differs = {
+        "another key": f'key = "{tmp_path / "stranger"}"',
+        "no such key": 'key = "/nowhere/key"',
+        "no key": f'key = "{tmp_path / "no-key"}"',
+        "with a passphrase": f'key = "{tmp_path / "locked"}"',
+        "an unknown host": f'known_hosts = "{tmp_path / "none-known"}"',
+        "another user": 'user = "nobody-there"',
+    }
+    hosts = two.hosts_file(b=f"ssh = {{ {differs[what]} }}")
+    answer = measure(url, tmp_path / "study", "--fleet", hosts, *LOAD)
+    answer.assert_one_clear_error(1, *words)
+
+
 def test_a_host_whose_python_has_no_hindmost_is_told_how_to_get_it(two, url, tmp_path):
     hosts = two.hosts_file(a='ssh = { python = "/usr/bin/python3" }')
     answer = measure(url, tmp_path / "study", "--fleet", hosts, *LOAD)

@@ -13,7 +13,7 @@ from tiny_study import HOST, Diary, tiny_plan
 
 from hindmost import Study
 from hindmost.errors import HostLost, InstanceError
-from hindmost.fleet import Heard, Job, LocalFleet, Served, jobs_of, run_instances
+from hindmost.fleet import Heard, Job, LocalFleet, Served, Setting, jobs_of, run_instances
 from hindmost.fleet.local import LocalTeam
 from hindmost.studies.measure import Procedure, answer
 from hindmost.targets import parse_target
@@ -58,7 +58,9 @@ class Elsewhere:
     hosts: Sequence[str] = ("north", "south")
     serves = False
 
-    def serve(self, name: str, cpus: Sequence[int]) -> AbstractContextManager[Served]:
+    def serve(
+        self, name: str, cpus: Sequence[int], settings: Sequence[Setting] = ()
+    ) -> AbstractContextManager[Served]:
         raise NotImplementedError
 
     def mended(self, lost: HostLost, times: int) -> bool:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from hindmost.errors import UsageError
-from hindmost.laws import KINDS, USUAL, law, law_text, parse_law
+from hindmost.laws import KINDS, USUAL, law, law_text, parse_law, replay_of
 
 WRITTEN = [
     "exponential",
@@ -20,6 +20,7 @@ WRITTEN = [
     "pareto:c2=3.5,ratio=1000",
     "bursts:ratio=8,share=0.2,length_ms=5",
     "trace:file=times.csv,unit=ms,column=2",
+    "trace:file=times.csv,end=refuse",
 ]
 
 
@@ -83,3 +84,17 @@ def test_the_gaps_of_a_law_are_a_distribution() -> None:
 def test_a_law_whose_gaps_have_no_distribution_is_not_asked_for_one() -> None:
     with pytest.raises(ValueError, match="deterministic"):
         law("deterministic").below([1.0])
+
+
+def test_a_trace_that_is_shorter_than_a_run_is_refused_if_it_must_not_begin_again(tmp_path) -> None:
+    (tmp_path / "times").write_text("".join(f"{at}\n" for at in range(1001)))
+    again, once = (replay_of(parse_law(f"trace:{tmp_path}/times,end={end}")) for end in ("again", "refuse"))
+    assert (once.count, once.rate_per_s) == (1001, 1.0)
+    again.refuse_shorter_than(1e9, 1.0)
+    once.refuse_shorter_than(1001.0 / 500.0, 500.0)
+    with pytest.raises(UsageError, match=r"1,001 moments, 2\.0 s at 500 .*takes 2\.1 s") as refused:
+        once.refuse_shorter_than(2.1, 500.0)
+    assert str(tmp_path / "times") in refused.value.message
+    assert "end=again" in refused.value.hint
+    with pytest.raises(UsageError, match=r"end.*stop.*again or refuse"):
+        replay_of(parse_law(f"trace:{tmp_path}/times,end=stop"))

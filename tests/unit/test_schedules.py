@@ -7,10 +7,13 @@ import math
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hindmost.errors import UsageError
-from hindmost.plan.schedules import SHAPES, parse_schedule
+from hindmost.plan.schedules import SHAPES, mean_rates, parse_schedule
+from hindmost.report.measure import charts
+from hindmost.report.measure.data import series_data
 from hindmost.run.request import MeasureRequest
 
 
@@ -98,7 +101,7 @@ def test_a_trace_gives_its_own_rate_unless_another_is_asked_for(tmp_path: Path) 
     asked = {"target": "memcached://127.0.0.1:1", "arrivals": f"trace:{file},unit=ms"}
     plan = MeasureRequest(**asked).plan()
     assert plan.rate_per_s == pytest.approx(500.0)
-    assert plan.arrivals == {"kind": "trace", "file": str(file), "unit": "ms", "column": 1}
+    assert plan.arrivals == {"kind": "trace", "file": str(file), "unit": "ms", "column": 1, "end": "again"}
     assert MeasureRequest(**asked, rate="2k").plan().rate_per_s == 2000.0
     file.write_text("0\n4\n1\n")
     with pytest.raises(UsageError, match=r"times.csv, line 3: 0.001 s goes backwards"):
@@ -108,3 +111,42 @@ def test_a_trace_gives_its_own_rate_unless_another_is_asked_for(tmp_path: Path) 
 def test_a_closed_loop_has_no_schedule() -> None:
     with pytest.raises(UsageError, match="--closed"):
         MeasureRequest(target="memcached://127.0.0.1:1", schedule="var", closed=True).plan()
+
+
+@pytest.mark.parametrize("text", [*SHAPES, "sine:amplitude=1,period=3s", "steps:0,3,1", "ramp:1,2,period=4s"])
+def test_the_asked_rates_of_windows_are_the_schedules_area_however_they_are_cut(text: str) -> None:
+    points, _ = parse_schedule(text, 10.0)
+    period = points[-1][0]
+    rng = np.random.default_rng(1)
+    edges = np.concatenate(([0.0], np.sort(rng.uniform(0.0, 3.0 * period, 50)), [3.0 * period]))
+    asked = mean_rates(points, 200.0, edges)
+    assert sum(rate * length for rate, length in zip(asked, np.diff(edges), strict=True)) == pytest.approx(
+        200.0 * 3.0 * period
+    )
+    # Against the polyline itself, summed in fine steps.
+    at, rates_ = np.array(points).T
+    fine = (np.arange(3_000_000) + 0.5) * 1e-6 * period
+    there = np.interp(np.mod(fine, period), at, rates_)
+    there *= 200.0 / there.mean()
+    inside = (fine > edges[7]) & (fine < edges[8])
+    assert asked[7] == pytest.approx(there[inside].mean(), rel=1e-3)
+
+
+def test_a_page_draws_what_a_schedule_asked_for_beside_what_was_answered() -> None:
+    one = {
+        "run": 1,
+        "t_s": [0.1 * i for i in range(1, 601)],
+        "rate": [100.0] * 600,
+        "p50_us": [10.0] * 600,
+        "p99_us": [20.0 + i for i in range(600)],
+        "measure_from_s": 10.0,
+    }
+    asked = one | {"asked": [300.0 if i > 300 else 50.0 for i in range(600)]}
+    drawn = {name: charts.series({"series": [doc]}, 600.0) for name, doc in (("no", one), ("yes", asked))}
+    assert 'class="line asked"' not in drawn["no"]
+    assert 'class="line asked"' in drawn["yes"]
+    assert ">200<" in drawn["yes"], "the axis holds what was asked for"
+    assert ">200<" not in drawn["no"]
+    (data,) = series_data({"series": [asked]})
+    assert len(data["asked"]) == len(data["t"]) < 600
+    assert set(data["asked"]) == {50.0, 300.0}

@@ -9,7 +9,7 @@ use crate::law::Statement;
 use crate::process::Making;
 use crate::{Cumulants, Process, Refused};
 
-/// Moments from a file, scaled to the rate; after the last it begins again.
+/// Moments from a file, scaled to the rate; after the last it begins again, or is refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
@@ -21,6 +21,9 @@ pub struct Trace {
     /// Of a CSV file: which column, counted from 1.
     #[serde(default = "first")]
     pub column: usize,
+    /// Where a run is longer: again (from its first moment, a mean gap after its last) or refuse (no such run).
+    #[serde(default = "again")]
+    pub end: String,
 }
 
 fn seconds() -> String {
@@ -30,6 +33,12 @@ fn seconds() -> String {
 fn first() -> usize {
     1
 }
+
+fn again() -> String {
+    "again".into()
+}
+
+const ENDS: [&str; 2] = ["again", "refuse"];
 
 const UNITS: [(&str, f64); 4] = [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)];
 
@@ -126,6 +135,9 @@ impl Statement for Trace {
             let must = "s, ms, us or ns".to_owned();
             return Err(Refused { field: "unit", value: self.unit.clone(), must });
         }
+        if !ENDS.contains(&self.end.as_str()) {
+            return Err(Refused { field: "end", value: self.end.clone(), must: ENDS.join(" or ") });
+        }
         Refused::outside("column", self.column as f64, 1.0, 1_000.0)
     }
 
@@ -165,7 +177,7 @@ mod tests {
     use crate::{Law, Part, Seeds};
 
     fn trace(column: usize, unit: &str) -> Trace {
-        Trace { file: "times.csv".into(), unit: unit.into(), column }
+        Trace { file: "times.csv".into(), unit: unit.into(), column, end: again() }
     }
 
     #[test]
@@ -195,6 +207,8 @@ mod tests {
             .to_string()
             .contains("line 2: `3` has no column 2"));
         assert_eq!(trace(1, "min").check().unwrap_err().field, "unit");
+        let stops = Trace { end: "stop".into(), ..trace(1, "s") };
+        assert_eq!(stops.check().unwrap_err().to_string(), "`end` is stop, but must be again or refuse");
         let gone = Trace { file: "/nowhere/times".into(), ..trace(1, "s") };
         assert!(gone.read().unwrap_err().to_string().contains("/nowhere/times"));
     }

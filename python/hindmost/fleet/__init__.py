@@ -1,7 +1,7 @@
 """Where load instances run: which places and processors, which processes, in which phase."""
 
 from hindmost.fleet.cpus import Allotment, allot
-from hindmost.fleet.fleet import LOCAL, Fleet, Heard, Job, Place, Served, Team, jobs_of
+from hindmost.fleet.fleet import LOCAL, Fleet, Heard, Job, Place, Served, Setting, Team, jobs_of
 from hindmost.fleet.local import HERE, LocalFleet
 from hindmost.fleet.phases import Moment, run_instances
 from hindmost.fleet.room import make_room
@@ -17,6 +17,7 @@ __all__ = [
     "Moment",
     "Place",
     "Served",
+    "Setting",
     "Team",
     "allot",
     "jobs_of",

@@ -13,7 +13,7 @@ matter of `fleet.phases`, which is the same for all fleets.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,12 +54,24 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """A knob at one of its levels for one start of a server: ``what`` is a factor's table in a study file."""
+
+    what: Mapping[str, Any]
+    level: str
+
+
+@dataclass(frozen=True, slots=True)
 class Served:
-    """A server that runs on a host of the fleet: where it listens, how it was started, what it says it is."""
+    """A server that runs on a host of the fleet.
+
+    Where it listens, how it was started, on which processors (none: all), what it says it is.
+    """
 
     host: str
     address: str
     command: list[str]
+    cpus: list[int]
     server_version: str | None
 
 
@@ -132,13 +144,22 @@ class Fleet(Protocol):
     def serves(self) -> bool:
         """Whether a server that Hindmost starts is started on a host of the fleet."""
 
-    def serve(self, name: str, cpus: Sequence[int]) -> AbstractContextManager[Served]:
+    def serve(
+        self, name: str, cpus: Sequence[int], settings: Sequence[Setting] = ()
+    ) -> AbstractContextManager[Served]:
         """Start a server that its host knows by this name; leaving the context stops it.
+
+        Parameters
+        ----------
+        settings : sequence of Setting
+            In force on that host as long as the server runs, verified there, and put back.
 
         Raises
         ------
         TargetError
             If it does not start there.
+        HostUnfit
+            If a setting cannot be had there.
         """
 
     def mended(self, lost: HostLost, times: int) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.errors import HostLost
-from hindmost.fleet.fleet import LOCAL, Heard, Job, Served
+from hindmost.fleet.fleet import LOCAL, Heard, Job, Served, Setting
 from hindmost.fleet.instance import Instance
 
 AHEAD_NS = 100_000_000
@@ -23,7 +23,9 @@ class LocalFleet:
     hosts: Sequence[str] = (LOCAL,)
     serves = False
 
-    def serve(self, name: str, cpus: Sequence[int]) -> AbstractContextManager[Served]:
+    def serve(
+        self, name: str, cpus: Sequence[int], settings: Sequence[Setting] = ()
+    ) -> AbstractContextManager[Served]:
         """Servers here are the matter of `hindmost.targets`."""
         raise NotImplementedError
 

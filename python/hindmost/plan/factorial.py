@@ -68,6 +68,7 @@ FOR_MEASURE = (
     "sentinel",
     "aggregate",
     "samples",
+    "fleet",
 )
 """Options of ``hindmost measure`` that a study file may give; all others follow from the file."""
 

@@ -94,6 +94,18 @@ class MeasurePlan(BaseModel):
     )
 
     @property
+    def server_host(self) -> str | None:
+        """The host of the fleet on which the server is started, and set; None: this one."""
+        host: str | None = (self.fleet or {}).get("target", {}).get("host")
+        return host
+
+    @property
+    def longest_run_s(self) -> float:
+        """Seconds of warm-up, calibration and measurement of a run, at most."""
+        warmup_s = WARMUP_MOST_S if self.warmup == "auto" else self.warmup
+        return warmup_s + self.calibration_s + self.duration_s
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """Names of the asked quantiles."""
         return tuple(label(q) for q in self.quantiles)

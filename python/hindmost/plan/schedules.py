@@ -120,6 +120,39 @@ def read_schedule(file: Path) -> Points:
     return tuple((at - first, rate) for at, rate in points)
 
 
+def mean_rates(points: Sequence[Sequence[float]], rate_per_s: float, edges: Sequence[float]) -> list[float]:
+    """Mean rate that a schedule asks for between neighbouring moments of a measurement.
+
+    Parameters
+    ----------
+    points : sequence of (float, float)
+        Seconds and rates in any unit; it begins again after the last.
+    rate_per_s : float
+        Mean over a period, requests a second.
+    edges : sequence of float
+        Seconds since the measurement began, rising, one more than the rates that are given. Before 0 the
+        rate is the mean one.
+
+    Examples
+    --------
+    >>> mean_rates([(0, 1), (1, 1), (1, 3), (2, 3)], 100.0, [-1, 0, 1, 2, 4])
+    [100.0, 50.0, 150.0, 100.0]
+    """
+    import numpy as np
+
+    at, rates = np.array(points, dtype=float).T
+    # Requests that are due until a moment: the integral of the schedule, exact since it is linear in pieces.
+    areas = np.concatenate(([0.0], np.cumsum(np.diff(at) * (rates[1:] + rates[:-1]) / 2.0)))
+    period, whole = at[-1], areas[-1]
+    laps, inside = np.divmod(np.maximum(edges, 0.0), period)
+    piece = np.clip(np.searchsorted(at, inside, side="right") - 1, 0, len(at) - 2)
+    into, length = inside - at[piece], at[piece + 1] - at[piece]
+    slope = (rates[piece + 1] - rates[piece]) / np.where(length > 0.0, length, 1.0)
+    due = laps * whole + areas[piece] + into * (rates[piece] + slope * into / 2.0)
+    due = due * rate_per_s * period / whole + np.minimum(edges, 0.0) * rate_per_s
+    return [float(rate) for rate in np.diff(due) / np.diff(edges)]
+
+
 def _wrong(file: Path, line: int, what: str) -> UsageError:
     return UsageError(f"the schedule {file}, line {line}: {what}", hint="one line: SECONDS,REQUESTS_A_SECOND")
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from hindmost.errors import HostLost, InstanceError
-from hindmost.fleet import HERE, Fleet, Moment, jobs_of, run_instances
+from hindmost.fleet import HERE, Fleet, Moment, Setting, jobs_of, run_instances
 from hindmost.plan import MeasurePlan
 from hindmost.run.clean_up import cleaned_up, is_cleaned_up
 from hindmost.run.companions import Scene, accompanied
@@ -29,6 +29,7 @@ def make_run(
     look: Callable[[Moment], None] = lambda _: None,
     beside: Beside = nothing_beside,
     fleet: Fleet = HERE,
+    settings: Sequence[Setting] = (),
 ) -> None:
     """Make run `number` of a study.
 
@@ -48,6 +49,8 @@ def make_run(
         What is in force while a server that was started here runs.
     fleet : Fleet, optional
         Where the instances run; default: this machine.
+    settings : sequence of Setting, optional
+        What is in force on the fleet's host of the server while that runs, where it has one.
 
     Raises
     ------
@@ -62,7 +65,7 @@ def make_run(
     voided: list[str] = []
     while True:
         try:
-            return _made(study, number, plan, target, look, beside, fleet, voided)
+            return _made(study, number, plan, target, look, beside, fleet, settings, voided)
         except HostLost as lost:
             if not fleet.mended(lost, len(voided)):
                 raise
@@ -77,6 +80,7 @@ def _made(
     look: Callable[[Moment], None],
     beside: Beside,
     fleet: Fleet,
+    settings: Sequence[Setting],
     voided: list[str],
 ) -> None:
     """Make it; `voided` says why it was void so far."""
@@ -84,7 +88,7 @@ def _made(
     measure_s = plan.calibration_s + plan.duration_s
     with study.new_run(number) as (folder, record):
         record |= {"seed": plan.run_seed(number), "started": now_utc()}
-        with serving(target, plan, folder, beside, fleet) as server:
+        with serving(target, plan, folder, beside, fleet, settings) as server:
             plans = [
                 plan.engine_plan(number, index, target.protocol, server.address, tls=server.tls, secrets=True)
                 for index in range(plan.clients)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hindmost.errors import UsageError
-from hindmost.laws import KINDS, USUAL, law_text, parse_law, trace_rate
+from hindmost.laws import KINDS, USUAL, law_text, parse_law, replay_of
 from hindmost.run import quick
 from hindmost.run.connecting import check_capture, endpoints_of, login_of, sources_of, tls_of
 from hindmost.run.options import Option, declared
@@ -395,7 +395,9 @@ class MeasureRequest:
             arrivals["file"] = str(Path(arrivals["file"]).absolute())
         duration_s = parse_duration(self.duration, "duration", 0.1)
         schedule, own_rate = self._schedule(duration_s)
-        rate = None if self.closed else own_rate or trace_rate(arrivals) or DEFAULT_RATE_PER_S
+        replay = None if self.closed else replay_of(arrivals)
+        usual = DEFAULT_RATE_PER_S if replay is None else replay.rate_per_s
+        rate = None if self.closed else own_rate or usual
         plan = MeasurePlan(
             # A URL's password is in no plan: its login has a reference.
             target=self.target if target.managed else target.name,
@@ -433,6 +435,8 @@ class MeasureRequest:
             sharding=self.sharding,
             **stopping,
         )
+        if replay is not None and plan.rate_per_s is not None:
+            replay.refuse_shorter_than(plan.longest_run_s, plan.rate_per_s)
         check_capture(plan, target)
         if plan.pacing == "spin" and places.shared:
             raise UsageError(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hindmost.errors import InstanceError, TargetError, UsageError
-from hindmost.fleet import HERE, Fleet, Served
+from hindmost.fleet import HERE, Fleet, Served, Setting
 from hindmost.plan import MeasurePlan
 from hindmost.plan.first import first_request
 from hindmost.plan.tls import Tls
@@ -69,6 +69,7 @@ def serving(
     folder: Path,
     beside: Beside = nothing_beside,
     fleet: Fleet = HERE,
+    settings: Sequence[Setting] = (),
 ) -> Iterator[Server]:
     """A server that answers, and what to know of it.
 
@@ -91,25 +92,25 @@ def serving(
                 "a server that is started on another host lets in whom its target file names, nobody else",
                 hint="start it there, and name it as TARGET; or leave out --user, --password and --database",
             )
-        with fleet.serve(plan.target, plan.server_cpus) as there:
-            document = _document(target, plan, there) | {"host": there.host}
+        with fleet.serve(plan.target, plan.server_cpus, settings) as there:
+            document = _document(target, there) | {"host": there.host}
             yield Server(there.address, None, document, None, None)
         return
     asked = {name: value for name in ("tls", "login") if (value := getattr(plan, name)) is not None}
     spec = target.spec.model_copy(update=asked)
     starting = ManagedServer(spec, cpus=plan.server_cpus, log=folder / "server.log")
     with starting as server, beside(server):
-        yield Server(server.address, server.pid, _document(target, plan, server), server, server.tls)
+        yield Server(server.address, server.pid, _document(target, server), server, server.tls)
 
 
-def _document(target: Managed, plan: MeasurePlan, server: ManagedServer | Served) -> dict[str, Any]:
+def _document(target: Managed, server: ManagedServer | Served) -> dict[str, Any]:
     return {
         "name": target.name,
         "protocol": target.protocol,
         "address": server.address,
         "managed": True,
         "command": list(server.command),
-        "cpus": list(plan.server_cpus),
+        "cpus": list(server.cpus),
         "server_version": server.server_version,
     }
 

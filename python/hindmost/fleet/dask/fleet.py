@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from hindmost import __version__
-from hindmost.errors import HindmostError, HostLost, InstanceError, TargetError
+from hindmost.errors import HindmostError, HostLost, HostUnfit, InstanceError, TargetError
 from hindmost.fleet.dask.channel import Channel, OwnChannel
 from hindmost.fleet.dask.clock import ROUNDS, Offset, drift_ppm, offset_of
 from hindmost.fleet.dask.files import packed
 from hindmost.fleet.dask.given import GivenChannel
 from hindmost.fleet.dask.host import engine_digest
 from hindmost.fleet.dask.hosts import Hosts
-from hindmost.fleet.fleet import Heard, Job, Served
+from hindmost.fleet.fleet import Heard, Job, Served, Setting
 
 AHEAD_NS = 300_000_000
 """Orders name a moment this far ahead: a few round trips, one host after the other, and the tenth of a second
@@ -95,23 +95,30 @@ class DaskFleet:
         return self.asked.target is not None
 
     @contextmanager
-    def serve(self, name: str, cpus: Sequence[int]) -> Iterator[Served]:
+    def serve(self, name: str, cpus: Sequence[int], settings: Sequence[Setting] = ()) -> Iterator[Served]:
         """Start a server on the host of ``[target]``, freshly for each run; stop it afterwards."""
         place = self.asked.target
         assert place is not None
         listen = place.listen or self.channel.address_of(place.host)
-        start = {"serve": {"name": name, "listen": listen, "cpus": list(cpus)}}
+        told = [{"what": dict(one.what), "level": one.level} for one in settings]
+        start = {"serve": {"name": name, "listen": listen, "cpus": list(cpus), "settings": told}}
         try:
             found = self.channel.ask(place.host, start, SERVE_S).said
         except HostLost:
             raise
         except InstanceError as error:
-            raise TargetError(error.message, hint=error.hint) from None
-        served = Served(place.host, found["address"], found["command"], found["server_version"])
+            kind = HostUnfit if error.code == "unfit" else TargetError
+            raise kind(error.message, hint=error.hint) from None
+        served = Served(
+            place.host, found["address"], found["command"], found["cpus"], found["server_version"]
+        )
         try:
             yield served
-        except InstanceError as error:
-            if died := self._stopped(place.host):
+        except HindmostError as error:
+            died = None
+            with contextlib.suppress(HindmostError):
+                died = self._stopped(place.host)
+            if died and isinstance(error, InstanceError):
                 gone = TargetError(f"{error.message}; {name} on {place.host} {died}", hint=error.hint)
                 gone.shows = "silent"
                 raise gone from None
@@ -119,17 +126,22 @@ class DaskFleet:
         self._stopped(place.host)
 
     def _stopped(self, host: str) -> str | None:
-        """Stop the server there; says how it had ended by itself, if it had."""
-        with contextlib.suppress(HindmostError):
+        """Stop the server there, and put back what was set; says how it had ended by itself, if it had."""
+        try:
             said = self.channel.ask(host, {"serve": {"name": None}}, SERVE_S).said
-            return None if said is None else said["died"]
-        return None
+        except HostLost:  # its own end stops all, and whatever comes next is told that it is lost
+            return None
+        return None if said is None else said["died"]
 
     def close(self) -> None:
         """End all that was begun on hosts."""
         for host in self.channel.hosts:
-            with contextlib.suppress(HindmostError):
+            try:
                 self.channel.ask(host, {"leave": {}}, LEAVE_S)
+            except HostLost:  # it ends by itself
+                continue
+            except HindmostError as error:
+                self._say(f"{error.message}; on {host}: hindmost knobs restore")
         self.channel.close()
 
     def _look_at(self, host: str) -> dict[str, Any]:
@@ -147,7 +159,17 @@ class DaskFleet:
         for finding in doctor["findings"]:
             if finding["mark"] == "unfit":
                 self._say(f"host {host} is unfit: {finding['title']}: {finding['value']}; {finding['why']}")
+        if self.asked.target is not None and self.asked.target.host == host:
+            self._recover(host)
         return hello | {"doctor": doctor}
+
+    def _recover(self, host: str) -> None:
+        for one in self.channel.ask(host, {"recover": {}}, START_S).said:
+            failed = f": could not be put back: {one['failure']}" if one["failure"] else ""
+            self._say(
+                f"left on host {host} by a study that was killed: {one['name']} is {one['value']}"
+                f" again{failed}"
+            )
 
     def clocks(self, hosts: Sequence[str]) -> dict[str, Offset]:
         """How far each host's clock is from ours, now."""

@@ -8,6 +8,7 @@
     reach    is the server to be had from here          fetch    a piece of a file of theirs
     serve    start a server it knows by name            stop     end all of it, and remove it
     knob     set a setting it knows, or put it back     leave    and all else, too
+    recover  put back what a killed one left set
 
 There is no word for a command line. From the order to measure until the first instance is done this process
 is asked nothing, its timers rest, and it counts what it did all the same.
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost import __version__, _engine
-from hindmost.errors import HindmostError
+from hindmost.errors import HindmostError, HostUnfit
 from hindmost.fleet.dask import quiet
 from hindmost.fleet.dask.session import Refused, Verifier
 from hindmost.fleet.dask.team import SETTLE_S, HostTeam
@@ -56,6 +57,7 @@ class Host:
         self._team: HostTeam | None = None
         self._knobs: dict[str, str] = {}
         self._serving: Any = None
+        self._changing = asyncio.Lock()  # who leaves puts back what is still being set
         self._lease: asyncio.TimerHandle | None = None
         self.left = False
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -74,7 +76,7 @@ class Host:
         except Refused as error:
             return {"error": {"code": "refused", "message": error.message}}
         except HindmostError as error:
-            code = getattr(error, "code", None)
+            code = "unfit" if isinstance(error, HostUnfit) else getattr(error, "code", None)
             return {"error": {"code": code or "failed", "message": error.message, "hint": error.hint}}
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
@@ -98,11 +100,11 @@ class Host:
         if self._lease is not None:
             self._lease.cancel()
         await self.stop({})
-        if self._serving is not None:
-            serving, self._serving = self._serving, None
-            await asyncio.to_thread(serving.ended)
-        for name in list(self._knobs):
-            await self.knob({"name": name, "value": None})
+        try:
+            await self.serve({"name": None})
+        finally:
+            for name in list(self._knobs):
+                await self.knob({"name": name, "value": None})
 
     async def hello(self, _: dict[str, Any]) -> dict[str, Any]:
         """Who we are."""
@@ -173,30 +175,39 @@ class Host:
             await asyncio.to_thread(team.close)
 
     async def serve(self, what: dict[str, Any]) -> dict[str, Any] | None:
-        """Start a server, or stop it."""
+        """Start a server with what is set meanwhile, or stop it and put that back."""
         from hindmost.fleet.dask.serving import Serving
 
-        if self._serving is not None:
-            serving, self._serving = self._serving, None
-            ended: dict[str, Any] = await asyncio.to_thread(serving.ended)
-            return ended
-        if what["name"] is None:
-            return None
-        serving = Serving(what["name"], what["listen"], what["cpus"])
-        document = await asyncio.to_thread(serving.started)
-        self._serving = serving
-        return document
+        async with self._changing:
+            if self._serving is not None:
+                serving, self._serving = self._serving, None
+                ended: dict[str, Any] = await asyncio.to_thread(serving.ended)
+                return ended
+            if what["name"] is None:
+                return None
+            serving = Serving(what["name"], what["listen"], what["cpus"], what.get("settings", ()))
+            document = await asyncio.to_thread(serving.started)
+            self._serving = serving
+            return document
 
-    async def knob(self, what: dict[str, Any]) -> str | None:
+    async def knob(self, what: dict[str, Any]) -> None:
         """Set a setting of this host, or put it back (``value`` is None)."""
-        from hindmost.fleet.dask.serving import put_back, set_knob
+        from hindmost.fleet.dask.serving import set_knob, unset_knob
 
         name, value = what["name"], what["value"]
-        if value is None:
-            self._knobs.pop(name, None)
-            return await asyncio.to_thread(put_back, name)
-        self._knobs[name] = value
-        return await asyncio.to_thread(set_knob, name, value)
+        async with self._changing:
+            if value is not None:
+                self._knobs[name] = value
+                await asyncio.to_thread(set_knob, name, value)
+            elif self._knobs.pop(name, None) is not None:
+                await asyncio.to_thread(unset_knob, name)
+
+    async def recover(self, _: dict[str, Any]) -> list[dict[str, str | None]]:
+        """Put back what is set here by one that was killed; gives what it was."""
+        from hindmost.knobs import recover
+
+        async with self._changing:
+            return await asyncio.to_thread(recover)
 
     def _started(self) -> HostTeam:
         if self._team is None:
@@ -216,6 +227,7 @@ WORDS: dict[str, Word] = {
     "stop": Host.stop,
     "serve": Host.serve,
     "knob": Host.knob,
+    "recover": Host.recover,
     "leave": Host.leave,
 }
 """All that a host can be told."""

@@ -1,19 +1,25 @@
 """The server under test on a host of its own: started by name from what that host knows, never by a command.
 
 A name is a preset (``memcached``, ``nginx?connections=500``) or a target file that stands in the host's own
-folder for them, put there by whoever administers it.
+folder for them, put there by whoever administers it. What is set for one start of it is what a study file may
+set (`hindmost.knobs`), less the kinds that are words of a command line.
 """
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from hindmost import _engine
-from hindmost.errors import UsageError
-from hindmost.knobs.journal import FOLDER, told
-from hindmost.targets import ManagedServer, parse_target
+from hindmost.errors import HindmostError, HostUnfit, TargetError, UsageError
+from hindmost.knobs import Knob, kind_of, knob_of
+from hindmost.knobs.force import in_force, processors, refuse_words, started_with
+from hindmost.knobs.journal import FOLDER, put_back, told
+from hindmost.targets import Managed, ManagedServer, parse_target
 
 TARGETS = Path("/etc/hindmost/targets")
 """Target files of a host, ``NAME.toml``."""
@@ -30,14 +36,21 @@ class Serving:
         Address of this host that it listens on.
     cpus : sequence of int
         Its processors; none: all.
+    settings : sequence of mapping
+        ``what`` (a factor's table) and ``level`` of each knob that is in force meanwhile.
 
     Raises
     ------
     UsageError
-        If the name is a path or an address, or nothing that this host knows.
+        If the name is a path or an address, or nothing that this host knows; if a knob holds words of a
+        command line.
+    HostUnfit
+        If a level cannot be had here.
     """
 
-    def __init__(self, name: str, listen: str, cpus: list[int]) -> None:
+    def __init__(
+        self, name: str, listen: str, cpus: Sequence[int], settings: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         if "/" in name.partition("?")[0]:
             raise UsageError(
                 f"{name} is a path, and a server on another host is started by its name",
@@ -45,26 +58,63 @@ class Serving:
             )
         own = TARGETS / f"{name}.toml"
         target = parse_target(str(own) if own.is_file() else name)
-        if not target.managed:
+        if not isinstance(target, Managed):
             raise UsageError(f"{name} is a server that runs already", hint="leave out [target]")
-        spec = target.spec.model_copy(update={"host": listen})
-        self._server = ManagedServer(spec, cpus=cpus)
+        self._pairs = [_checked(one["what"], one["level"], target) for one in settings]
+        spec = started_with(target.spec, self._pairs)
+        cpus = processors(target.spec, spec, cpus)
+        self._server = ManagedServer(spec.model_copy(update={"host": listen}), cpus=cpus)
+        self._stack = ExitStack()
 
     def started(self) -> dict[str, Any]:
-        """Start it; gives what ``run.json`` says of it."""
-        server = self._server.__enter__()
+        """Set what is to be set, then start it; gives what ``run.json`` says of it.
+
+        Raises
+        ------
+        TargetError
+            If it does not start.
+        HostUnfit
+            If a setting is refused, or is not what was written; everything is as it was before.
+        """
+        with ExitStack() as stack:
+            try:
+                beside = stack.enter_context(in_force(self._pairs))
+                server = stack.enter_context(self._server)
+                stack.enter_context(beside(server))
+            except TargetError:
+                raise
+            except HindmostError as error:
+                raise HostUnfit(error.message, hint=error.hint) from None
+            self._stack = stack.pop_all()
         return {
             "address": server.address,
             "command": list(server.command),
+            "cpus": list(server.cpus),
             "server_version": server.server_version,
             "pid": server.pid,
         }
 
     def ended(self) -> dict[str, Any]:
-        """Stop it; gives how it had ended before, if it had."""
+        """Stop it, and put back what was set; gives how it had ended before, if it had.
+
+        Raises
+        ------
+        HindmostError
+            If something cannot be put back: it stays in this host's journal.
+        """
         report = self._server.exit_report()
-        self._server.__exit__(None, None, None)
+        self._stack.close()
         return {"died": None if report is None else f"{report.describe()}: {report.log.strip()[-1000:]}"}
+
+
+def _checked(what: Mapping[str, Any], level: str, target: Managed) -> tuple[Knob, str]:
+    refuse_words(what, "a setting")
+    knob = knob_of(kind_of(what), what, target, FOLDER)
+    try:
+        knob.check(level)
+    except HindmostError as error:
+        raise HostUnfit(error.message, hint=error.hint) from None
+    return knob, level
 
 
 def set_knob(name: str, value: str) -> str:
@@ -72,6 +122,12 @@ def set_knob(name: str, value: str) -> str:
     return told(lambda: _engine.set_knob(name, value, str(FOLDER), "/", os.getpid()))
 
 
-def put_back(name: str) -> str:
-    """Put it back as it was found."""
-    return told(lambda: _engine.undo_knob(name, str(FOLDER), os.getpid()))
+def unset_knob(name: str) -> None:
+    """Put it back as it was found.
+
+    Raises
+    ------
+    HindmostError
+        If it cannot be; it stays in the journal.
+    """
+    put_back(json.loads(told(lambda: _engine.undo_knob(name, str(FOLDER), os.getpid()))))

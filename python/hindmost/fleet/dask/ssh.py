@@ -7,6 +7,7 @@ import contextlib
 import json
 import shlex
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from hindmost import __version__
@@ -65,12 +66,28 @@ async def reach(host: Host, usual: Ssh, config: dict[str, Any], credentials: Cre
     port = f"-p {how.port} " if how.port else ""
     key = f"-i {how.key} " if how.key else ""
     by_hand = f"ssh {port}{key}{f'{how.user}@' if how.user else ''}{host.where}"
+    _look_at_files(host, how)
+    whom = f"host {host.name} ({host.where})"
     try:
         connection = await asyncio.wait_for(asyncssh.connect(host.where, **options), 2 * CONNECT_S)
+    except asyncssh.PermissionDenied as error:
+        raise InstanceError(
+            f"{whom} refuses the login: {error.reason}{f' (key {how.key})' if how.key else ''}",
+            hint=f"{by_hand} true; ssh-copy-id puts a key there, user and key stand in [ssh]",
+        ) from None
+    except asyncssh.HostKeyNotVerifiable as error:
+        raise InstanceError(
+            f"{whom} is not known by its key: {error.reason}; another machine may answer in its place",
+            hint=f"{by_hand} true, look at its key, and let it stand in"
+            f" {how.known_hosts or '~/.ssh/known_hosts'}",
+        ) from None
     except (OSError, TimeoutError, asyncssh.Error) as error:
         why = str(error) or f"no answer within {2 * CONNECT_S:g} s"
+        raise InstanceError(f"{whom} cannot be reached: {why}", hint=f"{by_hand} true") from None
+    except ValueError as error:  # asyncssh's KeyImportError is one
         raise InstanceError(
-            f"host {host.name} ({host.where}) cannot be reached: {why}", hint=f"{by_hand} true"
+            f"host {host.name}: a key for its login cannot be used ({how.key or 'of ~/.ssh'}): {error}",
+            hint=f"{by_hand} true; a key with a passphrase belongs to ssh-agent: ssh-add",
         ) from None
     try:
         ours, theirs = (connection.get_extra_info(end)[0] for end in ("sockname", "peername"))
@@ -88,6 +105,19 @@ async def reach(host: Host, usual: Ssh, config: dict[str, Any], credentials: Cre
         connection.close()
         raise
     return Reached(host.name, address, connection, process)
+
+
+def _look_at_files(host: Host, how: Ssh) -> None:
+    """Refuse files of [ssh] that cannot be read, by name, before the network is asked."""
+    for what, name in (("key", how.key), ("known_hosts", how.known_hosts)):
+        try:
+            if name is not None:
+                Path(name).expanduser().open("rb").close()
+        except OSError as error:
+            raise InstanceError(
+                f"host {host.name}: {what} {name} of [ssh] cannot be read: {error.strerror}",
+                hint=f"ls -l {name}",
+            ) from None
 
 
 async def _begun(process: Any, name: str, by_hand: str, python: str) -> str:  # noqa: ANN401

@@ -96,14 +96,17 @@ def thinned(series: Series, windows: int = 240) -> tuple[Series, int]:
     keep = [
         max(range(start, min(start + step, len(times))), key=worst) for start in range(0, len(times), step)
     ]
-    return {
+    found: Series = {
         "run": series["run"],
         "t_s": [times[i] for i in keep],
         "rate": [series["rate"][i] for i in keep],
         "p50_us": [series["p50_us"][i] for i in keep],
         "p99_us": [series["p99_us"][i] for i in keep],
         "measure_from_s": series["measure_from_s"],
-    }, step
+    }
+    if "asked" in series:
+        found["asked"] = [series["asked"][i] for i in keep]
+    return found, step
 
 
 def flattening(latency: Curve | None, slip: Curve | None) -> bool:

@@ -229,7 +229,8 @@ def series(doc: Measure, width: float) -> str | None:
 
 def _series(one: Series, _step: int, width: float) -> str | None:
     latencies = finite([*one["p50_us"], *one["p99_us"]])
-    rates = finite(one["rate"])
+    asked: list[float | None] = [*one.get("asked", [])]
+    rates = finite([*one["rate"], *asked])
     if not one["t_s"] or not (latencies or rates):
         return None
     end = max(one["t_s"]) or 1.0
@@ -252,12 +253,14 @@ def _series(one: Series, _step: int, width: float) -> str | None:
         y_ticks=time_ticks(lower.low, lower.high),
         x_title="seconds since the run began",
     )
-    plot.text(x.end, 14, "requests/s", anchor="end", cls="name")
+    of = "requests/s: answered, and asked for (dashed)" if asked else "requests/s"
+    plot.text(x.end, 14, of, anchor="end", cls="name")
     plot.text(x.end, 132, "p99 (upper) and p50", anchor="end", cls="name")
 
     def places(values: Values, scale: Scale) -> list[tuple[float, float]]:
         return [(x(t), scale(v)) for t, v in zip(one["t_s"], values, strict=False) if v is not None]
 
+    plot.line(places(asked, upper), "asked")
     plot.line(places(one["rate"], upper), "rate")
     plot.line(places(one["p50_us"], lower), "service")
     plot.line(places(one["p99_us"], lower), "latency")

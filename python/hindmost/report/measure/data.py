@@ -127,6 +127,7 @@ def series_data(doc: Measure) -> list[dict[str, Any]] | None:
                 "rate": _cut(one["rate"]),
                 "p50": _cut(one["p50_us"]),
                 "p99": _cut(one["p99_us"]),
+                **({"asked": _cut(one["asked"])} if "asked" in one else {}),
                 "from": rounded(one["measure_from_s"]),
                 "step": step,
             }

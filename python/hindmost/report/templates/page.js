@@ -212,8 +212,9 @@
       scales: { x, y: { range: (u, low, high) => [0, (high || 1) * 1.15] } },
       axes: [axis(null, { values: (u, s) => s.map(() => ""), size: 8 }),
         axis(null, { size: 62, space: 34, values: (u, s) => s.map((v) => thousands(v)) })],
-      series: [clock, line("rate", "muted", { width: 1.5, value: (u, v) => rate(v), points: dots(d.rate) })],
-    }, [d.t, d.rate], box);
+      series: [clock, line("rate", "muted", { width: 1.5, value: (u, v) => rate(v), points: dots(d.rate) }),
+        ...(d.asked ? [line("asked for", "ink", { width: 1, dash: [4, 3], value: (u, v) => rate(v) })] : [])],
+    }, [d.t, d.rate, ...(d.asked ? [d.asked] : [])], box);
     const height = width < 500 ? 240 : 270;
     const lower = new uPlot({
       ...common, height,

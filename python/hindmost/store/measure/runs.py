@@ -187,11 +187,15 @@ class Outstanding(TypedDict):
 
 
 class Series(TypedDict):
-    """One run in windows, from the start of its warm-up; measured from ``measure_from_s``."""
+    """One run in windows, from the start of its warm-up; measured from ``measure_from_s``.
+
+    ``asked``: the rate that a schedule asked for, where there was one.
+    """
 
     run: int
     t_s: list[float]
     rate: list[float | None]
+    asked: NotRequired[list[float]]
     p50_us: list[float | None]
     p99_us: list[float | None]
     measure_from_s: float | None

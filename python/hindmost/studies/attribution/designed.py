@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from hindmost.design import Factor, choose
 from hindmost.design.offer import offer, runs_within
 from hindmost.errors import HindmostError, HostUnfit, StudyError, UsageError
 from hindmost.knobs import Knob, kind_of, knob_of
+from hindmost.knobs.force import refuse_words
 from hindmost.knobs.journal import FOLDER
 from hindmost.plan import MeasurePlan, parse_duration, parse_percent, parse_rate, parse_runs
 from hindmost.plan.factorial import FactorTable, StudyFile, read_study
@@ -45,8 +47,11 @@ def planned(file: StudyFile, measure: MeasurePlan, *, dry: bool = False) -> Attr
             f"{file.target} runs already, and every run needs a server that is started anew with its setting",
             hint="a preset, or a target file with the commands that start and stop it (by ssh, if elsewhere)",
         )
-    knobs = tuple(_knob(one, target, dry=dry) for one in file.factor)
+    there = measure.server_host is not None
+    knobs = tuple(_knob(one, target, dry=dry, there=there) for one in file.factor)
     refuse_clashes([one.name for one in file.factor], knobs)
+    if there:
+        _refuse_set_already(file, measure, knobs)
     sets = tuple((knob.name.split()[0], ", ".join(sorted(knob.sets))) for knob in knobs)
     return _designed(file, measure, target, knobs, sets)
 
@@ -178,12 +183,32 @@ def _within(plan: AttributionPlan, budget: str | None) -> AttributionPlan:
     return replace(plan, design=found.design, blocks=(found.blocks, found.blocks))
 
 
-def _knob(table: FactorTable, target: Managed, *, dry: bool) -> Knob:
-    """What a factor sets, every level checked, and tried where that takes a trial."""
+def _refuse_set_already(file: StudyFile, measure: MeasurePlan, knobs: Sequence[Knob]) -> None:
+    """Refuse a factor that ``[target]`` of the fleet sets for the whole study."""
+    fixed = {f"host:{name}" for name in (measure.fleet or {})["target"].get("knobs", {})}
+    for table, knob in zip(file.factor, knobs, strict=True):
+        if met := sorted(knob.sets & fixed):
+            raise UsageError(
+                f"factor {table.name!r} sets {met[0]}, which knobs of [target] in the fleet's file set"
+                " for all of the study",
+                hint="leave it out of one of them",
+            )
+
+
+def _knob(table: FactorTable, target: Managed, *, dry: bool, there: bool) -> Knob:
+    """What a factor sets, every level checked, and tried where that takes a trial.
+
+    Of a server on another host (`there`), that host checks them, in the rehearsal.
+    """
     where = f"factor {table.name!r}"
     kind = kind_of(table.what, where)
     try:
         knob = knob_of(kind, table.what, target, FOLDER)
+        if there:
+            refuse_words(table.what, "it")
+            for level in table.levels:
+                knob.spec(target.spec, level)
+            return knob
         for level in table.levels:
             knob.check(level)
             if not dry:

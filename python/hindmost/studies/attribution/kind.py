@@ -43,10 +43,11 @@ def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) 
         The server does not start at all; a run cannot be stored.
     """
     plan = to_run(study)
-    if plan.measure.fleet is not None and "target" in plan.measure.fleet:
+    if apply and plan.measure.server_host is not None:
         raise UsageError(
-            "[target] starts the server on another machine, and a study of factors sets what it varies here",
-            hint="load machines without [target]: the server, on this machine, listens where they reach it",
+            "--apply leaves this host in the recommended setting, and the server is on"
+            f" {plan.measure.server_host}",
+            hint="hindmost knobs set there, once the study has said what; leave out --apply",
         )
     with fleet_of(plan.measure, talk.say) as fleet:
         return _answered(Runner(study, plan, fleet=fleet), talk, confirm=confirm, apply=apply)

@@ -130,6 +130,9 @@ def _beside(file: StudyFile, folder: Path) -> StudyFile:
         changes["target"] = str((folder / file.target).resolve())
     if isinstance(workload := file.measure.get("workload"), str) and workload not in named_workloads():
         changes["measure"] = {**file.measure, "workload": str((folder / workload).resolve())}
+    if isinstance(fleet := file.measure.get("fleet"), str) and (folder / fleet).is_file():
+        measure = changes.get("measure", file.measure)
+        changes["measure"] = {**measure, "fleet": str((folder / fleet).resolve())}
     return file.model_copy(update=changes)
 
 

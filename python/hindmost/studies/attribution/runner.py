@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 
 from hindmost.design import Cell
 from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
-from hindmost.fleet import HERE, Fleet, Moment
+from hindmost.fleet import HERE, Fleet, Moment, Setting
+from hindmost.knobs import Knob
+from hindmost.knobs.force import in_force, processors, started_with
 from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
-from hindmost.run.serving import Beside
+from hindmost.run.serving import Beside, nothing_beside
 from hindmost.run.soundness import Remaking
 from hindmost.store import Study
 from hindmost.studies.attribution.attempts import GIVEN_UP, Attempt, Attempts
@@ -127,7 +129,16 @@ class Runner:
         try:
             with part.lock(), self._in_force(cell) as (target, beside):
                 plan = self._measure_plan(load, target, name)
-                make_run(part, number, plan, target, look=self.look, beside=beside, fleet=self.fleet)
+                make_run(
+                    part,
+                    number,
+                    plan,
+                    target,
+                    look=self.look,
+                    beside=beside,
+                    fleet=self.fleet,
+                    settings=self._settings(cell),
+                )
         except (Interrupted, StudyError, UsageError):
             raise
         except HindmostError as error:
@@ -148,38 +159,40 @@ class Runner:
         HindmostError
             What would fail in a run.
         """
+        cpus = self._server_cpus(self._target(cell))
+        if self.fleet.serves:
+            with self.fleet.serve(self.plan.measure.target, cpus, self._settings(cell)):
+                return
         with (
             self._in_force(cell) as (target, beside),
-            ManagedServer(target.spec, cpus=self._server_cpus(target)) as server,
+            ManagedServer(target.spec, cpus=cpus) as server,
             beside(server),
         ):
             pass
 
     @contextmanager
     def _in_force(self, cell: Cell) -> Iterator[tuple[Managed, Beside]]:
-        pairs = [(knob, level) for knob, level in zip(self.plan.knobs, self._levels(cell), strict=True)]
-
-        @contextmanager
-        def beside(server: ManagedServer) -> Iterator[None]:
-            with ExitStack() as stack:
-                for knob, level in pairs:
-                    stack.enter_context(knob.beside(level, server))
-                yield
-
-        with ExitStack() as stack:
-            for knob, level in pairs:
-                stack.enter_context(knob.before(level))
+        if self.fleet.serves:  # the host of the server sets it
+            yield self._server, nothing_beside
+            return
+        with in_force(self._pairs(cell)) as beside:
             yield self._target(cell), beside
+
+    def _settings(self, cell: Cell) -> list[Setting]:
+        """A cell in the words that another host is told."""
+        if not self.fleet.serves:
+            return []
+        tables = zip(self.plan.file.factor, self._levels(cell), strict=True)
+        return [Setting(table.what, level) for table, level in tables]
+
+    def _pairs(self, cell: Cell) -> list[tuple[Knob, str]]:
+        return list(zip(self.plan.knobs, self._levels(cell), strict=True))
 
     def _levels(self, cell: Cell) -> list[str]:
         return list(self.plan.levels(cell).values())
 
     def _target(self, cell: Cell) -> Managed:
-        target = self._server
-        spec = target.spec
-        for knob, level in zip(self.plan.knobs, self._levels(cell), strict=True):
-            spec = knob.spec(spec, level)
-        return replace(target, spec=spec)
+        return replace(self._server, spec=started_with(self._server.spec, self._pairs(cell)))
 
     @property
     def _server(self) -> Managed:
@@ -188,8 +201,7 @@ class Runner:
 
     def _server_cpus(self, target: Managed) -> tuple[int, ...]:
         """Processors of the server: the cell's, where a factor sets them."""
-        before, now = self._server.spec.cpus, target.spec.cpus
-        return tuple(now) if now is not None and now != before else self.plan.measure.server_cpus
+        return processors(self._server.spec, target.spec, self.plan.measure.server_cpus)
 
     def _measure_plan(self, load: LoadPoint, target: Managed, name: str) -> MeasurePlan:
         seed = self.plan.measure.seed + (FRESH if name.startswith(CONFIRMATION) else 0)

@@ -145,7 +145,7 @@ def answer(study: Study) -> documents.Measure:
         "per_run_curves": [{"run": run.number, **pictures.curve(run.latency, 120)} for run in made],
         "instrument": self_diagnosis(plan, runs, reasons),
         "outstanding": pictures.outstanding(totals.outstanding, plan),
-        "series": [pictures.series(run) for run in made],
+        "series": [pictures.series(run, plan) for run in made],
         "host": host,
     }
     if (machines := fleet_of(runs, made, plan, owner)) is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from hindmost._engine import Histogram
 from hindmost.plan import MeasurePlan
+from hindmost.plan.schedules import mean_rates
 from hindmost.run.figures import RunFigures, Totals
 from hindmost.store import measure as documents
 
@@ -50,8 +51,11 @@ def outstanding(histogram: Histogram, plan: MeasurePlan) -> documents.Outstandin
     }
 
 
-def series(run: RunFigures) -> documents.Series:
-    """One run over time, over all workers; quantiles are means weighted by replies."""
+def series(run: RunFigures, plan: MeasurePlan) -> documents.Series:
+    """One run over time, over all workers; quantiles are means weighted by replies.
+
+    With a schedule, ``asked`` is the mean rate that it asks for in each window.
+    """
     result = run.instances[0].result
     workers = [worker for one in run.instances for worker in one.result.get("series", [])]
     length = min((len(worker) for worker in workers), default=0)
@@ -70,14 +74,19 @@ def series(run: RunFigures) -> documents.Series:
         p50.append(_weighted([(cell["count"], cell["p50_ns"]) for cell in cells]))
         p99.append(_weighted([(cell["count"], cell["p99_ns"]) for cell in cells]))
         before = end
-    return {
+    measure_from_s = result["warmup_s"] + result["calibration"]["seconds"]
+    found: documents.Series = {
         "run": run.number,
         "t_s": t_s,
         "rate": rate,
         "p50_us": p50,
         "p99_us": p99,
-        "measure_from_s": result["warmup_s"] + result["calibration"]["seconds"],
+        "measure_from_s": measure_from_s,
     }
+    if plan.schedule is not None and plan.rate_per_s is not None and t_s:
+        edges = [at - measure_from_s for at in (0.0, *t_s)]
+        found["asked"] = [round(one, 1) for one in mean_rates(plan.schedule, plan.rate_per_s, edges)]
+    return found
 
 
 def _weighted(parts: Sequence[tuple[int, int]]) -> float | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from hindmost.errors import UsageError
 from hindmost.knobs import KINDS, Knob, kind_of, knob_of
+from hindmost.knobs.force import refuse_words
 from hindmost.knobs.journal import FOLDER
 from hindmost.plan import MeasurePlan
 from hindmost.run.request import MeasureRequest
@@ -96,8 +97,11 @@ def opened(
         raise UsageError(f"--by {by} is not among mean, {', '.join(plan.labels)}", hint="see --quantiles")
     asked = Asked(plan, parse_knob(knob), parse_levels(levels), by)
     made = asked.knob()
-    for level in asked.levels:
-        made.check(level)
+    if plan.server_host is not None:  # that host checks them
+        refuse_words(asked.what, "--knob")
+    else:
+        for level in asked.levels:
+            made.check(level)
     return begin(plan, out, "trial", trial=asked.manifest())
 
 

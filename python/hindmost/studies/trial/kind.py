@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hindmost.errors import UsageError
 from hindmost.exits import Exit
 from hindmost.fleet.opening import fleet_of
 from hindmost.knobs import kind_of, recover
@@ -21,7 +22,7 @@ from hindmost.studies.part import open_part
 from hindmost.studies.talk import Talk
 from hindmost.studies.trial.answer import answer, folder_of
 from hindmost.studies.trial.asked import Asked
-from hindmost.studies.trial.sides import LevelRuns
+from hindmost.studies.trial.sides import LevelOf, LevelRuns
 
 FILE = "trial.json"
 
@@ -35,6 +36,11 @@ def run(study: Study, talk: Talk, *, keep: bool = False) -> Trial:
         Leave a host's knob at the best level, where it was proven better than the present one.
     """
     plan = plan_of(study)
+    if keep and plan.server_host is not None:
+        raise UsageError(
+            f"--keep leaves this host at the best level, and the server is on {plan.server_host}",
+            hint="hindmost knobs set there, once the trial has said what; leave out --keep",
+        )
     asked = Asked.of(study, plan)
     for one in recover(FOLDER):
         talk.say(f"left by a study that was killed: {one['name']} is {one['value']} again")
@@ -45,8 +51,9 @@ def run(study: Study, talk: Talk, *, keep: bool = False) -> Trial:
         f" about {numbers.seconds(rounds * len(asked.levels) * each)}; study {study.folder}"
     )
     knob, target = asked.knob(), asked.target
-    for level in asked.levels:
-        knob.attempt(level)
+    if plan.server_host is None:
+        for level in asked.levels:
+            knob.attempt(level)
     sides: dict[str, LevelRuns] = {}
 
     def on_step(step: Step) -> None:
@@ -57,7 +64,7 @@ def run(study: Study, talk: Talk, *, keep: bool = False) -> Trial:
     with fleet_of(plan, talk.say) as fleet:
         for place, level in enumerate(asked.levels):
             part = open_part(study, study.folder / folder_of(place), plan)
-            sides[level] = LevelRuns(part, plan, target, (knob, level), fleet)
+            sides[level] = LevelRuns(part, plan, target, LevelOf(asked.what, knob, level), fleet)
         interleave(sides, f"{plan.seed} trial", Remaking(rounds, plan.remake), on_step)
     result = answer(study)
     if keep:

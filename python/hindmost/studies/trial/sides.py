@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from hindmost.fleet import HERE, Fleet
+from hindmost.fleet import HERE, Fleet, Setting
 from hindmost.knobs import Knob
+from hindmost.knobs.force import in_force, processors, started_with
 from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
 from hindmost.store import Study
 from hindmost.studies.comparison.runs import SideRuns
-from hindmost.targets import Managed, ManagedServer
+from hindmost.targets import Managed
+
+
+@dataclass(frozen=True, slots=True)
+class LevelOf:
+    """A knob at a level, and the table that it was made of."""
+
+    what: Mapping[str, Any]
+    knob: Knob
+    level: str
 
 
 class LevelRuns(SideRuns):
@@ -25,7 +36,7 @@ class LevelRuns(SideRuns):
         How each is made.
     target : Managed
         The server as it is without the knob.
-    setting : (Knob, str)
+    setting : LevelOf
         The knob and its level.
     fleet : Fleet, optional
         Where the load instances run; default: this machine.
@@ -36,20 +47,26 @@ class LevelRuns(SideRuns):
         study: Study,
         plan: MeasurePlan,
         target: Managed,
-        setting: tuple[Knob, str],
+        setting: LevelOf,
         fleet: Fleet = HERE,
     ) -> None:
-        self._knob, self._level = setting
-        spec = self._knob.spec(target.spec, self._level)
-        if spec.cpus is not None and spec.cpus != target.spec.cpus:
-            plan = plan.model_copy(update={"server_cpus": tuple(spec.cpus)})
+        self._pairs = [(setting.knob, setting.level)]
+        self._there = [Setting(setting.what, setting.level)] if fleet.serves else []
+        spec = started_with(target.spec, self._pairs)
+        cpus = processors(target.spec, spec, plan.server_cpus)
+        plan = plan.model_copy(update={"server_cpus": cpus})
         super().__init__(study, plan, replace(target, spec=spec), fleet)
 
     def make(self, number: int) -> None:
-        """Make it, with the knob at its level."""
-        with self.study.lock(), self._knob.before(self._level):
-            make_run(self.study, number, self.plan, self.target, beside=self._beside, fleet=self.fleet)
+        """Make it, with the knob at its level: here, or where the fleet starts the server."""
+        with self.study.lock(), in_force([] if self._there else self._pairs) as beside:
+            make_run(
+                self.study,
+                number,
+                self.plan,
+                self.target,
+                beside=beside,
+                fleet=self.fleet,
+                settings=self._there,
+            )
         self.made.add(number)
-
-    def _beside(self, server: ManagedServer) -> AbstractContextManager[None]:
-        return self._knob.beside(self._level, server)
