@@ -125,6 +125,12 @@ VERBS = (
                 ("colocate may batch.json server.json --within 10% --load 50%",),
             ),
             Verb(
+                "extender",
+                "CARDS [OPTIONS]",
+                "Answer kube-scheduler which nodes' servers bear a job.",
+                ("colocate extender cards --within 20%", "colocate extender cards --port 9881 --strict"),
+            ),
+            Verb(
                 "supervise",
                 "SERVER JOB --promise LIMIT [OPTIONS]",
                 "Run a batch job beside a server, as far as the server's promise allows.",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from hindmost.cli.options import LOAD, OUTPUT, TARGET, Json, option
+from hindmost.cli.outcome import written
 from hindmost.exits import Exit
 
 _EXITS = {"yes": Exit.DONE, "no": Exit.CROSSED, "unknown": Exit.INCONCLUSIVE}
@@ -30,6 +31,7 @@ def may(
     refused.
     """
     from hindmost.colocation.bound import question, read_card
+    from hindmost.errors import HindmostError
     from hindmost.plan import parse_share
     from hindmost.report.colocation.profile import prometheus_text, render_answer
 
@@ -39,9 +41,10 @@ def may(
         within=parse_share(within, "within"),
         load=parse_share(load, "load"),
     )
-    if prometheus is not None:
-        prometheus.write_text(prometheus_text(found), encoding="utf-8")
+    failure = None if prometheus is None else written(prometheus, prometheus_text(found))
     print(json.dumps(found) if json_ else render_answer(found), end="\n" if json_ else "")
+    if failure is not None:
+        raise HindmostError(failure, hint="--prometheus FILE in a folder that can be written")
     return int(_EXITS[str(found["answer"])])
 
 

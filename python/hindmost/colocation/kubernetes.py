@@ -1,0 +1,146 @@
+"""Co-location in Kubernetes: a judge for the scheduler that knows what programs do to each other, from cards.
+
+========================  ===========================================================================
+``hindmost/job``          on a pod: the name of the job's card
+``hindmost/servers``      on a node: names of the cards of servers there, joined by ``.`` (a label may
+                          hold no commas) or, in an annotation, by ``,``
+``hindmost/load``         on a node: how busy these servers are, as ``0.5`` or ``50%``
+``hindmost/within``       on a node: how much their percentile may grow
+========================  ===========================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost.colocation.bound import question, read_card
+from hindmost.errors import UsageError
+from hindmost.kubernetes import Node, Pod, Watched
+from hindmost.kubernetes.extender import MOST_SCORE
+
+Cards = Mapping[str, Mapping[str, Any]]
+
+
+def read_cards(folder: Path) -> Cards:
+    """Read all cards of a folder (``*.json``), by name.
+
+    Raises
+    ------
+    UsageError
+        There is none, one cannot be read, or two have one name.
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    for path in sorted(folder.glob("*.json")):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        card = read_card(text, str(path))
+        if card["name"] in found:
+            raise UsageError(
+                f"{path}: another card here is named {card['name']!r}, too",
+                hint="hindmost colocate profile --name NAME --out CARD",
+            )
+        found[card["name"]] = card
+    if not found:
+        raise UsageError(f"there is no card in {folder}", hint="hindmost colocate profile --out CARD.json")
+    return found
+
+
+@dataclass
+class CardJudge:
+    """Which nodes a job may be put on, by its card and those of the servers that run there.
+
+    A node is refused where a server of its would surely lose more than it may; scores fall with the share
+    that the worst server may lose at most. Pods and nodes without cards are left alone.
+
+    Attributes
+    ----------
+    within, load : float
+        Where a node does not say: growth of the percentile, and how busy its servers are.
+    strict : bool
+        Refuse where cards cannot tell, too.
+    """
+
+    cards: Watched[Cards]
+    within: float = 0.10
+    load: float = 0.5
+    strict: bool = False
+
+    def refused(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, str]:
+        """Say which nodes are no place for the pod's job, and which server of theirs it would slow."""
+        found = {}
+        for node in nodes:
+            for answer in self._answers(pod, node):
+                if answer["answer"] == "no" or (self.strict and answer["answer"] == "unknown"):
+                    found[node.name] = (
+                        f"hindmost: {answer['server']} may lose {answer['allowed']:.1%} of its rate at load"
+                        f" {answer['load']:.0%} and loses {_most(answer)} beside {answer['job']}"
+                    )
+                    break
+        return found
+
+    def scores(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
+        """Score nodes whose servers are told to bear it: 1 to the highest, by what is left of the allowed."""
+        found = {}
+        for node in nodes:
+            answers = self._answers(pod, node)
+            if answers and all(one["answer"] == "yes" for one in answers):
+                left = min(1 - one["worst"] / one["allowed"] for one in answers)
+                found[node.name] = max(1, round(MOST_SCORE * left))
+        return found
+
+    def gauges(self) -> dict[str, float]:
+        """What ``/metrics`` shows of the cards."""
+        return {"cards": len(self.cards.now()), "files_unreadable_total": self.cards.unreadable}
+
+    def _answers(self, pod: Pod, node: Node) -> list[dict[str, Any]]:
+        cards = self.cards.now()
+        job = cards.get(pod.said("hindmost/job") or "")
+        if job is None:
+            return []
+        within = _share(_said(node, "hindmost/within"), self.within)
+        load = min(0.99, _share(_said(node, "hindmost/load"), self.load))
+        names = [name for name in re.split(r"[.,\s]+", _said(node, "hindmost/servers") or "") if name]
+        found = []
+        for name in names:
+            if name not in cards:
+                found.append(_unknown(job, name, within, load))
+                continue
+            try:
+                found.append(question(job, cards[name], within=within, load=load))
+            except UsageError:  # of another processor
+                found.append(_unknown(job, name, within, load))
+        return found
+
+
+def _said(node: Node, key: str) -> str | None:
+    return node.annotations.get(key, node.labels.get(key))
+
+
+def _share(text: str | None, usual: float) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text or "")
+    return usual if found is None else float(found[1]) / (100 if found[2] else 1)
+
+
+def _unknown(job: Mapping[str, Any], server: str, within: float, load: float) -> dict[str, Any]:
+    from hindmost.colocation.tail import allowed_loss
+
+    return {
+        "job": job["name"],
+        "server": server,
+        "answer": "unknown",
+        "allowed": allowed_loss(within, load),
+        "worst": None,
+        "load": load,
+    }
+
+
+def _most(answer: Mapping[str, Any]) -> str:
+    if answer["answer"] == "no":
+        return "more"
+    return "nobody knows how much" if answer["worst"] is None else f"up to {answer['worst']:.1%}"

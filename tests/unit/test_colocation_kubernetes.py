@@ -1,0 +1,133 @@
+"""kube-scheduler asks who may run beside whom: the same cards, the same answers as ``colocate may``."""
+
+import http.client
+import json
+from pathlib import Path
+
+import pytest
+from test_colocate_profile import card, share
+
+from hindmost.cli import main
+from hindmost.colocation.bound import question
+from hindmost.colocation.kubernetes import CardJudge, read_cards
+from hindmost.errors import UsageError
+from hindmost.kubernetes import Extender, Node, Pod, Watched
+
+NOTHING = {"l3": -0.02, "dram": -0.02}
+CARDS = {
+    "kv": card("kv", {"l3": 0.12, "dram": 0.02}, NOTHING),
+    "lone": {**card("lone", {"l3": 0.0, "dram": 0.0}, NOTHING), "presence": share(0.3)},
+    "quiet": card("quiet", NOTHING, NOTHING),
+    "memory": card("memory", NOTHING, {"l3": -0.02, "dram": 0.6}),
+    "cache": card("cache", NOTHING, {"l3": 0.3, "dram": 0.6}),
+    "other": card("other", NOTHING, NOTHING, model=1),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, one in CARDS.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(one), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def judge(folder: Path) -> CardJudge:
+    return CardJudge(Watched(folder, read_cards))
+
+
+def pod(job: str) -> Pod:
+    return Pod("p", {"hindmost/job": job})
+
+
+def node(name: str, servers: str | None = None, **said: str) -> Node:
+    labels = {} if servers is None else {"hindmost/servers": servers}
+    return Node(name, labels | {f"hindmost/{key}": value for key, value in said.items()})
+
+
+NODES = [node("empty"), node("kv-0", "kv"), node("lone-0", "lone"), node("both-0", "kv.lone")]
+
+
+def test_nodes_whose_servers_would_lose_too_much_are_refused_with_figures(judge):
+    refused = judge.refused(pod("memory"), NODES)
+    assert list(refused) == ["lone-0", "both-0"]
+    assert "lone may lose 4.5% of its rate at load 50%" in refused["both-0"]
+    assert judge.refused(pod("nobody"), NODES) == {}
+    assert judge.refused(Pod("p"), NODES) == {}
+
+
+def test_scores_follow_what_cards_promise_and_say_nothing_of_the_rest(judge):
+    found = {
+        job: judge.scores(pod(job), NODES).get("kv-0", 0) for job in ("quiet", "memory", "cache", "other")
+    }
+    worst = question(CARDS["memory"], CARDS["kv"], within=0.1, load=0.5)["worst"]
+    allowed = question(CARDS["memory"], CARDS["kv"], within=0.1, load=0.5)["allowed"]
+    assert found == {"quiet": 10, "memory": round(10 * (1 - worst / allowed)), "cache": 0, "other": 0}
+    assert set(judge.scores(pod("quiet"), NODES)) == {"kv-0"}
+
+
+def test_a_node_says_how_busy_its_servers_are_and_what_they_bear(judge):
+    calm = [node("a", "kv", load="50%"), node("b", "kv", load="0.05"), node("c", "kv", within="2")]
+    assert judge.scores(pod("cache"), calm) == {"c": judge.scores(pod("cache"), calm)["c"]}
+    scores = judge.scores(pod("memory"), calm)
+    assert scores["a"] < scores["b"]
+    assert judge.scores(pod("memory"), [node("d", "kv", load="busy")]) == {"d": scores["a"]}
+
+
+def test_strictly_what_cards_cannot_tell_is_refused_as_well(judge):
+    judge.strict = True
+    nodes = [node("kv-0", "kv"), node("new-0", "new")]
+    assert "up to 13.0%" in judge.refused(pod("cache"), nodes)["kv-0"]
+    assert "nobody knows" in judge.refused(pod("quiet"), nodes)["new-0"]
+    assert "nobody knows" in judge.refused(pod("other"), nodes)["kv-0"]
+    assert list(judge.refused(pod("memory"), nodes)) == ["new-0"]
+
+
+def test_over_http_it_is_the_schedulers_own_documents(judge, folder):
+    question = {"Pod": {"metadata": {"name": "p", "labels": {"hindmost/job": "memory"}}}}
+    items = [{"metadata": {"name": one.name, "labels": dict(one.labels)}} for one in NODES]
+    with Extender(judge, gauges=judge.gauges, prefix="hindmost_colocate") as server:
+
+        def ask(method: str, path: str, body: object = None) -> str:
+            connection = http.client.HTTPConnection(server.address, timeout=10)
+            connection.request(method, path, json.dumps(body))
+            text = connection.getresponse().read().decode()
+            connection.close()
+            return text
+
+        found = json.loads(ask("POST", "/filter", question | {"Nodes": {"items": items}}))
+        assert [one["metadata"]["name"] for one in found["Nodes"]["items"]] == ["empty", "kv-0"]
+        assert set(found["FailedNodes"]) == {"lone-0", "both-0"}
+        scores = json.loads(ask("POST", "/prioritize", question | {"Nodes": {"items": items}}))
+        assert {one["Host"]: one["Score"] for one in scores}["kv-0"] > 0
+        (folder / "kv.json").unlink()
+        scores = json.loads(ask("POST", "/prioritize", question | {"Nodes": {"items": items}}))
+        assert {one["Host"]: one["Score"] for one in scores}["kv-0"] == 0
+        (folder / "kv.json").write_text("{torn")
+        assert json.loads(ask("POST", "/filter", question | {"Nodes": {"items": items}}))["Error"] == ""
+        told = ask("GET", "/metrics")
+        assert "hindmost_colocate_cards 5" in told
+        assert "hindmost_colocate_files_unreadable_total 1" in told
+
+
+def test_folders_that_are_no_cards_are_refused_in_words(tmp_path, folder, capsys):
+    with pytest.raises(UsageError, match="no card in"):
+        read_cards(tmp_path / "nowhere")
+    (folder / "again.json").write_text(json.dumps(CARDS["kv"]))
+    with pytest.raises(UsageError, match="another card here is named 'kv'"):
+        read_cards(folder)
+    (folder / "again.json").unlink()
+    assert main(["colocate", "extender", str(folder), "--port", "70000"]) == 2
+    assert main(["colocate", "extender", str(folder), "--listen", "203.0.113.1", "--port", "0"]) == 2
+    assert "cannot be listened at" in capsys.readouterr().err
+
+
+def test_an_answer_for_prometheus_that_cannot_be_written_is_told_after_the_answer(folder, capsys):
+    words = ["colocate", "may", str(folder / "memory.json"), str(folder / "kv.json"), "--prometheus"]
+    assert main([*words, str(folder / "may.prom")]) == 0
+    assert "hindmost_colocation_allowed" in (folder / "may.prom").read_text()
+    capsys.readouterr()
+    assert main([*words, str(folder / "no" / "may.prom")]) == 1
+    told = capsys.readouterr()
+    assert told.out.startswith("yes: memory beside kv")
+    assert "may.prom cannot be written: No such file or directory" in told.err
