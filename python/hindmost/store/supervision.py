@@ -13,9 +13,10 @@ SUPERVISION_SCHEMA: Literal["hindmost.supervision/1"] = "hindmost.supervision/1"
 class SupervisedWindow(TypedDict):
     """One window: the server's percentile, and what the job was given and got.
 
-    ``percentile_us``: null where nothing was answered. ``share``: of the job's processors, as in force at the
-    window's end; 0: paused. ``ran``: whether the job could run when the window began. ``used_s``, ``idle_s``:
-    processor time that the job got, and that nobody used. ``why``: of the last change, null for none.
+    ``percentile_us``: null where nothing was answered. ``processors``: of the job, as in force at
+    the window's end; 0: paused. ``ran``: whether the job could run when the window began. ``used_s``,
+    ``idle_s``: processor time that the job got, and that nobody used. ``why``: of the last change, null for
+    none.
     """
 
     at_s: float
@@ -23,7 +24,7 @@ class SupervisedWindow(TypedDict):
     failed: Count
     percentile_us: float | None
     kept: bool
-    share: float
+    processors: Count
     ran: bool
     used_s: float
     idle_s: float
@@ -35,7 +36,8 @@ class Supervision(TypedDict):
 
     ``kept``, ``broken``: windows within the promise and not. ``broken_paused``: of these, such in which the
     job was paused from begin to end, and is not to blame. ``got``: the job's part of the processor time that
-    the server and all others left free; null where nothing was free. ``job_exit``: null where it ran on.
+    the server and all others left free; null where nothing was free. ``processors``: that it could have.
+    ``fixed``: those that it had throughout, where nothing was adapted. ``job_exit``: null where it ran on.
     """
 
     schema: Literal["hindmost.supervision/1"]
@@ -52,7 +54,8 @@ class Supervision(TypedDict):
     got: float | None
     paused: Count
     cuts: Count
-    fixed: float | None
+    processors: Count
+    fixed: Count | None
     job_exit: int | None
     interrupted: bool
     took_s: float

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
 from hindmost.cli.outcome import written
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
@@ -34,9 +34,8 @@ def supervise(
     duration: Annotated[
         str | None, option(PROCEDURE, "TIME", "How long at most. [default: until the job ends]")
     ] = None,
-    share: Annotated[
-        str | None,
-        option(PROCEDURE, "SHARE", "Adapt nothing: give the job this share of its processors throughout."),
+    processors: Annotated[
+        int | None, whole(PROCEDURE, "Adapt nothing: give the job so many processors throughout.")
     ] = None,
     verbose: Annotated[bool, switch(OUTPUT, "Tell every window.", "--verbose")] = False,
     out: Annotated[Path | None, option(OUTPUT, "FILE", "Write all windows here (JSON).")] = None,
@@ -44,15 +43,15 @@ def supervise(
 ) -> int:
     """Run a batch job beside a server, and cut or pause it where the server's promise is in danger.
 
-    The job gets only what nobody else wants (cpu.idle), less of it as soon as slow requests use up what a
-    window may have of them, and nothing where the promise breaks; it is given back step by step after quiet
-    windows. All of it is in the knobs' journal before it is done. A job that is started here ends with this
-    command, also by a kill -9; a running one goes on as it was found. Exit code 3: fewer than 95 % of the
-    windows were within the promise.
+    The job gets only what nobody else wants (cpu.idle), on fewer processors as soon as slow requests use up
+    what a window may have of them, and nothing where the promise breaks; it is given back one by one after
+    quiet windows. All of it is in the knobs' journal before it is done. A job that is started here ends with
+    this command, also by a kill -9; a running one goes on as it was found. Exit code 3: fewer than 95 % of
+    the windows were within the promise.
     """
     from hindmost import _engine
     from hindmost.errors import HindmostError, HostUnfit, UsageError
-    from hindmost.plan import parse_duration, parse_share
+    from hindmost.plan import parse_duration
     from hindmost.plan.term import parse_term
     from hindmost.report.colocation.supervision import render_supervision, render_window
     from hindmost.studies.colocation.supervision.controller import Rules
@@ -82,7 +81,7 @@ def supervise(
         term.level,
         parse_duration(window, "window", 0.1),
         None if duration is None else parse_duration(duration, "duration", 1.0),
-        None if share is None else parse_share(share, "share"),
+        processors,
     )
 
     begun_ns = _engine.monotonic_ns()

@@ -31,7 +31,9 @@ def render_supervision(document: Supervision) -> str:
             f" free; it was cut {document['cuts']} times and paused through {document['paused']} windows"
         )
     if document["fixed"] is not None:
-        lines.append(f"nothing was adapted: the job had {document['fixed']:.0%} of its processors throughout")
+        lines.append(
+            f"nothing was adapted: the job had {document['fixed']} of {document['processors']} processors"
+        )
     lines.append(_end(document))
     return "\n".join(line for line in lines if line) + "\n"
 
@@ -39,7 +41,7 @@ def render_supervision(document: Supervision) -> str:
 def render_window(window: SupervisedWindow, document_limit_us: float) -> str:
     """One window in a line, for who looks on."""
     value = "no answer" if window["percentile_us"] is None else format_us(window["percentile_us"])
-    state = "paused" if window["share"] == 0 else f"{window['share']:.0%}"
+    state = "paused" if window["processors"] == 0 else f"on {window['processors']}"
     mark = "" if window["kept"] else f"  beyond {format_us(document_limit_us)}"
     return f"{window['at_s']:>7.1f} s  {value:>10}  job {state}{mark}" + (
         f" ({window['why']})" if window["why"] else ""

@@ -29,10 +29,6 @@ class Rules:
         Share of the limit below which a window counts as quiet.
     quiet : int
         Quiet windows in a row before a running job is given more.
-    step : float
-        Of all processors that the job may use: how much more.
-    least : float
-        The smallest share at which it runs at all.
     longest : int
         Windows of the longest wait after a pause.
     """
@@ -40,54 +36,53 @@ class Rules:
     limit_us: float
     resume: float = 0.8
     quiet: int = 2
-    step: float = 0.25
-    least: float = 0.1
     longest: int = 32
 
 
 @dataclass(slots=True)
 class Controller:
-    """Decides the share of processors that a job may use, 0 for paused.
+    """Decides how many processors a job may use, 0 for paused.
 
     Attributes
     ----------
-    share : float
+    most : int
+        That there are for it.
+    given : int
         In force now.
     why : str
         Of the last change.
     """
 
     rules: Rules
-    share: float = 1.0
+    most: int
+    given: int = 1
     why: str = "the start"
-    _last: float = 1.0
+    _last: int = 1
     _wait: int = 1
     _calm: int = 0
     _since: int = SOON
     _cut: bool = False
 
     def during(self, slow: int, allowed: int) -> bool:
-        """Look in mid-window at how many requests are beyond the limit; whether the share changed.
+        """Look in mid-window at how many requests are beyond the limit; whether that changed anything.
 
         Parameters
         ----------
         slow, allowed : int
             Requests beyond the limit so far, and how many there may be in a window that keeps the promise.
         """
-        if self.share == 0 or slow == 0:
+        if self.given == 0 or slow == 0:
             return False
         if slow >= PAUSE_AT * allowed:
-            return self._set(0.0, f"{slow} requests beyond the limit, {allowed} may be in a window")
-        if slow >= CUT_AT * allowed and not self._cut and self.share > self.rules.least:
+            return self._set(0, f"{slow} requests beyond the limit, {allowed} may be in a window")
+        if slow >= CUT_AT * allowed and not self._cut and self.given > 1:
             self._cut = True
-            return self._set(
-                max(self.rules.least, self.share / 2), f"{slow} of {allowed} slow requests are used up"
-            )
+            return self._set(self.given // 2, f"{slow} of {allowed} slow requests are used up")
         return False
 
     def after(self, percentile_us: float) -> bool:
-        """Look at a window that is over; whether the share changed."""
-        rules, ran = self.rules, self.share > 0
+        """Look at a window that is over; whether that changed anything."""
+        rules, ran = self.rules, self.given > 0
         danger, self._cut = self._cut, False
         self._since += 1
         if percentile_us > rules.limit_us:
@@ -96,7 +91,7 @@ class Controller:
                 self._wait = 1
             elif ran or self._since == 1:
                 self._wait = min(rules.longest, 2 * self._wait)
-            return ran and self._set(0.0, "the promise was broken")
+            return ran and self._set(0, "the promise was broken")
         if danger or percentile_us > rules.resume * rules.limit_us:
             self._calm = 0
             return False
@@ -105,15 +100,14 @@ class Controller:
             if self._calm < self._wait:
                 return False
             self._since, self._calm = 0, 0
-            share = max(rules.least, self._last / 2)
-            return self._set(share, f"{self._wait} windows well within the promise")
-        if self._calm < rules.quiet or self.share >= 1.0:
+            return self._set(max(1, self._last // 2), f"{self._wait} windows well within the promise")
+        if self._calm < rules.quiet or self.given >= self.most:
             return False
         self._calm = 0
-        return self._set(min(1.0, self.share + rules.step), f"{rules.quiet} windows well within the promise")
+        return self._set(self.given + 1, f"{rules.quiet} windows well within the promise")
 
-    def _set(self, share: float, why: str) -> bool:
-        if self.share > 0:
-            self._last = self.share
-        self.share, self.why = share, why
+    def _set(self, given: int, why: str) -> bool:
+        if self.given > 0:
+            self._last = self.given
+        self.given, self.why = given, why
         return True

@@ -33,7 +33,11 @@ def document_of(found: Supervised) -> Supervision:
         "used_s": used,
         "got": used / free if free > 0 else None,
         "paused": sum(not one["ran"] for one in windows),
-        "cuts": sum(one["why"] is not None and one["share"] < before for one, before in _pairs(windows)),
+        "cuts": sum(
+            one["why"] is not None and one["processors"] < before
+            for one, before in _pairs(windows, found.most)
+        ),
+        "processors": found.most,
         "fixed": request.fixed,
         "job_exit": found.code,
         "interrupted": found.interrupted,
@@ -41,8 +45,8 @@ def document_of(found: Supervised) -> Supervision:
     }
 
 
-def _pairs(windows: list[SupervisedWindow]) -> list[tuple[SupervisedWindow, float]]:
-    before = [1.0, *(one["share"] for one in windows)]
+def _pairs(windows: list[SupervisedWindow], most: int) -> list[tuple[SupervisedWindow, int]]:
+    before = [most, *(one["processors"] for one in windows)]
     return list(zip(windows, before, strict=False))
 
 
@@ -55,7 +59,7 @@ def window_of(told: Told, first_ns: int, limit_us: float) -> SupervisedWindow:
         "failed": window.failed,
         "percentile_us": window.percentile_us if math.isfinite(window.percentile_us) else None,
         "kept": window.percentile_us <= limit_us,
-        "share": told.share,
+        "processors": told.given,
         "ran": told.ran,
         "used_s": told.used_s,
         "idle_s": told.idle_s,

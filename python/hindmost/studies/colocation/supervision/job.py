@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hindmost.errors import UsageError
-from hindmost.interventions.changes import Gone, started
+from hindmost.interventions.changes import Gone, Places, places, started
 from hindmost.interventions.held import Surgeon
 from hindmost.studies.colocation.supervision.group import Group
-from hindmost.targets.procfs import process_name
+from hindmost.targets.procfs import cpu_affinity, process_name, process_tree
 
 GATE = 'read -r go && exec "$@" </dev/null'
 """For the shell: wait for a line on standard input, then become the job; without the line there is no job."""
@@ -46,11 +46,17 @@ class Job:
         Where it may run.
     """
 
-    def __init__(self, name: str, pid: int, group: Group, process: subprocess.Popen[bytes] | None) -> None:
-        self.name, self.pid, self.group = name, pid, group
+    def __init__(
+        self,
+        name: str,
+        pid: int,
+        cpus: Sequence[int],
+        group: Group,
+        process: subprocess.Popen[bytes] | None = None,
+    ) -> None:
+        self.name, self.pid, self.cpus, self.group = name, pid, list(cpus), group
         self._process = process
         self._start = started(pid)
-        self.cpus = sorted(os.sched_getaffinity(pid))
 
     def code(self) -> int | None:
         """Its exit code; None while it runs, -1 where it was not ours and has ended."""
@@ -61,9 +67,9 @@ class Job:
                 return None
         return -1
 
-    def allow(self, share: float) -> None:
-        """Give it a share of its processors, 0 to pause it."""
-        self.group.allow(share, len(self.cpus))
+    def allow(self, count: int) -> None:
+        """Give it so many of its processors, the last ones (interrupts prefer the first); 0 pauses it."""
+        self.group.allow(self.cpus[len(self.cpus) - count :])
 
     def used_s(self) -> float:
         """Processor time under supervision, with all that it started and that has ended."""
@@ -93,9 +99,10 @@ def running(command: Sequence[str], group: Group, surgeon: Surgeon) -> Iterator[
         )
         assert process.stdin is not None
         try:
-            group.idle()
+            cpus = sorted(os.sched_getaffinity(0))
+            group.prepare(cpus)
             group.take(process.pid)
-            job = Job(name, process.pid, group, process)
+            job = Job(name, process.pid, cpus, group, process)
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(b"go\n")
                 process.stdin.close()
@@ -134,8 +141,11 @@ def taken(pid: int, group: Group, surgeon: Surgeon) -> Iterator[Job]:
     if not Path(f"/proc/{pid}").is_dir():
         raise UsageError(f"there is no process {pid}", hint="pgrep -a xz")
     name = f"{process_name(pid)} ({pid})"
-    undo = f"{group.freed}; {group.back(pid)}"
+    # Older kernels forget where threads may run when they are moved.
+    found = Places(name, "", places(process_tree(pid)), frozenset())
+    undo = f"{group.freed}; {group.back(pid)}; {found.undo}"
     with surgeon.holding(Promise(f"job {name}", f"move {name} to {group.name}", undo)):
-        group.idle()
+        cpus = cpu_affinity(pid)
+        group.prepare(cpus)
         group.take(pid)
-        yield Job(name, pid, group, None)
+        yield Job(name, pid, cpus, group)

@@ -42,8 +42,8 @@ class SuperviseRequest:
     window_s : float
     seconds : float or None
         How long at most; None: until the job ends.
-    fixed : float or None
-        A share that is given whatever happens: what supervision is compared with.
+    fixed : int or None
+        Processors that are given whatever happens: what supervision is compared with.
     """
 
     application: Application
@@ -53,7 +53,7 @@ class SuperviseRequest:
     quantile: float
     window_s: float = 1.0
     seconds: float | None = None
-    fixed: float | None = None
+    fixed: int | None = None
     journal: Path = FOLDER
 
 
@@ -63,8 +63,8 @@ class Told:
 
     Attributes
     ----------
-    share : float
-        At its end; 0: paused.
+    given : int
+        Processors of the job at its end; 0: paused.
     ran : bool
         Whether the job was given anything in it.
     used_s, idle_s : float
@@ -74,7 +74,7 @@ class Told:
     """
 
     window: Window
-    share: float
+    given: int
     ran: bool
     used_s: float
     idle_s: float
@@ -87,6 +87,7 @@ class Supervised:
 
     request: SuperviseRequest
     job: str
+    most: int
     windows: list[Told] = field(default_factory=list)
     code: int | None = None
     interrupted: bool = False
@@ -145,16 +146,18 @@ class _Supervision:
     controller: Controller = field(init=False)
 
     def __post_init__(self) -> None:
-        share = self.request.fixed
-        self.controller = Controller(self.request.rules, self.request.rules.step if share is None else share)
+        fixed, most = self.request.fixed, len(self.job.cpus)
+        if fixed is not None and not 1 <= fixed <= most:
+            raise UsageError(f"{fixed} processors: the job may use 1 to {most}", hint=f"--processors {most}")
+        self.controller = Controller(self.request.rules, most, 1 if fixed is None else fixed)
 
     def course(self) -> Supervised:
         """Window after window, until the job ends, the time is over, or somebody interrupts."""
-        found = Supervised(self.request, self.job.name)
+        found = Supervised(self.request, self.job.name, self.controller.most)
         begun = time.monotonic()
         with self.surgeon.leased(f"job {self.job.name}", LEASE_S) as renew:
             try:
-                self.job.allow(self.controller.share)
+                self.job.allow(self.controller.given)
                 self.windows.begin()
                 while found.code is None and not self._over(begun):
                     found.windows.append(told := self._window())
@@ -171,24 +174,24 @@ class _Supervision:
 
     def _window(self) -> Told:
         controller, why = self.controller, None
-        used, idle, ran = self.job.used_s(), _idle_s(self.job.cpus), controller.share > 0
+        used, idle, ran = self.job.used_s(), _idle_s(self.job.cpus), controller.given > 0
         end_ns = self.windows.end_ns
         while (left := (end_ns - _engine.monotonic_ns()) / 1e9) > 0:
             time.sleep(min(LOOK_S, left))
             slow = self.windows.look()
             if self.request.fixed is None and controller.during(slow, self.windows.allowed):
-                self.job.allow(controller.share)
+                self.job.allow(controller.given)
                 why = controller.why
         window = self.windows.close()
         pid = self.request.application.pid
         if pid is not None and not Path(f"/proc/{pid}").exists():
             raise TargetError(f"{self.request.application.name} has ended: there is nothing to protect")
         if self.request.fixed is None and controller.after(window.percentile_us):
-            self.job.allow(controller.share)
+            self.job.allow(controller.given)
             why = controller.why
         return Told(
             window,
-            controller.share,
+            controller.given,
             ran,
             self.job.used_s() - used,
             _idle_s(self.job.cpus) - idle,
