@@ -57,6 +57,7 @@ wheel: .stamps/runtime ## One wheel for every Python from 3.11 on, with link-tim
 
 bench: .stamps/engine ## Cost and precision, ours and of other load testers: half an hour of a quiet host
 	@setup/system.sh want memcached unbound dnsperf psql=postgresql strace tcpdump sshd=openssh-server
+	@$(RUN) cargo bench --locked --quiet -p hindmost-arrivals --bench thinning
 	@$(RUN) cargo bench --locked --quiet -p hindmost-histogram --bench record
 	@$(RUN) cargo bench --locked --quiet -p hindmost-simulate --bench queue
 	@$(RUN) cargo bench --locked --quiet -p hindmost-synth --bench throughput

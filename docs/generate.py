@@ -128,6 +128,14 @@ def workload_schema() -> str:
     return written()
 
 
+def schedules_figure() -> str:
+    """The shapes that ``--schedule`` knows by name, drawn."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from schedules_figure import schedules_figure as drawn
+
+    return drawn()
+
+
 def workload_page() -> str:
     """Reference of workload files."""
     sys.path.insert(0, str(Path(__file__).parent))
@@ -140,6 +148,7 @@ PAGES = {
     "docs/reference/cli.md": cli_page,
     "docs/reference/knobs.md": knobs_page,
     "docs/reference/workload.md": workload_page,
+    "docs/images/schedules.svg": schedules_figure,
     "schemas/workload.schema.json": workload_schema,
     "schemas/plan.schema.json": plan_schema,
     "python/hindmost/store/engine.py": engine_types,
