@@ -7,10 +7,13 @@ from hindmost.report.common.svg import Plot
 
 WIDTH, HEIGHT = 720, 190
 PIECES = 480
-STYLE = (
-    "<style>text{font:12px sans-serif;fill:#666}.name{font-weight:bold;fill:#333}"
-    ".line{fill:none;stroke:#2563a8;stroke-width:2}.axis,.grid{stroke:#ccc}.mean{stroke:#999;stroke-width:1;stroke-dasharray:4 3}</style>"
-)
+STYLE = """<style>
+text { font: 12px sans-serif; fill: #666 }
+.name { font-weight: bold; fill: #333 }
+.line { fill: none; stroke: #2563a8; stroke-width: 2 }
+.axis, .grid { stroke: #ccc }
+.mean { stroke: #999; stroke-width: 1; stroke-dasharray: 4 3 }
+</style>"""
 
 
 def schedules_figure() -> str:
