@@ -31,8 +31,8 @@ pub fn check_list(field: &str, list: &[Listed]) -> Result<(), PlanError> {
     if !(sum.is_finite() && sum > 0.0) {
         return Err(refuse(
             weight(0),
-            format!("part of a sum of {sum}"),
-            "part of a list whose weights are more than 0",
+            format!("one of {} whose sum is {sum}", list.len()),
+            "one of a list whose sum is more than 0",
         ));
     }
     let names = kinds(list).len();

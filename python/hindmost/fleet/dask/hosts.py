@@ -27,6 +27,8 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from hindmost.errors import UsageError
+from hindmost.plan.positions import Written
+from hindmost.plan.problems import Models, problems_of
 from hindmost.targets.cpus import parse_cpus
 
 MOST_BYTES = 1 << 20
@@ -127,29 +129,37 @@ def parse_fleet(text: str) -> Hosts:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise UsageError(f"{path} is larger than {MOST_BYTES:,} bytes: no list of hosts", hint=_EXAMPLE)
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        written = path.read_text(encoding="utf-8")
+        document = tomllib.loads(written)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"--fleet {text}: {error}", hint=f"{_EXAMPLE}; or the address of a scheduler, tls://HOST:8786"
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: {error}", hint=_EXAMPLE) from None
-    return _checked(document, str(path))
+    return _checked(document, str(path), Written(written, toml=True))
 
 
-def _checked(document: Mapping[str, Any], where: str) -> Hosts:
+_MODELS: Models = {
+    (): Hosts,
+    ("ssh",): Ssh,
+    ("host",): Host,
+    ("host", "ssh"): Ssh,
+    ("target",): TargetPlace,
+}
+
+
+def _checked(document: Mapping[str, Any], where: str, written: Written | None = None) -> Hosts:
     try:
         return Hosts.model_validate(document)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
+        message = problems_of(error, _MODELS, where, written)
         hint = _EXAMPLE
         if "in clear" in message:
             hint = (
                 "tls://, with certificates in Dask's configuration; or a file: scheduler = ..., tls = false"
             )
-        raise UsageError(f"{where}: {key}{': ' if key else ''}{message}", hint=hint) from None
+        raise UsageError(message, hint=hint) from None
 
 
 def _check_scheduler(address: str, *, plain: bool) -> None:
