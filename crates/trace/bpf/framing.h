@@ -154,26 +154,52 @@ static inline __attribute__((always_inline)) __u32 frame_newline(__u64 word)
 	return ((t >> 32) != 0) * 4 + ((t & 0xffff0000ffff0000ull) != 0) * 2 + ((t & 0xff00ff00ff00ff00ull) != 0);
 }
 
+/* Whether the first four bytes of a line can be taken together: letters all, up to the last. */
+static inline __attribute__((always_inline)) int frame_begins(const struct framing *f, __u32 word, __u32 protocol)
+{
+	if (f->mode != MODE_START || f->count || f->chunked == 2)
+		return 0;
+	if (protocol != FRAMING_MEMCACHED && protocol != FRAMING_HTTP)
+		return 0;
+	/* Upper case and lower case have this bit, and neither a newline nor a carriage return does. */
+	return (word & 0x404040) == 0x404040 && (protocol != FRAMING_MEMCACHED || (word & 0xff) - 'a' < 26);
+}
+
 /*
- * One step: a block, up to eight bytes of a line, or a byte; says how many bytes it took. Of the `rest` of a read,
- * `loaded` bytes can be looked at (eight may be loaded whatever that is); with none, only a block can be passed.
+ * One step: a block, the beginning of a line, up to eight bytes of one with its end, or a byte; says how many bytes it
+ * took. Of the `rest` of a read, `loaded` bytes can be looked at (eight may be loaded whatever that is); with none, only
+ * a block can be passed.
  */
 static inline __attribute__((always_inline)) __u32 frame_step(struct framing *f, const __u8 *bytes, __u32 loaded,
 							      __u32 rest, __u32 protocol,
 							      const struct framing_length *of, int *said)
 {
+	__u32 took = 1;
+	__u8 next = *bytes;
 	*said = FRAME_MORE;
 	if (f->mode == MODE_BLOCK)
 		return frame_jump(f, rest, said);
 	if (loaded == 0)
 		return 0;
-	if (frame_rest_of_line(f) && loaded >= 8) {
-		__u32 ahead = frame_newline(*(const __u64 *)bytes);
+	__u64 word = *(const __u64 *)bytes;
+	if (frame_rest_of_line(f)) {
+		__u32 ahead = frame_newline(word);
 		if (ahead) {
 			f->count = 255;
-			return ahead;
+			if (ahead >= loaded)
+				return loaded < 8 ? loaded : 8;
+			if (ahead == 8)
+				return 8;
+			took = ahead + 1;
+			next = '\n';
 		}
+	} else if (loaded >= 4 && frame_begins(f, word, protocol)) {
+		f->last = (word & 0xff) << 16 | (word & 0xff00) | (word >> 16 & 0xff);
+		f->count = 3;
+		f->kind = f->inside ? f->kind : KIND_OTHER;
+		took = 4;
+		next = word >> 24;
 	}
-	*said = frame_byte(f, *bytes, protocol, of);
-	return 1;
+	*said = frame_byte(f, next, protocol, of);
+	return took;
 }
