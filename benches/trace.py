@@ -1,20 +1,22 @@
 """What a trace costs a server, and how near its stamps are to a capture's: ``python benches/trace.py``.
 
-Rounds alternate: without a trace, and with one of each kind. Of each the CPU time of the server by request;
-the cost is the median of the ratios of neighbouring rounds, which a busy host moves less than their means.
+Each round has every way once, in an order of its own: without a trace, and with one of each kind. Of each the CPU
+time of the server by request; the cost is the median of the rounds' ratios, with its interval.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
+import random
 import socket
 import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -79,7 +81,7 @@ def cost_us(port: int, pid: int, seconds: float, clients: int) -> float:
 
 
 def rounds(
-    port: int, pid: int, count: int, seconds: float, clients: int, place: Path
+    port: int, pid: int, count: int, seconds: float, clients: int, place: Path, only: Sequence[str]
 ) -> dict[str, list[float]]:
     """CPU time by request of each way, round by round."""
     ways: dict[str, dict[str, object] | None] = {
@@ -88,16 +90,22 @@ def rounds(
         "exchange": {"framing": '"exchange"'},
         "parser": {"framing": '"memcached"'},
         "one connection in 16": {"framing": '"memcached"', "one_connection_in": 16},
+        "one window in 16": {"framing": '"memcached"', "one_window_in": 16},
         "who": {"framing": '"memcached"', "who": True},
         "parser and all records": {"framing": '"memcached"', "every": 1, "records": place / "all.parquet"},
     }
-    found: dict[str, list[float]] = {name: [] for name in ways}
+    found: dict[str, list[float]] = {name: [] for name in ways if not only or name in (*only, "off")}
+    order, shuffled = list(found), random.Random(count)
     for _ in range(count):
-        for name, options in ways.items():
+        shuffled.shuffle(order)
+        for name in order:
+            options = ways[name]
             running = (
                 None if options is None else _engine.Trace(**{"port": port, "block_ns": 10**8, **options})
             )
-            found[name].append(cost_us(port, pid, seconds, clients))
+            # Long enough for windows to come as often as they should.
+            length = seconds * (4 if name.startswith("one window") else 1)
+            found[name].append(cost_us(port, pid, length, clients))
             if running is not None:
                 running.end()
     return found
@@ -134,21 +142,30 @@ def stamps_ns(port: int, place: Path) -> dict[str, np.ndarray]:
     return {name: stamp[:both] + ahead - capture for name, stamp, capture in pairs}
 
 
+def median_interval(values: np.ndarray) -> tuple[float, float, float]:
+    """The median and what holds it in 95 % of samples, whatever the law: order statistics (binomial)."""
+    ordered, n = np.sort(values), len(values)
+    below = np.cumsum([math.comb(n, k) / 2**n for k in range(n)])
+    at = max(0, int(np.searchsorted(below, 0.025, side="right")) - 1)
+    return float(ordered[at]), float(np.median(ordered)), float(ordered[n - 1 - at])
+
+
 def main() -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--clients", type=int, default=2)
+    parser.add_argument("--only", nargs="*", default=[], help="these ways alone, beside off")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, memcached() as (port, pid):
         place = Path(folder)
-        found = rounds(port, pid, asked.rounds, asked.seconds, asked.clients, place)
+        found = rounds(port, pid, asked.rounds, asked.seconds, asked.clients, place, asked.only)
         off = found["off"]
-        print(f"{'server CPU by request':<26} {'median':>9} {'least':>9}   ratio to off [quartiles]")
+        print(f"{'server CPU by request':<26} {'median':>9} {'least':>9}   ratio to off [95 % of the median]")
         for name, values in found.items():
             ratios = np.array(values) / np.array(off)
-            low, middle, high = np.quantile(ratios, [0.25, 0.5, 0.75])
+            low, middle, high = median_interval(ratios)
             print(
                 f"{name:<26} {statistics.median(values):>6.2f} us {min(values):>6.2f} us"
                 f"   {middle - 1:+.1%} [{low - 1:+.1%}, {high - 1:+.1%}]"

@@ -144,6 +144,7 @@ class Trace:
         *,
         block_ns: int,
         one_connection_in: int = 1,
+        one_window_in: int = 1,
         every: int = 0,
         records: str | Path | None = None,
         log: str | Path | None = None,

@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -27,7 +28,7 @@ from hindmost.trace.tracing import TraceRequest
 COUNTS = dict.fromkeys(
     [
         *("seen", "done", "no_arrival", "ring_full", "ambiguous", "closed", "silent", "before", "unframed"),
-        *("unreadable", "parts_late", "stamp_missing", "records_lost", "connections"),
+        *("unreadable", "parts_late", "stamp_missing", "records_lost", "connections", "batched"),
     ],
     0,
 )
@@ -59,12 +60,13 @@ def traced(**counts: int) -> dict:
     return {
         "began_ns": 5,
         "lasted_ns": 4 * 10**9,
+        "followed_ns": 4 * 10**9,
         "handover": True,
         "blocks": blocks,
         "counts": {**COUNTS, "seen": 16000, "done": 16000, "connections": 4, **counts},
         "records": 0,
         "who": None,
-        "cost": {"reader_ns": 8 * 10**6, "probes_ns": 10**6, "costed_requests": 1000},
+        "cost": {"reader_ns": 8 * 10**6, "probes_ns": 10**6, "costed_requests": 1000, "probes": []},
     }
 
 
@@ -151,16 +153,32 @@ def test_a_server_that_ended_meanwhile_is_told():
 
 def test_a_trace_says_when_it_made_another_server_of_it():
     used = {9: 16_000 * 12_000}  # 12 us of processor time by request
-    cheap = {**traced(), "cost": {"reader_ns": 1, "probes_ns": 500_000, "costed_requests": 1000}}
+    cheap = {**traced(), "cost": {**traced()["cost"], "probes_ns": 500_000}}
     assert document_of(REQUEST, cheap, {}, used)["notes"] == []
     (note,) = document_of(REQUEST, traced(), {}, used)["notes"]
     assert "the probes took 1 us of the 12 us of processor time by request (9% more" in note
+    # In windows they are there for a part of the time alone.
+    windows = {**traced(), "followed_ns": 10**9}
+    assert document_of(REQUEST, windows, {}, {9: 64_000 * 12_000})["notes"] == []
     who = held_up()
     who["culprits"][0] |= {"name": "hindmost-trace", "process": os.getpid(), "relation": "other"}
     document = document_of(REQUEST, {**cheap, "who": who}, {}, used)
     (note,) = document["notes"]
     assert "80% of the variance is this trace's own" in note
     assert not [one for one in document["advice"] if "hindmost-trace" in one["change"]]
+
+
+def test_a_part_of_the_requests_gives_the_processor_time_of_one_of_them():
+    used = {9: 16_000 * 12_000}
+    all_of_them = document_of(REQUEST, traced(), {}, used)["service"]
+    assert (all_of_them["mean_us"], all_of_them["rate_per_s"]) == pytest.approx((12.0, 4000.0))
+    # Four times as many came as were seen: in a quarter of the time, or on a quarter of the connections.
+    some = {9: 4 * 16_000 * 12_000}
+    windows = document_of(REQUEST, {**traced(), "followed_ns": 10**9}, {}, some)
+    connections = document_of(replace(REQUEST, one_connection_in=4), traced(), {}, some)
+    for document in (windows, connections):
+        service = document["service"]
+        assert (service["mean_us"], service["rate_per_s"]) == pytest.approx((12.0, 16_000.0))
 
 
 def test_a_document_tells_variance_from_mean_and_says_where_both_are():
@@ -313,7 +331,8 @@ def test_what_cannot_be_traced_is_refused_with_what_to_do():
                 find_server(str(os.getpid()), port=port, protocol=protocol)
         field = find_server(str(os.getpid()), port=port, protocol="length:4,2le,-6").framing
     assert json.loads(field) == {"length": {"offset": 4, "width": 2, "little": True, "more": -6}}
-    for wrong in ({"duration_s": 0.1}, {"one_connection_in": 0}, {"every": 0}):
+    windows = [{"one_window_in": 0}, {"one_window_in": 6}]
+    for wrong in ({"duration_s": 0.1}, {"one_connection_in": 0}, {"every": 0}, *windows):
         with pytest.raises(UsageError):
             TraceRequest(REQUEST.server, **wrong).check()
 

@@ -20,7 +20,7 @@ impl Trace {
     /// `framing` is JSON text (`hindmost_trace::Framing`); one request in `every` is kept in the file `records`, its
     /// latency in the text file `log`.
     #[new]
-    #[pyo3(signature = (port, framing, *, block_ns, one_connection_in=1, every=0, records=None, log=None, handover=true, who=false))]
+    #[pyo3(signature = (port, framing, *, block_ns, one_connection_in=1, one_window_in=1, every=0, records=None, log=None, handover=true, who=false))]
     #[expect(clippy::too_many_arguments, reason = "by name, in Python")]
     fn new(
         py: Python<'_>,
@@ -28,6 +28,7 @@ impl Trace {
         framing: &str,
         block_ns: u64,
         one_connection_in: u32,
+        one_window_in: u32,
         every: u32,
         records: Option<PathBuf>,
         log: Option<PathBuf>,
@@ -38,8 +39,9 @@ impl Trace {
             serde_json::from_str(framing).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let records = records.map(|path| (every, path));
         let log = log.map(|path| (every, path));
+        let block = Nanos(block_ns);
         let asked =
-            Asked { port, framing, one_connection_in, block: Nanos(block_ns), records, log, handover, who };
+            Asked { port, framing, one_connection_in, block, one_window_in, records, log, handover, who };
         let tracer = py.detach(|| Tracer::start(&asked)).map_err(failed)?;
         Ok(Self { tracer: Some(tracer) })
     }

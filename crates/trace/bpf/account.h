@@ -18,6 +18,7 @@ enum count {
 	STAMP_MISSING,  /* arrivals without the network's stamp: e1 is then e2 */
 	RECORDS_LOST,   /* full records for which the ring had no room */
 	CONNECTIONS,    /* connections that were followed */
+	BATCHED,        /* batches of several requests */
 	COUNTS = 16,
 };
 
@@ -50,6 +51,9 @@ struct control {
 	__u64 ahead; /* CLOCK_REALTIME - CLOCK_MONOTONIC, in ns */
 	__u32 bank;  /* which sums are written; the other ones are read */
 	__u32 every; /* one request in so many is recorded in full; 0: none */
+	__u64 until; /* requests that arrive later are none of this window's */
+	__u32 window; /* counts the windows, from 1; what is known of a connection is of one of them */
+	__u32 spare;
 };
 
 struct {
@@ -144,6 +148,8 @@ static __attribute__((noinline)) int finish(struct connection *c, struct request
 {
 	struct control *is = settings();
 	if (!c || !r || !is)
+		return 0;
+	if (r->e1 >= is->until)
 		return 0;
 	if (!r->known) {
 		count(NO_ARRIVAL, 1);

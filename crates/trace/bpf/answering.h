@@ -17,8 +17,35 @@
  */
 #pragma once
 
+struct losing {
+	const struct connection *c;
+	__u64 until;
+	__u32 at, lost;
+};
+
+static long lose_one(__u32 i, struct losing *l)
+{
+	if (l->at == l->c->seen)
+		return 1;
+	l->lost += l->c->requests[l->at++ & (REQUESTS - 1)].e1 < l->until;
+	return 0;
+}
+
+/* Requests of a connection that are not done will not be. */
+static __attribute__((noinline)) int lose_open(struct connection *c, __u32 cause)
+{
+	struct control *is = settings();
+	if (!c || !is)
+		return 0;
+	struct losing l = {.c = c, .until = is->until, .at = c->done};
+	bpf_loop(REQUESTS, lose_one, &l, 0);
+	count(cause, l.lost);
+	c->answered = c->left = c->done = c->seen;
+	return 0;
+}
+
 /* A send that will end at `end` begins. */
-static inline void answer(struct connection *c, __u32 end, __u64 now)
+static inline void answer(struct connection *c, const struct control *is, __u32 end, __u64 now)
 {
 	c->last_end = end;
 	c->last_e5 = now;
@@ -26,11 +53,14 @@ static inline void answer(struct connection *c, __u32 end, __u64 now)
 	__u32 at = c->answered;
 	if (at != c->seen) {
 		struct request *r = &c->requests[at & (REQUESTS - 1)];
-		r->e4 = c->send_returned > r->e3 ? c->send_returned : r->e3;
+		/* It begins when the send before it returned; while nobody looks at that (`sent`), when that left. */
+		__u64 free = c->send_returned > c->last_e6 ? c->send_returned : c->last_e6;
+		r->e4 = free > r->e3 ? free : r->e3;
 		r->e5 = now;
 		r->e6 = 0;
 		r->tx_end = end;
-		r->sender = bpf_get_current_pid_tgid();
+		if (is->every)
+			r->sender = bpf_get_current_pid_tgid();
 		r->cpu_sent = bpf_get_smp_processor_id();
 		c->answered = at + 1;
 	} else if (c->done != at) { /* the last response goes on */
@@ -79,7 +109,9 @@ static inline void transmitted(struct connection *c, __u32 end, __u64 now, __u16
 	struct leaving_now l = {.c = c, .now = now, .end = end, .peer = peer};
 	c->last_e6 = now;
 	c->left_end = end;
-	bpf_loop(REQUESTS, leave_one, &l, 0);
+	/* Seldom is there another. */
+	if (leave_one(0, &l) == 0 && c->left != c->answered)
+		bpf_loop(REQUESTS, leave_one, &l, 0);
 }
 
 enum style { EACH, WHOLE, READS, TAIL, UNKNOWN };
@@ -147,16 +179,17 @@ static inline __u32 style_of(const struct connection *c, __u32 batch)
 }
 
 /* A batch that got responses is closed: what is read next is another. */
-static __attribute__((noinline)) int settle(struct connection *c, __u16 peer)
+static __attribute__((noinline)) int settle_batch(struct connection *c, __u16 peer)
 {
-	if (!c || !c->sends)
+	if (!c)
 		return 0;
 	__u32 batch = c->seen - c->batch;
 	__u32 style = style_of(c, batch);
+	if (batch > 1)
+		count(BATCHED, 1);
 	if (c->overrun || (batch > 1 && style == UNKNOWN)) {
-		count(c->overrun ? RING_FULL : AMBIGUOUS, c->seen - c->done);
-		c->answered = c->left = c->done = c->seen;
-	} else if (c->done != c->seen) {
+		lose_open(c, c->overrun ? RING_FULL : AMBIGUOUS);
+	} else {
 		struct settling s = {.c = c, .batch = batch, .style = style, .peer = peer};
 		if (style != EACH && batch > 1) {
 			s.at = c->seen;
@@ -170,8 +203,17 @@ static __attribute__((noinline)) int settle(struct connection *c, __u16 peer)
 		bpf_loop(REQUESTS, settle_one, &s, 0);
 	}
 	c->overrun = 0;
+	return 0;
+}
+
+static inline void settle(struct connection *c, __u16 peer)
+{
+	if (!c->sends)
+		return;
+	/* A lone request is done when it left. */
+	if (c->done != c->seen || c->overrun)
+		settle_batch(c, peer);
 	c->reads = 0;
 	c->batch = c->seen;
 	c->sends = 0;
-	return 0;
 }

@@ -28,20 +28,22 @@ struct request {
 };
 
 struct connection {
+	/* What an arrival needs, on one cache line: it comes on the processor of whoever sent. */
+	__u32 window; /* the stretch of time in which it was followed last */
+	__u32 arrived, taken;
+	__u8 synced; /* whether reads are known to begin where a request does */
+	__u8 parts;  /* responses come in several sends: a request is done when the next one is read */
 	__u64 cookie;
 	__u64 send_returned; /* when the latest send returned to the application */
 	__u64 last_e5, last_e6;
 	__u32 left_end; /* position after the latest byte transmitted */
 	__u32 last_end; /* position after the latest response, whole or in parts */
 	__u32 sends;    /* since the batch began */
-	__u32 arrived, taken;
 	__u32 seen, answered, left, done;
 	__u32 batch;    /* `seen` where the present batch began */
 	__u32 reads;    /* gets in it */
 	__u32 read_end; /* `seen` behind the last get */
 	__u32 overrun; /* requests of the batch for which there was no room */
-	__u8 synced; /* whether reads are known to begin where a request does */
-	__u8 parts;  /* responses come in several sends: a request is done when the next one is read */
 	struct framing framing;
 	struct arrival arrivals[ARRIVALS];
 	struct request requests[REQUESTS];

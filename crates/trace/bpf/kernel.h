@@ -40,11 +40,15 @@ struct sock_common {
 struct sk_buff {
 	__u64 tstamp;
 	__u8 tstamp_type : 2;
-	unsigned int len;
+	unsigned int len, data_len, end;
 	unsigned char *head;
 	unsigned char *data;
 	__u16 transport_header;
 	struct sock *sk;
+};
+
+struct skb_shared_info {
+	__u8 nr_frags;
 };
 
 struct sk_buff_head {

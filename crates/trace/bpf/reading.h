@@ -18,6 +18,7 @@ struct {
 
 struct reading {
 	struct connection *c;
+	const struct control *is;
 	struct chunk *chunk;
 	const __u8 *buffer;
 	__u64 now;
@@ -50,11 +51,11 @@ static inline const __u8 *buffer_of_read(__u32 got)
 }
 
 /* A request ends at position `end`: what is known of it so far. */
-static inline void note_request(struct connection *c, __u32 end, __u64 now)
+static inline void note_request(struct connection *c, const struct control *is, __u32 end, __u64 now)
 {
-	count(SEEN, 1);
 	if (c->seen - c->done >= REQUESTS) {
 		c->overrun++;
+		count(SEEN, 1);
 		count(RING_FULL, 1);
 		return;
 	}
@@ -66,16 +67,19 @@ static inline void note_request(struct connection *c, __u32 end, __u64 now)
 	}
 	const struct arrival *a = &c->arrivals[c->taken & (ARRIVALS - 1)];
 	r->known = c->taken != c->arrived;
-	r->e1 = a->e1;
+	r->e1 = r->known ? a->e1 : now;
 	r->e2 = a->e2;
 	r->cpu_in = a->cpu;
 	r->e3 = now;
 	r->e6 = 0;
 	r->rx_end = end;
-	r->reader = bpf_get_current_pid_tgid();
+	if (is->every)
+		r->reader = bpf_get_current_pid_tgid();
 	r->cpu_read = bpf_get_smp_processor_id();
 	r->kind = c->framing.kind;
 	c->seen++;
+	if (r->e1 < is->until)
+		count(SEEN, 1);
 	if (r->kind == KIND_READ) {
 		c->reads++;
 		c->read_end = c->seen;
@@ -110,7 +114,7 @@ static long look(__u32 i, struct reading *r)
 	if (said == FRAME_SILENT)
 		count(SILENT, 1);
 	else
-		note_request(c, r->from + r->at, r->now);
+		note_request(c, r->is, r->from + r->at, r->now);
 	return 0;
 }
 
@@ -146,16 +150,18 @@ static inline void begin_sync(struct connection *c)
 }
 
 /* Without a protocol: all that is read until a send is one request. */
-static inline void note_exchange(struct connection *c, __u32 end, __u64 now)
+static inline void note_exchange(struct connection *c, const struct control *is, __u32 end, __u64 now)
 {
 	if (c->seen != c->batch && !c->sends) {
 		c->seen--;
-		count(SEEN, -1);
+		if (c->requests[c->seen & (REQUESTS - 1)].e1 < is->until)
+			count(SEEN, -1);
 	}
-	note_request(c, end, now);
+	note_request(c, is, end, now);
 }
 
-static inline void read_bytes(struct connection *c, __u32 from, __u32 length, bool drained, __u16 peer)
+static inline void read_bytes(struct connection *c, const struct control *is, __u32 from, __u32 length, bool drained,
+			      __u16 peer)
 {
 	settle(c, peer);
 	if (!c->synced) {
@@ -166,9 +172,9 @@ static inline void read_bytes(struct connection *c, __u32 from, __u32 length, bo
 	}
 	__u64 now = bpf_ktime_get_ns();
 	if (protocol == FRAMING_NONE)
-		return note_exchange(c, from + length, now);
+		return note_exchange(c, is, from + length, now);
 	__u32 zero = 0;
-	struct reading r = {.c = c, .buffer = buffer_of_read(length), .now = now, .from = from, .length = length};
+	struct reading r = {.c = c, .is = is, .buffer = buffer_of_read(length), .now = now, .from = from, .length = length};
 	r.chunk = bpf_map_lookup_elem(&chunks, &zero);
 	if (!r.chunk)
 		return;

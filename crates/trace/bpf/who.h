@@ -134,7 +134,8 @@ int BPF_PROG(switching, bool preempt, struct task_struct *prev, struct task_stru
 		if (call == NR_FUTEX)
 			m->operation = regs->si & 127;
 	}
-	bpf_probe_read_kernel(m->name, sizeof(m->name), &prev->comm);
+	if (prev->pid)
+		bpf_probe_read_kernel(m->name, sizeof(m->name), &prev->comm);
 	bpf_ringbuf_submit(m, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -35,13 +35,21 @@ pub struct Counts {
     pub records_lost: u64,
     /// Connections that were followed.
     pub connections: u64,
+    /// Batches of several requests.
+    pub batched: u64,
 }
 
 impl Counts {
-    pub(crate) const KEPT: u32 = 14;
+    /// Requests that are neither done nor lost.
+    pub(crate) fn open(&self) -> u64 {
+        let over = self.done + self.no_arrival + self.ring_full + self.ambiguous + self.closed;
+        self.seen.saturating_sub(over)
+    }
+
+    pub(crate) const KEPT: u32 = 15;
 
     pub(crate) fn of(c: [u64; Self::KEPT as usize]) -> Self {
-        let [seen, done, no_arrival, ring_full, ambiguous, closed, silent, before, unframed, unreadable, parts_late, stamp_missing, records_lost, connections] =
+        let [seen, done, no_arrival, ring_full, ambiguous, closed, silent, before, unframed, unreadable, parts_late, stamp_missing, records_lost, connections, batched] =
             c;
         Self {
             seen,
@@ -58,6 +66,7 @@ impl Counts {
             stamp_missing,
             records_lost,
             connections,
+            batched,
         }
     }
 }

@@ -110,6 +110,10 @@ pub struct Block {
 }
 
 impl Block {
+    pub(crate) fn length_ns(&self) -> u64 {
+        self.to_ns - self.from_ns
+    }
+
     pub(crate) fn of(from_ns: u64, to_ns: u64, framing: Framing, sums: &[Sums; KINDS]) -> Self {
         let kinds = sums.iter().enumerate().filter_map(|(at, sums)| sums.kind(framing.kind(at))).collect();
         Self { from_ns, to_ns, kinds }

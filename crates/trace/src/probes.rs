@@ -4,8 +4,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use aya::maps::{Array, MapData, PerCpuArray, RingBuf};
+use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, BtfError, Ebpf, EbpfError, EbpfLoader};
+use hindmost_clock::MonotonicClock;
 
 use crate::counts::Counts;
 use crate::framing::Framing;
@@ -17,14 +19,15 @@ use crate::TraceError;
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/stages.bpf.o");
 
 /// Each probe with its tracepoint.
-const PROBES: [(&str, &str); 6] = [
+const PROBES: [(&str, &str); 5] = [
     ("ready", "sk_data_ready"),
     ("received", "sock_recv_length"),
     ("sending", HANDOVER),
-    ("sent", "sock_send_length"),
     ("leaving", "net_dev_start_xmit"),
     ("closing", "inet_sock_set_state"),
 ];
+/// Says when the next request of a batch begins; without the hand-over, when a response was sent.
+const SENT: (&str, &str) = ("sent", "sock_send_length");
 /// Those that follow the scheduler.
 const WHO: [(&str, &str); 9] = [
     ("switching", "sched_switch"),
@@ -59,15 +62,38 @@ pub enum Told {
 }
 
 pub struct Probes {
-    control: Array<MapData, [u64; 2]>,
+    control: Array<MapData, [u64; 4]>,
     counts: PerCpuArray<MapData, u64>,
     sums: PerCpuArray<MapData, RawSums>,
+    processors: Array<MapData, [u64; 4]>,
     records: RingBuf<MapData>,
     handover: bool,
-    who: bool,
+    used: Vec<(&'static str, &'static str)>,
+    attached: Vec<(&'static str, BtfTracePointLinkId)>,
     bpf: Ebpf,
     /// While it is open, packets are stamped.
-    _stamping: OwnedFd,
+    stamping: Option<OwnedFd>,
+}
+
+/// What the probes are told while they run (`struct control`).
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The bank of sums that is written.
+    pub bank: u32,
+    /// One request in so many is told in full; 0: none.
+    pub every: u32,
+    /// Of `CLOCK_MONOTONIC`: requests that arrive later are none of this window's.
+    pub until_ns: u64,
+    /// Counts windows, from 1.
+    pub window: u32,
+}
+
+/// How often a probe ran and what it took, since the kernel began to keep that.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran {
+    pub name: &'static str,
+    pub runs: u64,
+    pub ns: u64,
 }
 
 impl Probes {
@@ -92,31 +118,74 @@ impl Probes {
             .set_global("who", &u32::from(followed.who), true)
             .load(OBJECT)
             .map_err(refused)?;
-        let stamping = hindmost_sys::socket::stamp_arrivals().map_err(TraceError::Stamps)?;
         let mut map = |name: &str| bpf.take_map(name).expect("a map of our own object");
         let mut probes = Self {
             control: map("control").try_into()?,
             counts: map("counts").try_into()?,
             sums: map("sums").try_into()?,
+            processors: map("processors").try_into()?,
             records: map("records").try_into()?,
             handover,
-            who: followed.who,
+            used: Vec::new(),
+            attached: Vec::new(),
             bpf,
-            _stamping: stamping,
+            stamping: None,
         };
-        for (name, tracepoint) in probes.used() {
+        let who = if followed.who { &WHO[..] } else { &[] };
+        let requests = PROBES.iter().filter(|(_, tracepoint)| handover || *tracepoint != HANDOVER);
+        let known: Vec<_> = requests.chain(who).copied().collect();
+        for (name, tracepoint) in known.iter().copied().chain([SENT]) {
             let probe = probes.probe(name);
             probe.load(tracepoint, &btf).map_err(|e| unloaded(name, tracepoint, e))?;
+        }
+        probes.used = known;
+        if !handover {
+            probes.used.push(SENT);
         }
         Ok(probes)
     }
 
+    /// Attaches what is used, if it is not.
     pub fn attach(&mut self) -> Result<(), TraceError> {
+        if self.stamping.is_none() {
+            self.stamping = Some(hindmost_sys::socket::stamp_arrivals().map_err(TraceError::Stamps)?);
+        }
         // Backwards, so that whatever is seen to begin can be seen to end.
-        for (name, _) in self.used().into_iter().rev() {
-            self.probe(name).attach().map_err(|source| TraceError::Probe { name, source })?;
+        for (name, _) in self.used.clone().into_iter().rev() {
+            if !self.attached.iter().any(|(known, _)| *known == name) {
+                let link = self.probe(name).attach().map_err(|source| TraceError::Probe { name, source })?;
+                self.attached.push((name, link));
+            }
         }
         Ok(())
+    }
+
+    /// Detaches all, until the next `attach`. Nothing of the kernel's is any slower then.
+    pub fn detach(&mut self) -> Result<(), TraceError> {
+        self.stamping = None;
+        while let Some((name, link)) = self.attached.pop() {
+            self.probe(name).detach(link).map_err(|source| TraceError::Probe { name, source })?;
+        }
+        Ok(())
+    }
+
+    /// What processors did when they were followed last says nothing of now.
+    pub fn forget(&mut self) -> Result<(), TraceError> {
+        for cpu in 0..self.processors.len() {
+            if self.processors.get(&cpu, 0)? != [0; 4] {
+                self.processors.set(cpu, [0; 4], 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Once requests have come in batches, it is followed when a send returns.
+    pub fn follow_batches(&mut self) -> Result<(), TraceError> {
+        if self.used.contains(&SENT) || self.counts()?.batched == 0 {
+            return Ok(());
+        }
+        self.used.push(SENT);
+        self.attach()
     }
 
     /// Whether the hand-over of a response is seen.
@@ -124,30 +193,27 @@ impl Probes {
         self.handover
     }
 
-    fn used(&self) -> Vec<(&'static str, &'static str)> {
-        let who = if self.who { &WHO[..] } else { &[] };
-        let requests = PROBES.iter().filter(|(_, tracepoint)| self.handover || *tracepoint != HANDOVER);
-        requests.chain(who).copied().collect()
-    }
-
     fn probe(&mut self, name: &str) -> &mut BtfTracePoint {
         let program = self.bpf.program_mut(name).expect("a program of our own object");
         program.try_into().expect("all of ours are of this type")
     }
 
-    /// Time spent in all probes so far, in ns, where the kernel keeps it.
-    pub fn run_time_ns(&mut self) -> u64 {
-        let used = self.used();
-        used.iter()
-            .filter_map(|(name, _)| self.probe(name).info().ok())
-            .map(|info| info.run_time().as_nanos() as u64)
-            .sum()
+    /// What each probe took so far, where the kernel keeps it.
+    pub fn ran(&mut self) -> Vec<Ran> {
+        let used = self.used.clone();
+        used.into_iter()
+            .filter_map(|(name, _)| {
+                let info = self.probe(name).info().ok()?;
+                Some(Ran { name, runs: info.run_count(), ns: info.run_time().as_nanos() as u64 })
+            })
+            .collect()
     }
 
-    /// How far the time of day is ahead of the monotonic clock; which bank is written; one full record in so many.
-    pub fn set(&mut self, ahead_ns: i64, bank: u32, every: u32) -> Result<(), TraceError> {
-        let second = u64::from(bank) | u64::from(every) << 32; // two fields of 32 bits
-        Ok(self.control.set(0, [ahead_ns as u64, second], 0)?)
+    pub fn set(&mut self, to: Settings) -> Result<(), TraceError> {
+        // The time of day may be set meanwhile.
+        let ahead = MonotonicClock.realtime_ahead() as u64;
+        let second = u64::from(to.bank) | u64::from(to.every) << 32; // two fields of 32 bits
+        Ok(self.control.set(0, [ahead, second, to.until_ns, u64::from(to.window)], 0)?)
     }
 
     pub fn counts(&self) -> Result<Counts, TraceError> {

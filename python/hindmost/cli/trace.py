@@ -28,7 +28,18 @@ def trace(
     protocol: Annotated[str | None, option(TARGET, "NAME", PROTOCOL_HELP)] = None,
     duration: Annotated[str, option(PROCEDURE, "TIME", "How long; Ctrl-C ends it earlier.")] = "10s",
     connections: Annotated[
-        int, whole(PROCEDURE, "Follow one connection in so many, whole; it costs as much less.")
+        int,
+        whole(
+            PROCEDURE, "Follow one connection in so many, whole: fewer records; the probes still run for all."
+        ),
+    ] = 1,
+    windows: Annotated[
+        int,
+        whole(
+            PROCEDURE,
+            "Follow requests for a tenth of a second in so many, at random places; the probes are gone in"
+            " between, and it costs as much less.",
+        ),
     ] = 1,
     no_handover: Annotated[
         bool,
@@ -94,7 +105,7 @@ def trace(
     with TemporaryDirectory(prefix="hindmost-trace-") as folder:
         kept = Path(folder) / "records.parquet" if records is None and times is not None else records
         request = TraceRequest(
-            found, seconds, connections, kept, latency_log, every, handover=not no_handover, who=who
+            found, seconds, connections, windows, kept, latency_log, every, handover=not no_handover, who=who
         )
         document = traced(request, lambda: say(f"tracing {where} for {duration}; Ctrl-C ends it earlier"))
         if times is not None and kept is not None:

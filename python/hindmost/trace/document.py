@@ -65,13 +65,14 @@ def document_of(
     lost = sum(one["requests"] for one in unmatched if one["cause"] != "open")
     settled = counts["done"] + lost
     server = request.server
-    service = _service(traced, used_ns or {}, whole)
+    service = _service(traced, used_ns or {}, whole, request.one_connection_in)
     document: dict[str, Any] = {
         "schema": "hindmost.trace/1",
         "server": {"name": server.name, "pid": server.pid, "port": server.port, "protocol": server.protocol},
         "lasted_s": traced["lasted_ns"] / 1e9,
         "began_ns": traced["began_ns"],
         "one_connection_in": request.one_connection_in,
+        "followed_s": traced["followed_ns"] / 1e9,
         "handover": traced["handover"],
         "all": _parts(whole),
         "kinds": {kind: _parts(parts) for kind, parts in kinds.items() if parts is not None},
@@ -102,16 +103,22 @@ def document_of(
     return document
 
 
-def _service(traced: Mapping[str, Any], used_ns: Mapping[int, int], whole: Decomposition) -> Service | None:
-    """Processor time by request; threads with a hundredth of it or more are the workers."""
+def _service(
+    traced: Mapping[str, Any], used_ns: Mapping[int, int], whole: Decomposition, connections: int
+) -> Service | None:
+    """Processor time by request; threads with a hundredth of it or more are the workers.
+
+    Where one of so many connections is followed, all are taken to have as many requests.
+    """
     total = sum(used_ns.values())
     if not total or traced["counts"]["seen"] == 0:
         return None
     workers = sum(1 for used in used_ns.values() if used >= WORKERS * total)
     own = whole.covariance_us2[3:, 3:]
-    seen = traced["counts"]["seen"]
-    rate = seen / (traced["lasted_ns"] / 1e9) / workers
-    return Service(workers, rate, total / seen / 1e3, max(0.0, float(own.sum())))
+    # Processor time is known of the whole trace, requests of the stretches in which they were followed.
+    rate = traced["counts"]["seen"] / (traced["followed_ns"] / 1e9) * connections
+    mean_us = total / 1e3 / (rate * traced["lasted_ns"] / 1e9)
+    return Service(workers, rate / workers, mean_us, max(0.0, float(own.sum())))
 
 
 def _parts(found: Decomposition) -> Parts:

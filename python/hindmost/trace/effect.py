@@ -24,13 +24,15 @@ def effects(document: Mapping[str, Any], service: Service | None) -> list[str]:
     found = []
     cost = document["cost"]
     if service is not None and cost["costed_requests"]:
-        probes_us = cost["probes_ns"] / cost["costed_requests"] / 1e3
+        # They are there in windows alone.
+        part = min(1.0, document["followed_s"] / document["lasted_s"])
+        probes_us = cost["probes_ns"] / cost["costed_requests"] / 1e3 * part
         share = probes_us / max(service.mean_us - probes_us, 1e-9)
         if share > MOST_COST:
             found.append(
                 f"the probes took {probes_us:.2g} us of the {service.mean_us:.3g} us of processor time by"
                 f" request ({share:.0%} more than without them, the client's packets and the timing included)"
-                ": the server is busier than it would be; --connections 16 follows one connection in 16"
+                ": the server is busier than it would be; --windows 16 follows requests a sixteenth of the time"
             )
     culprits = [] if document["who"] is None else document["who"]["culprits"]
     shares = [share_of(one) for one in culprits if is_ours(one["who"])]

@@ -18,6 +18,8 @@ from hindmost.trace.server import Server
 MOST_BLOCKS = 500
 LEAST_BLOCK_S = 0.1
 """Shorter ones would be too alike their neighbours for the bootstrap, whose blocks have to be independent."""
+LEAST_WINDOWS = 20
+"""As many as two seconds have without windows, of which there are no intervals either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class TraceRequest:
     duration_s : float
     one_connection_in : int
         Follow one connection in so many, whole.
+    one_window_in : int
+        Follow all for one stretch of time in so many, at random places.
     records : Path or None
         A Parquet file for requests in full.
     log : Path or None
@@ -45,6 +49,7 @@ class TraceRequest:
     server: Server
     duration_s: float = 10.0
     one_connection_in: int = 1
+    one_window_in: int = 1
     records: Path | None = None
     log: Path | None = None
     every: int = 1
@@ -60,8 +65,15 @@ class TraceRequest:
         """
         if not 0.5 <= self.duration_s <= 86_400:
             raise UsageError(f"a trace of {self.duration_s:g} s; it may take 500 ms to a day")
-        if self.one_connection_in < 1 or self.every < 1:
-            raise UsageError("one in 0 would be none: --connections and --every are at least 1")
+        if min(self.one_connection_in, self.one_window_in, self.every) < 1:
+            raise UsageError("one in 0 would be none: --connections, --windows and --every are at least 1")
+        least = LEAST_WINDOWS * LEAST_BLOCK_S * self.one_window_in
+        if self.one_window_in > 1 and self.duration_s < least:
+            raise UsageError(
+                f"{self.duration_s:g} s have {self.duration_s / least * LEAST_WINDOWS:.1f} windows of"
+                f" {LEAST_BLOCK_S:g} s in one of {self.one_window_in}; fewer than {LEAST_WINDOWS} carry no interval",
+                hint=f"--duration {least:g}s",
+            )
 
 
 def trace(request: TraceRequest, ready: Callable[[], None] | None = None) -> dict[str, Any]:
@@ -122,13 +134,14 @@ class Running:
             If the kernel lets us load none.
         """
         request, server = self.request, self.request.server
-        block_s = max(LEAST_BLOCK_S, request.duration_s / MOST_BLOCKS)
+        block_s = max(LEAST_BLOCK_S, request.duration_s / MOST_BLOCKS / request.one_window_in)
         try:
             self._trace = _engine.Trace(
                 server.port,
                 server.framing,
                 block_ns=int(block_s * 1e9),
                 one_connection_in=request.one_connection_in,
+                one_window_in=request.one_window_in,
                 every=request.every,
                 records=request.records,
                 log=request.log,

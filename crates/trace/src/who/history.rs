@@ -100,6 +100,13 @@ impl History {
         }
     }
 
+    /// After a time in which nothing was told: what threads did meanwhile is not known.
+    pub fn interrupted(&mut self) {
+        for thread in self.threads.values_mut() {
+            thread.state = State::Running;
+        }
+    }
+
     fn at(&mut self, cpu: u16) -> &mut Processor {
         let cpu = usize::from(cpu);
         if self.processors.len() <= cpu {

@@ -144,6 +144,12 @@ impl Joiner {
         self.blocks.push(WhoBlock { n: 0, latency: 0.0, latency_square: 0.0, parts: vec![[0.0; 3]; PARTS] });
     }
 
+    /// Another window begins, and with it a block.
+    pub fn next_window(&mut self) {
+        self.history.interrupted();
+        self.next_block();
+    }
+
     pub fn moment(&mut self, m: &Moment) {
         self.history.add(m);
     }

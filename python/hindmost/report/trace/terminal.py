@@ -26,11 +26,11 @@ def render_trace(document: Mapping[str, Any], *, width: int | None = None, color
     """
     console = console_of(width, color)
     server, parts = document["server"], document["all"]
-    rate = parts["requests"] / document["lasted_s"]
+    rate = parts["requests"] / document["followed_s"]
     printed(
         console,
         f"{plain(server['name'])}, port {server['port']}, {server['protocol']}:"
-        f" {count(parts['requests'])} requests in {number(document['lasted_s'])} s ({number(rate)}/s),"
+        f" {count(parts['requests'])} requests in {number(document['followed_s'])} s ({number(rate)}/s),"
         f" {percent(document['matched'])} of those read were followed",
     )
     console.print()
