@@ -111,29 +111,23 @@ def rounds(
     return found
 
 
-def realtime_ahead_ns() -> int:
-    """The time of day less the monotonic clock: the tightest of many readings, good to some 100 ns."""
-
-    def reading() -> tuple[int, int]:
-        before, day, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
-        return after - before, day - (before + after) // 2
-
-    return min(reading() for _ in range(1000))[1]
-
-
 def stamps_ns(port: int, place: Path) -> dict[str, np.ndarray]:
-    """By how much e1 is before and e6 before the capture's stamps of the same packets, in ns."""
+    """By how much e1 and e6 are behind the capture's stamps of the same packets, in ns.
+
+    On loopback a capture has a packet once, when it comes in: of a request that is the stamp that e1 is, and
+    what is left is the error of the clocks; a response's is younger than e6 by the way through the driver, and
+    by what the probe itself does after it looked at the clock.
+    """
     path = place / "stamps.parquet"
     with Capture(place / "lo.pcap", port) as capture:
         running = _engine.Trace(port, '"memcached"', block_ns=10**8, every=1, records=path)
         cost: multiprocessing.Queue[int] = multiprocessing.Queue()
         ask(port, 2.0, cost)
-        running.end()
+        ahead = json.loads(running.end())["realtime_ahead_ns"]
         capture.finish()
     text, (_, out_ns, in_ns, *_) = _engine.capture_exchanges(str(place / "lo.pcap"), port, "memcached")
     assert len(json.loads(text)["flows"]) == 1
     seen = [np.frombuffer(column, dtype=np.int64) for column in _engine.read_columns(str(path), COLUMNS)]
-    ahead = realtime_ahead_ns()
     both = min(len(out_ns) // 8, len(seen[0]))
     of_capture = [
         np.frombuffer(column, dtype=np.uint64).astype(np.int64)[:both] for column in (out_ns, in_ns)

@@ -375,6 +375,45 @@ def test_without_a_protocol_all_that_is_read_until_a_send_is_one_request_and_lat
     assert us == pytest.approx((seen.columns["left_ns"] - seen.columns["network_ns"]) / 1e3)
 
 
+def test_in_windows_no_request_is_lost_or_cut_and_the_kernel_is_left_alone_in_between(tmp_path, connect):
+    """Some requests are slow: each that came in a window is followed to its end, and none that came outside."""
+    with memcached() as port:
+        stop = threading.Event()
+
+        def ask(client: Conversation) -> None:
+            while not stop.is_set():
+                client.ask(b"get nothing\r\n", len(client.got) + 5)
+
+        ours = [connect(port) for _ in range(2)]
+        for one in ours:
+            one.ask(b"get nothing\r\n", 5)
+        before = programs(NEXT_LINK)
+        threads = [threading.Thread(target=ask, args=(one,)) for one in ours]
+        with tracing(port, "memcached", tmp_path, one_window_in=4) as found:
+            ran = []
+            for thread in threads:
+                thread.start()
+            for _ in range(16):
+                ran.append(programs(NEXT_LINK) - before)
+                time.sleep(0.1)
+            stop.set()
+            for thread in threads:
+                thread.join()
+    (seen,) = found
+    traced, counts = seen.traced, seen.traced["counts"]
+    assert {len(one) > 0 for one in ran} == {True, False}, "attached at times"
+    assert 2 <= len(traced["blocks"]) <= 5
+    assert traced["followed_ns"] == sum(one["to_ns"] - one["from_ns"] for one in traced["blocks"])
+    assert traced["followed_ns"] < 0.5 * traced["lasted_ns"]
+    # The very first request of each window is known, though its connection is older.
+    assert (counts["before"], counts["connections"]) == (0, 2)
+    assert counts["seen"] == counts["done"] > 50
+    began = seen.columns["network_ns"] - traced["began_ns"]
+    inside = [(one["from_ns"] <= began) & (began < one["to_ns"]) for one in traced["blocks"]]
+    assert np.any(inside, axis=0).all()
+    check_account(seen)
+
+
 def test_bytes_of_another_protocol_are_counted_and_no_requests(tmp_path, connect):
     with memcached() as port, tracing(port, "http", tmp_path) as found:
         client = connect(port)
@@ -508,15 +547,18 @@ def test_memcacheds_binary_protocol_is_told_apart_by_its_length_field(tmp_path, 
     assert (seen.traced["counts"]["seen"], seen.traced["counts"]["done"]) == (300, 300)
 
 
-def programs() -> set[int]:
-    """Numbers of all BPF programs in the kernel (bpf(2), BPF_PROG_GET_NEXT_ID)."""
+NEXT_PROGRAM, NEXT_LINK = 11, 31  # of bpf(2): BPF_PROG_GET_NEXT_ID, BPF_LINK_GET_NEXT_ID
+
+
+def programs(command: int = NEXT_PROGRAM) -> set[int]:
+    """Numbers of all BPF programs in the kernel, or of what attaches them."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
     found, at = set(), 0
     while True:
         words = (ctypes.c_uint32 * 3)(at, 0, 0)
-        if libc.syscall(321, 11, ctypes.byref(words), ctypes.sizeof(words)) != 0:
+        if libc.syscall(321, command, ctypes.byref(words), ctypes.sizeof(words)) != 0:
             return found
         at = words[1]
         found.add(at)

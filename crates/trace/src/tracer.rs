@@ -89,6 +89,8 @@ pub struct Traced {
     pub began_ns: u64,
     /// How long it took, in ns.
     pub lasted_ns: u64,
+    /// `CLOCK_REALTIME` less the clock of all stamps, in ns, at the end.
+    pub realtime_ahead_ns: i64,
     /// How long requests were followed that came new, in ns: less than it lasted where there were windows.
     pub followed_ns: u64,
     /// Whether the hand-over of responses (e5) was seen; else e5 is e6.
@@ -217,7 +219,18 @@ impl Reader {
         let records = self.records.map_or(Ok(0), Records::finish)?;
         let who = self.joiner.map(Joiner::finish);
         let followed_ns = blocks.iter().map(Block::length_ns).sum();
-        Ok(Traced { began_ns: began.0, lasted_ns, followed_ns, handover, blocks, counts, records, who, cost })
+        Ok(Traced {
+            began_ns: began.0,
+            lasted_ns,
+            realtime_ahead_ns: MonotonicClock.realtime_ahead(),
+            followed_ns,
+            handover,
+            blocks,
+            counts,
+            records,
+            who,
+            cost,
+        })
     }
 
     /// All the time, block after block.
