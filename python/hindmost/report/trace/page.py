@@ -112,7 +112,7 @@ def _block(plot: Plot, box: tuple[float, int, float], place: int, text: str) -> 
     top = 24 + row * (ROW + 4)
     plot.bar((left, top, long - 0.3, ROW), cls=f"c{place} row{row}", title=text)
     if long > 6.5 * len(text):
-        plot.text(left + 4, top + 17, text, cls="tick")
+        plot.text(left + 4, top + 17, text, cls="on")
 
 
 def _stage(stage: Mapping[str, Any]) -> list[str]:
