@@ -1,7 +1,7 @@
 """What a trace costs a server, and how near its stamps are to a capture's: ``python benches/trace.py``.
 
-Each round has every way once, in an order of its own: without a trace, and with one of each kind. Of each the CPU
-time of the server by request; the cost is the median of the rounds' ratios, with its interval.
+Each round has every way once, in an order of its own: without a trace, and with one of each kind. Of each
+the CPU time of the server by request; the cost is the median of the rounds' ratios, with its interval.
 """
 
 from __future__ import annotations
@@ -114,9 +114,9 @@ def rounds(
 def stamps_ns(port: int, place: Path) -> dict[str, np.ndarray]:
     """By how much e1 and e6 are behind the capture's stamps of the same packets, in ns.
 
-    On loopback a capture has a packet once, when it comes in: of a request that is the stamp that e1 is, and
-    what is left is the error of the clocks; a response's is younger than e6 by the way through the driver, and
-    by what the probe itself does after it looked at the clock.
+    On loopback a capture has a packet once, when it comes in: of a request that is the stamp that e1 is,
+    and what is left is the error of the clocks; a response's is younger than e6 by the way through the
+    driver, and by what the probe itself does after it looked at the clock.
     """
     path = place / "stamps.parquet"
     with Capture(place / "lo.pcap", port) as capture:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bpf_numbers import held_by, programs
 
 from hindmost import _engine
 from hindmost.cli import main
@@ -407,14 +408,13 @@ def test_in_windows_no_request_is_lost_or_cut_and_the_kernel_is_left_alone_in_be
         ours = [connect(port) for _ in range(2)]
         for one in ours:
             one.ask(b"get nothing\r\n", 5)
-        before = programs(NEXT_LINK)
         threads = [threading.Thread(target=ask, args=(one,)) for one in ours]
         with tracing(port, "memcached", tmp_path, one_window_in=4) as found:
             ran = []
             for thread in threads:
                 thread.start()
             for _ in range(16):
-                ran.append(programs(NEXT_LINK) - before)
+                ran.append(held_by(os.getpid(), "link_id"))
                 time.sleep(0.1)
             stop.set()
             for thread in threads:
@@ -565,23 +565,6 @@ def test_memcacheds_binary_protocol_is_told_apart_by_its_length_field(tmp_path, 
     (seen,) = found
     check_account(seen)
     assert (seen.traced["counts"]["seen"], seen.traced["counts"]["done"]) == (300, 300)
-
-
-NEXT_PROGRAM, NEXT_LINK = 11, 31  # of bpf(2): BPF_PROG_GET_NEXT_ID, BPF_LINK_GET_NEXT_ID
-
-
-def programs(command: int = NEXT_PROGRAM) -> set[int]:
-    """Numbers of all BPF programs in the kernel, or of what attaches them."""
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    found, at = set(), 0
-    while True:
-        words = (ctypes.c_uint32 * 3)(at, 0, 0)
-        if libc.syscall(321, command, ctypes.byref(words), ctypes.sizeof(words)) != 0:
-            return found
-        at = words[1]
-        found.add(at)
 
 
 def nothing_is_left(times: int) -> None:

@@ -7,7 +7,7 @@ use aya::maps::{Array, MapData, PerCpuArray, RingBuf};
 use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, BtfError, Ebpf, EbpfError, EbpfLoader};
-use hindmost_clock::MonotonicClock;
+use hindmost_clock::{Clock, MonotonicClock};
 
 use crate::counts::Counts;
 use crate::framing::Framing;

@@ -32,7 +32,7 @@ def effects(document: Mapping[str, Any], service: Service | None) -> list[str]:
             found.append(
                 f"the probes took {probes_us:.2g} us of the {service.mean_us:.3g} us of processor time by"
                 f" request ({share:.0%} more than without them, the client's packets and the timing included)"
-                ": the server is busier than it would be; --windows 16 follows requests a sixteenth of the time"
+                ": the server is busier than it would be; --windows 16 traces a sixteenth of the time"
             )
     culprits = [] if document["who"] is None else document["who"]["culprits"]
     shares = [share_of(one) for one in culprits if is_ours(one["who"])]

@@ -71,7 +71,8 @@ class TraceRequest:
         if self.one_window_in > 1 and self.duration_s < least:
             raise UsageError(
                 f"{self.duration_s:g} s have {self.duration_s / least * LEAST_WINDOWS:.1f} windows of"
-                f" {LEAST_BLOCK_S:g} s in one of {self.one_window_in}; fewer than {LEAST_WINDOWS} carry no interval",
+                f" {LEAST_BLOCK_S:g} s, one in {self.one_window_in}; fewer than {LEAST_WINDOWS} carry no"
+                " interval",
                 hint=f"--duration {least:g}s",
             )
 
