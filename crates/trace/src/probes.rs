@@ -145,11 +145,17 @@ impl Probes {
         Ok(probes)
     }
 
-    /// Attaches what is used, if it is not.
-    pub fn attach(&mut self) -> Result<(), TraceError> {
+    /// Has packets stamped from now on. The kernel leaves it to a worker thread, which may have to wait for a processor.
+    pub fn stamp(&mut self) -> Result<(), TraceError> {
         if self.stamping.is_none() {
             self.stamping = Some(hindmost_sys::socket::stamp_arrivals().map_err(TraceError::Stamps)?);
         }
+        Ok(())
+    }
+
+    /// Attaches what is used, if it is not.
+    pub fn attach(&mut self) -> Result<(), TraceError> {
+        self.stamp()?;
         // Backwards, so that whatever is seen to begin can be seen to end.
         for (name, _) in self.used.clone().into_iter().rev() {
             if !self.attached.iter().any(|(known, _)| *known == name) {

@@ -28,6 +28,8 @@ const LOOK: Duration = Duration::from_millis(20);
 const SETTLE: Duration = Duration::from_millis(2);
 /// How long the probes stay behind the end of a window at most, in its lengths, for requests that came in it.
 const GRACE: u64 = 1;
+/// So long before a window packets are stamped.
+const STAMPED: Duration = Duration::from_millis(30);
 /// How often it is looked whether these are done.
 const GRACE_LOOK: Duration = Duration::from_millis(2);
 /// The probes' own time is taken afterwards, since taking it costs time as well.
@@ -276,6 +278,10 @@ impl Reader {
             let offset = Draws::of(began.0, window).unit(0) * ((one_in - 1) * block.0) as f64;
             let start = window * one_in * block.0 + offset as u64;
             if self.pass(began.0 + start, ended)? {
+                break;
+            }
+            self.probes.stamp()?;
+            if self.pass(MonotonicClock.now().0 + STAMPED.as_nanos() as u64, ended)? {
                 break;
             }
             let mut settings = self.settings(window as u32 + 1);

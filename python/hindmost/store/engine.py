@@ -581,6 +581,14 @@ Occupy = Literal["wall", "cpu"]
 """What a service time is a time of."""
 
 
+class ProbeCost(TypedDict):
+    """What one probe took while that was measured, the measuring included."""
+
+    probe: str
+    runs: Count
+    ns: Count
+
+
 class Restored(TypedDict):
     """One thing that was put back, or could not be."""
 
@@ -645,6 +653,7 @@ class TraceCost(TypedDict):
     reader_ns: Count
     probes_ns: Count
     costed_requests: Count
+    probes: list[ProbeCost]
 
 
 class TraceCounts(TypedDict):
@@ -667,6 +676,7 @@ class TraceCounts(TypedDict):
     stamp_missing: Count
     records_lost: Count
     connections: Count
+    batched: Count
 
 
 class Watched(TypedDict):

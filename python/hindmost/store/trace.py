@@ -214,7 +214,7 @@ class Trace(TypedDict):
     ``handover``: whether the kernel showed when responses were handed over; if not, ``response_to_network``
     is in ``start_to_response``. ``critical``: the stage with the greatest share of the variance, and of
     the mean.
-    ``followed_s``: how long requests that came were followed; less than ``lasted_s`` where there were windows.
+    ``followed_s``: how long requests that came were followed; less than ``lasted_s`` with windows.
     ``blocks``: stretches of time that the intervals are drawn from. ``notes``: what to keep in mind.
     """
 
