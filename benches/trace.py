@@ -114,9 +114,10 @@ def rounds(
 def stamps_ns(port: int, place: Path) -> dict[str, np.ndarray]:
     """By how much e1 and e6 are behind the capture's stamps of the same packets, in ns.
 
-    On loopback a capture has a packet once, when it comes in: of a request that is the stamp that e1 is,
-    and what is left is the error of the clocks; a response's is younger than e6 by the way through the
-    driver, and by what the probe itself does after it looked at the clock.
+    Neither is an error of the clocks. On loopback a capture has a packet when it comes in. Those of TCP still
+    carry their time of departure then, so nobody stamps them before IP does (``skb_clear_delivery_time`` in
+    ``ip_local_deliver_finish``), and that is e1; e6 is before the way through the driver, of which a part is
+    what the probe itself does after it looked at the clock.
     """
     path = place / "stamps.parquet"
     with Capture(place / "lo.pcap", port) as capture:

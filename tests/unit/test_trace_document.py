@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from hindmost.errors import TargetError, UsageError
+from hindmost.report.trace.names import STAGES as STAGE_NAMES
 from hindmost.report.trace.page import render_trace_page
 from hindmost.report.trace.terminal import render_trace
 from hindmost.stats.stages import STAGES
@@ -166,6 +167,13 @@ def test_a_trace_says_when_it_made_another_server_of_it():
     (note,) = document["notes"]
     assert "80% of the variance is this trace's own" in note
     assert not [one for one in document["advice"] if "hindmost-trace" in one["change"]]
+
+
+def test_a_page_names_both_sides_of_each_covariance():
+    page = render_trace_page(document_of(REQUEST, traced(), {}))
+    heads = re.search(r'aria-label="Covariances">.*?</thead>', page, re.DOTALL)
+    assert heads is not None
+    assert re.findall(r'<th scope="col">(.*?)</th>', heads[0])[1:] == list(STAGE_NAMES.values())[:5]
 
 
 def test_a_part_of_the_requests_gives_the_processor_time_of_one_of_them():
