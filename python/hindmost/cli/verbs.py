@@ -131,6 +131,15 @@ VERBS = (
                 ("colocate extender cards --within 20%", "colocate extender cards --port 9881 --strict"),
             ),
             Verb(
+                "advise",
+                "SERVER JOB... [OPTIONS]",
+                "Advise where jobs may run beside a server, and write slices and cpusets.",
+                (
+                    "colocate advise memcached.json xz.json matmul.json --within 20%",
+                    "colocate advise web.json xz.json --unit nginx.service --out advice",
+                ),
+            ),
+            Verb(
                 "supervise",
                 "SERVER JOB --promise LIMIT [OPTIONS]",
                 "Run a batch job beside a server, as far as the server's promise allows.",

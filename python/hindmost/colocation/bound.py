@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hindmost.colocation.tail import allowed_loss
@@ -29,6 +30,21 @@ def read_card(text: str, where: str) -> dict[str, Any]:
     if schema != PROFILE_SCHEMA:
         raise UsageError(f"{where} is a {schema}, not a {PROFILE_SCHEMA}")
     return card
+
+
+def load_card(path: Path) -> dict[str, Any]:
+    """Read a profile card from a file.
+
+    Raises
+    ------
+    UsageError
+        It cannot be read, or is none.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    return read_card(text, str(path))
 
 
 def question(

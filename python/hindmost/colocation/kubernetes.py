@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hindmost.colocation.bound import question, read_card
+from hindmost.colocation.bound import load_card, question
 from hindmost.errors import UsageError
 from hindmost.kubernetes import Node, Pod, Watched
 from hindmost.kubernetes.extender import MOST_SCORE
@@ -35,11 +35,7 @@ def read_cards(folder: Path) -> Cards:
     """
     found: dict[str, Mapping[str, Any]] = {}
     for path in sorted(folder.glob("*.json")):
-        try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-        card = read_card(text, str(path))
+        card = load_card(path)
         if card["name"] in found:
             raise UsageError(
                 f"{path}: another card here is named {card['name']!r}, too",

@@ -1,6 +1,6 @@
 """The documents of ``hindmost colocate``: their types.
 
-History: ``hindmost.rulers/1``, ``hindmost.profile/1`` (0.1.0), the first.
+History: ``hindmost.rulers/1``, ``hindmost.profile/1``, ``hindmost.advice/1`` (0.1.0), the first.
 """
 
 from typing import Literal, TypedDict
@@ -10,6 +10,9 @@ from hindmost.store.types import Count
 RULERS_SCHEMA: Literal["hindmost.rulers/1"] = "hindmost.rulers/1"
 PROFILE_SCHEMA: Literal["hindmost.profile/1"] = "hindmost.profile/1"
 
+ADVICE_SCHEMA: Literal["hindmost.advice/1"] = "hindmost.advice/1"
+
+Place = Literal["beside", "supervised", "elsewhere"]
 Placement = Literal["siblings", "near", "far", "unknown"]
 
 
@@ -137,3 +140,31 @@ class Profile(TypedDict):
     noise: float
     method: Method
     notes: list[str]
+
+
+class Advised(TypedDict):
+    """One job: where it may run, and the figures that decide (shares of the server's rate).
+
+    ``worst``: that it may cost the server, beside ``ruler``. ``allowed``: that the server may lose.
+    """
+
+    job: str
+    command: list[str]
+    answer: Literal["yes", "no", "unknown"]
+    place: Place
+    worst: float
+    ruler: str | None
+    allowed: float
+    notes: list[str]
+
+
+class Advice(TypedDict):
+    """Who goes where beside a server; processors by number."""
+
+    schema: Literal["hindmost.advice/1"]
+    server: str
+    within: float
+    load: float
+    server_cpus: list[int]
+    job_cpus: list[int]
+    jobs: list[Advised]

@@ -19,7 +19,8 @@ def install(folder: Path, texts: Mapping[str, str]) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            beside = folder / f".{name}.new"
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            beside = (folder / name).with_name(f".{Path(name).name}.new")
             beside.write_text(text, encoding="utf-8")
             beside.chmod(0o755 if name.endswith(".sh") else 0o644)
             beside.replace(folder / name)

@@ -30,14 +30,14 @@ def may(
     slows; percentiles grow faster than that, by the server's load (Eq 3.6). Cards of different processors are
     refused.
     """
-    from hindmost.colocation.bound import question, read_card
+    from hindmost.colocation.bound import load_card, question
     from hindmost.errors import HindmostError
     from hindmost.plan import parse_share
     from hindmost.report.colocation.profile import prometheus_text, render_answer
 
     found = question(
-        read_card(_text(job), str(job)),
-        read_card(_text(server), str(server)),
+        load_card(job),
+        load_card(server),
         within=parse_share(within, "within"),
         load=parse_share(load, "load"),
     )
@@ -46,12 +46,3 @@ def may(
     if failure is not None:
         raise HindmostError(failure, hint="--prometheus FILE in a folder that can be written")
     return int(_EXITS[str(found["answer"])])
-
-
-def _text(path: Path) -> str:
-    from hindmost.errors import UsageError
-
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None

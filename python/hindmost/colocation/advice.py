@@ -1,0 +1,148 @@
+"""What to do with jobs beside a server, from cards, and the files that do it.
+
+Cards were measured with programs on processors of their own, so that is what is advised: the server has
+processors, jobs that its promise bears have the others, and of these only what nobody else wants.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hindmost.colocation.bound import question
+from hindmost.errors import HostUnfit, UsageError
+from hindmost.store.colocation import ADVICE_SCHEMA, Advice, Advised, Place
+
+SLICE = "hindmost-beside.slice"
+SCRIPT = "cpusets.sh"
+_PLACES: dict[str, Place] = {"yes": "beside", "unknown": "supervised", "no": "elsewhere"}
+
+
+def advise(
+    server: Mapping[str, Any],
+    jobs: Sequence[Mapping[str, Any]],
+    *,
+    within: float,
+    load: float,
+    cpus: Sequence[int],
+    server_cpus: Sequence[int] | None = None,
+) -> Advice:
+    """Say for each job whether it may run beside the server, under supervision, or elsewhere.
+
+    Parameters
+    ----------
+    server, jobs : dict
+        Cards.
+    within : float
+        How much a percentile of the server may grow.
+    load : float
+        Of the server.
+    cpus, server_cpus : sequence of int
+        The machine's processors, and those of the server: as many as its load needs, the first ones.
+
+    Raises
+    ------
+    HostUnfit
+        No processor is left for jobs.
+    UsageError
+        Cards of different processors, or two jobs of one name.
+    """
+    own = sorted(server_cpus or sorted(cpus)[: max(1, math.ceil(load * len(cpus)))])
+    left = sorted(set(cpus) - set(own))
+    if not left:
+        raise HostUnfit(
+            f"the server has all of {len(cpus)} processors: nothing is left for jobs",
+            hint="--server-cpus LIST, fewer of them",
+        )
+    advised: list[Advised] = []
+    for job in jobs:
+        if job["name"] in [one["job"] for one in advised]:
+            raise UsageError(f"two cards are named {job['name']!r}", hint="colocate profile --name NAME")
+        found = question(job, server, within=within, load=load)
+        advised.append(
+            {
+                "job": job["name"],
+                "command": list(job["command"]),
+                "answer": found["answer"],
+                "place": _PLACES[found["answer"]],
+                "worst": found["worst"],
+                "ruler": found["ruler"],
+                "allowed": found["allowed"],
+                "notes": found["notes"],
+            }
+        )
+    return {
+        "schema": ADVICE_SCHEMA,
+        "server": server["name"],
+        "within": within,
+        "load": load,
+        "server_cpus": own,
+        "job_cpus": left,
+        "jobs": advised,
+    }
+
+
+def files_of(advice: Advice, unit: str | None) -> dict[str, str]:
+    """Write what does it: a slice of systemd for jobs, a drop-in for the server's unit, a script for others.
+
+    Parameters
+    ----------
+    unit : str or None
+        The server's, like ``memcached.service``.
+
+    Raises
+    ------
+    UsageError
+        `unit` is no name of a service.
+    """
+    jobs, own = (",".join(map(str, advice[key])) for key in ("job_cpus", "server_cpus"))
+    head = f"# Jobs beside {_plain(advice['server'])}, by hindmost colocate advise.\n"
+    texts = {
+        SLICE: f"{head}[Unit]\nDescription=Batch jobs beside a server\n\n"
+        f"[Slice]\nAllowedCPUs={jobs}\nCPUWeight=idle\n",
+        SCRIPT: _script(head, jobs),
+    }
+    if unit is not None:
+        if not re.fullmatch(r"[\w.@:-]+\.service", unit, re.ASCII):
+            raise UsageError(f"{unit!r} is no service of systemd", hint="--unit memcached.service")
+        texts[f"{unit}.d/hindmost.conf"] = f"{head}[Service]\nAllowedCPUs={own}\n"
+    return texts
+
+
+def _script(head: str, cpus: str) -> str:
+    """Without systemd: `cpusets.sh PID...` moves processes, `cpusets.sh undo` puts all back."""
+    return f"""#!/bin/sh
+{head}# cpusets.sh PID...: these may use processors {cpus} only. cpusets.sh undo: as before.
+set -eu
+top=/sys/fs/cgroup/cpuset
+[ -d "$top" ] || top=/sys/fs/cgroup
+group=$top/hindmost-beside
+if [ "${{1-}}" = undo ]; then
+  [ -d "$group" ] || exit 0
+  for pid in $(cat "$group/cgroup.procs"); do echo "$pid" > "$top/cgroup.procs" || :; done
+  rmdir "$group"
+  exit 0
+fi
+mkdir -p "$group"
+echo {cpus} > "$group/cpuset.cpus"
+[ ! -e "$top/cpuset.mems" ] || cat "$top/cpuset.mems" > "$group/cpuset.mems"
+for pid; do echo "$pid" > "$group/cgroup.procs"; done
+"""
+
+
+def command_of(one: Advised, at: str, promise: str) -> str | None:
+    """Write the command that starts a job where it is advised; None where it is to run elsewhere."""
+    words = shlex.join(one["command"])
+    if one["place"] == "beside":
+        return f"systemd-run --slice={SLICE} -- {words}"
+    if one["place"] == "supervised":
+        given = f"{shlex.quote(at)} {shlex.quote(words)} --promise {shlex.quote(promise)}"
+        return f"hindmost colocate supervise {given}"
+    return None
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^\w .@:-]", "?", text)
