@@ -66,12 +66,13 @@ def surgeon(tmp_path):
         yield surgeon
 
 
-def experiment(world, surgeon, left_out=()):
+def experiment(world, surgeon, left_out=(), correct=False, say=lambda _: None, corrections=None):
     suspects = Suspects({name: Thing(world, name) for name in world.factors if name not in left_out})
+    suspects.corrections.update(corrections or {})
     request = DiagnosisRequest(
-        Application("x", 1), LatencySource({}, ""), Policy(), normal_us=NORMAL_US, pairs=10
+        Application("x", 1), LatencySource({}, ""), Policy(), normal_us=NORMAL_US, pairs=10, correct=correct
     )
-    return procedure._experiment(request, surgeon, world, suspects, lambda _: None)
+    return procedure._experiment(request, surgeon, world, suspects, say)
 
 
 def test_two_causes_at_once_are_found_one_after_the_other(surgeon):
@@ -124,6 +125,39 @@ def test_a_correction_that_does_not_help_is_undone(surgeon):
     done = correct(surgeon, world, found, lambda _: None)
     assert not done["kept"]
     assert world.there == {"hog"}
+
+
+def test_a_cause_is_corrected_before_the_next_one_is_looked_for(surgeon):
+    world = World({"hog": 4.0, "quota": 2.5, "innocent": 1.0})
+    there = {}
+    found = experiment(
+        world, surgeon, correct=True, say=lambda words: there.update({words.split()[-1]: set(world.there)})
+    )
+    assert found.correction["kept"]
+    assert there["next"] == {"quota", "innocent"}
+    assert found.second is not None
+    assert found.second.decision.leader == "quota"
+    assert found.second.now_us == pytest.approx(250, rel=0.2)
+    assert found.second.correction["kept"]
+    assert world.there == {"innocent"}
+
+
+def test_what_a_kept_correction_leaves_is_measured_and_not_reckoned(surgeon):
+    world = World({"hog": 4.0, "innocent": 1.0})
+    found = experiment(world, surgeon, correct=True)
+    assert found.correction["kept"]
+    assert found.correction["after_us"] == pytest.approx(NORMAL_US, rel=0.2)
+    assert found.second is None
+
+
+def test_a_cause_whose_correction_fails_is_gone_while_the_next_is_looked_for(surgeon):
+    world = World({"hog": 4.0, "quota": 2.5, "innocent": 1.0})
+    useless = [Thing(world, "hog", "let it yield", inert=True)]
+    found = experiment(world, surgeon, correct=True, corrections={"hog": useless})
+    assert not found.correction["kept"]
+    assert found.second is not None
+    assert (found.second.decision.leader, found.second.now_us) == ("quota", pytest.approx(250, rel=0.2))
+    assert "hog" in world.there
 
 
 VICTIM = """

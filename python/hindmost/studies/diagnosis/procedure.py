@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,9 +91,6 @@ def diagnose(request: DiagnosisRequest, say: Callable[[str], None] = lambda _: N
         windows = Windows(probe, request.quantile, request.window_s, request.settle_s)
         suspects = find_suspects(request.application.pid, request.policy)
         found = _experiment(request, surgeon, windows, suspects, say)
-        for each in (found, found.second):
-            if request.correct and each is not None and each.decision.ruling == "cause":
-                each.correction = correct(surgeon, windows, each, say)
     found.took_s = time.monotonic() - begun
     return found
 
@@ -107,20 +104,46 @@ def _experiment(
 ) -> Found:
     """Look for a cause and, where it leaves something of a known anomaly, for the next one without it."""
     every: dict[str, Intervention] = {"sham": Sham(), **suspects.tried}
-    with ExitStack() as held:
-        for suspect in every.values():
-            held.enter_context(surgeon.holding(suspect))
+    with _held(surgeon, every):
         first = _looked(request, surgeon, windows, suspects, every, None, say)
-        leader = next((arm for arm in first.decision.arms if arm.name == first.decision.leader), None)
-        if first.decision.ruling != "cause" or leader is None or request.normal_us is None:
-            return first
-        left = math.log(first.now_us / request.normal_us) - leader.effect.log
-        others = {name: one for name, one in every.items() if name not in (leader.name, *suspects.left_out)}
-        if left <= math.log(Gates().least_ratio) or len(others) < 2:
-            return first
-        say(f"without {leader.name} it is still {math.exp(left):.2f} times normal: looking for the next")
-        first.second = _looked(request, surgeon, windows, suspects, others, every[leader.name], say)
+    leader = next((arm for arm in first.decision.arms if arm.name == first.decision.leader), None)
+    if first.decision.ruling != "cause" or leader is None:
         return first
+    # At once: whoever waits for it should not wait for the next search, nor that find it still there.
+    kept = request.correct and _corrected(surgeon, windows, first, say)
+    if request.normal_us is None:
+        return first
+    assert first.correction is not None or not kept
+    without = (
+        first.correction["after_us"]
+        if kept and first.correction
+        else first.now_us / math.exp(leader.effect.log)
+    )
+    left = math.log(without / request.normal_us)
+    others = {name: one for name, one in every.items() if name not in (leader.name, *suspects.left_out)}
+    if left <= math.log(Gates().least_ratio) or len(others) < 2:
+        return first
+    say(f"without {leader.name} it is still {math.exp(left):.2f} times normal: looking for the next")
+    base = None if kept else every[leader.name]
+    with _held(surgeon, others if base is None else {**others, leader.name: base}):
+        first.second = _looked(request, surgeon, windows, suspects, others, base, say, "next")
+    if request.correct and first.second.decision.ruling == "cause":
+        _corrected(surgeon, windows, first.second, say)
+    return first
+
+
+@contextmanager
+def _held(surgeon: Surgeon, suspects: Mapping[str, Intervention]) -> Iterator[None]:
+    """Have all of them in the journal."""
+    with ExitStack() as stack:
+        for suspect in suspects.values():
+            stack.enter_context(surgeon.holding(suspect))
+        yield
+
+
+def _corrected(surgeon: Surgeon, windows: Windows, found: Found, say: Callable[[str], None]) -> bool:
+    found.correction = correct(surgeon, windows, found, say)
+    return bool(found.correction["kept"])
 
 
 def _looked(
@@ -131,10 +154,11 @@ def _looked(
     every: dict[str, Intervention],
     base: Intervention | None,
     say: Callable[[str], None],
+    name: str = "",
 ) -> Found:
     """Up to three looks at suspects that are there and gone in turns, `base` being gone all the time."""
-    gates, seed = Gates(looks=len(LOOKS)), f"{request.seed}" if base is None else f"{request.seed} next"
-    trials = {name: Trial(one, surgeon, windows, seed, base=base) for name, one in every.items()}
+    gates, seed = Gates(looks=len(LOOKS)), f"{request.seed} {name}".strip()
+    trials = {each: Trial(one, surgeon, windows, seed, base=base) for each, one in every.items()}
     if len(trials) == 1:
         nothing = Decision("inconclusive", None, (), None, "there was no suspect that could be tried")
         return Found(request, windows.measure(), suspects, nothing)
@@ -152,9 +176,9 @@ def _looked(
         say(f"{look * request.pairs} pairs: {decision.ruling}: {decision.why}")
         if decision.ruling in ("cause", "unknown factor") or not decision.arms:
             break
-    for name, trial in trials.items():
+    for each, trial in trials.items():
         if trial.dropped is not None:
-            suspects.left_out[name] = trial.dropped
+            suspects.left_out[each] = trial.dropped
     arm = Arm("sham", sham, math.nan, math.nan, math.nan, "open")
     return Found(request, now_us, suspects, decision, arm, sham.pairs, also=_also(decision, live, gates))
 
