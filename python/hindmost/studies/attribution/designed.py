@@ -50,7 +50,7 @@ def planned(file: StudyFile, measure: MeasurePlan, *, dry: bool = False) -> Attr
     there = measure.server_host is not None
     knobs = tuple(_knob(one, target, dry=dry, there=there) for one in file.factor)
     refuse_clashes([one.name for one in file.factor], knobs)
-    if False:
+    if there:
         _refuse_set_already(file, measure, knobs)
     sets = tuple((knob.name.split()[0], ", ".join(sorted(knob.sets))) for knob in knobs)
     return _designed(file, measure, target, knobs, sets)
