@@ -11,13 +11,14 @@ use hindmost_clock::Rate;
 const DUES: usize = 20_000;
 const ROUNDS: usize = 9;
 const WORKERS: [u32; 4] = [1, 4, 16, 64];
-const LAWS: [&str; 6] = [
+const LAWS: [&str; 7] = [
     r#""exponential""#,
     r#""deterministic""#,
     r#"{"kind": "uniform"}"#,
     r#"{"kind": "gamma", "shape": 2}"#,
     r#"{"kind": "hyperexponential", "c2": 20}"#,
-    r#"{"kind": "bursts"}"#,
+    r#"{"kind": "pareto"}"#,
+    r#"{"kind": "bursts", "ratio": 10}"#,
 ];
 
 /// Nanoseconds a due time of one of `of` workers.
@@ -34,7 +35,7 @@ fn cost(law: &Law, of: u32) -> f64 {
 
 fn main() {
     println!("ns a due time of a worker, median of {ROUNDS} rounds (of the one worker: its ratio)");
-    println!("{:<34}{}", "law", WORKERS.map(|n| format!("{n:>7} worker(s)")).join(""));
+    println!("{:<40}{}", "law", WORKERS.map(|n| format!("{n:>7} worker(s)")).join(""));
     for text in LAWS {
         let law: Law = serde_json::from_str(text).expect("a law");
         let costs = WORKERS.map(|of| {
@@ -43,6 +44,6 @@ fn main() {
             rounds[ROUNDS / 2]
         });
         let shown = costs.map(|ns| format!("{ns:>9.1} ({:>4.1})", ns / costs[0])).join(" ");
-        println!("{text:<34}{shown}");
+        println!("{text:<40}{shown}");
     }
 }

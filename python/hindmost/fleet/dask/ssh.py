@@ -66,6 +66,7 @@ async def reach(host: Host, usual: Ssh, config: dict[str, Any], credentials: Cre
     port = f"-p {how.port} " if how.port else ""
     key = f"-i {how.key} " if how.key else ""
     by_hand = f"ssh {port}{key}{f'{how.user}@' if how.user else ''}{host.where}"
+    _look_at_files(host, how)
     whom = f"host {host.name} ({host.where})"
     try:
         connection = await asyncio.wait_for(asyncssh.connect(host.where, **options), 2 * CONNECT_S)
