@@ -328,6 +328,7 @@ def test_what_cannot_be_traced_is_refused_with_what_to_do():
         ("memcached", UsageError, "PID"),
         ("memcached://192.0.2.1", UsageError, "on 192.0.2.1"),
         ("4194304", TargetError, "pgrep"),
+        ("memcached://127.0.0.1:1", TargetError, "hindmost trace PID"),
     ]:
         with pytest.raises(kind) as told:
             find_server(text)

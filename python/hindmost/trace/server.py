@@ -12,6 +12,7 @@ from hindmost.names import nearest
 from hindmost.targets import parse_target
 from hindmost.targets.procfs import (
     is_local,
+    listening_inodes,
     listening_ports,
     local_owner,
     process_name,
@@ -114,7 +115,7 @@ def find_server(text: str, *, port: int | None = None, protocol: str | None = No
     UsageError
         If it is neither, is on another machine, or a protocol is not known.
     TargetError
-        If there is no such process, or it accepts no connections.
+        If there is no such process, it accepts no connections, or nobody listens at the address.
     """
     server = _process(int(text), port) if text.isdecimal() else _address(text, port)
     if protocol is None:
@@ -176,6 +177,12 @@ def _address(text: str, port: int | None) -> Server:
             hint=f"on {host}: hindmost trace {text.partition('://')[0]}://127.0.0.1:{number}",
         )
     pid = local_owner(target.address)
+    if pid is None and not listening_inodes(host, number):
+        raise TargetError(
+            f"nobody listens on port {number} of {host} here, so there are no requests to follow",
+            hint="ss -ltnp says who listens where; of a server in a container name its process:"
+            " hindmost trace PID",
+        )
     name = text if pid is None else process_name(pid)
     protocol = target.protocol if target.protocol in PROTOCOLS else "exchange"
     return Server(name, pid, number, protocol)
