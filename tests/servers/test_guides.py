@@ -27,6 +27,7 @@ NOT_RUN = {
     "hindmost watch start memcached": "follows the log of a trace, which is not run here; tests/servers/test_watch.py",
     "hindmost diagnose": "needs a slow server of the reader's: tests/unit/test_diagnosis_procedure.py, benches/sealed.py",
     "python examples/diagnosis/": "puts something wrong with a server, as root, for minutes",
+    "hindmost colocate": "needs the reader's programs and root: tests/servers/test_supervise.py and tests/unit/test_colocat*",
     "hindmost attribute": "takes an hour: tests/servers/test_attribute.py runs it; --dry-run is run here",
     "hindmost synth fit": "needs the reader's logs: tests/unit/fitting run it, and the snippet beside it is run here",
     "hindmost synth verify": "takes minutes and the originals: tests/servers/test_synth_verify.py runs it",
