@@ -143,11 +143,25 @@ def test_a_cause_is_corrected_before_the_next_one_is_looked_for(surgeon):
 
 
 def test_what_a_kept_correction_leaves_is_measured_and_not_reckoned(surgeon):
-    world = World({"hog": 4.0, "innocent": 1.0})
-    found = experiment(world, surgeon, correct=True)
+    class Partly(Thing):
+        """Without the hog, but what yields still takes its share."""
+
+        def remove(self) -> None:
+            super().remove()
+            self.world.there.add("rest")
+
+        def give_back(self) -> None:
+            super().give_back()
+            self.world.there.discard("rest")
+
+    world = World({"hog": 6.0, "rest": 1.6, "innocent": 1.0})
+    world.there.discard("rest")
+    partly = [Partly(world, "hog", "let it yield")]
+    found = experiment(world, surgeon, left_out=["rest"], correct=True, corrections={"hog": partly})
     assert found.correction["kept"]
-    assert found.correction["after_us"] == pytest.approx(NORMAL_US, rel=0.2)
-    assert found.second is None
+    assert found.correction["after_us"] == pytest.approx(160, rel=0.2)
+    assert found.second is not None
+    assert found.second.now_us == pytest.approx(160, rel=0.2)
 
 
 def test_a_cause_whose_correction_fails_is_gone_while_the_next_is_looked_for(surgeon):
