@@ -10,15 +10,19 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hindmost.interventions.held import surgery
+from hindmost.report.diagnosis.terminal import render_diagnosis
 from hindmost.studies.diagnosis import procedure
 from hindmost.studies.diagnosis.correction import correct
+from hindmost.studies.diagnosis.document import document_of
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.procedure import DiagnosisRequest
 from hindmost.studies.diagnosis.suspects import Suspects
-from hindmost.watch import Application, LatencySource
+from hindmost.watch import Application, LatencySource, blocks
+from hindmost.watch.ring import Ring
 
 NORMAL_US = 100.0
 
@@ -233,3 +237,33 @@ def test_killed_at_any_point_it_leaves_its_neighbour_as_it_was(tmp_path, point):
     finally:
         neighbour.kill()
         neighbour.wait()
+
+
+def test_where_nothing_may_be_tried_a_ring_ranks_what_moved_and_says_that_it_is_correlation(
+    surgeon, monkeypatch
+):
+    seconds = np.arange(2_400.0)
+    slow = np.sin(seconds / 400) > 0.6
+    ring = Ring(
+        {},
+        ["psi.cpu_some_us", "app.threads", "own.cpu_us"],
+        [False, False, False],
+        seconds,
+        np.column_stack([1_000 * slow + seconds.astype(int) % 7, np.full(2_400, 4), 5_000 * slow]),
+        [],
+        [(at, {700 + 64 * int(high): 30}) for at, high in zip(seconds, slow, strict=True)],
+        64,
+        False,
+    )
+    monkeypatch.setattr(blocks, "read_ring", lambda _: ring)
+    found = experiment(World({"hog": 4.0}), surgeon, left_out=["hog"])
+    assert found.decision.ruling == "inconclusive"
+    document = document_of(found, blocks.moved_in(Path("a.ring"), 0.95))
+    (one,) = document["moved"]
+    assert (one["name"], one["correlation"] > 0.5) == ("psi.cpu_some_us", True)
+    text = render_diagnosis(document)
+    assert "correlation in the ring, not shown by any experiment" in text
+    assert "psi.cpu_some_us" in text
+    short = render_diagnosis(document_of(found, []))
+    assert "the ring holds fewer than 20 blocks" in short
+    assert "moved with it" not in render_diagnosis(document_of(found))

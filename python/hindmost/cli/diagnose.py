@@ -11,6 +11,7 @@ from hindmost.cli.streams import say
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.exits import Exit
 
+SHOWN_MOVED = 8
 EXITS = {
     "cause": Exit.DONE,
     "unknown factor": Exit.DONE,
@@ -33,7 +34,10 @@ def diagnose(
         str | None, option(PROCEDURE, "TIME", "What it is when all is well, like 150us.")
     ] = None,
     ring: Annotated[
-        Path | None, option(PROCEDURE, "FILE", "A ring of `hindmost watch`: tells what is normal.")
+        Path | None,
+        option(
+            PROCEDURE, "FILE", "A ring of `hindmost watch`: tells what is normal, and what moved with it."
+        ),
     ] = None,
     pairs: Annotated[
         int, whole(PROCEDURE, "Of the first of three looks; the last has four times as many.")
@@ -100,7 +104,13 @@ def diagnose(
         seed,
         correct,
     )
-    document = document_of(diagnosed(request, say))
+    done = diagnosed(request, say)
+    moved = None
+    if ring is not None and done.decision.ruling != "cause":
+        from hindmost.watch.blocks import moved_in
+
+        moved = moved_in(ring, percentile / 100)[:SHOWN_MOVED]
+    document = document_of(done, moved)
     if json_:
         print(json.dumps(document, allow_nan=False))
     else:

@@ -39,6 +39,16 @@ class Correction(TypedDict, total=False):
     refused: list[str]
 
 
+class Company(TypedDict):
+    """A metric that moved with the latency: correlation, which no experiment has looked at."""
+
+    name: str
+    explained: float
+    correlation: float
+    p: float
+    suggests: str
+
+
 class Next(TypedDict):
     """What was found with the first cause taken away, where that left something to explain."""
 
@@ -53,7 +63,11 @@ class Next(TypedDict):
 
 
 class Diagnosis(TypedDict):
-    """What made it slow, as far as experiments here tell; ``also``: who explains it as well as the leader."""
+    """What made it slow, as far as experiments here tell; ``also``: who explains it as well as the leader.
+
+    ``moved``: where no cause was found and there is a ring: what moved with the latency in it, by what it
+    explains; empty where the ring is too short to tell.
+    """
 
     schema: str
     application: str
@@ -71,3 +85,4 @@ class Diagnosis(TypedDict):
     took_s: float
     correction: Correction | None
     next: Next | None
+    moved: list[Company] | None

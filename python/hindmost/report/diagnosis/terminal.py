@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hindmost.store.diagnosis import Correction, Diagnosis, Evidence
+from hindmost.store.diagnosis import Company, Correction, Diagnosis, Evidence
 
 STATES = {
     "explains": "explains it",
@@ -30,8 +30,28 @@ def render_diagnosis(document: Diagnosis) -> str:
         ]
         lines += [f"{following['ruling']}: {following['why']}", *_either(following["also"])]
         lines += _evidence(following["suspects"], following["sham"]) + _correction(following["correction"])
+    lines += _moved(document["moved"])
     lines.append(f"took {document['took_s']:.0f} s; everything else is as before")
     return "\n".join(lines) + "\n"
+
+
+def _moved(moved: list[Company] | None) -> list[str]:
+    if moved is None:
+        return []
+    if not moved:
+        return [
+            "",
+            "which metrics moved with it cannot be told: the ring holds fewer than 20 blocks of latency",
+        ]
+    return [
+        "",
+        "what moved with it: correlation in the ring, not shown by any experiment",
+        *(
+            f"  {one['name']:24} {one['explained']:4.0%} {'+' if one['correlation'] > 0 else '-'}"
+            f"  p {one['p']:.2f}  {one['suggests']}".rstrip()
+            for one in moved
+        ),
+    ]
 
 
 def _either(also: list[str]) -> list[str]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from hindmost.store.diagnosis import SCHEMA_NAME, Correction, Diagnosis, Evidence, Next
+from hindmost.store.diagnosis import SCHEMA_NAME, Company, Correction, Diagnosis, Evidence, Next
 
 if TYPE_CHECKING:
     from hindmost.stats.causes import Arm
+    from hindmost.stats.causes.ranking import Moved
     from hindmost.studies.diagnosis.procedure import Found
 
 _INTERVAL = 0.975
 
 
-def document_of(found: Found) -> Diagnosis:
-    """Build the document."""
+def document_of(found: Found, moved: Sequence[Moved] | None = None) -> Diagnosis:
+    """Build the document; `moved`: what a ring shows beside it, where no experiment found a cause."""
     request, decision = found.request, found.decision
     return {
         "schema": SCHEMA_NAME,
@@ -34,6 +37,7 @@ def document_of(found: Found) -> Diagnosis:
         "took_s": found.took_s,
         "correction": _correction(found),
         "next": None if found.second is None else _next(found.second),
+        "moved": None if moved is None else [Company(**asdict(one)) for one in moved],  # type: ignore[typeddict-item]
     }
 
 
