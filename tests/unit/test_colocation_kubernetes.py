@@ -66,6 +66,13 @@ def test_scores_follow_what_cards_promise_and_say_nothing_of_the_rest(judge):
     assert set(judge.scores(pod("quiet"), NODES)) == {"kv-0"}
 
 
+def test_of_several_servers_on_a_node_the_one_with_the_least_left_decides(judge):
+    nodes = [node("one", "kv"), node("two", "quiet.kv"), node("three", "quiet")]
+    scores = judge.scores(pod("memory"), nodes)
+    assert scores["two"] == scores["one"] < scores["three"] == 10
+    assert judge.scores(pod("cache"), nodes) == {"three": 10}
+
+
 def test_a_node_says_how_busy_its_servers_are_and_what_they_bear(judge):
     calm = [node("a", "kv", load="50%"), node("b", "kv", load="0.05"), node("c", "kv", within="2")]
     assert judge.scores(pod("cache"), calm) == {"c": judge.scores(pod("cache"), calm)["c"]}
