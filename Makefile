@@ -6,13 +6,16 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 # Packages of Python are fetched while the engine is compiled. Not for what recipes call: cargo has jobs of its own.
-MAKEFLAGS += --no-print-directory --jobs=2
+MAKEFLAGS += --no-builtin-rules --no-print-directory --jobs=2
 unexport MAKEFLAGS
 
 RUN := setup/run
 ENGINE := Cargo.toml Cargo.lock rust-toolchain.toml pyproject.toml \
           $(shell find crates \( -name '*.rs' -o -name Cargo.toml \) -not -path '*/tests/*' -not -path '*/benches/*') \
           crates/trace/bpf/stages.bpf.o
+# Kept in the tree and made by setup/bpf.sh alone: a rule of make's own would have cc write over it, where a checkout left
+# its source younger.
+.SUFFIXES:
 
 # A virtual environment that was moved or copied acts on its old place: then it is made anew.
 ifneq ($(wildcard .venv),)
