@@ -20,6 +20,7 @@ TOGETHER = {
     "search": ("test_find_rate.py",),
     "verification": ("test_synth_verify.py",),
     "two machines": ("test_fleet.py",),
+    "a set machine": ("test_fleet_knobs.py",),
     "one run": (
         "dies_in_mid_run",
         "load_instance_that_dies",

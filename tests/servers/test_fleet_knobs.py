@@ -18,7 +18,7 @@ pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 from hindmost.knobs.journal import FOLDER
 from hindmost.store import Study
 
-CORKING = "/proc/sys/net/ipv4/tcp_autocorking"
+SETTING = "/proc/sys/net/ipv4/tcp_slow_start_after_idle"
 """A setting that each network namespace has of its own: what is set there is not set here."""
 STUDY = """
 name = "elsewhere"
@@ -35,8 +35,8 @@ sentinel = "off"
 name = "low"
 rate = "500"
 [[factor]]
-name = "corking"
-knob = "tcp_autocorking"
+name = "slow_start"
+knob = "tcp_slow_start_after_idle"
 levels = ["on", "off"]
 [[factor]]
 name = "threads"
@@ -65,16 +65,16 @@ def two(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(two):
-    before = Path(CORKING).read_text()
+    before = Path(SETTING).read_text()
     yield
-    as_it_was = lambda: not two.left() and not two.server.commands() and corking(two) == "1"  # noqa: E731
+    as_it_was = lambda: not two.left() and not two.server.commands() and slow_start(two) == "1"  # noqa: E731
     wait_for(as_it_was, "nothing is left, and the server's machine is as it was", 30.0)
-    assert Path(CORKING).read_text() == before
+    assert Path(SETTING).read_text() == before
 
 
-def corking(two) -> str:
+def slow_start(two) -> str:
     """What the server's machine has."""
-    done = subprocess.run(two.server.inside("cat", CORKING), capture_output=True, text=True, check=True)
+    done = subprocess.run(two.server.inside("cat", SETTING), capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
@@ -94,8 +94,8 @@ def watched(two):
 
     def look() -> None:
         while not over.wait(0.05):
-            there.add(corking(two))
-            here.add(Path(CORKING).read_text().strip())
+            there.add(slow_start(two))
+            here.add(Path(SETTING).read_text().strip())
 
     thread = threading.Thread(target=look)
     thread.start()
@@ -127,7 +127,7 @@ def test_factors_of_a_server_elsewhere_are_set_on_its_machine_alone(two, tmp_pat
 @pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGKILL])
 def test_a_controller_that_is_ended_leaves_the_servers_machine_as_it_was(two, how, tmp_path):
     process = start("attribute", study_file(two, tmp_path), "--out", tmp_path / "study")
-    wait_for(lambda: corking(two) == "0", "the setting is in force", 60.0)
+    wait_for(lambda: slow_start(two) == "0", "the setting is in force", 60.0)
     os.kill(process.pid, how)
     answer = finish(process, tmp_path / "study")
     assert answer.code == (130 if how == signal.SIGINT else -how), answer.err
@@ -136,14 +136,14 @@ def test_a_controller_that_is_ended_leaves_the_servers_machine_as_it_was(two, ho
 @pytest.mark.nightly
 def test_what_a_killed_worker_left_set_is_put_back_by_the_next_study_and_told(two, tmp_path):
     process = start("attribute", study_file(two, tmp_path), "--out", tmp_path / "study")
-    wait_for(lambda: corking(two) == "0", "the setting is in force", 60.0)
+    wait_for(lambda: slow_start(two) == "0", "the setting is in force", 60.0)
     two.server.kill("hindmost.fleet.dask.worker")
     os.kill(process.pid, signal.SIGKILL)
     finish(process, tmp_path / "study")
-    assert corking(two) == "0", "nobody was there to put it back"
+    assert slow_start(two) == "0", "nobody was there to put it back"
     more = '[[factor]]\nname = "third"\ncpus = true\nlevels = ["free", "4000"]'  # it ends in its rehearsal
     again = hindmost("attribute", study_file(two, tmp_path, more), "--out", tmp_path / "again")
-    assert "left on host server by a study that was killed: tcp_autocorking is" in again.err
+    assert "left on host server by a study that was killed: tcp_slow_start_after_idle is" in again.err
 
 
 @pytest.mark.parametrize(
@@ -176,15 +176,24 @@ def test_a_level_that_the_servers_machine_does_not_have_is_told_with_its_name(tw
 
 
 def test_a_factor_that_the_fleets_file_fixes_is_refused(two, tmp_path):
-    path = study_file(two, tmp_path, knobs='knobs = { tcp_autocorking = "on" }\n')
+    path = study_file(two, tmp_path, knobs='knobs = { tcp_slow_start_after_idle = "on" }\n')
     answer = hindmost("attribute", path, "--out", tmp_path / "study")
-    answer.assert_one_clear_error(2, "factor 'corking'", "[target]")
+    answer.assert_one_clear_error(2, "factor 'slow_start'", "[target]")
 
 
 @pytest.mark.nightly
 def test_a_trial_of_a_knob_sets_the_servers_machine(two, tmp_path):
     study_file(two, tmp_path)
-    words = ("--knob", 'knob = "tcp_autocorking"', "--levels", "on,off", "--rounds", "6", "--rate", "500")
+    words = (
+        "--knob",
+        'knob = "tcp_slow_start_after_idle"',
+        "--levels",
+        "on,off",
+        "--rounds",
+        "6",
+        "--rate",
+        "500",
+    )
     more = (
         "--fleet",
         two.folder / "hosts.toml",
