@@ -36,7 +36,7 @@ name = "low"
 rate = "500"
 [[factor]]
 name = "slow_start"
-knob = "tcp_slow_start_after_idle"
+knob = "tcp_idle_slow_start"
 levels = ["on", "off"]
 [[factor]]
 name = "threads"
@@ -143,7 +143,7 @@ def test_what_a_killed_worker_left_set_is_put_back_by_the_next_study_and_told(tw
     assert slow_start(two) == "0", "nobody was there to put it back"
     more = '[[factor]]\nname = "third"\ncpus = true\nlevels = ["free", "4000"]'  # it ends in its rehearsal
     again = hindmost("attribute", study_file(two, tmp_path, more), "--out", tmp_path / "again")
-    assert "left on host server by a study that was killed: tcp_slow_start_after_idle is" in again.err
+    assert "left on host server by a study that was killed: tcp_idle_slow_start is" in again.err
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_level_that_the_servers_machine_does_not_have_is_told_with_its_name(tw
 
 
 def test_a_factor_that_the_fleets_file_fixes_is_refused(two, tmp_path):
-    path = study_file(two, tmp_path, knobs='knobs = { tcp_slow_start_after_idle = "on" }\n')
+    path = study_file(two, tmp_path, knobs='knobs = { tcp_idle_slow_start = "on" }\n')
     answer = hindmost("attribute", path, "--out", tmp_path / "study")
     answer.assert_one_clear_error(2, "factor 'slow_start'", "[target]")
 
@@ -186,7 +186,7 @@ def test_a_trial_of_a_knob_sets_the_servers_machine(two, tmp_path):
     study_file(two, tmp_path)
     words = (
         "--knob",
-        'knob = "tcp_slow_start_after_idle"',
+        'knob = "tcp_idle_slow_start"',
         "--levels",
         "on,off",
         "--rounds",
