@@ -4,7 +4,8 @@
 
 Needs root (each has a network of its own) and about a minute and a half for each. With --strike the policy
 forbids what would show the true cause: then every cause that is named is a wrong one. An anomaly counts only
-if the percentile rose by half: others did not hurt on this host at that time.
+if the percentile rose by half: others did not hurt on this host at that time. The same command with the same
+--out goes on where it was interrupted; --seconds ends it in time, and the table is of those that were made.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import math
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[1] / "examples/diagnosis"
@@ -30,6 +32,7 @@ NAMES = {
 
 def one(rate: str, strike: bool, out: Path, more: list[str]) -> tuple[str, str, str]:
     """Inject and diagnose once: class, outcome, and who was named."""
+    out.unlink(missing_ok=True)
     words = [sys.executable, str(EXAMPLES / "inject.py"), "sealed", "--rate", rate, *["--strike"] * strike]
     words += ["--", sys.executable, str(EXAMPLES / "case.py"), "--out", str(out), *more]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False, timeout=900)
@@ -62,17 +65,28 @@ def main() -> None:
     parser.add_argument("--strike", action="store_true")
     parser.add_argument("--rates", default="500,1000,1500")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--seconds", type=float, default=math.inf)
     asked, more = parser.parse_known_args()
     folder = asked.out or Path(tempfile.mkdtemp(prefix="sealed-"))
     folder.mkdir(parents=True, exist_ok=True)
     rates = asked.rates.split(",")
     outcomes: collections.Counter[str] = collections.Counter()
+    end = time.monotonic() + asked.seconds
     for number in range(asked.count):
         rate = rates[number % len(rates)]
-        was, outcome, leader = one(rate, asked.strike, folder / f"{number}.json", more)
+        opened = folder / f"{number}-opened.json"
+        if not opened.exists():
+            if time.monotonic() > end:
+                break
+            row = one(rate, asked.strike, folder / f"{number}.json", more)
+            opened.write_text(json.dumps({"strike": asked.strike, "rate": rate, "row": row}))
+        kept = json.loads(opened.read_text())
+        if (kept["strike"], kept["rate"]) != (asked.strike, rate):
+            parser.error(f"{opened} is of another bench (--strike, --rates): give another --out")
+        was, outcome, leader = kept["row"]
         outcomes[outcome] += 1
         print(f"{number + 1:3} {rate:>5}/s {was:13} {outcome:22} {leader}", flush=True)
-    decided = asked.count - outcomes["did not hurt"]
+    decided = outcomes.total() - outcomes["did not hurt"]
     for outcome, count in outcomes.most_common():
         share = ""
         if outcome != "did not hurt" and decided:
