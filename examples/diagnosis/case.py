@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from hindmost.interventions.probing import probing
+from hindmost.studies.diagnosis.demand import Work
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.watch import find_application, latency_from
 
@@ -19,13 +20,17 @@ HURTS = 1.5
 """Times what is normal: less is no anomaly on this host at this time."""
 
 
-def p95_us(address: str) -> float:
-    """The median over windows, as a probe sees it."""
+def look(address: str) -> tuple[float, float]:
+    """The median p95 over windows, as a probe sees it, and the processors that the server uses meanwhile."""
+    pid = find_application(address).pid
+    assert pid is not None
+    work = Work(pid)
     source = latency_from(find_application(address), probe="200/s")
     assert source is not None
     with probing(source) as probe:
         windows = Windows(probe, 0.95, 0.5, 0.15)
-        return statistics.median(windows.measure() for _ in range(7))
+        p95_us = statistics.median(windows.measure() for _ in range(7))
+    return p95_us, work.processors()
 
 
 def main(words: list[str]) -> int:
@@ -33,11 +38,11 @@ def main(words: list[str]) -> int:
     address, policy = os.environ["ADDRESS"], os.environ["POLICY"]
     out = Path(words.pop(words.index("--out") + 1)) if "--out" in words else None
     words = [word for word in words if word != "--out"]
-    normal = p95_us(address)
+    normal, work = look(address)
     link = socket.socket(fileno=int(os.environ["GO"]))
     link.sendall(b"go\n")
     link.recv(10)
-    now = p95_us(address)
+    now, _ = look(address)
     print(f"p95 {normal:.0f} us before, {now:.0f} us now (x{now / normal:.1f})", file=sys.stderr)
     told = {"normal_us": normal, "slow_us": now, "hurts": now > HURTS * normal, "diagnosis": None}
     if told["hurts"]:
@@ -47,6 +52,8 @@ def main(words: list[str]) -> int:
             address,
             "--normal",
             f"{normal:.0f}us",
+            "--normal-work",
+            f"{work:.4f}",
             "--policy",
             policy,
             "--json",
@@ -54,7 +61,7 @@ def main(words: list[str]) -> int:
         ]
         done = subprocess.run(asked, stdout=subprocess.PIPE, text=True, check=False)
         told["diagnosis"] = json.loads(done.stdout) if done.stdout else None
-        told["after_us"] = p95_us(address)
+        told["after_us"], _ = look(address)
     text = json.dumps(told)
     print(text, flush=True)
     if out is not None:

@@ -84,6 +84,25 @@ def test_load_leads_only_where_nothing_else_explains_it():
     assert decide(unsure, sham, TRIPLED, demand=frozenset({"client"})).ruling == "inconclusive"
 
 
+def test_load_that_is_as_ever_is_nobodys_cause():
+    rng = np.random.default_rng(7)
+    suspects = {"client": pairs(rng, 1.2), "innocent": pairs(rng, 0.0)}
+    client, sham = frozenset({"client"}), pairs(rng, 0.0)
+    struck = decide(suspects, sham, TRIPLED, demand=client, grew=False)
+    assert (struck.ruling, struck.leader) == ("unknown factor", None)
+    assert "client is as ever" in struck.why
+    assert [arm.state for arm in struck.arms] == ["as ever", "struck out"]
+    grown = decide(suspects, sham, TRIPLED, demand=client, grew=True)
+    assert (grown.ruling, grown.leader) == ("cause", "client")
+    assert "not known" not in grown.why
+    assert (
+        "whether there is more load than normally is not known"
+        in decide(suspects, sham, TRIPLED, demand=client).why
+    )
+    other = decide({**suspects, "quota": pairs(rng, 1.0)}, sham, TRIPLED, demand=client, grew=False)
+    assert (other.ruling, other.leader) == ("cause", "quota")
+
+
 def test_nothing_to_explain_is_said():
     rng = np.random.default_rng(2)
     made = decide({"hog": pairs(rng, 1.0)}, pairs(rng, 0.0), math.log(1.05))

@@ -17,6 +17,7 @@ from hindmost.interventions.held import surgery
 from hindmost.report.diagnosis.terminal import render_diagnosis
 from hindmost.studies.diagnosis import procedure
 from hindmost.studies.diagnosis.correction import correct
+from hindmost.studies.diagnosis.demand import Work
 from hindmost.studies.diagnosis.document import document_of
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.procedure import DiagnosisRequest
@@ -176,6 +177,59 @@ def test_a_cause_whose_correction_fails_is_gone_while_the_next_is_looked_for(sur
     assert found.second is not None
     assert (found.second.decision.leader, found.second.now_us) == ("quota", pytest.approx(250, rel=0.2))
     assert "hog" in world.there
+
+
+@dataclass
+class Client(Thing):
+    role: str = "client"
+
+
+@pytest.mark.parametrize(
+    ("used", "ruling"), [(0.15, "unknown factor"), (0.4, "cause")], ids=["as ever", "grown"]
+)
+def test_load_is_the_cause_only_where_the_application_has_more_work_than_normally(
+    surgeon, monkeypatch, used, ruling
+):
+    monkeypatch.setattr(procedure.Work, "processors", lambda _: used)
+    world = World({"client": 4.0, "innocent": 1.0})
+    suspects = Suspects({"client": Client(world, "client"), "innocent": Thing(world, "innocent")})
+    request = DiagnosisRequest(
+        Application("x", os.getpid()), LatencySource({}, ""), Policy(), normal_us=100.0, normal_work=0.15
+    )
+    found = procedure._experiment(request, surgeon, world, suspects, lambda _: None)
+    assert found.decision.ruling == ruling
+    text = render_diagnosis(document_of(found))
+    assert ("no more load than normally" in text) == (ruling == "unknown factor")
+
+
+def test_the_work_of_an_application_is_that_of_all_its_threads_and_children():
+    spin = "import os\nos.fork()\nwhile True: pass"
+    with (
+        subprocess.Popen([sys.executable, "-c", spin], start_new_session=True) as busy,
+        subprocess.Popen(["sleep", "60"]) as idle,
+    ):
+        try:
+            time.sleep(0.3)
+            both, alone, none = Work(busy.pid), _only(busy.pid), Work(idle.pid)
+            before = alone()
+            time.sleep(0.5)
+            assert both.processors() * 0.5 > 1.3 * (alone() - before) > 0
+            assert none.processors() < 0.01
+        finally:
+            os.killpg(busy.pid, signal.SIGKILL)
+            idle.kill()
+
+
+def _only(pid):
+    return lambda: int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+def test_what_an_application_used_normally_is_in_its_ring(monkeypatch):
+    seconds = np.arange(400.0)
+    rates = np.where(seconds < 300, 150_000, 600_000)
+    ring = Ring({}, ["app.run_us"], [True], seconds, np.cumsum(rates)[:, None], [], [], 64, False)
+    monkeypatch.setattr(blocks, "read_ring", lambda _: ring)
+    assert blocks.normal_work_of(Path("a.ring")) == pytest.approx(0.15)
 
 
 VICTIM = """

@@ -33,6 +33,10 @@ def diagnose(
     normal: Annotated[
         str | None, option(PROCEDURE, "TIME", "What it is when all is well, like 150us.")
     ] = None,
+    normal_work: Annotated[
+        float | None,
+        option(PROCEDURE, "PROCESSORS", "What the application uses when all is well, like 0.15."),
+    ] = None,
     ring: Annotated[
         Path | None,
         option(
@@ -92,6 +96,14 @@ def diagnose(
         from hindmost.watch.blocks import normal_of
 
         normal_us = normal_of(ring, percentile / 100)
+    if normal_work is None and ring is not None:
+        from hindmost.watch.blocks import normal_work_of
+
+        normal_work = normal_work_of(ring)
+    if normal_work is not None and not normal_work > 0:
+        raise UsageError(
+            f"--normal-work {normal_work:g}: processors, more than none", hint="--normal-work 0.15"
+        )
     request = DiagnosisRequest(
         found,
         source,
@@ -103,6 +115,7 @@ def diagnose(
         parse_duration(settle, "settle"),
         seed,
         correct,
+        normal_work=normal_work,
     )
     done = diagnosed(request, say)
     moved = None

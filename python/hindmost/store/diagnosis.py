@@ -11,7 +11,8 @@ SCHEMA_NAME = "hindmost.diagnosis/1"
 class Evidence(TypedDict):
     """One suspect: the percentile with it over without it, what share of the anomaly that is.
 
-    ``p``: of the sign-flip test, for itself. ``about``: what was done to take it away.
+    ``p``: of the sign-flip test, for itself. ``about``: what was done to take it away. ``as ever``: load, of
+    which there is no more than when all was well.
     """
 
     name: str
@@ -24,7 +25,7 @@ class Evidence(TypedDict):
     share: float | None
     share_low: float | None
     share_high: float | None
-    state: Literal["explains", "part", "struck out", "open"]
+    state: Literal["explains", "part", "struck out", "open", "as ever"]
 
 
 class Correction(TypedDict, total=False):

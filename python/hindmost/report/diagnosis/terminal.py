@@ -9,6 +9,7 @@ STATES = {
     "part": "a small part of it",
     "struck out": "struck out",
     "open": "cannot be told",
+    "as ever": "no more load than normally",
 }
 
 

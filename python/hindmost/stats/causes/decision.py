@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hindmost.stats.causes.switchback import Effect, pairs_needed
 
 Ruling = Literal["cause", "unknown factor", "inconclusive", "void"]
-State = Literal["explains", "part", "struck out", "open"]
+State = Literal["explains", "part", "struck out", "open", "as ever"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,7 @@ def decide(
     anomaly: float | None,
     gates: Gates | None = None,
     demand: frozenset[str] = frozenset(),
+    grew: bool | None = None,
 ) -> Decision:
     """Rule on suspects that were each there and gone in turns.
 
@@ -110,6 +111,9 @@ def decide(
     demand : frozenset of str
         Suspects that are load: without load nothing waits, whatever makes it slow. One of them leads only
         where nothing else explains it, or still may.
+    grew : bool or None
+        Whether there is more work than when all was well; None: not known. Where there is not, load is as
+        ever, and nobody's cause however much its removal helps.
     """
     gates = gates or Gates()
     level = gates.alpha / gates.looks
@@ -131,6 +135,8 @@ def decide(
             break
         passed.append(name)
     arms = [_arm(name, suspects[name], name in passed, anomaly, gates) for name in suspects]
+    if grew is False:
+        arms = [replace(arm, state="as ever") if arm.name in demand else arm for arm in arms]
     arms.sort(key=lambda arm: -arm.effect.log)
     explaining = [arm for arm in arms if arm.state == "explains"]
     explaining.sort(key=lambda arm: arm.name in demand)
@@ -139,9 +145,14 @@ def decide(
         leader = explaining[0]
         part = "" if anomaly is None else f" and explains {_share(leader)} of it"
         why = f"without {leader.name} it is {math.exp(leader.effect.log):.2f} times faster{part}"
+        if leader.name in demand and grew is None:
+            why += "; whether there is more load than normally is not known (--normal-work or --ring tell)"
         return Decision("cause", leader.name, tuple(arms), None, why)
-    if arms and all(arm.state in ("struck out", "part") for arm in arms):
-        shown = "; ".join(f"{arm.name} {_share(arm)}" for arm in arms)
+    if arms and all(arm.state in ("struck out", "part", "as ever") for arm in arms):
+        shown = "; ".join(
+            f"{arm.name} is as ever" if arm.state == "as ever" else f"{arm.name} {_share(arm)}"
+            for arm in arms
+        )
         return Decision(
             "unknown factor",
             None,

@@ -16,6 +16,7 @@ from hindmost.interventions.probing import probing
 from hindmost.knobs.journal import FOLDER
 from hindmost.stats.causes import Arm, Decision, Gates, decide, pairs_needed
 from hindmost.studies.diagnosis.correction import correct
+from hindmost.studies.diagnosis.demand import GREW, Work
 from hindmost.studies.diagnosis.experiment import Trial, pairs_of
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
@@ -40,6 +41,8 @@ class DiagnosisRequest:
         In (0, 1).
     normal_us : float or None
         What it is when all is well; None: not known, and no share can be told.
+    normal_work : float or None
+        Processors that the application uses when all is well; None: not known, and load may be blamed.
     pairs : int
         Of the first look; 10 let p be as low as 0.001.
     """
@@ -55,6 +58,7 @@ class DiagnosisRequest:
     seed: int = 1
     correct: bool = False
     journal: Path = FOLDER
+    normal_work: float | None = None
 
 
 @dataclass(slots=True)
@@ -162,7 +166,10 @@ def _looked(
     if len(trials) == 1:
         nothing = Decision("inconclusive", None, (), None, "there was no suspect that could be tried")
         return Found(request, windows.measure(), suspects, nothing)
+    assert request.application.pid is not None
+    work = Work(request.application.pid)
     pairs_of({"sham": trials["sham"]}, seed, GATE_PAIRS)
+    grew = None if request.normal_work is None else work.processors() > GREW * request.normal_work
     there = list(trials["sham"].there.values())
     now_us = math.exp(sum(map(math.log, there)) / len(there))
     anomaly = None if request.normal_us is None else math.log(now_us / request.normal_us)
@@ -172,7 +179,7 @@ def _looked(
         live = pairs_of(live, seed, look * request.pairs)
         sham = live["sham"].effect
         effects = {name: trial.effect for name, trial in live.items() if name != "sham"}
-        decision = decide(effects, sham, anomaly, gates, suspects.demand)
+        decision = decide(effects, sham, anomaly, gates, suspects.demand, grew)
         say(f"{look * request.pairs} pairs: {decision.ruling}: {decision.why}")
         if decision.ruling in ("cause", "unknown factor") or not decision.arms:
             break
