@@ -69,6 +69,20 @@ def go_on(study: Study, plan: MeasurePlan, **more: object) -> Study:
     return study
 
 
+def again_with(folder: Path, kind: str, runs: int | None) -> Study:
+    """A study of `kind` to go on with as it was begun; only how many runs or rounds it has may change.
+
+    Raises
+    ------
+    UsageError
+        If it is a study of another kind.
+    """
+    study = Study.open(folder)
+    refuse_another(study, kind)
+    plan = plan_of(study)
+    return go_on(study, plan if runs is None else plan.model_copy(update={"runs": (runs, runs)}))
+
+
 def reopened(
     folder: Path, asked: MeasureRequest, *, find_rate: str | None, out: Path | None
 ) -> tuple[Study, MeasurePlan]:

@@ -11,10 +11,6 @@ use super::poller::Poller;
 use super::stamps::{self, Segment, Sent, Stamp, Stamper};
 use super::{Ready, Stamped, Transport};
 
-/// While nothing is expected, one look in so many is taken: enough to notice a server that hangs up,
-/// and no system call stands between a due time and its request.
-const SKIPS: u32 = 256;
-
 /// One connection, and how far its stream of bytes is: transmit stamps are named by their place in it.
 struct Line {
     stream: TcpStream,
@@ -27,8 +23,6 @@ pub struct Tcp {
     poller: Poller,
     lines: Vec<Option<Line>>,
     stamper: Stamper,
-    /// Looks not taken since the last one.
-    skipped: u32,
 }
 
 impl Tcp {
@@ -41,7 +35,6 @@ impl Tcp {
             poller: Poller::new()?,
             lines: (0..slots).map(|_| None).collect(),
             stamper,
-            skipped: 0,
         })
     }
 
@@ -107,14 +100,7 @@ impl Transport for Tcp {
 
     #[inline]
     fn wait(&mut self, timeout: Nanos, expected: bool, ready: &mut Vec<Ready>) -> io::Result<()> {
-        if timeout == Nanos::ZERO && !expected && self.skipped < SKIPS {
-            self.skipped += 1;
-            ready.clear();
-            std::hint::spin_loop();
-            return Ok(());
-        }
-        self.skipped = 0;
-        self.poller.wait(timeout, ready)
+        self.poller.wait(timeout, expected, ready)
     }
 }
 

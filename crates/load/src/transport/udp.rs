@@ -27,8 +27,6 @@ const TOGETHER: usize = 16;
 /// The longest datagram that is taken, so that as many fit into one read of the engine. DNS has at most 4096 bytes where
 /// it is well set up (RFC 6891, 6.2.5), memcached 1400.
 const LONGEST: usize = 16 * 1024 - LENGTH;
-/// While nothing is expected, one look in so many is taken, as over TCP.
-const SKIPS: u32 = 256;
 /// Room for datagrams that arrive while replies are taken, as far as the host allows (`net.core.rmem_max`): the kernel
 /// drops what has none, and nobody sends it again.
 const RECEIVE_BUFFER: libc::c_int = 4 << 20;
@@ -42,7 +40,6 @@ pub struct Udp {
     sockets: Vec<Option<UdpSocket>>,
     /// Where the kernel puts datagrams, before they are joined.
     room: Vec<u8>,
-    skipped: u32,
 }
 
 impl Udp {
@@ -64,7 +61,6 @@ impl Udp {
             poller: Poller::new()?,
             sockets: (0..slots).map(|_| None).collect(),
             room: vec![0; TOGETHER * LONGEST],
-            skipped: 0,
         })
     }
 
@@ -217,14 +213,7 @@ impl Transport for Udp {
 
     #[inline]
     fn wait(&mut self, timeout: Nanos, expected: bool, ready: &mut Vec<Ready>) -> io::Result<()> {
-        if timeout == Nanos::ZERO && !expected && self.skipped < SKIPS {
-            self.skipped += 1;
-            ready.clear();
-            std::hint::spin_loop();
-            return Ok(());
-        }
-        self.skipped = 0;
-        self.poller.wait(timeout, ready)
+        self.poller.wait(timeout, expected, ready)
     }
 }
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hindmost.plan.batching import batching_text
 from hindmost.report.common import numbers
-from hindmost.report.common.axes import tail_ticks, time_ticks
-from hindmost.report.common.curves import drawable, grid, on_grid
+from hindmost.report.common.axes import time_ticks
+from hindmost.report.common.overlay import COLOURS, colour, overlaid
 from hindmost.report.common.svg import (
     Plot,
     Scale,
@@ -16,17 +16,10 @@ from hindmost.report.common.svg import (
     log10,
     log_domain,
     log_ticks,
-    tail,
 )
 from hindmost.store.batching import Batching, BatchingRate, BatchingSide
 
-COLOURS = 8
 WAYS = ("none", "nagle")
-
-
-def colour(place: int) -> str:
-    """Class of the lines of a rate, or of a way at one rate."""
-    return f"side c{place % COLOURS}"
 
 
 def by_interval(rate: BatchingRate, name: str, width: float) -> str | None:
@@ -118,23 +111,8 @@ def best_by_rate(doc: Batching, width: float) -> str | None:
 
 def latencies(rate: BatchingRate, width: float) -> str | None:
     """Draw the distribution of latency by none, Nagle's and the best interval (Figure 6)."""
-    shown = told(rate)
-    curves = [drawable(side["distribution"]) for side in shown]
-    values = [us for _, found in curves for us in found if us is not None]
-    if not values:
-        return None
-    levels = [q for found, _ in curves for q in found]
-    end = max(*levels, 0.9)
-    plot = Plot(width, 300, "Latency by none, Nagle's and the best interval", top=24)
-    x, y = plot.x(0.0, end, tail), plot.y(*log_domain(values), log10)
-    plot.axes(x, y, x_ticks=tail_ticks(end), y_ticks=time_ticks(y.low, y.high), x_title="percentile")
-    picked = grid(levels, 90)
-    for place, side in enumerate(shown):
-        read = on_grid(side["distribution"], picked)
-        plot.line(
-            [(x(q), y(us)) for q, us in zip(picked, read, strict=True) if us is not None], colour(place)
-        )
-    return str(plot)
+    sides = [(batching_text(side["batching"]), side["distribution"]) for side in told(rate)]
+    return overlaid("Latency by none, Nagle's and the best interval", sides, width)
 
 
 def sizes(rate: BatchingRate, width: float) -> str | None:

@@ -8,6 +8,7 @@ from hindmost.plan.batching import batching_text
 from hindmost.report.batching import charts
 from hindmost.report.batching.terminal import columns, heads, mark, row
 from hindmost.report.common import numbers
+from hindmost.report.common.overlay import colour
 from hindmost.report.common.sheet import drawing, render
 from hindmost.store.batching import Batching, BatchingRate
 
@@ -32,7 +33,7 @@ def render_batching_page(document: Batching) -> str:
         improvement=drawing(partial(charts.improvement, document)),
         best=drawing(partial(charts.best_by_rate, document)),
         variability=drawing(partial(charts.variability, document)),
-        colour=charts.colour,
+        colour=colour,
     )
 
 

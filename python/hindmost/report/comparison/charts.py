@@ -3,44 +3,19 @@
 from collections.abc import Sequence
 
 from hindmost.report.common import numbers
-from hindmost.report.common.axes import tail_ticks, time_ticks
-from hindmost.report.common.curves import drawable, grid, infinite_from, on_grid
-from hindmost.report.common.svg import Plot, linear_ticks, log10, log_domain, tail
+from hindmost.report.common.axes import time_ticks
+from hindmost.report.common.overlay import COLOURS, colour, overlaid
+from hindmost.report.common.svg import Plot, linear_ticks, log10, log_domain
 from hindmost.store.comparison import Comparison, Contrast
 
-COLOURS = 8
-"""Sides beyond take the colours of the first again."""
 ROW = 26.0
 
 
 def distributions(doc: Comparison, width: float) -> str | None:
     """Draw the quantile curve of each side, all runs together."""
-    curves = [drawable(side["distribution"]) for side in doc["sides"]]
-    values = [us for _, found in curves for us in found if us is not None]
-    if not values:
-        return None
-    levels = [q for found, _ in curves for q in found]
-    end = max(*levels, 0.9)
-    plot = Plot(
-        width, 340, "Quantiles of each side, on a scale where each further nine takes the same room", top=24
-    )
-    x, y = plot.x(0.0, end, tail), plot.y(*log_domain(values), log10)
-    plot.axes(x, y, x_ticks=tail_ticks(end), y_ticks=time_ticks(y.low, y.high), x_title="percentile")
-    picked = grid(levels, 90)
-    for place, side in enumerate(doc["sides"]):
-        read = on_grid(side["distribution"], picked)
-        plot.line(
-            [(x(q), y(us)) for q, us in zip(picked, read, strict=True) if us is not None], colour(place)
-        )
-        if (late := infinite_from(side["distribution"])) is not None:
-            note = f"{side['label']} ∞ from p{numbers.about_level(late)}"
-            plot.text(x(late) - 6, y.end + 10 + 14 * place, note, anchor="end", cls="tick")
-    return str(plot)
-
-
-def colour(place: int) -> str:
-    """Class of a side's lines."""
-    return f"side c{place % COLOURS}"
+    title = "Quantiles of each side, on a scale where each further nine takes the same room"
+    sides = [(side["label"], side["distribution"]) for side in doc["sides"]]
+    return overlaid(title, sides, width, height=340.0)
 
 
 def ratios(doc: Comparison, width: float) -> str | None:

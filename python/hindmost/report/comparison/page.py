@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 from hindmost.report.common import numbers, writing
 from hindmost.report.common.document import clean
+from hindmost.report.common.overlay import colour
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.comparison import charts
 from hindmost.report.comparison.tables import IN_WORDS, rows, side_line
@@ -31,7 +32,7 @@ def render_comparison_page(document: "Comparison") -> str:
         results=RESULTS,
         rows=rows(doc),
         several=len(doc["sides"]) > 2,
-        sides=[(side, charts.colour(place), side_line(side)) for place, side in enumerate(doc["sides"])],
+        sides=[(side, colour(place), side_line(side)) for place, side in enumerate(doc["sides"])],
         calm=any(one["calm"] for one in doc["against"]),
         hint_parts=writing.hint_parts,
         distributions=drawing(partial(charts.distributions, doc)),

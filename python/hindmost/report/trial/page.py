@@ -5,14 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from hindmost.report.common import numbers
-from hindmost.report.common.axes import tail_ticks, time_ticks
-from hindmost.report.common.curves import drawable, grid, on_grid
+from hindmost.report.common.axes import time_ticks
+from hindmost.report.common.overlay import overlaid
 from hindmost.report.common.sheet import drawing, render
-from hindmost.report.common.svg import Plot, log10, log_domain, tail
+from hindmost.report.common.svg import Plot, log10, log_domain
 from hindmost.report.trial.terminal import columns, heads, row
 from hindmost.store.trial import Level, Trial
-
-COLOURS = 8
 
 
 def render_trial_page(document: Trial) -> str:
@@ -75,21 +73,5 @@ def shown(document: Trial) -> list[Level]:
 
 def latencies(document: Trial, width: float) -> str | None:
     """Draw the distribution of latency before and after."""
-    sides = shown(document)
-    curves = [drawable(one["distribution"]) for one in sides]
-    values = [us for _, found in curves for us in found if us is not None]
-    if not values:
-        return None
-    levels = [q for found, _ in curves for q in found]
-    end = max(*levels, 0.9)
-    plot = Plot(width, 300, "Latency before and after", top=24)
-    x, y = plot.x(0.0, end, tail), plot.y(*log_domain(values), log10)
-    plot.axes(x, y, x_ticks=tail_ticks(end), y_ticks=time_ticks(y.low, y.high), x_title="percentile")
-    picked = grid(levels, 90)
-    for place, one in enumerate(sides):
-        read = on_grid(one["distribution"], picked)
-        plot.line(
-            [(x(q), y(us)) for q, us in zip(picked, read, strict=True) if us is not None],
-            f"side c{place % COLOURS}",
-        )
-    return str(plot)
+    sides = [(one["level"], one["distribution"]) for one in shown(document)]
+    return overlaid("Latency before and after", sides, width)

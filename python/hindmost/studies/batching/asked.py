@@ -13,8 +13,7 @@ from hindmost.plan.batching import Batching, batching_text, parse_batching
 from hindmost.plan.units import parse_rate
 from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
-from hindmost.studies.begin import begin, go_on
-from hindmost.studies.kind import refuse_another
+from hindmost.studies.begin import again_with, begin
 
 ROUNDS = 8
 """Six are the fewest whose median has an interval of 95 %; two may be disturbed."""
@@ -112,14 +111,7 @@ def opened(
 
 def reopened(folder: Path, rounds: int | None) -> Study:
     """A study to go on with as it was begun; only the number of rounds may change."""
-    from hindmost.run.readings import plan_of
-
-    study = Study.open(folder)
-    refuse_another(study, "batching")
-    plan = plan_of(study)
-    if rounds is not None:
-        plan = plan.model_copy(update={"runs": (_checked(rounds), rounds)})
-    return go_on(study, plan)
+    return again_with(folder, "batching", None if rounds is None else _checked(rounds))
 
 
 def usual_intervals(rate: float, connections: int) -> list[float]:

@@ -16,8 +16,7 @@ from hindmost.plan import MeasurePlan
 from hindmost.run.request import MeasureRequest
 from hindmost.stats.runs.before_after import LEAST_PAIRS
 from hindmost.store import Study
-from hindmost.studies.begin import begin, go_on
-from hindmost.studies.kind import refuse_another
+from hindmost.studies.begin import again_with, begin
 from hindmost.targets import Managed, parse_target
 
 ROUNDS = 8
@@ -107,14 +106,7 @@ def opened(
 
 def reopened(folder: Path, rounds: int | None) -> Study:
     """A study to go on with as it was begun; only the number of rounds may change."""
-    from hindmost.run.readings import plan_of
-
-    study = Study.open(folder)
-    refuse_another(study, "trial")
-    plan = plan_of(study)
-    if rounds is not None:
-        plan = plan.model_copy(update={"runs": (_checked(rounds), rounds)})
-    return go_on(study, plan)
+    return again_with(folder, "trial", None if rounds is None else _checked(rounds))
 
 
 def parse_knob(text: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hindmost.plan import MeasurePlan, parse_percent
 from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
-from hindmost.studies.begin import begin, go_on
+from hindmost.studies.begin import again_with, begin, go_on
 from hindmost.studies.kind import refuse_another
 from hindmost.studies.verification.comparison import Point
 from hindmost.studies.verification.logged import Logged, read_logged
@@ -167,9 +167,7 @@ def opened(asked: Asked, plan: MeasurePlan, out: Path | None) -> Study:
 
 def reopened(folder: Path) -> Study:
     """A verification to go on with as it was begun."""
-    study = Study.open(folder)
-    refuse_another(study, "verification")
-    return go_on(study, plan_of(study))
+    return again_with(folder, "verification", None)
 
 
 def refuse_unlike(study: Study, asked: Asked, plan: MeasurePlan) -> None:

@@ -1,0 +1,53 @@
+"""Distributions over each other, a line for each side, and the colours of sides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hindmost.report.common import numbers
+from hindmost.report.common.axes import tail_ticks, time_ticks
+from hindmost.report.common.curves import drawable, grid, infinite_from, on_grid
+from hindmost.report.common.svg import Plot, log10, log_domain, tail
+from hindmost.store.measure import Curve
+
+COLOURS = 8
+"""Sides beyond take the colours of the first again."""
+POINTS = 90
+
+
+def colour(place: int) -> str:
+    """Class of a side's lines."""
+    return f"side c{place % COLOURS}"
+
+
+def overlaid(
+    title: str, sides: Sequence[tuple[str, Curve | None]], width: float, height: float = 300.0
+) -> str | None:
+    """Draw the quantile curve of each side; ``None`` if there is nothing to draw.
+
+    Parameters
+    ----------
+    title : str
+        What a reader who does not see it is told.
+    sides : sequence of (str, Curve)
+        Name and curve of each. Where a curve becomes infinite, the name is written.
+    width, height : float
+        In pixels.
+    """
+    curves = [drawable(curve) for _, curve in sides]
+    values = [us for _, found in curves for us in found if us is not None]
+    if not values:
+        return None
+    levels = [q for found, _ in curves for q in found]
+    end = max(*levels, 0.9)
+    plot = Plot(width, height, title, top=24)
+    x, y = plot.x(0.0, end, tail), plot.y(*log_domain(values), log10)
+    plot.axes(x, y, x_ticks=tail_ticks(end), y_ticks=time_ticks(y.low, y.high), x_title="percentile")
+    picked = grid(levels, POINTS)
+    for place, (name, curve) in enumerate(sides):
+        read = zip(picked, on_grid(curve, picked), strict=True)
+        plot.line([(x(q), y(us)) for q, us in read if us is not None], colour(place))
+        if (late := infinite_from(curve)) is not None:
+            note = f"{name} ∞ from p{numbers.about_level(late)}"
+            plot.text(x(late) - 6, y.end + 10 + 14 * place, note, anchor="end", cls="tick")
+    return str(plot)
