@@ -5,7 +5,8 @@
 #   setup/system.sh lint    rustfmt and clippy of the Rust that is here
 #   setup/system.sh want memcached redis-server tcpdump h2load=nghttp2-client ...
 #                           servers to measure, a witness, other load testers, each with its package where that has
-#                           another name; without one the demo, the tests and the benches say what they skip
+#                           another name; a file is named by its path. Without one the demo, the tests and the
+#                           benches say what they skip
 #
 # What is missing is installed where we are root and the system has apt; otherwise one line says what to run.
 # Nothing is ever removed or replaced (--no-remove).
@@ -97,11 +98,14 @@ lint() {
   install "${package[@]}"
 }
 
-# want COMMAND[=PACKAGE]...: what is no program here is installed from the package of that name, or of its own.
+# here COMMAND|/PATH: is there such a program, or such a file?
+here() { case $1 in /*) [ -e "$1" ] ;; *) have "$1" ;; esac; }
+
+# want COMMAND[=PACKAGE]...: what is not here is installed from the package of that name, or of its own.
 want() {
   local missing=() packages=() one
   for one in "$@"; do
-    if ! have "${one%%=*}"; then
+    if ! here "${one%%=*}"; then
       missing+=("${one%%=*}")
       packages+=("${one#*=}")
     fi
