@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from measuring import CALIBRATED_SOON, LOOKED_AT_ONCE, NOTHING_REMADE, Haste, Household
+from measuring import CALIBRATED_SOON, CLIENTS_SLEEP, LOOKED_AT_ONCE, NOTHING_REMADE, Haste, Household
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-Haste.first = NOTHING_REMADE + LOOKED_AT_ONCE + CALIBRATED_SOON
+Haste.first = NOTHING_REMADE + LOOKED_AT_ONCE + CALIBRATED_SOON + CLIENTS_SLEEP
 
 TIMEOUT_S = 400
 """Whole programs on a busy host: what hangs is found by shorter patience within the tests."""

@@ -78,6 +78,7 @@ def test_a_command_from_the_network_starts_no_server(four, tmp_path):
     answer.assert_one_clear_error(1, "host server", "is a path", "/etc/hindmost/targets")
 
 
+@pytest.mark.nightly
 def test_four_machines_say_what_one_process_says(four, tmp_path):
     words = (
         *LOAD,

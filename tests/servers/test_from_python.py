@@ -14,6 +14,7 @@ from factorials import BODY, study_file
 
 import hindmost
 from hindmost.errors import TargetError, UsageError
+from hindmost.fleet.cpus import Allotment
 from hindmost.results import AttributionResult, MeasureResult, SearchResult, VerificationResult
 from hindmost.run.soundness import Remaking
 from hindmost.studies import begin
@@ -24,11 +25,12 @@ SHORT = {"duration": "400ms", "warmup": "100ms", "remake": 0, "quantiles": "50,9
 
 @pytest.fixture(scope="module", autouse=True)
 def _hasty() -> Iterator[None]:
-    """What `measuring.start` spares other tests: no run is made again, the host is looked at once."""
+    """What `measuring.start` spares other tests: no run is made again, the host is looked at once, clients sleep."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Remaking, "again", lambda *_: False)
         patch.setattr(Remaking, "most", property(lambda self: self.asked))
         patch.setattr(begin, "LOOKS", 1)
+        patch.setattr(Allotment, "pacing", property(lambda _: "sleep"))
         yield
 
 

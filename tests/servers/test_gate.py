@@ -105,7 +105,7 @@ def test_a_server_that_fails_one_request_in_twenty_crosses_a_limit_on_errors(tmp
 def test_a_slow_server_crosses_a_limit_on_latency_unless_the_host_could_have_made_it_slow(
     tmp_path: Path,
 ) -> None:
-    words = (*FEW, "--rate", "20", "--duration", "2s", "--runs", "6", "--workload", few_keys(tmp_path))
+    words = (*FEW, "--rate", "20", "--duration", "1s", "--runs", "6", "--workload", few_keys(tmp_path))
     answer = measure(SYNTH % 20_000, tmp_path / "study", *words, "--require", "p50<5ms")
     (one,) = answer.result["limits"]
     assert one["low"] > 5_000.0
@@ -149,6 +149,7 @@ def test_on_a_noisy_host_what_holds_all_the_same_is_held_and_nothing_is_crossed_
     server, client = need_two_processors()
     study = tmp_path / "study"
     words = (*FEW, "--rate", "300", "--runs", "4", "--server-cpus", server, "--client-cpus", client, "-q")
+    words = (*words, "--pacing", "spin")  # one that sleeps may have itself to blame
     with disturber(client, tmp_path):
         answer = measure(SYNTH % 100, study, *words, "--require", "p50<10m,errors<40%")
     assert results(answer) == {"p50<10m": "held", "errors<40%": "held"}

@@ -183,6 +183,8 @@ CALIBRATED_SOON = (
     "MeasurePlan.model_rebuild(force=True); "
 )
 """A calibration is no longer than the measurements here."""
+CLIENTS_SLEEP = "from hindmost.fleet.cpus import Allotment; Allotment.pacing = property(lambda _: 'sleep'); "
+"""Clients that spin between requests take a processor each, which four tests at once do not have."""
 
 
 class Haste:
