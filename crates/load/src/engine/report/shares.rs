@@ -17,7 +17,7 @@ pub struct Shares {
     /// Pearson's statistic against equal shares, with `connections - 1` degrees of freedom; absent where
     /// nothing was carried.
     pub chi_square: Option<f64>,
-    /// Open connections that were given requests, in whatever phase, and never answered one: a server at its own limit lets
+    /// Open connections that were given requests of the load, in whatever phase, and never answered one: a server at its own limit lets
     /// them be made and then leaves them lying in its accept queue.
     pub silent: u64,
 }
@@ -29,8 +29,7 @@ impl Shares {
         let measured = || connections.iter().map(|one| u64::from(one.measured));
         let (total, count) = (measured().sum::<u64>(), connections.len() as u64);
         let fair = total as f64 / count.max(1) as f64;
-        let silent =
-            |one: &&Connection<S>| one.state == State::Open && one.request_bytes > 0 && one.answered == 0;
+        let silent = |one: &&Connection<S>| one.state == State::Open && one.asked && one.answered == 0;
         Self {
             connections: count,
             least: measured().min().unwrap_or(0),
@@ -55,7 +54,7 @@ mod tests {
             .map(|&n| {
                 let mut one = Connection::new(&codec, Buffers { requests: 1, out_bytes: 100, stamped: 0 });
                 one.state = State::Open;
-                (one.measured, one.request_bytes, one.answered) = (n, u64::from(n), u64::from(n));
+                (one.measured, one.asked, one.answered) = (n, n > 0, u64::from(n));
                 one
             })
             .collect()
@@ -76,10 +75,10 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_never_answers_is_counted() {
+    fn a_connection_that_never_answers_is_counted_unless_it_only_stored_keys() {
         let mut connections = carrying(&[5, 5, 0, 5]);
         connections[0].answered = 0;
-        connections[2].answered = 0;
+        connections[2].request_bytes = 100;
         (connections[3].answered, connections[3].state) = (0, State::Down);
         assert_eq!(Shares::of(&connections).silent, 1);
     }

@@ -57,7 +57,9 @@ pub struct Connection<S = ()> {
     pub reader: Reader,
     /// Requests answered so far.
     pub answered: u64,
-    /// Bytes of all requests so far, and of all replies.
+    /// It was given requests of the load.
+    pub asked: bool,
+    /// Bytes of all that was sent so far, and of all that came.
     pub request_bytes: u64,
     pub reply_bytes: u64,
     /// The client's.
@@ -98,6 +100,7 @@ impl<S> Connection<S> {
             blocked: false,
             reader: Reader::new::<P>(),
             answered: 0,
+            asked: false,
             request_bytes: 0,
             reply_bytes: 0,
             port: 0,
@@ -124,6 +127,7 @@ impl<S> Connection<S> {
         } else {
             codec.write(&mut self.session, request, tag, &mut self.out);
         }
+        self.asked = true;
         self.request_bytes += (self.out.len() - before + self.tail) as u64;
         self.request_bytes
     }
@@ -240,6 +244,7 @@ impl<S> Connection<S> {
         self.blocked = false;
         self.reader.reset();
         self.answered = 0;
+        self.asked = false;
         self.request_bytes = 0;
         self.reply_bytes = 0;
         self.port = 0;
