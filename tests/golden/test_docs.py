@@ -130,6 +130,7 @@ SPOKEN = {
     "http": "http",
     "commands": "redis",
     "sql": "postgresql",
+    "messages": "ws",
     "raw": "raw",
 }
 """A protocol for each kind of workload."""

@@ -55,7 +55,7 @@ class Row:
     def need(self) -> None:
         """A skip where it is not here."""
         if self.server.endswith(".toml"):
-            pytest.importorskip("grpc")
+            pytest.importorskip("grpc" if "grpc" in self.server else "tornado")
         else:
             need(self.server)
 
@@ -109,6 +109,15 @@ RAW = {
 }
 PASSWORD = ("--user", "hindmost", "--password", "env:HINDMOST_TEST_PASSWORD", "--database", "postgres")
 LOGIN = ("--user", "hindmost", "--database", "postgres")
+MESSAGES = {
+    "kind": "messages",
+    "paths": ["/echo"],
+    "requests": [
+        {"name": "text", "weight": 3, "send": '{"id": {{int:1..1000}}, "of": "{{uuid}}"}'},
+        {"name": "binary", "send": "{{string:200..70000}}", "binary": True},
+    ],
+}
+ALL_ON_ONE_SLOWLY = ("--connections", "1", "--rate", "1k")
 ALL_ON_ONE = ("--connections", "1", "--rate", "5k")
 
 MATRIX = {
@@ -131,6 +140,8 @@ MATRIX = {
     "http2-apache": Row("apache?protocol=http2"),
     "http-haproxy": Row("haproxy"),
     "grpc-python": Row(str(EXAMPLES / "grpc-python.toml")),
+    "websocket-tornado": Row(str(EXAMPLES / "websocket-python.toml"), MESSAGES),
+    "websocket-tornado-pipelined": Row(str(EXAMPLES / "websocket-python.toml"), options=ALL_ON_ONE_SLOWLY),
     "http2-haproxy": Row("haproxy?protocol=http2&bind=proto%20h2"),
 }
 

@@ -21,8 +21,9 @@ pub use login::Login;
 pub use target::{Sharding, Target, Tls};
 pub use workload::{
     kinds, parts, Body, Codes, Command, Commands, Data, Dns, DnsQuery, DnsType, Escape, Extreme, Field,
-    HotSet, Http, HttpRequest, HttpVersion, KeyNames, KeyValue, Listed, Lognormal, Normal, Order, Popularity,
-    Ranks, Raw, RawRequest, Rows, Size, Sql, Statement, TemplatePart, Until, Words, Workload,
+    HotSet, Http, HttpRequest, HttpVersion, KeyNames, KeyValue, Listed, Lognormal, Message, Messages, Normal,
+    Order, Popularity, Ranks, Raw, RawRequest, Rows, Size, Sql, Statement, TemplatePart, Until, Words,
+    Workload,
 };
 
 /// The schema name that every plan carries.

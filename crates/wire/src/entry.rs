@@ -49,6 +49,8 @@ impl Mix {
     pub const COMMANDS: Self = Self { name: "commands", paths: false, names: false };
     /// Statements of SQL.
     pub const SQL: Self = Self { name: "sql", paths: false, names: false };
+    /// Messages on connections to a path.
+    pub const MESSAGES: Self = Self { name: "messages", paths: true, names: false };
     /// Any bytes.
     pub const RAW: Self = Self { name: "raw", paths: false, names: false };
 }

@@ -345,6 +345,50 @@ protocols! { ($)
             versions: &[Version { pattern: r"server_version\x00([^\x00]*)\x00", written: "PostgreSQL {}" }],
         }],
     };
+    /// WebSocket over HTTP/1.1.
+    Ws = Entry {
+        name: "ws",
+        called: "a WebSocket server",
+        port: 80,
+        tls_scheme: "wss",
+        tls_port: 443,
+        alpn: "http/1.1",
+        mix: Mix::MESSAGES,
+        framing: Framing::Opening,
+        signs: &[r"HTTP/1\.1 101"],
+        greeting: &[Ask {
+            send: "",
+            answers: &[
+                Answer::serves(r"HTTP/1\.1 101"),
+                Answer {
+                    pattern: r"(HTTP/\d(?:\.\d)? [5-9]\d\d\b.{0,67})",
+                    means: Meaning::NotReady {
+                        message: "ws://{address}{path} answered '{reply}': it does not serve",
+                        hint: "see its log",
+                    },
+                    shows: Some(Shows::Failing),
+                },
+                Answer {
+                    pattern: r"(HTTP/\d(?:\.\d)? 40[13]\b.{0,67})",
+                    means: Meaning::Refuses {
+                        message: "ws://{address}{path} answered '{reply}': it lets nobody in who does not say who he is",
+                        hint: "--header 'Authorization: Bearer env:TOKEN'",
+                    },
+                    shows: Some(Shows::Failing),
+                },
+                Answer {
+                    pattern: r"(HTTP/\d(?:\.\d)? \d{3}\b.{0,67})",
+                    means: Meaning::Refuses {
+                        message: "ws://{address}{path} answered '{reply}', and not 101 (Switching Protocols): there is no \
+                                  WebSocket",
+                        hint: "name the path of one: ws://{address}/PATH",
+                    },
+                    shows: Some(Shows::Failing),
+                },
+            ],
+            versions: &[Version::plain(r"(?m)^server:[ \t]*([^\r\n]+)")],
+        }],
+    };
     /// Bytes of any protocol, as the workload has them.
     Raw = Entry {
         name: "raw",

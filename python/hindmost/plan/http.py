@@ -56,6 +56,24 @@ def _body(text: str) -> tuple[str | dict[str, str], str]:
     return {"file": str(file)}, _kind_of(start.decode("utf-8", "replace"))
 
 
+def read_text(body: str) -> str:
+    """The text of ``--body``, or of the file that it names.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read, or holds no text.
+    """
+    if not body.startswith("@"):
+        return body
+    file = Path(body[1:]).expanduser().absolute()
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"--body {body}: {file} cannot be read: {why}", hint=f"ls -l {file}") from None
+
+
 def _kind_of(text: str) -> str:
     return "application/json" if text.lstrip()[:1] in ("{", "[") else "application/octet-stream"
 

@@ -114,7 +114,8 @@ class MeasureRequest:
         Option(
             "Load",
             "TEXT|@FILE",
-            "HTTP body of every request; a text may have fields, like {{int:1..1000}} or {{uuid}}.",
+            "HTTP body of every request, or message of WebSocket; a text may have fields like {{int:1..1000}}"
+            " or {{uuid}}.",
         ),
     ] = None
     header: Annotated[
@@ -524,7 +525,8 @@ class MeasureRequest:
                 f"{one} and {other} both say what is asked for", hint=f"leave out {one} or {other}"
             )
         asked = mix.workload(target.path) if self.workload is None else load_workload(self.workload)
-        asked = self._of_http(asked, target.path) if given else asked
+        if given:
+            asked = self._of_http(asked, target.path) if mix.name == "http" else self._of_messages(asked)
         return self._of_grpc(asked) if target.protocol == "grpc" else asked
 
     def _of_http(self, asked: dict[str, Any], path: str) -> dict[str, Any]:
@@ -543,6 +545,20 @@ class MeasureRequest:
         if self.requests_per_connection is not None:
             asked = asked | {"requests_per_connection": self.requests_per_connection}
         return asked if self.accept is None else asked | {"accept": parse_codes(self.accept)}
+
+    def _of_messages(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """A workload of messages, with what the options say of their text and of the opening."""
+        from hindmost.plan import http
+
+        for name in set(OF_HTTP) - {"body", "header"}:
+            if getattr(self, name) != OPTIONS[name].default:
+                raise UsageError(
+                    f"{OPTIONS[name].flag} is about requests of HTTP, and messages of WebSocket are none",
+                    hint=f"leave out {OPTIONS[name].flag}; --body is the message, --header of its opening",
+                )
+        if self.body is not None:
+            asked = asked | {"requests": [{"send": http.read_text(self.body)}]}
+        return http.with_headers(asked, http.parse_headers(self.header)) if self.header else asked
 
     def _of_grpc(self, asked: dict[str, Any]) -> dict[str, Any]:
         """A workload whose requests are calls."""

@@ -98,10 +98,10 @@ def identify(
         Unreachable, refused (`NotListening`), silent, not ready (`NotReady`), or `WrongProtocol`, which says
         what answered.
     """
-    if first is not None:
+    if first is not None and first.request:
         return _asked_first(address, protocol, timeout_s, tls, first)
     try:
-        return _identify(address, protocol, timeout_s, path, accept, tls, login)
+        return _identify(address, protocol, timeout_s, path, accept, tls, login, first)
     except _HungUp:
         # memcached does so to what looks like HTTP: ask it in the other protocols what it is.
         for other, entry in ENTRIES.items():
@@ -160,7 +160,7 @@ def _identify(
     ):
         talk = _Talk(connection, address, entry, timeout_s, deadline)
         if login is not None or entry.framing == "opening":
-            talk.begin(entry, login)
+            talk.begin(entry, login, path, first)
         for ask in entry.greeting:
             version = _answer(talk, ask, path, accept, first) or version
     return version
@@ -176,7 +176,8 @@ def _answer(talk: _Talk, ask: Ask, path: str, accept: Codes, first: First | None
     """
     unix = talk.address.startswith("unix:")
     filled = {"address": "localhost" if unix else talk.address, "path": path}
-    question = ask.send.format(**filled).encode("latin-1") if first is None else first.request
+    own = first if first is not None and first.request else None
+    question = ask.send.format(**filled).encode("latin-1") if own is None else own.request
     if question:
         talk.ask(question)
     line = talk.line() if question else talk.opening
@@ -186,8 +187,8 @@ def _answer(talk: _Talk, ask: Ask, path: str, accept: Codes, first: First | None
     answer, match = found
     if answer.means != "serves" and not accepted(line, accept):
         reply = match[1].decode("ascii", "backslashreplace")
-        if first is not None:
-            raise _refused_first(answer, first, talk.address, reply)
+        if own is not None:
+            raise _refused_first(answer, own, talk.address, reply)
         raise _problem(answer, {"address": talk.address, "path": path, "reply": reply})
     whole = line + b"\r\n" + (talk.rest(line) if ask.versions and ask.send else b"")
     for version in ask.versions:
@@ -364,7 +365,7 @@ class _Talk:
         self.timeout_s, self.deadline = timeout_s, deadline
         self.reply, self.opening, self.asked = b"", b"", b""
 
-    def begin(self, entry: Entry, login: Login | None) -> None:
+    def begin(self, entry: Entry, login: Login | None, path: str, first: First | None) -> None:
         """Say what the engine says first on a connection; what the server makes of it is `opening`.
 
         Raises
@@ -376,14 +377,14 @@ class _Talk:
             {
                 "schema": "hindmost.plan/1",
                 "seed": 1,
-                "target": {"protocol": entry.name, "address": "127.0.0.1:1"}
+                "target": {"protocol": entry.name, "address": self.address}
                 | ({"login": login.engine(secrets=True)} if login else {}),
                 "load": {"loop": "closed"},
-                "workload": entry.mix.workload("/"),
+                "workload": entry.mix.workload(path),
             }
         )
         try:
-            opening = _engine.Opening(said)
+            opening = _engine.Opening(first.opening if first is not None and first.opening else said)
             done, out = opening.begin()
             while True:
                 if out:

@@ -32,6 +32,7 @@ mod raw;
 mod reader;
 mod redis;
 mod rest;
+mod ws;
 
 use hindmost_plan::Plan;
 use schemars::JsonSchema;
@@ -55,6 +56,7 @@ pub use raw::{largest_raw, Raw};
 pub use reader::{Reader, Reply};
 pub use redis::{largest_command, Redis};
 pub use rest::Rest;
+pub use ws::{largest_message, Ws};
 
 use crate::workload::{Kind, Request};
 
@@ -369,7 +371,7 @@ mod tests {
             start in prop::sample::select(vec![
                 "", "VALUE k 0 ", "VALUE k 0 3\r\nabc\r\nEND\r\n", "$", "$2\r\nab\r\n", "HTTP/1.1 200 OK\r\n",
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc", "-", "END", "VA 3\r\nabc\r\n",
-                "T\0\0\0\x06\0\x01", "2\0\0\0\x04C\0\0\0\x0dSELECT 0\0Z\0\0\0\x05I",
+                "T\0\0\0\x06\0\x01", "\x01\x02ok\0\x01k", "\x08\x02\x03\x68", "2\0\0\0\x04C\0\0\0\x0dSELECT 0\0Z\0\0\0\x05I",
             ]),
             bytes in prop::collection::vec(any::<u8>(), 0..300),
             cuts in prop::collection::vec(0..40_usize, 0..20),

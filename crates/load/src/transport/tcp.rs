@@ -30,12 +30,7 @@ impl Tcp {
     /// are switched on, as far as it has them.
     pub fn new(peers: Peers, slots: u32, stamping: bool) -> io::Result<Self> {
         let stamper = Stamper::new(peers.of(0).address(), stamping);
-        Ok(Self {
-            peers,
-            poller: Poller::new()?,
-            lines: (0..slots).map(|_| None).collect(),
-            stamper,
-        })
+        Ok(Self { peers, poller: Poller::new()?, lines: (0..slots).map(|_| None).collect(), stamper })
     }
 
     #[inline]

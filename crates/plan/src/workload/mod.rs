@@ -9,6 +9,7 @@ mod http;
 mod key_names;
 mod key_value;
 mod listed;
+mod messages;
 mod nearest;
 mod popularity;
 mod raw;
@@ -30,6 +31,7 @@ pub use http::{Body, Http, HttpRequest, HttpVersion};
 pub use key_names::KeyNames;
 pub use key_value::KeyValue;
 pub use listed::{kinds, Listed};
+pub use messages::{Message, Messages};
 pub use popularity::{HotSet, Popularity, Ranks};
 pub use raw::{Raw, RawRequest, Until};
 pub use size::{Extreme, Lognormal, Normal, Size};
@@ -50,6 +52,8 @@ pub enum Workload {
     Commands(Commands),
     /// Statements of SQL: PostgreSQL.
     Sql(Sql),
+    /// Messages: WebSocket.
+    Messages(Messages),
     /// Any bytes.
     Raw(Raw),
     /// Questions of DNS.
@@ -64,6 +68,7 @@ impl Workload {
             Self::Http(_) => Mix::HTTP,
             Self::Commands(_) => Mix::COMMANDS,
             Self::Sql(_) => Mix::SQL,
+            Self::Messages(_) => Mix::MESSAGES,
             Self::Raw(_) => Mix::RAW,
             Self::Dns(_) => Mix::DNS,
         }
@@ -84,6 +89,7 @@ impl Workload {
             Self::Http(mix) => mix.check(),
             Self::Commands(mix) => mix.check(),
             Self::Sql(mix) => mix.check(),
+            Self::Messages(mix) => mix.check(),
             Self::Raw(mix) => mix.check(),
             Self::Dns(mix) => mix.check(),
         }
@@ -96,6 +102,7 @@ impl Workload {
             Self::Http(http) => Some((http.listed(), http.data.as_ref())),
             Self::Commands(commands) => Some((commands.listed(), commands.data.as_ref())),
             Self::Sql(sql) => Some((sql.listed(), sql.data.as_ref())),
+            Self::Messages(all) => Some((all.listed(), all.data.as_ref())),
             Self::Raw(raw) => Some((raw.listed(), raw.data.as_ref())),
             Self::Dns(dns) => Some((dns.listed(), dns.data.as_ref())),
         }
@@ -118,6 +125,7 @@ impl Workload {
             Self::Http(http) => http.read_files()?,
             Self::Commands(commands) => commands.read_files()?,
             Self::Sql(sql) => sql.read_files()?,
+            Self::Messages(all) => all.read_files()?,
             Self::Raw(raw) => raw.read_files()?,
             Self::Dns(dns) => dns.read_files()?,
         }

@@ -109,7 +109,7 @@ impl HttpRequest {
 }
 
 /// Their values stay untold: they may be secret.
-fn check_headers(field: &str, headers: &BTreeMap<String, String>) -> Result<(), PlanError> {
+pub fn check_headers(field: &str, headers: &BTreeMap<String, String>) -> Result<(), PlanError> {
     for (name, value) in headers {
         let of = || format!("{field}.{name}");
         if name.is_empty() || !name.bytes().all(is_token) {

@@ -3,7 +3,9 @@
 use hindmost_plan::{Load, Plan, Workload};
 
 use super::stamp_queue::room;
-use crate::protocol::{largest_command, largest_raw, largest_statement, Grpc, Http, Http2, Protocol};
+use crate::protocol::{
+    largest_command, largest_message, largest_raw, largest_statement, Grpc, Http, Http2, Protocol,
+};
 
 /// Memory for bytes waiting to be written, of an instance, over all its connections; more only where
 /// the largest request asks for it.
@@ -61,6 +63,7 @@ pub fn largest_request(plan: &Plan) -> usize {
         Workload::Http(_) => Http::new(plan).largest(),
         Workload::Commands(commands) => largest_command(commands),
         Workload::Sql(sql) => largest_statement(sql),
+        Workload::Messages(messages) => largest_message(messages),
         Workload::Raw(raw) => largest_raw(raw),
         Workload::Dns(_) => crate::protocol::Dns::new(plan).largest(),
     }

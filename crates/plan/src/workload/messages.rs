@@ -1,0 +1,168 @@
+//! Messages on connections that are opened to a path: WebSocket.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::data::Data;
+use super::files::check_template;
+use super::listed::Listed;
+use super::refusals::{check_headers, check_list};
+use crate::check::{refuse, PlanError};
+
+/// Headers of the opening that the engine writes itself (RFC 6455, 4.1).
+const OWN: [&str; 4] = ["upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions"];
+/// The longest start of a reply that tells a miss or an error.
+const LONGEST_START: usize = 255;
+
+/// Messages of WebSocket; each is answered by one message, in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Messages {
+    /// What connections are opened to, in turns.
+    pub paths: Vec<String>,
+    /// The Host header of the opening; absent: the target's address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Headers of the opening, such as Authorization, Origin, Sec-WebSocket-Protocol.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// What is sent, each as often as its weight says.
+    pub requests: Vec<Message>,
+    /// Where fields such as `{{data.NAME}}` find their values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Data>,
+}
+
+/// One message of a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Message {
+    /// What results call it; messages of one name are counted together.
+    pub name: String,
+    /// How often it is sent, as a share of the sum of all weights.
+    pub weight: f64,
+    /// The message: a template.
+    pub send: String,
+    /// It is binary, and not text.
+    pub binary: bool,
+    /// A reply that starts so is a miss.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub miss: Option<String>,
+    /// A reply that starts so is an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Default for Messages {
+    fn default() -> Self {
+        Self {
+            paths: vec!["/".to_owned()],
+            host: None,
+            headers: BTreeMap::new(),
+            requests: vec![Message::default()],
+            data: None,
+        }
+    }
+}
+
+impl Default for Message {
+    fn default() -> Self {
+        Self {
+            name: "message".to_owned(),
+            weight: 1.0,
+            send: "hindmost".to_owned(),
+            binary: false,
+            miss: None,
+            error: None,
+        }
+    }
+}
+
+impl Messages {
+    /// Names and weights of all messages.
+    pub fn listed(&self) -> Vec<Listed> {
+        self.requests.iter().map(|one| Listed { kind: one.name.clone(), weight: one.weight }).collect()
+    }
+
+    pub(super) fn check(&self) -> Result<(), PlanError> {
+        if self.paths.is_empty() {
+            return Err(refuse("workload.paths", "empty", "a list of at least one path"));
+        }
+        let clean = |c: char| c.is_ascii_graphic();
+        for (at, path) in self.paths.iter().enumerate() {
+            if !(path.starts_with('/') && path.chars().all(clean)) {
+                let must = "a path as URLs have it, which starts with /";
+                return Err(refuse(format!("workload.paths[{at}]"), format!("{path:?}"), must));
+            }
+        }
+        if self.host.as_ref().is_some_and(|host| !host.chars().all(clean)) {
+            return Err(refuse("workload.host", format!("{:?}", self.host), "a name, without spaces"));
+        }
+        check_headers("workload.headers", &self.headers)?;
+        if let Some(name) = self.headers.keys().find(|name| OWN.contains(&name.to_ascii_lowercase().as_str()))
+        {
+            return Err(refuse(
+                format!("workload.headers.{name}"),
+                "given",
+                "left out: the opening has its own",
+            ));
+        }
+        if self.requests.is_empty() {
+            return Err(refuse("workload.requests", "empty", "a list of at least one message"));
+        }
+        for (at, one) in self.requests.iter().enumerate() {
+            let of = |field: &str| format!("workload.requests[{at}].{field}");
+            for (field, start) in [("miss", &one.miss), ("error", &one.error)] {
+                if start.as_ref().is_some_and(|start| !(1..=LONGEST_START).contains(&start.len())) {
+                    let must = format!("a start of 1 to {LONGEST_START} bytes");
+                    return Err(refuse(of(field), format!("{start:?}"), must));
+                }
+            }
+            let alike = |other: &Message| {
+                other.name == one.name && (&other.miss, &other.error) != (&one.miss, &one.error)
+            };
+            if self.requests[..at].iter().any(alike) {
+                let must = "another name: messages of one name have replies that are told alike";
+                return Err(refuse(of("name"), format!("{:?}", one.name), must));
+            }
+        }
+        check_list("workload.requests", &self.listed())
+    }
+
+    pub(super) fn read_files(&mut self) -> Result<(), PlanError> {
+        if let Some(data) = &mut self.data {
+            data.read()?;
+        }
+        for (at, one) in self.requests.iter().enumerate() {
+            check_template(format!("workload.requests[{at}].send"), &one.send, self.data.as_ref())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_opened_or_told_apart_is_refused() {
+        for (text, field) in [
+            (r#"{"paths": []}"#, "workload.paths"),
+            (r#"{"paths": ["chat"]}"#, "workload.paths[0]"),
+            (r#"{"paths": ["/a b"]}"#, "workload.paths[0]"),
+            (r#"{"host": "a\r\nb"}"#, "workload.host"),
+            (r#"{"headers": {"Sec-WebSocket-Key": "x"}}"#, "workload.headers.Sec-WebSocket-Key"),
+            (r#"{"requests": []}"#, "workload.requests"),
+            (r#"{"requests": [{"miss": ""}]}"#, "workload.requests[0].miss"),
+            (r#"{"requests": [{"send": "a"}, {"send": "b", "error": "no"}]}"#, "workload.requests[1].name"),
+            (r#"{"requests": [{"weight": 0}]}"#, "workload.requests[0].weight"),
+        ] {
+            let messages: Messages = serde_json::from_str(text).unwrap();
+            let told = messages.check().unwrap_err().to_string();
+            assert!(told.contains(&format!("`{field}`")), "{told}");
+        }
+        Messages::default().check().unwrap();
+    }
+}

@@ -1,0 +1,173 @@
+"""WebSocket at a real server: replies are told apart, farewells have a code, what opens nothing says so before the load."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from certificates import issue
+from measuring import Answer, assert_counts_close, hindmost, measure, need, running
+
+from hindmost.targets import ManagedServer, load_target_file
+
+pytest.importorskip("tornado")
+
+FEW = ("--clients", "1", "--connections", "2", "--rate", "300", "--timeout", "2s", "--runs", "1")
+SHORT = ("--duration", "0.4s", "--warmup", "0.2s")
+SERVER = """
+import asyncio, ssl, sys
+from tornado.web import Application
+from tornado.websocket import WebSocketHandler
+
+class Echo(WebSocketHandler):
+    async def on_message(self, message):
+        await self.write_message(message, binary=isinstance(message, bytes))
+
+class Pieces(WebSocketHandler):
+    '''Each reply in three frames, with a ping among them.'''
+    async def on_message(self, message):
+        words = message.encode()
+        write = self.ws_connection._write_frame
+        await write(False, 1, words[:2])
+        await write(True, 9, b"are you there")
+        await write(False, 0, words[2:4])
+        await write(True, 0, words[4:])
+    def on_pong(self, data):
+        self.settings["pongs"].append(data)
+        open(sys.argv[3], "w").write(str(len(self.settings["pongs"])))
+
+class Closing(WebSocketHandler):
+    '''Every tenth message makes it close.'''
+    got = 0
+    async def on_message(self, message):
+        self.got += 1
+        if self.got % 10:
+            await self.write_message(message)
+        else:
+            self.close(1011, "no more")
+
+class Guarded(Echo):
+    def prepare(self):
+        if self.request.headers.get("Authorization") != "Bearer word":
+            self.set_status(401)
+            self.finish()
+
+async def serve():
+    secured = None
+    if len(sys.argv) > 4:
+        secured = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        secured.load_cert_chain(sys.argv[4], sys.argv[5])
+    handlers = [("/echo", Echo), ("/pieces", Pieces), ("/closing", Closing), ("/guarded", Guarded)]
+    Application(handlers, pongs=[]).listen(int(sys.argv[2]), sys.argv[1], ssl_options=secured)
+    await asyncio.Event().wait()
+
+asyncio.run(serve())
+"""
+TARGET = """
+name = "sockets"
+protocol = "ws"
+path = "/echo"
+command = ["{{python}}", "-P", "{folder}/server.py", "{{host}}", "{{port}}", "{folder}/pongs"{secured}]
+{more}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("websocket")
+    (made / "server.py").write_text(SERVER)
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Any:
+    file = folder / "sockets.toml"
+    file.write_text(TARGET.format(folder=folder, secured="", more=""))
+    with running(load_target_file(file)) as found:
+        yield found
+
+
+def asked(server: ManagedServer, path: str, out: Path, *more: object) -> Answer:
+    return measure(f"ws://{server.address}{path}", out, *FEW, *SHORT, *more)
+
+
+def test_fragments_are_one_reply_and_pings_among_them_are_answered(server, folder, tmp_path):
+    answer = asked(server, "/pieces", tmp_path / "study", "--body", "in pieces {{int:1..9}}")
+    assert answer.code in (0, 4, 6), answer.err
+    assert_counts_close(answer.result)
+    counts = answer.result["counts"]
+    assert counts["done"] == counts["due"] > 50, counts
+    assert int((folder / "pongs").read_text()) >= counts["done"]
+
+
+def test_a_farewell_is_an_error_with_its_code_and_the_rest_goes_on(server, tmp_path):
+    answer = asked(server, "/closing", tmp_path / "study")
+    assert answer.code in (0, 4, 6), answer.err
+    assert_counts_close(answer.result)
+    counts = answer.result["counts"]
+    assert counts["done"] > 4 * counts["errors"] > 0, counts
+    assert "1011 internal error" in json.dumps(answer.result["reasons"]), answer.result["reasons"]
+    assert answer.study.instance()["reconnects"] >= counts["errors"]
+
+
+def test_misses_and_errors_are_told_by_their_start(server, tmp_path):
+    messages = [
+        {"name": "there", "send": "item {{uuid}}", "miss": "none", "error": "ERR"},
+        {"name": "gone", "send": "none of it", "miss": "none", "error": "ERR"},
+        {"name": "bad", "send": "ERR so it is", "miss": "none", "error": "ERR"},
+    ]
+    file = tmp_path / "messages.json"
+    file.write_text(json.dumps({"kind": "messages", "paths": ["/echo"], "requests": messages}))
+    answer = asked(server, "", tmp_path / "study", "--workload", file)
+    kinds = {name: one["counts"] for name, one in answer.result["by_kind"].items()}
+    assert kinds["there"]["misses"] == kinds["there"]["errors"] == 0 < kinds["there"]["done"]
+    assert kinds["gone"]["misses"] == kinds["gone"]["done"] > 0
+    assert kinds["bad"]["errors"] == kinds["bad"]["due"] > 0
+    assert "ERR so it is" in json.dumps(answer.result["reasons"])
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/nowhere", ("404 Not Found", "name the path of one")),
+        ("/guarded", ("401 Unauthorized", "--header 'Authorization")),
+    ],
+)
+def test_what_opens_no_websocket_says_so_before_the_load(server, tmp_path, path, words):
+    answer = asked(server, path, tmp_path / "study")
+    answer.assert_one_clear_error(1, *words)
+    assert not (tmp_path / "study").exists()
+
+
+def test_who_says_who_he_is_gets_in_and_no_document_holds_the_word(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("HINDMOST_TEST_TOKEN", "word")
+    header = "Authorization: Bearer env:HINDMOST_TEST_TOKEN"
+    answer = asked(server, "/guarded", tmp_path / "study", "--header", header)
+    assert answer.code in (0, 4, 6), answer.err
+    assert answer.result["counts"]["done"] == answer.result["counts"]["due"] > 50
+    stored = [path.read_text(errors="replace") for path in (tmp_path / "study").rglob("*.json")]
+    assert not [text for text in stored if "Bearer word" in text]
+
+
+@pytest.mark.memcached
+def test_another_protocol_is_named():
+    with running(need("memcached")) as other:
+        answer = hindmost("measure", f"ws://{other.address}/echo")
+    answer.assert_one_clear_error(1, "does not speak ws", "memcached")
+
+
+def test_what_is_about_http_alone_is_refused(server, tmp_path):
+    refused = asked(server, "/echo", tmp_path / "study", "--method", "POST")
+    refused.assert_one_clear_error(2, "--method is about requests of HTTP", "leave out --method")
+
+
+def test_it_goes_over_tls(folder, tmp_path):
+    issue(folder, "server")
+    secured = f', "{folder}/server.pem", "{folder}/server.key"'
+    file = folder / "secured.toml"
+    file.write_text(TARGET.format(folder=folder, secured=secured, more='[tls]\nca = "ca.pem"'))
+    answer = measure(str(file), tmp_path / "study", *FEW, *SHORT)
+    assert answer.code in (0, 4, 6), answer.err
+    assert answer.result["counts"]["done"] == answer.result["counts"]["due"] > 50
