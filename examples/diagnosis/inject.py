@@ -115,8 +115,8 @@ class Injector:
         elif what == "quota":
             self.group = Path(f"/sys/fs/cgroup/cpu/sealed-{os.getpid()}")
             self.group.mkdir()
-            # Of each 100 ms a little more than it needs: enough on average, and too little in every burst.
-            (self.group / "cpu.cfs_quota_us").write_text(f"{max(2000, int(115_000 * self.needed()))}")
+            # Of each 100 ms hardly more than it needs: enough on average, and too little in every burst.
+            (self.group / "cpu.cfs_quota_us").write_text(f"{max(2000, int(104_000 * self.needed()))}")
             for task in Path(f"/proc/{self.server.pid}/task").iterdir():
                 (self.group / "tasks").write_text(task.name)
         elif what == "receive":
@@ -156,10 +156,12 @@ class Injector:
 
 
 def namespaced(words: list[str]) -> None:
-    """Run ourselves again in a network and a /sys of its own; the cgroups stay."""
+    """Run ourselves again in a network, a /sys and a journal of its own; the cgroups stay."""
     enter = (
         "d=$(mktemp -d); mount --rbind /sys/fs/cgroup $d && mount -t sysfs sysfs /sys"
-        ' && mount --rbind $d /sys/fs/cgroup && ip link set lo up && exec "$@"'
+        " && mount --rbind $d /sys/fs/cgroup && ip link set lo up"
+        # What is kept of a change to this network ends with it: the host's own journal must not tell of it.
+        ' && mkdir -p /var/lib/hindmost && mount -t tmpfs journal /var/lib/hindmost && exec "$@"'
     )
     own = [sys.executable, __file__, *words]
     os.environ["INJECT_INSIDE"] = "1"
