@@ -1,5 +1,6 @@
 """``hindmost colocate supervise`` beside a real memcached: the verb as it is called."""
 
+import functools
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ import pytest
 
 from hindmost.cli import main
 from hindmost.knobs.kinds.cgroup import hierarchy, missing
+from hindmost.studies.colocation.supervision import procedure
 from hindmost.targets.ports import pick_free_port
 
 pytestmark = [
@@ -21,6 +23,23 @@ pytestmark = [
     pytest.mark.skipif(missing() is not None, reason="no control group can be made here"),
 ]
 BURN = f"{sys.executable} -c 'while True: pass'"
+
+
+VERB = """
+import functools, pathlib, sys
+from hindmost.cli import main
+from hindmost.studies.colocation.supervision import procedure
+procedure.SuperviseRequest = functools.partial(procedure.SuperviseRequest, journal=pathlib.Path(sys.argv.pop(1)))
+sys.exit(main())
+"""
+
+
+@pytest.fixture(autouse=True)
+def journal(monkeypatch, tmp_path):
+    """A journal of its own: on the host's, a diagnosis or another test would be refused, and refuse us."""
+    own = functools.partial(procedure.SuperviseRequest, journal=tmp_path / "journal")
+    monkeypatch.setattr(procedure, "SuperviseRequest", own)
+    return tmp_path / "journal"
 
 
 @pytest.fixture
@@ -78,7 +97,7 @@ def test_what_cannot_be_supervised_is_refused_before_anything_is_started(server,
     assert not flag.exists()
 
 
-def test_it_ends_with_the_server_and_an_interrupted_one_gives_its_account(server):
+def test_it_ends_with_the_server_and_an_interrupted_one_gives_its_account(server, journal):
     words = [
         "colocate",
         "supervise",
@@ -96,7 +115,8 @@ def test_it_ends_with_the_server_and_an_interrupted_one_gives_its_account(server
                 sys.executable,
                 "-P",
                 "-c",
-                "import sys; from hindmost.cli import main; sys.exit(main())",
+                VERB,
+                str(journal),
                 *words,
             ],
             stdout=subprocess.PIPE,
