@@ -161,7 +161,7 @@ def namespaced(words: list[str]) -> None:
         "d=$(mktemp -d); mount --rbind /sys/fs/cgroup $d && mount -t sysfs sysfs /sys"
         " && mount --rbind $d /sys/fs/cgroup && ip link set lo up"
         # What is kept of a change to this network ends with it: the host's own journal must not tell of it.
-        ' && mkdir -p /var/lib/hindmost && mount -t tmpfs journal /var/lib/hindmost && exec "$@"'
+        ' && mkdir -p /var/lib/hindmost && mount -t tmpfs -o mode=700 journal /var/lib/hindmost && exec "$@"'
     )
     own = [sys.executable, __file__, *words]
     os.environ["INJECT_INSIDE"] = "1"
