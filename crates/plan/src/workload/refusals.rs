@@ -173,7 +173,7 @@ mod tests {
         check(
             &json!({"requests": [{"weight": 0}, {"weight": 0}]}),
             "workload.requests[0].weight",
-            "sum of 0",
+            "sum is 0",
         );
         check(&at(json!({"weight": -1})), "workload.requests[1].weight", "-1");
         check(&at(json!({"name": "a b"})), "workload.requests[1].name", "without spaces");
