@@ -25,6 +25,9 @@ const WORDS: usize = 256;
 const SWITCHING: &[u8] = b"HTTP/1.1 101";
 const FIN: u8 = 0x80;
 const MASKED: u8 = 0x80;
+/// The length stands behind, in two bytes, or in eight.
+const IN_TWO: u8 = 0x7e;
+const IN_EIGHT: u8 = 0x7f;
 
 /// What a frame is (RFC 6455, 5.2).
 mod opcode {
@@ -93,12 +96,13 @@ fn text(message: &Message, messages: &Messages) -> Template {
 
 fn opening(path: &str, messages: &Messages, plan: &Plan) -> Vec<u8> {
     let host = messages.host.as_deref().unwrap_or(&plan.target.address);
-    let mut lines = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n");
-    for (name, value) in &messages.headers {
-        lines += &format!("{name}: {value}\r\n");
-    }
-    lines += "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ";
-    lines.into_bytes()
+    let mut lines = vec![format!("GET {path} HTTP/1.1"), format!("Host: {host}")];
+    lines.extend(messages.headers.iter().map(|(name, value)| format!("{name}: {value}")));
+    lines.extend(
+        ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"].map(str::to_owned),
+    );
+    lines.push("Sec-WebSocket-Key: ".to_owned());
+    lines.join("\r\n").into_bytes()
 }
 
 impl Starts {
@@ -142,8 +146,8 @@ impl Frame {
         let &[first, second, ..] = bytes else { return None };
         let (header, length) = match second {
             MASKED.. => return Some(Err(())),
-            126 => (4, u64::from(u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?))),
-            127 => (10, u64::from_be_bytes(*bytes.get(2..)?.first_chunk()?)),
+            IN_TWO => (4, u64::from(u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?))),
+            IN_EIGHT => (10, u64::from_be_bytes(*bytes.get(2..)?.first_chunk()?)),
             short => (2, u64::from(short)),
         };
         let frame = Self { fin: first & FIN != 0, opcode: first & 0xf, header, length };
@@ -164,11 +168,11 @@ fn write_header(opcode: u8, length: usize, mask: [u8; 4], out: &mut Vec<u8>) {
     match length {
         0..=125 => out.push(MASKED | length as u8),
         126..=0xffff => {
-            out.push(MASKED | 126);
+            out.push(MASKED | IN_TWO);
             out.extend_from_slice(&(length as u16).to_be_bytes());
         }
         _ => {
-            out.push(MASKED | 127);
+            out.push(MASKED | IN_EIGHT);
             out.extend_from_slice(&(length as u64).to_be_bytes());
         }
     }
@@ -513,7 +517,7 @@ mod tests {
             ];
             check_reply(&codec, Kind(0), &fragments.concat(), outcome);
         }
-        let long = frame(FIN | opcode::BINARY, &[0; 70_000]);
+        let long = frame(FIN | opcode::BINARY, &vec![0; 70_000]);
         let mut session = codec.session();
         let found = Reader::new::<Ws>().next(&codec, &mut session, Kind(0), &long, |_| ()).unwrap().unwrap();
         assert_eq!((found.taken, found.outcome), (long.len(), Outcome::Hit));
@@ -526,7 +530,7 @@ mod tests {
             &[FIN | opcode::TEXT, MASKED, 0, 0, 0, 0][..], // masked
             &[FIN | 0x40 | opcode::TEXT, 0],               // a reserved bit
             &[FIN | 3, 0],                                 // no such frame
-            &[FIN | 11, 0],
+            &[FIN | 0xb, 0],
             &[FIN, 0],                          // a continuation of nothing
             &[opcode::CLOSE, 0],                // control in fragments
             &[FIN | opcode::PONG, 126, 0, 126], // and too long
