@@ -32,6 +32,7 @@ mod raw;
 mod reader;
 mod redis;
 mod rest;
+mod starts;
 mod ws;
 
 use hindmost_plan::Plan;

@@ -3,6 +3,7 @@
 use hindmost_plan::{Escape, Plan, RawRequest, Until, Workload};
 
 use super::delimited::Delimited;
+use super::starts::Starts;
 use super::{Garbage, Outcome, Parsed, Protocol, Rest};
 use crate::workload::{Kind, List, Request, Template};
 
@@ -22,8 +23,7 @@ struct Ending {
     until: Until,
     /// For as long as there are workers: [`Rest`] refers to it.
     delimiter: &'static [u8],
-    miss: Option<Vec<u8>>,
-    error: Option<Vec<u8>>,
+    starts: Starts,
     /// Bytes that tell what it is.
     decides: usize,
 }
@@ -41,29 +41,19 @@ pub fn largest_raw(raw: &hindmost_plan::Raw) -> usize {
 
 impl Ending {
     fn new(request: &RawRequest) -> Self {
-        let bytes = |text: &Option<String>| text.as_ref().map(|text| text.clone().into_bytes());
-        let (miss, error) = (bytes(&request.miss), bytes(&request.error));
-        let decides = [&miss, &error].iter().filter_map(|start| start.as_ref().map(Vec::len)).max();
+        let starts = Starts::new(request.miss.as_deref(), request.error.as_deref());
+        let decides = starts.decides.max(1);
         let delimiter: &[u8] = match &request.until {
             Until::Bytes(_) => &[],
             Until::Delimiter(text) => Box::leak(text.clone().into_bytes().into_boxed_slice()),
         };
-        Self { until: request.until.clone(), delimiter, miss, error, decides: decides.unwrap_or(0).max(1) }
+        Self { until: request.until.clone(), delimiter, starts, decides }
     }
 
     fn rest(&self) -> Rest {
         match self.until {
             Until::Bytes(left) => Rest::Bytes { left: left.into(), end: b"" },
             Until::Delimiter(_) => Rest::Delimited(Delimited::new(self.delimiter)),
-        }
-    }
-
-    fn outcome(&self, start: &[u8]) -> Outcome {
-        let starts = |with: &Option<Vec<u8>>| with.as_ref().is_some_and(|with| start.starts_with(with));
-        match (starts(&self.error), starts(&self.miss)) {
-            (true, _) => Outcome::Error,
-            (_, true) => Outcome::Miss,
-            _ => Outcome::Hit,
         }
     }
 }
@@ -104,7 +94,7 @@ impl Protocol for Raw {
             (passed.whole || passed.bytes == most).then_some((passed.bytes, rest, passed.whole))
         };
         let Some((head, rest, whole)) = up_to(ending.decides) else { return Ok(Parsed::More) };
-        let outcome = ending.outcome(&bytes[..head]);
+        let outcome = ending.starts.outcome(&bytes[..head]);
         if outcome != Outcome::Error || whole {
             let rest = if whole { Rest::NOTHING } else { rest };
             return Ok(Parsed::reply(head, rest, outcome));

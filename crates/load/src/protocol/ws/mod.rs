@@ -1,0 +1,245 @@
+//! WebSocket over HTTP/1.1 (RFC 6455): each message is answered by one message, in order.
+//!
+//! Messages of the server may come in fragments, with pings among them, which are answered. No extensions are asked
+//! for. A server that closes says why: the oldest request that waits becomes an error in its words.
+
+mod frame;
+mod opening;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use hindmost_plan::{Escape, Message, Messages, Plan, Workload};
+use hindmost_random::mix;
+
+use self::frame::{apply, opcode, write_header, Frame, LARGEST_CONTROL, LARGEST_HEADER};
+use self::opening::{accepts, answered, key, request, Accept};
+use super::starts::Starts;
+use super::{Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
+use crate::workload::{Kind, List, Request, Template};
+
+/// So much is kept of the start of an error, to be told.
+const WORDS: usize = 256;
+
+/// The codec.
+pub struct Ws {
+    list: List,
+    sends: Vec<Send>,
+    /// By kind.
+    replies: Vec<Starts>,
+    /// The opening of each path, up to its key.
+    openings: Vec<Vec<u8>>,
+    seed: u64,
+    /// Connections so far.
+    made: AtomicU32,
+}
+
+struct Send {
+    opcode: u8,
+    text: Template,
+}
+
+/// What is known of one connection.
+#[derive(Default)]
+pub struct Session {
+    /// Which of all it is.
+    number: u32,
+    /// How often it was opened.
+    openings: u32,
+    /// What the server is to answer to the key.
+    accept: Accept,
+    /// Requests without reply.
+    waiting: u32,
+    /// A message of which the last frame has not come yet.
+    begun: Option<Outcome>,
+    /// The pong or the farewell that is to be sent.
+    says: Vec<u8>,
+    /// The server has said goodbye.
+    closed: bool,
+}
+
+/// The most bytes that a request of `messages` has.
+pub fn largest_message(messages: &Messages) -> usize {
+    messages.requests.iter().map(|one| text(one, messages).largest()).max().unwrap_or(0) + LARGEST_HEADER
+}
+
+fn text(message: &Message, messages: &Messages) -> Template {
+    let mut text = Template::default();
+    text.text(&message.send, messages.data.as_ref(), Escape::Raw);
+    text
+}
+
+impl Ws {
+    fn data(
+        &self,
+        session: &mut Session,
+        kind: Kind,
+        bytes: &[u8],
+        frame: &Frame,
+    ) -> Result<Parsed, Garbage> {
+        let garbage = || Err(Garbage::new::<Self>(kind, bytes));
+        let first = frame.opcode != opcode::CONTINUATION;
+        if first == session.begun.is_some() {
+            return garbage();
+        }
+        let Some(starts) = self.replies.get(usize::from(kind.0)) else { return garbage() };
+        let most = |most: usize| frame.header + frame.length.min(most as u64) as usize;
+        let (mut head, mut outcome) = (most(starts.decides), session.begun.unwrap_or(Outcome::Hit));
+        if first {
+            let Some(start) = bytes.get(frame.header..head) else { return Ok(Parsed::More) };
+            outcome = starts.outcome(start);
+            if outcome == Outcome::Error {
+                head = most(WORDS);
+            }
+        } else {
+            head = frame.header;
+        }
+        if bytes.len() < head {
+            return Ok(Parsed::More);
+        }
+        let rest = Rest::Bytes { left: frame.length - (head - frame.header) as u64, end: b"" };
+        if !frame.fin {
+            session.begun = Some(outcome);
+            return Ok(Parsed::Aside { head, rest });
+        }
+        session.begun = None;
+        session.waiting = session.waiting.saturating_sub(1);
+        Ok(Parsed::reply(head, rest, outcome))
+    }
+}
+
+impl Protocol for Ws {
+    const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Ws;
+    /// What servers answer to an opening.
+    const MAX_HEAD: usize = 8 * 1024;
+    const ANSWERS: bool = true;
+
+    type Session = Session;
+
+    fn new(plan: &Plan) -> Self {
+        let Workload::Messages(messages) = &plan.workload else {
+            unreachable!("the plan has checked that {:?} gets messages", plan.target.protocol)
+        };
+        let kinds = plan.workload.kinds();
+        let of = |name: &String| {
+            messages
+                .requests
+                .iter()
+                .find(|one| one.name == *name)
+                .map(|one| Starts::new(one.miss.as_deref(), one.error.as_deref()))
+        };
+        let send = |one: &Message| Send {
+            opcode: if one.binary { opcode::BINARY } else { opcode::TEXT },
+            text: text(one, messages),
+        };
+        Self {
+            list: List::new(plan.seed, &messages.listed(), messages.data.as_ref()),
+            sends: messages.requests.iter().map(send).collect(),
+            replies: kinds.iter().filter_map(of).collect(),
+            openings: messages.paths.iter().map(|path| request(path, messages, plan)).collect(),
+            seed: plan.seed,
+            made: AtomicU32::new(0),
+        }
+    }
+
+    fn session(&self) -> Session {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        Session { number, says: Vec::with_capacity(LARGEST_HEADER + LARGEST_CONTROL), ..Session::default() }
+    }
+
+    fn begin(&self, session: &mut Session, out: &mut Vec<u8>) -> bool {
+        session.openings += 1;
+        (session.waiting, session.begun, session.closed) = (0, None, false);
+        session.says.clear();
+        let key = key(self.seed, u64::from(session.openings) << 32 | u64::from(session.number));
+        session.accept = accepts(&key);
+        out.extend_from_slice(&self.openings[session.number as usize % self.openings.len()]);
+        out.extend_from_slice(&key);
+        out.extend_from_slice(b"\r\n\r\n");
+        false
+    }
+
+    fn opening(&self, session: &mut Session, bytes: &[u8], _: &mut Vec<u8>) -> Result<Opening, Refusal> {
+        answered(&session.accept, bytes)
+    }
+
+    #[inline]
+    fn write(&self, session: &mut Session, request: Request, _: u32, out: &mut Vec<u8>) {
+        let values = self.list.values(request.item);
+        let Send { opcode, text } = &self.sends[self.list.which(values)];
+        let mask = (mix(self.seed ^ u64::from(request.item)) as u32 | 1).to_ne_bytes();
+        write_header(*opcode, text.length(values), mask, out);
+        let from = out.len();
+        text.write(values, out);
+        apply(mask, &mut out[from..]);
+        session.waiting += 1;
+    }
+
+    fn answer(&self, session: &mut Session, out: &mut Vec<u8>) {
+        if out.capacity() - out.len() >= session.says.len() {
+            out.append(&mut session.says);
+        }
+    }
+
+    fn leaves(&self, session: &Session) -> Option<u32> {
+        session.closed.then_some(0)
+    }
+
+    fn read(&self, session: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+        let Some(frame) = Frame::read(bytes) else { return Ok(Parsed::More) };
+        let frame = frame.map_err(|()| Garbage::new::<Self>(kind, bytes))?;
+        if frame.opcode < opcode::CLOSE {
+            return self.data(session, kind, bytes, &frame);
+        }
+        let head = frame.header + frame.length as usize;
+        let Some(carried) = bytes.get(frame.header..head) else { return Ok(Parsed::More) };
+        if frame.opcode != opcode::PONG {
+            let closes = frame.opcode == opcode::CLOSE;
+            // A newer one stands for those before it (RFC 6455, 5.5.3); a farewell is answered by its code.
+            session.says.clear();
+            let (of, echo) = if closes {
+                (opcode::CLOSE, &carried[..carried.len().min(2)])
+            } else {
+                (opcode::PONG, carried)
+            };
+            write_header(of, echo.len(), [0; 4], &mut session.says);
+            session.says.extend_from_slice(echo);
+            session.closed |= closes;
+            if closes && session.waiting > 0 {
+                session.waiting -= 1;
+                let reply = Parsed::reply(head, Rest::NOTHING, Outcome::Error);
+                let Parsed::Reply { rest, outcome, code, tag, .. } = reply else { return Ok(reply) };
+                return Ok(Parsed::Reply { head, rest, outcome, closes: true, code, tag });
+            }
+        }
+        Ok(Parsed::Aside { head, rest: Rest::NOTHING })
+    }
+
+    fn complaint(head: &[u8]) -> &[u8] {
+        match Frame::read(head) {
+            Some(Ok(Frame { opcode: opcode::CLOSE, header, .. })) => farewell(&head[header..]),
+            Some(Ok(frame)) => &head[frame.header..],
+            _ => head,
+        }
+    }
+}
+
+/// What a server says that closes (RFC 6455, 7.4.1).
+fn farewell(carried: &[u8]) -> &'static [u8] {
+    match carried.first_chunk().map(|&code| u16::from_be_bytes(code)) {
+        None => b"the server closed, without a code",
+        Some(1000) => b"the server closed: 1000 normal closure",
+        Some(1001) => b"the server closed: 1001 going away",
+        Some(1002) => b"the server closed: 1002 protocol error",
+        Some(1003) => b"the server closed: 1003 unacceptable data",
+        Some(1007) => b"the server closed: 1007 no such text",
+        Some(1008) => b"the server closed: 1008 policy violation",
+        Some(1009) => b"the server closed: 1009 message too big",
+        Some(1010) => b"the server closed: 1010 extension missing",
+        Some(1011) => b"the server closed: 1011 internal error",
+        Some(1012) => b"the server closed: 1012 service restart",
+        Some(1013) => b"the server closed: 1013 try again later",
+        Some(_) => b"the server closed, with a code of its own",
+    }
+}

@@ -1,0 +1,162 @@
+use serde_json::json;
+
+use super::super::tests::{check_reply, plan};
+use super::super::Reader;
+use super::frame::{FIN, MASKED};
+use super::*;
+
+fn codec(workload: serde_json::Value) -> Ws {
+    let mut plan = plan("ws");
+    plan.workload = serde_json::from_value(workload).unwrap();
+    Ws::new(&plan)
+}
+
+/// A frame as servers send it.
+fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![first];
+    match payload.len() {
+        0..=125 => bytes.push(payload.len() as u8),
+        126..=0xffff => bytes.extend([&[126][..], &(payload.len() as u16).to_be_bytes()].concat()),
+        _ => bytes.extend([&[127][..], &(payload.len() as u64).to_be_bytes()].concat()),
+    }
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+/// What a frame of ours carries, unmasked.
+fn carried(bytes: &[u8]) -> (u8, Vec<u8>) {
+    let (header, length) = match bytes[1] & 0x7f {
+        126 => (4, usize::from(u16::from_be_bytes([bytes[2], bytes[3]]))),
+        127 => (10, u64::from_be_bytes(bytes[2..10].try_into().unwrap()) as usize),
+        short => (2, usize::from(short)),
+    };
+    let (mask, payload) = bytes[header..].split_at(4);
+    assert_eq!((bytes[1] & MASKED, payload.len()), (MASKED, length));
+    (bytes[0], payload.iter().zip(mask.iter().cycle()).map(|(byte, key)| byte ^ key).collect())
+}
+
+#[test]
+fn a_connection_opens_with_a_key_of_its_own_and_takes_only_what_fits_it() {
+    let codec = codec(json!({"kind": "messages", "paths": ["/a", "/b"], "headers": {"Origin": "http://x"}}));
+    let mut keys = Vec::new();
+    for path in ["/a", "/b", "/a"] {
+        let (mut session, mut out) = (codec.session(), Vec::new());
+        assert!(!codec.begin(&mut session, &mut out));
+        let asked = String::from_utf8(out).unwrap();
+        assert!(asked.starts_with(&format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:1\r\n")), "{asked}");
+        assert!(asked.contains("\r\nOrigin: http://x\r\n") && asked.ends_with("==\r\n\r\n"), "{asked}");
+        keys.push(asked.split("Key: ").nth(1).unwrap().to_owned());
+        let fits = String::from_utf8(session.accept.to_vec()).unwrap();
+        let mut answers = |text: String| codec.opening(&mut session, text.as_bytes(), &mut Vec::new());
+        let good = format!("HTTP/1.1 101 Go\r\nupgrade: websocket\r\nsec-websocket-ACCEPT:  {fits}\r\n\r\n");
+        assert_eq!(answers(good.clone()), Ok(Opening::Done(good.len())));
+        assert_eq!(answers(good[..good.len() - 1].to_owned()), Ok(Opening::More));
+        let other = good.replace(&fits, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+        assert!(answers(other).unwrap_err().0.contains("does not fit our key"));
+        let extended = good.replace("upgrade: websocket", "sec-websocket-extensions: permessage-deflate");
+        assert!(answers(extended).unwrap_err().0.contains("extensions"));
+        let refused = answers("HTTP/1.1 404 Not Found\r\nServer: x\r\n".to_owned()).unwrap_err();
+        assert_eq!(refused.0, "HTTP/1.1 404 Not Found");
+        let foreign = answers("-ERR unknown command\r\n".to_owned()).unwrap_err();
+        assert!(foreign.0.contains("does not speak WebSocket"), "{foreign}");
+    }
+    assert!(keys[0] != keys[1] && keys[0] != keys[2]);
+    let (mut session, mut again) = (codec.session(), Vec::new());
+    codec.begin(&mut session, &mut Vec::new());
+    let first = session.accept;
+    codec.begin(&mut session, &mut again);
+    assert_ne!(first, session.accept, "opened again, with another key");
+}
+
+#[test]
+fn messages_of_any_length_are_masked_and_are_what_the_plan_says() {
+    for (length, binary) in [(0, false), (7, true), (125, false), (126, false), (70_000, true)] {
+        let text = "m".repeat(length);
+        let codec = codec(json!({"kind": "messages", "requests": [{"send": text, "binary": binary}]}));
+        let (mut session, mut out) = (codec.session(), Vec::new());
+        codec.write(&mut session, Request { kind: Kind(0), item: 5, value_bytes: 0 }, 0, &mut out);
+        let opcode = if binary { opcode::BINARY } else { opcode::TEXT };
+        assert_eq!(carried(&out), (FIN | opcode, text.clone().into_bytes()));
+        assert!(length == 0 || !out.ends_with(&text.as_bytes()[..1.min(length)]) || out[2..6] != [0; 4]);
+        let Workload::Messages(messages) =
+            serde_json::from_value(json!({"kind": "messages", "requests": [{"send": text}]})).unwrap()
+        else {
+            panic!()
+        };
+        assert!(out.len() <= largest_message(&messages));
+    }
+}
+
+#[test]
+fn replies_are_told_apart_however_they_arrive() {
+    let codec = codec(json!({"kind": "messages", "requests": [{"miss": "none", "error": "ERR"}]}));
+    for (payload, outcome) in [
+        (&b"hello"[..], Outcome::Hit),
+        (b"", Outcome::Hit),
+        (b"no", Outcome::Hit),
+        (b"none", Outcome::Miss),
+        (b"nonesuch", Outcome::Miss),
+        (b"ERR what", Outcome::Error),
+        (&[b'x'; 300], Outcome::Hit),
+    ] {
+        check_reply(&codec, Kind(0), &frame(FIN | opcode::TEXT, payload), outcome);
+        let half = payload.len() / 2;
+        let fragments =
+            [frame(opcode::BINARY, payload), frame(FIN | opcode::PONG, b"x"), frame(FIN, &payload[half..])];
+        check_reply(&codec, Kind(0), &fragments.concat(), outcome);
+    }
+    let long = frame(FIN | opcode::BINARY, &vec![0; 70_000]);
+    let mut session = codec.session();
+    let found = Reader::new::<Ws>().next(&codec, &mut session, Kind(0), &long, |_| ()).unwrap().unwrap();
+    assert_eq!((found.taken, found.outcome), (long.len(), Outcome::Hit));
+}
+
+#[test]
+fn what_no_server_may_send_is_garbage() {
+    let codec = codec(json!({"kind": "messages"}));
+    for bytes in [
+        &[FIN | opcode::TEXT, MASKED, 0, 0, 0, 0][..], // masked
+        &[FIN | 0x40 | opcode::TEXT, 0],               // a reserved bit
+        &[FIN | 3, 0],                                 // no such frame
+        &[FIN | 0xb, 0],
+        &[FIN, 0],                          // a continuation of nothing
+        &[opcode::CLOSE, 0],                // control in fragments
+        &[FIN | opcode::PONG, 126, 0, 126], // and too long
+        &[FIN | opcode::TEXT, 127, 0x80, 0, 0, 0, 0, 0, 0, 0],
+        &[opcode::TEXT, 0, FIN | opcode::TEXT, 0], // one begun within another
+    ] {
+        let mut session = codec.session();
+        let found = Reader::new::<Ws>().next(&codec, &mut session, Kind(0), bytes, |_| ());
+        assert!(found.is_err(), "{bytes:?}");
+    }
+}
+
+#[test]
+fn pings_are_answered_and_a_farewell_is_told_by_its_code() {
+    let codec = codec(json!({"kind": "messages"}));
+    let mut session = codec.session();
+    let read = |session: &mut Session, bytes: &[u8]| {
+        let mut words = Vec::new();
+        let tell = |said: &[u8]| words.extend_from_slice(said);
+        let found = Reader::new::<Ws>().next(&codec, session, Kind(0), bytes, tell).unwrap();
+        (found, String::from_utf8(words).unwrap())
+    };
+    assert_eq!(read(&mut session, &frame(FIN | 9, b"are you there")).0, None);
+    let mut out = Vec::with_capacity(100);
+    codec.answer(&mut session, &mut out);
+    assert_eq!(carried(&out), (FIN | opcode::PONG, b"are you there".to_vec()));
+    assert_eq!(codec.leaves(&session), None);
+
+    codec.write(&mut session, Request { kind: Kind(0), item: 1, value_bytes: 0 }, 0, &mut Vec::new());
+    let (reply, words) = read(&mut session, &frame(FIN | opcode::CLOSE, b"\x03\xf3oops"));
+    let reply = reply.unwrap();
+    assert_eq!((reply.outcome, reply.closes), (Outcome::Error, true));
+    assert_eq!(words, "the server closed: 1011 internal error");
+
+    codec.begin(&mut session, &mut Vec::new());
+    assert_eq!(read(&mut session, &frame(FIN | opcode::CLOSE, b"")).0, None, "nobody waits for a reply");
+    assert_eq!(codec.leaves(&session), Some(0));
+    out.clear();
+    codec.answer(&mut session, &mut out);
+    assert_eq!(carried(&out), (FIN | opcode::CLOSE, Vec::new()));
+}
