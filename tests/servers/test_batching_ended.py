@@ -53,6 +53,7 @@ def test_a_search_for_an_interval_that_is_ended_leaves_nothing_and_goes_on(
     assert again.code in (0, 4), again.err
     assert len(list(study.glob("*/runs/*/run.json"))) == 6, "two rounds of none, Nagle's and one interval"
     assert {file: file.stat().st_mtime_ns for file in first} == first
-    assert json.loads(again.out)["rounds"] == 2
+    found = json.loads(again.out)
+    assert found["rounds"] + len(found["aside"]) == 2, "a busy host may have spoiled one"
     assert Study(study).half_done() == []
     household.assert_empty()
