@@ -184,7 +184,7 @@ CALIBRATED_SOON = (
 )
 """A calibration is no longer than the measurements here."""
 CLIENTS_SLEEP = "from hindmost.fleet.cpus import Allotment; Allotment.pacing = property(lambda _: 'sleep'); "
-"""Clients that spin between requests take a processor each, which four tests at once do not have."""
+"""Clients that spin between requests take a processor each, which tests side by side do not have."""
 
 
 class Haste:

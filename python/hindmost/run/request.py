@@ -550,7 +550,7 @@ class MeasureRequest:
         """A workload of messages, with what the options say of their text and of the opening."""
         from hindmost.plan import http
 
-        for name in set(OF_HTTP) - {"body", "header"}:
+        for name in (one for one in OF_HTTP if one not in ("body", "header")):
             if getattr(self, name) != OPTIONS[name].default:
                 raise UsageError(
                     f"{OPTIONS[name].flag} is about requests of HTTP, and messages of WebSocket are none",
