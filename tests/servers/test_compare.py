@@ -79,4 +79,4 @@ def test_more_rounds_go_on_where_it_stopped_and_nothing_else_may_change(
     assert Study.open(study).manifest["comparison"]["fail_if"] == ["p50>+900%"]
     refused = hindmost("compare", study, "--rate", "5k", study=study)
     assert refused.code == 2
-    assert "cannot change in a comparison that goes on" in refused.err
+    assert "cannot change in a study that goes on" in refused.err

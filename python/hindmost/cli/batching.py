@@ -7,7 +7,6 @@ from typing import Annotated
 
 from hindmost.cli.options import CLIENTS, OUTPUT, PROCEDURE, Json, option, switch, whole
 from hindmost.cli.requests import takes
-from hindmost.errors import UsageError
 from hindmost.run.request import MeasureRequest
 
 
@@ -32,8 +31,9 @@ def batching(
         whole(PROCEDURE, "Rounds that count, each with a run of every way. [default: 8]"),
     ] = None,
     by: Annotated[
-        str, option(PROCEDURE, "FIGURE", "What is to be low: mean, or a percentile like p99.")
-    ] = "mean",
+        str | None,
+        option(PROCEDURE, "FIGURE", "What is to be low: mean, or a percentile like p99. [default: mean]"),
+    ] = None,
     resume: Annotated[Path | None, option(OUTPUT, "STUDY", "Go on with a study.")] = None,
     out: Annotated[Path | None, option(OUTPUT, "STUDY", "Folder. [default: hindmost-TARGET-TIME]")] = None,
     page: Annotated[
@@ -50,16 +50,16 @@ def batching(
     from hindmost.cli.outcome import tell
     from hindmost.cli.progress import Talk
     from hindmost.studies.batching import opened, reopened
+    from hindmost.studies.begin import refuse_changes
     from hindmost.studies.kind import carry_out
 
     if resume is not None:
-        given = [*asked.fixed(), *(["--intervals"] if intervals else []), *(["--out"] if out else [])]
-        if given or by != "mean":
-            raise UsageError(
-                f"{(given or ['--by'])[0]} cannot change in a study that goes on: runs would not be alike",
-                hint=f"hindmost batching --resume {resume}; --rounds may change",
-            )
+        own = {"--intervals": intervals, "--by": by, "--out": out}
+        refuse_changes(
+            [*asked.fixed(), *(name for name, given in own.items() if given is not None)],
+            f"hindmost batching --resume {resume}; --rounds may change",
+        )
         study = reopened(resume, rounds)
     else:
-        study = opened(asked, intervals, rounds, by, out)
+        study = opened(asked, intervals, rounds, by or "mean", out)
     return tell(carry_out(study, Talk(quiet=quiet), page), as_json=json_, quiet=quiet, timed=True)

@@ -92,17 +92,17 @@ def _measured(
 ) -> Shown:
     """Measure targets in turn, or go on with that."""
     from hindmost.cli.progress import Talk
+    from hindmost.studies.begin import refuse_changes
     from hindmost.studies.comparison import opened, reopened
     from hindmost.studies.kind import carry_out
 
     pairs, margin, limits, out = more
     if _goes_on(what):
-        if (fixed := asked.fixed()) or margin is not None or out is not None:
-            name = fixed[0] if fixed else "--margin" if margin is not None else "--out"
-            raise UsageError(
-                f"{name} cannot change in a comparison that goes on: runs would not be alike",
-                hint=f"hindmost compare {what[0]}; --pairs and --fail-if may change",
-            )
+        own = {"--margin": margin, "--out": out}
+        refuse_changes(
+            [*asked.fixed(), *(name for name, given in own.items() if given is not None)],
+            f"hindmost compare {what[0]}; --pairs and --fail-if may change",
+        )
         study = reopened(Path(what[0]), pairs, limits)
     else:
         study = opened(what, asked, pairs, margin, limits, out)

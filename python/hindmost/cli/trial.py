@@ -32,8 +32,9 @@ def trial(
         whole(PROCEDURE, "Rounds that count, each with a run of every level. [default: 8]"),
     ] = None,
     by: Annotated[
-        str, option(PROCEDURE, "FIGURE", "What is to be low: mean, or a percentile like p99.")
-    ] = "p99",
+        str | None,
+        option(PROCEDURE, "FIGURE", "What is to be low: mean, or a percentile like p99. [default: p99]"),
+    ] = None,
     keep: Annotated[
         bool,
         switch(PROCEDURE, "Leave a setting of the host at the best level, if it is proven better.", "--keep"),
@@ -53,16 +54,16 @@ def trial(
     """
     from hindmost.cli.outcome import tell
     from hindmost.cli.progress import Talk
+    from hindmost.studies.begin import refuse_changes
     from hindmost.studies.kind import carry_out
     from hindmost.studies.trial import opened, reopened
 
     if resume is not None:
-        given = [*asked.fixed(), *(["--knob"] if knob else []), *(["--levels"] if levels else [])]
-        if given or out is not None:
-            raise UsageError(
-                f"{(given or ['--out'])[0]} cannot change in a study that goes on: runs would not be alike",
-                hint=f"hindmost trial --resume {resume}; --rounds may change",
-            )
+        own = {"--knob": knob, "--levels": levels, "--by": by, "--out": out}
+        refuse_changes(
+            [*asked.fixed(), *(name for name, given in own.items() if given is not None)],
+            f"hindmost trial --resume {resume}; --rounds may change",
+        )
         study = reopened(resume, rounds)
     elif knob is None or levels is None:
         missing = "--knob" if knob is None else "--levels"
@@ -71,6 +72,6 @@ def trial(
             hint="hindmost trial memcached --rate 20k --knob 'option = \"threads\"' --levels 4,1",
         )
     else:
-        study = opened(asked, knob, levels, rounds, by, out)
+        study = opened(asked, knob, levels, rounds, by or "p99", out)
     shown = carry_out(study, Talk(quiet=quiet), page, keep=keep)
     return tell(shown, as_json=json_, quiet=quiet, timed=True)

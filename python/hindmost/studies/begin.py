@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,27 @@ def go_on(study: Study, plan: MeasurePlan, **more: object) -> Study:
     return study
 
 
+def refuse_changes(given: Sequence[str], again: str) -> None:
+    """Refuse options that would make the runs of a study that goes on unlike those that it has.
+
+    Parameters
+    ----------
+    given : sequence of str
+        The options that were given and may not change.
+    again : str
+        The hint: the command that goes on.
+
+    Raises
+    ------
+    UsageError
+        If there are any.
+    """
+    if given:
+        raise UsageError(
+            f"{given[0]} cannot change in a study that goes on: runs would not be alike", hint=again
+        )
+
+
 def again_with(folder: Path, kind: str, runs: int | None) -> Study:
     """A study of `kind` to go on with as it was begun; only how many runs or rounds it has may change.
 
@@ -98,11 +120,10 @@ def reopened(
         raise UsageError(
             "--resume takes its target and folder from the study", hint=f"hindmost measure --resume {folder}"
         )
-    if fixed := asked.fixed() or (["--find-rate"] if find_rate is not None else []):
-        raise UsageError(
-            f"{fixed[0]} cannot change in a study that goes on: runs would not be alike",
-            hint=f"hindmost measure --resume {folder}, or a new study with --out",
-        )
+    refuse_changes(
+        asked.fixed() or (["--find-rate"] if find_rate is not None else []),
+        f"hindmost measure --resume {folder}, or a new study with --out",
+    )
     study = Study.open(folder)
     refuse_another(study, "measure", "search")
     return study, plan_of(study).model_copy(update=changes)
