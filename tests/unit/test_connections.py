@@ -61,6 +61,21 @@ def test_datagrams_that_came_late_are_told_and_of_connections_nothing_is():
     assert view.datagrams({"counts": counts, "connections": connections([closing()])}) == ""
 
 
+def test_streams_that_a_server_refused_or_left_alone_are_told_apart():
+    told = {"connects": {"made": 0, "failed": 0, "all": 8}, "unhandled": {"refused": 3, "left_alone": 40}}
+    account = connections([run(1, instances=[instance(0, **told), instance(1, **told)])])
+    assert (account["refused_streams"], account["left_alone"]) == (6, 80)
+    said = view.streams({"connections": account})
+    assert said == (
+        "6 refused (REFUSED_STREAM) and 80 left alone behind a farewell (GOAWAY): asked again, and latency counts "
+        "from when each was due"
+    )
+    assert view.streams({"connections": account | {"left_alone": 0}}).startswith(
+        "6 refused (REFUSED_STREAM): asked"
+    )
+    assert view.streams({"connections": connections([closing()])}) == "", "HTTP/1 has no streams"
+
+
 def test_codes_add_up_in_their_order():
     assert codes([failing(code503=4, code500=312)]) == {
         "200": counted(18_000, "hit"), "500": counted(624, "error"), "503": counted(8, "error"),

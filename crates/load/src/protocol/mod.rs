@@ -43,7 +43,7 @@ use thiserror::Error;
 pub use dialogue::Dialogue;
 pub use dns::{code_name, outcome_of, Dns};
 pub use http::{outcome, Http, CODES};
-pub use http2::{status_name, status_outcome, Grpc, Http2};
+pub use http2::{reset_name, status_name, status_outcome, Grpc, Http2};
 pub use ids::BYTES as IDS_BYTES;
 pub use items::Items;
 pub use memcached::Memcached;
@@ -82,6 +82,8 @@ pub trait Protocol: Send {
     const LOSSY: bool = false;
     /// Replies have codes, which are counted, whatever closes connections.
     const CODES: bool = false;
+    /// A server may refuse a single request ([`Parsed::Refused`]): what people are shown of one that it refused twice.
+    const REFUSAL: Option<&'static [u8]> = None;
 
     /// What is known of one connection; `()` where nothing is. Made before the load; what is done with it in the load
     /// allocates nothing.
@@ -210,6 +212,15 @@ pub enum Parsed {
         /// HTTP's status code; 0 where the protocol has none.
         code: u16,
         /// Of the request that it answers, where replies are [`Protocol::TAGGED`].
+        tag: u32,
+    },
+    /// The server has not worked on a request, and says that it may be asked again. Only where [`Protocol::REFUSAL`].
+    Refused {
+        /// How many bytes say so.
+        head: usize,
+        /// As of a reply: where it is refused again, that is its reply.
+        code: u16,
+        /// Which request.
         tag: u32,
     },
     /// Bytes that end no reply: a frame of one, or of none. Only where [`Protocol::ANSWERS`].

@@ -33,6 +33,8 @@ pub struct Reply {
     pub code: u16,
     /// Of the request that it answers; 0 where the protocol has none.
     pub tag: u32,
+    /// It is none: the server has not worked on the request ([`Parsed::Refused`]).
+    pub refused: bool,
 }
 
 impl Reader {
@@ -129,8 +131,14 @@ impl Reader {
                     error(P::complaint(&start[..head]));
                 }
                 self.head.clear();
-                let reply = Reply { taken: 0, outcome, closes, code, tag };
+                let reply = Reply { taken: 0, outcome, closes, code, tag, refused: false };
                 Ok(Some((Tail { rest, reply: Some(reply) }, head - held)))
+            }
+            Parsed::Refused { head, code, tag } => {
+                self.head.clear();
+                let (outcome, closes) = (Outcome::Error, false);
+                let reply = Reply { taken: 0, outcome, closes, code, tag, refused: true };
+                Ok(Some((Tail { rest: Rest::NOTHING, reply: Some(reply) }, head - held)))
             }
             Parsed::Aside { head, rest } => {
                 self.head.clear();

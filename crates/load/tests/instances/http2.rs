@@ -1,9 +1,12 @@
 //! HTTP/2 at nginx: streams on few connections, farewells, and a server that does not speak it.
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
 use hindmost_load::LoadError;
 use serde_json::{json, Value};
 
-use super::common::{intervals, plan, run, Managed};
+use super::common::{intervals, plan, run, Managed, Ran};
 
 #[test]
 fn nginx_serves_pages_misses_and_bodies_in_any_order_over_http2() {
@@ -65,4 +68,75 @@ fn a_server_without_http2_is_told_by_what_it_says() {
     let Err(refused) = run(&plan("http2", &server.address, &json!({}))) else { panic!("it ran") };
     assert!(matches!(refused, LoadError::Refused { .. } | LoadError::Connect { .. }), "{refused}");
     assert!(refused.to_string().contains("does not speak HTTP/2"), "{refused}");
+}
+
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+
+/// Writes a frame.
+fn say(stream: &mut TcpStream, kind: u8, flags: u8, id: u32, payload: &[u8]) -> std::io::Result<()> {
+    let length = (payload.len() as u32).to_be_bytes();
+    let head = [&length[1..], &[kind, flags], &id.to_be_bytes()].concat();
+    stream.write_all(&[&head, payload].concat())
+}
+
+/// Allows a hundred streams, and two from the 40th on, which it refuses, as every 40th after it, and `more` behind each;
+/// answers all others.
+fn refuses(mut stream: TcpStream, more: u32) -> std::io::Result<()> {
+    stream.read_exact(&mut [0; 24])?;
+    say(&mut stream, SETTINGS, 0, 0, b"\0\x03\0\0\0\x64")?;
+    let mut asked = 0;
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head)?;
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        stream.read_exact(&mut vec![0; length as usize])?;
+        if head[3] != HEADERS {
+            continue;
+        }
+        asked += 1;
+        let id = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+        if asked >= 40 && asked % 40 <= more {
+            say(&mut stream, SETTINGS, 0, 0, b"\0\x03\0\0\0\x02")?;
+            say(&mut stream, RST_STREAM, 0, id, &7_u32.to_be_bytes())?;
+        } else {
+            say(&mut stream, HEADERS, 5, id, b"\x88")?;
+        }
+    }
+}
+
+/// An instance at such a server. None at hand refuses a client that keeps to its settings: that takes settings that
+/// change under way.
+fn refused(more: u32, changes: &Value) -> Ran {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    // Ends with the test binary; each connection with the client's.
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || refuses(stream, more));
+        }
+    });
+    run(&plan("http2", &address, changes)).unwrap()
+}
+
+#[test]
+fn refused_streams_are_asked_once_more_and_counted_by_their_cause() {
+    let ran = refused(0, &json!({"stamp_every": 1}));
+    ran.assert_clean("refusing");
+    let (refused, resent) = (&ran.result["unhandled"]["refused"], &ran.result["resent"]);
+    assert!(refused.as_u64() > Some(20) && refused == resent, "{refused} {resent}");
+    assert_eq!(ran.result["unhandled"]["left_alone"], 0);
+    assert_eq!((&ran.result["first_error"], &ran.result["reconnects"]), (&Value::Null, &json!(0)));
+    assert_eq!(ran.result["codes"].as_object().unwrap().keys().collect::<Vec<_>>(), ["200"]);
+}
+
+#[test]
+fn streams_that_are_refused_twice_are_errors_with_a_code_of_their_own() {
+    // All from the 40th on.
+    let ran = refused(39, &json!({"load": {"loop": "open", "rate_per_s": 1000.0}}));
+    let (errors, codes) = (ran.count("errors"), &ran.result["codes"]["REFUSED_STREAM"]);
+    assert!(errors > 0 && codes["count"] == errors && codes["outcome"] == "error", "{errors} {codes}");
+    let told = ran.result["first_error"].as_str().unwrap();
+    assert_eq!(told, "RST_STREAM: REFUSED_STREAM, and again when it was asked again");
 }

@@ -37,6 +37,8 @@ def account(doc: Measure) -> list[tuple[str, str]]:
         rows.append(("codes", codes))
     if lossy := view.datagrams(doc):
         rows.append(("datagrams", lossy))
+    if unhandled := view.streams(doc):
+        rows.append(("streams", unhandled))
     if made := view.connections(doc):
         rows.append(("connections", made))
     for each in doc.get("endpoints", []):

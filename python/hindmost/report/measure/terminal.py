@@ -159,6 +159,8 @@ def _brief_account(doc: Measure) -> list[tuple[str, str]]:
             rows.append(("handshake", f"{briefly('TLS', handshake)}, in latency; {view.handshakes(found)}"))
     if lossy := view.datagrams(doc):
         rows.append(("datagrams", lossy))
+    if unhandled := view.streams(doc):
+        rows.append(("streams", unhandled))
     if batched := view.batches(doc):
         rows.append(("batches", batched))
     rows.append(("runs", view.counted_runs(doc)))

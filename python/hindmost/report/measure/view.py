@@ -126,6 +126,17 @@ def datagrams(doc: Measure) -> str:
     return text
 
 
+def streams(doc: Measure) -> str:
+    """Say what an HTTP/2 server had not worked on and was asked again; nothing where there is none."""
+    found = doc.get("connections") or {}
+    refused, left = found.get("refused_streams", 0), found.get("left_alone", 0)
+    parts = [f"{numbers.count(refused)} refused (REFUSED_STREAM)"] if refused else []
+    parts += [f"{numbers.count(left)} left alone behind a farewell (GOAWAY)"] if left else []
+    if not parts:
+        return ""
+    return f"{' and '.join(parts)}: asked again, and latency counts from when each was due"
+
+
 def batches(doc: Measure) -> str:
     """Say how requests were put together; nothing where each left by itself, as nobody asked otherwise."""
     found = doc.get("batches")

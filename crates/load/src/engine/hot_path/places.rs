@@ -38,7 +38,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         self.recorder.found_outstanding(due_ns, self.schedule.outstanding);
         self.schedule.outstanding += 1;
         self.stamp_alone(&mut pending, now);
-        self.backlog.wait(Waiting { request, due_ns, sent_ns: pending.sent_ns });
+        self.backlog.wait(Waiting { request, due_ns, sent_ns: pending.sent_ns, resends: 0, stamped: false });
     }
 
     /// `slot` may have places again: for those that wait, and then for what is due.
@@ -66,12 +66,13 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    fn put_waiting(&mut self, slot: u32, Waiting { request, due_ns, sent_ns }: Waiting) {
-        let stamped = self.is_stamped(slot);
+    fn put_waiting(&mut self, slot: u32, Waiting { request, due_ns, sent_ns, resends, stamped }: Waiting) {
+        let stamped = if resends == 0 { self.is_stamped(slot) } else { stamped };
+        self.tally.resent += u64::from(resends > 0);
         let connection = &mut self.connections[slot];
         let end = connection.ask(&self.codec, request);
         let Request { kind, item, .. } = request;
-        connection.pending.push_back(Pending { due_ns, sent_ns, end, kind, stamped, resends: 0, item });
+        connection.pending.push_back(Pending { due_ns, sent_ns, end, kind, stamped, resends, item });
         connection.measured += u32::from(due_ns >= self.schedule.timeline.measure.0);
     }
 

@@ -108,6 +108,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 return Err(LoadError::Unasked { bytes: bytes.len() });
             }
             bytes = &bytes[reply.taken..];
+            if P::REFUSAL.is_some() && reply.refused && self.ask_refused_again(slot, reply.tag) {
+                continue;
+            }
             self.reply(slot, reply, now, bytes.len());
             let last = P::MAY_CLOSE && self.codec.per_connection() == Some(self.connections[slot].answered);
             if reply.closes || last {

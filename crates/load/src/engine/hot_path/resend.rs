@@ -8,12 +8,14 @@
 //! finds no one place for them. What must not be made twice (POST) is lost, and counted so, but in HTTP/2, whose
 //! farewell names the last request that the server has looked at (RFC 9113, 6.8). A connection that breaks without a
 //! word loses its requests; so does one on which a request was cut off time after time, since a server that never comes
-//! to it would be asked for ever.
+//! to it would be asked for ever. A server may refuse single requests, too, and keep the connection.
 
 use hindmost_clock::{Clock, Nanos};
 
 use super::worker::Worker;
+use crate::engine::state::backlog::Waiting;
 use crate::engine::state::connection::State;
+use crate::engine::state::request::Pending;
 use crate::protocol::Protocol;
 use crate::transport::Stamped;
 use crate::workload::Request;
@@ -42,7 +44,11 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// What is pending on `slot` will have no answer there, and is to be sent again.
     pub(super) fn leave_unanswered(&mut self, slot: u32) {
-        for _ in 0..self.connections[slot].pending.len() {
+        let behind = self.connections[slot].pending.len();
+        if self.codec.leaves(&self.connections[slot].session).is_some() {
+            self.tally.left_alone += behind as u64;
+        }
+        for _ in 0..behind {
             let Some(mut pending) = self.connections[slot].pending.pop_front() else { break };
             if self.codec.may_repeat_unhandled(pending.kind) {
                 pending.resends += 1;
@@ -59,6 +65,36 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         if self.turns.on {
             self.lose_turn(slot);
         }
+    }
+
+    /// The server refuses the request with that tag (HTTP/2's REFUSED_STREAM): it has not worked on it, and it "can be
+    /// safely retried" whatever it asks (RFC 9113, 8.7). It is asked once more, as soon as a connection has a place, due
+    /// when it was due and sent when it was first sent. Not more often, as gRPC's transparent retries (grpc.io, A6): a
+    /// server that refuses since it is overloaded would get more the less it can do. The second refusal is its reply,
+    /// and `false` is said of it.
+    #[cold]
+    pub(super) fn ask_refused_again(&mut self, slot: u32, tag: u32) -> bool {
+        self.tally.refused_streams += 1;
+        let connection = &mut self.connections[slot];
+        let first = connection.tags.place(tag).and_then(|at| connection.pending.get(at));
+        if first.is_none_or(|pending| pending.resends > 0) {
+            self.tally.note_error(P::REFUSAL.unwrap_or_default());
+            return false;
+        }
+        let Some((pending, _)) = connection.answer_tagged(tag) else { return false };
+        let Pending { due_ns, sent_ns, kind, item, stamped, .. } = pending;
+        let resends = 1;
+        connection.stamps.remove(u64::from(tag));
+        connection.measured -= u32::from(due_ns >= self.schedule.timeline.measure.0);
+        if self.turns.on {
+            self.tally.resent += 1;
+            self.turns.wait_again(Pending { resends, ..pending });
+        } else {
+            // Refused are requests whose bytes follow from their number.
+            let request = Request { kind, item, value_bytes: 0 };
+            self.backlog.wait_again(Waiting { request, due_ns, sent_ns, resends, stamped });
+        }
+        true
     }
 
     /// Sends what was left unanswered when `slot` was closed; it is connected anew.

@@ -43,9 +43,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 State::Parting => {}
             }
         }
-        while let Some(Waiting { request, due_ns, sent_ns }) = self.backlog.next() {
+        while let Some(Waiting { request, due_ns, sent_ns, resends, stamped }) = self.backlog.next() {
             let Request { kind, item, .. } = request;
-            self.turns.wait(Pending { due_ns, sent_ns, kind, item, ..Pending::BLANK });
+            self.turns.wait(Pending { due_ns, sent_ns, kind, item, resends, stamped, ..Pending::BLANK });
         }
         self.turns.sort();
     }
@@ -182,7 +182,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// The load is over for those that still wait for a connection, or a place on one.
     pub(super) fn end_turns(&mut self) {
-        let from_backlog = |Waiting { request, due_ns, sent_ns }| (due_ns, sent_ns, request.kind);
+        let from_backlog = |Waiting { request, due_ns, sent_ns, .. }| (due_ns, sent_ns, request.kind);
         while let Some((due_ns, sent_ns, kind)) =
             (self.turns.next().map(|one| (one.due_ns, one.sent_ns, one.kind)))
                 .or_else(|| self.backlog.next().map(from_backlog))

@@ -3,7 +3,7 @@
 use hindmost_clock::Clock;
 use hindmost_host::counters::ThreadSpan;
 
-use super::result::Datagrams;
+use super::result::{Datagrams, Unhandled};
 use super::shares::Shares;
 use crate::engine::hot_path::Worker;
 use crate::engine::state::away::Away;
@@ -25,6 +25,7 @@ pub struct Finished {
     pub resent: u64,
     pub by_turns: bool,
     pub datagrams: Option<Datagrams>,
+    pub unhandled: Option<Unhandled>,
     pub shares: Shares,
     pub late: LateByStage,
     pub away: Away,
@@ -49,6 +50,10 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             resent: self.tally.resent,
             by_turns: self.turns.on && !self.codec.takes_turns(),
             datagrams: P::LOSSY.then_some(Datagrams { late: self.tally.late, refused: self.tally.refused }),
+            unhandled: P::REFUSAL.map(|_| Unhandled {
+                refused: self.tally.refused_streams,
+                left_alone: self.tally.left_alone,
+            }),
             late: self.stages.late,
             away: self.away,
         }

@@ -22,8 +22,9 @@ use crate::stop::Ended;
 /// The schema name that every instance result carries.
 pub const SCHEMA: &str = "hindmost.instance/1";
 
-const LATER: [&str; 14] = [
+const LATER: [&str; 15] = [
     "datagrams",
+    "unhandled",
     "endpoints",
     "codes",
     "kind_codes",
@@ -77,7 +78,7 @@ pub struct InstanceResult {
     pub kinds: BTreeMap<String, Counts>,
     /// The first error the server answered with.
     pub first_error: Option<String>,
-    /// Replies in time by HTTP status code; empty for protocols that have none. Together they are `done` and
+    /// Replies in time by HTTP status code, or by the error with which HTTP/2 reset their stream; empty for protocols that have none. Together they are `done` and
     /// `errors` less `lost`.
     pub codes: BTreeMap<String, CodeCount>,
     /// The same by kind, of those kinds that had replies.
@@ -91,8 +92,10 @@ pub struct InstanceResult {
     pub by_turns: bool,
     /// Connections that the server closed, from the start of the load on.
     pub reconnects: u64,
-    /// Requests sent again, because the server closed their connection with an earlier reply.
+    /// Requests sent again, because the server closed their connection with an earlier reply, or refused them.
     pub resent: u64,
+    /// Requests that the server said it had not worked on; absent where it has no words for that.
+    pub unhandled: Option<Unhandled>,
     /// What became of datagrams, beside what was answered; absent of connections.
     pub datagrams: Option<Datagrams>,
     /// One entry a worker.
@@ -132,6 +135,16 @@ pub struct CodeCount {
     pub count: u64,
     /// As the workload accepts them; where its requests differ in that, the worst.
     pub outcome: Outcome,
+}
+
+/// Requests that an HTTP/2 server had not worked on, from the start of the load on. Each is asked again, and its latency
+/// counts from when it was due; one that is refused again is an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct Unhandled {
+    /// Times that it refused a stream (RST_STREAM with REFUSED_STREAM; RFC 9113, 8.7).
+    pub refused: u64,
+    /// Streams above the last one of its farewell (GOAWAY; RFC 9113, 6.8).
+    pub left_alone: u64,
 }
 
 /// What datagrams can come to, from the start of the load on.

@@ -12,10 +12,13 @@ use hindmost_plan::{Plan, Workload};
 use super::finished::Finished;
 use super::host::{HostReading, HostSeen};
 use super::result::{
-    Calibration, CodeCount, Datagrams, EndpointReport, InstanceResult, Memory, ThreadReport, SCHEMA,
+    Calibration, CodeCount, Datagrams, EndpointReport, InstanceResult, Memory, ThreadReport, Unhandled,
+    SCHEMA,
 };
 use super::stamps::StampReport;
-use crate::protocol::{code_name, outcome, outcome_of, status_name, status_outcome, Grpc, Outcome, Protocol};
+use crate::protocol::{
+    code_name, outcome, outcome_of, reset_name, status_name, status_outcome, Grpc, Outcome, Protocol,
+};
 use crate::record::{Counts, EndpointRecord, KindRecord, Recorder, Window};
 use crate::stop::Ended;
 
@@ -45,6 +48,7 @@ pub fn summarise(
     let (mut reconnects, mut resent, mut by_turns) = (0, 0, false);
     let mut stamps = Vec::new();
     let mut datagrams: Option<Datagrams> = None;
+    let mut unhandled: Option<Unhandled> = None;
     for (thread, one) in plan.threads.iter().zip(finished) {
         let span = one.span;
         threads.push(ThreadReport {
@@ -67,6 +71,11 @@ pub fn summarise(
             let sum = datagrams.get_or_insert_with(Datagrams::default);
             sum.late += more.late;
             sum.refused += more.refused;
+        }
+        if let Some(more) = one.unhandled {
+            let sum = unhandled.get_or_insert_with(Unhandled::default);
+            sum.refused += more.refused;
+            sum.left_alone += more.left_alone;
         }
         stamps.push(one.stamps);
         if first_error.is_none() && !one.first_error.is_empty() {
@@ -112,6 +121,7 @@ pub fn summarise(
         by_turns,
         reconnects,
         resent,
+        unhandled,
         datagrams,
         threads,
         steal_share: seen.steal_share,
@@ -152,6 +162,9 @@ fn codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, BTreeMap<String, 
         let count = |(code, count): (u16, u64)| {
             if plan.target.protocol == Grpc::PROTOCOL {
                 return (status_name(code).to_owned(), CodeCount { count, outcome: status_outcome(code) });
+            }
+            if let Some(name) = reset_name(code) {
+                return (name.to_owned(), CodeCount { count, outcome: Outcome::Error });
             }
             (code.to_string(), CodeCount { count, outcome: outcome(accept.unwrap_or(&http.accept), code) })
         };

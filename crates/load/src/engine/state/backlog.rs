@@ -10,6 +10,9 @@ pub struct Waiting {
     pub request: Request,
     pub due_ns: u64,
     pub sent_ns: u64,
+    /// As of [`super::request::Pending`].
+    pub resends: u8,
+    pub stamped: bool,
 }
 
 /// First come, first served. Never grows beyond its first capacity, which is what the worker may have outstanding.
@@ -29,6 +32,12 @@ impl Backlog {
     /// No connection has a place.
     pub fn wait(&mut self, one: Waiting) {
         self.waiting.push_back(one);
+    }
+
+    /// It had its place, and is to have another: before whatever was due later.
+    pub fn wait_again(&mut self, one: Waiting) {
+        let at = self.waiting.partition_point(|other| other.due_ns <= one.due_ns);
+        self.waiting.insert(at, one);
     }
 
     #[inline]

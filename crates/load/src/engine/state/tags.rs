@@ -39,14 +39,19 @@ impl Tags {
     /// Takes `tag`; returns its place among those that waited.
     #[inline]
     pub fn take(&mut self, tag: u32) -> Option<usize> {
-        let oldest = *self.open.front()?;
-        let at = if tag == oldest {
-            0
-        } else {
-            self.open.binary_search_by_key(&tag.wrapping_sub(oldest), |one| one.wrapping_sub(oldest)).ok()?
-        };
+        let at = self.place(tag)?;
         self.open.remove(at);
         Some(at)
+    }
+
+    /// The place of `tag` among those that wait.
+    #[inline]
+    pub fn place(&self, tag: u32) -> Option<usize> {
+        let oldest = *self.open.front()?;
+        if tag == oldest {
+            return Some(0);
+        }
+        self.open.binary_search_by_key(&tag.wrapping_sub(oldest), |one| one.wrapping_sub(oldest)).ok()
     }
 
     /// Whether a request on this connection had that tag, answered since or not.

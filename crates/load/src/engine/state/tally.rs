@@ -25,6 +25,10 @@ pub struct Tally {
     /// Requests lost with their connections.
     pub lost: u64,
     pub resent: u64,
+    /// Requests that a server refused one by one.
+    pub refused_streams: u64,
+    /// Requests behind a server's farewell, which it leaves alone.
+    pub left_alone: u64,
     /// Replies that came when their requests had timed out, or to nobody's request; of datagrams only.
     pub late: u64,
     /// Times that the server's host said that nobody listens.
@@ -49,6 +53,8 @@ impl Tally {
             closings: 0,
             lost: 0,
             resent: 0,
+            refused_streams: 0,
+            left_alone: 0,
             late: 0,
             refused: 0,
             refused_since: None,

@@ -5,7 +5,7 @@ use serde_json::{json, Value};
 use super::fake::{Answer, Fake, GAP_NS, HANDSHAKE_NS, HIT};
 use super::toy::{line, Toy};
 use super::{drive_codec, driven, every_ms, open, plan, Driven, END, MS};
-use crate::record::Status;
+use crate::record::{Counts, Status};
 use crate::transport::{Source, Stamper};
 use crate::LoadError;
 
@@ -301,6 +301,65 @@ fn what_was_asked_beyond_a_servers_farewell_is_asked_again_and_what_came_before_
     let run = run(&open(5_000), 3, leaving(3, 2 * MS));
     assert_eq!((run.counts.due, run.counts.done), (500, 500), "{:?}", run.counts);
     assert!(run.reconnects > 15 && run.resent > 30, "{} {}", run.reconnects, run.resent);
+    assert_eq!((run.left_alone, run.refused_streams), (run.resent, 0));
+}
+
+/// Refuses the 50th, 60th, 70th and 80th request that it sees, and takes two at once from then on; with `again` it also
+/// refuses the one behind each, which is the same request where no other comes in between.
+fn refusing(slots: u32, again: bool) -> Fake {
+    let mut fake = toy(slots, 8, MS / 10, |_| String::new());
+    let mut usual = fake.behaviour;
+    let mut asked = 0;
+    fake.behaviour = Box::new(move |n, request| {
+        let Some((_, b"ask", tag)) = line(request) else { return usual(n, request) };
+        asked += 1;
+        if (50..=81).contains(&asked) && asked % 10 <= u32::from(again) {
+            return Answer::after(MS / 10, format!("ok 2\nno {tag}\n").as_bytes());
+        }
+        Answer::after(MS / 2, format!("re {tag}\n").as_bytes())
+    });
+    fake
+}
+
+#[test]
+fn a_refused_request_is_asked_once_more_and_its_latency_counts_from_when_it_was_due() {
+    for changes in [json!({}), json!({"workload": {"kind": "http", "requests_per_connection": 1000}})] {
+        let run = drive_codec::<Toy>(&toy_plan(1, &every_ms(), &changes), refusing(1, false));
+        assert!(run.outcome.is_ok() && run.counts.closes(), "{:?} {:?}", run.outcome, run.counts);
+        assert_eq!((run.counts.due, run.counts.done), (100, 100), "{:?}", run.counts);
+        assert_eq!((run.refused_streams, run.resent, run.left_alone, run.reconnects), (4, 4, 0, 0));
+        assert_eq!(run.first_error, "", "nothing failed");
+        // Refused after .1 ms, answered .5 ms later: neither is left out.
+        let latencies: Vec<_> = run.rows.iter().map(|row| row.done_ns - row.due_ns).collect();
+        assert_eq!(latencies.iter().filter(|&&one| one >= 6 * MS / 10).count(), 4, "{latencies:?}");
+        assert!(run.rows.iter().all(|row| row.sent_ns - row.due_ns < MS / 10), "sent when it was sent first");
+    }
+}
+
+#[test]
+fn a_request_that_is_refused_twice_is_an_error_with_its_cause() {
+    let run = run(&every_ms(), 1, refusing(1, true));
+    let Counts { due, done, errors, lost, .. } = run.counts;
+    assert_eq!((due, done, errors, lost), (100, 96, 4, 0), "{:?}", run.counts);
+    assert_eq!((run.refused_streams, run.resent), (8, 4));
+    assert_eq!(run.first_error, "no, and no");
+}
+
+#[test]
+fn refused_requests_wait_for_a_place_where_the_server_takes_fewer_by_now_in_both_loops() {
+    // While it stands still what is due fills the places, and what was refused waits for one.
+    let mut still = refusing(1, false);
+    still.frozen = 70 * MS..80 * MS;
+    let open = run(&every_ms(), 1, still);
+    let closed = toy_plan(2, &json!({"loop": "closed"}), &json!({"in_flight": 4}));
+    let closed = drive_codec::<Toy>(&closed, refusing(2, false));
+    for run in [&open, &closed] {
+        assert!(run.outcome.is_ok() && run.counts.closes(), "{:?} {:?}", run.outcome, run.counts);
+        assert_eq!(run.counts.done, run.counts.due, "{:?}", run.counts);
+        assert_eq!((run.refused_streams, run.resent), (4, 4));
+    }
+    // Two at once on each of two connections, half a millisecond each: no place was lost.
+    assert!((760..=840).contains(&closed.counts.done), "{:?}", closed.counts);
 }
 
 #[test]

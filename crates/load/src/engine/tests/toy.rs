@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! hello                       ok N (so many at once), or: no REASON
-//! ask TAG                     re TAG, in any order;  err TAG
+//! ask TAG                     re TAG, in any order;  err TAG;  no TAG: ask again
 //! pong X                      ping X
+//!                             ok N: so many at once from now on
 //!                             bye N: answers what was asked below N, and nothing more
 //! ```
 
@@ -34,6 +35,7 @@ impl Protocol for Toy {
     const TAGGED: bool = true;
     const ANSWERS: bool = true;
     const BOUNDED: bool = true;
+    const REFUSAL: Option<&'static [u8]> = Some(b"no, and no");
 
     type Session = Talk;
 
@@ -96,6 +98,11 @@ impl Protocol for Toy {
         match word {
             b"re" => Ok(Parsed::Reply { head, rest, outcome: Outcome::Hit, closes, code, tag }),
             b"err" => Ok(Parsed::Reply { head, rest, outcome: Outcome::Error, closes, code, tag }),
+            b"no" => Ok(Parsed::Refused { head, code, tag }),
+            b"ok" => {
+                session.most = tag as usize;
+                Ok(Parsed::Aside { head, rest })
+            }
             b"ping" if session.pings.len() < PINGS => {
                 session.pings.push(tag);
                 Ok(Parsed::Aside { head, rest })

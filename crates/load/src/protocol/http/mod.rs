@@ -101,7 +101,7 @@ impl Protocol for Http {
                 Parsed::Reply { head, rest, outcome, closes, code, tag } => {
                     return Ok(Parsed::Reply { head: at + head, rest, outcome, closes, code, tag });
                 }
-                Parsed::More | Parsed::Aside { .. } => return Ok(Parsed::More),
+                Parsed::More | Parsed::Aside { .. } | Parsed::Refused { .. } => return Ok(Parsed::More),
             }
         }
     }
@@ -284,7 +284,8 @@ mod tests {
             }
         }
         assert_eq!(next(b"0\r\nExpires: 0\r\n"), None);
-        let last = Reply { taken: 2, outcome: Outcome::Hit, closes: false, code: 200, tag: 0 };
+        let last =
+            Reply { taken: 2, outcome: Outcome::Hit, closes: false, code: 200, tag: 0, refused: false };
         assert_eq!(next(b"\r\nHTTP/1.1 200 OK\r\n"), Some(last));
     }
 
@@ -297,7 +298,8 @@ mod tests {
                 assert_eq!(reader.next(&codec, &mut (), Kind::GET, piece, |_| ()).unwrap(), None);
             }
             assert!(!reader.is_fresh());
-            let whole = Reply { taken: 0, outcome: Outcome::Hit, closes: true, code: 200, tag: 0 };
+            let whole =
+                Reply { taken: 0, outcome: Outcome::Hit, closes: true, code: 200, tag: 0, refused: false };
             assert_eq!((reader.end(), reader.end(), reader.is_fresh()), (Some(whole), None, true));
         }
         let mut reader = Reader::new::<Http>();

@@ -28,6 +28,9 @@ pub const END_HEADERS: u8 = 4;
 const PADDED: u8 = 8;
 const PRIORITY: u8 = 0x20;
 
+/// The error of a stream that the server has not worked on (8.7).
+pub const REFUSED_STREAM: u32 = 7;
+
 pub const HEADER_TABLE_SIZE: u16 = 1;
 pub const ENABLE_PUSH: u16 = 2;
 pub const MAX_CONCURRENT_STREAMS: u16 = 3;

@@ -12,6 +12,7 @@ mod frames;
 mod grpc;
 mod hpack;
 mod requests;
+mod resets;
 mod session;
 
 use hindmost_plan::{Plan, Workload};
@@ -24,6 +25,7 @@ use super::{Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
 use crate::workload::{Kind, List, Request};
 
 pub use self::grpc::{status_name, status_outcome};
+pub use self::resets::reset_name;
 
 /// Of requests of HTTP, whose status says what became of them.
 pub type Http2 = Streams<false>;
@@ -51,6 +53,8 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
     const TAGGED: bool = true;
     const ANSWERS: bool = true;
     const BOUNDED: bool = true;
+    const REFUSAL: Option<&'static [u8]> =
+        Some(b"RST_STREAM: REFUSED_STREAM, and again when it was asked again");
 
     type Session = Session;
 
@@ -152,14 +156,7 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         if head.get(3) != Some(&frames::RST_STREAM) {
             return if GRPC { grpc::complaint(head) } else { b"a status that the workload does not accept" };
         }
-        match frames::number(head.get(HEAD..).unwrap_or_default()) {
-            1 => b"RST_STREAM: PROTOCOL_ERROR",
-            2 => b"RST_STREAM: INTERNAL_ERROR",
-            7 => b"RST_STREAM: REFUSED_STREAM",
-            8 => b"RST_STREAM: CANCEL",
-            11 => b"RST_STREAM: ENHANCE_YOUR_CALM",
-            _ => b"RST_STREAM",
-        }
+        resets::words(frames::number(head.get(HEAD..).unwrap_or_default())).as_bytes()
     }
 }
 
@@ -204,10 +201,10 @@ impl<const GRPC: bool> Streams<GRPC> {
                     return Ok(reply);
                 }
             }
-            frames::RST_STREAM if session.stream(tag).is_some() => {
-                session.end(tag);
-                let (rest, outcome) = (Rest::NOTHING, Outcome::Error);
-                return Ok(Parsed::Reply { head, rest, outcome, closes: false, code: 0, tag });
+            frames::RST_STREAM => {
+                if let Some(ended) = Self::reset(session, tag, payload) {
+                    return Ok(ended);
+                }
             }
             frames::SETTINGS if !frame.has(frames::ACK) => session.set(payload),
             frames::PING if !frame.has(frames::ACK) => session.pinged(payload),
@@ -217,6 +214,22 @@ impl<const GRPC: bool> Streams<GRPC> {
             _ => {}
         }
         Ok(Parsed::Aside { head, rest: Rest::NOTHING })
+    }
+
+    /// What becomes of the request whose stream the server resets, if it is still waiting for the end of its reply.
+    #[cold]
+    fn reset(session: &mut Session, tag: u32, payload: &[u8]) -> Option<Parsed> {
+        let stream = *session.stream(tag)?;
+        session.end(tag);
+        let head = HEAD + payload.len();
+        let error = frames::number(payload);
+        let code = if GRPC { resets::grpc_status(error) } else { resets::code(error) };
+        // A server that has begun to answer has worked on it, whatever it says.
+        if error == frames::REFUSED_STREAM && stream.status == 0 {
+            return Some(Parsed::Refused { head, code, tag });
+        }
+        let (rest, outcome) = (Rest::NOTHING, Outcome::Error);
+        Some(Parsed::Reply { head, rest, outcome, closes: false, code, tag })
     }
 
     /// Takes the status of a reply; returns where its fields end, however many frames they fill.

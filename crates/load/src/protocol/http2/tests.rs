@@ -32,17 +32,21 @@ fn replies<P: Protocol<Session = Session>>(
     requests: u32,
     pieces: &[&[u8]],
 ) -> Result<Vec<(u32, Outcome, u16)>, Garbage> {
+    Ok(cut_up(codec, requests, pieces)?.into_iter().map(|one| (one.tag, one.outcome, one.code)).collect())
+}
+
+fn cut_up<P: Protocol<Session = Session>>(
+    codec: &P,
+    requests: u32,
+    pieces: &[&[u8]],
+) -> Result<Vec<Reply>, Garbage> {
     let (mut reader, mut session, mut found) = (Reader::new::<P>(), asked(codec, requests), Vec::new());
     for piece in pieces {
         let mut rest = *piece;
         while !rest.is_empty() {
-            let Some(Reply { taken, outcome, code, tag, .. }) =
-                reader.next(codec, &mut session, Kind::GET, rest, |_| ())?
-            else {
-                break;
-            };
-            rest = &rest[taken..];
-            found.push((tag, outcome, code));
+            let Some(reply) = reader.next(codec, &mut session, Kind::GET, rest, |_| ())? else { break };
+            rest = &rest[reply.taken..];
+            found.push(reply);
         }
     }
     Ok(found)
@@ -112,7 +116,7 @@ fn replies_are_told_apart_in_any_order_however_they_arrive() {
         frame(frames::HEADERS, 0, 1, b"\x20"),
         frame(frames::CONTINUATION, frames::END_HEADERS, 1, b"\x8e"),
         frame(frames::DATA, frames::END_STREAM, 1, b""),
-        frame(frames::RST_STREAM, 0, 7, b"\0\0\0\x07"),
+        frame(frames::RST_STREAM, 0, 7, b"\0\0\0\x08"),
         frame(frames::DATA, 0, 5, b"def"),
         frame(frames::HEADERS, frames::END_HEADERS | frames::END_STREAM, 5, b"\x00\x01x\x01y"),
         frame(0xfa, 0, 0, b"whatever"),
@@ -121,7 +125,7 @@ fn replies_are_told_apart_in_any_order_however_they_arrive() {
     let expected = vec![
         (1, Outcome::Miss, 404),
         (0, Outcome::Error, 500),
-        (3, Outcome::Error, 0),
+        (3, Outcome::Error, 9),
         (2, Outcome::Hit, 200),
     ];
     assert_eq!(replies(&codec, 4, &[&stream]), Ok(expected.clone()));
@@ -129,6 +133,39 @@ fn replies_are_told_apart_in_any_order_however_they_arrive() {
     for cut in 0..stream.len() {
         assert_eq!(replies(&codec, 4, &[&stream[..cut], &stream[cut..]]), Ok(expected.clone()), "{cut}");
     }
+}
+
+/// Resets of streams that wait for all, for the end of their reply, or for nothing.
+fn resets<P: Protocol<Session = Session>>(codec: &P) -> Vec<(u32, u16, bool)> {
+    let reset = |stream, error: u32| frame(frames::RST_STREAM, 0, stream, &error.to_be_bytes());
+    let stream = [
+        reset(3, frames::REFUSED_STREAM),
+        reset(5, 8),
+        frame(frames::HEADERS, frames::END_HEADERS, 1, b"\x88"),
+        reset(1, frames::REFUSED_STREAM),
+        reset(1, frames::REFUSED_STREAM),
+        reset(7, 0),
+    ]
+    .concat();
+    let of = |pieces: &[&[u8]]| -> Vec<_> {
+        let found = cut_up(codec, 4, pieces).unwrap();
+        assert!(found.iter().all(|one| one.outcome == Outcome::Error), "{found:?}");
+        found.iter().map(|one| (one.tag, one.code, one.refused)).collect()
+    };
+    let whole = of(&[&stream]);
+    assert_eq!(of(&stream.chunks(1).collect::<Vec<_>>()), whole);
+    whole
+}
+
+#[test]
+fn a_refused_stream_is_told_from_one_that_was_reset_or_had_begun_to_be_answered() {
+    let http = codec(json!({"kind": "http"}));
+    assert_eq!(resets(&http), [(1, 8, true), (2, 9, false), (0, 8, false), (3, 1, false)]);
+    let told = |error: u32| Http2::complaint(&frame(frames::RST_STREAM, 0, 1, &error.to_be_bytes())).to_vec();
+    let told = |error| String::from_utf8(told(error)).unwrap();
+    assert_eq!([7, 8].map(told), ["RST_STREAM: REFUSED_STREAM", "RST_STREAM: CANCEL"]);
+    // UNAVAILABLE, CANCELLED, INTERNAL: none of them is OK, whose number is 0.
+    assert_eq!(resets(&grpc()), [(1, 14, true), (2, 1, false), (0, 14, false), (3, 13, false)]);
 }
 
 #[test]
@@ -190,15 +227,19 @@ fn what_a_farewell_leaves_alone_may_be_asked_again_and_what_broke_only_where_tha
     assert!(!codec.takes_turns(), "posts may share a connection");
 }
 
-#[test]
-fn calls_end_with_the_status_in_their_trailers() {
+fn grpc() -> Grpc {
     let mut plan = plan("grpc");
     plan.workload = serde_json::from_value(json!({"kind": "http", "requests": [
         {"method": "POST", "path": "/a.B/C", "body": {"hex": "0000000000"}},
     ]}))
     .unwrap();
     plan.workload = plan.workload.opened().unwrap();
-    let codec = Grpc::new(&plan);
+    Grpc::new(&plan)
+}
+
+#[test]
+fn calls_end_with_the_status_in_their_trailers() {
+    let codec = grpc();
     let (mut session, mut out) = (codec.session(), Vec::new());
     session.begin();
     codec.write(&mut session, Request { kind: Kind::GET, item: 0, value_bytes: 0 }, 0, &mut out);
