@@ -31,7 +31,7 @@ def connections(runs: Iterable[RunFigures]) -> Connections | None:
     if datagrams := [found for one in results if (found := one.get("datagrams")) is not None]:
         account["late"] = sum(one["late"] for one in datagrams)
         account["refused"] = sum(one["refused"] for one in datagrams)
-    if streams := [found for one in results if (found := one.get("unhandled")) is not None]:
+    if streams := [told for one in results if (told := one.get("unhandled")) is not None]:
         account["refused_streams"] = sum(one["refused"] for one in streams)
         account["left_alone"] = sum(one["left_alone"] for one in streams)
     return account

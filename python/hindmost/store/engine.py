@@ -504,6 +504,16 @@ class ThreadReport(TypedDict):
     sockets: NotRequired[SocketReport]
 
 
+class Unhandled(TypedDict):
+    """Requests that an HTTP/2 server had not worked on, from the start of the load on.
+
+    Each is asked again, and its latency counts from when it was due; one that is refused again is an error.
+    """
+
+    refused: Count
+    left_alone: Count
+
+
 class InstanceResult(TypedDict):
     """The result of one instance; its distributions lie beside it in `instance-K.hlog`."""
 
@@ -540,6 +550,7 @@ class InstanceResult(TypedDict):
     series: NotRequired[list[list[Window]]]
     stamps: NotRequired[StampReport]
     tcp_before: NotRequired[TcpCounters | None]
+    unhandled: NotRequired[Unhandled | None]
 
 
 class Knob(TypedDict):

@@ -128,7 +128,9 @@ def datagrams(doc: Measure) -> str:
 
 def streams(doc: Measure) -> str:
     """Say what an HTTP/2 server had not worked on and was asked again; nothing where there is none."""
-    found = doc.get("connections") or {}
+    found = doc.get("connections")
+    if not found:
+        return ""
     refused, left = found.get("refused_streams", 0), found.get("left_alone", 0)
     parts = [f"{numbers.count(refused)} refused (REFUSED_STREAM)"] if refused else []
     parts += [f"{numbers.count(left)} left alone behind a farewell (GOAWAY)"] if left else []

@@ -67,7 +67,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         }
     }
 
-    /// The server refuses the request with that tag (HTTP/2's REFUSED_STREAM): it has not worked on it, and it "can be
+    /// The server refuses the request with that tag (HTTP/2's `REFUSED_STREAM`): it has not worked on it, and it "can be
     /// safely retried" whatever it asks (RFC 9113, 8.7). It is asked once more, as soon as a connection has a place, due
     /// when it was due and sent when it was first sent. Not more often, as gRPC's transparent retries (grpc.io, A6): a
     /// server that refuses since it is overloaded would get more the less it can do. The second refusal is its reply,

@@ -45,7 +45,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         }
         while let Some(Waiting { request, due_ns, sent_ns, resends, stamped }) = self.backlog.next() {
             let Request { kind, item, .. } = request;
-            self.turns.wait(Pending { due_ns, sent_ns, kind, item, resends, stamped, ..Pending::BLANK });
+            self.turns.wait(Pending { due_ns, sent_ns, kind, stamped, resends, item, ..Pending::BLANK });
         }
         self.turns.sort();
     }

@@ -141,7 +141,7 @@ pub struct CodeCount {
 /// counts from when it was due; one that is refused again is an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Unhandled {
-    /// Times that it refused a stream (RST_STREAM with REFUSED_STREAM; RFC 9113, 8.7).
+    /// Times that it refused a stream (`RST_STREAM` with `REFUSED_STREAM`; RFC 9113, 8.7).
     pub refused: u64,
     /// Streams above the last one of its farewell (GOAWAY; RFC 9113, 6.8).
     pub left_alone: u64,
