@@ -11,6 +11,8 @@ mod common;
 const IO: &str = "epoll";
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{plan, run_with, synth, Managed, Ran};
@@ -149,6 +151,19 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         let ran = allocates_nothing("http2", &server.address, &changes);
         assert!(ran.result["reconnects"].as_u64() > Some(0), "{}", ran.result["reconnects"]);
     }
+    // Connections that are reset without a word.
+    let address = resetting();
+    for io in ["epoll", "io_uring"] {
+        let load = json!({"loop": "open", "rate_per_s": 5_000.0});
+        let workload = json!({"kind": "key-value", "keys": 300, "get_ratio": 1.0});
+        let changes = json!({"load": load, "io": io, "workload": workload, "preload": false});
+        let ran = allocates_nothing("memcached", &address, &changes);
+        assert!(
+            ran.count("lost") > 0 && ran.result["reconnects"].as_u64() > Some(10),
+            "{}",
+            ran.result["counts"]
+        );
+    }
     // One connection for each request, also for more of them than the server can serve.
     let Some(server) = Managed::nginx(1) else { return };
     for (io, rate) in [("epoll", 3_000.0), ("io_uring", 3_000.0), ("epoll", 500_000.0)] {
@@ -157,6 +172,33 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         let ran = allocates_nothing("http", &server.address, &changes);
         assert_eq!(ran.result["by_turns"], true, "{io} {rate}");
     }
+}
+
+/// The address of a server that misses 40 gets on each connection, and resets it with the next ones unread.
+fn resetting() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let serve = |mut stream: TcpStream| {
+        let (mut bytes, mut gets) = ([0; 256], 0);
+        while gets < 40 {
+            let n = stream.read(&mut bytes)?;
+            if n == 0 {
+                return Ok(());
+            }
+            let now = bytes[..n].iter().filter(|&&byte| byte == b'\n').count();
+            stream.write_all(&b"END\r\n".repeat(now))?;
+            gets += now;
+        }
+        // What it has not read makes a reset of the end (RFC 1122, 4.2.2.13).
+        stream.peek(&mut bytes).map(drop)
+    };
+    // Both end with the test binary, at the latest.
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    address
 }
 
 /// A worker that overslept the calibration reads them in the measurement.

@@ -78,7 +78,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(e) if P::LOSSY && e.kind() == ErrorKind::ConnectionRefused => self.refuse(slot, now)?,
-            Err(e) => self.lose(slot, now, &e.to_string())?,
+            Err(e) => self.lose(slot, now, e.into())?,
         }
         Ok(now)
     }

@@ -8,6 +8,7 @@ use super::datagrams::NOBODY_LISTENS;
 use super::opening::Attempt;
 use super::worker::Worker;
 use crate::engine::state::connection::Connection;
+use crate::engine::state::failure::Failure;
 use crate::engine::state::request::{Ending, Pending};
 use crate::protocol::Protocol;
 use crate::record::Status;
@@ -23,7 +24,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             Attempt::UnderWay => {}
             Attempt::Failed(e) => {
                 self.transport.close(slot);
-                self.refused(slot, &e, now)?;
+                self.refused(slot, e, now)?;
             }
             Attempt::Open if self.turns.on => self.begin_turn(slot, now)?,
             Attempt::Open => {
@@ -41,14 +42,15 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// An attempt to connect has failed, and is made again later.
     #[cold]
-    pub(super) fn refused(&mut self, slot: u32, error: &io::Error, now: Nanos) -> Result<(), LoadError> {
+    pub(super) fn refused(&mut self, slot: u32, error: io::Error, now: Nanos) -> Result<(), LoadError> {
+        let kind = error.kind();
         self.recorder.refused(self.tried_for(slot));
         self.connections.refused(slot, error, now);
         self.connections.down.push(slot);
         if self.turns.on {
             self.lose_turn(slot);
         }
-        self.check_ports(error, now)?;
+        self.check_ports(kind, now)?;
         self.check_gone(now)
     }
 
@@ -61,8 +63,8 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     }
 
     /// Without a local port left, it is not the server that keeps requests waiting.
-    fn check_ports(&self, error: &io::Error, now: Nanos) -> Result<(), LoadError> {
-        if error.kind() != ErrorKind::AddrNotAvailable || (self.connections.open() > 0 && !self.turns.on) {
+    fn check_ports(&self, error: ErrorKind, now: Nanos) -> Result<(), LoadError> {
+        if error != ErrorKind::AddrNotAvailable || (self.connections.open() > 0 && !self.turns.on) {
             return Ok(());
         }
         let made = self.recorder.connects.all;
@@ -78,14 +80,14 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             self.reply(slot, reply, now, 0);
             self.end_batch(slot, now);
             self.leave_unanswered(slot);
-            return self.disconnect(slot, now, REASON);
+            return self.disconnect(slot, now, REASON.into());
         }
-        self.lose(slot, now, REASON)
+        self.lose(slot, now, REASON.into())
     }
 
     /// A connection broke: its requests are lost, but for those of which the server had said that it leaves them alone.
     #[cold]
-    pub(super) fn lose(&mut self, slot: u32, now: Nanos, reason: &str) -> Result<(), LoadError> {
+    pub(super) fn lose(&mut self, slot: u32, now: Nanos, reason: Failure) -> Result<(), LoadError> {
         self.end_batch(slot, now);
         if self.turns.on {
             self.repeat_turn(slot);
@@ -108,7 +110,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     }
 
     /// Closes a connection, to be made again; what is pending on it stays.
-    pub(super) fn disconnect(&mut self, slot: u32, now: Nanos, reason: &str) -> Result<(), LoadError> {
+    pub(super) fn disconnect(&mut self, slot: u32, now: Nanos, reason: Failure) -> Result<(), LoadError> {
         self.tally.closings += u64::from(self.codec.per_connection().is_none());
         let slots = self.connections.all().len();
         // Requests that take turns would go to whichever of several servers is free.
@@ -140,8 +142,8 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             self.connections.trying(slot, now);
             let Err(e) = self.transport.connect(slot) else { return false };
             self.recorder.refused(now.0);
-            self.connections.refused(slot, &e, now);
-            ports = self.check_ports(&e, now);
+            ports = self.check_ports(e.kind(), now);
+            self.connections.refused(slot, e, now);
             true
         });
         self.connections.down = down;
@@ -168,7 +170,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         LoadError::ServerGone {
             after_s: self.schedule.elapsed_s(since),
             lost: self.tally.lost,
-            reason: self.connections.last_failure.clone(),
+            reason: self.connections.last_failure.to_string(),
         }
     }
 }

@@ -39,7 +39,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             self.turns.parts(slot, now);
             return Ok(());
         }
-        self.disconnect(slot, now, "the server closes the connection after this reply")
+        self.disconnect(slot, now, "the server closes the connection after this reply".into())
     }
 
     /// What is pending on `slot` will have no answer there, and is to be sent again.

@@ -277,7 +277,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 self.stamp_sent(slot, now);
                 self.receive(slot)?;
                 if self.connections.is_open(slot) {
-                    self.lose(slot, now, &e.to_string())?;
+                    self.lose(slot, now, e.into())?;
                 }
                 return Ok(true);
             }

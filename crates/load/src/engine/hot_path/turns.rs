@@ -104,7 +104,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         } else {
             self.connections.trying(slot, now);
             if let Err(e) = self.transport.connect(slot) {
-                self.refused(slot, &e, now)?;
+                self.refused(slot, e, now)?;
             }
         }
         let after = self.clock.now();
@@ -175,7 +175,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     #[cold]
     pub(super) fn hang_up(&mut self, now: Nanos) -> Result<(), LoadError> {
         while let Some(slot) = self.turns.overdue(now) {
-            self.disconnect(slot, now, "the server said that it closes the connection")?;
+            self.disconnect(slot, now, "the server said that it closes the connection".into())?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::ops::{Index, IndexMut};
 use hindmost_clock::Nanos;
 
 use super::connection::{Connection, State};
+use super::failure::Failure;
 use crate::workload::Requests;
 use crate::Random;
 
@@ -31,7 +32,7 @@ pub struct Connections<S = ()> {
     none_since: Option<Nanos>,
     /// The last attempt to connect failed.
     refused: bool,
-    pub last_failure: String,
+    pub last_failure: Failure,
     routing: Random,
 }
 
@@ -47,7 +48,7 @@ impl<S> Connections<S> {
             open: 0,
             none_since: None,
             refused: false,
-            last_failure: String::with_capacity(256),
+            last_failure: "no connection was made".into(),
             routing,
             all,
         }
@@ -174,8 +175,8 @@ impl<S> Connections<S> {
     }
 
     /// Why nothing can be asked now.
-    pub fn note_failure(&mut self, reason: &str) {
-        reason.clone_into(&mut self.last_failure);
+    pub fn note_failure(&mut self, reason: &'static str) {
+        self.last_failure = reason.into();
     }
 
     /// An attempt to connect begins.
@@ -196,9 +197,9 @@ impl<S> Connections<S> {
     }
 
     /// An attempt to connect has failed, and is to be made again.
-    pub fn refused(&mut self, slot: u32, error: &io::Error, now: Nanos) {
+    pub fn refused(&mut self, slot: u32, error: io::Error, now: Nanos) {
         self.refused = true;
-        self.last_failure = error.to_string();
+        self.last_failure = error.into();
         self[slot].reset(State::Down);
         self.retry_at = self.retry_at.min(now + RETRY);
     }
@@ -216,8 +217,8 @@ impl<S> Connections<S> {
 
     /// An open connection is closed, to be made again in the next round: this one may still hold an event of the old
     /// connection under the same slot.
-    pub fn closed(&mut self, slot: u32, now: Nanos, reason: &str) {
-        reason.clone_into(&mut self.last_failure);
+    pub fn closed(&mut self, slot: u32, now: Nanos, reason: Failure) {
+        self.last_failure = reason;
         self.take(slot);
         self.open -= 1;
         self[slot].reset(State::Down);
@@ -286,7 +287,7 @@ mod tests {
     #[test]
     fn only_open_connections_are_picked() {
         let mut connections = connections(3);
-        connections.closed(1, Nanos(5), "reset");
+        connections.closed(1, Nanos(5), "reset".into());
         let mut picked: Vec<u32> = (0..100).filter_map(|_| connections.pick(0)).collect();
         picked.sort_unstable();
         picked.dedup();
@@ -316,7 +317,7 @@ mod tests {
         assert_eq!(picked, [1, 3]);
         for slot in picked {
             assert!(!connections.is_down(1));
-            connections.closed(slot, Nanos(5), "reset");
+            connections.closed(slot, Nanos(5), "reset".into());
         }
         assert!(connections.is_down(1) && !connections.is_down(0) && connections.any_usable());
         assert_eq!((connections.pick(1), connections.gone_since(Nanos(5) + GONE, false)), (None, None));
@@ -334,9 +335,9 @@ mod tests {
     #[test]
     fn a_server_is_gone_when_no_connection_has_been_open_for_a_quarter_of_a_second() {
         let mut connections = connections(2);
-        connections.closed(0, Nanos(100), "reset");
+        connections.closed(0, Nanos(100), "reset".into());
         assert_eq!(connections.gone_since(Nanos(100), false), None, "one is left");
-        connections.closed(1, Nanos(200), "reset");
+        connections.closed(1, Nanos(200), "reset".into());
         assert_eq!(connections.gone_since(Nanos(200), false), None);
         assert_eq!(connections.gone_since(Nanos(199) + GONE, false), None);
         assert_eq!(connections.gone_since(Nanos(200) + GONE, false), Some(Nanos(200)));
@@ -350,7 +351,7 @@ mod tests {
         connections.rests(0);
         assert_eq!(connections.gone_since(Nanos(200), true), None);
         assert_eq!(connections.gone_since(Nanos(200) + GONE, true), None, "nobody has tried");
-        connections.refused(0, &refusal(), Nanos(300) + GONE);
+        connections.refused(0, refusal(), Nanos(300) + GONE);
         assert_eq!(connections.gone_since(Nanos(300) + GONE, true), None);
         assert_eq!(connections.gone_since(Nanos(300) + GONE + GONE, true), Some(Nanos(300) + GONE));
     }
@@ -358,11 +359,12 @@ mod tests {
     #[test]
     fn a_server_that_refuses_at_the_end_has_died() {
         let mut connections = connections(1);
-        connections.closed(0, Nanos(100), "reset");
+        connections.closed(0, Nanos(100), "reset".into());
         assert_eq!(connections.gone_since(Nanos(100), false), None);
         assert_eq!(connections.refused_since(), None, "nobody has tried again");
-        connections.refused(0, &refusal(), Nanos(110));
+        connections.refused(0, refusal(), Nanos(110));
         assert_eq!((connections.refused_since(), connections.retry_at), (Some(Nanos(100)), Nanos(100)));
-        assert!(connections.last_failure.contains("refused"), "{}", connections.last_failure);
+        let told = connections.last_failure.to_string();
+        assert!(told.contains("refused"), "{told}");
     }
 }

@@ -6,6 +6,7 @@ pub mod batches;
 pub mod buffers;
 pub mod connection;
 pub mod connections;
+pub mod failure;
 pub mod request;
 pub mod schedule;
 pub mod sockets;

@@ -1,0 +1,33 @@
+//! Why a connection came to nothing.
+
+use std::fmt;
+use std::io;
+
+/// Kept as it came: the words of an error of the kernel are allocated as they are written, and connections break during
+/// the load.
+#[derive(Debug)]
+pub enum Failure {
+    Words(&'static str),
+    Error(io::Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Words(words) => f.write_str(words),
+            Self::Error(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<&'static str> for Failure {
+    fn from(words: &'static str) -> Self {
+        Self::Words(words)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Error(error)
+    }
+}
