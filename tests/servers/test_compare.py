@@ -17,10 +17,10 @@ name = "fixed-{us}"
 [[service]]
 law = {{ kind = "uniform", low_us = {low}, high_us = {high} }}
 """
-SHORT = ("--rate", 40, "--duration", "1s", "--warmup", "0.2s", "--quantiles", "50", "--clients", 1)
+SHORT = ("--rate", 10, "--duration", "1s", "--warmup", "0.2s", "--quantiles", "50", "--clients", 1)
 OPTIONS = ("--connections", 2, "--remake", 0, "--stamps", "off", "--sentinel", "off", "--quiet", "--json")
-FAST_US, SLOW_US = 1_000, 4_000
-"""Milliseconds of service forty times a second: what a busy host adds is small beside it, as a median."""
+FAST_US, SLOW_US = 4_000, 40_000
+"""Milliseconds of service ten times a second: what a busy host adds is small beside it, as a median."""
 
 
 def compare(study: Path, *words: object) -> tuple[Answer, dict[str, Any]]:
@@ -31,7 +31,7 @@ def compare(study: Path, *words: object) -> tuple[Answer, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def turns(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """Four rounds of a server and one that takes four times as long."""
+    """Four rounds of a server and one that takes ten times as long."""
     folder = tmp_path_factory.mktemp("turns")
     (folder / "few.json").write_text('{"keys": 10}')
     targets = []
@@ -60,7 +60,7 @@ def test_a_known_ratio_is_found(turns: tuple[Path, dict[str, Any]]) -> None:
     study, found = turns
     (other,) = found["against"]
     assert (found["how"], other["pairs"]) == ("live", 4)
-    assert 1.5 < other["latency"]["p50"]["ratio"]["value"] < 8.0, other
+    assert 2.0 < other["latency"]["p50"]["ratio"]["value"] < 20.0, other
     assert other["latency"]["p50"]["word"] != "faster"
     assert (study / "report.html").stat().st_size > 10_000
 

@@ -89,7 +89,7 @@ def test_a_server_that_is_well_holds_what_a_noisy_host_cannot_bend(
     household: Household, tmp_path: Path
 ) -> None:
     answer = measure(
-        SYNTH % 100, tmp_path / "study", *FIVE, "-q", "--require", "p50<10m,errors<5%,unanswered<50%"
+        SYNTH % 10, tmp_path / "study", *FIVE, "-q", "--require", "p50<10m,errors<5%,unanswered<50%"
     )
     assert results(answer) == dict.fromkeys(("p50<10m", "errors<5%", "unanswered<50%"), "held"), answer.err
     assert answer.code == 0, "whatever the verdict is"
@@ -154,7 +154,7 @@ def test_on_a_noisy_host_what_holds_all_the_same_is_held_and_nothing_is_crossed_
     words = (*FEW, "--rate", "300", "--runs", "4", "--server-cpus", server, "--client-cpus", client, "-q")
     words = (*words, "--pacing", "spin")  # one that sleeps may have itself to blame
     with disturber(client, tmp_path):
-        answer = measure(SYNTH % 100, study, *words, "--require", "p50<10m,errors<40%")
+        answer = measure(SYNTH % 10, study, *words, "--require", "p50<10m,errors<40%")
     assert results(answer) == {"p50<10m": "held", "errors<40%": "held"}
     assert answer.code == 0, "what others take only adds"
     judged = hindmost("report", study, "--json", "--require", "p50<1us")
@@ -175,7 +175,7 @@ def test_a_server_that_dies_under_load_crosses_what_speaks_of_it_and_what_it_did
     words = ("--runs", "3", "--rate", "300", *FEW, "--duration", "2s", "--warmup", "0.2s", "--remake", "0")
     words = (*words, "--workload", few_keys(tmp_path))
     process = start(
-        "measure", SYNTH % 100, *words, "--quantiles", "50", "--require", "errors<40%", "--out", out
+        "measure", SYNTH % 10, *words, "--quantiles", "50", "--require", "errors<40%", "--out", out
     )
 
     def loaded() -> list[int]:
@@ -200,7 +200,7 @@ def test_a_server_that_dies_under_load_crosses_what_speaks_of_it_and_what_it_did
 
 
 def test_what_the_runs_cannot_tell_is_undecided(tmp_path: Path) -> None:
-    answer = measure(SYNTH % 100, tmp_path / "study", *FIVE, "--require", "errors<0.001%")
+    answer = measure(SYNTH % 10, tmp_path / "study", *FIVE, "--require", "errors<0.001%")
     assert (answer.code, results(answer)) == (4, {"errors<0.001%": "undecided"}), answer.err
     assert "hint: more runs: hindmost measure --resume" in answer.err
 
@@ -344,7 +344,7 @@ def test_the_script_of_the_ci_jobs_ends_with_the_code_of_the_limits(
     program.chmod(0o755)
     short = ("--runs", "2", "--duration", "0.3s", "--warmup", "0.2s", "--remake", "0", "--quantiles", "50,90")
     done = subprocess.run(
-        ["sh", str(ROOT / "examples/ci/gate.sh"), SYNTH % 100, "--rate", "300", "--clients", "1", *short],
+        ["sh", str(ROOT / "examples/ci/gate.sh"), SYNTH % 10, "--rate", "300", "--clients", "1", *short],
         cwd=tmp_path,
         env=os.environ
         | {

@@ -36,18 +36,25 @@ LOADED = (
     "hindmost.cli.synth.verify",
     "hindmost.fleet",
     "hindmost.models.serving",
+    "hindmost.run.elsewhere",
     "hindmost.report.attribution",
     "hindmost.report.doctor",
     "hindmost.report.measure",
+    "hindmost.report.measure.junit",
+    "hindmost.report.measure.markdown",
     "hindmost.report.serving.terminal",
     "hindmost.report.verification",
     "hindmost.studies.attribution",
+    "hindmost.studies.comparison",
     "hindmost.studies.measure.kind",
+    "hindmost.studies.measure.limits.unmeasured",
     "hindmost.studies.search.kind",
     "hindmost.studies.verification.kind",
     "scipy.special",
 )
 """What verbs load on their way, for which no test waits twice."""
+PAGES = ("attribution.html", "comparison.html", "page.html")
+"""Templates of pages that many tests have written: compiling one takes a third of a second."""
 
 
 ROOM = 1 << 20
@@ -192,6 +199,10 @@ def main(talk: socket.socket) -> int:
     sys.path[:1] = []  # the tests' own folder
     for name in LOADED:
         importlib.import_module(name)
+    from hindmost.report.common import sheet
+
+    for name in PAGES:
+        sheet.loaded(name)
     gc.freeze()
     talk.send(b"loaded")
     asked = serve(talk)

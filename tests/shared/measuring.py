@@ -176,8 +176,8 @@ NOTHING_REMADE = (
     "Remaking.most = property(lambda self: self.asked); "
 )
 """Where it does not matter how sound a run is, none is made again: a noisy host would make a study twice as long."""
-LOOKED_AT_ONCE = "from hindmost.studies import begin; begin.LOOKS = 1; "
-"""Nor is the host looked at again, for seconds, where it seems unfit."""
+LOOKED_AT_ONCE = "from hindmost.studies import begin; begin.LOOKS, begin.SPIN_S = 1, 0.02; "
+"""Nor is the host looked at for long, or again where it seems unfit."""
 CALIBRATED_SOON = (
     "from hindmost.plan import MeasurePlan; MeasurePlan.model_fields['calibration_s'].default = 0.1; "
     "MeasurePlan.model_rebuild(force=True); "

@@ -27,7 +27,12 @@ def render(template: str, **context: object) -> str:
         "writing": writing,
         "version": __version__,
     }
-    return _environment().get_template(template).render(shared | context)
+    return loaded(template).render(shared | context)
+
+
+def loaded(template: str) -> jinja2.Template:
+    """A template of this room, compiled once in a process."""
+    return _environment().get_template(template)
 
 
 def drawing(draw: Callable[[float], str | None]) -> tuple[Markup, Markup] | None:
