@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 import signal
@@ -107,7 +108,7 @@ def test_a_server_that_fails_one_request_in_twenty_crosses_a_limit_on_errors(tmp
 def test_a_slow_server_crosses_a_limit_on_latency_unless_the_host_could_have_made_it_slow(
     tmp_path: Path,
 ) -> None:
-    words = (*FEW, "--rate", "20", "--duration", "1s", "--runs", "6", "--workload", few_keys(tmp_path))
+    words = (*FEW, "--rate", "20", "--duration", "1s", "--runs", "6", "--workload", few_keys(tmp_path, 5))
     answer = measure(SYNTH % 20_000, tmp_path / "study", *words, "--require", "p50<5ms")
     (one,) = answer.result["limits"]
     assert one["low"] > 5_000.0
@@ -321,10 +322,10 @@ def test_contradicting_limits_are_refused_before_anything_starts(tmp_path: Path)
     assert not (tmp_path / "study").exists()
 
 
-def few_keys(folder: Path) -> Path:
+def few_keys(folder: Path, keys: int = 100) -> Path:
     """A workload whose values are soon stored."""
     file = folder / "few.json"
-    file.write_text('{"kind": "key-value", "keys": 100, "get_ratio": 1.0}')
+    file.write_text(json.dumps({"kind": "key-value", "keys": keys, "get_ratio": 1.0}))
     return file
 
 

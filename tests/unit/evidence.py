@@ -22,6 +22,8 @@ def histogram(count: int = 400_000) -> Histogram:
 def arrivals(distance: float | None = 0.05, dispersion: float = 1.0, error: float = 0.01) -> dict[str, Any]:
     return {
         "distance": distance,
+        "low": distance,
+        "high": distance,
         "dispersion": {"1ms": dispersion, "10ms": 1.0},
         "dispersion_error": {"1ms": error, "10ms": error},
     }

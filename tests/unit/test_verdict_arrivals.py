@@ -6,14 +6,14 @@ import pytest
 from evidence import host, instance, neighbour, reasons, ten, thread
 
 
-def left(distance=0.0, dispersion=1.0, error=0.03, **due):
-    """Ten runs whose sends have these figures."""
+def left(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **due):
+    """Ten runs whose sends have these figures; `chance` is half the width of the distance's interval."""
     spans = ("1ms", "10ms", "100ms")
     arrivals = {
         "gaps": 100_000,
         "distance": distance,
-        "low": 0.0,
-        "high": 1.0,
+        "low": max(0.0, distance - chance),
+        "high": min(1.0, distance + chance),
         "anderson_darling": 1.0,
         "dispersion": dict.fromkeys(spans, dispersion),
         "dispersion_error": dict.fromkeys(spans, error),
@@ -30,6 +30,8 @@ def left(distance=0.0, dispersion=1.0, error=0.03, **due):
         ({"distance": 0.14}, None),  # what write calls of some microseconds make of 20,000/s
         ({"distance": 0.16}, "mind"),
         ({"distance": 0.41}, "invalid"),
+        ({"distance": 0.48, "chance": 0.68}, None),  # four gaps a run
+        ({"distance": 0.48, "chance": 0.14}, "mind"),  # a hundred
         ({"dispersion": 1.06}, None),  # 5 % and three standard errors of twenty instances' mean
         ({"dispersion": 1.09}, "mind"),
         ({"dispersion": 12.0}, "mind"),

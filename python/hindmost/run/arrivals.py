@@ -77,6 +77,11 @@ def arrivals_of(one: InstanceReading, plan: MeasurePlan) -> Arrivals | None:
     return found
 
 
+def beyond_chance(one: Arrivals) -> float | None:
+    """Kolmogorov's distance that few gaps do not explain: the low end of its interval, where it has one."""
+    return one["distance"] if one["low"] is None else one["low"]
+
+
 def _due(one: InstanceReading, law: Law, parts: int, mean_ns: float) -> DueGaps | None:
     kept = [spans for thread in one.result["threads"] if (spans := thread.get("due_dispersion"))]
     if not kept:

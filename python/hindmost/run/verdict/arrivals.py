@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hindmost.laws import law_text
 from hindmost.run import limits
+from hindmost.run.arrivals import beyond_chance
 from hindmost.run.verdict.client import cause_of_lateness
 from hindmost.run.verdict.reason import Evidence, Level, Reason, mean
 from hindmost.run.verdict.taken import bends
@@ -19,7 +20,7 @@ def arrivals(e: Evidence) -> Iterator[Reason]:
     if not seen:
         return
     yield from _ordered(e, seen)
-    known = [one["distance"] for one in seen if one["distance"] is not None]
+    known = [distance for one in seen if (distance := beyond_chance(one)) is not None]
     distance = mean(known) if known else 0.0
     off = dict(_clumps(e, seen))
     if distance <= limits.ARRIVALS_MIND and not off:
@@ -33,8 +34,8 @@ def arrivals(e: Evidence) -> Iterator[Reason]:
     if known:
         parts.insert(
             0,
-            f"Kolmogorov distance of their gaps {distance:.3f} ({limits.ARRIVALS_MIND} is worth a word,"
-            f" {limits.ARRIVALS_INVALID} invalid)",
+            f"Kolmogorov distance of their gaps at least {distance:.3f} ({limits.ARRIVALS_MIND} is worth a"
+            f" word, {limits.ARRIVALS_INVALID} invalid)",
         )
     level: Level = "invalid" if distance > limits.ARRIVALS_INVALID else "mind"
     bent = bends(e)
