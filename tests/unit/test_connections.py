@@ -48,15 +48,18 @@ def test_connections_add_up_over_instances_and_runs():
 
 
 def test_datagrams_that_came_late_are_told_and_of_connections_nothing_is():
-    late = {"connects": {"made": 0, "failed": 0, "all": 8}, "datagrams": {"late": 3, "refused": 1}}
+    late = {
+        "connects": {"made": 0, "failed": 0, "all": 8},
+        "datagrams": {"late": 3, "refused": 1, "oversized": 2},
+    }
     lossy = run(1, instances=[instance(0, **late), instance(1, **late)])
     account = connections([lossy])
-    assert (account["late"], account["refused"]) == (6, 2)
+    assert (account["late"], account["refused"], account["oversized"]) == (6, 2, 4)
     counts = {"due": 4_000, "timeouts": 40}
     told = view.datagrams({"counts": counts, "connections": account})
-    assert (
-        told
-        == "40 of 4000 requests lost or too late; 6 replies came late or twice; nobody listened 2 times (ICMP)"
+    assert told == (
+        "40 of 4000 requests lost or too late; 6 replies came late or twice; nobody listened 2 times (ICMP)"
+        "; 4 longer than 16382 bytes dropped"
     )
     assert view.datagrams({"counts": counts, "connections": connections([closing()])}) == ""
 

@@ -185,7 +185,7 @@ fn resetting() -> String {
             if n == 0 {
                 return Ok(());
             }
-            let now = bytes[..n].iter().filter(|&&byte| byte == b'\n').count();
+            let now = bytes[..n].split(|&byte| byte == b'\n').count() - 1;
             stream.write_all(&b"END\r\n".repeat(now))?;
             gets += now;
         }

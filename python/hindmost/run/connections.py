@@ -31,6 +31,7 @@ def connections(runs: Iterable[RunFigures]) -> Connections | None:
     if datagrams := [found for one in results if (found := one.get("datagrams")) is not None]:
         account["late"] = sum(one["late"] for one in datagrams)
         account["refused"] = sum(one["refused"] for one in datagrams)
+        account["oversized"] = sum(one.get("oversized", 0) for one in datagrams)
     if streams := [told for one in results if (told := one.get("unhandled")) is not None]:
         account["refused_streams"] = sum(one["refused"] for one in streams)
         account["left_alone"] = sum(one["left_alone"] for one in streams)

@@ -72,8 +72,9 @@ impl Grammar for Http {
         let outcome = match code {
             // An interim reply: the one that counts follows it (RFC 9110, 15.2).
             100..=199 => return Step::Piece(head),
-            200..=399 => Outcome::Hit,
+            200..=299 => Outcome::Hit,
             404 | 410 => Outcome::Miss,
+            // A redirection, too: it serves nobody. What a workload accepts beyond is not in the packets.
             _ => Outcome::Error,
         };
         if asked == Asked::HeadOnly || matches!(code, 204 | 304) {

@@ -319,10 +319,15 @@ mod tests {
                 b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: y\r\n\r\n",
                 Outcome::Hit,
             ),
+            (b"HTTP/1.1 301 Moved\r\nContent-Length: 2\r\n\r\nno", Outcome::Error),
+            (b"HTTP/1.1 304 Not Modified\r\n\r\n", Outcome::Error),
+            (b"HTTP/1.1 299 Whatever\r\nContent-Length: 0\r\n\r\n", Outcome::Hit),
+            (b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n", Outcome::Miss),
             (b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", Outcome::Miss),
         ];
         let bytes = parts.iter().flat_map(|one| one.0.to_vec()).collect::<Vec<u8>>();
-        let asked = [Asked::One, Asked::HeadOnly, Asked::One, Asked::One];
+        let mut asked = [Asked::One; 8];
+        asked[1] = Asked::HeadOnly;
         let expected: Vec<_> = parts.iter().map(|one| (one.1, one.0.len() as u64)).collect();
         for step in 1..bytes.len() {
             assert_eq!(replies(Protocol::Http, &asked, &bytes, step), expected, "{step}");

@@ -79,6 +79,11 @@ pub trait Transport {
     /// Reads what is there; `WouldBlock` when nothing is, `Ok(0)` at the end of the stream.
     fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize>;
 
+    /// Datagrams that were too long to be taken, on all slots so far.
+    fn oversized(&self) -> u64 {
+        0
+    }
+
     /// Asks for an event when `slot` can be written again, or takes that back.
     fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()>;
 

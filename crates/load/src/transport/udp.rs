@@ -40,6 +40,8 @@ pub struct Udp {
     sockets: Vec<Option<UdpSocket>>,
     /// Where the kernel puts datagrams, before they are joined.
     room: Vec<u8>,
+    /// Datagrams longer than [`LONGEST`], of which the kernel kept the start alone.
+    oversized: u64,
 }
 
 impl Udp {
@@ -61,6 +63,7 @@ impl Udp {
             poller: Poller::new()?,
             sockets: (0..slots).map(|_| None).collect(),
             room: vec![0; TOGETHER * LONGEST],
+            oversized: 0,
         })
     }
 
@@ -187,16 +190,25 @@ impl Transport for Udp {
         }
         let mut at = 0;
         for (message, room) in all[..got as usize].iter().zip(self.room.chunks(LONGEST)) {
+            // It is lost, as any datagram may be; those beside it are not.
             if message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
-                let why = format!("the server sent a datagram of more than {LONGEST} bytes");
-                return Err(io::Error::new(ErrorKind::InvalidData, why));
+                self.oversized += 1;
+                continue;
             }
             let length = message.msg_len as usize;
             into[at..at + LENGTH].copy_from_slice(&(length as u16).to_be_bytes());
             into[at + LENGTH..at + LENGTH + length].copy_from_slice(&room[..length]);
             at += LENGTH + length;
         }
+        if at == 0 {
+            // All were too long; no bytes at all would be the end of a stream.
+            return Err(ErrorKind::WouldBlock.into());
+        }
         Ok(at)
+    }
+
+    fn oversized(&self) -> u64 {
+        self.oversized
     }
 
     fn watch_writes(&mut self, slot: u32, on: bool) -> io::Result<()> {
@@ -271,6 +283,27 @@ mod tests {
             assert_eq!(got, bytes);
         }
         assert_eq!(udp.read(0, &mut vec![0; 70_000]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn a_datagram_that_is_too_long_is_lost_and_counted_and_those_beside_it_arrive() {
+        let (server, mut udp) = pair();
+        udp.write(0, &framed(&[b"hello"])).unwrap();
+        let (_, client) = server.recv_from(&mut [0; 10]).unwrap();
+        let (longest, longer) = (vec![1; LONGEST], vec![2; LONGEST + 1]);
+        let sent = [&b"before"[..], &longer, &longest, b"after"];
+        for one in sent {
+            server.send_to(one, client).unwrap();
+        }
+        assert_eq!(read(&mut udp), framed(&[b"before", &longest, b"after"]));
+        assert_eq!(udp.oversized(), 1);
+        server.send_to(&longer, client).unwrap();
+        let mut ready = Vec::new();
+        udp.wait(Nanos::from_millis(5_000), true, &mut ready).unwrap();
+        assert_eq!(udp.read(0, &mut vec![0; 70_000]).unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert_eq!(udp.oversized(), 2);
+        server.send_to(b"still there", client).unwrap();
+        assert_eq!(read(&mut udp), framed(&[b"still there"]));
     }
 
     #[test]

@@ -123,6 +123,8 @@ def datagrams(doc: Measure) -> str:
     text += f"; {numbers.count(found['late'])} replies came late or twice"
     if refused := found.get("refused"):
         text += f"; nobody listened {numbers.plural(refused, 'time')} (ICMP)"
+    if oversized := found.get("oversized"):
+        text += f"; {numbers.count(oversized)} longer than 16382 bytes dropped"
     return text
 
 

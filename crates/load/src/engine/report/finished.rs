@@ -49,7 +49,11 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             reconnects: self.tally.closings,
             resent: self.tally.resent,
             by_turns: self.turns.on && !self.codec.takes_turns(),
-            datagrams: P::LOSSY.then_some(Datagrams { late: self.tally.late, refused: self.tally.refused }),
+            datagrams: P::LOSSY.then(|| Datagrams {
+                late: self.tally.late,
+                refused: self.tally.refused,
+                oversized: self.transport.oversized(),
+            }),
             unhandled: P::REFUSAL.map(|_| Unhandled {
                 refused: self.tally.refused_streams,
                 left_alone: self.tally.left_alone,

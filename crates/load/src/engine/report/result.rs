@@ -39,6 +39,7 @@ const LATER: [&str; 15] = [
     "series",
     "measured_from_ns",
 ];
+const LATER_OF_DATAGRAMS: [&str; 1] = ["oversized"];
 const LATER_OF_THREADS: [&str; 5] = ["shares", "late", "sockets", "away", "due_dispersion"];
 
 /// The result of one instance; its distributions lie beside it in `instance-K.hlog`.
@@ -149,11 +150,14 @@ pub struct Unhandled {
 
 /// What datagrams can come to, from the start of the load on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(transform = came_later(&LATER_OF_DATAGRAMS))]
 pub struct Datagrams {
     /// Replies that came after their requests had timed out.
     pub late: u64,
     /// Times that the server's host said that nobody listens (ICMP port unreachable).
     pub refused: u64,
+    /// Replies that were longer than 16,382 bytes, and dropped: their requests timed out.
+    pub oversized: u64,
 }
 
 /// Memory of an instance, in bytes.

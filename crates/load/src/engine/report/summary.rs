@@ -71,6 +71,7 @@ pub fn summarise(
             let sum = datagrams.get_or_insert_with(Datagrams::default);
             sum.late += more.late;
             sum.refused += more.refused;
+            sum.oversized += more.oversized;
         }
         if let Some(more) = one.unhandled {
             let sum = unhandled.get_or_insert_with(Unhandled::default);
