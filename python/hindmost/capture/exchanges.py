@@ -30,8 +30,8 @@ class Exchanges:
     request_bytes, reply_bytes : array of uint64, shape (n,)
         Lengths of the messages.
     outcome : array of uint64, shape (n,)
-        0 hit (found, stored, served), 1 miss, 2 error. Of HTTP as a load without ``--accept`` has it: 2xx, 404
-        and 410, all else (a redirection, too).
+        0 hit (found, stored, served), 1 miss, 2 error. Of HTTP as a load without ``--accept`` has it: 2xx,
+        404 and 410, all else (a redirection, too).
     flows : list of dict
         ``client``, ``server``, ``whole`` (seen from its first byte), ``exchanges``.
     counts : dict

@@ -264,6 +264,7 @@ class Datagrams(TypedDict):
 
     late: Count
     refused: Count
+    oversized: NotRequired[Count]
 
 
 class Dispersion(TypedDict):

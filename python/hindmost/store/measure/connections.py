@@ -15,7 +15,7 @@ class Connections(TypedDict):
     that it needed. ``full_handshakes`` and ``resumed_handshakes``: of ``all``, secured by
     TLS. ``late`` and ``refused``, of UDP alone, from the start of the load on: replies that came after their
     requests had timed out, or a second time; times that the server's host said that nobody listens.
-    ``oversized``, of UDP too: replies of more than 16,382 bytes, which were dropped: their requests timed out.
+    ``oversized``, of UDP too: replies of more than 16,382 bytes, dropped: their requests timed out.
     ``refused_streams`` and ``left_alone``, of HTTP/2 alone, from the start of the load on: times that the
     server refused a stream (REFUSED_STREAM); streams above the last of its farewells (GOAWAY). Each was asked
     again, and its latency counts from when it was due; one that was refused again is an error.
