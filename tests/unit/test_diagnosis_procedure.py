@@ -22,7 +22,7 @@ from hindmost.studies.diagnosis.document import document_of
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.procedure import DiagnosisRequest
 from hindmost.studies.diagnosis.suspects import Suspects
-from hindmost.watch import Application, LatencySource, blocks
+from hindmost.watch import Application, LatencySource, blocks, moved
 from hindmost.watch.ring import Ring
 
 NORMAL_US = 100.0
@@ -309,15 +309,15 @@ def test_where_nothing_may_be_tried_a_ring_ranks_what_moved_and_says_that_it_is_
         64,
         False,
     )
-    monkeypatch.setattr(blocks, "read_ring", lambda _: ring)
+    monkeypatch.setattr(moved, "read_ring", lambda _: ring)
     found = experiment(World({"hog": 4.0}), surgeon, left_out=["hog"])
     assert found.decision.ruling == "inconclusive"
-    document = document_of(found, blocks.moved_in(Path("a.ring"), 0.95))
+    document = document_of(found, *moved.moved_in(Path("a.ring"), 0.95))
     (one,) = document["moved"]
     assert (one["name"], one["correlation"] > 0.5) == ("psi.cpu_some_us", True)
     text = render_diagnosis(document)
     assert "correlation in the ring, not shown by any experiment" in text
     assert "psi.cpu_some_us" in text
-    short = render_diagnosis(document_of(found, []))
-    assert "the ring holds fewer than 20 blocks" in short
+    short = render_diagnosis(document_of(found, [], "20 blocks"))
+    assert "which metrics moved with it cannot be told yet: 20 blocks" in short
     assert "moved with it" not in render_diagnosis(document_of(found))

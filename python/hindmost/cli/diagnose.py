@@ -118,12 +118,13 @@ def diagnose(
         normal_work=normal_work,
     )
     done = diagnosed(request, say)
-    moved = None
+    moved, wait = None, None
     if ring is not None and done.decision.ruling != "cause":
-        from hindmost.watch.blocks import moved_in
+        from hindmost.watch.moved import moved_in
 
-        moved = moved_in(ring, percentile / 100)[:SHOWN_MOVED]
-    document = document_of(done, moved)
+        moved, wait = moved_in(ring, percentile / 100)
+        moved = moved[:SHOWN_MOVED]
+    document = document_of(done, moved, None if wait is None else wait.why)
     if json_:
         print(json.dumps(document, allow_nan=False))
     else:

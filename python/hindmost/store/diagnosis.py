@@ -67,7 +67,7 @@ class Diagnosis(TypedDict):
     """What made it slow, as far as experiments here tell; ``also``: who explains it as well as the leader.
 
     ``moved``: where no cause was found and there is a ring: what moved with the latency in it, by what it
-    explains; empty where the ring is too short to tell.
+    explains; empty where the ring cannot tell yet, for which ``moved_wait`` has the reason.
     """
 
     schema: str
@@ -87,3 +87,4 @@ class Diagnosis(TypedDict):
     correction: Correction | None
     next: Next | None
     moved: list[Company] | None
+    moved_wait: str | None

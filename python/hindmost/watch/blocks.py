@@ -14,8 +14,6 @@ from hindmost.watch.ring import Ring, merged_quantile_us, read_ring
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hindmost.stats.causes.ranking import Moved
-
 BLOCK_S = 30.0
 LEAST_BLOCKS = 4
 OWN = ("own.", "latency.", "probe.")
@@ -76,19 +74,6 @@ def chosen(
     ends, values = quantiles_of(ring, q, longest)
     why = f"blocks of {longest:g} s still go together, or are too few: no rate of alarms can be promised"
     return longest, ends, values, why if multiple is None else None
-
-
-def moved_in(path: Path, q: float) -> list[Moved]:
-    """What moved with a quantile of latency in a ring, by what it explains of it.
-
-    By blocks of 30 s, also where these go together, as they do around every anomaly: the ranking's p keeps
-    the autocorrelation.
-    """
-    from hindmost.stats.causes.ranking import rank_metrics
-
-    ring = read_ring(path)
-    ends, values = quantiles_of(ring, q)
-    return rank_metrics(values, metrics_of(ring, ends))
 
 
 def normal_of(path: Path, q: float) -> float:

@@ -42,10 +42,10 @@ def show(
     is company, not cause: it is the order in which `hindmost diagnose` is worth its time.
     """
     from hindmost.plan.units import parse_duration
-    from hindmost.stats.causes.ranking import rank_metrics
     from hindmost.stats.series.changes import Detector, interval_by_blocks
     from hindmost.watch import read_ring
-    from hindmost.watch.blocks import chosen, metrics_of
+    from hindmost.watch.blocks import chosen
+    from hindmost.watch.moved import rank_or_wait
 
     read = read_ring(ring)
     asked_s = None if block is None else parse_duration(block, "block", 10.0)
@@ -57,7 +57,7 @@ def show(
     if refused is not None and change.kind != "none":
         change = replace(change, kind="undecided", why=refused)
     low, high = interval_by_blocks(values[:whole_blocks])
-    moved = rank_metrics(values, metrics_of(read, ends, block_s))[:metrics]
+    moved, wait = rank_or_wait(read, ends[:whole_blocks], values[:whole_blocks], block_s)
     document: dict[str, Any] = {
         "schema": "hindmost.ring-view/1",
         "about": read.about,
@@ -73,7 +73,8 @@ def show(
         },
         "bootstrap": {"low": _plain(low), "high": _plain(high)},
         "paper_mode": _as_printed(values[:whole_blocks]),
-        "moved": [asdict(one) for one in moved],
+        "moved": [asdict(one) for one in moved[:metrics]],
+        "moved_wait": None if wait is None else {**asdict(wait), "why": wait.why},
         "culprits": [] if trace is None else _culprits(trace),
         "events": [[at, what] for at, what in read.events],
     }
@@ -152,6 +153,8 @@ def _text(document: dict[str, Any]) -> str:
             f"  p {one['p']:.2f}  {one['suggests']}".rstrip()
             for one in document["moved"]
         ]
+    if wait := document["moved_wait"]:
+        lines += ["", f"what moved with it cannot be told yet: {wait['why']}"]
     if document["events"]:
         lines += ["", "events"]
         lines += [f"  {at:.0f}  {json.dumps(what)}" for at, what in document["events"][-SHOWN_EVENTS:]]

@@ -31,19 +31,16 @@ def render_diagnosis(document: Diagnosis) -> str:
         ]
         lines += [f"{following['ruling']}: {following['why']}", *_either(following["also"])]
         lines += _evidence(following["suspects"], following["sham"]) + _correction(following["correction"])
-    lines += _moved(document["moved"])
+    lines += _moved(document["moved"], document["moved_wait"])
     lines.append(f"took {document['took_s']:.0f} s; everything else is as before")
     return "\n".join(lines) + "\n"
 
 
-def _moved(moved: list[Company] | None) -> list[str]:
-    if moved is None:
-        return []
+def _moved(moved: list[Company] | None, wait: str | None) -> list[str]:
+    if wait is not None:
+        return ["", f"which metrics moved with it cannot be told yet: {wait}"]
     if not moved:
-        return [
-            "",
-            "which metrics moved with it cannot be told: the ring holds fewer than 20 blocks of latency",
-        ]
+        return []
     return [
         "",
         "what moved with it: correlation in the ring, not shown by any experiment",

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 _INTERVAL = 0.975
 
 
-def document_of(found: Found, moved: Sequence[Moved] | None = None) -> Diagnosis:
-    """Build the document; `moved`: what a ring shows beside it, where no experiment found a cause."""
+def document_of(found: Found, moved: Sequence[Moved] | None = None, wait: str | None = None) -> Diagnosis:
+    """Build the document; `moved`: what a ring shows beside it, where no experiment found a cause.
+
+    `wait`: why the ring tells nothing yet.
+    """
     request, decision = found.request, found.decision
     return {
         "schema": SCHEMA_NAME,
@@ -38,6 +41,7 @@ def document_of(found: Found, moved: Sequence[Moved] | None = None) -> Diagnosis
         "correction": _correction(found),
         "next": None if found.second is None else _next(found.second),
         "moved": None if moved is None else [Company(**asdict(one)) for one in moved],  # type: ignore[typeddict-item]
+        "moved_wait": wait,
     }
 
 

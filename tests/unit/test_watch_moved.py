@@ -1,0 +1,116 @@
+"""What moved with latency in a ring: told where blocks are enough, and else when they will be."""
+
+import json
+import re
+import time
+
+import numpy as np
+import pytest
+
+from hindmost.cli import main
+from hindmost.watch import Ring
+from hindmost.watch.moved import rank_or_wait
+
+BLOCK_S = 30
+BEGIN = 1_800_000_000  # on the edge of a block
+FAST, SLOW = 700, 892  # bins three octaves apart
+CHANGED = 5  # the block from which there are more threads
+
+
+def ring(slow):
+    """Seconds of one request each, slow in the blocks that are so; one metric of ten moves with it, one changes once."""
+    rng = np.random.default_rng(3)
+    seconds = np.arange(len(slow) * BLOCK_S)
+    each = np.repeat(slow, BLOCK_S)
+    metrics = rng.normal(1_000, 100, (len(seconds), 10)).astype(int)
+    metrics[:, 1] += 1_000 * each
+    metrics[:, 0] = np.where(seconds < CHANGED * BLOCK_S, 3, 4)
+    names = ["app.threads", "psi.cpu_some_us", *(f"host.m{at}" for at in range(8))]
+    # Blocks differ by more than a bin's width.
+    bins = np.where(each, SLOW, FAST) + np.repeat(rng.integers(0, 9, len(slow)), BLOCK_S)
+    about = {"application": "a", "host": "b", "pid": 1, "boot": "c", "bins_an_octave": 64}
+    at_s = BEGIN + seconds + 0.5
+    return Ring(
+        about,
+        names,
+        [False] * len(names),
+        at_s,
+        metrics,
+        [],
+        [(at, {int(number): 20}) for at, number in zip(at_s, bins, strict=True)],
+        64,
+        False,
+    )
+
+
+@pytest.fixture
+def shown(monkeypatch, capsys):
+    def show(slow):
+        """The document and the text; a block that is not over yet stands behind `slow`."""
+        monkeypatch.setattr("hindmost.watch.read_ring", lambda _: ring(np.array([*slow, slow[-1]])))
+        assert main(["watch", "show", "a.ring", "--block", "30s", "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert main(["watch", "show", "a.ring", "--block", "30s"]) == 0
+        return document, capsys.readouterr().out
+
+    return show
+
+
+@pytest.mark.parametrize("begun", [1, 3, 5])
+def test_an_anomaly_that_has_just_begun_is_not_ranked_and_when_it_can_be_is_told(shown, begun):
+    document, text = shown([False] * 40 + [True] * begun)
+    assert document["moved"] == []
+    wait = document["moved_wait"]
+    assert (wait["have"], wait["need"], wait["of"]) == (begun, 6, "slow")
+    # When the sixth slow block ends.
+    assert wait["at_s"] == BEGIN + 46 * BLOCK_S
+    clock = time.strftime("%H:%M:%S", time.localtime(wait["at_s"]))
+    assert (
+        f"cannot be told yet: an order takes 6 slow blocks of 30 s, there {'is' if begun == 1 else 'are'} {begun}"
+        in text
+    )
+    assert f"at the soonest at {clock} ({(6 - begun) * 30} s after the last)" in text
+    assert "an order of experiments" not in text
+
+
+def test_after_six_slow_blocks_what_moved_with_them_comes_first(shown):
+    document, text = shown([False] * 40 + [True] * 6)
+    assert document["moved_wait"] is None
+    assert document["moved"][0]["name"] == "psi.cpu_some_us"
+    assert re.search(r"an order of experiments\)\n  psi.cpu_some_us", text)
+
+
+def test_slow_blocks_of_some_minutes_ago_are_company_as_well(shown):
+    document, _ = shown([False] * 30 + [True] * 6 + [False] * 10 + [True])
+    assert document["moved_wait"] is None
+    assert document["moved"][0]["name"] == "psi.cpu_some_us"
+
+
+def test_where_nothing_is_slow_a_ring_is_ranked_as_it_is(shown):
+    document, _ = shown([False] * 40)
+    assert document["moved_wait"] is None
+    assert document["moved"]
+
+
+def test_a_ring_that_is_too_short_says_how_many_blocks_it_lacks(shown):
+    document, text = shown([False] * 7)
+    assert (document["moved"], document["moved_wait"]["of"]) == ([], "with latency")
+    assert document["moved_wait"]["at_s"] == BEGIN + 20 * BLOCK_S
+    assert "an order takes 20 blocks of 30 s with latency, there are 7" in text
+
+
+@pytest.mark.parametrize(("begun", "ranked"), [(6, False), (14, True)])
+def test_an_anomaly_is_ranked_by_as_many_blocks_before_it_as_leave_enough_slow(shown, begun, ranked):
+    # 6 slow of the last 20; 14 slow of the last 46, among which the threads became more.
+    document, _ = shown([False] * 36 + [True] * begun)
+    assert ("app.threads" in {one["name"] for one in document["moved"]}) == ranked
+
+
+def test_a_last_block_that_is_a_tenth_slower_does_not_keep_back_a_ranking():
+    blocks = 30
+    ends = BEGIN + BLOCK_S * np.arange(1.0, blocks + 1)
+    values = np.full(blocks, 100.0)
+    values[-1] = 110.0
+    moved, wait = rank_or_wait(ring(np.zeros(blocks, bool)), ends, values, BLOCK_S)
+    assert wait is None
+    assert moved
