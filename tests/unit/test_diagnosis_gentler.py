@@ -131,17 +131,17 @@ def test_a_stall_that_began_before_the_window_is_slow_not_unknown(monkeypatch):
 
 
 class Draining:
-    """A probe that still waits for what was due before the change, for some time."""
+    """A probe whose server works off a queue: what is due until that is empty is slow."""
 
     def __init__(self) -> None:
         self.left = 5
 
     def take(self):
-        if self.left:
-            self.left -= 1
-            return [], 0, 1
         now = _engine.monotonic_ns()
-        return [(now - 1_000_000 * one, 1_000_000) for one in range(2_000)], 0, 0
+        self.left = max(0, self.left - 1)
+        latency_ns = 500_000_000 if self.left else 1_000_000
+        # What was due long ago is still out until the queue is empty.
+        return [(now - 1_000_000 * one, latency_ns) for one in range(2_000)], 0, int(self.left > 0)
 
 
 def test_what_queued_before_a_change_is_let_out_before_the_window_begins():
