@@ -257,6 +257,8 @@ mod tests {
             walk,
             trace(0.02, 6, |day| if day < 17.3 { 0.2 } else { 0.6 }), // a level shift
             trace(0.10, 7, |_| 0.5),                                  // noise
+            trace(0.035, 8, |_| 0.5),                                 // no more than a little of it
+            trace(0.02, 9, |day| if day.fract() < 0.04 { 0.9 } else { 0.2 }), // an hour a day: harmonics have it
         ];
         let found = patterns(&rows, &Settings::default());
         let expected = [
@@ -268,6 +270,8 @@ mod tests {
             (Pattern::Unpredictable, 0),
             (Pattern::Unpredictable, 0),
             (Pattern::Unpredictable, 0),
+            (Pattern::Unpredictable, 0),
+            (Pattern::Periodic, 30),
         ];
         for (row, (found, expected)) in found.iter().zip(expected).enumerate() {
             let (pattern, cycles) = of(found);
@@ -298,10 +302,11 @@ mod tests {
         let rows = [
             trace(0.02, 1, |day| 0.4 + 0.2 * (TAU * day).sin()),
             trace(0.02, 2, |day| if day < 15.0 { 0.4 } else { 0.4 + 0.3 * (TAU * day).sin() }),
+            trace(0.02, 3, |day| if day < 15.0 { 0.4 + 0.3 * (TAU * day).sin() } else { 0.4 }),
         ];
         let settings = Settings { stability: true, ..Settings::default() };
         let stable: Vec<_> = patterns(&rows, &settings).iter().map(|found| found.stable).collect();
-        assert_eq!(stable, [Some(true), Some(false)]);
+        assert_eq!(stable, [Some(true), Some(false), Some(false)]);
     }
 
     #[test]
@@ -321,6 +326,16 @@ mod tests {
         for tenant in &found.tenants {
             assert_eq!(found.classes[tenant.class.unwrap()].pattern, of(tenant).0);
         }
+    }
+
+    #[test]
+    fn tenants_of_one_mean_and_peak_are_told_apart_by_their_frequencies() {
+        let cycles = |i: u64| if i % 2 == 0 { 1.0 } else { 20.0 };
+        let rows: Vec<Vec<f64>> =
+            (0..10).map(|i| trace(0.02, i, |day| 0.4 + 0.2 * (TAU * day * cycles(i)).sin())).collect();
+        let found = patterns(&rows, &Settings { classes: [2, 1, 1], ..Settings::default() });
+        let classes: Vec<usize> = found.iter().map(|tenant| tenant.class.unwrap()).collect();
+        assert_eq!(classes, [0, 1, 0, 1, 0, 1, 0, 1, 0, 1]);
     }
 
     #[test]

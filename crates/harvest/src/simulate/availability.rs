@@ -110,7 +110,28 @@ fn created(world: &World, asked: &Availability) -> Result<Vec<Vec<u32>>, Harvest
 
 #[cfg(test)]
 mod tests {
+    use super::super::world::{Inventory, Traces};
     use super::*;
+    use crate::grid::Tenant;
+
+    #[test]
+    fn a_server_is_busy_by_its_own_load_and_not_by_its_tenants_average() {
+        let tenants = (0..3)
+            .map(|number| Tenant {
+                environment: number,
+                reimages: 1.0,
+                peak: 0.6,
+                space: 2.0,
+                servers: vec![2 * number, 2 * number + 1],
+            })
+            .collect();
+        let found = Inventory { tenants, rack_of: vec![0, 1, 0, 1, 0, 1], balance: [1.2, 0.8].repeat(3) };
+        let traces = Traces { cpu: &[0.6; 3 * 96], slots: 96, slot_s: 3600.0 };
+        let world = World::recorded(&Center::default(), found, traces).unwrap();
+        let asked = Availability { utilisation: None, days: 2.0, blocks: 10, ..Availability::default() };
+        let failed = availability(world, &asked).unwrap();
+        assert!(failed.accesses == 480 && (failed.busy - 0.5).abs() < 1e-12, "{failed:?}");
+    }
 
     #[test]
     fn the_grid_fails_less_than_stock_and_nobody_fails_where_nobody_is_busy() {

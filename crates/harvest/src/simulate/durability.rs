@@ -321,6 +321,26 @@ mod tests {
     }
 
     #[test]
+    fn a_block_that_is_lost_stays_lost_and_figures_are_of_a_year() {
+        let asked = Durability { months: 6.0, ..small(Policy::Stock) };
+        let (lost, places) = durability(&World::synthetic(&asked.center), &asked).unwrap();
+        assert!(lost.blocks > 0, "{lost:?}");
+        assert_eq!(places.blocks().filter(Vec::is_empty).count() as u64, lost.blocks);
+        let half_year = 0.5 * f64::from(asked.blocks) * lost.copied_per_year;
+        assert!((half_year - lost.copies as f64).abs() < 1e-6 * half_year, "{lost:?}");
+        assert!(lost.mean_repair_hours > asked.notice_hours, "{lost:?}");
+        assert!(lost.worst_repair_hours > lost.mean_repair_hours, "{lost:?}");
+    }
+
+    #[test]
+    fn reimages_are_in_order_and_none_is_after_the_end() {
+        let center = Center { wave_hours: 300.0, ..small(Policy::Stock).center };
+        let found = reimages(&World::synthetic(&center), 1.0);
+        assert!(found.is_sorted_by_key(|event| event.0) && found.len() > 100);
+        assert!(found.iter().all(|&(hour, server)| hour < MONTH_HOURS && server < center.servers));
+    }
+
+    #[test]
     fn one_replica_is_lost_with_its_server_and_a_slow_cluster_loses_more() {
         let once = lost(&Durability { replicas: 1, months: 1.0, ..small(Policy::Stock) });
         assert!(once.copies == 0 && once.blocks > 1000, "{once:?}");

@@ -190,6 +190,19 @@ mod tests {
     }
 
     #[test]
+    fn an_environment_has_one_rate_of_waves_and_a_server_all_of_its_reimages() {
+        let world = World::synthetic(&Center { tenants_per_environment: 1, ..Center::default() });
+        for tenant in 0..world.tenants.len() {
+            let hits = Rates::of(&world, tenant).hits(world.center.wave_reach);
+            assert!((hits * MONTH_HOURS - world.tenants[tenant].reimages).abs() < 1e-12);
+        }
+        let world = World::synthetic(&Center { tenants_per_environment: 3, ..Center::default() });
+        let rates: Vec<f64> = (0..6).map(|tenant| Rates::of(&world, tenant).environment).collect();
+        assert!(rates[0] > 0.0 && (world.tenants[0].reimages - world.tenants[1].reimages).abs() > 1e-3);
+        assert!((0..6).all(|tenant| rates[tenant].total_cmp(&rates[tenant / 3 * 3]).is_eq()), "{rates:?}");
+    }
+
+    #[test]
     fn rates_far_below_one_loss_in_any_simulation_are_told() {
         let world = World::synthetic(&Center::default());
         let of = |policy| hazard(&world, &Hazard { policy, sample: 20_000, ..Hazard::default() }).unwrap();

@@ -76,3 +76,55 @@ impl<'a> Chooser<'a> {
         (0..servers as u32).find(|&server| !present.contains(&server) && usable(server))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::center::Center;
+    use super::*;
+
+    /// Racks of a policy's first three replicas, and of one more beside the first two, a hundred times.
+    fn racks(policy: Policy) -> Vec<[u32; 4]> {
+        let center = Center { servers: 400, tenants: 60, ..Center::default() };
+        let world = World::synthetic(&center);
+        let chooser = Chooser::new(&world, policy).unwrap();
+        let mut random = Sequence::new(1);
+        let rack = |server: u32| world.rack_of[server as usize];
+        let mut block = || {
+            let mut servers = Vec::new();
+            for _ in 0..3 {
+                servers.push(chooser.choose(&servers, false, &mut random, |_| true).unwrap());
+            }
+            let again = chooser.choose(&servers[..2], true, &mut random, |_| true).unwrap();
+            assert!(servers[0] != servers[1] && !servers[..2].contains(&servers[2]));
+            [rack(servers[0]), rack(servers[1]), rack(servers[2]), rack(again)]
+        };
+        (0..100).map(|_| block()).collect()
+    }
+
+    #[test]
+    fn stock_uses_two_racks_at_creation_and_any_at_repair() {
+        let found = racks(Policy::Stock);
+        assert!(found.iter().all(|[one, other, third, _]| one != other && third == other), "{found:?}");
+        // Ten racks: a repair that knew two of them alone would be one of 10^-68.
+        let elsewhere = found.iter().filter(|[one, other, _, again]| again != one && again != other).count();
+        assert!(elsewhere > 50, "{elsewhere} of 100 repairs in a third rack");
+    }
+
+    #[test]
+    fn stock_mends_a_block_that_is_all_in_one_rack() {
+        let world = World::synthetic(&Center { servers: 400, tenants: 60, ..Center::default() });
+        let chooser = Chooser::new(&world, Policy::Stock).unwrap();
+        let one_rack = &world.racks[3][..2];
+        for seed in 0..50 {
+            let next = chooser.choose(one_rack, true, &mut Sequence::new(seed), |_| true).unwrap();
+            assert_ne!(world.rack_of[next as usize], 3);
+        }
+    }
+
+    #[test]
+    fn three_racks_are_three_racks_at_repair_too() {
+        for [one, other, third, again] in racks(Policy::Racks) {
+            assert!(one != other && third != one && third != other && again != one && again != other);
+        }
+    }
+}

@@ -370,6 +370,7 @@ fn history(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pattern::Pattern;
 
     #[test]
     fn the_youngest_go_until_the_others_fit_and_their_jobs_wait_for_them_again() {
@@ -385,6 +386,59 @@ mod tests {
         assert_eq!((done.tasks, done.kills), (1, 2));
         let of = |job: usize| jobs[job].as_ref().map(|one| (one.active, one.waiting)).unwrap();
         assert_eq!((of(0), of(1)), ((2, 0), (0, 2)));
+    }
+
+    #[test]
+    fn tasks_go_to_servers_in_proportion_to_their_free_cores_or_fill_the_first_that_is_met() {
+        let kind = Kind { width: 1, stages: 1, task_s: 60.0 };
+        let mut random = Sequence::new(1);
+        let mut first = |width, pack| {
+            let (mut tasks, mut free) = ([Vec::new(), Vec::new()], [8, 2]);
+            let mut job = Running::new(0, 0.0, width);
+            start(&mut job, (0, &kind), 0.0, &mut tasks, &mut free, &mut random, (pack, 8));
+            assert_eq!((job.waiting, job.active), (0, width));
+            assert!((0..2).all(|at| tasks[at].len() as i64 + free[at] == [8, 2][at]));
+            tasks[0].len()
+        };
+        let on_first: usize = (0..1000).map(|_| first(1, false)).sum();
+        // Standard error 13; five of them.
+        assert!(on_first.abs_diff(800) < 63, "{on_first} of 1,000 on four fifths of the cores");
+        assert!((0..50).map(|_| first(2, true)).all(|n| n == 0 || n == 2));
+    }
+
+    #[test]
+    fn a_reserve_counts_as_used_now_on_average_and_at_the_peak() {
+        let world = World::synthetic(&Scheduling::default().center);
+        let rooms = |reserve| {
+            let asked = Scheduling { reserve, ..Scheduling::default() };
+            history(&asked, &world, &Scaling::none()).unwrap().1
+        };
+        for (with, without) in rooms(3).iter().zip(rooms(0)) {
+            for (one, other) in
+                [(with.mean, without.mean), (with.peak, without.peak), (with.now, without.now)]
+            {
+                assert!((one - other - 0.25).abs() < 1e-12, "{with:?} {without:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_class_that_is_chosen_again_adds_no_server_twice() {
+        let room = Room { pattern: Pattern::Constant, mean: 0.2, peak: 0.2, now: 0.2, capacity: 24.0 };
+        let mut job = Running::new(0, 0.0, 1);
+        for seed in 0..20 {
+            let classes = [vec![0, 1], vec![2, 3]];
+            let mut random = Sequence::new(seed);
+            choose(&mut job, Length::Long, (&[room, room], &classes), &[12; 4], 12, &mut random);
+        }
+        job.servers.sort_unstable();
+        assert_eq!((job.classes.len(), &job.servers[..]), (2, &[0, 1, 2, 3][..]));
+    }
+
+    #[test]
+    fn what_was_in_vain_is_a_share_of_all_that_was_computed() {
+        let sums = Sums { vain: 30.0, useful: 90.0, ..Sums::default() };
+        assert!((sums.shared(Done::default(), 1.0).vain - 0.25).abs() < 1e-12);
     }
 
     fn small(scheduler: Scheduler, utilisation: f64) -> Done {
@@ -426,6 +480,7 @@ mod tests {
         assert!(balanced.mean_waiting_s < 5.0, "{balanced:?}");
         let (patient, hasty) = (of(Scheduler::History, None), of(Scheduler::History, Some(60.0)));
         assert!(hasty.mean_waiting_s < 0.8 * patient.mean_waiting_s, "{hasty:?} against {patient:?}");
+        assert_eq!(of(Scheduler::History, Some(1e9)), patient);
     }
 
     #[test]
