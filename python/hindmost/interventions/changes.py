@@ -232,7 +232,8 @@ class File:
 
     def _write(self, value: str) -> None:
         try:
-            self.path.write_text(value)
+            # With its end of line: nothing would be written where a cpuset of version 2 was empty.
+            self.path.write_text(f"{value}\n")
         except FileNotFoundError:
             raise Gone(f"{self.path} is gone") from None
 

@@ -37,7 +37,7 @@ def around(own: list[int]) -> list[Other]:
     What a process started under its own name counts as one with it; the processes of a cgroup with a freezer
     are one as well, unless the application or we are in it.
     """
-    spared = {*own, *_ancestors(), 1, 2}
+    spared = never_touched(own)
     asking = clients_of(own)
     up = parents()
     shares: dict[int, float] = {}
@@ -60,6 +60,11 @@ def around(own: list[int]) -> list[Other]:
                 seen.add(one.way.name)
                 found.append(one)
     return found
+
+
+def never_touched(own: list[int]) -> set[int]:
+    """The application's processes, ours with those above, and the first two."""
+    return {*own, *_ancestors(), 1, 2}
 
 
 def _other(pid: int, comm: str, client: bool, spared: set[int]) -> Other:

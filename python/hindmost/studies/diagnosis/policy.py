@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hindmost.errors import UsageError
 
-Touch = Literal["pause", "idle", "confine", "spread", "quota", "receive", "link", "clients"]
+Touch = Literal["pause", "idle", "confine", "limit", "spread", "quota", "receive", "link", "clients"]
 TOUCHES: tuple[Touch, ...] = get_args(Touch)
 NEVER = ("systemd*", "init", "sshd*", "dbus*", "kubelet", "containerd*", "dockerd", "bash", "sh", "tmux*")
 """Names that are not paused or moved, whatever a policy says: they let people put things right."""
@@ -24,8 +24,9 @@ class Policy(BaseModel):
     ----------
     may : list of str
         Of `TOUCHES`: pause a neighbour; let it run only where nobody else wants to; confine it elsewhere;
-        spread the application's threads; lift its quota; have received packets handled where they arrive;
-        widen a shaped link; pause clients of the application on this host.
+        limit it to a tenth of a processor by its cgroup's quota; spread the application's threads; lift its
+        quota; have received packets handled where they arrive; widen a shaped link; pause clients of the
+        application on this host.
     neighbours : list of str
         Patterns of names of neighbours and clients that may be touched.
     except_ : list of str

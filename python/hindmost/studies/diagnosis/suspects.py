@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindmost.interventions.changes import File, Places, cpu_list, places
 from hindmost.interventions.gentler import links, yielding
-from hindmost.studies.diagnosis.neighbours import around
+from hindmost.interventions.groups import GroupFile, Refused, confined, groups, limited
+from hindmost.studies.diagnosis.neighbours import Other, around, never_touched
 from hindmost.targets.procfs import process_tree
 
 if TYPE_CHECKING:
@@ -64,22 +64,55 @@ def _neighbours(found: Suspects, own: list[int], online: frozenset[int], policy:
     elsewhere = online - home
     for one in around(own):
         name, comm = one.way.name, one.comm
-        touch: Touch = "clients" if one.client else "pause"
-        if why := policy.spares(comm) or policy.allows(touch, hour):
+        if why := policy.spares(comm):
             found.left_out[name] = why
             continue
-        found.tried[name] = one.way
+        touch: Touch = "clients" if one.client else "pause"
+        why = policy.allows(touch, hour)
         if one.client:
+            if why:
+                found.left_out[name] = why
+                continue
+            found.tried[name] = one.way
             found.corrections[name] = []  # its requests are wanted: who may send fewer is not told from here
             continue
+        by_group = _by_group(found, one, elsewhere, own, policy, hour)
+        if why and not by_group:
+            found.left_out[name] = why
+            continue
+        # Where it may not be paused, what takes most of it away.
+        found.tried[name] = by_group[-1] if why else one.way
         gentle: list[Intervention] = []
         if policy.allows("idle", hour) is None:
             about = f"let {comm} run only where nobody else wants to (SCHED_IDLE)"
             gentle.append(yielding(name, about, one.pids))
-        if policy.allows("confine", hour) is None and elsewhere:
+        confines = any(way.path.name == "cpuset.cpus" for way in by_group)
+        if policy.allows("confine", hour) is None and elsewhere and not confines:
             about = f"confine {comm} to processors {cpu_list(set(elsewhere))}"
             gentle.append(Places(name, about, places(one.pids), elsewhere))
-        found.corrections[name] = gentle
+        found.corrections[name] = [*gentle, *by_group]
+
+
+def _by_group(
+    found: Suspects, one: Other, elsewhere: frozenset[int], own: list[int], policy: Policy, hour: int
+) -> list[GroupFile]:
+    """What a neighbour's cgroup can be held to, the gentler first; why not stands with those left out."""
+    name, pid, spared = one.way.name, one.pids[0], never_touched(own)
+    offers = {
+        "confine": lambda: confined(name, pid, spared, elsewhere),
+        "limit": lambda: limited(name, pid, spared),
+    }
+    ways: list[GroupFile] = []
+    touches: tuple[Touch, ...] = ("confine", "limit")
+    for touch in touches:
+        try:
+            if policy.allows(touch, hour) is None and (way := offers[touch]()) is not None:
+                ways.append(way)
+        except Refused as refused:
+            found.left_out[f"{name}, to {touch}"] = str(refused)
+        except OSError as error:
+            found.left_out[f"{name}, to {touch}"] = f"its cgroup is gone: {error.strerror}"
+    return ways
 
 
 def _spread(found: Suspects, own: list[int], online: frozenset[int], policy: Policy, hour: int) -> None:
@@ -97,25 +130,8 @@ def _spread(found: Suspects, own: list[int], online: frozenset[int], policy: Pol
     )
 
 
-def _groups(pid: int, controller: str) -> Iterator[tuple[Path, bool]]:
-    """Cgroups of a process that a controller may limit, its own first, then those above; whether of v2."""
-    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controller in controllers.split(","):
-            tops = [Path("/sys/fs/cgroup") / one for one in (controllers, controller)]
-        elif controllers == "":
-            tops = [Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified")]
-        else:
-            continue
-        below = Path(path.lstrip("/"))
-        for top in tops:
-            for each in (below, *below.parents):
-                if each != Path() and (top / each).is_dir():
-                    yield top / each, not controllers
-
-
 def _quota(found: Suspects, pid: int, policy: Policy, hour: int) -> None:
-    for group, second in _groups(pid, "cpu"):
+    for group, second in groups(pid, "cpu"):
         place = group / ("cpu.max" if second else "cpu.cfs_quota_us")
         name = f"quota of {group.name}"
         if not place.is_file() or name in found.tried:

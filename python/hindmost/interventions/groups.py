@@ -1,0 +1,122 @@
+"""Interventions on a neighbour's cgroup: other processors, or a part of one; also for those it starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hindmost.interventions.changes import File, cpu_list
+from hindmost.interventions.gentler import members
+from hindmost.knobs.kinds.cgroup import same
+
+CGROUPS = Path("/sys/fs/cgroup")
+LEFT = 0.1
+"""Of one processor, for a neighbour under a quota: it then hurts a tenth of the time at most."""
+LEAST_US = 1_000
+"""The kernel's least quota."""
+KEEPS_MASKS = (6, 2)
+"""Kernels before lose the masks that threads were given, when the processors of their cgroup change and come
+back (commit 8f9ea86fdf99, "sched: Always preserve the user requested cpumask")."""
+
+
+class Refused(Exception):
+    """A cgroup that may not be changed here, and why."""
+
+
+@dataclass(frozen=True)
+class GroupFile(File):
+    """A file of a neighbour's cgroup; it reads as the kernel spells it."""
+
+    def arrived(self) -> bool:  # noqa: D102
+        try:
+            return same(self.wanted, self.path.read_text().strip())
+        except OSError:
+            return False
+
+
+def groups(pid: int, controller: str) -> Iterator[tuple[Path, bool]]:
+    """Cgroups of a process that a controller may limit, its own first, then those above; whether of v2."""
+    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controller in controllers.split(","):
+            tops = [CGROUPS / one for one in (controllers, controller)]
+        elif controllers == "":
+            tops = [CGROUPS, CGROUPS / "unified"]
+        else:
+            continue
+        below = Path(path.lstrip("/"))
+        for top in tops:
+            for each in (below, *below.parents):
+                if each != Path() and (top / each).is_dir():
+                    yield top / each, not controllers
+
+
+def confined(name: str, pid: int, spared: set[int], elsewhere: frozenset[int]) -> GroupFile | None:
+    """Keep a neighbour's own cgroup on other processors (``cpuset.cpus``); None where it has none.
+
+    Parameters
+    ----------
+    name : str
+        Of the suspect.
+    spared : set of int
+        Processes that must not be in that cgroup: the application's, and ours.
+    elsewhere : frozenset of int
+        Processors on which the application does not run.
+
+    Raises
+    ------
+    Refused
+    """
+    path = _own(pid, "cpuset", ("cpuset.cpus", "cpuset.cpus"), spared)
+    if path is None:
+        return None
+    kernel = tuple(int(one) for one in os.uname().release.split("-")[0].split(".")[:2])
+    if kernel < KEEPS_MASKS:
+        least = ".".join(map(str, KEEPS_MASKS))
+        raise Refused(f"Linux {os.uname().release} would lose its threads' own masks; {least} keeps them")
+    if not elsewhere:
+        raise Refused("the application may run on every processor: there is none left for it")
+    wanted, found = cpu_list(set(elsewhere)), path.read_text().strip()
+    about = f"keep the cgroup {path.parent.name} on processors {wanted} ({path.name})"
+    return GroupFile(name, about, path, found, wanted)
+
+
+def limited(name: str, pid: int, spared: set[int]) -> GroupFile | None:
+    """Leave a neighbour's own cgroup a tenth of a processor; None where it has none.
+
+    By ``cpu.max`` (v2) or ``cpu.cfs_quota_us`` (v1), in the period that is set there.
+
+    Raises
+    ------
+    Refused
+    """
+    path = _own(pid, "cpu", ("cpu.max", "cpu.cfs_quota_us"), spared)
+    if path is None:
+        return None
+    found = path.read_text().strip()
+    second = path.name == "cpu.max"
+    period = found.split()[1] if second else (path.parent / "cpu.cfs_period_us").read_text().strip()
+    quota, now = max(LEAST_US, int(LEFT * int(period))), found.split()[0]
+    if now not in ("max", "-1") and int(now) <= quota:
+        raise Refused(f"{path} is {found} already, which leaves it no more than {LEFT:g} of a processor")
+    about = f"leave the cgroup {path.parent.name} {quota / int(period):g} of a processor ({path.name})"
+    return GroupFile(name, about, path, found, f"{quota} {period}" if second else str(quota))
+
+
+def _own(pid: int, controller: str, files: tuple[str, str], spared: set[int]) -> Path | None:
+    """The file of a process's own cgroup, by its name in v2 and v1."""
+    for group, second in groups(pid, controller):
+        path = group / files[0 if second else 1]
+        if not path.is_file():
+            continue
+        inside = members(path)
+        if pid not in inside:
+            continue
+        if not spared.isdisjoint(inside):
+            raise Refused(f"its cgroup {group} holds the application as well, or what must go on")
+        if not os.access(path, os.W_OK):
+            raise Refused(f"{path} may not be written: run as root")
+        return path
+    return None

@@ -1,0 +1,204 @@
+"""A neighbour's cgroup is held to other processors, or to a part of one, and gets back what it had."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hindmost.interventions import groups as held_groups
+from hindmost.interventions.changes import Gone
+from hindmost.interventions.gentler import members
+from hindmost.interventions.groups import GroupFile, Refused, confined, limited
+from hindmost.interventions.held import surgery
+from hindmost.studies.diagnosis.neighbours import Other
+from hindmost.studies.diagnosis.policy import Policy
+from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
+
+V1 = Path("/sys/fs/cgroup")
+CPUS = sorted(os.sched_getaffinity(0))
+needs_groups = pytest.mark.skipif(
+    not all(os.access(V1 / one / "cgroup.procs", os.W_OK) for one in ("cpu", "cpuset")),
+    reason="no cpu and cpuset of cgroup v1, or not root",
+)
+needs_two = pytest.mark.skipif(len(CPUS) < 2, reason="one processor")
+
+
+def ended(folder: Path) -> None:
+    """Wait until nobody is in it, and take it away."""
+    end = time.monotonic() + 10
+    while members(folder / "x") and time.monotonic() < end:
+        time.sleep(0.01)
+    folder.rmdir()
+
+
+@pytest.fixture
+def grouped():
+    """A busy process in a cpu and a cpuset group of its own, and the two folders."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    folders = {one: V1 / one / f"test-{os.getpid()}" for one in ("cpu", "cpuset")}
+    for folder in folders.values():
+        folder.mkdir()
+    for file in ("cpuset.cpus", "cpuset.mems"):
+        (folders["cpuset"] / file).write_text((V1 / "cpuset" / file).read_text())
+    for folder in folders.values():
+        (folder / "cgroup.procs").write_text(str(process.pid))
+    yield process, folders
+    process.kill()
+    process.wait()
+    for folder in folders.values():
+        if folder.exists():
+            ended(folder)
+
+
+@needs_groups
+@needs_two
+def test_a_neighbours_cgroup_runs_elsewhere_and_its_threads_get_their_own_masks_back(grouped, tmp_path):
+    process, folders = grouped
+    os.sched_setaffinity(process.pid, {CPUS[0]})
+    one = confined("hog", process.pid, {1}, frozenset(CPUS[1:]))
+    assert one is not None
+    with surgery(tmp_path / "j") as surgeon, surgeon.holding(one):
+        assert str(one.path) in (tmp_path / "j" / "knobs.jsonl").read_text()
+        with surgeon.gone(one):
+            assert one.arrived()
+            assert os.sched_getaffinity(process.pid) == set(CPUS[1:])
+        assert not one.arrived()
+        assert os.sched_getaffinity(process.pid) == {CPUS[0]}
+        one.remove()
+        subprocess.run(["/bin/sh", "-c", one.undo], check=True)
+        assert (folders["cpuset"] / "cpuset.cpus").read_text().strip() == one.found
+
+
+@needs_groups
+def test_a_neighbours_cgroup_under_a_quota_is_throttled_and_free_again_afterwards(grouped, tmp_path):
+    process, folders = grouped
+    throttled = folders["cpu"] / "cpu.stat"
+    one = limited("hog", process.pid, {1})
+    assert one is not None
+    assert (one.found, one.wanted) == ("-1", "10000")
+    with surgery(tmp_path / "j") as surgeon, surgeon.holding(one):
+        with surgeon.gone(one):
+            assert one.arrived()
+            end = time.monotonic() + 20
+            while "nr_throttled 0" in throttled.read_text() and time.monotonic() < end:
+                time.sleep(0.02)
+            assert "nr_throttled 0" not in throttled.read_text()
+        assert one.path.read_text().strip() == "-1"
+    assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
+    process.kill()
+    process.wait()
+    ended(folders["cpu"])
+    with pytest.raises(Gone):
+        one.remove()
+
+
+@pytest.fixture
+def sleeper():
+    process = subprocess.Popen(["sleep", "60"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+VICTIM = """
+import sys, time
+from pathlib import Path
+from hindmost.interventions.groups import limited
+from hindmost.interventions.held import surgery
+one = limited("hog", int(sys.argv[1]), {1})
+with surgery(Path(sys.argv[2])) as surgeon, surgeon.holding(one), surgeon.gone(one):
+    print("limited", flush=True)
+    time.sleep(60)
+"""
+
+
+@needs_groups
+def test_a_killed_diagnosis_gives_a_neighbours_cgroup_its_quota_back(grouped, tmp_path):
+    process, folders = grouped
+    path = folders["cpu"] / "cpu.cfs_quota_us"
+    words = [sys.executable, "-P", "-c", VICTIM, str(process.pid), str(tmp_path / "j")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as victim:
+        assert victim.stdout.readline() == b"limited\n"
+        assert path.read_text().strip() == "10000"
+        victim.send_signal(signal.SIGKILL)
+    end = time.monotonic() + 20
+    while path.read_text().strip() != "-1" and time.monotonic() < end:
+        time.sleep(0.01)
+    assert path.read_text().strip() == "-1"
+
+
+@needs_groups
+def test_a_cgroup_that_cannot_be_held_is_refused_with_the_reason(grouped, monkeypatch):
+    process, folders = grouped
+    with pytest.raises(Refused, match="holds the application as well"):
+        limited("hog", process.pid, {process.pid})
+    with pytest.raises(Refused, match="there is none left for it"):
+        confined("hog", process.pid, {1}, frozenset())
+    (folders["cpu"] / "cpu.cfs_quota_us").write_text("5000")
+    with pytest.raises(Refused, match="is 5000 already"):
+        limited("hog", process.pid, {1})
+    monkeypatch.setattr(held_groups, "KEEPS_MASKS", (99, 0))
+    with pytest.raises(Refused, match="would lose its threads' own masks"):
+        confined("hog", process.pid, {1}, frozenset({0}))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(Refused, match="may not be written: run as root"):
+        limited("hog", process.pid, {1})
+
+
+@needs_groups
+def test_who_has_no_cgroup_of_its_own_is_offered_none(sleeper):
+    for one in ("cpu", "cpuset"):
+        (V1 / one / "cgroup.procs").write_text(str(sleeper.pid))
+    assert limited("x", sleeper.pid, {1}) is None
+    assert confined("x", sleeper.pid, {1}, frozenset({0})) is None
+
+
+def test_version_2_spells_its_quota_and_processors_otherwise(tmp_path, monkeypatch):
+    """On files: no hierarchy of version 2 has these controllers where version 1 holds them."""
+    group = tmp_path / "batch"
+    group.mkdir()
+    for file, value in {"cpu.max": "max 50000", "cpuset.cpus": "", "cgroup.procs": "4194999"}.items():
+        (group / file).write_text(f"{value}\n")
+    monkeypatch.setattr(held_groups, "groups", lambda *_: iter([(group, True)]))
+    quota = limited("hog", 4194999, {1})
+    assert (quota.found, quota.wanted) == ("max 50000", "5000 50000")
+    cpus = confined("hog", 4194999, {1}, frozenset({1, 2}))
+    assert (cpus.found, cpus.wanted) == ("", "1,2")
+    for one in (quota, cpus):
+        one.remove()
+        assert one.arrived()
+        one.give_back()
+        assert one.path.read_text() == f"{one.found}\n"
+        one.remove()
+        subprocess.run(["/bin/sh", "-c", one.undo], check=True)
+        assert one.path.read_text() == f"{one.found}\n"
+    cpus.path.write_text("1-2\n")
+    assert cpus.arrived()
+
+
+@needs_groups
+def test_a_neighbour_that_may_not_be_paused_is_tried_by_its_cgroups_quota(grouped, sleeper, monkeypatch):
+    process, _ = grouped
+    way = type("Way", (), {"name": "neighbour python"})()
+    monkeypatch.setattr(
+        "hindmost.studies.diagnosis.suspects.around",
+        lambda _: [Other(way, "python", [process.pid], client=False)],
+    )
+    found = find_suspects(sleeper.pid, Policy(may=["limit"]))
+    tried = found.tried["neighbour python"]
+    assert isinstance(tried, GroupFile)
+    assert tried.path.name == "cpu.cfs_quota_us"
+    assert found.corrections["neighbour python"] == [tried]
+    both: Suspects = find_suspects(sleeper.pid, Policy(may=["pause", "limit", "confine"]))
+    assert both.tried["neighbour python"] is way
+    assert [one.path.name for one in both.corrections["neighbour python"] if isinstance(one, GroupFile)][
+        -1
+    ] == "cpu.cfs_quota_us"
+    # The application may run on every processor: there is none for the neighbour alone.
+    assert "there is none left" in both.left_out["neighbour python, to confine"]
+    none = find_suspects(sleeper.pid, Policy(may=["idle"]))
+    assert none.left_out["neighbour python"] == "the policy does not allow pause"
