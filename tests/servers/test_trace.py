@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bpf_numbers import held_by, programs
+from measuring import wait_for
 
 from hindmost import _engine
 from hindmost.cli import main
@@ -287,6 +288,12 @@ def test_memcached_requests_are_paired_with_their_own_responses_and_none_is_lost
         assert same.all() == (not handover)
 
 
+def stopped(pid: int) -> bool:
+    """Whether all threads of a process are (proc(5), state T)."""
+    threads = Path(f"/proc/{pid}/task").glob("*/stat")
+    return all(one.read_text().rpartition(")")[2].split()[0] == "T" for one in threads)
+
+
 def test_a_connection_on_which_something_waited_unread_is_followed_from_its_next_read_on(tmp_path, connect):
     """Where a request began is not known of bytes that came before: they are none of the figures."""
     with memcached() as port:
@@ -295,6 +302,7 @@ def test_a_connection_on_which_something_waited_unread_is_followed_from_its_next
         client = connect(port)
         client.ask(b"get nothing\r\n", 5)
         os.kill(pid, signal.SIGSTOP)
+        wait_for(lambda: stopped(pid), "no thread of it reads any more")
         client.sock.sendall(b"get not")
         time.sleep(0.05)
         with tracing(port, "memcached", tmp_path) as found:
