@@ -133,4 +133,25 @@ mod tests {
     fn what_fits_is_left_alone() {
         assert_eq!(of(&[100_000, 50_000], 200_000).adjust(), None);
     }
+
+    #[test]
+    fn what_would_fit_only_just_is_not_read_as_often_as_before() {
+        let mut budget = of(&[10_000, 900_000], 200_000);
+        while budget.adjust().is_some() {}
+        for _ in 0..200 {
+            budget.spent(1, 170_000);
+        }
+        // Every time would be 180 of 200 us, and more than that at the next reading.
+        let told: Vec<u32> = std::iter::from_fn(|| budget.adjust()).map(|shed| shed.period).collect();
+        assert_eq!(told, [4, 2]);
+    }
+
+    #[test]
+    fn a_collector_that_never_fits_is_still_read_now_and_then() {
+        let mut budget = of(&[u64::MAX], 1);
+        let told: Vec<u32> =
+            std::iter::from_fn(|| budget.adjust()).take(40).map(|shed| shed.period).collect();
+        assert_eq!(told.last(), Some(&1024));
+        assert_eq!(told.len(), 10);
+    }
 }

@@ -85,3 +85,42 @@ impl Collector for Cgroup {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::tree::Tree;
+
+    fn told(tree: &Tree) -> [i64; 4] {
+        let mut values = Values::new();
+        Cgroup::of(tree.root(), 7).read(&mut values);
+        [Id::CgroupCpu, Id::CgroupThrottled, Id::CgroupThrottledTime, Id::CgroupMemory]
+            .map(|id| values.get(id))
+    }
+
+    #[test]
+    fn version_1_has_nanoseconds_in_three_folders() {
+        let tree = Tree::new("cgroup-1");
+        tree.write("proc/7/cgroup", "9:memory:/m\n2:cpuacct:/web\n1:cpu:/web\n0::/\n");
+        for folder in ["cpu/web", "cpuacct/web", "memory/m"] {
+            tree.write(&format!("sys/fs/cgroup/{folder}/cgroup.procs"), "7\n");
+        }
+        tree.write(
+            "sys/fs/cgroup/cpu/web/cpu.stat",
+            "nr_periods 9\nnr_throttled 3\nthrottled_time 4500000\n",
+        );
+        tree.write("sys/fs/cgroup/cpuacct/web/cpuacct.usage", "7000000\n");
+        tree.write("sys/fs/cgroup/memory/m/memory.usage_in_bytes", "4096\n");
+        assert_eq!(told(&tree), [7_000, 3, 4_500, 4_096]);
+    }
+
+    #[test]
+    fn version_2_has_microseconds_in_one() {
+        let tree = Tree::new("cgroup-2");
+        tree.write("proc/7/cgroup", "0::/web\n");
+        tree.write("sys/fs/cgroup/web/cgroup.procs", "7\n");
+        tree.write("sys/fs/cgroup/web/cpu.stat", "usage_usec 70\nnr_throttled 2\nthrottled_usec 11\n");
+        tree.write("sys/fs/cgroup/web/memory.current", "8192\n");
+        assert_eq!(told(&tree), [70, 2, 11, 8_192]);
+    }
+}

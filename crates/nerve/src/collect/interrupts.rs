@@ -88,4 +88,17 @@ mod tests {
         let expected = Counted { by_processor: vec![6, 97], reschedule: 7, calls: 33 };
         assert_eq!(count(text), expected);
     }
+
+    #[test]
+    fn how_much_one_processor_has_of_them_is_told_of_the_time_since_the_last_reading() {
+        let tree = crate::collect::tree::Tree::new("interrupts");
+        let text = |one: u32, other: u32| format!("  CPU0 CPU1\n 24:  {one}  {other}  PCI-MSI  eth0\n");
+        tree.write("proc/interrupts", &text(1_000, 20));
+        let (mut interrupts, mut values) = (Interrupts::new(tree.root()), Values::new());
+        interrupts.read(&mut values);
+        assert_eq!((values.get(Id::IrqDevices), values.get(Id::IrqOnOne)), (1_020, 0));
+        tree.write("proc/interrupts", &text(1_010, 50));
+        interrupts.read(&mut values);
+        assert_eq!((values.get(Id::IrqDevices), values.get(Id::IrqOnOne)), (1_060, 75));
+    }
 }

@@ -9,6 +9,8 @@ mod process;
 mod sockets;
 mod source;
 mod speed;
+#[cfg(test)]
+mod tree;
 
 use serde_json::Value;
 

@@ -115,3 +115,43 @@ impl Collector for Neighbours {
         Some(json!({"neighbours": rows.iter().map(row).collect::<Vec<_>>()}))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::tree::Tree;
+    use crate::collect::Whose;
+
+    #[test]
+    fn a_neighbour_is_named_where_it_is_worth_it_and_again_only_where_it_is_far_busier() {
+        let tree = Tree::new("neighbours");
+        tree.write("proc/loadavg", "0.1 0.1 0.1 1/3 20\n");
+        let stat = |pid: u32, name: &str, ticks: u64| {
+            let text =
+                format!("{pid} ({name}) S 1 {pid} {pid} 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 5 1 1\n");
+            tree.write(&format!("proc/{pid}/stat"), &text);
+        };
+        stat(10, "web", 5_000);
+        stat(20, "hog", 700);
+        tree.write("proc/20/cgroup", "1:cpu:/batch/one\n0::/\n");
+        let members = Members::find(tree.root(), Whose::Process(10));
+        let mut neighbours = Neighbours::new(members, tree.root());
+        let mut values = Values::new();
+        assert_eq!(neighbours.read(&mut values), None);
+        let mut ticks = 700;
+        let mut uses = |more: u64, values: &mut Values| {
+            ticks += more;
+            stat(20, "hog", ticks);
+            stat(10, "web", 5_000 + 10 * ticks);
+            neighbours.read(values)
+        };
+        // 9 hundredths of a second in ten.
+        assert_eq!(uses(9, &mut values), None);
+        assert_eq!(uses(200, &mut values), Some(json!({"neighbours": [["hog", 20, 200, "batch/one"]]})));
+        assert_eq!(uses(250, &mut values), None);
+        assert_eq!(uses(390, &mut values), None);
+        assert_eq!(uses(900, &mut values), Some(json!({"neighbours": [["hog", 20, 900, "batch/one"]]})));
+        // None of the application's own.
+        assert_eq!(values.get(Id::NeighboursCpu), 9 + 200 + 250 + 390 + 900);
+    }
+}

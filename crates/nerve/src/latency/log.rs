@@ -155,4 +155,29 @@ mod tests {
         assert_eq!((seen.latency.count(), seen.latency.max()), (2, Some(25_000_000)));
         std::fs::remove_dir_all(&folder).unwrap();
     }
+
+    #[test]
+    fn a_log_that_is_emptied_in_place_is_read_from_its_beginning() {
+        let path = std::env::temp_dir().join(format!("hindmost-emptied-{}.log", std::process::id()));
+        std::fs::write(&path, "1\n2\n").unwrap();
+        let mut tail = Tail::open(&path, Where::Column(1), Unit::Ms).unwrap();
+        std::fs::write(&path, "3\n").unwrap();
+        let seen = tail.take(Intake::new(false));
+        assert_eq!((seen.latency.count(), seen.latency.max()), (1, Some(3_000_000)));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn of_more_lines_than_can_be_read_at_once_the_last_are_read_and_the_rest_is_an_error() {
+        let path = std::env::temp_dir().join(format!("hindmost-flood-{}.log", std::process::id()));
+        std::fs::write(&path, "").unwrap();
+        let mut tail = Tail::open(&path, Where::Column(1), Unit::Ms).unwrap();
+        let line = |latency: u32| format!("{latency:<4095}\n");
+        let lines = MOST as usize / 4096;
+        std::fs::write(&path, line(9).repeat(256) + &line(1).repeat(lines - 1) + &line(7)).unwrap();
+        let seen = tail.take(Intake::new(false));
+        assert_eq!((seen.latency.count(), seen.latency.max()), (lines as u64, Some(7_000_000)));
+        assert_eq!(seen.errors, 1);
+        std::fs::remove_file(&path).unwrap();
+    }
 }

@@ -115,12 +115,14 @@ mod tests {
         let sizes: Vec<usize> = (0..4)
             .map(|second| {
                 let mut bytes = Vec::new();
-                let values = vec![second * 1000; 64];
+                let values = vec![5_000_000 + second * 1000; 64];
                 let sample = Sampled { at_us: second * 1_000_000, offset_us: 5, values };
                 before.put(&sample, &[true; 64], second == 0, &mut bytes);
                 bytes.len()
             })
             .collect();
+        // From nothing to the first value is no growth: the second is off by what it grew, not by all of it.
+        assert_eq!(sizes[1], 1 + 3 + 1 + 8 + 64 * 2, "{sizes:?}");
         assert_eq!(sizes[3], 1 + 2 + 8, "{sizes:?}");
     }
 }

@@ -168,4 +168,13 @@ mod tests {
             assert_eq!(row[Id::AppRun as usize], at / 1_000);
         }
     }
+
+    #[test]
+    fn what_was_no_ring_is_kept_beside_the_new_one() {
+        let fixture = Fixture::new("other");
+        std::fs::write(&fixture.0, "notes").unwrap();
+        drop(fixture.open());
+        assert_eq!(std::fs::read_to_string(fixture.0.with_extension("old")).unwrap(), "notes");
+        assert!(reader::read(&fixture.0).is_ok());
+    }
 }
