@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from hindmost.cli.options import OUTPUT, option
+from hindmost.cli.outcome import refuse_files
 from hindmost.cli.streams import say
 from hindmost.errors import InstanceError, TargetError, UsageError
 from hindmost.exits import Exit
@@ -40,17 +40,7 @@ def refuse_unwritable(*, junit: Path | None, markdown: Path | None, limits: bool
         raise UsageError(
             "--junit writes a test case for each limit, and no limit is required", hint="--require 'p99<5ms'"
         )
-    for flag, path in (("--junit", junit), ("--markdown", markdown)):
-        if path is None:
-            continue
-        if path.is_dir():
-            raise UsageError(f"{flag} {path} is a folder", hint=f"{flag} {path / 'result'}")
-        if not path.absolute().parent.is_dir():
-            raise UsageError(
-                f"there is no folder {path.parent} for {path.name}", hint=f"mkdir -p {path.parent}"
-            )
-        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
-            raise UsageError(f"{flag} {path} cannot be written", hint=f"ls -ld {path.absolute().parent}")
+    refuse_files({"--junit": junit, "--markdown": markdown})
 
 
 def unmeasured(

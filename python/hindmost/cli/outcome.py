@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindmost.cli.streams import say, silence
+from hindmost.errors import HindmostError, UsageError
 from hindmost.exits import Exit
 
 if TYPE_CHECKING:
@@ -73,6 +74,44 @@ def written(path: Path, text: str) -> str | None:
     except OSError as error:
         return f"{path} cannot be written: {error.strerror}"
     return None
+
+
+def refuse_files(asked: Mapping[str, Path | None]) -> None:
+    """Refuse files that cannot be written, by flag, before anything is measured.
+
+    Raises
+    ------
+    UsageError
+        If one cannot.
+    """
+    for flag, path in asked.items():
+        if path is None:
+            continue
+        folder = path.absolute().parent
+        if path.is_dir():
+            raise UsageError(f"{flag} {path} is a folder", hint=f"{flag} {path / 'result'}")
+        if not folder.is_dir():
+            raise UsageError(
+                f"there is no folder {path.parent} for {path.name}", hint=f"mkdir -p {path.parent}"
+            )
+        if not os.access(path if path.exists() else folder, os.W_OK):
+            raise UsageError(f"{flag} {path} cannot be written", hint=f"ls -ld {folder}")
+
+
+def put_files(files: Mapping[Path | None, str]) -> None:
+    """Write what was asked for, once the answer is told.
+
+    Raises
+    ------
+    HindmostError
+        Of the files that could not be written; the others are.
+    """
+    failed = {path: fault for path, text in files.items() if path and (fault := written(path, text))}
+    if failed:
+        folder = next(iter(failed)).absolute().parent
+        raise HindmostError(
+            "; ".join(failed.values()), hint=f"df -h {folder}; --json tells it on stdout, too"
+        )
 
 
 def since_start() -> float:

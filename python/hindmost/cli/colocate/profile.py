@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.outcome import put_files, refuse_files
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
 
@@ -47,6 +48,7 @@ def profile(
     command = shlex.split(program)
     if not command:
         raise UsageError("no program is named", hint="hindmost colocate profile 'python -u batch.py'")
+    refuse_files({"--out": out})
     card = profiled(
         command,
         name=name,
@@ -57,7 +59,6 @@ def profile(
         seed=seed,
         say=say,
     )
-    if out is not None:
-        out.write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(card) if json_ else render_profile(card), end="\n" if json_ else "")
+    put_files({out: json.dumps(card, indent=1) + "\n"})
     return Exit.DONE

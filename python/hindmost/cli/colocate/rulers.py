@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from hindmost.cli.options import OUTPUT, PROCEDURE, Json, option, whole
+from hindmost.cli.outcome import put_files, refuse_files
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
 
@@ -29,10 +30,8 @@ def rulers(
     from hindmost.report.colocation.rulers import render_rulers
     from hindmost.studies.colocation import certify
 
+    refuse_files({"--out": out, "--picture": picture})
     document = certify(cpu, bursts=bursts, say=say)
-    if out is not None:
-        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    if picture is not None:
-        picture.write_text(drawn(document), encoding="utf-8")
     print(json.dumps(document) if json_ else render_rulers(document), end="\n" if json_ else "")
+    put_files({out: json.dumps(document, indent=1) + "\n", picture: drawn(document)})
     return Exit.DONE

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
-from hindmost.cli.outcome import written
+from hindmost.cli.outcome import put_files, refuse_files
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
 
@@ -50,7 +50,7 @@ def supervise(
     the windows were within the promise.
     """
     from hindmost import _engine
-    from hindmost.errors import HindmostError, HostUnfit, UsageError
+    from hindmost.errors import HostUnfit, UsageError
     from hindmost.plan import parse_duration
     from hindmost.plan.term import parse_term
     from hindmost.report.colocation.supervision import render_supervision, render_window
@@ -63,6 +63,7 @@ def supervise(
     term = parse_term(promise, "promise", "'p95<1ms' or 'p99<5ms'")
     if term.level is None or term.above or term.calm:
         raise UsageError(f"promise {promise!r}: not a limit on a percentile", hint="--promise 'p95<1ms'")
+    refuse_files({"--out": out})
     words = shlex.split(job)
     if not words:
         raise UsageError("no job is named", hint="hindmost colocate supervise SERVER 'xz -9 -k big.tar'")
@@ -91,13 +92,11 @@ def supervise(
             say(render_window(window_of(told, begun_ns, term.limit), term.limit))
 
     document = document_of(supervised(request, tell))
-    failure = None if out is None else written(out, json.dumps(document, indent=1, allow_nan=False) + "\n")
     if json_:
         print(json.dumps(document, allow_nan=False))
     else:
         print(render_supervision(document), end="")
-    if failure is not None:
-        raise HindmostError(failure, hint="--out FILE in a folder that can be written")
+    put_files({out: json.dumps(document, indent=1, allow_nan=False) + "\n"})
     if not document["windows"]:
         return Exit.INCONCLUSIVE
     return Exit.DONE if document["kept"] >= ENOUGH * len(document["windows"]) else Exit.CROSSED

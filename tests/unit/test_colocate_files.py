@@ -1,0 +1,63 @@
+"""Files that ``hindmost colocate`` is asked to write: refused before it measures, told where the disk is full."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hindmost.cli import main
+from hindmost.cli.outcome import refuse_files
+from hindmost.errors import UsageError
+from hindmost.report.colocation import profile as rendered
+from hindmost.report.colocation import rulers as rulers_rendered
+from hindmost.studies import colocation
+from hindmost.studies.colocation import profile as profiles
+
+PROFILE = ["colocate", "profile", "sleep 60", "--out"]
+RULERS = ["colocate", "rulers"]
+SUPERVISE = ["colocate", "supervise", "4711", "sleep 60", "--promise", "p90<1ms", "--out"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [PROFILE, [*RULERS, "--out"], [*RULERS, "--picture"], SUPERVISE],
+    ids=lambda words: words[1] + words[-1],
+)
+def test_a_file_without_a_folder_is_refused_before_anything_is_measured(words, tmp_path, monkeypatch, capsys):
+    def measured(*_: object, **__: object) -> None:
+        raise AssertionError("measured all the same")
+
+    monkeypatch.setattr(profiles, "profile", measured)
+    monkeypatch.setattr(colocation, "certify", measured)
+    assert main([*words, f"{tmp_path}/nowhere/card.json"]) == 2
+    told = capsys.readouterr()
+    assert f"there is no folder {tmp_path}/nowhere for card.json" in told.err
+    assert f"hint: mkdir -p {tmp_path}/nowhere" in told.err
+    assert main([*words, str(tmp_path)]) == 2
+    assert "is a folder" in capsys.readouterr().err
+
+
+def test_what_may_not_be_written_is_refused(monkeypatch, tmp_path):
+    # root may write everywhere but on a read-only file system: what the kernel answers is given here
+    monkeypatch.setattr("os.access", lambda path, _: Path(path) != tmp_path)
+    with pytest.raises(UsageError, match=r"--out .*card\.json cannot be written"):
+        refuse_files({"--out": tmp_path / "card.json", "--picture": None})
+
+
+@pytest.mark.parametrize("verb", ["profile", "rulers"])
+def test_a_full_disk_is_told_after_the_answer_and_the_other_file_is_written(
+    verb, monkeypatch, capsys, tmp_path
+):
+    document: dict[str, Any] = {"made": "with effort"}
+    monkeypatch.setattr(profiles, "profile", lambda *_, **__: document)
+    monkeypatch.setattr(colocation, "certify", lambda *_, **__: document)
+    monkeypatch.setattr(rendered, "render_profile", lambda _: "")
+    monkeypatch.setattr(rulers_rendered, "picture", lambda _: "<svg/>")
+    words = PROFILE if verb == "profile" else [*RULERS, "--picture", f"{tmp_path}/core.svg", "--out"]
+    assert main([*words, "/dev/full", "--json"]) == 1
+    told = capsys.readouterr()
+    assert json.loads(told.out) == document
+    assert "/dev/full cannot be written: No space left on device" in told.err
+    assert "hint: df -h /dev" in told.err
+    assert verb == "profile" or (tmp_path / "core.svg").read_text(encoding="utf-8") == "<svg/>"
