@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use hindmost_load::protocol::{
     Dns, Grpc, Http, Http2, Memcached, MemcachedBinary, MemcachedMeta, MemcachedUdp, Outcome, Postgresql,
-    Protocol, Reader, Redis, Reply,
+    Protocol, Reader, Redis, Reply, Ws,
 };
 use hindmost_load::workload::{Kind, Request};
 use hindmost_plan::Plan;
@@ -134,6 +134,26 @@ fn streams<P: Protocol>(codec: &P, bytes: &[u8]) {
     };
     let whole = follow_from(codec, Kind::GET, &[bytes], opened);
     assert!(whole.0.iter().all(|reply| reply.tag < 4) && whole.0.len() <= 4, "{whole:?}");
+    for pieces in pieces::ways(bytes) {
+        assert_eq!(follow_from(codec, Kind::GET, &pieces, opened), whole, "{pieces:?}");
+    }
+}
+
+/// WebSocket, behind its opening. Fragments, pings and a farewell leave something behind.
+pub fn ws(bytes: &[u8]) {
+    static CODEC: OnceLock<Ws> = OnceLock::new();
+    let codec = CODEC.get_or_init(|| {
+        let list = r#"{"kind": "messages", "requests": [{"miss": "no", "error": "ERR"}]}"#;
+        Ws::new(&plan_of("ws", list))
+    });
+    let opened = |session: &mut <Ws as Protocol>::Session| {
+        let mut out = Vec::new();
+        codec.begin(session, &mut out);
+        for tag in 0..4 {
+            codec.write(session, Request { kind: Kind::GET, item: 0, value_bytes: 0 }, tag, &mut out);
+        }
+    };
+    let whole = follow_from(codec, Kind::GET, &[bytes], opened);
     for pieces in pieces::ways(bytes) {
         assert_eq!(follow_from(codec, Kind::GET, &pieces, opened), whole, "{pieces:?}");
     }

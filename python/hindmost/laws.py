@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from hindmost import _engine
 from hindmost.errors import UsageError
@@ -121,14 +121,23 @@ def _law(text: str, rate_per_s: float) -> Law:
     )
 
 
+LEAST_MEASURED_S = 0.1
+"""A run that ends with its trace measures so long, or is refused; ``--duration`` takes no less, too."""
+
+
+HANDOVER_S = 0.5
+"""From the end of a warm-up to the calibration, at most: instances look up every 100 ms, and are told ahead. So much
+of a trace's end is left out where runs end with it, so that it is not over before they are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a trace holds: how many moments, at which rate a second; whether it may begin again."""
+    """What a trace holds: how many moments, at which rate a second; what becomes of a run that is longer."""
 
     file: str
     count: int
     rate_per_s: float
-    again: bool
+    end: Literal["again", "refuse", "stop"]
 
     def refuse_shorter_than(self, run_s: float, rate_per_s: float) -> None:
         """Refuse a run that outlasts the trace at a rate, if it must not begin again.
@@ -139,14 +148,49 @@ class Replay:
             Says how long both are.
         """
         lasts_s = self.count / rate_per_s
-        if self.again or run_s <= lasts_s:
+        if self.end != "refuse" or run_s <= lasts_s:
             return
         raise UsageError(
             f"the trace {self.file} has {self.count:,} moments, {lasts_s:.1f} s at {rate_per_s:g} requests a"
             f" second, and a run takes {run_s:.1f} s with its warm-up and calibration: with end=refuse it"
             " does not begin again",
-            hint="end=again, or a shorter --duration and --warmup; or a lower --rate stretches the trace",
+            hint="end=again, end=stop, or a shorter --duration and --warmup; or a lower --rate stretches it",
         )
+
+    def measured_s(self, asked_s: float, before_s: float | None, rate_per_s: float) -> float:
+        """How long a run measures that ends with the trace, if it must: what was asked for, or less.
+
+        Parameters
+        ----------
+        asked_s
+            Seconds of measurement that were asked for.
+        before_s
+            Seconds of warm-up and calibration, which the trace covers, too; None if that is not known yet.
+        rate_per_s
+            Requests a second, to which the trace is scaled.
+
+        Raises
+        ------
+        UsageError
+            If that is not known, or the trace is over by then.
+        """
+        if self.end != "stop":
+            return asked_s
+        if before_s is None:
+            raise UsageError(
+                f"the trace {self.file} is to end its runs (end=stop), and how long a warm-up takes is not"
+                " known before it is over: runs would measure different lengths",
+                hint="--warmup 2s",
+            )
+        lasts_s, before_s = self.count / rate_per_s, before_s + HANDOVER_S
+        if lasts_s - before_s < LEAST_MEASURED_S:
+            raise UsageError(
+                f"the trace {self.file} has {self.count:,} moments, {lasts_s:.1f} s at {rate_per_s:g}"
+                f" requests a second, and warm-up, calibration and what lies between take {before_s:.1f} s: it is over before"
+                " anything is measured",
+                hint="a shorter --warmup, or a lower --rate, which stretches the trace",
+            )
+        return min(asked_s, lasts_s - before_s)
 
 
 def replay_of(written: Written) -> Replay | None:
@@ -166,7 +210,7 @@ def replay_of(written: Written) -> Replay | None:
         raise UsageError(str(error.args[1]), hint=hint) from None
     except ValueError as error:
         raise UsageError(f"--arrivals {law_text(written)}: {error}", hint=_usage("trace")) from None
-    return Replay(written["file"], count, rate_per_s, written.get("end", "again") == "again")
+    return Replay(written["file"], count, rate_per_s, written.get("end", "again"))
 
 
 def parse_law(text: str) -> Written:

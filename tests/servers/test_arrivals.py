@@ -55,3 +55,19 @@ def test_a_schedule_has_its_integral_due_in_the_measurement(tmp_path: Path) -> N
     (instance,) = answer.result["runs"][0]["instances"]
     # A second at 0.6, 1.8 and 0.6 of 12.5 due by worker in 100 ms: variance over mean 4.
     assert instance["arrivals"]["due"]["dispersion"]["100ms"] == pytest.approx(4.0, rel=0.15)
+
+
+def test_a_run_ends_with_its_trace_and_says_so(tmp_path: Path) -> None:
+    times = tmp_path / "times.csv"
+    times.write_text("".join(f"{0.004 * at:.3f}\n" for at in range(750)))
+    asked = ("--arrivals", f"trace:{times},end=stop", "--duration", "6s", "--warmup", "1s")
+    answer = measure("synth", tmp_path / "study", *LOAD[:-4], *asked, "--runs", "1", "--quantiles", "50")
+    assert answer.code in (0, 4, 6), answer.err
+    assert_counts_close(answer.result)
+    # 3 s of moments, less 1 s of warm-up, the calibration, and .5 s for what lies between.
+    plan = answer.result["plan"]
+    left_s = 1.5 - plan["calibration_s"]
+    assert (plan["duration_s"], plan["asked_duration_s"]) == (pytest.approx(left_s), 6.0)
+    # A busy host may need longer for what lies between: then the trace is over, and does not begin again.
+    assert 200 * left_s < answer.result["counts"]["due"] <= 250 * left_s + 2
+    assert f"each run ended with its trace: {left_s:.3g} s of 6 s" in answer.out + answer.err

@@ -187,7 +187,7 @@ def test_apache_stores_what_is_put(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        ({"requests": [{"weight": 0}]}, r"line \d+: .*weight.* sum is 0"),
+        ({"requests": [{"weight": 0}]}, r"line \d+: .*weights add up to 0"),
         ({"requests": [{"body": {"file": "absent.json"}}]}, "absent.json.*No such file"),
         ({"requests": [{"path": "/{{itn:1..5}}"}]}, "did you mean int"),
         ({"headers": {"X-A": "a\r\nb"}}, "X-A.*single line"),

@@ -96,5 +96,19 @@ def test_a_trace_that_is_shorter_than_a_run_is_refused_if_it_must_not_begin_agai
         once.refuse_shorter_than(2.1, 500.0)
     assert str(tmp_path / "times") in refused.value.message
     assert "end=again" in refused.value.hint
-    with pytest.raises(UsageError, match=r"end.*stop.*again or refuse"):
-        replay_of(parse_law(f"trace:{tmp_path}/times,end=stop"))
+    with pytest.raises(UsageError, match=r"end.*halt.*again, refuse or stop"):
+        replay_of(parse_law(f"trace:{tmp_path}/times,end=halt"))
+
+
+def test_a_run_that_ends_with_its_trace_measures_what_warm_up_and_calibration_leave_of_it(tmp_path) -> None:
+    (tmp_path / "times").write_text("".join(f"{at}\n" for at in range(1001)))
+    again, stops = (replay_of(parse_law(f"trace:{tmp_path}/times,end={end}")) for end in ("again", "stop"))
+    assert stops.measured_s(10.0, 0.5, 100.0) == pytest.approx(9.01)
+    assert stops.measured_s(8.5, 0.5, 100.0) == 8.5, "the trace is longer"
+    assert again.measured_s(1e9, None, 100.0) == 1e9
+    stops.refuse_shorter_than(1e9, 100.0)
+    with pytest.raises(UsageError, match=r"not known") as unknown:
+        stops.measured_s(10.0, None, 100.0)
+    assert unknown.value.hint == "--warmup 2s"
+    with pytest.raises(UsageError, match=r"1,001 moments, 10\.0 s at 100 .*take 10\.0 s"):
+        stops.measured_s(10.0, 9.5, 100.0)

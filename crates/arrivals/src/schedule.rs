@@ -105,7 +105,8 @@ struct Stretched {
 impl Stretched {
     #[inline]
     fn at(&self, steady: f64) -> f64 {
-        if steady <= self.begins {
+        // Nothing is due any more where a trace has ended.
+        if steady <= self.begins || steady.is_infinite() {
             return steady;
         }
         let whole = ((steady - self.begins) / self.period).floor() * self.period;

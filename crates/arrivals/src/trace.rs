@@ -9,7 +9,7 @@ use crate::law::Statement;
 use crate::process::Making;
 use crate::{Cumulants, Process, Refused};
 
-/// Moments from a file, scaled to the rate; after the last it begins again, or is refused.
+/// Moments from a file, scaled to the rate; after the last it begins again, is refused, or ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
@@ -21,7 +21,7 @@ pub struct Trace {
     /// Of a CSV file: which column, counted from 1.
     #[serde(default = "first")]
     pub column: usize,
-    /// Where a run is longer: again (from its first moment, a mean gap after its last) or refuse (no such run).
+    /// Where a run is longer: again (from its first moment, a mean gap after its last), refuse (no such run) or stop (the run ends with it).
     #[serde(default = "again")]
     pub end: String,
 }
@@ -38,7 +38,7 @@ fn again() -> String {
     "again".into()
 }
 
-const ENDS: [&str; 2] = ["again", "refuse"];
+const ENDS: [&str; 3] = ["again", "refuse", "stop"];
 
 const UNITS: [(&str, f64); 4] = [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)];
 
@@ -136,14 +136,19 @@ impl Statement for Trace {
             return Err(Refused { field: "unit", value: self.unit.clone(), must });
         }
         if !ENDS.contains(&self.end.as_str()) {
-            return Err(Refused { field: "end", value: self.end.clone(), must: ENDS.join(" or ") });
+            return Err(Refused {
+                field: "end",
+                value: self.end.clone(),
+                must: "again, refuse or stop".to_owned(),
+            });
         }
         Refused::outside("column", self.column as f64, 1.0, 1_000.0)
     }
 
     fn process(&self, making: &Making) -> Result<Box<dyn Process>, TraceError> {
         let (next, step) = (making.part.index as usize, making.part.of.max(1) as usize);
-        Ok(Box::new(Replay { rising: self.read()?.rising, gap: making.gap, next, step }))
+        let stops = self.end == "stop";
+        Ok(Box::new(Replay { rising: self.read()?.rising, gap: making.gap, next, step, stops }))
     }
 
     fn cumulants(&self) -> Option<Cumulants> {
@@ -156,12 +161,17 @@ struct Replay {
     gap: f64,
     next: usize,
     step: usize,
+    /// Nothing is due after the last.
+    stops: bool,
 }
 
 impl Process for Replay {
     #[inline]
     fn next(&mut self) -> f64 {
         let count = self.rising.len();
+        if self.stops && self.next >= count {
+            return f64::INFINITY;
+        }
         // A lap takes as long as all gaps and a mean one from its last moment to its first.
         let at = self.rising[self.next % count] + (self.next / count * count) as f64;
         self.next += self.step;
@@ -174,7 +184,7 @@ mod tests {
     use hindmost_clock::Rate;
 
     use super::*;
-    use crate::{Law, Part, Seeds};
+    use crate::{Law, Part, Schedule, Seeds};
 
     fn trace(column: usize, unit: &str) -> Trace {
         Trace { file: "times.csv".into(), unit: unit.into(), column, end: again() }
@@ -207,8 +217,11 @@ mod tests {
             .to_string()
             .contains("line 2: `3` has no column 2"));
         assert_eq!(trace(1, "min").check().unwrap_err().field, "unit");
-        let stops = Trace { end: "stop".into(), ..trace(1, "s") };
-        assert_eq!(stops.check().unwrap_err().to_string(), "`end` is stop, but must be again or refuse");
+        let halts = Trace { end: "halt".into(), ..trace(1, "s") };
+        assert_eq!(
+            halts.check().unwrap_err().to_string(),
+            "`end` is halt, but must be again, refuse or stop"
+        );
         let gone = Trace { file: "/nowhere/times".into(), ..trace(1, "s") };
         assert!(gone.read().unwrap_err().to_string().contains("/nowhere/times"));
     }
@@ -229,6 +242,30 @@ mod tests {
         let mut parts: Vec<u64> = (0..3).flat_map(|index| due(Part { index, of: 3 }, 3)).collect();
         parts.sort_unstable();
         assert_eq!(parts, due(Part::WHOLE, 9));
+        std::fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_due_behind_a_trace_that_stops_whoever_has_its_last_moment_and_whatever_stretches_it() {
+        let file = std::env::temp_dir().join(format!("hindmost-trace-stops-{}", std::process::id()));
+        std::fs::write(&file, "5\n6\n6\n9\n").unwrap();
+        let stops = Trace { file: file.clone(), end: "stop".into(), ..trace(1, "s") };
+        stops.check().unwrap();
+        let rate = Rate::per_second(1e6).unwrap();
+        let schedule = Schedule { points: vec![[0.0, 1.0], [1e-6, 1.0]] };
+        for schedule in [None, Some(&schedule)] {
+            let mut due = Vec::new();
+            for index in 0..3 {
+                let seeds = Seeds { seed: 1, instance: 0, thread: index };
+                let law = Law::Trace(stops.clone());
+                let part = Part { index, of: 3 };
+                let mut arrivals = law.scheduled(rate, part, seeds, schedule).unwrap();
+                arrivals.measure_from(hindmost_clock::Nanos(0));
+                due.extend((0..3).map(|_| arrivals.next_due().0));
+            }
+            due.sort_unstable();
+            assert_eq!(due, [0, 750, 750, 3_000, u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX]);
+        }
         std::fs::remove_file(&file).unwrap();
     }
 }

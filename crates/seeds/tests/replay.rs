@@ -51,6 +51,7 @@ fn replies_are_the_same_however_the_stream_was_cut() {
     replay("replies_http", replies::http);
     replay("replies_http2", replies::http2);
     replay("replies_grpc", replies::grpc);
+    replay("replies_ws", replies::ws);
 }
 
 #[test]

@@ -66,6 +66,9 @@ class MeasurePlan(BaseModel):
     precision: float = 0.05
     remake: float = Field(default=0.5, ge=0.0, description="runs made again, as a share of those asked for")
     duration_s: float = 10.0
+    asked_duration_s: float | None = Field(
+        default=None, description="what was asked for, where runs end before, with their trace"
+    )
     warmup: Literal["auto"] | float = "auto"
     calibration_s: float = 0.5
     timeout_s: float = 2.0

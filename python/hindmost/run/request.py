@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hindmost.errors import UsageError
-from hindmost.laws import KINDS, USUAL, law_text, parse_law, replay_of
+from hindmost.laws import KINDS, LEAST_MEASURED_S, USUAL, Replay, law_text, parse_law, replay_of
 from hindmost.run import quick
 from hindmost.run.connecting import check_capture, endpoints_of, login_of, sources_of, tls_of
 from hindmost.run.options import Option, declared
@@ -394,7 +394,7 @@ class MeasureRequest:
         arrivals = parse_law(self.arrivals)
         if isinstance(arrivals, dict) and "file" in arrivals:
             arrivals["file"] = str(Path(arrivals["file"]).absolute())
-        duration_s = parse_duration(self.duration, "duration", 0.1)
+        duration_s = parse_duration(self.duration, "duration", LEAST_MEASURED_S)
         schedule, own_rate = self._schedule(duration_s)
         replay = None if self.closed else replay_of(arrivals)
         usual = DEFAULT_RATE_PER_S if replay is None else replay.rate_per_s
@@ -438,6 +438,7 @@ class MeasureRequest:
         )
         if replay is not None and plan.rate_per_s is not None:
             replay.refuse_shorter_than(plan.longest_run_s, plan.rate_per_s)
+            plan = _ending_with(replay, plan)
         check_capture(plan, target)
         if plan.pacing == "spin" and places.shared:
             raise UsageError(
@@ -615,3 +616,18 @@ def _stamp_every(text: str) -> int:
         f"--stamps {text!r} is neither off nor a whole number from 1 to 1000000",
         hint="--stamps 16 stamps one request in sixteen; --stamps off none",
     )
+
+
+def _ending_with(replay: Replay, plan: MeasurePlan) -> MeasurePlan:
+    """The plan whose runs end with their trace, where it says that they do."""
+    if replay.end == "stop" and plan.schedule is not None:
+        raise UsageError(
+            "--schedule does not go with end=stop: it changes when a trace is over",
+            hint="leave out --schedule, or end=again",
+        )
+    before_s = None if plan.warmup == "auto" else plan.warmup + plan.calibration_s
+    assert plan.rate_per_s is not None
+    measured_s = replay.measured_s(plan.duration_s, before_s, plan.rate_per_s)
+    if measured_s == plan.duration_s:
+        return plan
+    return plan.model_copy(update={"duration_s": measured_s, "asked_duration_s": plan.duration_s})

@@ -22,6 +22,7 @@ class Plan(TypedDict, total=False):
     runs: list[int]
     precision: float
     duration_s: float
+    asked_duration_s: NotRequired[float | None]
     warmup: str | float
     quantiles: list[Level]
     aggregate: Literal["mean", "median"]

@@ -166,7 +166,7 @@ mod tests {
             (r#"{"commands": []}"#, "workload.commands"),
             (r#"{"commands": [{"command": "GET a"}, {"command": " "}]}"#, "workload.commands[1].command"),
             (r#"{"commands": [{"command": [["GET", "a"], []]}]}"#, "workload.commands[0].command"),
-            (r#"{"commands": [{"command": "GET a", "weight": 0}]}"#, "workload.commands[0].weight"),
+            (r#"{"commands": [{"command": "GET a", "weight": 0}]}"#, "workload.commands"),
             (
                 r#"{"commands": [{"command": "GET a"}, {"command": [["GET", "a"], ["GET", "b"]]}]}"#,
                 "workload.commands[1].name",

@@ -252,7 +252,7 @@ mod tests {
         let long = "x".repeat(64);
         for (workload, said) in [
             (json!({"queries": [{"name": long}]}), "workload.queries[0].name"),
-            (json!({"queries": [{"weight": 0.0}]}), "sum is more than 0"),
+            (json!({"queries": [{"weight": 0.0}]}), "weights add up to 0"),
             (json!({"edns_bytes": 100}), "between 512 and 16000"),
         ] {
             let dns: Dns = serde_json::from_value(workload).unwrap();

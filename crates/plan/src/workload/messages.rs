@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::data::Data;
 use super::files::check_template;
 use super::listed::Listed;
-use super::refusals::{check_headers, check_list};
+use super::refusals::{check_alike, check_headers, check_list, check_starts};
 use crate::check::{refuse, PlanError};
 
 /// Headers of the opening that the engine writes itself (RFC 6455, 4.1).
@@ -113,21 +113,13 @@ impl Messages {
             return Err(refuse("workload.requests", "empty", "a list of at least one message"));
         }
         for (at, one) in self.requests.iter().enumerate() {
-            let of = |field: &str| format!("workload.requests[{at}].{field}");
-            for (field, start) in [("miss", &one.miss), ("error", &one.error)] {
-                if start.as_ref().is_some_and(|start| !(1..=LONGEST_START).contains(&start.len())) {
-                    let must = format!("a start of 1 to {LONGEST_START} bytes");
-                    return Err(refuse(of(field), format!("{start:?}"), must));
-                }
-            }
-            let alike = |other: &Message| {
-                other.name == one.name && (&other.miss, &other.error) != (&one.miss, &one.error)
-            };
-            if self.requests[..at].iter().any(alike) {
-                let must = "another name: messages of one name have replies that are told alike";
-                return Err(refuse(of("name"), format!("{:?}", one.name), must));
-            }
+            let place = format!("workload.requests[{at}]");
+            check_starts(&place, one.miss.as_ref(), one.error.as_ref(), LONGEST_START)?;
         }
+        let named: Vec<_> =
+            self.requests.iter().map(|one| (one.name.as_str(), (&one.miss, &one.error))).collect();
+        let must = "another name: messages of one name have replies that are told alike";
+        check_alike("workload.requests", &named, must)?;
         check_list("workload.requests", &self.listed())
     }
 
@@ -157,7 +149,7 @@ mod tests {
             (r#"{"requests": []}"#, "workload.requests"),
             (r#"{"requests": [{"miss": ""}]}"#, "workload.requests[0].miss"),
             (r#"{"requests": [{"send": "a"}, {"send": "b", "error": "no"}]}"#, "workload.requests[1].name"),
-            (r#"{"requests": [{"weight": 0}]}"#, "workload.requests[0].weight"),
+            (r#"{"requests": [{"weight": 0}]}"#, "workload.requests"),
         ] {
             let messages: Messages = serde_json::from_str(text).unwrap();
             let told = messages.check().unwrap_err().to_string();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::data::Data;
 use super::files::check_template;
 use super::listed::Listed;
-use super::refusals::check_list;
+use super::refusals::{check_alike, check_list, check_starts};
 use crate::check::{refuse, PlanError};
 
 /// The longest delimiter: what of it has come is kept in a byte.
@@ -86,28 +86,20 @@ impl Raw {
                 }
                 _ => {}
             }
-            for (field, start) in [("miss", &one.miss), ("error", &one.error)] {
-                let most = match &one.until {
-                    Until::Bytes(most) => (*most as usize).min(LONGEST_DELIMITER),
-                    Until::Delimiter(_) => LONGEST_DELIMITER,
-                };
-                if start.as_ref().is_some_and(|start| !(1..=most).contains(&start.len())) {
-                    return Err(refuse(
-                        of(field),
-                        format!("{start:?}"),
-                        format!("a start of 1 to {most} bytes"),
-                    ));
-                }
-            }
-            let alike = |other: &&RawRequest| {
-                other.name == one.name
-                    && (&other.until, &other.miss, &other.error) != (&one.until, &one.miss, &one.error)
+            let most = match &one.until {
+                Until::Bytes(most) => (*most as usize).min(LONGEST_DELIMITER),
+                Until::Delimiter(_) => LONGEST_DELIMITER,
             };
-            if self.requests[..at].iter().any(|other| alike(&other)) {
-                let must = "another name: requests of one name have replies that end alike";
-                return Err(refuse(of("name"), format!("{:?}", one.name), must));
-            }
+            let place = format!("workload.requests[{at}]");
+            check_starts(&place, one.miss.as_ref(), one.error.as_ref(), most)?;
         }
+        let named: Vec<_> = self
+            .requests
+            .iter()
+            .map(|one| (one.name.as_str(), (&one.until, &one.miss, &one.error)))
+            .collect();
+        let must = "another name: requests of one name have replies that end alike";
+        check_alike("workload.requests", &named, must)?;
         check_list("workload.requests", &self.listed())
     }
 

@@ -30,9 +30,9 @@ pub fn check_list(field: &str, list: &[Listed]) -> Result<(), PlanError> {
     let sum: f64 = list.iter().map(|one| one.weight).sum();
     if !(sum.is_finite() && sum > 0.0) {
         return Err(refuse(
-            weight(0),
-            format!("one of {} whose sum is {sum}", list.len()),
-            "one of a list whose sum is more than 0",
+            field.to_owned(),
+            format!("a list of {} whose weights add up to {sum}", list.len()),
+            "a list whose weights add up to more than 0",
         ));
     }
     let names = kinds(list).len();
@@ -155,6 +155,36 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
+/// What replies start with that are misses or errors, in the request at `place`: of at most `longest` bytes.
+pub fn check_starts(
+    place: &str,
+    miss: Option<&String>,
+    error: Option<&String>,
+    longest: usize,
+) -> Result<(), PlanError> {
+    for (field, start) in [("miss", miss), ("error", error)] {
+        if let Some(start) = start.filter(|start| !(1..=longest).contains(&start.len())) {
+            let must = format!("a start of 1 to {longest} bytes");
+            return Err(refuse(format!("{place}.{field}"), format!("{start:?}"), must));
+        }
+    }
+    Ok(())
+}
+
+/// Requests of one name are counted together: what tells their replies apart must be the same.
+pub fn check_alike<T: PartialEq>(
+    field: &str,
+    named: &[(&str, T)],
+    must: &'static str,
+) -> Result<(), PlanError> {
+    for (at, (name, told)) in named.iter().enumerate() {
+        if named[..at].iter().any(|(other, by)| other == name && by != told) {
+            return Err(refuse(format!("{field}[{at}].name"), format!("{name:?}"), must));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{json, Value};
@@ -172,8 +202,8 @@ mod tests {
         let at = |one: Value| json!({"requests": [{}, one]});
         check(
             &json!({"requests": [{"weight": 0}, {"weight": 0}]}),
-            "workload.requests[0].weight",
-            "sum is 0",
+            "workload.requests",
+            "a list of 2 whose weights add up to 0, but must be a list whose weights add up to more than 0",
         );
         check(&at(json!({"weight": -1})), "workload.requests[1].weight", "-1");
         check(&at(json!({"name": "a b"})), "workload.requests[1].name", "without spaces");

@@ -35,6 +35,8 @@ def account(doc: Measure) -> list[tuple[str, str]]:
     ]
     if codes := view.codes(doc):
         rows.append(("codes", codes))
+    if ended := view.ended(doc):
+        rows.append(("arrivals", ended))
     if lossy := view.datagrams(doc):
         rows.append(("datagrams", lossy))
     if unhandled := view.streams(doc):

@@ -157,6 +157,8 @@ def _brief_account(doc: Measure) -> list[tuple[str, str]]:
         )
         if handshake := doc.get("handshake_us"):
             rows.append(("handshake", f"{briefly('TLS', handshake)}, in latency; {view.handshakes(found)}"))
+    if ended := view.ended(doc):
+        rows.append(("arrivals", ended))
     if lossy := view.datagrams(doc):
         rows.append(("datagrams", lossy))
     if unhandled := view.streams(doc):

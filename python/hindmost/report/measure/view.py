@@ -111,6 +111,14 @@ def handshakes(found: Connections) -> str:
     return f"TLS: {numbers.plural(full, 'full handshake')} and {numbers.count(resumed)} resumed"
 
 
+def ended(doc: Measure) -> str:
+    """Say that runs ended with the trace of their arrivals, before what was asked for; else nothing."""
+    asked_s = doc["plan"].get("asked_duration_s")
+    if asked_s is None:
+        return ""
+    return f"each run ended with its trace: {doc['plan']['duration_s']:.3g} s of {asked_s:.3g} s are measured"
+
+
 def datagrams(doc: Measure) -> str:
     """Say what became of datagrams that were not answered in time; nothing of connections."""
     found = doc.get("connections")
