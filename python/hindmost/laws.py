@@ -126,8 +126,8 @@ LEAST_MEASURED_S = 0.1
 
 
 HANDOVER_S = 0.5
-"""From the end of a warm-up to the calibration, at most: instances look up every 100 ms, and are told ahead. So much
-of a trace's end is left out where runs end with it, so that it is not over before they are."""
+"""From the end of a warm-up to the calibration, at most: instances look up every 100 ms, and are told ahead. So
+much of a trace's end is left out where runs end with it, so that it is not over before they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +186,8 @@ class Replay:
         if lasts_s - before_s < LEAST_MEASURED_S:
             raise UsageError(
                 f"the trace {self.file} has {self.count:,} moments, {lasts_s:.1f} s at {rate_per_s:g}"
-                f" requests a second, and warm-up, calibration and what lies between take {before_s:.1f} s: it is over before"
-                " anything is measured",
+                f" requests a second, and warm-up, calibration and what lies between take {before_s:.1f} s:"
+                " it is over before anything is measured",
                 hint="a shorter --warmup, or a lower --rate, which stretches the trace",
             )
         return min(asked_s, lasts_s - before_s)
