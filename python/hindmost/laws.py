@@ -126,8 +126,8 @@ LEAST_MEASURED_S = 0.1
 
 
 HANDOVER_S = 0.5
-"""From the end of a warm-up to the calibration, at most: instances look up every 100 ms, and are told ahead. So
-much of a trace's end is left out where runs end with it, so that it is not over before they are."""
+"""From the end of a warm-up to the calibration, at most: instances look up every 100 ms, and are told ahead.
+So much of a trace's end is left out where runs end with it, so that it is not over before they are."""
 
 
 @dataclass(frozen=True, slots=True)
