@@ -1,0 +1,93 @@
+"""Who held requests up, as traced in a real server, comes first in what a ring of the same server shows."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from measuring import finish, need, start
+
+from hindmost import _engine
+from hindmost.cli import main
+from hindmost.errors import UsageError
+from hindmost.targets.ports import pick_free_port
+from hindmost.watch import WatchRequest, find_application, latency_from, read_ring, watch
+
+FAULT = _engine.trace_fault()
+pytestmark = pytest.mark.skipif(
+    FAULT is not None, reason=f"requests cannot be traced here: {'' if FAULT is None else FAULT[1]}"
+)
+HOG = """
+import ctypes, os, time
+ctypes.CDLL(None).prctl(15, b"hm-hog", 0, 0, 0)
+os.sched_setaffinity(0, {%d})
+while True:
+    burst = time.monotonic() + 0.003
+    while time.monotonic() < burst:
+        pass
+    time.sleep(0.007)
+"""
+
+
+def ask(port: int, stop: threading.Event) -> None:
+    """One request after the other, until told."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+        while not stop.is_set():
+            client.sendall(b"get nothing\r\n")
+            assert client.recv(100) == b"END\r\n"
+
+
+@pytest.mark.xdist_group("trace")
+def test_who_was_traced_to_hold_requests_up_comes_first_beside_the_ring(tmp_path, capsys):
+    need("memcached")
+    port = pick_free_port("127.0.0.1")
+    url, cpu = f"memcached://127.0.0.1:{port}", min(os.sched_getaffinity(0))
+    words = ["memcached", "-l", "127.0.0.1", "-p", str(port), "-t", "1", "-u", "nobody"]
+    stop, ring, trace = threading.Event(), tmp_path / "a.ring", tmp_path / "trace.json"
+    with subprocess.Popen(words) as server, subprocess.Popen([sys.executable, "-c", HOG % cpu]) as hog:
+        try:
+            deadline = time.monotonic() + 20
+            while not listening(port):
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            for task in Path(f"/proc/{server.pid}/task").iterdir():
+                os.sched_setaffinity(int(task.name), {cpu})
+            client = threading.Thread(target=ask, args=(port, stop))
+            client.start()
+            tracing = start("trace", url, "--duration", "1s", "--who", "--json")
+            source = latency_from(find_application(url), probe="50/s", address=url)
+            watch(WatchRequest(find_application(url), ring, 1 << 20, period_s=0.1, latency=source, samples=8))
+            answer = finish(tracing, tmp_path)
+            trace.write_text(answer.out)
+        finally:
+            stop.set()
+            hog.kill()
+            client.join(30)
+            server.terminate()
+    assert read_ring(ring).histograms
+    assert main(["watch", "show", str(ring), "--trace", str(trace), "--json"]) == 0
+    culprits = json.loads(capsys.readouterr().out)["culprits"]
+    assert "hm-hog" in {one["name"] for one in culprits}, culprits
+    shares = [one["share"] for one in culprits]
+    assert shares == sorted(shares, reverse=True)
+    assert main(["watch", "show", str(ring), "--trace", str(trace)]) == 0
+    text = capsys.readouterr().out
+    assert "who held requests up, as traced: try these first\n  " in text
+    # Before what a ring can only correlate, or cannot yet.
+    assert text.index("as traced") < text.index("moved with it")
+    # Without --who nobody is charged with anything; a ring is no trace.
+    trace.write_text(json.dumps({**json.loads(answer.out), "who": None}))
+    assert main(["watch", "show", str(ring), "--trace", str(trace)]) == 0
+    assert "as traced" not in capsys.readouterr().out
+    assert main(["watch", "show", str(ring), "--trace", str(ring)]) == UsageError.exit_code
+    assert "is no trace" in capsys.readouterr().err
+
+
+def listening(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
