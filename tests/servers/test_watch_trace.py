@@ -61,7 +61,9 @@ def test_who_was_traced_to_hold_requests_up_comes_first_beside_the_ring(tmp_path
             client.start()
             tracing = start("trace", url, "--duration", "1s", "--who", "--json")
             source = latency_from(find_application(url), probe="50/s", address=url)
-            watch(WatchRequest(find_application(url), ring, 1 << 20, period_s=0.1, latency=source, samples=8))
+            watch(
+                WatchRequest(find_application(url), ring, 1 << 20, period_s=0.1, latency=source, samples=12)
+            )
             answer = finish(tracing, tmp_path)
             trace.write_text(answer.out)
         finally:
