@@ -90,12 +90,13 @@ fn strongest_period(spectrum: &[f64], variance: f64, settings: &Settings) -> (us
     for &line in &lines[..strongest] {
         for part in 1..=3 {
             let fundamental = line / part;
-            if fundamental < least || line % part != 0 || !stands_out(spectrum, line, settings.prominence) {
+            if fundamental < least || line % part != 0 {
                 continue;
             }
             let share = explained(spectrum, fundamental) / variance;
-            // Half a frequency has the same lines among its harmonics: it must explain clearly more.
-            if share > best.1 * 1.05 {
+            // Half a frequency has the same lines among its harmonics: it must explain clearly more. A line's
+            // surroundings, thousands of others at high frequencies, are looked at only where that holds.
+            if share > best.1 * 1.05 && stands_out(spectrum, line, settings.prominence) {
                 best = (fundamental, share);
             }
         }
@@ -116,6 +117,8 @@ fn explained(spectrum: &[f64], fundamental: usize) -> f64 {
 fn stands_out(spectrum: &[f64], line: usize, prominence: f64) -> bool {
     let low = (line / 2).max(1);
     let high = (line + line / 2 + 1).min(spectrum.len() - 1);
-    let around: Vec<f64> = (low..=high).filter(|at| at.abs_diff(line) > 1).map(|at| spectrum[at]).collect();
-    spectrum[line] > prominence * mean(&around)
+    let (before, after) = (&spectrum[low..(line - 1).max(low)], &spectrum[(line + 2).min(high + 1)..=high]);
+    let around = before.len() + after.len();
+    let power: f64 = before.iter().chain(after).sum();
+    spectrum[line] > prominence * power / around.max(1) as f64
 }
