@@ -66,6 +66,7 @@ bench: .stamps/engine ## Cost and precision, ours and of other load testers: hal
 	@$(RUN) cargo bench --locked --quiet -p hindmost-simulate --bench queue
 	@$(RUN) cargo bench --locked --quiet -p hindmost-synth --bench throughput
 	@$(RUN) python benches/simulators.py
+	@$(RUN) python benches/harvest.py
 	@$(RUN) python benches/fit.py
 	@$(RUN) python benches/engine.py
 	@$(RUN) python benches/loops.py

@@ -1,0 +1,123 @@
+"""How fast decisions by history are: ``python benches/harvest.py``.
+
+A month of two-minute slots of 1,000 tenants (a quarter each: a day's wave, hardly moving, a walk, noise) is
+classified, beside what NumPy takes for the Fourier transforms of the same rows alone. Replicas are placed by
+the grid, beside a loop in plain Python that draws until three environments differ, with no grid and no space.
+Then each simulator. Contenders take turns; figures are medians [least, most] of wall-clock seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from hindmost.harvest import Settings, Traces, classify, place, simulate
+from hindmost.harvest.reading import Tenant
+
+SLOT_S, DAYS = 120.0, 31
+SLOTS = int(DAYS * 86_400 / SLOT_S)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--tenants", type=int, default=1000)
+    asked = parser.parse_args()
+    traces = month(asked.tenants)
+    print(f"{asked.tenants} tenants of {SLOTS} slots; {asked.rounds} rounds, median [least, most]")
+    beside(
+        asked.rounds,
+        {
+            "NumPy's transforms alone, whole and halves": lambda: transforms(traces.cpu),
+            "classes, stability looked at": lambda: classify(traces),
+            "classes, no stability": lambda: classify(traces, Settings(stability=False)),
+        },
+    )
+    classes = classify(traces, Settings(stability=False))
+    blocks = 100_000
+    print(f"\n{blocks} blocks of three replicas, answer as JSON and all")
+    beside(
+        asked.rounds,
+        {
+            "three environments, plain Python": lambda: drawn(traces.tenants, blocks),
+            "the grid": lambda: place(classes, blocks),
+        },
+    )
+    print("\nsimulators")
+    beside(
+        asked.rounds,
+        {
+            "durability, 400,000 blocks, stock": lambda: simulate("durability", policy="stock"),
+            "durability, 400,000 blocks, cost-aware grid": lambda: simulate("durability", policy="cost"),
+            "hazard, 100,000 blocks": lambda: simulate("hazard"),
+            "availability, 20,000 blocks, a week": lambda: simulate("availability"),
+            "scheduling, 500 servers, 3 days": lambda: simulate("scheduling"),
+        },
+        ratios=False,
+    )
+    return 0
+
+
+def month(tenants: int) -> Traces:
+    """Tenants of three servers, three to an environment."""
+    draws = np.random.default_rng(1)
+    days = np.arange(SLOTS) * SLOT_S / 86_400
+    noise = draws.uniform(-0.5, 0.5, (tenants, SLOTS))
+    kinds = (
+        lambda own: 0.4 + 0.2 * np.sin(2 * np.pi * days) + 0.1 * own,
+        lambda own: 0.3 + 0.05 * own,
+        lambda own: 0.05 + 0.9 * np.abs(0.02 * np.cumsum(own) % 2 - 1),
+        lambda own: 0.5 + 0.4 * own,
+    )
+    cpu = np.stack([kinds[at % 4](own) for at, own in enumerate(noise)])
+    owners = [
+        Tenant(f"t{at}", f"e{at // 3}", [f"t{at}-{k}" for k in range(3)], at * 7 % 50 / 50, 3.0)
+        for at in range(tenants)
+    ]
+    return Traces(owners, cpu, SLOT_S)
+
+
+def transforms(cpu: np.ndarray) -> None:
+    """What any classification by spectrum takes at least, on one processor."""
+    half = cpu.shape[1] // 2
+    for rows in (cpu, cpu[:, :half], cpu[:, half:]):
+        np.abs(np.fft.rfft(rows - rows.mean(axis=1, keepdims=True))) ** 2
+
+
+def drawn(tenants: list[Tenant], blocks: int) -> list[list[str]]:
+    """Three servers of three environments, with no other rule."""
+    draws = random.Random(1)
+    owned = [(server, one.environment) for one in tenants for server in one.servers]
+    found = []
+    for _ in range(blocks):
+        block: dict[str, str] = {}
+        while len(block) < 3:
+            server, environment = draws.choice(owned)
+            block.setdefault(environment, server)
+        found.append(list(block.values()))
+    return found
+
+
+def beside(rounds: int, contenders: dict[str, Callable[[], object]], *, ratios: bool = True) -> None:
+    """Print what each takes, and its ratio to the first where they do the same."""
+    taken: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, call in contenders.items():
+            begun = time.perf_counter()
+            call()
+            taken[name].append(time.perf_counter() - begun)
+    first = next(iter(taken.values()))
+    for name, own in taken.items():
+        ratio = statistics.median(a / b for a, b in zip(own, first, strict=True))
+        said = f"{statistics.median(own):8.3f} s [{min(own):.3f}, {max(own):.3f}]"
+        print(f"  {name:<46} {said}" + (f"  x {ratio:.2f}" if ratios else ""))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
