@@ -75,8 +75,21 @@ def cost(folder: Path, seconds: int, pid: int, *options: str) -> str:
     return f"{share / 1e6:8.3%} of a processor, {rate:5.0f} B/s over {len(seen.at_s) - SETTLED} s"
 
 
+def crowds(seconds: int) -> Iterator[str]:
+    """An application of many threads, and one beside many processes."""
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        many = stack.enter_context(child(sys.executable, "-c", THREADS))
+        time.sleep(1.0)
+        yield f"1,000 threads      {cost(folder, seconds, many.pid, '--probe', '0')}"
+        one = stack.enter_context(child("sleep", "1000000"))
+        for _ in range(300):
+            stack.enter_context(_sleeper())
+        yield f"beside 300         {cost(folder, seconds, one.pid, '--probe', '0')}"
+
+
 def costs(seconds: int) -> Iterator[str]:
-    """Each kind of application."""
+    """Each kind of latency."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         port = pick_free_port("127.0.0.1")
@@ -101,12 +114,6 @@ def costs(seconds: int) -> Iterator[str]:
         for rate in ("25", "100"):
             line = cost(folder, seconds, server.pid, "--probe", rate, "--probe-address", url)
             yield f"probe of {rate:>3}/s     {line}"
-        many = stack.enter_context(child(sys.executable, "-c", THREADS))
-        time.sleep(1.0)
-        yield f"1,000 threads      {cost(folder, seconds, many.pid, '--probe', '0')}"
-        for _ in range(300):
-            stack.enter_context(_sleeper())
-        yield f"beside 300         {cost(folder, seconds, server.pid, '--probe', '0')}"
 
 
 @contextmanager
@@ -167,12 +174,13 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--window", type=float, default=1.0)
     parser.add_argument("--rate", type=float, default=2000.0)
-    parser.add_argument("--only", choices=["costs", "moved"])
+    parser.add_argument("--only", choices=["costs", "crowds", "moved"])
     asked = parser.parse_args()
-    if asked.only != "moved":
-        for line in costs(asked.seconds):
-            print(line, flush=True)
-    if asked.only != "costs":
+    for kind, lines in (("costs", costs), ("crowds", crowds)):
+        if asked.only in (None, kind):
+            for line in lines(asked.seconds):
+                print(line, flush=True)
+    if asked.only in (None, "moved"):
         print(moved(asked.pairs, asked.window, asked.rate))
 
 

@@ -148,3 +148,22 @@ def test_what_queued_before_a_change_is_let_out_before_the_window_begins():
     probe = Draining()
     assert Windows(probe, 0.95, 0.05, 0.0).measure() == pytest.approx(1000.0)
     assert probe.left == 0
+
+
+class Overlapping:
+    """A probe that tells at once of what was due before the window, in it, and after it; nothing is out."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def take(self):
+        self.asked += 1
+        now = _engine.monotonic_ns()
+        inside = [(now - 10_000_000, 1_000_000)] * 10
+        return [(now - 10**10, 500_000_000), *inside, (now + 10**10, 500_000_000)], 0, 0
+
+
+def test_only_what_was_due_in_the_window_counts_and_an_empty_queue_is_not_waited_for():
+    probe = Overlapping()
+    assert Windows(probe, 0.99, 0.05, 0.0).measure() == pytest.approx(1000.0)
+    assert probe.asked == 2
