@@ -12,7 +12,7 @@ import pytest
 from hindmost.cli import main
 from hindmost.colocation.bound import question, read_card
 from hindmost.colocation.profiles import of_cards
-from hindmost.errors import HindmostError, TargetError, UsageError
+from hindmost.errors import HindmostError, Inconclusive, TargetError, UsageError
 from hindmost.report.colocation.profile import prometheus_text, render_answer, render_profile
 from hindmost.studies.colocation import profile as profiles
 from hindmost.studies.colocation.subject import Subject
@@ -132,6 +132,41 @@ def test_a_window_that_lost_its_processor_unseen_does_not_move_the_figure():
     found = profiles._shares(rounds, "l3", "program", ("null", True))
     assert found is not None
     assert found["value"] == pytest.approx(0.08, abs=0.01)
+
+
+def test_a_card_has_its_rate_and_placement_from_windows_that_no_move_touched():
+    rounds = [[seen("null", 100.0), seen("l3", 90.0)] for _ in range(4)]
+    moved = Seen("null", True, 1.0, None, ("far", "near"), False)
+    found = profiles._card([*rounds, *([[moved]] * 5)], ["l3"], ["kv"], None, 40.0, 1, 1.0)
+    assert found["rate_per_s"] == 100.0
+    assert found["spread"] == 0.0
+    assert found["placement"] == "near"
+    assert found["notes"] == ["rulers ran as ordinary threads (no right to SCHED_FIFO): windows are noisier"]
+    assert (found["method"]["windows"], found["method"]["dropped"]) == (13, 5)
+    with pytest.raises(Inconclusive, match="of 5 windows 0 could be used"):
+        profiles._card([[moved]] * 5, ["l3"], ["kv"], None, 40.0, 1, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("then", "told", "hint"),
+    [
+        ("while True: pass", r"printed no unit in [1-9]", "more often"),
+        ("import time; time.sleep(60)", r"less than 30% of its processor in [1-9]", "neither wait"),
+    ],
+)
+def test_units_that_stop_and_a_program_that_waits_are_told_apart(then, told, hint):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor only")
+    code = f"for _ in range(9): print('.', flush=True)\n{then}"
+    with pytest.raises(Inconclusive, match=told) as refused:
+        profiles.profile([sys.executable, "-c", code], rulers=["int_add"], window_ms=10, budget_s=0.5)
+    assert refused.value.hint is not None
+    assert hint in refused.value.hint, refused.value
+
+
+def test_a_command_whose_quotation_is_open_is_refused(capsys):
+    assert main(["colocate", "profile", "sh -c 'x"]) == 2
+    assert "is no command: No closing quotation" in capsys.readouterr().err
 
 
 def test_a_program_is_profiled_and_nothing_of_it_is_left(capsys):

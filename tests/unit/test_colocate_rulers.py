@@ -109,9 +109,34 @@ def test_a_core_that_something_shares_all_the_time_gets_no_certificate(monkeypat
 
     reached = itertools.cycle([4.0, 2.3, 3.1])
     monkeypatch.setattr(_engine, "validate_rulers", lambda *_: json.dumps([rate("int_add", next(reached))]))
-    monkeypatch.setattr(_engine, "core_certificate", lambda *_: "{}")
+    monkeypatch.setattr(_engine, "core_certificate", lambda *_: '{"overlaps": []}')
     with pytest.raises(Inconclusive, match=r"int_add reached 3.10 to 4.00 a tick"):
         rulers.certify()
+
+
+@pytest.mark.parametrize(("bad", "certified"), [(1, True), (99, False)])
+def test_a_matrix_in_which_a_class_does_not_add_to_itself_is_measured_again(
+    bad, certified, monkeypatch
+) -> None:
+    from hindmost.studies.colocation import rulers
+
+    def matrix(*_: object) -> str:
+        nonlocal bad
+        bad -= 1
+        own = 0.41 if bad >= 0 else 0.9
+        cells = [{"a": "load", "b": "store", "value": 0.0}, {"a": "store", "b": "store", "value": own}]
+        return json.dumps({"overlaps": cells})
+
+    monkeypatch.setattr(_engine, "validate_rulers", lambda *_: json.dumps([rate("store", 1.0)]))
+    monkeypatch.setattr(_engine, "core_certificate", matrix)
+    kind = processors.processor("")
+    if certified:
+        _, found, _ = rulers._undisturbed(0, kind, 5, lambda _: None)
+        assert found["overlaps"][1]["value"] == 0.9
+        assert bad == -1, "measured twice"
+    else:
+        with pytest.raises(Inconclusive, match=r"store came out at 0\.41 with itself"):
+            rulers._undisturbed(0, kind, 5, lambda _: None)
 
 
 def test_a_processor_that_may_not_be_used_is_refused_with_those_that_may():

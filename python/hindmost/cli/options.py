@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -45,3 +46,19 @@ Json = Annotated[bool, switch(OUTPUT, "Print the result as JSON.", "--json")]
 Verbose = Annotated[
     bool, switch(OUTPUT, "The whole account of load, runs and instrument, as on the page.", "--verbose", "-v")
 ]
+
+
+def words_of(command: str) -> list[str]:
+    """Split a command as a shell does.
+
+    Raises
+    ------
+    UsageError
+        Where a quotation is not closed.
+    """
+    from hindmost.errors import UsageError
+
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"{command!r} is no command: {error}", hint="close the quotation") from None

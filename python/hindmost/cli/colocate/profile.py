@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import Annotated
 
-from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole, words_of
 from hindmost.cli.outcome import put_files, refuse_files
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
@@ -45,7 +44,7 @@ def profile(
     from hindmost.studies.colocation.profile import RULERS
     from hindmost.studies.colocation.profile import profile as profiled
 
-    command = shlex.split(program)
+    command = words_of(program)
     if not command:
         raise UsageError("no program is named", hint="hindmost colocate profile 'python -u batch.py'")
     refuse_files({"--out": out})

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole, words_of
 from hindmost.cli.outcome import put_files, refuse_files
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
@@ -64,7 +63,7 @@ def supervise(
     if term.level is None or term.above or term.calm:
         raise UsageError(f"promise {promise!r}: not a limit on a percentile", hint="--promise 'p95<1ms'")
     refuse_files({"--out": out})
-    words = shlex.split(job)
+    words = words_of(job)
     if not words:
         raise UsageError("no job is named", hint="hindmost colocate supervise SERVER 'xz -9 -k big.tar'")
     found = find_application(server)

@@ -17,7 +17,7 @@ from hindmost.store.colocation import PROFILE_SCHEMA
 from hindmost.studies.colocation.processor import pair, processor
 from hindmost.studies.colocation.rulers import asked
 from hindmost.studies.colocation.subject import Subject
-from hindmost.studies.colocation.windows import Seen, Stand
+from hindmost.studies.colocation.windows import LEAST_CPU, Seen, Stand
 
 if TYPE_CHECKING:
     from hindmost.store.colocation import Axis, Placement, Profile, Share
@@ -138,6 +138,23 @@ def _tight(seen: Sequence[Sequence[Seen]], rulers: Sequence[str]) -> bool:
     return all(one is not None and one["high"] - one["low"] <= 2 * TIGHT for one in shares)
 
 
+def _too_few(windows: Sequence[Seen], rates: int) -> Inconclusive:
+    ran = [one for one in windows if one.with_program]
+    silent, starved = (sum(one.lost == why for one in ran) for why in ("units", "processor"))
+    told = (
+        f"of {len(windows)} windows {sum(one.kept for one in windows)} could be used, {rates} beside the inert"
+        f" ruler: of {len(ran)} with the program it printed no unit in {silent}, and had less than"
+        f" {LEAST_CPU:.0%} of its processor in {starved}"
+    )
+    if silent > starved:
+        return Inconclusive(told, hint="print units more often, and until the program is ended, flushed")
+    return Inconclusive(
+        told,
+        hint="stop other programs (top -H -o %CPU); name the program itself, since what its children do is not"
+        " counted ('exec' in a shell), and let it neither wait nor print units faster than one in 1 us",
+    )
+
+
 def _card(
     seen: Sequence[Sequence[Seen]],
     rulers: Sequence[str],
@@ -151,11 +168,7 @@ def _card(
     kept = [one for one in windows if one.kept]
     rates = [one.program for one in kept if one.ruler == "null" and one.program is not None]
     if len(rates) < LEAST_ROUNDS - 1:
-        raise Inconclusive(
-            f"of {len(windows)} windows {len(kept)} could be used, {len(rates)} beside the inert ruler:"
-            " others had the processors, or units came less than once a window",
-            hint="stop other programs (top -H -o %CPU), or print units more often",
-        )
+        raise _too_few(windows, len(rates))
     quarters = statistics.quantiles(rates, n=4) if len(rates) > 1 else [rates[0]] * 3
     placements = [one.placement[0] for one in kept]
     placement = max(set(placements), key=placements.count)

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from hindmost import _engine
 from hindmost.studies.colocation.rulers import asked
@@ -15,6 +15,7 @@ from hindmost.studies.colocation.subject import Subject
 _MS = 1_000_000
 PERIOD_NS = 10_000
 """Of a duty cycle: longer ones show as on and off in a tail."""
+Lost = Literal["units", "processor"]
 LEAST_CPU = 0.3
 """Of a window, that whoever is measured must have had a processor for."""
 
@@ -35,6 +36,9 @@ class Seen:
         Before and after.
     real_time : bool
         Whether the ruler went before all that is not real-time.
+    lost : str, optional
+        Why there is no figure of the program, though it ran: it printed no ``units``, or had too little of
+        its ``processor``.
     """
 
     ruler: str
@@ -43,6 +47,7 @@ class Seen:
     of_ruler: float | None
     placement: tuple[str, str]
     real_time: bool
+    lost: Lost | None = None
 
     @property
     def kept(self) -> bool:
@@ -86,12 +91,16 @@ class Stand:
         ended, (more, more_used) = time.monotonic_ns(), self.subject.count()
         before, self._before = self._before, self.look()
         busy = more_used - used
-        enough = with_program and busy > LEAST_CPU * (ended - began) and more > units
+        lost: Lost | None = "units" if more == units else None
+        if busy <= LEAST_CPU * (ended - began):
+            lost = "processor"
         of_ruler, real_time = None, False
         if got and got[0]["cpu_ns"] > LEAST_CPU * length_ms * _MS:
             of_ruler, real_time = got[0]["done"] / got[0]["cpu_ns"] * 1e9, got[0]["real_time"]
-        rate = (more - units) / busy * 1e9 if enough else None
-        return Seen(ruler, with_program, rate, of_ruler, (before, self._before), real_time)
+        if not with_program:
+            return Seen(ruler, with_program, None, of_ruler, (before, self._before), real_time)
+        rate = None if lost else (more - units) / busy * 1e9
+        return Seen(ruler, with_program, rate, of_ruler, (before, self._before), real_time, lost)
 
     def _work(self, ruler: str, start_ns: int, length_ms: float) -> dict[str, Any]:
         window = {
