@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Annotated, Any
 

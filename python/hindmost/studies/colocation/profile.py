@@ -142,16 +142,16 @@ def _too_few(windows: Sequence[Seen], rates: int) -> Inconclusive:
     ran = [one for one in windows if one.with_program]
     silent, starved = (sum(one.lost == why for one in ran) for why in ("units", "processor"))
     told = (
-        f"of {len(windows)} windows {sum(one.kept for one in windows)} could be used, {rates} beside the inert"
-        f" ruler: of {len(ran)} with the program it printed no unit in {silent}, and had less than"
+        f"of {len(windows)} windows {sum(one.kept for one in windows)} could be used, {rates} beside the"
+        f" inert ruler: of {len(ran)} with the program it printed no unit in {silent}, and had less than"
         f" {LEAST_CPU:.0%} of its processor in {starved}"
     )
     if silent > starved:
         return Inconclusive(told, hint="print units more often, and until the program is ended, flushed")
     return Inconclusive(
         told,
-        hint="stop other programs (top -H -o %CPU); name the program itself, since what its children do is not"
-        " counted ('exec' in a shell), and let it neither wait nor print units faster than one in 1 us",
+        hint="stop other programs (top -H -o %CPU); name the program itself, since what its children do is"
+        " not counted ('exec' in a shell), and let it neither wait nor print units faster than one in 1 us",
     )
 
 

@@ -94,7 +94,7 @@ def _undisturbed(
         assert cell is not None  # of the last attempt
         raise Inconclusive(
             f"processor {mine} was disturbed in {ATTEMPTS} attempts: in the last, {cell['a']} came out at"
-            f" {cell['value']:.2f} with itself, where 0 is times that hide and 1 times that add, as they must",
+            f" {cell['value']:.2f} with itself, where 0 is times that hide and 1 times that add, as here",
             hint="stop other programs (top -H -o %CPU), ask again, or take more bursts (--bursts 9)",
         )
     name, low, high = odd
