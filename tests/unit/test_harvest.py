@@ -2,9 +2,11 @@
 
 import json
 import math
+import re
 import subprocess
 import zlib
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -244,6 +246,58 @@ def test_config_for_hadoop_is_whole_and_replaces_at_once(folder, classes, capsys
     classes["tenants"][0]["servers"] = ["web 0"]
     with pytest.raises(UsageError, match="is no name of a host"):
         tenants_text(classes)
+
+
+def keys_of(path) -> dict[str, str]:
+    found = ElementTree.parse(path).getroot()
+    return {one.findtext("name"): one.findtext("value") for one in found.iter("property")}
+
+
+def test_config_for_yarn_has_the_keys_and_classes_that_the_plug_ins_have(folder, classes, capsys):
+    (folder / "classes.json").write_text(json.dumps(classes))
+    asked = ["harvest", "hadoop-config", str(folder / "classes.json"), "--out", str(folder / "conf")]
+    asked += ["--name-nodes", "nn1"]
+    assert main(asked) == 0
+    assert not (folder / "conf" / "yarn-site-hindmost.xml").exists()
+    yarn = ["--yarn-load-file", "/run/<load>/%h", "--reserve", "0.25", "--grace", "1500ms"]
+    assert main([*asked, *yarn]) == 0
+    written = [Path(line) for line in capsys.readouterr().out.split()[-3:]]
+    hdfs, site, scheduler = map(keys_of, written)
+    assert site == {
+        "hindmost.harvest.utilisation.file": "/run/<load>/%h",
+        "hindmost.harvest.reserve": "0.25",
+        "hindmost.harvest.grace.ms": "1500",
+    }
+    prefix = "yarn.scheduler.capacity.multi-node-sorting.policy"
+    order = scheduler[prefix]
+    assert scheduler[f"{prefix}.names"] == order
+    java = Path(__file__).parents[2] / "hadoop/src/main/java"
+    read = set(re.findall(r'PREFIX \+ "([a-z.]+)"', (java / "hindmost/hadoop/Keys.java").read_text()))
+    own = [key.removeprefix("hindmost.harvest.") for key in (hdfs | site) if key.startswith("hindmost.")]
+    assert len(own) == 6
+    assert read.issuperset(own)
+    named = [
+        scheduler[f"{prefix}.{order}.class"],
+        *(one for one in hdfs.values() if re.match("(hindmost|org)[.]", one)),
+    ]
+    assert len(named) == 5
+    assert all((java / f"{one.replace('.', '/')}.java").is_file() for one in named)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--yarn-load-file", "/run/load"], "one file for all nodes"),
+        (["--yarn-load-file", "/run/%h", "--reserve", "1"], "a reserve of 1 is no share"),
+        (["--yarn-load-file", "/run/%h", "--reserve=-0.1"], "a reserve of -0.1 is no share"),
+    ],
+)
+def test_keys_for_yarn_that_cannot_be_meant_are_refused(folder, classes, capsys, words, says):
+    (folder / "classes.json").write_text(json.dumps(classes))
+    asked = ["harvest", "hadoop-config", str(folder / "classes.json"), "--name-nodes", "nn1"]
+    assert main([*asked, "--out", str(folder / "conf"), *words]) == 2
+    assert says in capsys.readouterr().err
+    assert not (folder / "conf").exists()
 
 
 def test_simulations_say_that_they_are_synthetic_and_refuse_what_they_do_not_know(capsys):

@@ -14,8 +14,12 @@ from hindmost.store.harvest import Classes
 TENANTS = "hindmost-tenants.tsv"
 TOPOLOGY = "hindmost-topology.sh"
 SITE = "hdfs-site-hindmost.xml"
+YARN_SITE = "yarn-site-hindmost.xml"
+SCHEDULER = "capacity-scheduler-hindmost.xml"
 INSIDE = "org.apache.hadoop.hdfs.server.blockmanagement"
 """Placement overrides what only this package of Hadoop may."""
+ORDER = "harvest"
+"""The name of the order of nodes among the policies of the capacity scheduler."""
 HOST = re.compile(r"[A-Za-z0-9._-]+")
 NAME = re.compile(r"[^\t\r\n]+")
 
@@ -72,6 +76,59 @@ def site_text(folder: Path, name_nodes: list[str], port: int, load_file: str) ->
         "hindmost.harvest.board.addresses": ",".join(f"{host}:{port}" for host in name_nodes),
         "hindmost.harvest.utilisation.file": load_file,
     }
+    return _configuration(keys)
+
+
+def yarn_texts(load_file: str, reserve: float, grace_ms: int) -> dict[str, str]:
+    """Write the keys of YARN: those that the keeper of reserves reads, and those of the capacity scheduler.
+
+    Under the latter, cores count, and containers go to nodes in proportion to free ones.
+
+    Parameters
+    ----------
+    load_file
+        Where the keeper finds the primary tenant's load of each node, 0 to 1; ``%h`` is the node's host.
+    reserve
+        Share of a node's cores and memory that batch work never gets, 0 to below 1 (in the chapter, a third).
+    grace_ms
+        Milliseconds that containers have to go when their node shrinks; 0: killed at once.
+
+    Raises
+    ------
+    UsageError
+        The reserve or the grace is out of range, or the load of all nodes would be read from one file.
+    """
+    if not 0 <= reserve < 1:
+        raise UsageError(
+            f"a reserve of {reserve:g} is no share of a node: it must be 0 or more, and below 1",
+            hint="--reserve 0.333",
+        )
+    if grace_ms < 0:
+        raise UsageError(f"a grace of {grace_ms} ms is over before it begins", hint="--grace 5s")
+    if "%h" not in load_file:
+        raise UsageError(
+            f"--yarn-load-file {load_file} is one file for all nodes: each would shrink by the same load",
+            hint="--yarn-load-file /run/primary/%h.load",
+        )
+    keys = {
+        "hindmost.harvest.utilisation.file": load_file,
+        "hindmost.harvest.reserve": f"{reserve:.6g}",
+        "hindmost.harvest.grace.ms": str(grace_ms),
+    }
+    prefix = "yarn.scheduler.capacity"
+    policies = f"{prefix}.multi-node-sorting.policy"
+    scheduler = {
+        f"{prefix}.multi-node-placement-enabled": "true",
+        f"{prefix}.resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+        policies: ORDER,
+        f"{policies}.names": ORDER,
+        f"{policies}.{ORDER}.class": "hindmost.hadoop.HarvestNodeOrder",
+    }
+    return {YARN_SITE: _configuration(keys), SCHEDULER: _configuration(scheduler)}
+
+
+def _configuration(keys: dict[str, str]) -> str:
+    """Write keys as Hadoop reads them."""
     rows = "".join(
         f"  <property><name>{name}</name><value>{escape(value)}</value></property>\n"
         for name, value in keys.items()
@@ -80,12 +137,22 @@ def site_text(folder: Path, name_nodes: list[str], port: int, load_file: str) ->
 
 
 def write_config(
-    classes: Classes, out: Path, *, name_nodes: list[str], installed: Path, port: int = 9879, load_file: str
+    classes: Classes,
+    out: Path,
+    *,
+    name_nodes: list[str],
+    installed: Path,
+    port: int = 9879,
+    load_file: str,
+    yarn: dict[str, str] | None = None,
 ) -> list[Path]:
-    """Write all files; each replaces an older one at once, so that no daemon reads half of it."""
+    """Write all files, with those of YARN (texts by name) where there are any.
+
+    Each replaces an older one at once, so that no daemon reads half of it.
+    """
     texts = {
         TENANTS: tenants_text(classes),
         TOPOLOGY: topology_text(classes),
         SITE: site_text(installed, name_nodes, port, load_file),
     }
-    return install(out, texts)
+    return install(out, texts | (yarn or {}))

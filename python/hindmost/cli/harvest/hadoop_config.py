@@ -17,24 +17,46 @@ def hadoop_config(
     load_file: Annotated[
         str, option(TARGET, "PATH", "Where a data node finds its primary tenant's load, 0 to 1.")
     ] = "",
+    yarn_load_file: Annotated[
+        str | None,
+        option(
+            TARGET, "PATH", "Where YARN's keeper finds each node's load; %h is its host. Without: no YARN."
+        ),
+    ] = None,
+    reserve: Annotated[
+        float, option(TARGET, "SHARE", "Share of a YARN node that batch work never gets.")
+    ] = 0.333,
+    grace: Annotated[
+        str, option(TARGET, "DURATION", "What containers have to go when their node shrinks.")
+    ] = "0s",
     installed: Annotated[
         Path, option(OUTPUT, "FOLDER", "Where the files will be on the daemons' hosts.")
     ] = Path("/etc/hadoop/conf"),
     out: Annotated[Path, option(OUTPUT, "FOLDER", "Where they are written.")] = Path("hadoop-config"),
 ) -> int:
-    """Write who is where, the topology script and the keys of hdfs-site.xml.
+    """Write who is where, the topology script, the keys of hdfs-site.xml, and YARN's with --yarn-load-file.
 
     Without --load-file, data nodes take all of their host's load, from /proc/stat.
     """
     from hindmost.errors import UsageError
     from hindmost.harvest import load_classes
-    from hindmost.harvest.hadoop import write_config
+    from hindmost.harvest.hadoop import write_config, yarn_texts
+    from hindmost.plan.units import parse_duration
 
     hosts = [host.strip() for host in name_nodes.split(",") if host.strip()]
     if not hosts or not 1 <= port <= 65_535:
         raise UsageError("there must be a name node, and a port from 1 to 65535", hint="--name-nodes nn1,nn2")
+    yarn = None
+    if yarn_load_file is not None:
+        yarn = yarn_texts(yarn_load_file, reserve, round(parse_duration(grace) * 1000))
     written = write_config(
-        load_classes(classes), out, name_nodes=hosts, installed=installed, port=port, load_file=load_file
+        load_classes(classes),
+        out,
+        name_nodes=hosts,
+        installed=installed,
+        port=port,
+        load_file=load_file,
+        yarn=yarn,
     )
     print("\n".join(map(str, written)))
     return Exit.DONE
