@@ -74,6 +74,16 @@ def test_a_job_runs_beside_a_server_whose_promise_is_easy(server, capsys, tmp_pa
     assert f"hindmost-job-{os.getpid()}" not in " ".join(groups())
 
 
+@pytest.mark.parametrize("promise", ["p90<10s", "p90<1us"], ids=["kept", "broken"])
+def test_a_job_that_is_given_processors_keeps_them_whatever_becomes_of_the_promise(promise, server, capsys):
+    words = ["--promise", promise, "--window", "200ms", "--duration", "1s", "--processors", "1", "--json"]
+    assert main(["colocate", "supervise", server[0], BURN, *words]) == (0 if promise == "p90<10s" else 3)
+    told = json.loads(capsys.readouterr().out)
+    assert {one["processors"] for one in told["windows"]} == {1}
+    assert len(told["windows"]) >= 3
+    assert told["used_s"] > 0
+
+
 def test_a_promise_that_nothing_can_keep_pauses_the_job_and_says_that_it_is_not_to_blame(server, capsys):
     words = ["--promise", "p90<1us", "--window", "300ms", "--duration", "1500ms"]
     assert main(["colocate", "supervise", server[0], BURN, *words]) == 3
