@@ -11,6 +11,7 @@ from hindmost.errors import UsageError
 from hindmost.report.batching import render_batching, render_batching_page
 from hindmost.report.batching.charts import best_by_rate, improvement, variability
 from hindmost.run.request import MeasureRequest
+from hindmost.stats import contrasts, least_pairs
 from hindmost.store import Study
 from hindmost.studies.batching import Asked, answer, opened, reopened
 from hindmost.studies.batching.asked import parse_intervals, usual_intervals
@@ -54,6 +55,8 @@ def test_every_way_has_a_run_in_each_round_and_batches_as_it_says(made):
         assert rate["best"] == means.index(min(means))
         assert rate["best_interval"] == 2
     assert shown.document["headline"] == document["headline"]
+    assert document["headline"].endswith("2 rounds cannot tell 3 ways apart, whatever they show: 7 can")
+    assert "not told from it" not in document["headline"]
 
 
 def test_it_is_answered_again_from_its_folder_alone(made):
@@ -114,3 +117,12 @@ def test_what_cannot_be_meant_is_refused_before_anything_starts(changes, more, s
 
 def test_intervals_are_tried_in_their_order():
     assert parse_intervals("1ms, 50us") == pytest.approx([5e-05, 0.001])
+
+
+def test_as_many_rounds_are_made_as_can_tell_the_ways_apart():
+    """Nine values of one side below all of the other's, with seven such sides; eight never suffice."""
+    slow, fast = {"mean": [2.0 + 0.01 * i for i in range(9)]}, {"mean": [1.0 + 0.01 * i for i in range(9)]}
+    assert least_pairs(7) == 9
+    for pairs, word in ((9, "slower"), (8, "undecided")):
+        first, second = ({"mean": side["mean"][:pairs]} for side in (fast, slow))
+        assert contrasts(first, second, paired=True, comparisons=7)["mean"].word == word

@@ -28,7 +28,7 @@ def batching(
     ] = None,
     rounds: Annotated[
         int | None,
-        whole(PROCEDURE, "Rounds that count, each with a run of every way. [default: 8]"),
+        whole(PROCEDURE, "Rounds that count, each with a run of every way. [default: 11 for the usual ways]"),
     ] = None,
     by: Annotated[
         str | None,

@@ -21,7 +21,7 @@ from hindmost.stats.requests.thefts import Service, Thefts
 from hindmost.stats.runs.aggregate import Aggregate, run_value
 from hindmost.stats.runs.before_after import Comparison, compare_runs
 from hindmost.stats.runs.bisection import Belief, Span
-from hindmost.stats.runs.contrast import Contrast, contrasts
+from hindmost.stats.runs.contrast import Contrast, contrasts, least_pairs
 from hindmost.stats.runs.equivalence import Equivalence, equivalence
 from hindmost.stats.runs.hysteresis import Hysteresis, hysteresis
 from hindmost.stats.runs.intervals import mean_interval, median_interval, smallest_n_for_median
@@ -119,6 +119,7 @@ __all__ = [
     "holm_families",
     "hysteresis",
     "joint_draws",
+    "least_pairs",
     "low_level_difference",
     "mean_claims",
     "mean_interval",

@@ -48,6 +48,19 @@ EQUIVALENT = 0.90
 LEVEL = 0.05
 LEAST_RUNS, LEAST_PAIRS = 4, 6
 """Fewer runs of a side, or pairs, have no interval of 95 % by ranks."""
+
+
+def least_pairs(comparisons: int = 1) -> int:
+    """Fewest pairs by which `comparisons` sides can be told from a first at 95 % together.
+
+    Of n pairs that all say the same, flipping signs gives a p-value of 2 / 2^n, and no smaller one.
+
+    >>> [least_pairs(sides) for sides in (1, 2, 7, 50)]
+    [6, 7, 9, 11]
+    """
+    return max(LEAST_PAIRS, math.floor(math.log2(2.0 * comparisons / LEVEL)) + 1)
+
+
 _Z_DECIDES = 1.96 + 0.8416
 """Errors from nothing at which 80 of 100 studies find it."""
 

@@ -17,7 +17,7 @@ from hindmost.report.common import numbers
 from hindmost.run.batches import batches
 from hindmost.run.figures import RunFigures, Totals, run_figures
 from hindmost.run.readings import plan_of
-from hindmost.stats import contrasts, over_runs
+from hindmost.stats import contrasts, least_pairs, over_runs
 from hindmost.store import Study, now_utc
 from hindmost.store import batching as documents
 from hindmost.store.estimates import finite, written
@@ -213,15 +213,20 @@ def _cv(histogram: Histogram) -> float | None:
 def _headline(
     asked: Asked, rates: Sequence[documents.BatchingRate], rounds: Sequence[int], aside: Mapping[int, str]
 ) -> str:
-    told = [_told(asked, rate) for rate in rates]
+    ways = len(asked.sides) // len(asked.rates)
+    least = least_pairs(ways - 1)
+    told = [_told(asked, rate, enough=len(rounds) >= least) for rate in rates]
     if not rounds:
         why = next(iter(aside.values()))
         return f"no round counts ({why}); as they stand: {'; '.join(told)}"
+    if len(rounds) < least:
+        counted = numbers.plural(len(rounds), "round")
+        told.append(f"{counted} cannot tell {ways} ways apart, whatever they show: {least} can")
     return "; ".join(told)
 
 
-def _told(asked: Asked, rate: documents.BatchingRate) -> str:
-    """What is best at one rate, in a clause."""
+def _told(asked: Asked, rate: documents.BatchingRate, *, enough: bool) -> str:
+    """What is best at one rate; and what is not told from it, where rounds are enough to tell."""
     at = numbers.rate(rate["rate_per_s"])
     if rate["best"] is None:
         return f"at {at} every way is infinitely late"
@@ -236,7 +241,7 @@ def _told(asked: Asked, rate: documents.BatchingRate) -> str:
             known = low is not None and high is not None and math.isfinite(low)
             ends = f" [{low:.2f}, {high:.2f}]" if known else ""
             text += f", {one['ratio']['value']:.2f}{ends} of {_way(name)}"
-    if rate["not_told"]:
+    if rate["not_told"] and enough:
         near = ", ".join(_way(rate["sides"][place]["batching"]) for place in rate["not_told"])
         text += f"; not told from it: {near}"
     return text

@@ -12,11 +12,12 @@ from hindmost.plan import MeasurePlan
 from hindmost.plan.batching import Batching, batching_text, parse_batching
 from hindmost.plan.units import parse_rate
 from hindmost.run.request import MeasureRequest
+from hindmost.stats import least_pairs
 from hindmost.store import Study
 from hindmost.studies.begin import again_with, begin
 
-ROUNDS = 8
-"""Six are the fewest whose median has an interval of 95 %; two may be disturbed."""
+SPARE_ROUNDS = 2
+"""So many rounds more than can tell the ways apart: some may be disturbed."""
 MOST_ROUNDS = 1_000
 SIZES = (2, 4, 8, 16, 32)
 """Requests that a batch of each usual interval has in the mean: the paper's best have 5 to 20 (Figure 4)."""
@@ -94,11 +95,12 @@ def opened(
             hint="leave it out",
         )
     rates = _rates(request.rate)
-    first = replace(request, rate=f"{rates[0]:.10g}", runs=str(_checked(rounds or ROUNDS)))
-    plan = first.plan()
+    chosen = None if intervals is None else parse_intervals(intervals)
+    others = 1 + len(chosen or SIZES)  # that one way is compared with: Nagle's and the intervals
+    wanted = least_pairs(others) + SPARE_ROUNDS if rounds is None else _checked(rounds)
+    plan = replace(request, rate=f"{rates[0]:.10g}", runs=str(wanted)).plan()
     if by != "mean" and by not in plan.labels:
         raise UsageError(f"--by {by} is not among mean, {', '.join(plan.labels)}", hint="see --quantiles")
-    chosen = None if intervals is None else parse_intervals(intervals)
     sides: list[tuple[float, Batching]] = []
     for rate in rates:
         ways: list[Batching] = ["none", "nagle", *(chosen or usual_intervals(rate, plan.connections))]
@@ -159,6 +161,6 @@ def _checked(rounds: int) -> int:
     if not 2 <= rounds <= MOST_ROUNDS:
         raise UsageError(
             f"--rounds {rounds} is not between 2 and {MOST_ROUNDS}: one does not tell how runs scatter",
-            hint=f"--rounds {ROUNDS}",
+            hint="leave it out, for as many as can tell the ways apart",
         )
     return rounds
