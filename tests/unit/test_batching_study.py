@@ -125,4 +125,5 @@ def test_as_many_rounds_are_made_as_can_tell_the_ways_apart():
     assert least_pairs(7) == 9
     for pairs, word in ((9, "slower"), (8, "undecided")):
         first, second = ({"mean": side["mean"][:pairs]} for side in (fast, slow))
-        assert contrasts(first, second, paired=True, comparisons=7)["mean"].word == word
+        found = contrasts(first, second, paired=True, comparisons=7)["mean"]
+        assert (found.word, found.more) == (word, 9 - pairs)

@@ -151,12 +151,21 @@ def contrasts(
         [a for a, _ in sides.values()], [b for _, b in sides.values()], paired=paired, seed=seed
     )
     return {
-        name: _contrast(a, b, margin, (p, min(1.0, comparisons * adjusted)), paired=paired)
+        name: _contrast(
+            a,
+            b,
+            margin,
+            (p, min(1.0, comparisons * adjusted)),
+            least=least_pairs(comparisons) if paired else LEAST_RUNS,
+            paired=paired,
+        )
         for (name, (a, b)), p, adjusted in zip(sides.items(), tested.p, tested.adjusted, strict=True)
     }
 
 
-def _contrast(a: Floats, b: Floats, margin: float, ps: tuple[float, float], *, paired: bool) -> Contrast:
+def _contrast(
+    a: Floats, b: Floats, margin: float, ps: tuple[float, float], *, least: int, paired: bool
+) -> Contrast:
     log_a, log_b = np.log(a), np.log(b)
     logs = _shift(log_a, log_b, CONFIDENCE, paired=paired)
     value, low, high = (math.exp(one) for one in logs)
@@ -164,7 +173,7 @@ def _contrast(a: Floats, b: Floats, margin: float, ps: tuple[float, float], *, p
     _, *ends = _shift(log_a, log_b, EQUIVALENT, paired=paired)
     within = (math.exp(ends[0]), math.exp(ends[1]))
     word = _word(low, high, within, margin, ps[1])
-    more = 0 if word != "undecided" else _more(logs, margin, n, ps[1], paired=paired)
+    more = 0 if word != "undecided" else _more(logs, margin, n, ps[1], least)
     return Contrast(
         Estimate(value, low, high, n, CONFIDENCE),
         Estimate(*_shift(a, b, CONFIDENCE, paired=paired), n, CONFIDENCE),
@@ -201,14 +210,11 @@ def _twin(a: Floats, b: Floats, *, paired: bool) -> float:
     return float(wilcoxon(gaps).pvalue) if gaps.any() else 1.0
 
 
-def _more(
-    logs: tuple[float, float, float], margin: float, n: int, adjusted: float, *, paired: bool
-) -> int | None:
+def _more(logs: tuple[float, float, float], margin: float, n: int, adjusted: float, least: int) -> int | None:
     """About how many more runs a side, or pairs, would decide."""
     from scipy.special import ndtri  # type: ignore[import-untyped, unused-ignore]
 
-    least = LEAST_PAIRS if paired else LEAST_RUNS
-    if math.isnan(logs[1]):
+    if math.isnan(logs[1]) or n < least:
         return max(1, least - n)
     found = more_runs(_Logs(*logs), math.log1p(margin), n)
     if found != 0:
