@@ -177,6 +177,7 @@ fn nonsense_is_refused() {
         &frame(frames::CONTINUATION, 4, 1, b"\x88"),
         &frame(frames::HEADERS, 4, 1, b"\xff\xff\xff\xff\xff\xff"),
         &[frame(frames::HEADERS, 0, 1, b"\x88"), frame(frames::DATA, 0, 1, b"")].concat(),
+        &[frame(frames::HEADERS, 0, 1, b""), frame(frames::CONTINUATION, 4, 3, b"\x88")].concat(),
     ] {
         assert!(replies(&codec, 1, &[bytes]).is_err(), "{bytes:?}");
     }
