@@ -115,7 +115,7 @@ def test_a_postgresql_that_is_taken_for_another_server_is_told(scram: str, tmp_p
     answer = measure(f"redis://{scram}", tmp_path / "study", *RATE)
     answer.assert_one_clear_error(1, "does not speak redis: it is postgresql", f"postgresql://{scram}")
     answer = measure(f"postgresqls://hindmost@{scram}/postgres", tmp_path / "study", *RATE, "--insecure")
-    answer.assert_one_clear_error(1, "TLS", "PostgreSQL 17")
+    answer.assert_one_clear_error(1, scram, "answered `N`", "ssl_cert_file")
 
 
 @pytest.mark.postgresql

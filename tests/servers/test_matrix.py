@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from measuring import REAL, assert_counts_close, managed, measure, need, running
+from secured import EXAMPLES, POSTGRESQL, place, secured
 
 from hindmost.plan.login import Login
+from hindmost.plan.protocols import ENTRIES
 
 pytestmark = pytest.mark.usefixtures("household")
-
-EXAMPLES = Path(__file__).parents[2] / "examples" / "targets"
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Row:
         What stands behind the address, where the server is named by it.
     version : bool
         Whether the protocol asks the server who it is.
+    tls : bool
+        Whether TLS is put before the target.
     nightly : bool
         Whether it is of the slow ring: its server takes seconds to start, and differs little from another's.
     """
@@ -45,12 +47,17 @@ class Row:
     options: tuple[str, ...] = ()
     by_url: str = ""
     version: bool = True
+    tls: bool = False
     nightly: bool = False
 
     @property
     def server(self) -> str:
         """The preset's name, or the file."""
-        return self.target.partition("?")[0]
+        return "postgresql" if self.target == str(POSTGRESQL) else self.target.partition("?")[0]
+
+    def at(self, folder: Path) -> str:
+        """The target as the command line has it; where it needs certificates, they are in `folder`."""
+        return str(secured(Path(self.target), place(folder))) if self.tls else self.target
 
     def need(self) -> None:
         """A skip where it is not here."""
@@ -133,6 +140,7 @@ MATRIX = {
     "postgresql": Row("postgresql", BOTH),
     "postgresql-scram": Row("postgresql?auth=scram-sha-256", SIMPLE, PASSWORD),
     "postgresql-md5": Row("postgresql?auth=md5", PREPARED, PASSWORD, nightly=True),
+    "postgresql-over-tls": Row(str(POSTGRESQL), BOTH, tls=True),
     "raw-memcached-pipelined": Row("memcached?protocol=raw", RAW, ALL_ON_ONE, version=False),
     "http-nginx": Row("nginx"),
     "http2-nginx": Row("nginx?protocol=http2&listen=reuseport%20http2"),
@@ -185,7 +193,7 @@ def _password(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_measures_closes_its_account_and_outlives_a_restart(row: Row, tmp_path: Path) -> None:
     row.need()
     out = tmp_path / "study"
-    answer = measure(row.target, out, *words(row, tmp_path))
+    answer = measure(row.at(tmp_path), out, *words(row, tmp_path))
     assert answer.code in (0, 4, 6), answer.err
     # Two runs, each at a server started afresh: what the first left behind is not needed by the second.
     assert_served(answer.result, runs=2)
@@ -195,14 +203,16 @@ def test_it_measures_closes_its_account_and_outlives_a_restart(row: Row, tmp_pat
 @pytest.mark.parametrize("row", rows())
 def test_a_server_that_is_there_already_is_measured_by_its_address(row: Row, tmp_path: Path) -> None:
     row.need()
-    spec = managed(row.target)
+    spec = managed(row.at(tmp_path))
     if row.options == PASSWORD:
         who = Login(user="hindmost", password="env:HINDMOST_TEST_PASSWORD", database="postgres")
         spec = spec.model_copy(update={"login": who})
     with running(spec) as server:
         path = spec.path if spec.path != "/" else row.by_url
-        url = f"{spec.protocol}://{server.address}{path}"
+        scheme = ENTRIES[spec.protocol].tls_scheme if row.tls else spec.protocol
+        url = f"{scheme}://{server.address}{path}"
+        trust = ["--ca", tmp_path / "ca.pem"] if row.tls else []
         login = [] if spec.login is None or row.options == PASSWORD else LOGIN
-        answer = measure(url, tmp_path / "study", *words(row, tmp_path), *login)
+        answer = measure(url, tmp_path / "study", *words(row, tmp_path), *login, *trust)
     assert answer.code in (0, 4, 6), answer.err
     assert_served(answer.result, runs=2)

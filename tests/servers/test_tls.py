@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import secured
 from certificates import issue
 from measuring import Answer, Household, assert_counts_close, measure, need, running
 
+from hindmost.plan.login import Login
 from hindmost.targets import load_target_file
 
 FEW = ("--clients", "1", "--connections", "4", "--rate", "400", "--timeout", "1s")
@@ -124,10 +126,7 @@ command = ["redis-server", "--port", "0", "--unixsocket", "{socket}", "--save", 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A folder with certificates that servers may read which are not root."""
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.owner() == tmp_path.owner() and folder != Path("/tmp"):
-            folder.chmod(0o755)
-    issue(tmp_path, "server", "client")
+    secured.place(tmp_path)
     both = (tmp_path / "server.pem").read_text() + (tmp_path / "server.key").read_text()
     (tmp_path / "both.pem").write_text(both)
     return tmp_path
@@ -234,6 +233,35 @@ def test_a_server_that_wants_a_client_certificate_says_so(place: Path, household
     with attached(place, REDIS, "redis-server") as address:
         refused = measure(f"rediss://{address}", place / "study", *FEW, "--ca", place / "ca.pem")
         refused.assert_one_clear_error(1, "certificate required")
+
+
+SQL = """
+{"kind": "sql", "statements": [
+  {"name": "simple", "sql": "SELECT value FROM items WHERE id = {{int:1..10000}}"},
+  {"name": "prepared", "sql": "SELECT value FROM items WHERE id = $1", "parameters": ["{{int:1..10000}}"]}
+]}
+"""
+
+
+@pytest.mark.postgresql
+def test_postgresql_is_asked_for_tls_and_what_it_answers_is_told(place: Path, household: Household) -> None:
+    need("postgresql")
+    issue(place, ca="other")
+    (place / "sql.json").write_text(SQL)
+    file = secured.secured(secured.POSTGRESQL, place, {'auth = "trust"': 'auth = "scram-sha-256"'})
+    who = Login(user="hindmost", password="hindmost", database="postgres")
+    with running(load_target_file(file).model_copy(update={"login": who})) as server:
+        behind = f"://hindmost:hindmost@{server.address}/postgres"
+        url, trust = f"postgresqls{behind}", ("--ca", place / "ca.pem")
+        answer = measure(url, place / "study", *FEW, *trust, "--workload", place / "sql.json")
+        whole(answer)
+        assert set(answer.result["by_kind"]) == {"simple", "prepared"}
+        found = answer.result["connections"]
+        assert found["full_handshakes"] + found["resumed_handshakes"] == found["all"] > 0
+        other = measure(url, place / "other", *FEW, "--ca", place / "other.pem")
+        other.assert_one_clear_error(1, server.address, "was not issued by a CA in", "other.pem")
+        plain = measure(f"postgresql{behind}", place / "plain", *FEW)
+        plain.assert_one_clear_error(1, "no encryption")
 
 
 @pytest.mark.parametrize("name", ["memcached", "redis"])

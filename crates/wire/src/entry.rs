@@ -17,6 +17,9 @@ pub struct Entry {
     pub tls_port: u16,
     /// What it is called where TLS is agreed upon (ALPN); empty where it has no such name.
     pub alpn: &'static str,
+    /// What asks a server for TLS before the handshake, as Latin-1, to which it answers `S` (yes) or `N` (no); empty
+    /// where the handshake comes first.
+    pub tls_request: &'static str,
     /// What requests it has. Which kinds of them there are says the plan.
     pub mix: Mix,
     /// How its messages are delimited.

@@ -70,6 +70,7 @@ class Entry(msgspec.Struct, frozen=True):
     tls_port: int = 0
     logs_in: bool = False
     alpn: str = ""
+    tls_request: str = ""
 
 
 ENTRIES: dict[str, Entry] = {

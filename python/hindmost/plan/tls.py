@@ -15,6 +15,8 @@ HINTS = {
     "tls_certificate": "--ca FILE with the CA that issued it, --sni NAME where it holds another name;"
     " --insecure measures whoever answers",
     "tls_plain": "write the target without TLS, or name the port that speaks it",
+    "tls_off": "write the target without TLS, or switch it on in the server (PostgreSQL: ssl, ssl_cert_file,"
+    " ssl_key_file of postgresql.conf)",
     "tls_version": "see which it speaks: openssl s_client -connect HOST:PORT",
     "tls_refused": "--cert FILE --key FILE where it asks for a client certificate; see the server's log",
     "tls": "see the server's log, and openssl s_client -connect HOST:PORT",

@@ -53,7 +53,7 @@ def tls_of(asked: MeasureRequest, target: Attached | Managed) -> Tls | None:
                 hint="--sni NAME, a name in the server's certificate",
             )
         try:
-            _engine.check_tls(tls.text(), target.address)
+            _engine.check_tls(tls.text(), target.address, target.protocol)
         except _engine.EngineError as error:
             code, message = error.args
             raise UsageError(f"{target.name}: {message}", hint=HINTS[code]) from None

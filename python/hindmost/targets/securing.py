@@ -11,11 +11,6 @@ from hindmost.plan.protocols import Entry
 from hindmost.plan.tls import HINTS, Tls
 from hindmost.targets.procfs import split_address
 
-_LATE_TLS = (
-    "before PostgreSQL 17, servers take TLS only behind a request for it (SSLRequest), not made here:"
-    " measure without TLS, or through a proxy that adds it"
-)
-
 
 def verify(address: str, tls: Tls, entry: Entry, timeout_s: float) -> None:
     """Make one handshake as the load makes them, so that both come to the same.
@@ -26,11 +21,10 @@ def verify(address: str, tls: Tls, entry: Entry, timeout_s: float) -> None:
         If it fails: names the server, the file or the name, and why.
     """
     try:
-        _engine.try_tls(tls.text(), address, entry.alpn, timeout_s)
+        _engine.try_tls(tls.text(), address, entry.name, timeout_s)
     except _engine.EngineError as error:
         code, message = error.args
-        late = entry.name == "postgresql" and code == "tls_refused"
-        hint = _LATE_TLS if late else HINTS[code].replace("HOST:PORT", address)
+        hint = HINTS[code].replace("HOST:PORT", address)
         raise TargetError(f"{entry.tls_scheme}://{address}: {message}", hint=hint) from None
 
 
@@ -50,6 +44,9 @@ def secured(connection: socket.socket, address: str, tls: Tls, entry: Entry) -> 
     if entry.alpn:
         context.set_alpn_protocols([entry.alpn])
     try:
+        if entry.tls_request:  # the engine has seen it granted
+            connection.sendall(entry.tls_request.encode("latin-1"))
+            connection.recv(1)
         return context.wrap_socket(connection, server_hostname=tls.sni or split_address(address)[0])
     except ssl.SSLError as error:
         raise ended(address, error) from None

@@ -93,14 +93,13 @@ pub(super) struct Servers {
 
 impl Servers {
     pub(super) fn of(plan: &Plan) -> Result<Self, LoadError> {
-        let alpn = plan.target.protocol.entry().alpn;
         let (mut peers, mut credentials) = (Vec::new(), Vec::new());
         for address in plan.target.servers() {
             let unresolvable = |source| LoadError::Unresolvable { address: address.clone(), source };
             peers.push(Peer::resolve(address).map_err(unresolvable)?);
             if let Some(tls) = &plan.target.tls {
                 let refused = |problem| LoadError::Tls { address: address.clone(), problem };
-                credentials.push(Credentials::load(tls, address, alpn).map_err(refused)?);
+                credentials.push(Credentials::load(tls, address, plan.target.protocol).map_err(refused)?);
             }
         }
         Ok(Self { peers, credentials })

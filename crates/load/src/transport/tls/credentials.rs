@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hindmost_plan::Tls;
+use hindmost_plan::{Protocol, Tls};
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{ring, CryptoProvider};
 use rustls::pki_types::pem::{self, PemObject};
@@ -10,6 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, Error, InconsistentKeys, RootCertStore};
 
 use super::problem::TlsProblem;
+use super::request;
 use super::tickets::Tickets;
 use super::verifier::{Anyone, Verifier};
 
@@ -20,14 +21,15 @@ pub struct Credentials {
     name: ServerName<'static>,
     trusted: String,
     resumption: bool,
+    request: Vec<u8>,
 }
 
 impl Credentials {
-    /// Reads the files of `tls`, for a server at `address`, with which `alpn` is spoken, if it has such a name.
+    /// Reads the files of `tls`, for a server at `address`, with which `protocol` is spoken.
     ///
     /// # Errors
     /// A file that cannot be used, by name; a key that is not the certificate's.
-    pub fn load(tls: &Tls, address: &str, alpn: &str) -> Result<Self, TlsProblem> {
+    pub fn load(tls: &Tls, address: &str, protocol: Protocol) -> Result<Self, TlsProblem> {
         let provider = Arc::new(ring::default_provider());
         let (verifier, trusted) = verifier(tls, &provider)?;
         let builder = ClientConfig::builder_with_provider(provider)
@@ -41,12 +43,14 @@ impl Credentials {
                 .map_err(|e| mismatch(&e, certificate, key))?,
             _ => builder.with_no_client_auth(),
         };
-        if !alpn.is_empty() {
-            config.alpn_protocols = vec![alpn.into()];
+        let spoken = protocol.entry();
+        if !spoken.alpn.is_empty() {
+            config.alpn_protocols = vec![spoken.alpn.into()];
         }
         let name = tls.sni.as_deref().unwrap_or_else(|| host(address));
         let name = ServerName::try_from(name.to_owned()).map_err(|_| TlsProblem::Name(name.to_owned()))?;
-        Ok(Self { config, name, trusted, resumption: tls.resumption })
+        let request = request::bytes(spoken.tls_request);
+        Ok(Self { config, name, trusted, resumption: tls.resumption, request })
     }
 
     /// For a worker with so many connections; sessions are taken up again among them.
@@ -64,6 +68,11 @@ impl Credentials {
     /// Who the server has to be.
     pub fn name(&self) -> &ServerName<'static> {
         &self.name
+    }
+
+    /// What asks the server for TLS before the handshake; empty where nothing does.
+    pub fn request(&self) -> &[u8] {
+        &self.request
     }
 
     /// What messages call those who may have signed the server's certificate.

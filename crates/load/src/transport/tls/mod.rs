@@ -12,6 +12,7 @@
 
 mod credentials;
 mod problem;
+mod request;
 mod session;
 mod tickets;
 mod trial;
@@ -56,6 +57,8 @@ struct Server {
     name: ServerName<'static>,
     /// What messages call those who may have signed its certificate.
     trusted: String,
+    /// What asks for TLS before the handshake.
+    request: Vec<u8>,
 }
 
 impl Server {
@@ -64,6 +67,7 @@ impl Server {
             config: credentials.config(slots),
             name: credentials.name().clone(),
             trusted: credentials.trusted().to_owned(),
+            request: credentials.request().to_owned(),
         }
     }
 }
@@ -90,8 +94,22 @@ impl<T: Transport> Tls<T> {
     /// One step of the handshake of `slot`: takes what came, and says what is to be said.
     fn shake_hands(&mut self, slot: u32) -> io::Result<()> {
         let Self { inner, sessions, arrived, servers, .. } = self;
-        let Server { name, trusted, .. } = &servers[slot as usize % servers.len()];
+        let Server { name, trusted, request, .. } = &servers[slot as usize % servers.len()];
         let Some(session) = &mut sessions[slot as usize] else { return Err(ErrorKind::NotConnected.into()) };
+        if session.step == Step::Reached && !request.is_empty() {
+            session.ask(request);
+        }
+        if session.step == Step::Asked {
+            if !session.flush(inner, slot)? {
+                inner.watch_writes(slot, true)?;
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            // One byte, and never what stands behind it.
+            if inner.read(slot, &mut arrived[..1])? == 0 {
+                return Err(TlsProblem::HungUp.into());
+            }
+            request::granted(arrived[0])?;
+        }
         let heard = if session.step == Step::Greeted {
             let kept = session.unfold(arrived);
             match inner.read(slot, &mut arrived[kept..]) {

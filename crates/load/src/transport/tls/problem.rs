@@ -44,6 +44,12 @@ pub enum TlsProblem {
     /// The server says something that is no TLS.
     #[error("the server does not speak TLS: it answered {0:?}")]
     Plain(String),
+    /// The server has TLS, but not here or not now.
+    #[error("the server does not speak TLS here: it answered `N` (no) to the request for it")]
+    Off,
+    /// The server has never heard of the request for TLS.
+    #[error("the server answered the request for TLS with byte {0:#04x}, and not with `S` (yes) or `N` (no)")]
+    Unasked(u8),
     /// The server hangs up instead of answering.
     #[error("the server closed the connection in the TLS handshake")]
     HungUp,
@@ -70,7 +76,8 @@ impl TlsProblem {
         match self {
             Self::File { .. } | Self::KeyOfAnother { .. } | Self::Name(_) | Self::NoRoots => "tls_file",
             Self::Certificate { .. } => "tls_certificate",
-            Self::Plain(_) => "tls_plain",
+            Self::Plain(_) | Self::Unasked(_) => "tls_plain",
+            Self::Off => "tls_off",
             Self::Version(_) => "tls_version",
             Self::HungUp | Self::Silent | Self::Refused(_) => "tls_refused",
             Self::TooLong | Self::Session(_) => "tls",

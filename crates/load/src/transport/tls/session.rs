@@ -24,6 +24,8 @@ pub enum Step {
     Called,
     /// It is there.
     Reached,
+    /// We have asked for TLS, and await one byte.
+    Asked,
     /// We have said hello.
     Greeted,
 }
@@ -56,6 +58,12 @@ impl Session {
             sent: 0,
             holds: false,
         }
+    }
+
+    /// Says `bytes` before any record.
+    pub fn ask(&mut self, bytes: &[u8]) {
+        self.outgoing.extend_from_slice(bytes);
+        self.step = Step::Asked;
     }
 
     pub fn is_handshaking(&self) -> bool {

@@ -5,21 +5,27 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use hindmost_plan::Tls;
+use hindmost_plan::{Protocol, Tls};
 use rustls::{ClientConnection, Error};
 
-use super::{Credentials, TlsProblem};
+use super::{request, Credentials, TlsProblem};
 use crate::transport::Peer;
 
 /// What is kept of the server's first words, to tell what it is.
 const FIRST_WORDS: usize = 256;
 
-/// Secures one connection to `address` as `tls` says, waiting at most `patience` for each step, and closes it.
+/// Secures one connection to `address` as `tls` says and as a server of `protocol` has it, waiting at most `patience`
+/// for each step, and closes it.
 ///
 /// # Errors
 /// Why it cannot be secured.
-pub fn try_handshake(tls: &Tls, address: &str, alpn: &str, patience: Duration) -> Result<(), TlsProblem> {
-    let credentials = Credentials::load(tls, address, alpn)?;
+pub fn try_handshake(
+    tls: &Tls,
+    address: &str,
+    protocol: Protocol,
+    patience: Duration,
+) -> Result<(), TlsProblem> {
+    let credentials = Credentials::load(tls, address, protocol)?;
     let unreachable = |e: io::Error| TlsProblem::Session(e.to_string());
     let patient = Some(patience);
     match Peer::resolve(address).map_err(unreachable)? {
@@ -36,7 +42,13 @@ pub fn try_handshake(tls: &Tls, address: &str, alpn: &str, patience: Duration) -
     }
 }
 
-fn shake_hands<S: Read + Write>(stream: S, credentials: &Credentials) -> Result<(), TlsProblem> {
+fn shake_hands<S: Read + Write>(mut stream: S, credentials: &Credentials) -> Result<(), TlsProblem> {
+    if !credentials.request().is_empty() {
+        let mut answer = [0];
+        let asked = stream.write_all(credentials.request()).and_then(|()| stream.read_exact(&mut answer));
+        asked.map_err(|e| cut_short(&e))?;
+        request::granted(answer[0])?;
+    }
     let connection = ClientConnection::new(credentials.config(1), credentials.name().clone());
     let mut connection = connection.map_err(TlsProblem::of_session)?;
     let mut listening = Listening { stream, heard: Vec::new() };
@@ -50,9 +62,16 @@ fn shake_hands<S: Read + Write>(stream: S, credentials: &Credentials) -> Result<
             Some(error) => {
                 TlsProblem::of_handshake(error, &listening.heard, credentials.name(), credentials.trusted())
             }
-            None if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => TlsProblem::Silent,
-            None => TlsProblem::HungUp,
+            None => cut_short(&e),
         }),
+    }
+}
+
+/// The server says nothing, or no more.
+fn cut_short(error: &io::Error) -> TlsProblem {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => TlsProblem::Silent,
+        _ => TlsProblem::HungUp,
     }
 }
 

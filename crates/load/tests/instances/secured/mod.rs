@@ -3,8 +3,13 @@
 mod certificates;
 mod servers;
 
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener};
+use std::time::Duration;
+
+use hindmost_load::transport::try_handshake;
 use hindmost_load::LoadError;
-use hindmost_plan::Plan;
+use hindmost_plan::{Plan, Protocol};
 use serde_json::{json, Value};
 
 use self::certificates::Certificates;
@@ -188,4 +193,46 @@ fn nginx_answers_http2_over_tls_once_both_sides_have_agreed_on_it() {
         connects["all"].as_u64() > Some(10) && connects["resumed_handshakes"].as_u64() > Some(5),
         "{connects}"
     );
+}
+
+/// The address of a server that answers the first eight bytes of each connection with `answer`.
+fn answering(answer: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for connection in listener.incoming().map_while(Result::ok) {
+            let mut connection = connection;
+            let mut request = [0; 8];
+            if connection.read_exact(&mut request).is_ok() && request == [0, 0, 0, 8, 4, 210, 22, 47] {
+                let _ = connection.write_all(answer);
+                // What else is said is read, so that no reset overtakes the answer.
+                let _ = connection.shutdown(Shutdown::Write);
+                let _ = std::io::copy(&mut connection, &mut std::io::sink());
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn what_a_server_answers_to_the_request_for_tls_is_one_byte_and_nothing_behind_it_is_believed() {
+    // Each is tried by a single handshake and by an instance, which come to the same.
+    let tls = json!({"verify": false});
+    for (answer, code, part) in [
+        (&b"N"[..], "tls_off", "answered `N`"),
+        (b"E", "tls_plain", "with byte 0x45"),
+        (b"\x15\x03\x01\0\x02\x02\x28", "tls_plain", "with byte 0x15"),
+        (b"", "tls_refused", "closed the connection"),
+        // Somebody in between says what only the server may say, before anything is secured: AuthenticationOk.
+        (b"SR\0\0\0\x08\0\0\0\0", "tls_plain", "does not speak TLS"),
+    ] {
+        let address = answering(answer);
+        let plan = secured("postgresql", &address, &tls, &json!({"workload": {"kind": "sql"}}));
+        let tls = plan.target.tls.as_ref().unwrap();
+        let alone = try_handshake(tls, &address, Protocol::Postgresql, Duration::from_secs(20)).unwrap_err();
+        let error: LoadError = run(&plan).err().unwrap();
+        for (found, said) in [(alone.code(), alone.to_string()), (error.code(), error.to_string())] {
+            assert!(found == code && said.contains(part), "{answer:?}: {found} {said}");
+        }
+    }
 }
