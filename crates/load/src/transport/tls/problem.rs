@@ -48,7 +48,9 @@ pub enum TlsProblem {
     #[error("the server does not speak TLS here: it answered `N` (no) to the request for it")]
     Off,
     /// The server has never heard of the request for TLS.
-    #[error("the server answered the request for TLS with byte {0:#04x}, and not with `S` (yes) or `N` (no)")]
+    #[error(
+        "the server answered the request for TLS with byte {0:#04x}, and not with `S` (yes) or `N` (no)"
+    )]
     Unasked(u8),
     /// The server hangs up instead of answering.
     #[error("the server closed the connection in the TLS handshake")]
