@@ -4,6 +4,7 @@
 const IO: &str = "epoll";
 
 mod common;
+mod datagrams;
 mod embedded;
 mod faults;
 mod http2;
