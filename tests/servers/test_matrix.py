@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from measuring import REAL, assert_counts_close, managed, measure, need, running
-from secured import EXAMPLES, POSTGRESQL, place, secured
+from secured import EXAMPLES, GRPC, POSTGRESQL, place, secured
 
 from hindmost.plan.login import Login
 from hindmost.plan.protocols import ENTRIES
@@ -147,7 +147,8 @@ MATRIX = {
     "http-apache": Row("apache"),
     "http2-apache": Row("apache?protocol=http2"),
     "http-haproxy": Row("haproxy"),
-    "grpc-python": Row(str(EXAMPLES / "grpc-python.toml")),
+    "grpc-python": Row(str(GRPC)),
+    "grpc-python-over-tls": Row(str(GRPC), tls=True),
     "websocket-tornado": Row(str(EXAMPLES / "websocket-python.toml"), MESSAGES),
     "websocket-tornado-pipelined": Row(str(EXAMPLES / "websocket-python.toml"), options=ALL_ON_ONE_SLOWLY),
     "http2-haproxy": Row("haproxy?protocol=http2&bind=proto%20h2"),
