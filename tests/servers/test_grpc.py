@@ -121,6 +121,16 @@ def test_statuses_are_told_apart_by_call(tmp_path: Path, household: Household) -
     assert "PERMISSION_DENIED" in answer.err + answer.out
 
 
+def test_a_server_of_grpc_that_is_taken_for_another_is_told(tmp_path: Path, household: Household) -> None:
+    with running(load_target_file(target(tmp_path))) as server:
+        answer = measure(f"http://{server.address}/", tmp_path / "study", "--rate", "100")
+        answer.assert_one_clear_error(
+            1,
+            "does not speak http",
+            f"http2://{server.address}, or grpc://{server.address}/package.Service/Method",
+        )
+
+
 def test_what_is_no_call_is_refused_by_name(tmp_path: Path, household: Household) -> None:
     at, protos = str(target(tmp_path)), descriptors(tmp_path)
     for words, told in [

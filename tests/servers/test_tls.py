@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 import secured
 from certificates import issue
-from measuring import Answer, Household, assert_counts_close, measure, need, running
+from measuring import Answer, Household, assert_counts_close, hindmost, measure, need, running
 
 from hindmost.plan.login import Login
 from hindmost.targets import load_target_file
 
+BRIEFLY = ("--spin", "10ms", "--json")
 FEW = ("--clients", "1", "--connections", "4", "--rate", "400", "--timeout", "1s")
 NGINX = """
 name = "nginx-tls"
@@ -222,6 +223,11 @@ def test_a_running_server_is_measured_by_its_url_and_mistakes_are_told(
         whole(measure(url, place / "unverified", *FEW, "--insecure"))
         plain = measure(f"http://{address}/", place / "plain", *FEW, "--ca", ca)
         plain.assert_one_clear_error(2, "--ca", "https://")
+        looked = hindmost("doctor", url, "--ca", ca, *BRIEFLY)
+        assert looked.code in (0, 5), looked.err
+        assert looked.result["schema"] == "hindmost.doctor/1"
+        hindmost("doctor", url, *BRIEFLY).assert_one_clear_error(1, url[:-1], "--ca FILE")
+        hindmost("doctor", "--ca", ca, *BRIEFLY).assert_one_clear_error(2, "--ca", "hindmost doctor TARGET")
         spoken = measure(f"http://{address}/", place / "spoken", *FEW)
         assert spoken.code == 1, spoken.err
     with attached(place, nginx().replace(" ssl;", ";").replace("[tls]\nca", "#"), "nginx") as address:

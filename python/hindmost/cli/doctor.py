@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hindmost import _engine
-from hindmost.cli.options import OUTPUT, TARGET, Json, option
+from hindmost.cli.options import OUTPUT, TARGET, Json, option, switch
 from hindmost.errors import UsageError
 from hindmost.exits import Exit
+
+if TYPE_CHECKING:
+    from hindmost.run.request import MeasureRequest
 
 TARGET_HELP = (
     "Of the network interfaces, judge the one that leads there: a running server (memcached://HOST:PORT,"
@@ -20,6 +24,21 @@ TARGET_HELP = (
 def doctor(
     target: Annotated[str | None, option(TARGET, None, TARGET_HELP)] = None,
     *,
+    ca: Annotated[
+        Path | None,
+        option(
+            TARGET, "FILE", "TLS: CAs that may have issued the server's certificate. [default: this host's]"
+        ),
+    ] = None,
+    cert: Annotated[
+        Path | None, option(TARGET, "FILE", "TLS: our certificate, for servers that ask.")
+    ] = None,
+    key: Annotated[Path | None, option(TARGET, "FILE", "TLS: the private key of --cert.")] = None,
+    sni: Annotated[
+        str | None,
+        option(TARGET, "NAME", "TLS: the name that its certificate must hold. [default: TARGET's host]"),
+    ] = None,
+    insecure: Annotated[bool, switch(TARGET, "TLS: do not verify the server's certificate.")] = False,
     spin: Annotated[str, option(OUTPUT, "TIME", "How long to spin for the noise floor.")] = "1s",
     json_: Json = False,
 ) -> int:
@@ -36,7 +55,12 @@ def doctor(
     seconds = parse_duration(spin, "spin", 0.01)
     if seconds > 60.0:
         raise UsageError(f"--spin {spin} is longer than a minute", hint="hindmost doctor --spin 1s")
-    server = _server(target) if target is not None else None
+    from hindmost.run.request import MeasureRequest
+
+    secured: dict[str, Any] = {"ca": ca, "cert": cert, "key": key, "sni": sni, "insecure": insecure}
+    if target is None and (given := [name for name, value in secured.items() if value]):
+        raise UsageError(f"--{given[0]} is about TLS, and no server is named", hint="hindmost doctor TARGET")
+    server = _server(MeasureRequest(target=target, **secured)) if target is not None else None
     diagnosis = json.loads(_engine.doctor("/", seconds, server))
     diagnosis["findings"] += [left_finding(), trace_finding()]
     if json_:
@@ -47,24 +71,24 @@ def doctor(
     return Exit.UNFIT if unfit else Exit.DONE
 
 
-def _server(text: str) -> str:
+def _server(asked: MeasureRequest) -> str:
     """``IP:PORT`` of a target.
 
     Raises
     ------
     UsageError
-        If `text` is no target.
+        If it is no target, or what is said of TLS cannot be meant.
     TargetError
         If a running server is meant, and it is not there or not what it is said to be.
     """
-    from hindmost.plan.tls import Tls
+    from hindmost.run.connecting import tls_of
     from hindmost.targets import first_answering, parse_target
     from hindmost.targets.procfs import join_address
 
-    target = parse_target(text)
+    target = parse_target(asked.target or "")
+    tls = tls_of(asked, target)
     if target.managed:
         return join_address(target.spec.host, target.spec.port)
-    tls = Tls(sni=target.host) if target.secured else None
     address, _ = first_answering(
         target.addresses, target.protocol, path=target.path, tls=tls, login=target.login
     )

@@ -519,10 +519,12 @@ class _Talk:
             )
         what, scheme = recognise(heard)
         first = heard.splitlines()[0][:80].decode("ascii", "backslashreplace")
+        # A server of gRPC greets like any other of HTTP/2.
+        grpc = f", or grpc://{self.address}/package.Service/Method" if scheme == "http2" else ""
         return WrongProtocol(
             f"{self.address} does not speak {self.protocol}: it answered {first!r}"
             + (f", which looks like {what}" if what else ""),
-            hint=f"write {scheme}://{self.address}"
+            hint=f"write {scheme}://{self.address}{grpc}"
             if scheme
             else f"which port has the {self.protocol} server?",
         )
