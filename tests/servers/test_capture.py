@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from measuring import Household, need, servers, state
 
-from hindmost.capture import Capture, capture_fault, exchanges
+from hindmost.capture import Capture, Caught, Witness, capture_fault, exchanges
 from hindmost.capture import tcpdump as tcpdump_module
 from hindmost.errors import HostUnfit, StudyError
 from hindmost.targets import ManagedServer
@@ -257,3 +257,37 @@ def test_no_permission_is_told_with_what_to_do(permitted: None) -> None:
     )
     assert "may not capture on lo" in asked.stdout
     assert "setcap" in asked.stdout
+
+
+def test_a_connection_opened_as_one_capture_gives_way_to_the_other_is_in_one(
+    permitted: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy host tcpdump starts slowly, and a server that closes connections has new ones all the time."""
+    finish = Capture.finish
+    opened: list[socket.socket] = []
+
+    def finished(self: Capture, within_s: float = 10.0) -> Caught:
+        caught = finish(self, within_s)
+        if not opened:
+            opened.append(socket.create_connection(listening.getsockname(), timeout=10))
+        return caught
+
+    monkeypatch.setattr(Capture, "finish", finished)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        with Witness(tmp_path, address, 1_000.0, 1.0) as witness:
+            witness.measuring()
+            with opened[0] as connection:
+                port = connection.getsockname()[1]
+            witness.over()
+            seen = [openings(tmp_path / name, port) for name in ("opening.pcap", "bytes.pcap")]
+    assert sum(seen) == 1, seen
+
+
+def openings(pcap: Path, client_port: int) -> int:
+    """Packets by which that port opened a connection."""
+    program = tcpdump_module.tcpdump_path()
+    assert program is not None
+    chosen = f"src port {client_port} and tcp[tcpflags] & tcp-syn != 0"
+    said = subprocess.run([program, "-n", "-r", pcap, chosen], capture_output=True, text=True, check=True)
+    return len(said.stdout.splitlines())

@@ -104,10 +104,10 @@ class Witness:
             If the capture cannot be started.
         """
         self._bytes.client_ports = ports
-        # The load goes on meanwhile, and where the server closes connections so does this capture.
-        self._caught.append(self._opening.finish(_OPENING_S))
+        # The load goes on meanwhile: a connection opened between the two captures would be in neither.
         self._bytes.__enter__()
         self._bytes.hold()
+        self._caught.append(self._opening.finish(_OPENING_S))
 
     def over(self) -> None:
         """The measurement is over."""
