@@ -61,6 +61,13 @@ def test_interrupts_by_the_clock_beside_waits_inside_requests_are_two_sorts():
     assert [one["scope"] for one in fit_clone(log).clone.document["disturbances"]] == ["request", "thread"]
 
 
+def test_interrupts_shorter_than_a_wake_up_are_not_taken_for_the_requests_own():
+    log = queue_with_pauses("clock", 2, pause_us=7.0, share=0.003, waits=(0.003, 8_000.0))
+    inside, clock = found(log).parts
+    assert inside.lengths_us.min() > 7_000.0
+    assert clock.lengths_us.max() < 100.0
+
+
 def test_where_arrivals_are_stamped_late_or_not_at_all_it_is_unknown_and_said():
     log = queue_with_pauses("clock", 4)
     # The thread stamps arrivals itself: nobody arrives while it is at something else.

@@ -1,7 +1,8 @@
 """Which pauses there were in services: which are the host's by the clock, and which the requests' own.
 
 The long ones are judged first, by the arrivals at idle threads (`scope`): they are what a queue feels. Where
-those are waits of requests, the shorter ones (interrupts, as a rule) are judged by themselves.
+those are waits of requests, the shorter ones (interrupts, as a rule) are judged by themselves: they are the requests'
+own only where that can be told.
 """
 
 from __future__ import annotations
@@ -109,7 +110,9 @@ def find_pauses(log: Log, demand: Demand) -> Pauses | str:
     if scope.whom == "both":
         parts = (clock(every, scope.clock[0]), inside(every, 1.0 - scope.clock[0]))
     elif scope.whom == "request":
-        apart = short is not None and short.whom == "clock" and min(long.sum(), (~long).sum()) >= LEAST_HITS
+        # Interrupts are shorter than a wake-up as a rule: no delay at an idle thread can tell of them.
+        host = short is not None and short.whom in ("clock", "untold")
+        apart = host and min(long.sum(), (~long).sum()) >= LEAST_HITS
         parts = (inside(long), clock(~long)) if apart else (inside(every),)
     return Pauses(parts, scope, lengths)
 
