@@ -1,8 +1,8 @@
 """Which pauses there were in services: which are the host's by the clock, and which the requests' own.
 
 The long ones are judged first, by the arrivals at idle threads (`scope`): they are what a queue feels. Where
-those are waits of requests, the shorter ones (interrupts, as a rule) are judged by themselves: they are the requests'
-own only where that can be told.
+those are waits of requests, the shorter ones (interrupts, as a rule) are judged by themselves: they are the
+requests' own only where that can be told.
 """
 
 from __future__ import annotations
