@@ -1,0 +1,18 @@
+"""Ask a server who it is: the ready probe of managed targets, the identity check of attached ones."""
+
+from hindmost.targets.probe.greeting import first_answering, greet, identify
+from hindmost.targets.probe.problems import NotListening, NotReady, Silent, WrongProtocol
+from hindmost.targets.probe.reach import accepts
+from hindmost.targets.probe.strangers import recognise
+
+__all__ = [
+    "NotListening",
+    "NotReady",
+    "Silent",
+    "WrongProtocol",
+    "accepts",
+    "first_answering",
+    "greet",
+    "identify",
+    "recognise",
+]

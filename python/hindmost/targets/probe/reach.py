@@ -1,0 +1,89 @@
+"""A connection to a server, or why there is none."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+from hindmost.plan.protocols import Entry
+from hindmost.targets.probe.problems import NotListening, Silent
+from hindmost.targets.procfs import split_address
+
+
+def accepts(address: str, timeout_s: float = 2.0) -> None:
+    """Make sure that a connection is accepted; raises like `identify`."""
+    _connect(address, timeout_s).close()
+
+
+def reach(address: str, entry: Entry, timeout_s: float) -> socket.socket:
+    """Connect to `address` as its protocol does.
+
+    Raises
+    ------
+    TargetError
+        `NotListening` or `Silent`.
+    """
+    if entry.framing != "datagram":
+        return _connect(address, timeout_s)
+    host, port = split_address(address)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    connection = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        connection.connect((host, port))
+    except OSError as error:
+        connection.close()
+        raise Silent(
+            f"cannot reach {address}: {error.strerror or error}", hint=f"ip route get {host}"
+        ) from None
+    return connection
+
+
+def _connect(address: str, timeout_s: float) -> socket.socket:
+    if address.startswith("unix:"):
+        return _connect_unix(address.removeprefix("unix:"), timeout_s)
+    host, port = split_address(address)
+    try:
+        connection = socket.create_connection((host, port), timeout=timeout_s)
+    except ConnectionRefusedError:
+        raise _refused(address) from None
+    except TimeoutError:
+        raise Silent(
+            f"{address} did not answer a connection attempt within {timeout_s:g} s",
+            hint=f"is the host up, and does a firewall drop port {port}? try: ping {host}",
+        ) from None
+    except OSError as error:
+        no_route = error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH)
+        hint = f"ip route get {host}" if no_route else f"ping {host}"
+        raise Silent(f"cannot reach {address}: {error.strerror or error}", hint=hint) from None
+    # Polling a free ephemeral port may connect to itself (simultaneous open): nobody listens there.
+    if connection.getsockname() == connection.getpeername():
+        connection.close()
+        raise _refused(address)
+    return connection
+
+
+def _connect_unix(path: str, timeout_s: float) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(timeout_s)
+    try:
+        connection.connect(path)
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        connection.close()
+        raise NotListening(
+            f"nothing listens on the Unix socket {path}: {error.strerror}",
+            hint=f"start the server, or check the path: ls -l {path}",
+        ) from None
+    except OSError as error:
+        connection.close()
+        raise Silent(
+            f"cannot reach the Unix socket {path}: {error.strerror or error}", hint=f"ls -l {path}"
+        ) from None
+    return connection
+
+
+def _refused(address: str) -> NotListening:
+    _, port = split_address(address)
+    return NotListening(
+        f"connection refused: nothing listens on {address}",
+        hint=f"start the server, or check the port: ss -ltn 'sport = :{port}'",
+    )
