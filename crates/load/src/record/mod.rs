@@ -3,14 +3,20 @@
 //! All memory is allocated and touched before the first request; recording one costs a handful of
 //! additions.
 
+mod counts;
 mod gaps;
+mod kept;
 mod recorder;
 mod row;
 mod series;
+#[cfg(test)]
+mod tests;
 mod wire;
 
+pub use counts::{Connects, Counts};
 pub use gaps::{Dispersion, Gaps};
-pub use recorder::{Connects, Counts, EndpointRecord, KindRecord, Recorder, SECTIONS};
+pub use kept::{EndpointRecord, KindRecord, SECTIONS};
+pub use recorder::Recorder;
 pub use row::{Place, Row, Status};
 pub use series::{Series, Window, WindowRecorder};
 pub use wire::{StampCounts, Wire, WireRecord};

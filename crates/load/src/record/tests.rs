@@ -1,0 +1,89 @@
+use hindmost_clock::Nanos;
+use hindmost_histogram::{Histogram, Quantile, Value};
+use hindmost_plan::Keep;
+
+use super::*;
+use crate::random::{stream, Purpose};
+use crate::workload::Kind;
+
+fn recorder() -> Recorder {
+    let mut recorder = Recorder::new(2, Keep { samples: 10, worst: 2 }, stream(1, 0, 0, Purpose::Sampling));
+    recorder.set_measurement(Nanos(1000), Nanos(2000));
+    recorder
+}
+
+fn row(due_ns: u64, latency_ns: u64, status: Status) -> Row {
+    let done_ns = due_ns + latency_ns;
+    Row {
+        due_ns,
+        sent_ns: due_ns + 1,
+        wire_out_ns: 0,
+        wire_in_ns: 0,
+        card_wire_ns: 0,
+        done_ns,
+        place: Place::default(),
+        kind: Kind::GET,
+        status,
+        connection: 0,
+        endpoint: 0,
+        thread: 0,
+    }
+}
+
+#[test]
+fn the_phase_of_a_request_is_that_of_its_due_time() {
+    let mut recorder = recorder();
+    for due in [999, 1000, 1999, 2000] {
+        recorder.ended(row(due, 5000, Status::Hit));
+    }
+    let record = &recorder.kinds[0];
+    assert_eq!(record.counts.due, 2);
+    assert_eq!((record.latency[0].count(), record.latency[9].count()), (1, 1));
+}
+
+#[test]
+fn the_account_closes_whatever_happens() {
+    let mut recorder = recorder();
+    let all = [Status::Hit, Status::Miss, Status::Error, Status::Lost, Status::Timeout, Status::Unsent];
+    for (i, status) in all.into_iter().cycle().take(600).enumerate() {
+        recorder.ended(row(1000 + i as u64, 10, status));
+    }
+    let counts = recorder.kinds[0].counts;
+    assert!(counts.closes(), "{counts:?}");
+    assert_eq!((counts.due, counts.done, counts.misses, counts.errors), (600, 200, 100, 200));
+    assert_eq!(recorder.sample.len(), 10);
+}
+
+#[test]
+fn a_stamped_request_that_timed_out_is_infinitely_late_on_the_wire() {
+    let mut recorder = recorder();
+    recorder.ended_stamped(row(999, 50, Status::Hit), Wire::Known { ns: 40, shared: false }, true);
+    recorder.ended_stamped(row(1000, 50, Status::Hit), Wire::Known { ns: 40, shared: false }, true);
+    recorder.ended_stamped(row(1001, 50, Status::Miss), Wire::WithoutOut, true);
+    recorder.ended_stamped(row(1002, 50, Status::Error), Wire::Known { ns: 40, shared: false }, true);
+    recorder.ended_stamped(row(1003, 0, Status::Timeout), Wire::WithoutIn, true);
+    recorder.ended_stamped(row(1004, 0, Status::Timeout), Wire::WithoutOut, false);
+    let record = &recorder.kinds[0];
+    assert!(record.counts.closes() && record.counts.due == 5);
+    assert_eq!((recorder.stamps.asked, recorder.stamps.came), (2, 1), "answered and measured");
+    let WireRecord { wire, overhead } = &record.stamped;
+    assert_eq!((wire.count(), wire.censored(), wire.min()), (2, 1, Some(40)));
+    assert_eq!((overhead.count(), overhead.min()), (1, Some(9)));
+}
+
+#[test]
+fn requests_without_an_answer_are_infinitely_late() {
+    let mut recorder = recorder();
+    for i in 0..98 {
+        recorder.ended(row(1000 + i, 100 + i, Status::Hit));
+    }
+    recorder.ended(row(1100, 0, Status::Timeout));
+    recorder.ended(row(1101, 0, Status::Unsent));
+    let mut whole = Histogram::new();
+    recorder.kinds[0].latency.iter().for_each(|section| whole.merge(section));
+    let quantile = |q| whole.quantile(Quantile::new(q).unwrap()).unwrap();
+    assert!(matches!(quantile(0.98), Value::Finite(_)));
+    assert_eq!(quantile(0.99), Value::Infinite);
+    let worst: Vec<Status> = recorder.worst.into_vec().iter().map(|row| row.status).collect();
+    assert!(worst.contains(&Status::Timeout) && worst.contains(&Status::Unsent));
+}
