@@ -115,9 +115,10 @@ def test_a_connection_carries_as_many_requests_as_asked(
     asked: int | None, carried: int, version: str, tmp_path: Path
 ) -> None:
     document = {"paths": ["/"], "version": version.removeprefix("HTTP/")}
-    file = workload(tmp_path, document | ({"requests_per_connection": asked} if asked else {}))
+    file = workload(tmp_path, document)
+    carried_each = ("--requests-per-connection", str(asked)) if asked else ()
     with noting() as notes:
-        answer = measured(notes, tmp_path, "--workload", file, rate="200")
+        answer = measured(notes, tmp_path, "--workload", file, *carried_each, rate="200")
     each = Counter(one.connection for one in notes.loaded)
     assert max(each.values()) == carried
     usual = sum(1 for count in each.values() if count == carried)

@@ -124,7 +124,7 @@ def test_what_failed_is_told_as_far_as_it_is_known(found, lost, said):
 
 
 def document(**given):
-    return {"counts": {"due": 100, "errors": 3}, **given}
+    return {"counts": {"due": 100, "errors": 3}, "plan": {}, **given}
 
 
 def test_codes_stand_by_class():
@@ -139,6 +139,18 @@ def test_connections_that_were_kept_are_not_spoken_of():
     assert view.connections(document(connections=kept)) == ""
     some = view.connections(document(connections=kept | {"made": 7}))
     assert some == "7 made for 100 requests, in place of those that the server closed"
+
+
+@pytest.mark.parametrize(
+    ("plan", "each"),
+    [({"requests_per_connection": 14}, "14 requests"), ({"workload": {"version": "1.0"}}, "1 request")],
+)
+def test_connections_that_were_closed_as_asked_are_told_so(plan, each):
+    found = {"made": 7, "failed": 0, "all": 23, "closed": 0, "by_turns": False}
+    told = view.connections(document(connections=found, plan=plan))
+    assert told == f"7 made for 100 requests: each carries {each}, as asked for; latency holds it"
+    assert view.by_turns(document(connections=found, plan=plan))
+    assert not view.by_turns(document(connections=found))
 
 
 @pytest.mark.parametrize(("text", "read"), [("2xx", ["2xx"]), ("200, 3xx,404", [200, "3xx", 404])])

@@ -115,6 +115,9 @@ impl Plan {
         if let Some(most) = self.in_flight.filter(|most| !(1..=4096).contains(most)) {
             return Err(refuse("in_flight", most, "between 1 and 4096"));
         }
+        if self.requests_per_connection == Some(0) {
+            return Err(refuse("requests_per_connection", 0, "at least 1"));
+        }
         if self.keep.samples > 10_000_000 || self.keep.worst > 1_000_000 {
             let value = format!("samples {} and worst {}", self.keep.samples, self.keep.worst);
             return Err(refuse("keep", value, "at most 10000000 samples and 1000000 worst"));

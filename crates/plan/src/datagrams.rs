@@ -27,6 +27,10 @@ pub fn check(plan: &Plan) -> Result<(), PlanError> {
     if plan.target.tls.is_some() {
         return Err(refuse("target.tls", "given", format!("left out for {}: UDP has no TLS", spoken.name)));
     }
+    if plan.requests_per_connection.is_some() {
+        let must = format!("left out for {}: UDP makes no connections", spoken.name);
+        return Err(refuse("requests_per_connection", "given", must));
+    }
     match &plan.workload {
         Workload::KeyValue(mix) if mix.get_ratio < 1.0 && mix.value_bytes.largest() > MOST_VALUE_BYTES => {
             let must = format!("at most {MOST_VALUE_BYTES} for {}: a datagram holds no more", spoken.name);
@@ -58,6 +62,7 @@ mod tests {
         let large = json!({"kind": "key-value", "get_ratio": 0.5, "value_bytes": 70_000});
         for (changes, said) in [
             (json!({"io": "io_uring"}), "must be `epoll` for memcached-udp"),
+            (json!({"requests_per_connection": 5}), "left out for memcached-udp: UDP makes no connections"),
             (json!({"batching": "nagle"}), "must be `none` or an interval"),
             (json!({"workload": large}), "at most 65000 for memcached-udp"),
         ] {

@@ -56,6 +56,10 @@ pub struct Plan {
     /// client. Absent: as many as come in the open loop, one in the closed loop.
     #[serde(default)]
     pub in_flight: Option<u32>,
+    /// Each connection carries so many requests, one at a time; then it is closed, and the next request makes another.
+    /// Absent: as many as the server lets it; in HTTP/1.0: one.
+    #[serde(default)]
+    pub requests_per_connection: Option<u32>,
     /// What is kept of single requests.
     #[serde(default)]
     pub keep: Keep,

@@ -40,6 +40,13 @@ impl Plan {
         Ok(plan)
     }
 
+    /// After how many requests a connection is closed, if that is known: HTTP/1.0 has one on each unless another number
+    /// is asked for.
+    pub fn carried(&self) -> Option<u64> {
+        let one = matches!(&self.workload, Workload::Http(http) if http.version == HttpVersion::One);
+        self.requests_per_connection.or(one.then_some(1)).map(u64::from)
+    }
+
     /// The JSON schema of a plan, as text.
     ///
     /// # Panics

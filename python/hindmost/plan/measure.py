@@ -58,6 +58,9 @@ class MeasurePlan(BaseModel):
     in_flight: int | None = Field(
         default=None, ge=1, le=4096, description="requests in flight on a connection at most"
     )
+    requests_per_connection: int | None = Field(
+        default=None, ge=1, le=2**32 - 1, description="requests that a connection carries before it is closed"
+    )
     batching: Batching = Field(
         default="none", description="how due requests leave together; a number is an interval in seconds"
     )
@@ -101,6 +104,11 @@ class MeasurePlan(BaseModel):
         """The host of the fleet on which the server is started, and set; None: this one."""
         host: str | None = (self.fleet or {}).get("target", {}).get("host")
         return host
+
+    @property
+    def carried(self) -> int | None:
+        """Requests that a connection carries before it is closed; None: as many as the server lets it."""
+        return self.requests_per_connection or (1 if self.workload.get("version") == "1.0" else None)
 
     @property
     def longest_run_s(self) -> float:
@@ -175,6 +183,7 @@ class MeasurePlan(BaseModel):
             "pacing": self.pacing,
             "io": self.io,
             "in_flight": self.in_flight,
+            "requests_per_connection": self.requests_per_connection,
             "batching": batching_document(self.batching),
             "workload": reveal(self.workload) if secrets else self.workload,
             "preload": self.workload["kind"] == "key-value" and self.workload.get("preload") is not False,

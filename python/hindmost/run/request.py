@@ -139,17 +139,6 @@ class MeasureRequest:
             " messages written as JSON become bytes.",
         ),
     ] = None
-    requests_per_connection: Annotated[
-        int | None,
-        Option(
-            "Load",
-            "N",
-            "HTTP requests that each connection carries before the next is made. [default: as many as the"
-            " server lets it]",
-            least=1,
-            most=2**32 - 1,
-        ),
-    ] = None
     accept: Annotated[
         str | None,
         Option(
@@ -237,6 +226,17 @@ class MeasureRequest:
             " [default: as many as come; with --closed: 1]",
             least=1,
             most=4096,
+        ),
+    ] = None
+    requests_per_connection: Annotated[
+        int | None,
+        Option(
+            "Clients",
+            "N",
+            "Requests that each connection carries, one at a time, before it is closed and the next is made; the"
+            " time to connect, TLS and login with it, is in the latency. [default: as many as the server lets it]",
+            least=1,
+            most=2**32 - 1,
         ),
     ] = None
     batching: Annotated[
@@ -414,6 +414,7 @@ class MeasureRequest:
             pacing=places.pacing if self.pacing == "auto" else self.pacing,
             io=self.io,
             in_flight=self.in_flight,
+            requests_per_connection=self.requests_per_connection,
             batching=parse_batching(self.batching),
             duration_s=duration_s,
             warmup="auto" if self.warmup == "auto" else parse_duration(self.warmup, "warm-up"),
@@ -543,8 +544,6 @@ class MeasureRequest:
             asked = http.one_request(path, self.method, self.body)
         if self.header:
             asked = http.with_headers(asked, http.parse_headers(self.header))
-        if self.requests_per_connection is not None:
-            asked = asked | {"requests_per_connection": self.requests_per_connection}
         return asked if self.accept is None else asked | {"accept": parse_codes(self.accept)}
 
     def _of_messages(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -602,7 +601,7 @@ class MeasureRequest:
 
 OPTIONS = declared(MeasureRequest)
 """The fields by name."""
-OF_HTTP = ("accept", "method", "body", "header", "requests", "requests_per_connection")
+OF_HTTP = ("accept", "method", "body", "header", "requests")
 """Those that say something of requests of HTTP."""
 
 

@@ -29,6 +29,7 @@ class Plan(TypedDict, total=False):
     over_runs: NotRequired[Literal["median", "mean"]]
     seed: int
     workload: dict[str, Any]
+    requests_per_connection: NotRequired[int | None]
 
 
 class Host(TypedDict):

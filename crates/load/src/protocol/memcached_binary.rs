@@ -13,6 +13,8 @@ const REPLY: u8 = 0x81;
 const GET: u8 = 0x00;
 const SET: u8 = 0x01;
 const DELETE: u8 = 0x04;
+/// Quit without a reply (QuitQ).
+const QUIT: u8 = 0x17;
 /// Flags and expiry of a Set.
 const SET_EXTRAS: [u8; 8] = [0; 8];
 
@@ -61,6 +63,11 @@ impl Protocol for MemcachedBinary {
         out.extend_from_slice(&self.items.ttl_s(request.item).to_be_bytes());
         self.items.write_key(request.item, out);
         out.extend_from_slice(self.items.value(request.value_bytes));
+    }
+
+    fn farewell(&self, (): &mut (), out: &mut Vec<u8>) -> bool {
+        Self::write_header(QUIT, 0, 0, 0, out);
+        true
     }
 
     fn remove(&self, (): &mut (), item: u32, _: u32, out: &mut Vec<u8>) {

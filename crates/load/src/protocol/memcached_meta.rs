@@ -44,6 +44,11 @@ impl Protocol for MemcachedMeta {
         out.extend_from_slice(b"\r\n");
     }
 
+    fn farewell(&self, (): &mut (), out: &mut Vec<u8>) -> bool {
+        out.extend_from_slice(b"quit\r\n");
+        true
+    }
+
     fn remove(&self, (): &mut (), item: u32, _: u32, out: &mut Vec<u8>) {
         out.extend_from_slice(b"md ");
         self.items.write_key(item, out);

@@ -159,12 +159,13 @@ pub trait Protocol: Send {
         self.write(session, request, tag, out);
     }
 
-    /// After so many requests a connection is closed and another made, because the plan asks for it.
-    fn per_connection(&self) -> Option<u64> {
-        None
+    /// Appends the client's goodbye, with which the server closes the connection; whether there is one, here or in
+    /// [`Protocol::write_last`]. Else we close it, and the port is ours to keep for a minute (`TIME_WAIT`).
+    fn farewell(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) -> bool {
+        false
     }
 
-    /// Whether requests take turns on connections from the start, one at a time on each.
+    /// Whether requests take turns on connections from the start, one at a time on each, whatever the plan says.
     fn takes_turns(&self) -> bool {
         false
     }

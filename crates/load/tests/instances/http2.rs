@@ -55,8 +55,7 @@ fn what_was_asked_behind_nginxs_farewell_is_asked_again_and_nothing_is_lost() {
 #[test]
 fn each_connection_carries_as_many_requests_as_asked() {
     let Some(server) = Managed::nginx_with(1_000_000, "http2", "") else { return };
-    let workload = json!({"kind": "http", "requests_per_connection": 4});
-    let ran = run(&plan("http2", &server.address, &json!({"workload": workload}))).unwrap();
+    let ran = run(&plan("http2", &server.address, &json!({"requests_per_connection": 4}))).unwrap();
     ran.assert_clean("four each");
     let (done, made) = (ran.count("done"), ran.result["connects"]["all"].as_u64());
     assert!(made.is_some_and(|made| (done / 4..=2 * done).contains(&made)), "{made:?} for {done}");

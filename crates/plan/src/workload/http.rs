@@ -32,10 +32,6 @@ pub struct Http {
     /// The version that requests say they are of; only where the target speaks HTTP/1.
     #[serde(skip_serializing_if = "HttpVersion::is_usual")]
     pub version: HttpVersion,
-    /// Each connection carries so many requests, one at a time, and the next is made by another. Absent: as many as the
-    /// server lets it; with version 1.0: one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub requests_per_connection: Option<u32>,
     /// The `Host` header; absent means the target's address.
     pub host: Option<String>,
     /// The status codes that are a success: codes, and classes such as `"2xx"`. What is not among them is an error,
@@ -111,7 +107,6 @@ impl Default for Http {
             headers: BTreeMap::new(),
             data: None,
             version: HttpVersion::default(),
-            requests_per_connection: None,
             host: None,
             accept: vec![Codes::Successful],
         }
@@ -169,17 +164,9 @@ impl Http {
         self.all().iter().map(|one| Listed { kind: one.called(), weight: one.weight }).collect()
     }
 
-    /// Whether each connection carries one request at a time from the start: where a reply is known to be the last on
-    /// it, and where a request must not be made twice, as one would that lies behind another when the server closes.
+    /// Whether each connection carries one request at a time from the start: where a request must not be made twice, as
+    /// one would that lies behind another when the server closes.
     pub fn takes_turns(&self) -> bool {
-        self.per_connection().is_some() || !self.all().iter().all(HttpRequest::is_idempotent)
-    }
-
-    /// After how many requests a connection is closed, if that is known.
-    pub fn per_connection(&self) -> Option<u32> {
-        match (self.requests_per_connection, self.version) {
-            (None, HttpVersion::One) => Some(1),
-            (asked, _) => asked,
-        }
+        !self.all().iter().all(HttpRequest::is_idempotent)
     }
 }

@@ -79,9 +79,6 @@ impl Http {
         }
         check_headers("workload.headers", &self.headers)?;
         check_codes("workload.accept", &self.accept)?;
-        if self.requests_per_connection == Some(0) {
-            return Err(refuse("workload.requests_per_connection", 0, "at least 1"));
-        }
         match &self.host {
             Some(host) if host.is_empty() || !host.bytes().all(|b| b.is_ascii_graphic()) => {
                 Err(refuse("workload.host", format!("{host:?}"), "a host name without spaces"))
@@ -121,7 +118,7 @@ pub fn check_headers(field: &str, headers: &BTreeMap<String, String>) -> Result<
         }
         if OWN.iter().any(|own| name.eq_ignore_ascii_case(own)) {
             let must =
-                "left out: Hindmost writes it itself (see `body`, `version`, `requests_per_connection`)";
+                "left out: Hindmost writes it itself (see `body`, `version`, and the plan's `requests_per_connection`)";
             return Err(refuse(of(), "given", must));
         }
         if let Some(wrong) = value.chars().find(|&c| c.is_control() && c != '\t') {
@@ -215,7 +212,6 @@ mod tests {
         check(&at(json!({"name": "get:/", "method": "PUT"})), "workload.requests[1].name", "same method");
         check(&json!({"paths": ["/"], "requests": [{}]}), "workload.paths", "requests");
         check(&json!({"paths": []}), "workload.paths", "at least one");
-        check(&json!({"requests_per_connection": 0}), "workload.requests_per_connection", "at least 1");
         let many: Vec<Value> = (0..65).map(|n| json!({"name": format!("n{n}")})).collect();
         check(&json!({"requests": many}), "workload.requests", "65 names");
     }

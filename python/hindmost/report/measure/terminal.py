@@ -151,7 +151,7 @@ def _brief_account(doc: Measure) -> list[tuple[str, str]]:
     rows = [("load", load)]
     if full := view.saturation(doc):
         rows.append(("saturation", full))
-    if (found := doc.get("connections")) and found["by_turns"] and (connect := doc.get("connect_us")):
+    if (found := doc.get("connections")) and view.by_turns(doc) and (connect := doc.get("connect_us")):
         rows.append(
             ("connect", f"{briefly('connect', connect)}, in latency; {numbers.count(found['made'])} made")
         )

@@ -70,9 +70,15 @@ def error_codes(doc: Measure) -> str:
 
 
 def by_turns(doc: Measure) -> bool:
-    """Whether each request opened its connection: latency and service latency hold that time."""
+    """Whether requests opened their connections: latency and service latency hold that time."""
     found = doc.get("connections")
-    return bool(found and found["by_turns"])
+    return bool(found and (found["by_turns"] or carried(doc)))
+
+
+def carried(doc: Measure) -> int | None:
+    """Requests that a connection carries before it is closed, where the plan says so."""
+    one = 1 if doc["plan"].get("workload", {}).get("version") == "1.0" else None
+    return doc["plan"].get("requests_per_connection") or one
 
 
 def connections(doc: Measure) -> str:
@@ -90,6 +96,8 @@ def connections(doc: Measure) -> str:
         text += f" ({secured})"
     if found["by_turns"]:
         return f"{text}: the server closes them after each reply, or nearly so; latency holds it"
+    if each := carried(doc):
+        return f"{text}: each carries {numbers.plural(each, 'request')}, as asked for; latency holds it"
     return f"{text}, in place of those that the server closed"
 
 

@@ -37,8 +37,8 @@ def capture(e: Evidence) -> Iterator[Reason]:
         )
     found = connections(e.runs)
     for what, name in (("wire", "wire latency"), ("service", "service latency")):
-        # Where each request opens its connection, that is in service latency, and no request's bytes show it.
-        if what == "service" and found is not None and found["by_turns"]:
+        # Where requests open their connections, that is in service latency, and no request's bytes show it.
+        if what == "service" and (e.plan.carried or (found is not None and found["by_turns"])):
             continue
         if (one := e.proof[what]) is not None:
             yield from _drifts(e, what, name, one)

@@ -30,6 +30,7 @@ SETTINGS = {
     "pacing": "pacing",
     "io": "io",
     "in_flight": "requests in flight on a connection",
+    "requests_per_connection": "requests that a connection carries",
     "sharding": "which of several servers a request goes to",
     "batching": "batching",
     "timeout_s": "timeout",
@@ -47,7 +48,8 @@ def unlike(sides: Sequence[Measured]) -> list[Unlike]:
     """Everything that differs, the gravest first; targets that differ are what is compared."""
     # Studies before these were options batched nothing, bounded nothing, and had one server.
     plans = [
-        {"batching": "none", "in_flight": None, "sharding": "round-robin"} | side.study.manifest["plan"]
+        {"batching": "none", "in_flight": None, "requests_per_connection": None, "sharding": "round-robin"}
+        | side.study.manifest["plan"]
         for side in sides
     ]
     facts = [side.study.manifest["host"].get("facts", {}) for side in sides]

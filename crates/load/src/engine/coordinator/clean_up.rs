@@ -33,6 +33,7 @@ pub fn clean_up(plan: &Plan) -> Result<u32, LoadError> {
         keep: Keep { samples: 0, worst: 0 },
         stamp_every: 0,
         witnessed: None,
+        requests_per_connection: None,
         ..plan.clone()
     };
     let servers = Servers::of(plan)?;

@@ -69,7 +69,7 @@ pub fn check_servers(plan: &Plan) -> Result<(), LoadError> {
 }
 
 fn check_servers_as<P: Protocol>(plan: &Plan) -> Result<(), LoadError> {
-    let turns = || P::new(plan).takes_turns();
+    let turns = || plan.carried().is_some() || P::new(plan).takes_turns();
     if plan.target.servers().len() == 1 || !(P::BOUNDED || P::LOSSY || turns()) {
         return Ok(());
     }

@@ -63,7 +63,8 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
     // Requests that wait for a connection, where they take turns on them, or for a place on one.
     let bounded = P::BOUNDED || plan.in_flight.is_some();
     let waiting = plan.max_outstanding as usize
-        * (usize::from(P::MAY_CLOSE) * size_of::<Pending>() + usize::from(bounded) * size_of::<Waiting>());
+        * (usize::from(P::MAY_CLOSE || plan.carried().is_some()) * size_of::<Pending>()
+            + usize::from(bounded) * size_of::<Waiting>());
     let rows = (u64::from(plan.keep.samples) + u64::from(plan.keep.worst)) * size_of::<Row>() as u64;
     let (_, windows) = windows(plan);
     let thread = Recorder::histogram_bytes(plan.workload.kinds().len()) as u64

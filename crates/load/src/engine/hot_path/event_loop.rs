@@ -23,7 +23,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         let start = self.control.timeline().start;
         self.tally.begin(start);
         self.schedule.begin(start);
-        if self.codec.per_connection().is_some() {
+        if self.turns.carried.is_some() {
             // Each connection is made for the requests that it carries.
             self.begin_turns();
         }

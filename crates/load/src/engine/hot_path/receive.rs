@@ -73,7 +73,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                     self.fill(slot, now)?;
                 }
                 if self.turns.on && self.connections[slot].is_idle() {
-                    self.give_turn(slot)?;
+                    self.end_turn(slot, now)?;
                 }
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
@@ -112,8 +112,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 continue;
             }
             self.reply(slot, reply, now, bytes.len());
-            let last = P::MAY_CLOSE && self.codec.per_connection() == Some(self.connections[slot].answered);
-            if reply.closes || last {
+            if reply.closes {
                 return self.part(slot, now);
             }
         }

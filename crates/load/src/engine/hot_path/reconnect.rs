@@ -89,7 +89,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     #[cold]
     pub(super) fn lose(&mut self, slot: u32, now: Nanos, reason: Failure) -> Result<(), LoadError> {
         self.end_batch(slot, now);
-        if self.turns.on {
+        if P::MAY_CLOSE && self.turns.on {
             self.repeat_turn(slot);
         }
         let Connection { pending, tags, session, .. } = &self.connections[slot];
@@ -111,7 +111,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// Closes a connection, to be made again; what is pending on it stays.
     pub(super) fn disconnect(&mut self, slot: u32, now: Nanos, reason: Failure) -> Result<(), LoadError> {
-        self.tally.closings += u64::from(self.codec.per_connection().is_none());
+        self.tally.closings += u64::from(self.turns.carried.is_none());
         let slots = self.connections.all().len();
         // Requests that take turns would go to whichever of several servers is free.
         let one = self.connections.servers() == 1;
@@ -124,6 +124,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         self.turns.parted(slot);
         self.connections.closed(slot, now, reason);
         if begins {
+            self.turns.forced = true;
             self.begin_turns();
         }
         self.check_gone(now)

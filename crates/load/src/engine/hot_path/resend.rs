@@ -32,9 +32,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     pub(super) fn part(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         self.end_batch(slot, now);
         self.leave_unanswered(slot);
-        // Nobody told the server that it was the last, where requests have no words for it.
-        let ours = P::TAGGED && self.codec.per_connection() == Some(self.connections[slot].answered);
-        if self.turns.on && !ours {
+        if self.turns.on {
             self.connections[slot].state = State::Parting;
             self.turns.parts(slot, now);
             return Ok(());

@@ -14,7 +14,7 @@ use hindmost_clock::{Clock, Nanos};
 use super::resend::MOST_RESENDS;
 use super::worker::Worker;
 use crate::engine::state::backlog::Waiting;
-use crate::engine::state::connection::State;
+use crate::engine::state::connection::{Connection, State};
 use crate::engine::state::request::{Ending, Pending};
 use crate::engine::state::stages::Stage;
 use crate::protocol::Protocol;
@@ -63,8 +63,8 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             self.schedule.draw();
             return Ok(true);
         }
-        let (Request { kind, item, .. }, due_ns) = (self.schedule.next, self.schedule.next_due.0);
-        let mut pending = Pending { due_ns, kind, item, ..Pending::BLANK };
+        let (Request { kind, item, value_bytes }, due_ns) = (self.schedule.next, self.schedule.next_due.0);
+        let mut pending = Pending { due_ns, kind, item, end: u64::from(value_bytes), ..Pending::BLANK };
         self.recorder.found_outstanding(due_ns, self.schedule.outstanding);
         self.schedule.outstanding += 1;
         self.schedule.draw();
@@ -85,6 +85,22 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         }
         self.connections.release(slot);
         Ok(())
+    }
+
+    /// Nothing is asked on `slot`, which is open: it carries the next request, or has carried its last.
+    #[cold]
+    pub(super) fn end_turn(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+        let Connection { answered, carries, session, out, request_bytes, .. } = &mut self.connections[slot];
+        if *answered < *carries {
+            return self.give_turn(slot);
+        }
+        if !self.codec.farewell(session, out) {
+            return self.disconnect(slot, now, "it has carried its last request".into());
+        }
+        *request_bytes += out.len() as u64;
+        self.part(slot, now)?;
+        self.flush(slot, now)?;
+        self.submit()
     }
 
     /// Puts a request on a connection that nobody else uses.
@@ -129,8 +145,9 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             pending.stamped = self.is_stamped(slot);
         }
         let connection = &mut self.connections[slot];
-        // Only protocols whose requests follow from their number are asked by turns; they have no values.
-        let request = Request { kind: pending.kind, item: pending.item, value_bytes: 0 };
+        // One that is asked again is of a protocol whose requests follow from their number, and has no value.
+        let value_bytes = if pending.resends == 0 { pending.end as u32 } else { 0 };
+        let request = Request { kind: pending.kind, item: pending.item, value_bytes };
         pending.end = connection.ask(&self.codec, request);
         connection.pending.push_back(pending);
         self.flush(slot, now)?;

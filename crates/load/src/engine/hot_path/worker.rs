@@ -101,10 +101,12 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     pub fn new(plan: &Plan, parts: Parts<P, T, C>) -> Self {
         let slots = parts.connections;
         let buffers = Buffers::of(plan, slots);
-        let by_turns = parts.codec.takes_turns();
+        let carried = plan.carried();
+        let by_turns = carried.is_some() || parts.codec.takes_turns();
         let one = |_| {
             let mut connection = Connection::new(&parts.codec, buffers);
             connection.most = if by_turns { 1 } else { buffers.in_flight(plan) };
+            connection.carries = carried.unwrap_or(u64::MAX);
             connection
         };
         let (index, workers) = (u32::from(parts.index), plan.threads.len() as u32);
@@ -112,7 +114,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         let mut recorder = parts.recorder;
         recorder.sample_connections(witnessed);
         let outstanding = max_outstanding(plan, slots) as usize;
-        let waiting = if P::MAY_CLOSE { outstanding } else { 0 };
+        let waiting = if P::MAY_CLOSE || by_turns { outstanding } else { 0 };
         let bounded = P::BOUNDED || plan.in_flight.is_some();
         let places = if matches!(plan.load, Load::Closed { .. }) { buffers.requests } else { 1 };
         let connections = (0..slots).map(one).collect();
@@ -131,7 +133,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 .with_servers(plan.target.servers().len()),
             batches: Batches::new(plan.batching.interval(), slots),
             backlog: Backlog::new(bounded, outstanding),
-            turns: Turns::new(waiting, slots as usize, by_turns),
+            turns: Turns::new(waiting, slots as usize, by_turns).closing_after(carried),
             stamping: Stamping::new(plan.stamp_every, witnessed, time_of_day),
             recorder,
             tally: Tally::new(parts.window),

@@ -48,7 +48,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             first_error: self.tally.first_error,
             reconnects: self.tally.closings,
             resent: self.tally.resent,
-            by_turns: self.turns.on && !self.codec.takes_turns(),
+            by_turns: self.turns.forced,
             datagrams: P::LOSSY.then(|| Datagrams {
                 late: self.tally.late,
                 refused: self.tally.refused,

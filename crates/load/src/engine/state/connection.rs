@@ -40,6 +40,8 @@ pub struct Connection<S = ()> {
     pub pending: VecDeque<Pending>,
     /// At most so many are.
     pub most: usize,
+    /// Requests that it carries before it is closed.
+    pub carries: u64,
     /// Their tags, where replies come in any order.
     pub tags: Tags,
     /// Not among the usable ones until one of them is answered.
@@ -90,6 +92,7 @@ impl<S> Connection<S> {
             reached: Nanos::ZERO,
             securing: Nanos::ZERO,
             most: pending.capacity(),
+            carries: u64::MAX,
             pending,
             tags: Tags::with_capacity(if P::TAGGED { requests } else { 0 }),
             rests: false,
@@ -135,7 +138,7 @@ impl<S> Connection<S> {
     /// One that may be the last that the connection carries, or have a tail.
     #[inline]
     fn ask_by_turns<P: Protocol<Session = S>>(&mut self, codec: &P, request: Request, tag: u32) {
-        if codec.per_connection() == Some(self.next_serial() + 1) {
+        if self.next_serial() + 1 == self.carries {
             codec.write_last(&mut self.session, request, tag, &mut self.out);
         } else {
             codec.write(&mut self.session, request, tag, &mut self.out);

@@ -9,7 +9,8 @@ pub struct Pending {
     pub due_ns: u64,
     /// 0 until its write call.
     pub sent_ns: u64,
-    /// Bytes of the connection up to its end.
+    /// Bytes of the connection up to its end. Of one that has not yet been written and waits for its turn on a
+    /// connection: those of its value.
     pub end: u64,
     pub kind: Kind,
     /// The kernel is to stamp its way.

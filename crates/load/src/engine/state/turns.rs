@@ -9,7 +9,7 @@ use hindmost_clock::Nanos;
 
 use super::request::Pending;
 
-/// A server that said that it closes a connection has so long to do it; then we do. Whoever closes first keeps the
+/// A server that said that it closes a connection, or was told to, has so long to do it; then we do. Whoever closes first keeps the
 /// port for a minute (`TIME_WAIT`), and the client has 28,000 of them for one server. The end of the stream comes right
 /// behind the reply, as a rule.
 const PARTING: Nanos = Nanos::from_millis(1);
@@ -20,6 +20,10 @@ const TOUCHED: usize = 1024;
 pub struct Turns {
     /// Whether requests take turns: from the start, or since the server has closed too many connections.
     pub on: bool,
+    /// It is the server's doing that they do.
+    pub forced: bool,
+    /// Each connection is closed after so many requests, since the plan says so.
+    pub carried: Option<u64>,
     /// Requests without a connection, in the order in which they are to have one. Never grows beyond its first
     /// capacity, which is what the worker may have outstanding.
     waiting: VecDeque<Pending>,
@@ -33,7 +37,14 @@ impl Turns {
         let mut waiting = VecDeque::with_capacity(outstanding);
         waiting.resize(outstanding.min(TOUCHED), Pending::BLANK);
         waiting.clear();
-        Self { on, waiting, parting: VecDeque::with_capacity(slots) }
+        Self { on, forced: false, carried: None, waiting, parting: VecDeque::with_capacity(slots) }
+    }
+
+    /// The same where a connection carries so many requests.
+    #[must_use]
+    pub fn closing_after(mut self, carried: Option<u64>) -> Self {
+        self.carried = carried;
+        self
     }
 
     /// All connections are in use.

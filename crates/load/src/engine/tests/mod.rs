@@ -18,6 +18,8 @@ mod faults;
 #[cfg(test)]
 mod plain;
 #[cfg(test)]
+mod renewed;
+#[cfg(test)]
 mod requests;
 #[cfg(test)]
 mod scripts;
@@ -175,7 +177,7 @@ pub fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
         refused_streams: worker.tally.refused_streams,
         left_alone: worker.tally.left_alone,
         first_error: worker.tally.first_error,
-        by_turns: worker.turns.on && !worker.codec.takes_turns(),
+        by_turns: worker.turns.forced,
         stamps,
         away: worker.away.report(Nanos(MEASURE)),
         late: worker.tally.late,

@@ -34,10 +34,16 @@ fn next_whole(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
 }
 
 fn http(connections: u32, workload: &Value) -> Plan {
+    carrying(connections, workload, None)
+}
+
+/// The same where each connection carries so many.
+fn carrying(connections: u32, workload: &Value, carried: Option<u32>) -> Plan {
     let mut all = json!({"kind": "http"});
     all.as_object_mut().unwrap().extend(workload.as_object().unwrap().clone());
     let target = json!({"protocol": "http", "address": "127.0.0.1:1"});
-    plan(connections, &open(1_000), &json!({"workload": all, "target": target}))
+    let changes = json!({"workload": all, "target": target, "requests_per_connection": carried});
+    plan(connections, &open(1_000), &changes)
 }
 
 #[test]
@@ -79,14 +85,14 @@ fn one_that_must_not_be_made_twice_never_lies_behind_another() {
 
 #[test]
 fn a_connection_carries_as_many_requests_as_are_asked_for_whether_the_server_closes_it_or_we_do() {
-    for (workload, carried, said) in [
-        (json!({"requests_per_connection": 4}), 4, true),
-        (json!({"requests_per_connection": 1}), 1, true),
-        (json!({"version": "1.0"}), 1, true),
-        (json!({"version": "1.0", "requests_per_connection": 5}), 5, true),
-        (json!({"requests_per_connection": 4}), 4, false),
+    for (workload, asked, carried, said) in [
+        (json!({}), Some(4), 4, true),
+        (json!({}), Some(1), 1, true),
+        (json!({"version": "1.0"}), None, 1, true),
+        (json!({"version": "1.0"}), Some(5), 5, true),
+        (json!({}), Some(4), 4, false),
     ] {
-        let run = driven(&http(3, &workload), server(3, said));
+        let run = driven(&carrying(3, &workload, asked), server(3, said));
         assert_eq!((run.counts.done, run.counts.errors), (100, 0), "{workload}: {:?}", run.counts);
         let made = run.recorder.connects.made;
         let fair = 100 / carried;

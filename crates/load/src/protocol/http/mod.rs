@@ -21,7 +21,6 @@ pub struct Http {
     list: List,
     requests: Vec<Written>,
     kinds: Vec<Answered>,
-    per_connection: Option<u64>,
     takes_turns: bool,
 }
 
@@ -51,7 +50,6 @@ impl Protocol for Http {
         Self {
             list: List::new(plan.seed, &http.listed(), http.data.as_ref()),
             kinds: Answered::all(plan, http),
-            per_connection: http.per_connection().map(u64::from),
             takes_turns: http.takes_turns() || requests.iter().any(|one| !one.tail().is_empty()),
             requests,
         }
@@ -77,9 +75,8 @@ impl Protocol for Http {
         self.requests[self.list.which(self.list.values(request.item))].tail()
     }
 
-    #[inline]
-    fn per_connection(&self) -> Option<u64> {
-        self.per_connection
+    fn farewell(&self, (): &mut (), _: &mut Vec<u8>) -> bool {
+        true // the last request says it
     }
 
     fn takes_turns(&self) -> bool {

@@ -45,7 +45,7 @@ impl Written {
                 head.literal(format!("{name}: {value}\r\n").as_bytes());
             }
         }
-        if let (HttpVersion::One, Some(2..)) = (http.version, http.per_connection()) {
+        if let (HttpVersion::One, Some(2..)) = (http.version, plan.carried()) {
             head.literal(b"Connection: keep-alive\r\n");
         }
         let own = |name: &String| request.headers.keys().any(|other| other.eq_ignore_ascii_case(name));
@@ -54,7 +54,7 @@ impl Written {
             head.text(value, data, Escape::Raw);
             head.literal(b"\r\n");
         }
-        let mut last = http.per_connection().map(|_| {
+        let mut last = plan.carried().map(|_| {
             let mut last = head.clone();
             last.literal(b"Connection: close\r\n");
             last

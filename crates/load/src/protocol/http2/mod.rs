@@ -38,7 +38,6 @@ pub struct Streams<const GRPC: bool> {
     requests: Vec<Written>,
     kinds: Vec<Answered>,
     largest_body: usize,
-    per_connection: Option<u64>,
 }
 
 /// Bytes that are no frames that a server may send now.
@@ -67,7 +66,6 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         Self {
             list: List::new(plan.seed, &http.listed(), http.data.as_ref()),
             kinds: Answered::all(plan, http),
-            per_connection: http.requests_per_connection.map(u64::from),
             largest_body: requests.iter().map(|one| one.largest().1).max().unwrap_or(0),
             requests,
         }
@@ -120,15 +118,6 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         let values = self.list.values(request.item);
         let body = self.requests[self.list.which(values)].write(values, 2 * tag + 1, out);
         session.push(tag, request.kind, body);
-    }
-
-    #[inline]
-    fn per_connection(&self) -> Option<u64> {
-        self.per_connection
-    }
-
-    fn takes_turns(&self) -> bool {
-        self.per_connection.is_some()
     }
 
     fn may_repeat(&self, kind: Kind) -> bool {

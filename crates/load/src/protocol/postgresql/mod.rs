@@ -66,6 +66,12 @@ impl Protocol for Postgresql {
         session.step(&self.login, &self.prepare, bytes, out)
     }
 
+    /// Terminate.
+    fn farewell(&self, _: &mut Session, out: &mut Vec<u8>) -> bool {
+        out.extend_from_slice(b"X\0\0\0\x04");
+        true
+    }
+
     #[inline]
     fn write(&self, _: &mut Session, request: Request, _: u32, out: &mut Vec<u8>) {
         let values = self.list.values(request.item);

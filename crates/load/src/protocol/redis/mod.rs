@@ -78,6 +78,11 @@ impl Protocol for Redis {
         Greeting::step(left, bytes)
     }
 
+    fn farewell(&self, _: &mut u8, out: &mut Vec<u8>) -> bool {
+        out.extend_from_slice(b"*1\r\n$4\r\nQUIT\r\n");
+        true
+    }
+
     #[inline]
     fn write(&self, _: &mut u8, request: Request, _: u32, out: &mut Vec<u8>) {
         let items = match &self.requests {

@@ -176,6 +176,13 @@ impl Protocol for Ws {
         session.waiting += 1;
     }
 
+    /// A close frame; the server answers it and closes first (RFC 6455, 7.1.1).
+    fn farewell(&self, _: &mut Session, out: &mut Vec<u8>) -> bool {
+        write_header(opcode::CLOSE, 2, [0; 4], out);
+        out.extend_from_slice(&1000_u16.to_be_bytes());
+        true
+    }
+
     fn answer(&self, session: &mut Session, out: &mut Vec<u8>) {
         if out.capacity() - out.len() >= session.says.len() {
             out.append(&mut session.says);
