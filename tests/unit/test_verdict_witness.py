@@ -91,3 +91,4 @@ def test_service_latency_that_holds_the_time_to_connect_is_not_held_against_the_
         runs = [run(n, instances=[instance(0, **told, by_turns=by_turns)]) for n in range(1, 11)]
         one = reasons(proof=proof(service=service), runs=runs).get("capture_service")
         assert (one.level if one else None) == level
+    assert "capture_service" not in reasons(proof=proof(service=service), plan={"requests_per_connection": 8})

@@ -233,8 +233,9 @@ class MeasureRequest:
         Option(
             "Clients",
             "N",
-            "Requests that each connection carries, one at a time, before it is closed and the next is made; the"
-            " time to connect, TLS and login with it, is in the latency. [default: as many as the server lets it]",
+            "Requests that each connection carries, one at a time, before it is closed and the next is made;"
+            " the time to connect, with TLS and login, is in latency."
+            " [default: as many as the server lets it]",
             least=1,
             most=2**32 - 1,
         ),

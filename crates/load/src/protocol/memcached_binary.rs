@@ -13,7 +13,7 @@ const REPLY: u8 = 0x81;
 const GET: u8 = 0x00;
 const SET: u8 = 0x01;
 const DELETE: u8 = 0x04;
-/// Quit without a reply (QuitQ).
+/// Quit without a reply (`QuitQ`).
 const QUIT: u8 = 0x17;
 /// Flags and expiry of a Set.
 const SET_EXTRAS: [u8; 8] = [0; 8];
