@@ -74,7 +74,7 @@ mod _engine {
     #[pymodule_export]
     use super::sentinel::Sentinel;
     #[pymodule_export]
-    use super::simulate::{simulate, simulate_columns};
+    use super::simulate::{check_designs, simulate, simulate_columns};
     #[pymodule_export]
     use super::synth::{certify_spin, serve_inside, serve_synth};
     #[pymodule_export]

@@ -31,11 +31,22 @@ pub fn simulate(
     design: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let unreadable = |e: serde_json::Error| simulate_error(SimulateError::Unreadable(e.to_string()));
-    let document: Value = serde_json::from_str(document).map_err(unreadable)?;
-    let batch = Batch::from_json(design).map_err(simulate_error)?;
+    let (document, batch) = read(document, design)?;
     let answers = interruptible(py, progress, |stop, done| run_batch(&document, &batch, stop, done))?;
     Ok(json!({ "points": answers.map_err(simulate_error)? }).to_string())
+}
+
+/// Whether every design point of a batch makes sense; none is run.
+#[pyfunction]
+pub fn check_designs(py: Python<'_>, document: &str, design: &str) -> PyResult<()> {
+    let (document, batch) = read(document, design)?;
+    py.detach(|| batch.check(&document)).map_err(simulate_error)
+}
+
+fn read(document: &str, design: &str) -> PyResult<(Value, Batch)> {
+    let unreadable = |e: serde_json::Error| simulate_error(SimulateError::Unreadable(e.to_string()));
+    let document = serde_json::from_str(document).map_err(unreadable)?;
+    Ok((document, Batch::from_json(design).map_err(simulate_error)?))
 }
 
 /// Runs the only design point of a batch, and gives the columns of its rows, warm-up included, in the order of service

@@ -72,6 +72,40 @@ impl Batch {
         }
     }
 
+    /// Whether all points make sense, of a clone document as JSON; none is run.
+    ///
+    /// # Errors
+    /// The first point's that does not.
+    pub fn check(&self, document: &Value) -> Result<(), SimulateError> {
+        self.variants(document).map(drop)
+    }
+
+    /// All variants, and each point's.
+    fn variants(&self, document: &Value) -> Result<(Vec<Variant>, Vec<usize>), SimulateError> {
+        let mut known: HashMap<(String, u64), usize> = HashMap::new();
+        let mut variants = Vec::new();
+        let mut variant_of = Vec::with_capacity(self.points.len());
+        for point in &self.points {
+            let changes =
+                serde_json::to_string(&point.set).map_err(|e| SimulateError::Unreadable(e.to_string()))?;
+            let place = match known.entry((changes, point.seed)) {
+                Entry::Occupied(entry) => *entry.get(),
+                Entry::Vacant(entry) => {
+                    variants.push(Variant {
+                        program: program(document, &point.set)?,
+                        capacity_per_s: OnceLock::new(),
+                    });
+                    *entry.insert(variants.len() - 1)
+                }
+            };
+            variant_of.push(place);
+        }
+        for point in &self.points {
+            self.design(point).check()?;
+        }
+        Ok((variants, variant_of))
+    }
+
     fn design(&self, point: &Point) -> Design {
         Design {
             load: point.load,
@@ -98,10 +132,7 @@ pub fn run_batch(
     stop: &AtomicBool,
     done: &AtomicUsize,
 ) -> Result<Vec<Answer>, SimulateError> {
-    let (variants, variant_of) = variants(document, batch)?;
-    for point in &batch.points {
-        batch.design(point).check()?;
-    }
+    let (variants, variant_of) = batch.variants(document)?;
     let answers: Vec<Result<Answer, SimulateError>> = (&batch.points, &variant_of)
         .into_par_iter()
         // A point is work enough for a task of its own, and some take much longer than others.
@@ -136,29 +167,6 @@ impl Variant {
             Err(error) => Err(error),
         }
     }
-}
-
-/// All variants, and each point's.
-fn variants(document: &Value, batch: &Batch) -> Result<(Vec<Variant>, Vec<usize>), SimulateError> {
-    let mut known: HashMap<(String, u64), usize> = HashMap::new();
-    let mut variants = Vec::new();
-    let mut variant_of = Vec::with_capacity(batch.points.len());
-    for point in &batch.points {
-        let changes =
-            serde_json::to_string(&point.set).map_err(|e| SimulateError::Unreadable(e.to_string()))?;
-        let place = match known.entry((changes, point.seed)) {
-            Entry::Occupied(entry) => *entry.get(),
-            Entry::Vacant(entry) => {
-                variants.push(Variant {
-                    program: program(document, &point.set)?,
-                    capacity_per_s: OnceLock::new(),
-                });
-                *entry.insert(variants.len() - 1)
-            }
-        };
-        variant_of.push(place);
-    }
-    Ok((variants, variant_of))
 }
 
 /// The document with changes, compiled.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hindmost.errors import UsageError
+from hindmost.models.batch import Elsewhere
 from hindmost.models.document import Clone
 from hindmost.models.inverse import Question, answer
 from hindmost.models.parameters import Vary
-from hindmost.models.simulation import Design, Elsewhere
+from hindmost.models.simulation import Design
 from hindmost.models.sweep import Swept, settings, sweep, with_found
 from hindmost.plan import Term, parse_term
 from hindmost.plan.units import parse_percent, parse_rate

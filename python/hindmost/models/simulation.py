@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -158,62 +159,34 @@ def _rate(per_second: float) -> str:
     return f"{per_second:,.0f}" if per_second >= 1000 else f"{per_second:.4g}"
 
 
-Elsewhere = tuple[Callable[[str, Sequence[str]], Iterator[str]], int]
-"""How other machines simulate: a document and designs to answers, in order; and in how many pieces."""
-
-
 def run_points(
     clone: Clone,
     points: Sequence[Mapping[str, Any]],
     design: Design,
     progress: Callable[[int], None] | None = None,
-    elsewhere: Elsewhere | None = None,
 ) -> list[Outcome]:
     """Run design points on all cores; a point has ``load`` and ``set``, JSON pointers to new values.
-
-    Parameters
-    ----------
-    elsewhere : optional
-        Other machines; what they answer is the same to the bit.
 
     Raises
     ------
     UsageError
         A point makes no sense; then none is run.
     """
+    with engine_errors():
+        answers = json.loads(_engine.simulate(clone.text, design.text(points), progress))["points"]
+    return [_outcome(answer) for answer in answers]
+
+
+@contextmanager
+def engine_errors() -> Iterator[None]:
+    """What the simulator refuses, as ours."""
     try:
-        if elsewhere is None or len(points) < elsewhere[1]:
-            answers = json.loads(_engine.simulate(clone.text, design.text(points), progress))["points"]
-        else:
-            answers = _in_pieces(clone, points, design, progress, *elsewhere)
+        yield
     except _engine.EngineError as error:
         code, message = error.args
         if code == "interrupted":
             raise Interrupted(message, hint="run the command again") from None
         raise UsageError(message, hint="hindmost synth simulate --help") from None
-    return [_outcome(answer) for answer in answers]
-
-
-def _in_pieces(
-    clone: Clone,
-    points: Sequence[Mapping[str, Any]],
-    design: Design,
-    progress: Callable[[int], None] | None,
-    simulate: Callable[[str, Sequence[str]], Iterator[str]],
-    pieces: int,
-) -> list[dict[str, Any]]:
-    """Every so manieth point to a piece: neighbours, which cost alike, to different ones."""
-    answers: list[dict[str, Any]] = [{} for _ in points]
-    parts = [range(first, len(points), pieces) for first in range(pieces)]
-    designs = [design.text([points[place] for place in part]) for part in parts]
-    done = 0
-    for part, text in zip(parts, simulate(clone.text, designs), strict=True):
-        for place, answer in zip(part, json.loads(text)["points"], strict=True):
-            answers[place] = answer
-        done += len(part)
-        if progress is not None:
-            progress(done)
-    return answers
 
 
 def _outcome(answer: dict[str, Any]) -> Outcome:

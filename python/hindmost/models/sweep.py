@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from hindmost.errors import UsageError
+from hindmost.models.batch import Elsewhere, predictions
 from hindmost.models.document import Clone, load_clone
 from hindmost.models.frames import frame
 from hindmost.models.parameters import Value, Vary, changes
-from hindmost.models.simulation import Design, Elsewhere, run_points
+from hindmost.models.simulation import Design
 from hindmost.store.predictions import Found, Sweep, SweepPoint
 
 SCHEMA = "hindmost.sweep/1"
@@ -138,11 +139,11 @@ def sweep(
         )
     changed = [changes(clone.document, one) for one in designs]
     points = [{"set": change, "load": dict(load)} for change in changed for load in loads]
-    outcomes = run_points(clone, points, design, progress, elsewhere)
+    predicted = predictions(clone, points, design, progress, elsewhere)
     numbered = [(number, one) for number, one in enumerate(designs) for _ in loads]
     rows = [
-        cast(SweepPoint, {"design": number, "set": one, **outcome.prediction})
-        for (number, one), outcome in zip(numbered, outcomes, strict=True)
+        cast(SweepPoint, {"design": number, "set": one, **prediction})
+        for (number, one), prediction in zip(numbered, predicted, strict=True)
     ]
     document: Sweep = {
         "schema": "hindmost.sweep/1",

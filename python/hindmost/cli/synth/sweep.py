@@ -16,7 +16,7 @@ from hindmost.errors import UsageError
 from hindmost.exits import Exit
 
 if TYPE_CHECKING:
-    from hindmost.models.simulation import Elsewhere
+    from hindmost.models.batch import Elsewhere
 
 
 def sweep(
@@ -102,7 +102,7 @@ def _elsewhere(fleet: str | None) -> Iterator[Elsewhere | None]:
         return
     from hindmost.fleet.dask.compute import computing
 
-    with computing(fleet) as machines:
+    with computing(fleet, say) as machines:
         yield machines
 
 

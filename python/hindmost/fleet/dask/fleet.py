@@ -15,14 +15,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hindmost import __version__
 from hindmost.errors import HindmostError, HostLost, HostUnfit, InstanceError, TargetError
 from hindmost.fleet.dask.channel import Channel, OwnChannel
 from hindmost.fleet.dask.clock import ROUNDS, Offset, drift_ppm, offset_of
 from hindmost.fleet.dask.files import packed
 from hindmost.fleet.dask.given import GivenChannel
-from hindmost.fleet.dask.host import engine_digest
 from hindmost.fleet.dask.hosts import Hosts
+from hindmost.fleet.dask.version import refuse_other
 from hindmost.fleet.fleet import Heard, Job, Served, Setting
 
 AHEAD_NS = 300_000_000
@@ -147,14 +146,7 @@ class DaskFleet:
     def _look_at(self, host: str) -> dict[str, Any]:
         """Who a host is, and whether it is fit; another version than ours is refused."""
         hello: dict[str, Any] = self.channel.ask(host, {"hello": {}}).said
-        mine = {"version": __version__, "engine": engine_digest()}
-        for what, ours in mine.items():
-            if hello[what] != ours:
-                raise InstanceError(
-                    f"host {host} has {what} {hello[what]} of Hindmost, and this controller {what} {ours}:"
-                    " their figures would not be of one instrument",
-                    hint=f"the same wheel there: pip install 'hindmost[fleet]=={__version__}'",
-                )
+        refuse_other(host, hello)
         doctor = self.channel.ask(host, {"doctor": {"spin_s": SPIN_S}}, DOCTOR_S).said
         for finding in doctor["findings"]:
             if finding["mark"] == "unfit":

@@ -17,22 +17,20 @@ is asked nothing, its timers rest, and it counts what it did all the same.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
 import platform
 import resource
 import time
 from collections.abc import Callable, Coroutine
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-from hindmost import __version__, _engine
+from hindmost import _engine
 from hindmost.errors import HindmostError, HostUnfit
 from hindmost.fleet.dask import quiet
 from hindmost.fleet.dask.session import Refused, Verifier
 from hindmost.fleet.dask.team import SETTLE_S, HostTeam
+from hindmost.fleet.dask.version import identity
 
 LEASE_S = 180.0
 """A controller that says nothing for so long is gone: outside measurements it listens every 20 s."""
@@ -109,8 +107,7 @@ class Host:
     async def hello(self, _: dict[str, Any]) -> dict[str, Any]:
         """Who we are."""
         return {
-            "version": __version__,
-            "engine": engine_digest(),
+            **identity(),
             "python": platform.python_version(),
             "hostname": platform.node(),
             "cpus": sorted(os.sched_getaffinity(0)),
@@ -231,13 +228,6 @@ WORDS: dict[str, Word] = {
     "leave": Host.leave,
 }
 """All that a host can be told."""
-
-
-@cache
-def engine_digest() -> str:
-    """The engine's build: the start of its file's SHA-256."""
-    with Path(_engine.__file__).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 _BY_SERVER: dict[int, tuple[Host, float]] = {}

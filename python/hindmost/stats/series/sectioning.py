@@ -15,8 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.tables import t_quantile
 
@@ -41,10 +39,9 @@ def section_interval(whole: float, sections: Sequence[float], confidence: float 
     k = len(sections)
     if k < 2:
         return Estimate(whole, math.nan, math.nan, 1, confidence)
-    scatter = np.asarray(sections, dtype=np.float64) - whole
-    half = float(
-        t_quantile(k - 1, 0.5 + confidence / 2.0) * np.sqrt(np.dot(scatter, scatter) / (k * (k - 1)))
-    )
+    # Sums of numpy depend on the processor in their last digit; a sweep on many machines is that of one.
+    squares = math.fsum((one - whole) ** 2 for one in sections)
+    half = t_quantile(k - 1, 0.5 + confidence / 2.0) * math.sqrt(squares / (k * (k - 1)))
     # The low end is on the scale of ratios: what cannot be negative does not reach zero.
     low = whole * math.exp(-half / whole) if whole > 0.0 else whole
     return Estimate(whole, low, whole + half, k, confidence)
@@ -75,5 +72,5 @@ def paired_ratio(
         raise ValueError(f"no ratio to {old}")
     ratio = new / old
     # Linearised: new - ratio * old has mean 0 over sections (Fieller's numerator).
-    rests = np.asarray(new_sections) - ratio * np.asarray(old_sections)
-    return section_interval(ratio, list(ratio + rests / old), confidence)
+    pairs = zip(new_sections, old_sections, strict=True)
+    return section_interval(ratio, [ratio + (one - ratio * other) / old for one, other in pairs], confidence)

@@ -1,0 +1,50 @@
+"""How many items make a piece of a batch: some seconds of a host's work, by what the last pieces took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PIECE_S = 2.0
+"""Then its crossing, some milliseconds, is little beside it; and a lost piece is soon made up."""
+LEAST_S = 0.1
+"""At the end of a batch pieces shrink, so that hosts end together, but not below this."""
+FIRST = 16
+GROWTH = 4
+"""The first pieces tell little of the next: a clone's capacity is found once a piece."""
+
+
+@dataclass
+class Sizes:
+    """Sizes of pieces.
+
+    Parameters
+    ----------
+    under_way : int
+        Pieces that hosts have at a time, all together.
+
+    Examples
+    --------
+    >>> sizes = Sizes(under_way=4)
+    >>> sizes.next(100_000)
+    16
+    >>> sizes.learn(16, 0.002)
+    >>> sizes.next(100_000)
+    64
+    >>> sizes.learn(64, 0.064)
+    >>> sizes.next(400)
+    100
+    """
+
+    under_way: int
+    _most: int = FIRST
+    _per_s: float = 0.0
+
+    def learn(self, items: int, seconds: float) -> None:
+        """A piece took so long on its host."""
+        self._per_s = items / max(seconds, 1e-6)
+        self._most = max(1, min(int(PIECE_S * self._per_s), GROWTH * items))
+
+    def next(self, left: int) -> int:
+        """Of so many items that are left."""
+        share = max(-(-left // self.under_way), int(LEAST_S * self._per_s))
+        return max(1, min(self._most, share, left))

@@ -1,0 +1,71 @@
+"""A sweep on many machines: whole though a host is lost, an error when none is left, and nothing stays there."""
+
+from __future__ import annotations
+
+import pytest
+from machines import machines
+from measuring import wait_for
+
+pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
+pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
+from hindmost.errors import InstanceError
+from hindmost.fleet.dask.compute import computing
+from hindmost.models import load_clone
+from hindmost.models.batch import predicted, predictions
+from hindmost.models.simulation import Design
+
+WORKER = "hindmost.fleet.dask.worker"
+DESIGN = Design(requests=1_000)
+
+
+def points(count):
+    return [{"set": {}, "load": {"utilisation": 0.2 + 0.6 * i / count}} for i in range(count)]
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    with machines(tmp_path_factory.mktemp("two"), 2) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(two):
+    yield
+    wait_for(lambda: not two.left(), f"nothing is left: {two.left()}", 30.0)
+
+
+def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_no_answer(two):
+    clone, said, killed = load_clone("silo"), [], []
+
+    def killing(spread):
+        """Machine a dies when the first piece is there: pieces are under way on both."""
+
+        def until_then(*of):
+            for piece in spread(*of):
+                if not killed:
+                    killed.append("a")
+                    two.by_name["a"].kill(WORKER)
+                yield piece
+
+        return until_then
+
+    with computing(str(two.hosts_file()), said.append) as spread:
+        there = predictions(clone, points(400), DESIGN, None, killing(spread))
+        assert there == predictions(clone, points(400), DESIGN)
+        assert any("host a was lost with" in line and "another host is asked" in line for line in said), said
+        pieces = spread(predicted, (clone, DESIGN), points(4_000))
+        _, first = next(pieces)
+        two.by_name["b"].kill(WORKER)
+        with pytest.raises(InstanceError, match=rf"no host is left.* \d+ of 4,000 points") as caught:
+            list(pieces)
+        assert first
+        assert "--fleet" in str(caught.value.hint)
+
+
+def test_a_sweep_that_is_interrupted_leaves_nothing_on_hosts(two):
+    with (
+        pytest.raises(KeyboardInterrupt),
+        computing(str(two.hosts_file())) as spread,
+    ):
+        for _ in spread(predicted, (load_clone("silo"), DESIGN), points(4_000)):
+            raise KeyboardInterrupt

@@ -1,0 +1,92 @@
+"""Design points in pieces: the same answer however they are cut, here or elsewhere; and how large a piece is."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from hindmost.errors import InstanceError, UsageError
+from hindmost.fleet.dask.pieces import FIRST, PIECE_S, Sizes
+from hindmost.fleet.dask.version import identity, refuse_other
+from hindmost.models import batch, load_clone
+from hindmost.models.batch import predicted, predictions
+from hindmost.models.simulation import Design, run_points
+
+DESIGN = Design(requests=500)
+POINTS = [
+    {"set": {"/threads": threads}, "load": {"utilisation": load / 20}}
+    for threads in (1, 2)
+    for load in range(1, 19)
+]
+
+
+def shuffled(work, shared, items):
+    """Other machines: pieces of five, in whatever order."""
+    firsts = list(range(0, len(items), 5))
+    random.Random(3).shuffle(firsts)
+    for first in firsts:
+        yield first, work(shared, items[first : first + 5])
+
+
+@pytest.mark.parametrize("elsewhere", [None, shuffled])
+def test_pieces_give_what_the_whole_gives(monkeypatch, elsewhere):
+    clone, told = load_clone("silo"), []
+    whole = [one.prediction for one in run_points(clone, POINTS, DESIGN)]
+    monkeypatch.setattr(batch, "PIECE", 7)
+    assert predictions(clone, POINTS, DESIGN, told.append, elsewhere) == whole
+    assert told == sorted(told)
+    assert told[-1] == len(POINTS)
+
+
+@pytest.mark.parametrize("elsewhere", [None, shuffled])
+@pytest.mark.parametrize(
+    ("point", "what"),
+    [({"set": {"/threads": 0}}, "threads"), ({"load": {"rate_per_s": -1.0}}, "rate_per_s")],
+)
+def test_of_a_batch_with_a_point_without_sense_none_is_run(monkeypatch, elsewhere, point, what):
+    ran = []
+    monkeypatch.setattr(batch, "PIECE", 7)
+    monkeypatch.setattr(batch, "run_points", lambda *of: ran.append(of) or [])
+    with pytest.raises(UsageError, match=what):
+        predictions(load_clone("silo"), [*POINTS, point], DESIGN, None, elsewhere)
+    assert not ran
+
+
+def test_intervals_are_worked_out_where_the_piece_is():
+    (one,) = predicted((load_clone("silo"), DESIGN), POINTS[:1])
+    assert one["latency_us"]["p99"]["low"] <= one["latency_us"]["p99"]["value"]
+    assert "sections_us" not in one
+
+
+@pytest.mark.parametrize(("per_s", "hosts"), [(1_000.0, 2), (50.0, 1), (1.0, 3), (0.1, 2), (20_000.0, 40)])
+def test_pieces_are_of_some_seconds_and_hosts_end_together(per_s, hosts):
+    """Hosts that do so many points a second each; whoever is free first takes the next piece."""
+    count, sizes, cut = 20_000, Sizes(2 * hosts), []
+    free, left = [0.0] * hosts, count
+    while left:
+        host = free.index(min(free))
+        size = sizes.next(left)
+        assert 1 <= size <= left
+        cut.append(size)
+        free[host] += size / per_s
+        sizes.learn(size, size / per_s)
+        left -= size
+    assert sum(cut) == count
+    assert max(cut) <= max(FIRST, PIECE_S * per_s)
+    assert max(free) - min(free) <= max(0.15, FIRST / per_s), "one host works on while others wait"
+    assert len(cut) <= count / (PIECE_S * per_s) + 40 * hosts + FIRST
+
+
+def test_a_host_with_another_build_or_none_is_named_with_both():
+    refuse_other("a", identity())
+    for said, words in (
+        (identity() | {"version": "0.0.9"}, ("host a", "0.0.9", "this controller")),
+        (identity() | {"engine": "feed"}, ("host a", "feed", "one instrument")),
+        (ModuleNotFoundError("No module named 'hindmost'"), ("host a", "no Hindmost")),
+        (OSError("gone"), ("host a", "does not answer: gone")),
+    ):
+        with pytest.raises(InstanceError) as caught:
+            refuse_other("a", said)
+        assert all(word in caught.value.message for word in words), caught.value.message
+        assert "pip install" in caught.value.hint
