@@ -1,4 +1,4 @@
-"""Predictions of many design points, in pieces, here or on other machines: memory holds the answer and a piece."""
+"""Predictions of many design points, in pieces, here or elsewhere: memory holds the answer and one piece."""
 
 from __future__ import annotations
 
