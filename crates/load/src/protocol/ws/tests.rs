@@ -160,3 +160,11 @@ fn pings_are_answered_and_a_farewell_is_told_by_its_code() {
     codec.answer(&mut session, &mut out);
     assert_eq!(carried(&out), (FIN | opcode::CLOSE, Vec::new()));
 }
+
+#[test]
+fn we_take_leave_with_a_normal_closure() {
+    let codec = codec(json!({"kind": "messages"}));
+    let mut out = Vec::new();
+    assert!(codec.farewell(&mut codec.session(), &mut out));
+    assert_eq!(carried(&out), (FIN | opcode::CLOSE, 1000_u16.to_be_bytes().to_vec()));
+}
