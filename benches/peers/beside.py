@@ -1,8 +1,9 @@
 """A tool of a protocol's own beside us at one server: requests a second, flat out.
 
 Rounds in turn, medians and ratios, also by second of the client's processor; server and client on a processor
-each. The tools are not held against a capture, as the contest holds others: they say nothing of single
-requests.
+each. Ours is the worker's processor time over the measurement, as in the contest: its interpreter's start,
+warm-up and calibration would be a tenth of two seconds. A tool's is that of its whole process. The tools are
+not held against a capture, as the contest holds others: they say nothing of single requests.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ CONNECTIONS = 16
 
 Tool = Callable[[str, float, Path], float]
 """Requests a second at an address, for so many seconds, with a folder of its own."""
+Ours = Callable[[str, float, Path], tuple[float, float]]
+"""The same, with the share of a processor that the worker took."""
 
 
 def told(command: list[str]) -> str:
@@ -32,10 +35,10 @@ def told(command: list[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def ours(target: dict[str, Any], workload: dict[str, Any]) -> Tool:
+def ours(target: dict[str, Any], workload: dict[str, Any]) -> Ours:
     """One instance of one thread that sleeps where nothing comes."""
 
-    def run(address: str, seconds: float, folder: Path) -> float:
+    def run(address: str, seconds: float, folder: Path) -> tuple[float, float]:
         plan = {
             "schema": "hindmost.plan/1",
             "seed": 1,
@@ -51,13 +54,22 @@ def ours(target: dict[str, Any], workload: dict[str, Any]) -> Tool:
             "import sys; from hindmost import _engine; print(_engine.run_instance(sys.argv[1], sys.argv[2]))"
         )
         command = [sys.executable, "-c", child, _engine.check_plan(json.dumps(plan)), str(folder)]
-        return float(json.loads(told(command))["achieved_per_s"])
+        said = json.loads(told(command))
+        (thread,) = said["threads"]
+        return float(said["achieved_per_s"]), float(thread["cpu_share"])
 
     return run
 
 
-def _measured(run: Tool, address: str, seconds: float) -> tuple[float, float]:
-    """Requests a second, and by second of the client's processor."""
+def _of_us(run: Ours, address: str, seconds: float) -> tuple[float, float]:
+    """Requests a second, and by second of the worker's processor."""
+    with tempfile.TemporaryDirectory() as folder:
+        rate, share = run(address, seconds, Path(folder))
+    return rate, rate / share
+
+
+def _of_tool(run: Tool, address: str, seconds: float) -> tuple[float, float]:
+    """Requests a second, and by second of the tool's processor."""
     with tempfile.TemporaryDirectory() as folder:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         rate = run(address, seconds, Path(folder))
@@ -67,7 +79,7 @@ def _measured(run: Tool, address: str, seconds: float) -> tuple[float, float]:
 
 
 def rounds_of(
-    server: str, name: str, tool: Tool, us: Tool, seconds: float, rounds: int
+    server: str, name: str, tool: Tool, us: Ours, seconds: float, rounds: int
 ) -> dict[str, list[tuple[float, float]]]:
     """Make the rounds: by client, requests a second, and by second of the client's processor."""
     all_cpus = os.sched_getaffinity(0)
@@ -77,14 +89,14 @@ def rounds_of(
         os.sched_setaffinity(0, {client_cpu})
         try:
             for _ in range(rounds):
-                found["hindmost"].append(_measured(us, started.address, seconds))
-                found[name].append(_measured(tool, started.address, seconds))
+                found["hindmost"].append(_of_us(us, started.address, seconds))
+                found[name].append(_of_tool(tool, started.address, seconds))
         finally:
             os.sched_setaffinity(0, all_cpus)
     return found
 
 
-def contest(server: str, name: str, tool: Tool, us: Tool) -> int:
+def contest(server: str, name: str, tool: Tool, us: Ours) -> int:
     """Make the rounds and print the table."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
