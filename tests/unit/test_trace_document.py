@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import socket
 import subprocess
 from dataclasses import replace
@@ -273,8 +274,32 @@ def test_advice_follows_the_culprit_of_the_variance_and_says_what_it_would_be_wo
     assert first["predicted"]["sd_us"][1] == document["who"]["culprits"][0]["sd_without_us"]
     assert not [one for one in others if one["stage"] == "tcp_to_read"]
     said = render_trace(document, width=100, color=False)
-    assert "hindmost trial TARGET --rate RATE --knob 'argument = \"-o no_lru_maintainer\"'" in said
+    rate = document["service"]["rate_per_s"]
+    (line,) = [line for line in said.splitlines() if "no_lru_maintainer\"'" in line]
+    words = shlex.split(line.partition("try it: ")[2])
+    assert words[:4] == ["hindmost", "trial", "memcached", "--rate"]
+    assert float(words[4]) == pytest.approx(rate, rel=0.05)
+    assert words[5:] == ["--knob", 'argument = "-o no_lru_maintainer"', "--levels", "off,on"]
+    unknown = {**document, "server": {**document["server"], "name": "ours"}, "service": None}
+    assert "hindmost trial TARGET --rate RATE --knob" in render_trace(unknown, width=100, color=False)
     assert document_of(REQUEST, traced(), {})["advice"][0]["change"].startswith("trace again with --who")
+
+
+def test_what_nobody_is_charged_with_is_no_culprit_and_is_said_with_its_reasons():
+    who = held_up()
+    (maintainer,) = who["culprits"]
+    unseen = {**maintainer, "name": "unknown", "process": 0, "relation": "unknown", "requests": 3}
+    who["culprits"] = [{**unseen, "cause": "unseen"}, unseen, maintainer]
+    document = document_of(REQUEST, {**traced(), "who": who}, {})
+    jsonschema.validate(document, schemas()["trace"])
+    assert [one["who"]["name"] for one in document["who"]["culprits"]] == ["mc-lrumaint"]
+    assert [one["cause"] for one in document["who"]["unknown"]] == ["unseen", "run_queue"]
+    said = " ".join(render_trace(document, width=100, color=False).split())
+    page = render_trace_page(document)
+    for text in ("what the thread did was not told", "who had the processor was not told"):
+        assert text in said
+        assert text in page
+    assert said.count("in 3 of 20") == said.count("Charged to nobody") == 2, said
 
 
 def test_the_page_shows_path_culprits_and_slowest_and_an_earlier_trace_beside():

@@ -114,12 +114,13 @@ int BPF_PROG(switching, bool preempt, struct task_struct *prev, struct task_stru
 		__sync_fetch_and_add(&here->waiting, 1);
 	if (next->pid == 0)
 		here->waiting = 0;
-	if (!look || !since)
+	if (!look)
 		return 0;
 	struct moment *m = new_moment(SWITCH, now);
 	if (!m)
 		return 0;
-	m->since = since;
+	/* Of the first switch since we look it is not known how long who leaves had run. */
+	m->since = since ?: now;
 	m->thread = prev->pid;
 	m->process = prev->tgid;
 	m->other = next->pid;

@@ -87,7 +87,9 @@ class Group(TypedDict):
     variance_us2: float
 
 
-Cause = Literal["running", "run_queue", "interrupt", "handed_on", "wake", "lock", "page_fault", "blocked"]
+Cause = Literal[
+    "running", "run_queue", "interrupt", "handed_on", "wake", "lock", "page_fault", "blocked", "unseen"
+]
 Relation = Literal["own", "other", "kernel", "interrupt", "idle", "unknown"]
 
 
@@ -153,12 +155,24 @@ class ThreadSums(TypedDict):
     page_faults: Count
 
 
+class Unknown(TypedDict):
+    """A part of the requests' time that nobody is charged with, and why not."""
+
+    stage: StageName
+    cause: Cause
+    requests: Count
+    mean_us: Value
+    share_of_variance: Ratio | None
+    why: str
+
+
 class Who(TypedDict):
     """What held requests up within their stages, and who; those with most of the variance first."""
 
     requests: Count
     parts: list[Part]
     culprits: list[Part]
+    unknown: NotRequired[list[Unknown]]
     threads: list[ThreadSums]
     slowest: Slowest | None
 

@@ -93,7 +93,7 @@ def _of_culprit(
     server = document["server"]["name"]
     if is_ours(who):
         return None
-    if cause == "lock":
+    if cause == "lock" and who["relation"] != "interrupt":  # a wait that ran out of time
         return _Rule(
             f"use fewer threads, so that they wait less for locks of {name}",
             f"requests waited for a lock until {name} let go of it",

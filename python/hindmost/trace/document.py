@@ -27,6 +27,12 @@ CAUSES = {
     "closed": "the connection ended before the response",
 }
 """Causes of requests that were read and are not in the figures, as the probes count them."""
+UNKNOWN = {
+    "unseen": "what the thread did was not told: its process had read no request yet, or a record was lost",
+    "run_queue": "who had the processor was not told: it ran there since before anybody waited",
+    "wake": "the thread was woken by one that was never seen to run where the server waits",
+}
+"""Why nobody is charged with a part of the time, by its cause; other causes are waits like `wake`."""
 _OPEN = (
     "in flight when the trace ended; a batch, which is settled by the next read of its connection, is of them"
 )
@@ -86,7 +92,7 @@ def document_of(
         "records": None
         if request.records is None
         else {"path": str(request.records), "requests": traced["records"], "every": request.every},
-        "who": _who(traced["who"]),
+        "who": _who(traced["who"], names),
         "service": service
         and {
             "workers": service.workers,
@@ -151,16 +157,20 @@ def _ratio(estimate: Estimate) -> Ratio:
     return {"value": number(estimate.value), "low": number(estimate.low), "high": number(estimate.high)}
 
 
-def _who(traced: Mapping[str, Any] | None) -> documents.Who | None:
+def _who(traced: Mapping[str, Any] | None, names: Mapping[int, str]) -> documents.Who | None:
     requests = 0 if traced is None else sum(block["n"] for block in traced["blocks"])
     if traced is None or not requests:
         return None
     found = causes(traced)
+    threads: list[documents.ThreadSums] = traced["threads"]
+    for one in threads:  # of one that never left its processor the probes tell no name
+        one["name"] = one["name"] or names.get(one["thread"], "")
     return {
         "requests": requests,
         "parts": [_part(one) for one in found.parts],
-        "culprits": [_part(one) for one in found.culprits],
-        "threads": traced["threads"],
+        "culprits": [_part(one) for one in found.culprits if _known(one)],
+        "unknown": [_unknown(one) for one in found.culprits if not _known(one)],
+        "threads": threads,
         "slowest": _slowest(traced["slowest"]),
     }
 
@@ -182,6 +192,23 @@ def _part(part: Part) -> documents.Part:
         "mean_us": _ratio(part.mean_us),
         "share_of_variance": None if part.share is None else _ratio(part.share),
         "sd_without_us": part.sd_without_us,
+    }
+
+
+def _known(part: Part) -> bool:
+    return part.who is None or part.who["relation"] != "unknown"
+
+
+def _unknown(part: Part) -> documents.Unknown:
+    figures = _part(part)
+    assert figures["who"] is not None
+    return {
+        "stage": figures["stage"],
+        "cause": figures["cause"],
+        "requests": figures["who"]["requests"],
+        "mean_us": figures["mean_us"],
+        "share_of_variance": figures["share_of_variance"],
+        "why": UNKNOWN.get(part.cause, UNKNOWN["wake"]),
     }
 
 

@@ -8,7 +8,8 @@
 
 use std::collections::VecDeque;
 
-use super::history::{History, Off, Sleep, Span};
+use super::history::{History, Off, Sleep, Span, INTERRUPT};
+use super::names::{Names, Relation};
 use crate::layout::Record;
 
 /// What a part of a stage was.
@@ -22,10 +23,12 @@ pub enum Cause {
     Lock,
     PageFault,
     Blocked,
+    /// It was not seen what the thread did.
+    Unseen,
 }
 
-pub const CAUSES: [&str; 8] =
-    ["running", "run_queue", "interrupt", "handed_on", "wake", "lock", "page_fault", "blocked"];
+pub const CAUSES: [&str; 9] =
+    ["running", "run_queue", "interrupt", "handed_on", "wake", "lock", "page_fault", "blocked", "unseen"];
 /// Stages that threads have a part in: those from e2 to e6.
 pub const SPLIT: usize = 4;
 pub const PARTS: usize = SPLIT * CAUSES.len();
@@ -49,9 +52,26 @@ impl Charge {
     }
 }
 
+/// Culprits without a thread.
+#[derive(Clone, Copy)]
+pub struct Faceless {
+    pub unknown: u32,
+    pub interrupt: u32,
+}
+
+impl Faceless {
+    pub fn new(names: &mut Names) -> Self {
+        Self {
+            unknown: names.number("unknown", 0, Relation::Unknown),
+            // It is not told which one: the network's card, a timer that ran out, a disk.
+            interrupt: names.number("network, timer or disk", 0, Relation::Interrupt),
+        }
+    }
+}
+
 /// All of a request's time from e2 to e6; charges to one culprit for one cause may come in pieces.
-pub fn charges(history: &History, unknown: u32, r: &Record) -> Vec<Charge> {
-    let mut out = Split { history, unknown, stage: 0, charges: Vec::new() };
+pub fn charges(history: &History, others: Faceless, r: &Record) -> Vec<Charge> {
+    let mut out = Split { history, others, stage: 0, charges: Vec::new() };
     let threads = [r.reader, r.sender, r.sender, r.sender];
     for (at, thread) in threads.into_iter().enumerate() {
         out.stage = at as u8 + 1;
@@ -62,7 +82,7 @@ pub fn charges(history: &History, unknown: u32, r: &Record) -> Vec<Charge> {
 
 struct Split<'h> {
     history: &'h History,
-    unknown: u32,
+    others: Faceless,
     stage: u8,
     charges: Vec<Charge>,
 }
@@ -76,10 +96,14 @@ impl Split<'_> {
 
     fn span(&mut self, number: u32, from: u64, to: u64, hops: u32) {
         let history = self.history;
-        let mut runs = to.saturating_sub(from);
         let Some(thread) = history.threads.get(&number) else {
-            return self.charge(Cause::Running, NOBODY, runs);
+            return self.charge(Cause::Unseen, self.others.unknown, to.saturating_sub(from));
         };
+        // It ran at the end, which says that its coming was not told.
+        let told = thread.off_since().map_or(to, |since| since.clamp(from, to.max(from)));
+        self.charge(Cause::Unseen, self.others.unknown, to.saturating_sub(told));
+        let to = told;
+        let mut runs = to.saturating_sub(from);
         for (begin, end, off) in within(&thread.off, from, to) {
             runs -= (end - begin).min(runs);
             match off {
@@ -98,17 +122,23 @@ impl Split<'_> {
     }
 
     fn sleep(&mut self, why: Sleep, waker: u32, begin: u64, end: u64, hops: u32) {
-        let known = self.history.threads.get(&waker).map_or(NOBODY, |thread| thread.name);
+        let known = match waker {
+            INTERRUPT => self.others.interrupt,
+            _ => self.history.name(waker).unwrap_or(self.others.unknown),
+        };
+        let of_server = self.history.threads.contains_key(&waker);
         let cause = match why {
             Sleep::PageFault => Cause::PageFault,
             Sleep::Blocked => Cause::Blocked,
             Sleep::Lock => Cause::Lock,
             // On its way to a thread of the server it went through another one.
-            Sleep::Input | Sleep::Condition if self.stage == 1 && known != NOBODY && hops < HOPS => {
+            Sleep::Input | Sleep::Condition | Sleep::Unseen
+                if self.stage == 1 && of_server && hops < HOPS =>
+            {
                 return self.span(waker, begin, end, hops + 1);
             }
             Sleep::Condition if self.stage > 1 => Cause::Lock,
-            Sleep::Input | Sleep::Condition => Cause::Wake,
+            Sleep::Input | Sleep::Condition | Sleep::Unseen => Cause::Wake,
         };
         self.charge(cause, known, end - begin);
     }
@@ -128,7 +158,7 @@ impl Split<'_> {
                 self.charge(cause, who, ran);
             }
         }
-        self.charge(cause, self.unknown, left);
+        self.charge(cause, self.others.unknown, left);
     }
 }
 

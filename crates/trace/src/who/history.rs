@@ -8,6 +8,9 @@ use super::names::{softirq, text, Names, Relation};
 /// Kept of each thread and processor; more than a second of a busy one.
 const KEPT: usize = 1 << 14;
 
+/// In place of the thread that woke another one.
+pub const INTERRUPT: u32 = 0;
+
 /// Why a thread sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sleep {
@@ -19,6 +22,8 @@ pub enum Sleep {
     Condition,
     PageFault,
     Blocked,
+    /// It slept when we began to look.
+    Unseen,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +32,7 @@ pub enum Off {
     Queue { cpu: u16 },
     /// It was being woken, and not yet on this processor's queue: a processor that slept has to be told first.
     Woken { cpu: u16 },
-    /// It slept until this thread woke it; 0: an interrupt did.
+    /// It slept until this thread woke it; [`INTERRUPT`]: no thread did.
     Sleep { why: Sleep, waker: u32 },
 }
 
@@ -42,8 +47,17 @@ pub struct Span<T> {
 #[derive(Clone, Copy)]
 enum State {
     Running,
-    Waiting { from: u64 },
-    Sleeping { from: u64, why: Sleep },
+    /// Nothing was told since then. It ran, unless what is told next says that it did not.
+    Unseen {
+        from: u64,
+    },
+    Waiting {
+        from: u64,
+    },
+    Sleeping {
+        from: u64,
+        why: Sleep,
+    },
 }
 
 pub struct Thread {
@@ -71,7 +85,10 @@ pub struct Processor {
 pub struct History {
     pub names: Names,
     pub threads: HashMap<u32, Thread>,
+    /// Names of all threads that were seen to run, the server's or not.
+    ran: HashMap<u32, u32>,
     processors: Vec<Processor>,
+    latest: u64,
 }
 
 impl History {
@@ -79,7 +96,13 @@ impl History {
         self.processors.get(usize::from(cpu))
     }
 
+    /// Who that thread is; `None` where it was never seen.
+    pub fn name(&self, thread: u32) -> Option<u32> {
+        self.threads.get(&thread).map(|one| one.name).or_else(|| self.ran.get(&thread).copied())
+    }
+
     pub fn add(&mut self, m: &Moment) {
+        self.latest = self.latest.max(m.at);
         match m.what {
             What::Switch => self.switched(m),
             What::Woken => self.thread(m.thread, m).woken(m),
@@ -103,8 +126,14 @@ impl History {
     /// After a time in which nothing was told: what threads did meanwhile is not known.
     pub fn interrupted(&mut self) {
         for thread in self.threads.values_mut() {
-            thread.state = State::Running;
+            thread.state = State::Unseen { from: self.latest };
         }
+    }
+
+    /// A request was served by this thread: from now on it is known, though it was never seen to come or leave.
+    pub fn served(&mut self, thread: u32) {
+        let name = self.names.number("", 0, Relation::Own);
+        self.threads.entry(thread).or_insert_with(|| Thread::new(name, State::Running));
     }
 
     fn at(&mut self, cpu: u16) -> &mut Processor {
@@ -128,6 +157,9 @@ impl History {
             _ => self.names.number(&own, m.process, relation),
         };
         keep(&mut self.at(m.cpu).ran, Span { from: m.since, to: m.at, of });
+        if m.thread != 0 {
+            self.ran.insert(m.thread, of);
+        }
         if m.left {
             let thread = self.thread(m.thread, m);
             thread.name = of;
@@ -142,9 +174,17 @@ impl History {
 
     fn thread(&mut self, number: u32, m: &Moment) -> &mut Thread {
         let Self { names, threads, .. } = self;
-        threads.entry(number).or_insert_with(|| Thread {
-            name: names.number(&text(&m.name), m.process, Relation::Own),
-            state: State::Running,
+        threads.entry(number).or_insert_with(|| {
+            Thread::new(names.number(&text(&m.name), m.process, Relation::Own), State::Unseen { from: 0 })
+        })
+    }
+}
+
+impl Thread {
+    fn new(name: u32, state: State) -> Self {
+        Self {
+            name,
+            state,
             last_cpu: None,
             off: VecDeque::new(),
             interrupts: VecDeque::new(),
@@ -152,11 +192,17 @@ impl History {
             woken_ns: 0,
             migrations: 0,
             faults: 0,
-        })
+        }
     }
-}
 
-impl Thread {
+    /// Since when it does not run, as far as was told.
+    pub fn off_since(&self) -> Option<u64> {
+        match self.state {
+            State::Running | State::Unseen { .. } => None,
+            State::Waiting { from } | State::Sleeping { from, .. } => Some(from),
+        }
+    }
+
     fn left(&mut self, m: &Moment) {
         self.state = match m.state {
             0 => State::Waiting { from: m.at },
@@ -165,7 +211,12 @@ impl Thread {
     }
 
     fn woken(&mut self, m: &Moment) {
-        if let State::Sleeping { from, why } = self.state {
+        let slept = match self.state {
+            State::Sleeping { from, why } => Some((from, why)),
+            State::Unseen { from } => Some((from, Sleep::Unseen)),
+            State::Running | State::Waiting { .. } => None,
+        };
+        if let Some((from, why)) = slept {
             // It may have begun before the thread had left its processor.
             let since = m.since.max(from).min(m.at);
             self.slept(from, since, why, m.other);
@@ -178,16 +229,24 @@ impl Thread {
     }
 
     fn moved(&mut self, m: &Moment) {
-        if let State::Waiting { from } = self.state {
-            self.waited(from, m.at, m.cpu);
-            self.state = State::Waiting { from: m.at };
+        match self.state {
+            State::Waiting { from } => self.waited(from, m.at, m.cpu),
+            State::Unseen { from } => {
+                keep(&mut self.off, Span { from, to: m.at, of: Off::Queue { cpu: m.cpu } })
+            }
+            State::Running | State::Sleeping { .. } => return,
         }
+        self.state = State::Waiting { from: m.at };
     }
 
     fn came(&mut self, m: &Moment) {
         match self.state {
             State::Waiting { from } => self.waited(from, m.at, m.cpu),
             State::Sleeping { from, why } => self.slept(from, m.at, why, 0),
+            // It waited for this processor when we began to look: a wake-up would have been told.
+            State::Unseen { from } => {
+                keep(&mut self.off, Span { from, to: m.at, of: Off::Queue { cpu: m.cpu } })
+            }
             State::Running => {}
         }
         self.migrations += u64::from(self.last_cpu.is_some_and(|last| last != m.cpu));

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::layout::Record;
 use crate::moments::STAGES;
-use charges::{charges, Cause, Charge, CAUSES, PARTS, SPLIT};
+use charges::{charges, Cause, Charge, Faceless, CAUSES, PARTS, SPLIT};
 use history::History;
 pub use moment::Moment;
 use names::{Name, Relation};
@@ -119,7 +119,7 @@ type Charged = (u64, Vec<[f64; 3]>);
 /// Moments and requests come in, in the order in which they happened.
 pub struct Joiner {
     history: History,
-    unknown: u32,
+    others: Faceless,
     blocks: Vec<WhoBlock>,
     culprits: HashMap<(u8, Cause, u32), Charged>,
     slowest: BinaryHeap<Reverse<Slow>>,
@@ -128,10 +128,10 @@ pub struct Joiner {
 impl Joiner {
     pub fn new() -> Self {
         let mut history = History::default();
-        let unknown = history.names.number("unknown", 0, Relation::Unknown);
+        let others = Faceless::new(&mut history.names);
         let mut new = Self {
             history,
-            unknown,
+            others,
             blocks: Vec::new(),
             culprits: HashMap::new(),
             slowest: BinaryHeap::new(),
@@ -155,7 +155,9 @@ impl Joiner {
     }
 
     pub fn request(&mut self, r: &Record) {
-        let charges = charges(&self.history, self.unknown, r);
+        let charges = charges(&self.history, self.others, r);
+        self.history.served(r.reader);
+        self.history.served(r.sender);
         let latency_ns = r.e[5].saturating_sub(r.e[0]);
         let latency = latency_ns as f64 / 1e3;
         let mut parts = [0; PARTS];
@@ -205,7 +207,10 @@ impl Joiner {
         let mut charged: Vec<_> =
             self.culprits.into_iter().filter(|((_, cause, _), _)| *cause != Cause::Running).collect();
         charged.sort_by(|(_, (_, a)), (_, (_, b))| covariance(b).total_cmp(&covariance(a)));
-        charged.truncate(CULPRITS);
+        // What nobody is charged with is told whole.
+        let unknown = self.others.unknown;
+        let mut told = 0..CULPRITS;
+        charged.retain(|((_, _, who), _)| *who == unknown || told.next().is_some());
         let names = &self.history.names;
         let count = self.blocks.len();
         let culprits = charged.into_iter().filter_map(|((stage, cause, who), (requests, mut blocks))| {

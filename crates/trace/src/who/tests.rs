@@ -62,7 +62,7 @@ fn found(moments: &[Moment], e: [u64; 6]) -> Vec<(&'static str, &'static str, St
         joiner.moment(m);
     }
     let r = request(e);
-    let mut all: Vec<_> = charges(&joiner.history, joiner.unknown, &r)
+    let mut all: Vec<_> = charges(&joiner.history, joiner.others, &r)
         .into_iter()
         .map(|c| {
             let who = joiner.history.names.get(c.who).map_or(String::new(), |n| n.text.clone());
@@ -93,7 +93,7 @@ fn a_wait_behind_another_process_is_charged_to_it_by_name() {
         ("tcp_to_read", "run_queue", "backup", 20),
         ("tcp_to_read", "run_queue", "compiler", 28),
         ("tcp_to_read", "running", "", 10),
-        ("tcp_to_read", "wake", "", 2),
+        ("tcp_to_read", "wake", "network, timer or disk", 2),
     ];
     assert_eq!(all, expected.map(|(s, c, w, us)| (s, c, w.to_owned(), us)));
 }
@@ -136,7 +136,7 @@ fn locks_faults_and_interrupts_within_a_request_are_told_apart() {
     let expected = [
         ("start_to_response", "interrupt", "softirq NET_RX", 3),
         ("start_to_response", "lock", "lru", 8),
-        ("start_to_response", "page_fault", "", 20),
+        ("start_to_response", "page_fault", "network, timer or disk", 20),
         ("start_to_response", "run_queue", "idle", 1),
         ("start_to_response", "run_queue", "lru", 1),
         ("start_to_response", "running", "", 26),
@@ -193,6 +193,69 @@ fn a_wake_up_that_began_before_the_thread_had_left_ends_its_sleep_at_once() {
     let all = found(&moments, [9, 10, 31, 31, 32, 32]);
     assert!(all.contains(&("tcp_to_read", "run_queue", "compiler".to_owned(), 18)), "{all:?}");
     assert!(all.contains(&("tcp_to_read", "wake", "compiler".to_owned(), 2)), "{all:?}");
+}
+
+#[test]
+fn what_was_not_seen_is_not_taken_for_work() {
+    // Another process serves, whose threads were not followed yet.
+    assert_eq!(
+        found(&[], [99, 100, 130, 130, 140, 141]).iter().map(|one| (one.1, one.3)).collect::<Vec<_>>(),
+        [("unseen", 1), ("unseen", 10), ("unseen", 30)]
+    );
+    // It served, so it came; that was not told.
+    let moments = [
+        switch(0, 10, (1, "worker"), 200, 1, EPOLL, 0),
+        switch(10, 20, (200, "compiler"), 201, 0, 0xffff, 0),
+    ];
+    let all = found(&moments, [8, 9, 30, 30, 31, 31]);
+    assert!(all.contains(&("tcp_to_read", "unseen", "unknown".to_owned(), 20)), "{all:?}");
+    assert!(all.contains(&("tcp_to_read", "running", String::new(), 1)), "{all:?}");
+}
+
+#[test]
+fn a_thread_that_never_leaves_its_processor_runs_once_it_is_known() {
+    let mut joiner = Joiner::new();
+    joiner.request(&request([0, 1, 2, 2, 3, 3]));
+    let later = charges(&joiner.history, joiner.others, &request([10, 11, 12, 12, 13, 13]));
+    assert!(later.iter().all(|one| one.cause == Cause::Running), "{later:?}");
+}
+
+#[test]
+fn what_a_thread_did_when_a_window_begins_is_told_by_what_it_does_next() {
+    let before = switch(0, 10, (1, "worker"), 200, 1, EPOLL, 0);
+    let split = |moments: &[Moment]| {
+        let mut joiner = Joiner::new();
+        joiner.moment(&before);
+        joiner.next_window();
+        for m in moments {
+            joiner.moment(m);
+        }
+        let found = charges(&joiner.history, joiner.others, &request([1000, 1001, 1050, 1050, 1060, 1060]));
+        let of = |cause| found.iter().filter(|one| one.cause == cause).map(|one| one.ns / 1000).sum::<u64>();
+        (of(Cause::Wake), of(Cause::RunQueue), of(Cause::Running), of(Cause::Unseen))
+    };
+    let came = |since| switch(since, 1040, (200, "compiler"), 1, 0, 0xffff, 0);
+    assert_eq!(split(&[woken(1020, 1, NET), came(1000)]), (19, 20, 20, 0), "it slept");
+    assert_eq!(split(&[came(1000)]), (0, 39, 20, 0), "it waited for the processor");
+    assert_eq!(split(&[]), (0, 0, 59, 0), "it ran");
+}
+
+#[test]
+fn who_wakes_a_thread_is_named_or_said_to_be_unknown() {
+    let of_waker = |waker| {
+        let moments = [
+            switch(0, 10, (200, "client"), 1, 0, 0xffff, 0),
+            switch(10, 20, (1, "worker"), 0, 1, 35, 0),
+            woken(50, 1, waker),
+            switch(20, 51, (0, "swapper"), 1, 0, 0xffff, 0),
+        ];
+        let all = found(&moments, [9, 10, 11, 11, 60, 60]);
+        all.into_iter().find(|one| one.1 == "blocked").unwrap()
+    };
+    let charged = |who: &str| ("start_to_response", "blocked", who.to_owned(), 30);
+    assert_eq!(of_waker(200), charged("client"));
+    assert_eq!(of_waker(300), charged("unknown"));
+    assert_eq!(of_waker(NET), charged("network, timer or disk"));
 }
 
 #[test]

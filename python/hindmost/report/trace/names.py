@@ -25,6 +25,7 @@ CAUSES = {
     "lock": "waited for a lock",
     "page_fault": "page fault",
     "blocked": "blocked",
+    "unseen": "not seen",
 }
 """What people call the causes of the document."""
 RELATIONS = {

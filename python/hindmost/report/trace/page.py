@@ -11,7 +11,7 @@ from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot
 from hindmost.report.trace.advice import predicted, trial
 from hindmost.report.trace.names import CAUSES, STAGES, culprit
-from hindmost.report.trace.who import told
+from hindmost.report.trace.who import charged_to_nobody, told
 
 COLOURS = 8
 ROW = 26.0
@@ -41,6 +41,7 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
         covariance=_covariance(document),
         parts=[] if who is None else [_part(one, CAUSES[one["cause"]]) for one in told(who["parts"])],
         culprits=[] if who is None else [_part(one, culprit(one["who"])) for one in told(who["culprits"])],
+        nobody=[] if who is None else charged_to_nobody(who),
         slowest=slowest,
         flame=None if slowest is None else drawing(partial(flame, slowest)),
         slow=[] if slowest is None else [_slow(one, slowest) for one in slowest["parts"][:12]],
@@ -50,7 +51,7 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
                 "why": one["why"],
                 "share": numbers.percent(one["share_of_variance"]),
                 "predicted": None if one["predicted"] is None else predicted(one["predicted"]),
-                "trial": trial(one),
+                "trial": trial(one, document),
             }
             for one in document["advice"]
         ],

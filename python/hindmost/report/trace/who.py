@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hindmost.report.common.console import printed
-from hindmost.report.common.numbers import number, percent
+from hindmost.report.common.numbers import count, number, percent
 from hindmost.report.trace.names import CAUSES, STAGES, culprit
 
 LEAST_SHARE = 0.005
@@ -25,8 +25,34 @@ def render_who(console: Any, who: Mapping[str, Any]) -> None:  # noqa: ANN401 (a
         printed(console, "Who held them up:")
     for one in culprits:
         _line(console, f"{culprit(one['who'])}: {CAUSES[one['cause']]}, {STAGES[one['stage']]}", one)
+    for text in charged_to_nobody(who):
+        printed(console, text)
     if who["slowest"] is not None:
         _slowest(console, who["slowest"])
+
+
+def charged_to_nobody(who: Mapping[str, Any]) -> list[str]:
+    """How much of the requests' time nobody is charged with, and why, in a sentence a reason.
+
+    Examples
+    --------
+    >>> share = {"value": 0.02, "low": None, "high": None}
+    >>> part = {"mean_us": {"value": 1.5}, "share_of_variance": share, "why": "a record was lost"}
+    >>> charged_to_nobody({"requests": 100, "unknown": [{**part, "requests": 3}]})
+    ['Charged to nobody: 1.50 µs in the mean, 2\u202f% of the variance, in 3 of 100 requests: a record was lost']
+    """
+    found = []
+    unknown: list[Mapping[str, Any]] = who.get("unknown", [])
+    for why in dict.fromkeys(one["why"] for one in unknown):
+        alike = [one for one in unknown if one["why"] == why]
+        mean = sum(one["mean_us"]["value"] for one in alike)
+        share = sum((one["share_of_variance"] or {"value": 0.0})["value"] for one in alike)
+        requests = max(one["requests"] for one in alike)
+        found.append(
+            f"Charged to nobody: {number(mean)} µs in the mean, {percent(share)} of the variance, in"
+            f" {count(requests)} of {count(who['requests'])} requests: {why}"
+        )
+    return found
 
 
 def told(parts: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
