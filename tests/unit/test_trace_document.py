@@ -285,6 +285,19 @@ def test_advice_follows_the_culprit_of_the_variance_and_says_what_it_would_be_wo
     assert document_of(REQUEST, traced(), {})["advice"][0]["change"].startswith("trace again with --who")
 
 
+def test_what_one_trial_would_try_is_advised_once_and_names_all_whom_it_is_about():
+    who = held_up()
+    (maintainer,) = who["culprits"]
+    backup, indexer = ({**maintainer, "name": name, "relation": "other"} for name in ("backup", "indexer"))
+    who["culprits"] = [backup, indexer, maintainer]
+    document = document_of(REQUEST, {**traced(), "who": who}, {})
+    assert [one["knob"] for one in document["advice"]][:2] == [
+        "schedule = true",
+        'argument = "-o no_lru_maintainer"',
+    ]
+    assert document["advice"][0]["why"].endswith("requests waited for it: backup; so had indexer")
+
+
 def test_what_nobody_is_charged_with_is_no_culprit_and_is_said_with_its_reasons():
     who = held_up()
     (maintainer,) = who["culprits"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -71,8 +71,21 @@ def advice(
         if rule is not None and stage["stage"] not in covered and share_of(stage) >= LEAST_SHARE:
             found.append(_candidate(rule, {**stage, "cause": None, "who": None}, document, service))
     found.sort(key=lambda one: -one["share_of_variance"])
-    first = {one["change"]: one for one in reversed(found)}
-    return sorted(first.values(), key=lambda one: -one["share_of_variance"])[:MOST]
+    return _each_once(found)[:MOST]
+
+
+def _each_once(found: Sequence[Advice]) -> list[Advice]:
+    """What the same trial would try is said once, of the first culprit; the others are named."""
+    alike: dict[object, list[Advice]] = {}
+    for one in found:
+        alike.setdefault((one["knob"], *one["levels"]) if one["knob"] else one["change"], []).append(one)
+    once = []
+    for first, *others in alike.values():
+        names = dict.fromkeys(one["who"]["name"] for one in others if one["who"] is not None)
+        names.pop(first["who"]["name"] if first["who"] is not None else "", None)
+        also = f"; so had {', '.join(names)}" if names else ""
+        once.append(first | {"why": first["why"] + also})
+    return once
 
 
 @dataclass(frozen=True, slots=True)

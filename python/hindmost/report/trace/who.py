@@ -38,8 +38,9 @@ def charged_to_nobody(who: Mapping[str, Any]) -> list[str]:
     --------
     >>> share = {"value": 0.02, "low": None, "high": None}
     >>> part = {"mean_us": {"value": 1.5}, "share_of_variance": share, "why": "a record was lost"}
-    >>> charged_to_nobody({"requests": 100, "unknown": [{**part, "requests": 3}]})
-    ['Charged to nobody: 1.50 µs in the mean, 2\u202f% of the variance, in 3 of 100 requests: a record was lost']
+    >>> (text,) = charged_to_nobody({"requests": 100, "unknown": [{**part, "requests": 3}]})
+    >>> text.replace("\u202f", " ")
+    'Charged to nobody: 1.50 µs in the mean, 2 % of the variance, in 3 of 100 requests: a record was lost'
     """
     found = []
     unknown: list[Mapping[str, Any]] = who.get("unknown", [])
