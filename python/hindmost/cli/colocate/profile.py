@@ -13,10 +13,12 @@ from hindmost.exits import Exit
 
 
 def profile(
-    program: Annotated[
-        str, option(TARGET, None, "A command that prints a line for each unit of its work, and goes on.")
-    ],
+    program: Annotated[str, option(TARGET, None, "A command that tells units of its work, and goes on.")],
     *,
+    counter: Annotated[
+        Path | None,
+        option(TARGET, "FILE", "Units: the number in this file, or its bytes. [default: lines on stdout]"),
+    ] = None,
     name: Annotated[str | None, option(TARGET, "NAME", "Of the card. [default: the program's]")] = None,
     cpu: Annotated[
         int | None, whole(PROCEDURE, "The program's processor; rulers run on another. [default: the last]")
@@ -25,6 +27,7 @@ def profile(
         str | None, option(PROCEDURE, "NAMES", "Beside which rulers. [default: one a resource]")
     ] = None,
     budget: Annotated[str, option(PROCEDURE, "TIME", "How long at most.")] = "10s",
+    window: Annotated[str, option(PROCEDURE, "TIME", "Of each window.")] = "40ms",
     seed: Annotated[int, whole(PROCEDURE, "Of the order of windows.")] = 1,
     no_real_time: Annotated[
         bool, switch(PROCEDURE, "Rulers as ordinary threads, though more were allowed.", "--no-real-time")
@@ -34,15 +37,17 @@ def profile(
 ) -> int:
     """Measure a program's profile: its sensitivity to each ruler, and its contentiousness on each.
 
-    Windows of 40 ms beside rulers, beside an inert one and alone, in random order, round after round until
-    all intervals are narrow or the time is over. Windows around which the host moved the processors are
-    dropped. It needs no privilege; with the right to SCHED_FIFO windows are calmer.
+    Windows beside rulers, beside an inert one and alone, in random order, round after round until all
+    intervals are narrow or the time is over, after four rounds at least. Windows around which the host moved
+    the processors are dropped. What the program starts in its turn belongs to it. It needs no privilege;
+    with the right to SCHED_FIFO windows are calmer.
     """
     from hindmost.errors import UsageError
     from hindmost.plan import parse_duration
     from hindmost.report.colocation.profile import render_profile
     from hindmost.studies.colocation.profile import RULERS
     from hindmost.studies.colocation.profile import profile as profiled
+    from hindmost.studies.colocation.units import Counter
 
     command = words_of(program)
     if not command:
@@ -51,8 +56,10 @@ def profile(
     card = profiled(
         command,
         name=name,
+        units=None if counter is None else Counter(counter),
         rulers=RULERS if rulers is None else rulers.split(","),
         cpu=cpu,
+        window_ms=parse_duration(window, "window", 0.005) * 1000,
         budget_s=parse_duration(budget, "budget", 1.0),
         real_time=not no_real_time,
         seed=seed,

@@ -17,10 +17,11 @@ from hindmost.store.colocation import PROFILE_SCHEMA
 from hindmost.studies.colocation.processor import pair, processor
 from hindmost.studies.colocation.rulers import asked
 from hindmost.studies.colocation.subject import Subject
+from hindmost.studies.colocation.units import Units
 from hindmost.studies.colocation.windows import LEAST_CPU, Seen, Stand
 
 if TYPE_CHECKING:
-    from hindmost.store.colocation import Axis, Placement, Profile, Share
+    from hindmost.store.colocation import Axis, Method, Placement, Profile, Share
 
 RULERS = (
     "fp_mul",
@@ -40,10 +41,17 @@ TIGHT = 0.01
 """Half the width of an interval, in share of the rate, that ends a profile early."""
 
 
+_NO_CHILDREN = (
+    "CPU time of what the program starts is not counted: perf_event_open is refused here"
+    " (kernel.perf_event_paranoid)"
+)
+
+
 def profile(
     command: Sequence[str],
     *,
     name: str | None = None,
+    units: Units | None = None,
     rulers: Sequence[str] = RULERS,
     cpu: int | None = None,
     window_ms: float = 40.0,
@@ -52,13 +60,15 @@ def profile(
     seed: int = 1,
     say: Callable[[str], None] = lambda _: None,
 ) -> Profile:
-    """Profile a program that prints a line for each unit of its work.
+    """Profile a program that works until it is ended.
 
     Parameters
     ----------
     command : sequence of str
     name : str, optional
         Of the card; the program's.
+    units : Units, optional
+        Where units of work are counted; lines on its stdout.
     rulers : sequence of str
     cpu : int, optional
         Of the program; rulers run on the nearest other.
@@ -73,7 +83,7 @@ def profile(
     Raises
     ------
     TargetError
-        Where the program cannot be started, ends, or prints nothing.
+        Where the program cannot be started, ends, or tells no unit.
     Inconclusive
         Where hardly a window could be used.
     """
@@ -87,7 +97,7 @@ def profile(
         made = {one: _engine.Ruler(one, knees, folder, seed) for one in ("null", *rulers)}
     seen: list[list[Seen]] = []
     started = time.monotonic()
-    with Subject(command, cpus[0], real_time=real_time) as subject:
+    with Subject(command, cpus[0], units, real_time=real_time) as subject:
         stand = Stand(subject, cpus, made, real_time=real_time)
         while True:
             say(f"round {len(seen) + 1}: {command[0]} beside each ruler")
@@ -95,7 +105,17 @@ def profile(
             spent = time.monotonic() - started
             if len(seen) >= LEAST_ROUNDS and (_tight(seen, rulers) or spent * (1 + 1 / len(seen)) > budget_s):
                 break
-    return _card(seen, rulers, command, name, window_ms, seed, time.monotonic() - begun)
+        method: Method = {
+            "unit": subject.units.name,
+            "window_ms": window_ms,
+            "windows": sum(map(len, seen)),
+            "dropped": sum(not one.kept for windows in seen for one in windows),
+            "real_time": any(one.real_time for windows in seen for one in windows),
+            "seed": seed,
+            "took_s": time.monotonic() - begun,
+        }
+        notes = [] if subject.counts_children else [_NO_CHILDREN]
+        return _card(seen, rulers, command, name, method, notes, subject.units.hint)
 
 
 def _round(stand: Stand, rulers: Sequence[str], window_ms: float, order: random.Random) -> list[Seen]:
@@ -138,20 +158,20 @@ def _tight(seen: Sequence[Sequence[Seen]], rulers: Sequence[str]) -> bool:
     return all(one is not None and one["high"] - one["low"] <= 2 * TIGHT for one in shares)
 
 
-def _too_few(windows: Sequence[Seen], rates: int) -> Inconclusive:
+def _too_few(windows: Sequence[Seen], rates: int, hint: str) -> Inconclusive:
     ran = [one for one in windows if one.with_program]
     silent, starved = (sum(one.lost == why for one in ran) for why in ("units", "processor"))
     told = (
         f"of {len(windows)} windows {sum(one.kept for one in windows)} could be used, {rates} beside the"
-        f" inert ruler: of {len(ran)} with the program it printed no unit in {silent}, and had less than"
+        f" inert ruler: of {len(ran)} with the program it told no unit in {silent}, and had less than"
         f" {LEAST_CPU:.0%} of its processor in {starved}"
     )
     if silent > starved:
-        return Inconclusive(told, hint="print units more often, and until the program is ended, flushed")
+        return Inconclusive(told, hint=f"{hint}; or longer windows: --window")
     return Inconclusive(
         told,
-        hint="stop other programs (top -H -o %CPU); name the program itself, since what its children do is"
-        " not counted ('exec' in a shell), and let it neither wait nor print units faster than one in 1 us",
+        hint="stop other programs (top -H -o %CPU), and let the program neither wait nor tell units faster"
+        " than one in 1 us",
     )
 
 
@@ -160,25 +180,25 @@ def _card(
     rulers: Sequence[str],
     command: Sequence[str],
     name: str | None,
-    window_ms: float,
-    seed: int,
-    took_s: float,
+    method: Method,
+    notes: Sequence[str],
+    hint: str,
 ) -> Profile:
     windows = [one for windows in seen for one in windows]
     kept = [one for one in windows if one.kept]
     rates = [one.program for one in kept if one.ruler == "null" and one.program is not None]
     if len(rates) < LEAST_ROUNDS - 1:
-        raise _too_few(windows, len(rates))
+        raise _too_few(windows, len(rates), hint)
     quarters = statistics.quantiles(rates, n=4) if len(rates) > 1 else [rates[0]] * 3
     placements = [one.placement[0] for one in kept]
     placement = max(set(placements), key=placements.count)
     axes = [_axis(seen, one) for one in rulers]
     halves = [(s["high"] - s["low"]) / 2 for axis in axes if (s := axis["sensitivity"]) is not None]
-    notes = []
-    if not any(one.real_time for one in windows):
-        notes.append("rulers ran as ordinary threads (no right to SCHED_FIFO): windows are noisier")
+    noted = list(notes)
+    if not method["real_time"]:
+        noted.append("rulers ran as ordinary threads (no right to SCHED_FIFO): windows are noisier")
     if len(set(placements)) > 1:
-        notes.append("the host moved the processors between windows: figures are a mixture of placements")
+        noted.append("the host moved the processors between windows: figures are a mixture of placements")
     return {
         "schema": PROFILE_SCHEMA,
         "name": name or command[0].rsplit("/", 1)[-1],
@@ -190,14 +210,6 @@ def _card(
         "presence": _shares(seen, "null", "program", ("alone", True)),
         "axes": axes,
         "noise": statistics.median(halves) if halves else 0.0,
-        "method": {
-            "unit": "lines",
-            "window_ms": window_ms,
-            "windows": len(windows),
-            "dropped": len(windows) - len(kept),
-            "real_time": any(one.real_time for one in windows),
-            "seed": seed,
-            "took_s": took_s,
-        },
-        "notes": notes,
+        "method": method,
+        "notes": noted,
     }

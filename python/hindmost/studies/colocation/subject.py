@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shlex
 import signal
-import subprocess
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Self
 
 from hindmost.errors import TargetError
+from hindmost.studies.colocation.launch import Launched
+from hindmost.studies.colocation.units import Lines, Units
 
 _FIRST_UNIT_S = 5.0
-_LEAST_LINES = 3
-_PIPE_BYTES = 1 << 20
-"""Room for the lines of a window: nobody reads while both processors are taken."""
+_LEAST_UNITS = 3
 
 
 class Subject:
-    """A running program whose lines on stdout are its units of work.
+    """A running program, all that it starts in its turn included, whose units of work are counted.
 
     Rates are units a second of its own CPU time: what others take of the processor does not count. That is
     wrong for programs that spin while they wait.
@@ -32,45 +29,35 @@ class Subject:
     command : sequence of str
     cpu : int
         Where it runs.
+    units : Units, optional
+        Lines on its stdout, where nothing else is said.
     real_time : bool
         Whether it goes before all that is not real-time, where that is allowed; it is paused between windows.
     """
 
-    def __init__(self, command: Sequence[str], cpu: int, *, real_time: bool = False) -> None:
+    def __init__(
+        self, command: Sequence[str], cpu: int, units: Units | None = None, *, real_time: bool = False
+    ) -> None:
         self.command = list(command)
-        self.real_time = False
-        self._lines = 0
-        try:
-            self._process = subprocess.Popen(
-                self.command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise TargetError(f"{self.command[0]} cannot be started: {error.strerror}") from None
-        assert self._process.stdout is not None
-        self._out = self._process.stdout.fileno()
-        os.set_blocking(self._out, False)
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(self._out, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(self._process.pid, {cpu})
-            if real_time:
-                os.sched_setscheduler(self._process.pid, os.SCHED_FIFO, os.sched_param(1))
-                self.real_time = True
+        self.units = Lines() if units is None else units
+        launched = Launched(self.command, cpu, stdout=self.units.stdout, real_time=real_time)
+        self._process, self._cpu_time = launched.process, launched.cpu_time
+        self.real_time = launched.real_time
+        self.counts_children = self._cpu_time.of_children
+        self.units.attach(self._process)
+        self._begun = time.monotonic()
 
     def __enter__(self) -> Self:
         """Wait for the first units."""
         end = time.monotonic() + _FIRST_UNIT_S
-        while self._drain() < _LEAST_LINES:
-            if time.monotonic() > end or self._process.poll() is not None:
-                why = self._ended() or f"it printed {self._lines} lines in {_FIRST_UNIT_S:g} s"
+        while (units := self.units.total()) < _LEAST_UNITS:
+            ended = self._ended()
+            if ended is not None or time.monotonic() > end:
+                why = ended or f"it told {units:g} {self.units.name} in {_FIRST_UNIT_S:g} s"
                 self.__exit__()
                 raise TargetError(
-                    f"{shlex.join(self.command)}: {why}; a line on its stdout is one unit of work",
-                    hint="print a line for each unit, flushed: python -u, stdbuf -oL",
+                    f"{shlex.join(self.command)}: {why}; at least {_LEAST_UNITS} units of work must be seen",
+                    hint=self.units.hint,
                 )
             time.sleep(0.01)
         return self
@@ -81,6 +68,7 @@ class Subject:
         self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
+        self._cpu_time.close()
 
     def pause(self) -> None:
         """Stop it where it is."""
@@ -90,8 +78,13 @@ class Subject:
         """Let it go on."""
         self._signal(signal.SIGCONT)
 
-    def count(self) -> tuple[int, int]:
+    def count(self, when: str) -> tuple[float, int]:
         """Units so far, and CPU time in nanoseconds.
+
+        Parameters
+        ----------
+        when : str
+            For messages: ``in window 7, beside l3``.
 
         Raises
         ------
@@ -99,30 +92,26 @@ class Subject:
             Where the program has ended.
         """
         if (why := self._ended()) is not None:
+            lasted = time.monotonic() - self._begun
             raise TargetError(
-                f"{shlex.join(self.command)}: {why} during the profile: it must work until it is ended",
-                hint="repeat its work in a loop",
+                f"{shlex.join(self.command)}: {why} {when}, {lasted:.1f} s after it began: a profile compares"
+                " windows of one kind of work, so it must work until it is ended",
+                hint="repeat its work in a loop, or --work cpu where a run is the unit",
             )
-        return self._drain(), self._cpu_ns()
+        return self.units.total(), self._cpu_time.ns()
 
     def _ended(self) -> str | None:
         code = self._process.poll()
-        return None if code is None else f"it ended with exit code {code}"
+        if code is None:
+            return None
+        return f"it ended with exit code {code}" if code >= 0 else f"it was ended by {_signal_name(-code)}"
 
     def _signal(self, which: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, which)
 
-    def _cpu_ns(self) -> int:
-        """Of all its threads (/proc/PID/task/TID/schedstat); those that are gone are not in it."""
-        used = 0
-        for task in Path(f"/proc/{self._process.pid}/task").iterdir():
-            with contextlib.suppress(OSError):
-                used += int((task / "schedstat").read_text(encoding="ascii").split()[0])
-        return used
 
-    def _drain(self) -> int:
-        with contextlib.suppress(BlockingIOError):
-            while chunk := os.read(self._out, _PIPE_BYTES):
-                self._lines += chunk.count(b"\n")
-        return self._lines
+def _signal_name(number: int) -> str:
+    with contextlib.suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"

@@ -37,8 +37,8 @@ class Seen:
     real_time : bool
         Whether the ruler went before all that is not real-time.
     lost : str, optional
-        Why there is no figure of the program, though it ran: it printed no ``units``, or had too little of
-        its ``processor``.
+        Why there is no figure of the program, though it ran: it told no ``units``, or had too little of its
+        ``processor``.
     """
 
     ruler: str
@@ -65,6 +65,7 @@ class Stand:
         self.cpus = cpus
         self.rulers = rulers
         self.real_time = real_time
+        self._made = 0
         self._before = self.look()
 
     def look(self) -> str:
@@ -75,8 +76,10 @@ class Stand:
     def window(self, ruler: str, length_ms: float, *, with_program: bool = True) -> Seen:
         """Make one."""
         got: list[dict[str, Any]] = []
+        self._made += 1
+        when = f"in window {self._made} ({'with nothing' if ruler == 'alone' else ruler} beside it)"
         # Counted while nothing runs: with both processors taken we would not get one.
-        began, (units, used) = time.monotonic_ns(), self.subject.count()
+        began, (units, used) = time.monotonic_ns(), self.subject.count(f"before window {self._made}")
         start = _engine.monotonic_ns() + _MS
         if with_program:
             self.subject.resume()
@@ -88,7 +91,7 @@ class Stand:
             thread.join()
         if with_program:
             self.subject.pause()
-        ended, (more, more_used) = time.monotonic_ns(), self.subject.count()
+        ended, (more, more_used) = time.monotonic_ns(), self.subject.count(when)
         before, self._before = self._before, self.look()
         busy = more_used - used
         lost: Lost | None = "units" if more == units else None

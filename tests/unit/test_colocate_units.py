@@ -1,0 +1,126 @@
+"""Units of work of a program under profile, and the CPU time of all that it starts."""
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hindmost.errors import Inconclusive, TargetError
+from hindmost.studies.colocation import profile as profiles
+from hindmost.studies.colocation.subject import Subject
+from hindmost.studies.colocation.units import Counter
+
+CPU = max(os.sched_getaffinity(0))
+
+
+def test_a_counter_is_a_number_or_bytes_from_where_it_stood(tmp_path: Path):
+    path = tmp_path / "done"
+    path.write_text("500\n", encoding="ascii")
+    one = Counter(path)
+    one.attach(None)
+    assert (one.total(), one.name) == (0, "counts")
+    path.write_text("507.5\n", encoding="ascii")
+    assert one.total() == 7.5
+    path.write_text("", encoding="ascii")  # emptied to be written anew
+    assert one.total() == 7.5
+    path.write_text("3\n", encoding="ascii")  # a program that begins at nought
+    one.total()
+    path.write_text("5\n", encoding="ascii")
+    assert one.total() == 2
+
+    grows = tmp_path / "out"
+    other = Counter(grows)
+    other.attach(None)
+    assert other.total() == 0
+    grows.write_bytes(b"\x00" * 1000)
+    assert (other.total(), other.name) == (1000, "bytes")
+    grows.write_bytes(b"1" * 2000)
+    assert other.total() == 2000
+    with pytest.raises(TargetError, match="cannot be read"):
+        Counter(tmp_path)
+
+
+@pytest.mark.skipif(shutil.which("xz") is None, reason="xz is not installed: setup/system.sh want")
+def test_xz_in_children_is_counted_by_the_bytes_of_its_output(tmp_path: Path):
+    out = tmp_path / "out.xz"
+    loop = f"while :; do head -c 2000 /dev/urandom | xz -0 >> {out}; done"
+    with Subject(["sh", "-c", loop], CPU, Counter(out)) as one:
+        if not one.counts_children:
+            pytest.skip("perf_event_open is refused here: children that are gone cannot be counted")
+        units, cpu = one.count("now")
+        time.sleep(0.3)
+        one.pause()
+        time.sleep(0.1)  # a signal takes its time on a busy host
+        more, more_cpu = one.count("now")
+        stat = Path(f"/proc/{one._process.pid}/schedstat").read_text(encoding="ascii")
+        time.sleep(0.2)
+        assert one.count("now") == (more, more_cpu), "something of it went on"
+    assert more > units + 2000
+    assert one.units.name == "bytes"
+    assert more_cpu - cpu > 0
+    # The shell itself does next to nothing of it.
+    assert more_cpu > 2 * int(stat.split()[0])
+
+
+def test_what_a_program_starts_runs_on_its_processor_and_ends_with_it(tmp_path: Path):
+    told = tmp_path / "told"
+    code = (
+        "import os, subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'while True: pass'])\n"
+        f"open({str(told)!r}, 'w').write(f'{{child.pid}}')\n"
+        "while True: print('.', flush=True)"
+    )
+    with Subject([sys.executable, "-c", code], CPU):
+        pid = int(told.read_text(encoding="ascii"))
+        assert os.sched_getaffinity(pid) == {CPU}
+    state = "gone"
+    for _ in range(100):  # whoever adopts it takes its exit code
+        with contextlib.suppress(OSError):
+            state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+        if state in "XZ" or not Path(f"/proc/{pid}").exists():
+            return
+        time.sleep(0.02)
+    pytest.fail(f"process {pid} is left in state {state}")
+
+
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [("raise SystemExit(3)", "it ended with exit code 3"), ("os.abort()", "it was ended by SIGABRT")],
+)
+def test_a_program_that_ends_in_mid_profile_is_told_with_the_window(last: str, told: str):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor only")
+    code = f"import os\nfor n in range(9000):\n print(n, flush=True)\n sum(range(300))\n{last}"
+    with pytest.raises(TargetError) as refused:
+        profiles.profile([sys.executable, "-c", code], rulers=["int_add"], window_ms=10, budget_s=20)
+    found = re.search(
+        rf"{told} (before window|in window) \d+( \((with nothing|null|int_add) beside it\))?, \d+\.\d s after",
+        refused.value.message,
+    )
+    assert found, refused.value.message
+    assert "--work cpu" in (refused.value.hint or "")
+
+
+def test_a_card_tells_of_a_counter(tmp_path: Path):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor only")
+    path = tmp_path / "done"
+    code = (
+        f"import os, zlib\nfile = os.open({str(path)!r}, os.O_WRONLY | os.O_CREAT)\nn = 0\n"
+        "while True:\n zlib.compress(b'x' * 9999)\n n += 1\n os.pwrite(file, b'%d' % n, 0)"
+    )
+    try:
+        found = profiles.profile(
+            [sys.executable, "-c", code], units=Counter(path), rulers=["int_add"], window_ms=20, budget_s=2
+        )
+    except Inconclusive as error:  # beside busy neighbours there is no card, and it says why
+        if re.search(r"of \d+ windows \d+ could be used", error.message):
+            return
+        raise
+    assert found["method"]["unit"] == "counts"
+    assert 100 < found["rate_per_s"] < 1e6
