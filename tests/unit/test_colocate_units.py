@@ -75,9 +75,16 @@ def test_what_a_program_starts_runs_on_its_processor_and_ends_with_it(tmp_path: 
         f"open({str(told)!r}, 'w').write(f'{{child.pid}}')\n"
         "while True: print('.', flush=True)"
     )
-    with Subject([sys.executable, "-c", code], CPU):
+    with Subject([sys.executable, "-c", code], CPU) as one:
         pid = int(told.read_text(encoding="ascii"))
         assert os.sched_getaffinity(pid) == {CPU}
+        one.pause()
+        for _ in range(100):
+            state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+            if state == "T":
+                break
+            time.sleep(0.02)
+        assert state == "T", "the child goes on while its parent is paused"
     state = "gone"
     for _ in range(100):  # whoever adopts it takes its exit code
         with contextlib.suppress(OSError):
