@@ -111,6 +111,25 @@ def test_who_explains_as_much_as_the_leader_is_named_beside_it(surgeon):
     assert {found.decision.leader, *found.also} == {"hog", "mask"}
 
 
+def test_each_ratio_of_the_document_is_that_of_the_pairs_beside_it(surgeon):
+    world = World({"hog": 4.0, "quota": 2.5, "innocent": 1.0})
+    document = document_of(experiment(world, surgeon, correct=True))
+    arms = [*document["suspects"], document["sham"], *document["next"]["suspects"], document["next"]["sham"]]
+    for one in arms:
+        pairs = one["measured"]
+        logs = [math.log(pair["with_us"] / pair["without_us"]) for pair in pairs]
+        assert [pair["round"] for pair in pairs] == list(range(1, one["pairs"] + 1))
+        assert math.exp(math.fsum(logs) / len(logs)) == pytest.approx(one["ratio"])
+    times = [pair["at_s"] for one in document["suspects"] for pair in one["measured"]]
+    assert min(pair["at_s"] for one in arms for pair in one["measured"]) == 0.0
+    assert len(set(times)) == len(times)
+    assert max(times) < min(pair["at_s"] for one in document["next"]["suspects"] for pair in one["measured"])
+    correction = document["correction"]
+    logs = [math.log(pair["without_us"]) for pair in correction["measured"]]
+    assert math.exp(sum(logs) / len(logs)) == pytest.approx(correction["after_us"])
+    assert {pair["without_first"] for one in arms for pair in one["measured"]} == {False, True}
+
+
 def test_corrections_are_tried_in_turn_until_one_brings_it_back(surgeon):
     world = World({"hog": 4.0})
     found = experiment(world, surgeon)

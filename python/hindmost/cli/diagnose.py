@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole
+from hindmost.cli.outcome import put_files, refuse_files
 from hindmost.cli.streams import say
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.exits import Exit
@@ -57,6 +58,11 @@ def diagnose(
         bool,
         switch(PROCEDURE, "Apply the correction, and keep it if the percentile comes back.", "--correct"),
     ] = False,
+    page: Annotated[Path | None, option(OUTPUT, "FILE", "Write a page there (HTML), with all pairs.")] = None,
+    out: Annotated[
+        Path | None,
+        option(OUTPUT, "FILE", "Keep the document (JSON): hindmost report FILE makes the page again."),
+    ] = None,
     json_: Json = False,
 ) -> int:
     """Find out what makes an application slow now, by taking suspects away one at a time.
@@ -66,6 +72,7 @@ def diagnose(
     before it is touched and is given back at the end, also after a kill -9. No process is ended.
     """
     from hindmost.plan.units import parse_duration
+    from hindmost.report.diagnosis.page import render_diagnosis_page
     from hindmost.report.diagnosis.terminal import render_diagnosis
     from hindmost.studies.diagnosis.document import document_of
     from hindmost.studies.diagnosis.policy import read_policy
@@ -82,6 +89,7 @@ def diagnose(
         )
     if not 6 <= pairs <= 200:
         raise UsageError(f"{pairs} pairs: 6 to 200", hint="--pairs 10")
+    refuse_files({"--page": page, "--out": out})
     rules = read_policy(policy)
     if dry_run:
         return _tell_plan(found.pid, rules, as_json=json_)
@@ -125,10 +133,9 @@ def diagnose(
         moved, wait = moved_in(ring, percentile / 100)
         moved = moved[:SHOWN_MOVED]
     document = document_of(done, moved, None if wait is None else wait.why)
-    if json_:
-        print(json.dumps(document, allow_nan=False))
-    else:
-        print(render_diagnosis(document), end="")
+    text = json.dumps(document, allow_nan=False)
+    print(text + "\n" if json_ else render_diagnosis(document), end="")
+    put_files({out: text, page: render_diagnosis_page(document)})
     return EXITS[document["ruling"]]
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from hindmost.cli.gate import Junit, Markdown, Require, files, refuse_unwritable
 from hindmost.cli.options import TARGET, Json, Verbose, option
+from hindmost.errors import UsageError
 from hindmost.exits import Exit
 
 
 def report(
-    study: Annotated[Path, option(TARGET, None, "The study's folder.")],
+    study: Annotated[Path, option(TARGET, None, "The study's folder, or a file of hindmost diagnose --out.")],
     *,
     require: Require = (),
     junit: Junit = None,
@@ -23,8 +25,12 @@ def report(
     """Build the page and the table again from a study's stored runs, or hold them against limits.
 
     Nothing is measured and no server is needed. The exit code is that of the limits that are required here;
-    without any it is 0 where the answer could be shown, whatever it is.
+    without any it is 0 where the answer could be shown. The page of a diagnosis goes beside its file.
     """
+    if study.is_file():
+        if require or junit or markdown:
+            raise UsageError(f"{study} is a file, and limits are of a study", hint=f"hindmost report {study}")
+        return _diagnosis(study, as_json=json_)
     from hindmost.cli.outcome import tell
     from hindmost.store import Study
     from hindmost.studies.kind import reported
@@ -39,3 +45,19 @@ def report(
     shown = shown if require else replace(shown, exit=Exit.DONE)
     written = files(shown.document, junit=junit, markdown=markdown)
     return tell(shown, as_json=json_, verbose=verbose, files=written)
+
+
+def _diagnosis(file: Path, *, as_json: bool) -> int:
+    """Show a diagnosis that was kept, and write its page beside it."""
+    from hindmost.cli.outcome import put_files
+    from hindmost.cli.streams import say
+    from hindmost.report.diagnosis.page import render_diagnosis_page
+    from hindmost.report.diagnosis.terminal import render_diagnosis
+    from hindmost.store.diagnosis import read_diagnosis
+
+    document = read_diagnosis(file)
+    print(json.dumps(document) + "\n" if as_json else render_diagnosis(document), end="")
+    page = file.with_suffix(".html")
+    put_files({page: render_diagnosis_page(document)})
+    say(f"page: {page}")
+    return Exit.DONE

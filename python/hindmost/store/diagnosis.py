@@ -3,16 +3,35 @@
 History: ``hindmost.diagnosis/1`` (0.1.0), the first.
 """
 
-from typing import Literal, TypedDict
+import json
+from pathlib import Path
+from typing import Final, Literal, TypedDict, cast
 
-SCHEMA_NAME = "hindmost.diagnosis/1"
+import msgspec
+
+from hindmost.errors import StudyError
+
+SCHEMA_NAME: Final = "hindmost.diagnosis/1"
+
+
+class Pair(TypedDict):
+    """The percentile with a suspect there and with it gone, one after the other, in a drawn order.
+
+    ``at_s``: when the pair began, from the first pair of the diagnosis. ``without_first``: its order.
+    """
+
+    round: int
+    at_s: float
+    with_us: float
+    without_us: float
+    without_first: bool
 
 
 class Evidence(TypedDict):
     """One suspect: the percentile with it over without it, what share of the anomaly that is.
 
     ``p``: of the sign-flip test, for itself. ``about``: what was done to take it away. ``as ever``: load, of
-    which there is no more than when all was well.
+    which there is no more than when all was well. ``measured``: each pair that ``ratio`` is of.
     """
 
     name: str
@@ -26,10 +45,14 @@ class Evidence(TypedDict):
     share_low: float | None
     share_high: float | None
     state: Literal["explains", "part", "struck out", "open", "as ever"]
+    measured: list[Pair]
 
 
 class Correction(TypedDict, total=False):
-    """What was changed for good, or why not; ``refused``: what was tried before, in vain."""
+    """What was changed for good, or why not; ``refused``: what was tried before, in vain.
+
+    ``measured``: its pairs, where ``without`` is with the correction in force.
+    """
 
     about: str
     before_us: float
@@ -38,6 +61,7 @@ class Correction(TypedDict, total=False):
     why: str
     undo: str
     refused: list[str]
+    measured: list[Pair]
 
 
 class Company(TypedDict):
@@ -68,13 +92,18 @@ class Diagnosis(TypedDict):
 
     ``moved``: where no cause was found and there is a ring: what moved with the latency in it, by what it
     explains; empty where the ring cannot tell yet, for which ``moved_wait`` has the reason.
+    A cause's share has its lower bound over ``explains_above``; who is struck out has the upper one under
+    ``struck_out_below``.
     """
 
-    schema: str
+    schema: Literal["hindmost.diagnosis/1"]
+    created: str
     application: str
     percentile: float
     now_us: float
     normal_us: float | None
+    explains_above: float
+    struck_out_below: float
     ruling: Literal["cause", "unknown factor", "inconclusive", "void"]
     leader: str | None
     also: list[str]
@@ -88,3 +117,21 @@ class Diagnosis(TypedDict):
     next: Next | None
     moved: list[Company] | None
     moved_wait: str | None
+
+
+def read_diagnosis(path: Path) -> Diagnosis:
+    """A document that ``hindmost diagnose --out`` kept.
+
+    Raises
+    ------
+    StudyError
+        It cannot be read, or is no diagnosis of this format.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        msgspec.convert(document, Diagnosis)
+    except (OSError, ValueError) as error:
+        raise StudyError(
+            f"{path} is no {SCHEMA_NAME}: {error}", hint=f"hindmost diagnose ... --out {path}"
+        ) from None
+    return cast("Diagnosis", document)

@@ -56,6 +56,7 @@ def _tried(
         if trial.dropped is not None:
             return False
         said["before_us"], said["after_us"] = _mean(trial.there), _mean(trial.gone)
+        said["measured"] = trial.measured
         if trial.effect.log < wanted or trial.effect.p > ALPHA:
             return False
         surgeon.keep(one, undo)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from hindmost.store.diagnosis import SCHEMA_NAME, Company, Correction, Diagnosis, Evidence, Next
+from hindmost.stats.causes import Gates
+from hindmost.store import now_utc
+from hindmost.store.diagnosis import SCHEMA_NAME, Company, Correction, Diagnosis, Evidence, Next, Pair
 
 if TYPE_CHECKING:
     from hindmost.stats.causes import Arm
@@ -23,54 +25,74 @@ def document_of(found: Found, moved: Sequence[Moved] | None = None, wait: str | 
     `wait`: why the ring tells nothing yet.
     """
     request, decision = found.request, found.decision
+    every = [pair for each in found.measured.values() for pair in each]
+    first_s = min((pair["at_s"] for pair in every), default=0.0)
     return {
         "schema": SCHEMA_NAME,
+        "created": now_utc(),
         "application": request.application.name,
         "percentile": 100 * request.quantile,
         "now_us": found.now_us,
         "normal_us": request.normal_us,
+        "explains_above": Gates().share_low,
+        "struck_out_below": Gates().share_out,
         "ruling": decision.ruling,
         "leader": decision.leader,
         "also": list(found.also),
         "why": decision.why,
         "pairs_needed": decision.pairs,
-        "suspects": _suspects(found),
-        "sham": _sham(found),
+        "suspects": _suspects(found, first_s),
+        "sham": _sham(found, first_s),
         "not_tried": dict(found.suspects.left_out),
         "took_s": found.took_s,
-        "correction": _correction(found),
-        "next": None if found.second is None else _next(found.second),
+        "correction": _correction(found, first_s),
+        "next": None if found.second is None else _next(found.second, first_s),
         "moved": None if moved is None else [Company(**asdict(one)) for one in moved],  # type: ignore[typeddict-item]
         "moved_wait": wait,
     }
 
 
-def _next(found: Found) -> Next:
+def _next(found: Found, first_s: float) -> Next:
     return {
         "now_us": found.now_us,
         "ruling": found.decision.ruling,
         "leader": found.decision.leader,
         "also": list(found.also),
         "why": found.decision.why,
-        "suspects": _suspects(found),
-        "sham": _sham(found),
-        "correction": _correction(found),
+        "suspects": _suspects(found, first_s),
+        "sham": _sham(found, first_s),
+        "correction": _correction(found, first_s),
     }
 
 
-def _suspects(found: Found) -> list[Evidence]:
-    return [_evidence(arm, found.suspects.tried[arm.name].about) for arm in found.decision.arms]
+def _suspects(found: Found, first_s: float) -> list[Evidence]:
+    return [
+        _evidence(arm, found.suspects.tried[arm.name].about, _since(found.measured[arm.name], first_s))
+        for arm in found.decision.arms
+    ]
 
 
-def _sham(found: Found) -> Evidence | None:
-    return None if found.sham is None else _evidence(found.sham, "nothing is done")
+def _sham(found: Found, first_s: float) -> Evidence | None:
+    if found.sham is None:
+        return None
+    return _evidence(found.sham, "nothing is done", _since(found.measured["sham"], first_s))
 
 
-def _correction(found: Found) -> Correction | None:
-    return None if found.correction is None else Correction(**found.correction)  # type: ignore[typeddict-item]
+def _correction(found: Found, first_s: float) -> Correction | None:
+    if found.correction is None:
+        return None
+    said: Correction = Correction(**found.correction)  # type: ignore[typeddict-item]
+    if "measured" in said:
+        said["measured"] = _since(said["measured"], first_s)
+    return said
 
 
-def _evidence(arm: Arm, about: str) -> Evidence:
+def _since(measured: Sequence[Pair], first_s: float) -> list[Pair]:
+    """The same pairs by seconds from the first pair of all."""
+    return [{**pair, "at_s": pair["at_s"] - first_s} for pair in measured]
+
+
+def _evidence(arm: Arm, about: str, measured: list[Pair]) -> Evidence:
     effect = arm.effect
     return {
         "name": arm.name,
@@ -84,6 +106,7 @@ def _evidence(arm: Arm, about: str) -> Evidence:
         "share_low": _finite(arm.low),
         "share_high": _finite(arm.high),
         "state": arm.state,
+        "measured": measured,
     }
 
 

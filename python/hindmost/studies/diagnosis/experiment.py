@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from hindmost.interventions.changes import Gone, Intervention
 from hindmost.interventions.held import Surgeon
 from hindmost.run.soundness import Remaking
 from hindmost.stats.causes import Effect, effect_of
+from hindmost.store.diagnosis import Pair
 from hindmost.studies.diagnosis.windows import Windows
 from hindmost.studies.pairs import GivenUp, Step, interleave
 
@@ -26,6 +28,8 @@ class Trial:
     ----------
     there, gone : dict
         The percentile by round, microseconds.
+    began : dict
+        When each pair began, by the monotonic clock, and whether it began without the suspect.
     dropped : str or None
         Why it was given up.
     base : Intervention or None
@@ -38,6 +42,7 @@ class Trial:
     seed: str
     there: dict[int, float] = field(default_factory=dict)
     gone: dict[int, float] = field(default_factory=dict)
+    began: dict[int, tuple[float, bool]] = field(default_factory=dict)
     dropped: str | None = None
     base: Intervention | None = None
 
@@ -49,7 +54,9 @@ class Trial:
         draw = random.Random(f"{self.seed} {self.suspect.name} {number}")
         try:
             with nullcontext() if self.base is None else self.surgeon.gone(self.base):
-                for gone in draw.sample((False, True), 2):
+                order = draw.sample((False, True), 2)
+                self.began[number] = (time.monotonic(), order[0])
+                for gone in order:
                     if gone:
                         self.gone[number] = self._without()
                     else:
@@ -74,6 +81,20 @@ class Trial:
         return effect_of(
             np.array([rival.gone[one] for one in rounds]), np.array([self.gone[one] for one in rounds])
         )
+
+    @property
+    def measured(self) -> list[Pair]:
+        """All pairs so far; ``at_s`` is the monotonic clock's."""
+        return [
+            Pair(
+                round=number,
+                at_s=self.began[number][0],
+                with_us=self.there[number],
+                without_us=self.gone[number],
+                without_first=self.began[number][1],
+            )
+            for number in sorted(set(self.there) & set(self.gone))
+        ]
 
     @property
     def effect(self) -> Effect:

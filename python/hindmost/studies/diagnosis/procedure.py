@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from hindmost.interventions.held import Surgeon, surgery
 from hindmost.interventions.probing import probing
 from hindmost.knobs.journal import FOLDER
 from hindmost.stats.causes import Arm, Decision, Gates, decide, pairs_needed
+from hindmost.store.diagnosis import Pair
 from hindmost.studies.diagnosis.correction import correct
 from hindmost.studies.diagnosis.demand import GREW, Work
 from hindmost.studies.diagnosis.experiment import Trial, pairs_of
@@ -70,7 +71,8 @@ class Found:
     suspects: Suspects
     decision: Decision
     sham: Arm | None = None
-    pairs: int = 0
+    measured: dict[str, list[Pair]] = field(default_factory=dict)
+    """Each suspect's pairs, and those of the sham."""
     took_s: float = 0.0
     correction: dict[str, Any] | None = None
     also: tuple[str, ...] = ()
@@ -187,7 +189,8 @@ def _looked(
         if trial.dropped is not None:
             suspects.left_out[each] = trial.dropped
     arm = Arm("sham", sham, math.nan, math.nan, math.nan, "open")
-    return Found(request, now_us, suspects, decision, arm, sham.pairs, also=_also(decision, live, gates))
+    measured = {each: trial.measured for each, trial in live.items()}
+    return Found(request, now_us, suspects, decision, arm, measured, also=_also(decision, live, gates))
 
 
 def _also(decision: Decision, live: dict[str, Trial], gates: Gates) -> tuple[str, ...]:

@@ -1,0 +1,125 @@
+"""The page of a diagnosis: what moved, who was tried and why, each experiment by pairs, the correction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from hindmost.report.common import numbers
+from hindmost.report.common.sheet import drawing, render
+from hindmost.report.diagnosis.charts import COLOURS, CORRECTION, course, pairs, shares, suspects_of
+from hindmost.report.diagnosis.terminal import STATES
+from hindmost.store.diagnosis import Correction, Diagnosis, Evidence, Next
+
+
+def render_diagnosis_page(document: Diagnosis) -> str:
+    """Write the page: one HTML file with everything inside, without scripts."""
+    names = suspects_of(document)
+    normal = document["normal_us"]
+    return render(
+        "diagnosis.html",
+        doc=document,
+        mark="valid" if document["ruling"] == "cause" else "inconclusive",
+        percentile=f"p{document['percentile']:g}",
+        now=numbers.latency(document["now_us"]),
+        normal=None if normal is None else numbers.latency(normal),
+        times=None if normal is None else f"{document['now_us'] / normal:.1f}",
+        after=_after(document),
+        course=drawing(partial(course, document)),
+        keys=_keys(document, names),
+        parts=[_part(part, document, names) for part in (document, document["next"]) if part is not None],
+    )
+
+
+def _keys(document: Diagnosis, names: Sequence[str]) -> list[tuple[str, str]]:
+    """What is in the course, each with its colour."""
+    parts = [part for part in (document, document["next"]) if part is not None]
+    corrected = any((part["correction"] or {}).get("measured") for part in parts)
+    return [
+        (f"side c{place % COLOURS}", _gone(name))
+        for place, name in enumerate(names)
+        if name != CORRECTION or corrected
+    ]
+
+
+def _gone(name: str) -> str:
+    return {"sham": "nothing done (sham)", CORRECTION: CORRECTION}.get(name, f"without {name}")
+
+
+def _after(document: Diagnosis) -> str | None:
+    """The percentile with all corrections in force that were kept; None where none was."""
+    following = document["next"]
+    for part in (following, document):
+        correction = None if part is None else part["correction"]
+        if correction is not None and correction["kept"] and "after_us" in correction:
+            return numbers.latency(correction["after_us"])
+    return None
+
+
+def _part(part: Diagnosis | Next, document: Diagnosis, names: Sequence[str]) -> dict[str, Any]:
+    """One search for a cause, as its sections show it."""
+    suspects, normal_us = part["suspects"], document["normal_us"]
+    gates = (document["explains_above"], document["struck_out_below"])
+    sham = [] if part["sham"] is None else [part["sham"]]
+    return {
+        "now": numbers.latency(part["now_us"]),
+        "ruling": part["ruling"],
+        "why": part["why"],
+        "also": part["also"],
+        "rows": [_row(one, one["name"] == part["leader"]) for one in (*suspects, *sham)],
+        "shares": drawing(partial(shares, suspects, names, gates)),
+        "experiments": [
+            (one["name"], _told(one), _pairs_of(one, names, normal_us)) for one in (*suspects, *sham)
+        ],
+        "correction": None
+        if part["correction"] is None
+        else _correction(part["correction"], names, normal_us),
+    }
+
+
+def _pairs_of(one: Evidence, names: Sequence[str], normal_us: float | None) -> Any:  # noqa: ANN401 (markup)
+    cls = f"c{names.index(one['name']) % COLOURS}"
+    return drawing(partial(pairs, one["measured"], normal_us, cls, f"Pairs with and without {one['name']}"))
+
+
+def _row(one: Evidence, leads: bool) -> dict[str, Any]:
+    low, high = one["low"], one["high"]
+    return {
+        "name": one["name"],
+        "about": one["about"],
+        "ratio": f"{one['ratio']:.2f}",
+        "interval": "" if low is None or high is None else f"[{low:.2f}, {high:.2f}]",
+        "share": "" if one["share"] is None else f"{one['share']:.0%}",
+        "bounds": ""
+        if one["share_low"] is None or one["share_high"] is None
+        else f"[{one['share_low']:.0%}, {one['share_high']:.0%}]",
+        "p": f"{one['p']:.4f}",
+        "pairs": one["pairs"],
+        "state": "" if one["name"] == "sham" else STATES[one["state"]],
+        "leads": leads,
+    }
+
+
+def _told(one: Evidence) -> str:
+    """The sentence below an experiment's figure."""
+    if one["name"] == "sham":
+        return (
+            "Nothing is done, with the same timing: its dots may not part. If they do, nothing is believed."
+        )
+    return f"{one['about'][:1].upper()}{one['about'][1:]}: {STATES[one['state']]}."
+
+
+def _correction(correction: Correction, names: Sequence[str], normal_us: float | None) -> dict[str, Any]:
+    cls = f"c{(len(names) - 1) % COLOURS}"
+    measured = correction.get("measured", [])
+    return {
+        "kept": correction["kept"],
+        "about": correction.get("about"),
+        "why": correction["why"],
+        "before": numbers.latency(correction.get("before_us")),
+        "after": numbers.latency(correction.get("after_us")),
+        "undo": correction.get("undo"),
+        "refused": correction.get("refused", []),
+        "chart": drawing(partial(pairs, measured, normal_us, cls, "Pairs without and with the correction")),
+    }

@@ -1,0 +1,158 @@
+"""The page of a diagnosis tells what its document does: pair by pair, and what was done about it."""
+
+import copy
+import json
+import re
+
+import pytest
+from pages import LOADING, Page
+from test_report_golden import DATA, check
+
+from hindmost.cli import main
+from hindmost.report.diagnosis.page import render_diagnosis_page
+from hindmost.report.diagnosis.terminal import render_diagnosis
+
+TEXT = (DATA / "diagnosis_two.json").read_text()
+"""Two causes at once, one after the other, each corrected: of a made-up host."""
+
+
+@pytest.fixture
+def document():
+    return json.loads(TEXT)
+
+
+def words(html: str) -> str:
+    return " ".join(" ".join(Page(html).text).split())
+
+
+def chart(html: str, title: str) -> str:
+    found = re.search(rf'aria-label="{re.escape(title)}">(.*?)</svg>', html, re.DOTALL)
+    assert found, f"no chart of {title}"
+    return found[1]
+
+
+def dots(drawn: str) -> list[tuple[float, float, str]]:
+    found = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)" r="[\d.]+" class="(\w+)"', drawn)
+    return [(float(x), float(y), cls) for x, y, cls in found]
+
+
+def test_page_and_text_are_what_they_were(document):
+    html = re.sub(r"Hindmost \d[\w.]*", "Hindmost VERSION", render_diagnosis_page(document))
+    check("diagnosis_two.html", html.replace("><", ">\n<"))
+    check("diagnosis_two.txt", render_diagnosis(document))
+
+
+def test_the_page_is_whole_and_loads_nothing(document):
+    page = Page(render_diagnosis_page(document))
+    assert (page.faults, page.open) == ([], [])
+    loads = {value for name in LOADING for value in page.attributes(name)}
+    assert {value for value in loads if not value.startswith(("data:,", "#"))} == set()
+
+
+def test_every_pair_is_drawn_where_its_percentiles_are(document):
+    html = render_diagnosis_page(document)
+    (neighbour, *_) = document["suspects"]
+    drawn = dots(chart(html, f"Pairs with and without {neighbour['name']}"))
+    there = [y for _, y, cls in drawn if cls == "hollow"]
+    gone = [y for _, y, cls in drawn if cls != "hollow"]
+    pairs = neighbour["measured"]
+    assert len(there) == len(gone) == len(pairs) == 10
+    values = [pair["with_us"] for pair in pairs] + [pair["without_us"] for pair in pairs]
+    by_value = [y for _, y in sorted(zip(values, there + gone, strict=True), reverse=True)]
+    assert by_value == sorted(by_value), "higher latency is drawn higher"
+    course = dots(chart(html, "p95 in the course of the diagnosis"))
+    parts = (document, document["next"])
+    arms = [
+        one["measured"] for part in parts for one in (*part["suspects"], part["sham"], part["correction"])
+    ]
+    assert len(course) == 2 * sum(map(len, arms))
+
+
+def test_a_colour_is_one_suspect_in_all_charts(document):
+    html = render_diagnosis_page(document)
+    parts = (document, document["next"])
+    seen = {}
+    for name in {one["name"] for part in parts for one in part["suspects"]}:
+        titles = re.findall(
+            rf'aria-label="Pairs with and without {re.escape(name)}">(.*?)</svg>', html, re.DOTALL
+        )
+        seen[name] = {cls for drawn in titles for *_, cls in dots(drawn)} - {"hollow"}
+        keyed = re.search(rf'class="line side (c\d)"/></svg>without {re.escape(name)}</li>', html)
+        assert keyed
+        assert seen[name] == {keyed[1]}
+    assert len(set.union(*seen.values())) == len(seen)
+
+
+def test_the_story_says_normal_now_and_after(document):
+    said = words(render_diagnosis_page(document)).replace("\u202f", " ")
+    assert "p95 is 1.00 ms, 10.0 times its normal 100 us" in said.replace("µ", "u")
+    assert "with the correction that was kept" in said
+    assert "hindmost knobs restore" in said
+    assert "neighbour web (99): the policy does not name it" in said
+    document["correction"]["kept"] = document["next"]["correction"]["kept"] = False
+    assert "with the correction that was kept" not in words(render_diagnosis_page(document))
+
+
+def test_what_a_ring_ranks_is_said_to_be_correlation(document):
+    moved = [{"name": "psi.cpu", "explained": 0.4, "correlation": 0.6, "p": 0.02, "suggests": "a neighbour"}]
+    told = {
+        **document,
+        "ruling": "inconclusive",
+        "leader": None,
+        "next": None,
+        "correction": None,
+        "moved": moved,
+    }
+    said = words(render_diagnosis_page(told))
+    assert "Correlation, not shown by any experiment" in said
+    assert "psi.cpu" in said
+    assert 'class="verdict inconclusive"' in render_diagnosis_page(told)
+    assert "20 blocks" in words(render_diagnosis_page({**told, "moved": [], "moved_wait": "20 blocks"}))
+
+
+def test_nothing_known_and_nobody_tried_still_make_a_page(document):
+    bare = {**document, "normal_us": None, "suspects": [], "sham": None, "next": None, "leader": None}
+    bare |= {"ruling": "inconclusive", "correction": None}
+    html = render_diagnosis_page(bare)
+    assert "Nobody could be tried" in html
+    assert "<svg viewBox" not in html.replace('<svg viewBox="0 0 28 8"', "")
+
+
+def test_names_of_programs_cannot_write_into_the_page(document):
+    evil = "<script>x</script>&\"'"
+    hostile = json.loads(json.dumps(document).replace("batch", json.dumps(evil)[1:-1]))
+    page = Page(render_diagnosis_page(hostile))
+    assert (page.faults, page.open) == ([], [])
+    assert "script" not in {tag for tag, _ in page.elements}
+
+
+def test_report_makes_the_page_again_from_a_kept_file(tmp_path, capsys, document):
+    file = tmp_path / "found.json"
+    file.write_text(TEXT)
+    assert main(["report", str(file)]) == 0
+    assert (tmp_path / "found.html").read_text() == render_diagnosis_page(document)
+    assert capsys.readouterr().out == render_diagnosis(document)
+
+
+@pytest.mark.parametrize("spoil", ["cut off", "without pairs", "another kind"])
+def test_a_file_that_is_no_diagnosis_is_refused(tmp_path, capsys, document, spoil):
+    spoiled = copy.deepcopy(document)
+    if spoil == "without pairs":
+        del spoiled["suspects"][0]["measured"]
+    if spoil == "another kind":
+        spoiled["schema"] = "hindmost.trial/1"
+    text = json.dumps(spoiled)
+    file = tmp_path / "found.json"
+    file.write_text(text[: len(text) // 2] if spoil == "cut off" else text)
+    assert main(["report", str(file)]) != 0
+    said = capsys.readouterr().err
+    assert "hindmost.diagnosis/1" in said
+    assert "hint:" in said
+    assert not (tmp_path / "found.html").exists()
+
+
+def test_limits_are_of_studies(tmp_path, capsys):
+    file = tmp_path / "found.json"
+    file.write_text(TEXT)
+    assert main(["report", str(file), "--require", "p99<5ms"]) == 2
+    assert "limits are of a study" in capsys.readouterr().err
