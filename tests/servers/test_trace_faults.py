@@ -5,6 +5,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -91,6 +92,48 @@ def test_over_tls_exchanges_are_followed_and_requests_are_refused_with_what_to_d
             traced_while_asked(tmp_path, port, "http", 5)
     assert "the bytes were no http request" in str(told.value)
     assert "--protocol exchange" in str(told.value.hint)
+
+
+FORKING = """
+import socketserver, time
+class Asked(socketserver.StreamRequestHandler):
+    def handle(self):
+        for line in self.rfile:
+            end = time.thread_time() + 0.0005
+            while time.thread_time() < end:
+                pass
+            self.wfile.write(b"END\\r\\n")
+class Forking(socketserver.ForkingTCPServer):
+    max_children = 1  # waits for the last one before it forks another
+with Forking(("127.0.0.1", 0), Asked) as server:
+    print(server.server_address[1], flush=True)
+    server.serve_forever(poll_interval=0.01)
+"""
+
+
+def test_a_server_that_forks_is_followed_and_what_ended_is_in_its_processor_time():
+    with subprocess.Popen([sys.executable, "-c", FORKING], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            port = int(server.stdout.readline())
+            target = find_server(f"memcached://127.0.0.1:{port}")
+            running = Running(TraceRequest(target, 10.0, who=True))
+            running.start()
+            for _ in range(4):
+                with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+                    for _ in range(100):
+                        client.sendall(b"get a\r\n")
+                        assert client.recv(100) == b"END\r\n"
+            time.sleep(0.1)  # for the last to be waited for
+            document = running.end()
+        finally:
+            server.kill()
+    assert document["counts"]["done"] == 400
+    # Without what ended it would be the parent's, which only accepts.
+    assert document["service"]["mean_us"] >= 450, document["service"]
+    assert any("ended meanwhile" in note for note in document["notes"]), document["notes"]
+    readers = {thread["thread"] for thread in document["who"]["threads"]}
+    assert len(readers) >= 4, "one process a connection"
 
 
 def test_without_type_information_of_the_kernel_it_is_said_what_is_missing():

@@ -14,6 +14,7 @@ from hindmost.store.estimates import number
 from hindmost.trace.advice import Service, advice
 from hindmost.trace.effect import effects
 from hindmost.trace.inbound import inbound
+from hindmost.trace.usage import ENDED
 
 if TYPE_CHECKING:
     from hindmost.store import trace as documents
@@ -60,7 +61,7 @@ def document_of(
     names : dict
         Threads' names by their numbers.
     used_ns : dict, optional
-        Processor time of each thread during the trace.
+        Processor time of each thread during the trace, `ENDED` for those that ended in it.
     """
     blocks, counts = traced["blocks"], traced["counts"]
     whole = decompose(blocks)
@@ -104,7 +105,7 @@ def document_of(
         "cost": traced["cost"],
         "notes": _notes(request, traced, counts["done"] / settled, whole.closure),
     }
-    document["notes"] += effects(document, service)
+    document["notes"] += effects(document, service) + _ended(used_ns or {})
     document["advice"] = advice(document, service, inbound(server.port, server.pid))
     return document
 
@@ -119,12 +120,23 @@ def _service(
     total = sum(used_ns.values())
     if not total or traced["counts"]["seen"] == 0:
         return None
-    workers = sum(1 for used in used_ns.values() if used >= WORKERS * total)
+    workers = sum(1 for thread, used in used_ns.items() if thread != ENDED and used >= WORKERS * total)
     own = whole.covariance_us2[3:, 3:]
     # Processor time is known of the whole trace, requests of the stretches in which they were followed.
     rate = traced["counts"]["seen"] / (traced["followed_ns"] / 1e9) * connections
+    workers = max(1, workers)  # all who served have ended
     mean_us = total / 1e3 / (rate * traced["lasted_ns"] / 1e9)
     return Service(workers, rate / workers, mean_us, max(0.0, float(own.sum())))
+
+
+def _ended(used_ns: Mapping[int, int]) -> list[str]:
+    share = used_ns.get(ENDED, 0) / max(1, sum(used_ns.values()))
+    if share < WORKERS:
+        return []
+    return [
+        f"{share:.0%} of the server's processor time was used by threads and processes that ended meanwhile:"
+        " it is in the processor time by request, and they are not among its workers"
+    ]
 
 
 def _parts(found: Decomposition) -> Parts:

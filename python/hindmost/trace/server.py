@@ -87,17 +87,6 @@ class Server:
             return True
         return state in "ZX"
 
-    def used_ns(self) -> dict[int, int]:
-        """Processor time of each thread so far (`/proc/PID/task/TID/schedstat`)."""
-        found = {}
-        for pid in [] if self.pid is None else process_tree(self.pid):
-            for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-                try:
-                    found[int(task.parent.name)] = int(task.read_text().split()[0])
-                except OSError:
-                    continue
-        return found
-
 
 def find_server(text: str, *, port: int | None = None, protocol: str | None = None) -> Server:
     """Find the server that TARGET means: ``memcached://HOST:PORT`` and the like, or a process id.

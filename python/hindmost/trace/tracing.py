@@ -14,6 +14,7 @@ from hindmost.errors import Inconclusive, Interrupted, UsageError
 from hindmost.trace.able import unable
 from hindmost.trace.document import document_of
 from hindmost.trace.server import Server
+from hindmost.trace.usage import Usage
 
 MOST_BLOCKS = 500
 LEAST_BLOCK_S = 0.1
@@ -124,7 +125,7 @@ class Running:
         self.request = request
         self._trace: _engine.Trace | None = None
         self._threads: dict[int, str] = {}
-        self._used: dict[int, int] = {}
+        self._used = Usage.of(None)
 
     def start(self) -> None:
         """Attach the probes.
@@ -151,7 +152,7 @@ class Running:
             )
         except _engine.EngineError as error:
             raise unable(*error.args) from None
-        self._threads, self._used = server.threads(), server.used_ns()
+        self._threads, self._used = server.threads(), Usage.of(server.pid)
 
     def drop(self) -> None:
         """Let go of the kernel, if it was not yet."""
@@ -170,7 +171,7 @@ class Running:
         assert self._trace is not None, "it was started"
         running, self._trace = self._trace, None
         server = self.request.server
-        after = server.used_ns()
+        used = Usage.of(server.pid).since(self._used)
         traced = json.loads(running.end())
         counts = traced["counts"]
         if not counts["done"]:
@@ -180,7 +181,6 @@ class Running:
                 f" {counts['unframed']} times the bytes were no {server.protocol} request",
                 hint=_hint(counts),
             )
-        used = {thread: ns - self._used.get(thread, 0) for thread, ns in after.items()} if self._used else {}
         return document_of(self.request, traced, {**self._threads, **server.threads()}, used)
 
 
