@@ -12,6 +12,8 @@ import argparse
 import collections
 import json
 import math
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,13 +32,23 @@ NAMES = {
 """What the leader's name begins with, if it is right."""
 
 
+LONGEST_S = 900
+"""For one injection and its diagnosis."""
+
+
 def one(rate: str, strike: bool, out: Path, more: list[str]) -> tuple[str, str, str]:
     """Inject and diagnose once: class, outcome, and who was named."""
     out.unlink(missing_ok=True)
     words = [sys.executable, str(EXAMPLES / "inject.py"), "sealed", "--rate", rate, *["--strike"] * strike]
     words += ["--", sys.executable, str(EXAMPLES / "case.py"), "--out", str(out), *more]
-    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False, timeout=900)
-    was = done.stdout.split()[-1]
+    # In a group of its own: Ctrl-C reaches it once, from us, and is waited for until nothing is left of it.
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, process_group=0) as injecting:
+        try:
+            said, _ = injecting.communicate(timeout=LONGEST_S)
+        except (KeyboardInterrupt, subprocess.TimeoutExpired):
+            os.killpg(injecting.pid, signal.SIGINT)
+            raise
+    was = said.split()[-1]
     told = json.loads(out.read_text()) if out.exists() else {"hurts": False}
     if not told["hurts"]:
         return was, "did not hurt", ""

@@ -1,11 +1,12 @@
 """Puts one of six things wrong with a memcached, in a network of its own. Knows nothing of Hindmost.
 
-    inject.py CLASS|sealed [--rate 800] [--strike] -- COMMAND...
+    inject.py CLASS|sealed [--rate 800] [--strike] [--may limit,idle] [--grouped] -- COMMAND...
 
 COMMAND runs in the same network with ADDRESS and POLICY in its environment. It writes `go` to its descriptor
 GO when it knows what is normal, and reads a line from it when the thing is done. CLASS is one of these, or
 `sealed`: drawn, and told to nobody before the command has ended; then the last line of output is `was CLASS`.
-With --strike the policy forbids the very intervention that would show it.
+With --strike the policy forbids the very intervention that would show it; with --may it allows those named.
+With --grouped the neighbour of `interference` has a cpu cgroup of its own (version 1), as in a container.
 """
 
 import argparse
@@ -24,7 +25,7 @@ import time
 from pathlib import Path
 
 CLASSES = ("interference", "cores", "quota", "receive", "network", "load")
-TOUCHES = ("pause", "idle", "confine", "spread", "quota", "receive", "link", "clients")
+TOUCHES = ("pause", "idle", "confine", "limit", "spread", "quota", "receive", "link", "clients")
 SHOWN_BY = dict(zip(CLASSES, ("pause", "spread", "quota", "receive", "link", "clients"), strict=True))
 PORT = 21900
 KEYS, BYTES = 40, 4096
@@ -72,9 +73,9 @@ def fill() -> None:
 class Injector:
     """A server with its load, and what is done to it."""
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, *, grouped: bool) -> None:
         self.children: list[subprocess.Popen[bytes]] = []
-        self.rate = rate
+        self.rate, self.grouped = rate, grouped
         self.group: Path | None = None
         self.last = max(os.sched_getaffinity(0))
         words = ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", f"{PORT}", "-U", "0", "-t", "2"]
@@ -105,7 +106,12 @@ class Injector:
             copy = Path(f"/tmp/batch-{os.getpid()}")
             copy.write_bytes(Path("/bin/dash").read_bytes())
             copy.chmod(0o755)
-            self.start(["nice", "-n", "-4", str(copy), "-c", loops])
+            words = ["nice", "-n", "-4", str(copy), "-c", loops]
+            if self.grouped:
+                self.group = Path(f"/sys/fs/cgroup/cpu/batch-{os.getpid()}")
+                self.group.mkdir()
+                words = ["sh", "-c", f'echo $$ > {self.group}/cgroup.procs && exec "$@"', "sh", *words]
+            self.start(words)
             time.sleep(0.2)
             copy.unlink()
         elif what == "cores":
@@ -151,8 +157,11 @@ class Injector:
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
         if self.group is not None:
-            with contextlib.suppress(OSError):
-                self.group.rmdir()
+            for _ in range(100):  # the last of those killed may still be on its way out
+                with contextlib.suppress(OSError):
+                    self.group.rmdir()
+                    break
+                time.sleep(0.02)
 
 
 def namespaced(words: list[str]) -> None:
@@ -168,16 +177,16 @@ def namespaced(words: list[str]) -> None:
     os.execvp("unshare", ["unshare", "--net", "--mount", "sh", "-c", enter, "sh", *own])
 
 
-def main(what: str, rate: float, strike: bool, command: list[str]) -> int:
+def main(asked: argparse.Namespace, command: list[str]) -> int:
     """Get ready, run the command, inject when it says so, end everything, say what it was."""
-    what = secrets.choice(CLASSES) if what == "sealed" else what
-    may = [touch for touch in TOUCHES if not (strike and touch == SHOWN_BY[what])]
+    what = secrets.choice(CLASSES) if asked.what == "sealed" else asked.what
+    may = [touch for touch in asked.may.split(",") if not (asked.strike and touch == SHOWN_BY[what])]
     ours, theirs = socket.socketpair()
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as policy:
         # Telemetry belongs here; other programs of this machine are not ours to touch.
         policy.write(f'may = {json.dumps(may)}\nneighbours = ["batch-*", "load*"]\n')
         policy.flush()
-        injector = Injector(rate)
+        injector = Injector(asked.rate, grouped=asked.grouped)
         try:
             known = {
                 "ADDRESS": f"memcached://127.0.0.1:{PORT}",
@@ -207,6 +216,8 @@ if __name__ == "__main__":
         parser.add_argument("what", choices=[*CLASSES, "sealed"])
         parser.add_argument("--rate", type=float, default=800.0)
         parser.add_argument("--strike", action="store_true")
+        parser.add_argument("--may", default=",".join(TOUCHES))
+        parser.add_argument("--grouped", action="store_true")
         own, _, words = " ".join(sys.argv[1:]).partition(" -- ")
         asked = parser.parse_args(own.split())
-        sys.exit(main(asked.what, asked.rate, asked.strike, sys.argv[sys.argv.index("--") + 1 :]))
+        sys.exit(main(asked, sys.argv[sys.argv.index("--") + 1 :]))

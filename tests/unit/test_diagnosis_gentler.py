@@ -12,7 +12,8 @@ import pytest
 from hindmost import _engine
 from hindmost.interventions.changes import Gone
 from hindmost.interventions.gentler import Freeze, freezer_of, members, yielding
-from hindmost.studies.diagnosis.neighbours import around, clients_of
+from hindmost.studies.diagnosis import neighbours
+from hindmost.studies.diagnosis.neighbours import MOST, around, clients_of
 from hindmost.studies.diagnosis.windows import Windows
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
@@ -108,13 +109,30 @@ def test_a_busy_client_is_told_from_a_neighbour_and_the_application_spared():
             end = time.monotonic() + 30
             found: dict[int, bool] = {}
             while child.pid not in found and time.monotonic() < end:
-                found = {one.pids[0]: one.client for one in around([os.getpid()])}
+                found = {one.pids[0]: one.client for one in around([os.getpid()], lambda _: None)}
             assert found[child.pid]
             assert os.getpid() not in found
         finally:
             child.kill()
             child.wait()
             taken.close()
+
+
+def test_those_that_a_policy_spares_leave_room_for_the_one_that_it_names(monkeypatch):
+    """A compiler at work has more processes than places, each greedier than the neighbour in question."""
+    processes = [subprocess.Popen(["sleep", "60"]) for _ in range(2 * MOST + 1)]
+    try:
+        names = ["rustc"] * (2 * MOST) + ["batch"]
+        shares = [(0.9 - 0.1 * at, one.pid, names[at]) for at, one in enumerate(processes)]
+        monkeypatch.setattr(neighbours, "busy", lambda: shares)
+        found = around([os.getpid()], lambda comm: None if comm == "batch" else "spared")
+        assert [one.comm for one in found] == ["rustc"] * MOST + ["batch"]
+        assert [one.pids for one in found][-1] == [processes[-1].pid]
+        assert len(around([os.getpid()], lambda _: None)) == MOST
+    finally:
+        for one in processes:
+            one.kill()
+            one.wait()
 
 
 class Stalled:
@@ -127,7 +145,9 @@ class Stalled:
 def test_a_stall_that_began_before_the_window_is_slow_not_unknown(monkeypatch):
     monkeypatch.setattr("hindmost.studies.diagnosis.windows.PATIENCE_S", 0.02)
     monkeypatch.setattr("hindmost.studies.diagnosis.windows.DRAIN_S", 0.02)
-    assert Windows(Stalled(), 0.95, 0.02, 0.0).measure() >= 20_000
+    windows = Windows(Stalled(), 0.95, 0.02, 0.0)
+    assert windows.measure() >= 20_000
+    assert (windows.taken, windows.unanswered) == (1, 1)
 
 
 class Draining:
@@ -146,7 +166,9 @@ class Draining:
 
 def test_what_queued_before_a_change_is_let_out_before_the_window_begins():
     probe = Draining()
-    assert Windows(probe, 0.95, 0.05, 0.0).measure() == pytest.approx(1000.0)
+    windows = Windows(probe, 0.95, 0.05, 0.0)
+    assert windows.measure() == pytest.approx(1000.0)
+    assert (windows.taken, windows.unanswered) == (1, 0)
     assert probe.left == 0
 
 

@@ -186,7 +186,7 @@ def test_a_neighbour_that_may_not_be_paused_is_tried_by_its_cgroups_quota(groupe
     way = type("Way", (), {"name": "neighbour python"})()
     monkeypatch.setattr(
         "hindmost.studies.diagnosis.suspects.around",
-        lambda _: [Other(way, "python", [process.pid], client=False)],
+        lambda *_: [Other(way, "python", [process.pid], client=False)],
     )
     found = find_suspects(sleeper.pid, Policy(may=["limit"]))
     tried = found.tried["neighbour python"]

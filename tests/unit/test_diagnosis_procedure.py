@@ -35,6 +35,9 @@ class World:
     factors: dict[str, float]
     there: set[str] = field(default_factory=set)
     draw: random.Random = field(default_factory=lambda: random.Random(1))
+    window_s: float = 0.3
+    taken: int = 0
+    unanswered: int = 0
 
     def __post_init__(self) -> None:
         self.there = set(self.factors)
@@ -128,6 +131,20 @@ def test_each_ratio_of_the_document_is_that_of_the_pairs_beside_it(surgeon):
     logs = [math.log(pair["without_us"]) for pair in correction["measured"]]
     assert math.exp(sum(logs) / len(logs)) == pytest.approx(correction["after_us"])
     assert {pair["without_first"] for one in arms for pair in one["measured"]} == {False, True}
+
+
+@pytest.mark.parametrize(("silent", "ruling"), [(0.1, "unknown factor"), (0.5, "inconclusive")])
+def test_nobody_is_cleared_by_windows_in_which_nothing_was_answered(surgeon, silent, ruling):
+    class Silent(World):
+        def measure(self) -> float:
+            self.taken += 1
+            self.unanswered += self.taken % 10 < 10 * silent
+            return super().measure()
+
+    world = Silent({"hog": 4.0, "innocent": 1.0, "other": 1.0})
+    found = experiment(world, surgeon, left_out=["hog"])
+    assert found.decision.ruling == ruling
+    assert ("--window 9s" in found.decision.why) == (ruling == "inconclusive")
 
 
 def test_corrections_are_tried_in_turn_until_one_brings_it_back(surgeon):

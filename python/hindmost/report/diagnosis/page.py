@@ -104,9 +104,7 @@ def _row(one: Evidence, leads: bool) -> dict[str, Any]:
 def _told(one: Evidence) -> str:
     """The sentence below an experiment's figure."""
     if one["name"] == "sham":
-        return (
-            "Nothing is done, with the same timing: its dots may not part. If they do, nothing is believed."
-        )
+        return "Nothing is done, with the same timing: its dots part by chance alone, or nothing is believed."
     return f"{one['about'][:1].upper()}{one['about'][1:]}: {STATES[one['state']]}."
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,11 +32,12 @@ class Other:
     client: bool
 
 
-def around(own: list[int]) -> list[Other]:
+def around(own: list[int], spares: Callable[[str], str | None]) -> list[Other]:
     """Neighbours and clients that use a processor, the greediest first.
 
     What a process started under its own name counts as one with it; the processes of a cgroup with a freezer
-    are one as well, unless the application or we are in it.
+    are one as well, unless the application or we are in it. Those that `spares` has a reason for are told,
+    but take the place of nobody: a busy host has many, and the one to blame may be less greedy.
     """
     spared = never_touched(own)
     asking = clients_of(own)
@@ -51,11 +53,11 @@ def around(own: list[int]) -> list[Other]:
     for pid in sorted(shares, key=lambda pid: -shares[pid]):
         if shares[pid] < LEAST_SHARE:
             break
-        client = not asking.isdisjoint(process_tree(pid))
-        if pid in spared or sum(one.client == client for one in found) == MOST:
+        kind = (not asking.isdisjoint(process_tree(pid)), spares(names.get(pid, "?")) is None)
+        if pid in spared or sum((one.client, spares(one.comm) is None) == kind for one in found) == MOST:
             continue
         with contextlib.suppress(Gone):
-            one = _other(pid, names.get(pid, "?"), client, spared)
+            one = _other(pid, names.get(pid, "?"), kind[0], spared)
             if one.way.name not in seen:
                 seen.add(one.way.name)
                 found.append(one)

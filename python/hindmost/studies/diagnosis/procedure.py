@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,16 @@ from hindmost.studies.diagnosis.demand import GREW, Work
 from hindmost.studies.diagnosis.experiment import Trial, pairs_of
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
-from hindmost.studies.diagnosis.windows import Windows
+from hindmost.studies.diagnosis.windows import PATIENCE_S, Windows
 from hindmost.watch import Application, LatencySource
 
 LOOKS = (1, 2, 4)
 """Times the pairs asked for: nothing is decided between."""
 GATE_PAIRS = 4
 """Sham pairs from which the noise of this host is told before anything else is done."""
+MOST_UNANSWERED = 0.25
+"""Of windows: where more see no answer at all, what TCP waits before it sends again (RFC 6298, doubled each
+time) outlasts a window, and nobody who is taken away for that long can bring latency back."""
 TOLD_RATIO = 1.5
 """The effect for which the noise gate tells how many pairs it takes, where the anomaly is not known."""
 
@@ -185,6 +188,8 @@ def _looked(
         say(f"{look * request.pairs} pairs: {decision.ruling}: {decision.why}")
         if decision.ruling in ("cause", "unknown factor") or not decision.arms:
             break
+    if decision.ruling == "unknown factor" and windows.unanswered > MOST_UNANSWERED * windows.taken:
+        decision = replace(decision, ruling="inconclusive", why=_unanswered(windows))
     for each, trial in trials.items():
         if trial.dropped is not None:
             suspects.left_out[each] = trial.dropped
@@ -200,6 +205,14 @@ def _also(decision: Decision, live: dict[str, Trial], gates: Gates) -> tuple[str
     leader = live[decision.leader]
     rivals = (arm.name for arm in decision.arms if arm.state == "explains" and arm.name != decision.leader)
     return tuple(name for name in rivals if leader.beats(live[name]).p > gates.alpha / gates.looks)
+
+
+def _unanswered(windows: Windows) -> str:
+    longer = 4 * (windows.window_s + PATIENCE_S)
+    return (
+        f"nothing was answered in {windows.unanswered} of {windows.taken} windows of {windows.window_s:g} s,"
+        f" nor {PATIENCE_S:g} s later: too short to see latency come back; --window {longer:.0f}s may tell"
+    )
 
 
 def _gate(sham: Trial, anomaly: float | None, gates: Gates, request: DiagnosisRequest) -> str:

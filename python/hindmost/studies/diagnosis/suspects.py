@@ -62,7 +62,7 @@ def find_suspects(pid: int, policy: Policy, hour: int | None = None) -> Suspects
 def _neighbours(found: Suspects, own: list[int], online: frozenset[int], policy: Policy, hour: int) -> None:
     home = frozenset().union(*places(own).values()) if own else online
     elsewhere = online - home
-    for one in around(own):
+    for one in around(own, policy.spares):
         name, comm = one.way.name, one.comm
         if why := policy.spares(comm):
             found.left_out[name] = why

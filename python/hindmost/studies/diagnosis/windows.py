@@ -27,12 +27,16 @@ class Windows:
         In (0, 1).
     window_s, settle_s : float
         Length, and what is left out before: queues must drain after each change.
+    taken, unanswered : int
+        Windows so far, and those of them in which not one request was answered in time.
     """
 
     probe: _engine.Prober
     quantile: float
     window_s: float
     settle_s: float
+    taken: int = 0
+    unanswered: int = 0
 
     def _drain(self) -> None:
         """Wait until nothing is outstanding that was due before the change, but not for ever."""
@@ -69,6 +73,8 @@ class Windows:
             if not waiting or time.monotonic() > deadline:
                 break
             time.sleep(PAUSE_S)
+        self.taken += 1
+        self.unanswered += not taken
         if waiting:
             taken.append((_engine.monotonic_ns() - max(oldest, begin)) / 1e3)
         if not taken:

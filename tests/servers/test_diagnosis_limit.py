@@ -1,0 +1,89 @@
+"""A whole diagnosis of a real memcached, whose neighbour may only be held to a part of a processor."""
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from hindmost.interventions.gentler import members
+from hindmost.studies.diagnosis import procedure
+from hindmost.studies.diagnosis.document import document_of
+from hindmost.studies.diagnosis.policy import Policy
+from hindmost.studies.diagnosis.procedure import DiagnosisRequest, diagnose
+from hindmost.studies.diagnosis.windows import Windows
+from hindmost.targets.ports import pick_free_port
+from hindmost.watch import find_application, latency_from
+
+CPU = Path("/sys/fs/cgroup/cpu")
+pytestmark = [
+    pytest.mark.memcached,
+    pytest.mark.skipif(shutil.which("memcached") is None, reason="memcached is not installed"),
+    pytest.mark.skipif(
+        not os.access(CPU / "cgroup.procs", os.W_OK), reason="no cpu cgroup of version 1, or not root"
+    ),
+]
+
+
+@pytest.fixture
+def server():
+    port = pick_free_port("127.0.0.1")
+    process = subprocess.Popen(["memcached", "-u", "nobody", "-t", "1", "-l", "127.0.0.1", "-p", str(port)])
+    until = time.monotonic() + 20
+    while not Path(f"/proc/{process.pid}/net/tcp").read_text().count(f":{port:04X} 00000000:0000"):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    yield f"memcached://127.0.0.1:{port}"
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def neighbour(tmp_path):
+    """A busy loop under a name of its own, in a cpu cgroup of its own."""
+    program = tmp_path / "limit-me"
+    shutil.copy("/bin/dash", program)
+    group = CPU / f"test-limit-{os.getpid()}"
+    group.mkdir()
+    process = subprocess.Popen([program, "-c", "while :; do :; done"])
+    (group / "cgroup.procs").write_text(str(process.pid))
+    yield process, group
+    process.kill()
+    process.wait()
+    until = time.monotonic() + 10
+    while members(group / "cgroup.procs") and time.monotonic() < until:
+        time.sleep(0.01)
+    group.rmdir()
+
+
+def test_a_neighbour_is_tried_and_corrected_by_its_quota_alone(server, neighbour, tmp_path, monkeypatch):
+    process, group = neighbour
+    quota = group / "cpu.cfs_quota_us"
+    in_force: list[str] = []
+    measure = Windows.measure
+
+    def told(self: Windows) -> float:
+        in_force.append(quota.read_text().strip())
+        return measure(self)
+
+    monkeypatch.setattr(Windows, "measure", told)
+    monkeypatch.setattr(procedure, "LOOKS", (1,))
+    found = find_application(server)
+    source = latency_from(found, probe="600/s")
+    assert source is not None
+    rules = Policy(may=["limit"], neighbours=["limit-me"])
+    request = DiagnosisRequest(
+        found, source, rules, pairs=6, window_s=0.03, settle_s=0.005, journal=tmp_path / "journal"
+    )
+    document = document_of(diagnose(request))
+    (one,) = document["suspects"]
+    assert one["name"] == f"neighbour limit-me ({process.pid})"
+    assert "cpu.cfs_quota_us" in one["about"]
+    # Of 6 pairs of it and 6 of the sham, 6 windows are under the quota: a tenth of a processor.
+    period = int((group / "cpu.cfs_period_us").read_text())
+    assert sorted(in_force) == ["-1"] * 18 + [str(period // 10)] * 6
+    assert all(pair["with_us"] > 0 and pair["without_us"] > 0 for pair in one["measured"])
+    assert quota.read_text().strip() == "-1"
+    assert (tmp_path / "journal" / "knobs.jsonl").read_text() == ""
