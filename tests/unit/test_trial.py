@@ -13,7 +13,7 @@ from hindmost.store import Study
 from hindmost.studies.kind import carry_out
 from hindmost.studies.talk import Silent
 from hindmost.studies.trial import Asked, answer, opened, reopened
-from hindmost.studies.trial.answer import _headline
+from hindmost.studies.trial.answer import _headline, kept
 from hindmost.studies.trial.asked import parse_knob, parse_levels
 
 SLOWER = {"env": "HINDMOST_NOTHING"}
@@ -100,6 +100,13 @@ def test_the_sentence_keeps_what_is_proven_and_says_where_the_mean_would_mislead
         "keep": keep,
     }
     assert said in _headline(document)
+
+
+def test_what_was_infinitely_late_in_a_run_has_no_ratio_and_is_not_kept():
+    better = {"against": {"mean": {"change": "lower"}}}
+    assert [kept([{}, better], best, "mean") for best in (None, 0, 1)] == [None, None, 1]
+    assert kept([{}, {"against": {}}], 1, "mean") is None
+    assert kept([{}, {"against": {"mean": {"change": "undecided"}}}], 1, "mean") is None
 
 
 def test_levels_are_a_list_or_a_range_and_nothing_else():

@@ -58,7 +58,6 @@ def answer(study: Study) -> documents.Trial:
         (value, place) for place, one in enumerate(levels) if (value := _value(one, asked.by)) is not None
     ]
     best = min(known)[1] if known else None
-    keep = best if best and levels[best]["against"][asked.by]["change"] == "lower" else None
     document: documents.Trial = {
         "schema": "hindmost.trial/1",
         "version": __version__,
@@ -73,10 +72,16 @@ def answer(study: Study) -> documents.Trial:
         "aside": {str(number): why for number, why in aside.items()},
         "levels": levels,
         "best": best,
-        "keep": keep,
+        "keep": kept(levels, best, asked.by),
     }
     document["headline"] = _headline(document)
     return finite(document)
+
+
+def kept(levels: Sequence[documents.Level], best: int | None, by: str) -> int | None:
+    """The best level if it is proven better; None too where a run was infinitely late, which has no ratio."""
+    against = levels[best]["against"].get(by) if best else None
+    return best if against is not None and against["change"] == "lower" else None
 
 
 def _columns(study: Study, counted: Sequence[int]) -> tuple[Columns, Totals]:
