@@ -5,10 +5,7 @@
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT/hadoop" || exit 1
-if [ -n "${HADOOP_VERSION-}" ]; then # another version has a folder of its own
-  mkdir -p "target/$HADOOP_VERSION" && rm -rf "target/$HADOOP_VERSION/src"
-  cp -a src pom.xml "target/$HADOOP_VERSION" && cd "target/$HADOOP_VERSION" || exit 1
-fi
+target=target${HADOOP_VERSION:+-$HADOOP_VERSION} # another version has a folder of its own
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 JVM=(java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx640m --add-opens java.base/java.lang=ALL-UNNAMED)
@@ -21,23 +18,48 @@ missing() {
   [ "${version:-0}" -ge 11 ] || echo "java is $version, 11 or newer is needed"
 }
 
-# build [FOLDER]: a module with its own class path; nothing is asked of the network for what did not change.
+# sources FOLDER: one word for all that a module is built of; times of files say nothing after a checkout.
+sources() {
+  (cd "$1" && { echo "${HADOOP_VERSION-}"; find src pom.xml -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum; }) |
+    sha256sum
+}
+
+# whole FOLDER BUILT: a class of each source, and each jar of the class path where it is said to be.
+whole() {
+  local file
+  while IFS= read -r file; do
+    [ -f "$2/classes/${file#main/java/}.class" ] || [ -f "$2/test-classes/${file#test/java/}.class" ] || return
+  done < <(cd "$1/src" && find . -name '*.java' | sed 's#^\./##; s#\.java$##')
+  while IFS= read -r file; do
+    [ -e "$file" ] || return
+  done < <(tr ':' '\n' <"$2/classpath")
+}
+
+# build FOLDER: a module with its own class path; nothing is asked of the network for what did not change. One build at
+# a time, beside what is there and put into its place when it is whole: nobody sees half of it.
 build() {
-  local at=${1-.}
-  [ "$at/target/classpath" -nt "$at/pom.xml" ] && [ -z "$(find "$at/src" -newer "$at/target/classpath" -print -quit)" ] &&
-    return
-  timeout -k 5 300 mvn -q -B -f "$at/pom.xml" ${HADOOP_VERSION:+-Dhadoop.version=$HADOOP_VERSION} process-test-classes \
-    jar:jar dependency:build-classpath -Dmdep.outputFile=target/classpath >"$work/mvn" 2>&1 &&
-    touch "$at/target/classpath" && return
-  tail -n 30 "$work/mvn"
-  return 1
+  (
+    flock -w 570 9 || { say "hadoop: another build of $1 has not ended in 570 s"; exit 1; }
+    built_of=$(sources "$1")
+    [ "$(cat "$1/$target/built-of" 2>/dev/null)" = "$built_of" ] && whole "$1" "$1/$target" && exit
+    rm -rf "${1:?}/$target.new"
+    if timeout -k 5 300 mvn -q -B -f "$1/pom.xml" ${HADOOP_VERSION:+-Dhadoop.version=$HADOOP_VERSION} \
+      -Dbuilt="$target.new" process-test-classes jar:jar dependency:build-classpath \
+      -Dmdep.outputFile="$target.new/classpath" >"$work/mvn" 2>&1 9>&- && whole "$1" "$1/$target.new"; then
+      echo "$built_of" >"$1/$target.new/built-of"
+      rm -rf "${1:?}/$target" && mv "$1/$target.new" "$1/$target" && exit
+    fi
+    say "hadoop: $1 was not built"
+    tail -n 30 "$work/mvn"
+    exit 1
+  ) 9>"$1/target.lock"
 }
 
 # main LIMIT CLASS ARGUMENTS...: one main class, its warnings only where it failed.
 main() {
   local limit=$1 class=$2
   shift 2
-  timeout -k 5 "$limit" "${JVM[@]}" -cp "target/classes:target/test-classes:$work/conf:$(cat target/classpath)" \
+  timeout -k 5 "$limit" "${JVM[@]}" -cp "$target/classes:$target/test-classes:$work/conf:$(cat "$target/classpath")" \
     "hindmost.hadoop.$class" "$@" 2>"$work/said" && return
   tail -n 30 "$work/said"
   return 1
@@ -47,14 +69,14 @@ main() {
 search() {
   build search || return
   rm -rf "$work"
-  exec java -XX:+UseSerialGC -Xmx512m -cp "search/target/classes:$(cat search/target/classpath)" \
+  exec java -XX:+UseSerialGC -Xmx512m -cp "search/$target/classes:$(cat "search/$target/classpath")" \
     hindmost.search.SearchServer "$@"
 }
 
 mkdir -p "$work/conf" # before the JVM looks at its class path
 why=$(missing)
 [ -z "$why" ] || { say "hadoop: skipped: $why"; exit 77; }
-[ "${1-}" = search ] || build || exit 1
+[ "${1-}" = search ] || build . || exit 1
 case ${1-} in
   build) ;;
   tez) build tez ;;

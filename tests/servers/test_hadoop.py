@@ -1,8 +1,12 @@
 """The plug-ins for Hadoop: the same decisions as the engine, and HDFS-H on real name and data nodes."""
 
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
-from hadoop_daemons import said
+from hadoop_daemons import ROOT, said
 
 from hindmost.harvest import Traces, classify
 from hindmost.harvest.hadoop import tenants_text
@@ -25,13 +29,40 @@ def test_hdfs_keeps_replicas_apart_and_denies_what_a_primary_tenant_needs():
     assert "by level [60, 0, 0, 0, 0]" in out
 
 
-def test_what_python_writes_java_reads(tmp_path):
+@pytest.fixture
+def tenants_file(tmp_path):
     servers = [f"dn{number}.test" for number in range(18)]
     cpu = np.stack([np.full(720, 0.1 * (1 + at % 6)) for at in range(9)])
     tenants = [Tenant(f"t{at}", f"e{at}", servers[2 * at : 2 * at + 2], 0.1 * at, 2.0) for at in range(9)]
     path = tmp_path / "tenants.tsv"
     path.write_text(tenants_text(classify(Traces(tenants, cpu, 3600.0))))
-    assert "9 tenants, 18 hosts" in said("read", str(path))
+    return path
+
+
+def test_what_python_writes_java_reads(tenants_file):
+    assert "9 tenants, 18 hosts" in said("read", str(tenants_file))
+
+
+@pytest.mark.nightly
+def test_nobody_runs_half_a_build_nor_an_old_one(tenants_file, tmp_path):
+    clone = tmp_path / "clone"
+    shutil.copytree(ROOT.parent / "setup", clone / "setup")
+    shutil.copytree(ROOT, clone / "hadoop", ignore=shutil.ignore_patterns("target*"))
+
+    def read_by_four():
+        with ThreadPoolExecutor(4) as beside:
+            asked = [beside.submit(said, "read", str(tenants_file), root=clone) for _ in range(4)]
+            return {one.result().splitlines()[0] for one in asked}
+
+    assert read_by_four() == {"9 tenants, 18 hosts"}
+
+    (clone / "hadoop/target/test-classes/hindmost/hadoop/ReadMain.class").unlink()
+    assert read_by_four() == {"9 tenants, 18 hosts"}
+
+    source = clone / "hadoop/src/test/java/hindmost/hadoop/ReadMain.java"
+    source.write_text(source.read_text().replace("hosts%n", "servers%n"))
+    os.utime(source, (0, 0))  # as an archive's file, older than what was built of another
+    assert read_by_four() == {"9 tenants, 18 servers"}
 
 
 @pytest.mark.nightly

@@ -33,10 +33,10 @@ log4j.appender.A.layout.ConversionPattern=%d %p %c{1}: %m%n
 """
 
 
-def said(*arguments: str) -> str:
+def said(*arguments: str, root: Path = ROOT.parent) -> str:
     """What a step of ``setup/hadoop.sh`` says; a host without Java or Maven skips it loudly."""
     done = subprocess.run(
-        [ROOT.parent / "setup/hadoop.sh", *arguments],
+        [root / "setup/hadoop.sh", *arguments],
         capture_output=True,
         text=True,
         timeout=580,
