@@ -165,8 +165,12 @@ def test_yarn_keeps_reserves_whatever_starts_anew(cluster):
     yarn = Yarn(cluster, 2)
     yarn.load(0, 0.25)
     yarn.await_cores(5, 0)  # of twelve: a third is kept, a tenant has three; the other's load is not known
-    yarn.load(1, 0.0)
+    yarn.load(1, 0.0, 1500.5)
     yarn.await_cores(5, 8)
+    # Of 6,000 MB, a third is kept; the other tenant's memory is not known, thus not counted.
+    cluster.await_(
+        "a tenant's memory is left to it", lambda: yarn.megabytes() == {"127.0.0.2": 4000, "127.0.0.3": 2499}
+    )
 
     # A node that registers again would be whole.
     cluster.kill("nm0")
@@ -227,4 +231,6 @@ def test_a_search_service_is_measured_over_a_day(cluster):
     assert set(document["by_kind"]) == {"rare", "frequent"}
     assert document["counts"]["errors"] == 0
     assert document["latency_us"]["p99"]["value"] > document["latency_us"]["p50"]["value"] > 0
-    assert 0 < float(load.read_text()) < 1.2
+    share, megabytes = map(float, load.read_text().split())
+    assert 0 < share < 1.2
+    assert 30 < megabytes < 2000  # a JVM with its index

@@ -53,14 +53,21 @@ class Yarn:
         }
         self.cluster.start(f"nm{at}", YARN + "nodemanager.NodeManager", {**self.settings, **own}, tests=True)
 
-    def load(self, at: int, utilisation: float) -> None:
-        replaced(self.cluster.folder / f"127.0.0.{at + 2}.load", f"{utilisation}\n")
+    def load(self, at: int, utilisation: float, megabytes: float = 0) -> None:
+        replaced(self.cluster.folder / f"127.0.0.{at + 2}.load", f"{utilisation} {megabytes}\n")
 
     def cores(self) -> dict[str, int]:
         """What batch work may have, by host."""
+        return self._batch("availableVirtualCores", "usedVirtualCores")
+
+    def megabytes(self) -> dict[str, int]:
+        """Memory that batch work may have, by host."""
+        return self._batch("availMemoryMB", "usedMemoryMB")
+
+    def _batch(self, free: str, used: str) -> dict[str, int]:
         nodes = found(f"http://127.0.0.1:{self.web}/ws/v1/cluster/nodes")["nodes"]
         return {
-            one["nodeHTTPAddress"].split(":")[0]: one["availableVirtualCores"] + one["usedVirtualCores"]
+            one["nodeHTTPAddress"].split(":")[0]: one[free] + one[used]
             for one in nodes
             if one["state"] == "RUNNING"
         }

@@ -276,6 +276,11 @@ def test_config_for_yarn_has_the_keys_and_classes_that_the_plug_ins_have(folder,
     own = [key.removeprefix("hindmost.harvest.") for key in (hdfs | site) if key.startswith("hindmost.")]
     assert len(own) == 6
     assert read.issuperset(own)
+    classes_of_java = {one.stem: one.read_text() for one in java.rglob("*.java")}
+    constants = set(re.findall(r"String (\w+) = PREFIX", classes_of_java.pop("Keys")))
+    assert {
+        name for text in classes_of_java.values() for name in re.findall(r"Keys\.(\w+)", text)
+    } >= constants
     named = [
         scheduler[f"{prefix}.{order}.class"],
         *(one for one in hdfs.values() if re.match("(hindmost|org)[.]", one)),

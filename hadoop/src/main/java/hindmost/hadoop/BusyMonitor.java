@@ -79,8 +79,8 @@ public final class BusyMonitor {
   private void look() {
     double utilisation = 0;
     try {
-      utilisation = file == null ? ofHost() : Double.parseDouble(Files.readString(file).trim());
-    } catch (IOException | NumberFormatException error) {
+      utilisation = file == null ? ofHost() : Utilisation.read(file).cores;
+    } catch (IOException | NumberFormatException error) { // the latter of /proc/stat
       LOG.debug("utilisation of {} cannot be read", host, error);
     }
     busy = utilisation > above;

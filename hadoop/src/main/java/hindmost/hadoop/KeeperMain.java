@@ -1,7 +1,6 @@
 package hindmost.hadoop;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.NodeReport;
@@ -60,17 +59,16 @@ public final class KeeperMain {
 
   private void round() throws IOException, YarnException {
     for (NodeReport node : client.getNodeReports(NodeState.RUNNING)) {
-      double utilisation = utilisation(node.getNodeId().getHost());
-      keeper.keep(node.getNodeId(), whole, utilisation * whole.getVirtualCores(), 0);
+      Utilisation used = used(node.getNodeId().getHost());
+      keeper.keep(node.getNodeId(), whole, used.cores * whole.getVirtualCores(), used.megabytes);
     }
   }
 
-  private double utilisation(String host) {
+  private Utilisation used(String host) {
     try {
-      double found = Double.parseDouble(Files.readString(Path.of(pattern.replace("%h", host))).trim());
-      return found >= 0 ? found : 1;
-    } catch (IOException | NumberFormatException error) {
-      return 1;
+      return Utilisation.read(Path.of(pattern.replace("%h", host)));
+    } catch (IOException error) {
+      return Utilisation.ALL;
     }
   }
 }

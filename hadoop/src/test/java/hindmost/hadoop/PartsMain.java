@@ -4,9 +4,13 @@ import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.net.DFSNetworkTopology;
@@ -26,7 +30,9 @@ public final class PartsMain {
       lastGood();
       busyLast();
       reserve();
+      utilisation();
       order();
+      eachNodeIsAskedOnce();
     });
   }
 
@@ -110,6 +116,29 @@ public final class PartsMain {
     Check.same(keeper.left(whole, 11, 20_000), Resource.newInstance(0, 0), "what a full node leaves");
   }
 
+  private static void utilisation() throws Exception {
+    Path path = Files.createTempFile("utilisation", ".load");
+    World.write(path, "0.25 1500.5\n");
+    Utilisation both = Utilisation.read(path);
+    Check.that(both.cores == 0.25 && both.megabytes == 1500.5, "a share of cores and memory");
+    World.write(path, "0.5\n");
+    Check.that(Utilisation.read(path).cores == 0.5 && Utilisation.read(path).megabytes == 0, "cores alone");
+    for (String wrong : List.of("", "busy", "-0.1", "NaN", "0.2 NaN", "0.2 -1", "0.2 1 2")) {
+      World.write(path, wrong);
+      try {
+        Utilisation.read(path);
+      } catch (IOException said) {
+        Check.that(said.getMessage().contains("expected a share of cores"), said.getMessage());
+        continue;
+      }
+      throw new AssertionError("read as a utilisation: " + wrong);
+    }
+    Files.delete(path);
+    Resource whole = Resource.newInstance(9000, 12);
+    Resource left = new ReserveKeeper(null, 0, 0).left(whole, Utilisation.ALL.cores * 12, Utilisation.ALL.megabytes);
+    Check.same(left, Resource.newInstance(0, 0), "what is left where nothing is known");
+  }
+
   /** First in the order by free cores: 6, 3 and none of 12. */
   private static void order() {
     HarvestNodeOrder<FiCaSchedulerNode> policy = new HarvestNodeOrder<>();
@@ -125,6 +154,27 @@ public final class PartsMain {
     }
     // Six standard deviations of a share of two thirds.
     Check.that(Math.abs(first[0] - rounds * 2 / 3.0) < 160, "of " + rounds + ", first were " + Arrays.toString(first));
+  }
+
+  /** What an order of many nodes costs: the free cores of each are looked at once. */
+  private static void eachNodeIsAskedOnce() {
+    HarvestNodeOrder<FiCaSchedulerNode> policy = new HarvestNodeOrder<>();
+    AtomicLong asked = new AtomicLong();
+    List<FiCaSchedulerNode> nodes = new ArrayList<>();
+    for (int at = 0; at < 500; at++) {
+      nodes.add(new FiCaSchedulerNode(node("n" + at, 4).getRMNode(), false) {
+        @Override public Resource getUnallocatedResource() {
+          asked.incrementAndGet();
+          return super.getUnallocatedResource();
+        }
+      });
+    }
+    policy.addAndRefreshNodesSet(nodes, "");
+    Set<FiCaSchedulerNode> order = new HashSet<>();
+    asked.set(0);
+    policy.getPreferredNodeIterator(List.of(), "").forEachRemaining(order::add);
+    Check.same(order.size(), 500, "nodes in an order");
+    Check.same(asked.get(), 500L, "looks at free cores");
   }
 
   private static FiCaSchedulerNode node(String host, int cores) {

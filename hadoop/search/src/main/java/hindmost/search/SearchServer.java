@@ -88,10 +88,19 @@ public final class SearchServer {
       long now = System.nanoTime();
       long then = system.getProcessCpuTime();
       double share = (double) (then - worked) / (now - at) / Runtime.getRuntime().availableProcessors();
-      Files.writeString(beside, String.format("%.4f%n", share));
+      Files.writeString(beside, String.format("%.4f %d%n", share, residentMegabytes()));
       Files.move(beside, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
       worked = then;
       at = now;
     }
+  }
+
+  private static long residentMegabytes() throws IOException {
+    for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+      if (line.startsWith("VmRSS:")) {
+        return Long.parseLong(line.replaceAll("[^0-9]", "")) / 1024; // kB
+      }
+    }
+    throw new IOException("/proc/self/status has no VmRSS");
   }
 }

@@ -1,0 +1,37 @@
+package hindmost.hadoop;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** What a host's primary tenant uses, as a file says it: "SHARE" of its cores, or "SHARE MEGABYTES" of memory, too. */
+public final class Utilisation {
+  /** What counts where nothing is known, for whoever must not take from the tenant. */
+  public static final Utilisation ALL = new Utilisation(1, Double.POSITIVE_INFINITY);
+
+  /** Share of the host's cores, 0 to 1. */
+  public final double cores;
+  /** Resident memory in MB; 0 where the file does not say. */
+  public final double megabytes;
+
+  private Utilisation(double cores, double megabytes) {
+    this.cores = cores;
+    this.megabytes = megabytes;
+  }
+
+  /** Reads the file; an error says what in it is no utilisation. */
+  public static Utilisation read(Path file) throws IOException {
+    String text = Files.readString(file).trim();
+    String[] of = text.split("\\s+");
+    try {
+      double cores = Double.parseDouble(of[0]);
+      double megabytes = of.length > 1 ? Double.parseDouble(of[1]) : 0;
+      if (of.length <= 2 && cores >= 0 && megabytes >= 0) { // neither holds for NaN
+        return new Utilisation(cores, megabytes);
+      }
+    } catch (NumberFormatException error) {
+      // Said below, as all else that is none.
+    }
+    throw new IOException(file + " has \"" + text + "\": expected a share of cores, 0 to 1, and MB of memory or nothing");
+  }
+}
