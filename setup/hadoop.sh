@@ -8,7 +8,7 @@ cd "$ROOT/hadoop" || exit 1
 target=target${HADOOP_VERSION:+-$HADOOP_VERSION} # another version has a folder of its own
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-JVM=(java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx640m --add-opens java.base/java.lang=ALL-UNNAMED)
+JVM=(java "-Djava.io.tmpdir=$work" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx640m --add-opens java.base/java.lang=ALL-UNNAMED)
 
 # missing: why there is nothing to run here; empty where there is.
 missing() {

@@ -177,6 +177,9 @@ def test_yarn_keeps_reserves_whatever_starts_anew(cluster):
     yarn.start_node_manager(0)
     yarn.await_cores(5, 8)
 
+    web_servers = list((cluster.folder / "tmp").glob("jetty-*"))
+    assert len(web_servers) >= 3, "of a resource manager and two nodes, below the test's folder"
+
     # So would all nodes of another resource manager.
     cluster.kill("rm")
     yarn.start_resource_manager()

@@ -77,6 +77,7 @@ class Daemons:
 
     def run(self, name: str, command: list[str]) -> None:
         """Starts any program as one of the cluster; ten minutes are the end of all of them."""
+        (self.folder / "tmp").mkdir(exist_ok=True)  # web servers leave their folders there
         home = str(Path(shutil.which("java") or "java").resolve().parents[1])
         with (self.folder / f"{name}.log").open("ab") as log:
             self.running[name] = subprocess.Popen(
@@ -85,7 +86,11 @@ class Daemons:
                 stderr=log,
                 cwd=self.folder,
                 start_new_session=True,
-                env={**os.environ, "JAVA_HOME": home},
+                env={
+                    **os.environ,
+                    "JAVA_HOME": home,
+                    "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={self.folder}/tmp",
+                },
             )
 
     def kill(self, name: str) -> None:

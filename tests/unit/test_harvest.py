@@ -3,8 +3,12 @@
 import json
 import math
 import re
+import signal
 import subprocess
+import sys
+import time
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -115,6 +119,39 @@ def check_format(tmp_path, name: str, text: str, servers: list[str], first: floa
 )
 def test_formats_are_told_by_their_first_line(tmp_path, name, text, servers, first):
     check_format(tmp_path, name, text, servers, first)
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "snappy"])
+@pytest.mark.parametrize("real", ["Float64", "Float32"])
+def test_parquet_says_what_the_same_columns_in_csv_say(folder, compression, real):
+    polars = pytest.importorskip("polars")
+    from_csv = read_traces(folder)
+    table = polars.read_csv(folder / "traces.csv").with_columns(polars.col("cpu").cast(getattr(polars, real)))
+    (folder / "traces.csv").unlink()
+    table.write_parquet(folder / "traces.parquet", compression=compression)
+    found = read_traces(folder)
+    assert {one.name: sorted(one.servers) for one in found.tenants} == {
+        one.name: sorted(one.servers) for one in from_csv.tenants
+    }
+    row = [one.name for one in found.tenants].index
+    same = found.cpu[[row(one.name) for one in from_csv.tenants]]
+    assert np.allclose(same, from_csv.cpu, atol=1e-6, equal_nan=True)
+    assert found.slot_s == from_csv.slot_s
+
+
+def test_parquet_that_has_no_load_or_cannot_be_read_is_refused_with_its_name(folder):
+    polars = pytest.importorskip("polars")
+    path = folder / "traces.parquet"
+    polars.DataFrame({"time": [0.0, 1.0], "server": ["a", "a"], "load1": [0.1, 0.2]}).write_parquet(path)
+    with pytest.raises(UsageError, match="has no column of load: it has time, server, load1"):
+        read_traces(folder)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(UsageError, match=r"traces\.parquet: .* Corrupt footer"):
+        read_traces(folder)
+    polars.DataFrame({"time": [0.0], "server": ["a"], "cpu": [0.1]}).write_parquet(path, compression="zstd")
+    with pytest.raises(UsageError, match=r"traces\.parquet is compressed by zstd") as told:
+        read_traces(folder)
+    assert 'compression="snappy"' in str(told.value.hint)
 
 
 def test_azure_deployments_are_tenants(tmp_path):
@@ -376,6 +413,42 @@ def test_the_card_has_a_row_a_figure_and_a_page_with_each_curve(monkeypatch):
     found = card(seeds=2, servers=100)
     check_card(found, ("4.2, 4.3", "4.4 to 4.6", "4.16", "ablation: wave width, hours"))
     assert render_card(found).count("undecidable from public data") == 2
+
+
+@pytest.mark.parametrize("verb", ["classify", "report"])
+def test_an_interrupted_verb_leaves_the_older_file_whole_and_none_beside_it(folder, monkeypatch, verb):
+    out = folder / "out" / "found.json"
+    out.parent.mkdir()
+    out.write_text("older")
+
+    def interrupted(self, target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    if verb == "report":
+        monkeypatch.setattr("hindmost.harvest.card.FIGURES", ())
+    asked = ["harvest", verb, *([str(folder)] if verb == "classify" else []), "--out", str(out)]
+    with suppress(KeyboardInterrupt):
+        main(asked)
+    assert out.read_text() == "older"
+    assert list(out.parent.iterdir()) == [out]
+
+
+def test_ctrl_c_of_a_report_ends_it_at_once_without_a_file(tmp_path):
+    out = tmp_path / "card.md"
+    # A hundred seeds take minutes.
+    words = ["harvest", "report", "--seeds", "100", "--servers", "2000", "--out", str(out)]
+    code = f"import sys; from hindmost.cli import main; print(1, flush=True); sys.exit(main({words!r}))"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "1\n"
+        time.sleep(1)
+        running.send_signal(signal.SIGINT)
+        said = running.communicate(timeout=60)[1]
+    assert running.returncode == 130, said
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.nightly

@@ -21,9 +21,12 @@ def install(folder: Path, texts: Mapping[str, str]) -> list[Path]:
         for name, text in texts.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             beside = (folder / name).with_name(f".{Path(name).name}.new")
-            beside.write_text(text, encoding="utf-8")
-            beside.chmod(0o755 if name.endswith(".sh") else 0o644)
-            beside.replace(folder / name)
+            try:
+                beside.write_text(text, encoding="utf-8")
+                beside.chmod(0o755 if name.endswith(".sh") else 0o644)
+                beside.replace(folder / name)
+            finally:  # Ctrl-C or a full disk leave what was there, and nothing beside it
+                beside.unlink(missing_ok=True)
     except OSError as error:
         raise HindmostError(
             f"{error.filename or folder} cannot be written: {error.strerror}",

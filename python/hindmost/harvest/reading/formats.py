@@ -7,12 +7,15 @@ format         told by
 ``bitbrains``  a header with ``CPU usage [%]``, fields by ``;``; a file a VM, named after it
 ``columns``    CSV or Parquet with columns ``time`` (s), ``server`` and ``cpu`` (0 to 1) or ``cpu_percent``
 =============  ====================================================================================
+
+Parquet is read where it is compressed by snappy, or not at all.
 """
 
 from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -133,9 +136,19 @@ def _parquet(path: Path) -> Readings:
 
     from hindmost import _engine
 
-    time, server, load = _named([name for name, _ in _engine.parquet_columns(str(path))], path)
-    reals = [np.frombuffer(one) for one in _engine.read_reals(str(path), [time, load])]
-    servers, of = np.unique(np.array(_engine.read_words(str(path), [server])[0]), return_inverse=True)
+    try:
+        time, server, load = _named([name for name, _ in _engine.parquet_columns(str(path))], path)
+        reals = [np.frombuffer(one) for one in _engine.read_reals(str(path), [time, load])]
+        words = _engine.read_words(str(path), [server])[0]
+    except _engine.EngineError as error:
+        told = str(error.args[1])  # begins with the path
+        if packed := re.search(r"Disabled feature at compile time: (\w+)", told):
+            raise UsageError(
+                f"{path} is compressed by {packed[1]}; read are snappy and files without compression",
+                hint='import polars; polars.read_parquet(OLD).write_parquet(NEW, compression="snappy")',
+            ) from None
+        raise UsageError(told, hint="a Parquet file with columns time, server and cpu") from None
+    servers, of = np.unique(np.array(words), return_inverse=True)
     return _checked(Readings(reals[0], of, [str(name) for name in servers], LOADS[load] * reals[1]), path)
 
 
