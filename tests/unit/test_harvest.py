@@ -437,7 +437,7 @@ def test_an_interrupted_verb_leaves_the_older_file_whole_and_none_beside_it(fold
 def test_ctrl_c_of_a_report_ends_it_at_once_without_a_file(tmp_path):
     out = tmp_path / "card.md"
     # A hundred seeds take minutes.
-    words = ["harvest", "report", "--seeds", "100", "--servers", "2000", "--out", str(out)]
+    words = ["harvest", "report", "--seeds", "100", "--servers", "500", "--out", str(out)]
     code = f"import sys; from hindmost.cli import main; print(1, flush=True); sys.exit(main({words!r}))"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
