@@ -153,4 +153,26 @@ mod tests {
         assert!(values.get(Id::TcpAccept) >= 4);
         assert!(values.get(Id::TcpRttMax) > 0);
     }
+
+    #[test]
+    fn ports_are_looked_for_at_once_where_the_processes_changed_and_seldom_where_they_did_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let members = Members::find(Path::new("/"), Whose::Process(std::process::id()));
+        let mut sockets = Sockets::new(members, Path::new("/"));
+        let mut values = Values::new();
+        sockets.read(&mut values);
+        assert!(sockets.ports.contains(&port));
+        for reading in 1..=LOOK {
+            sockets.ports.clear();
+            sockets.read(&mut values);
+            assert_eq!(sockets.ports.contains(&port), reading == LOOK, "reading {reading}");
+        }
+        // As if the process that listens had come since the last look.
+        let now = std::mem::take(&mut sockets.owners);
+        sockets.ports.clear();
+        sockets.read(&mut values);
+        assert!(sockets.ports.contains(&port));
+        assert_eq!(sockets.owners, now);
+    }
 }
