@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import statistics
 import subprocess
 import sys
@@ -27,19 +28,23 @@ from machines import Machines, machines
 
 MEASURE = ("--pacing", "sleep", "--sentinel", "off", "--rate", "4k", "--duration", "2s", "--warmup", "0.5s")
 RUNS = ("--runs", "8..8", "--remake", "0", "--quantiles", "50,95,99")
-SWEEP = ("synth", "sweep", "silo", "--vary", "threads=1,2,3,4", "--utilisation", "10%..90%:200")
 CALL = "import sys; from hindmost.cli import main; sys.exit(main())"
 
 
 def hindmost(*words: object) -> tuple[dict[str, Any], float]:
     """`hindmost WORDS --json`, and how long it took."""
+    text, took = _ran(*words)
+    return json.loads(text), took
+
+
+def _ran(*words: object) -> tuple[str, float]:
     begun = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", CALL, *map(str, words), "--json"], capture_output=True, text=True, check=False
     )
     if not done.stdout:
         raise SystemExit(done.stderr)
-    return json.loads(done.stdout), time.monotonic() - begun
+    return done.stdout, time.monotonic() - begun
 
 
 def same_server(net: Machines, folder: Path) -> None:
@@ -104,25 +109,40 @@ def controller(net: Machines) -> None:
         channel.close()
 
 
-def speed_up(net: Machines, requests: int) -> None:
-    """A sweep by hosts of one processor each, in turns."""
-    sweep = (*SWEEP, "--requests", requests)
-    took: dict[str, list[float]] = {
-        "one host, one CPU": [],
-        "two hosts, one CPU each": [],
-        "here, both CPUs": [],
+def speed_up(net: Machines, points: int, requests: int, rounds: int) -> None:
+    """A sweep by hosts of one processor each, in turns: whole commands, with bringing and writing."""
+    loads = min(points // 4, 1_000)
+    waking = f"locks[0].wake_us=1..6:{max(2, points // 4 // loads)}"
+    sweep = ("synth", "sweep", "silo", "--vary", "threads=1,2,3,4", "--vary", waking)
+    sweep = (*sweep, "--utilisation", f"10%..90%:{loads}", "--requests", requests)
+    ways: dict[str, tuple[object, ...]] = {
+        "one host, one CPU": ("--fleet", _first(net, 1, pinned=True)),
+        "two hosts, one CPU each": ("--fleet", _first(net, 2, pinned=True)),
+        "here, both CPUs": (),
     }
-    for _ in range(3):
-        took["one host, one CPU"].append(hindmost(*sweep, "--fleet", _first(net, 1, pinned=True))[1])
-        took["two hosts, one CPU each"].append(hindmost(*sweep, "--fleet", _first(net, 2, pinned=True))[1])
-        took["here, both CPUs"].append(hindmost(*sweep)[1])
-    first = statistics.median(took["one host, one CPU"])
+    took: dict[str, list[float]] = {name: [] for name in ways}
+    answers = set()
+    for _ in range(rounds):
+        for name, more in ways.items():
+            text, seconds = _ran(*sweep, *more)
+            took[name].append(seconds)
+            answers.add(text)
+    count = len(json.loads(text)["points"])
+    print(
+        f"sweep        {count:,} points of {requests:,} requests, {rounds} rounds;"
+        f" answers {'the same to the byte' if len(answers) == 1 else 'DIFFER'}"
+    )
+    first = took["one host, one CPU"]
     for name, seconds in took.items():
         middle = statistics.median(seconds)
+        ratios = [one / other for one, other in zip(first, seconds, strict=True)]
         print(
             f"sweep        {name}: {middle:.1f} s [{min(seconds):.1f}, {max(seconds):.1f}],"
-            f" {first / middle:.2f}-fold"
+            f" {count / middle:,.0f} points/s, {statistics.median(ratios):.2f}-fold"
+            f" [{min(ratios):.2f}, {max(ratios):.2f}]"
         )
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"sweep        the command took at most {most:,.0f} MiB")
 
 
 def _first(net: Machines, many: int, *, pinned: bool = False) -> Path:
@@ -143,7 +163,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--requests", type=int, default=50_000, help="of each point of the sweep")
+    parser.add_argument("--points", type=int, default=8_000, help="of the sweep")
+    parser.add_argument("--requests", type=int, default=10_000, help="of each point of the sweep")
+    parser.add_argument("--rounds", type=int, default=3, help="of the sweep")
     parser.add_argument("--only", choices=["same", "controller", "sweep"])
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, machines(Path(folder), 4) as net:
@@ -153,7 +175,7 @@ def main() -> None:
         if asked.only in (None, "controller"):
             controller(net)
         if asked.only in (None, "sweep"):
-            speed_up(net, asked.requests)
+            speed_up(net, asked.points, asked.requests, asked.rounds)
 
 
 if __name__ == "__main__":

@@ -59,23 +59,33 @@ def test_intervals_are_worked_out_where_the_piece_is():
     assert "sections_us" not in one
 
 
-@pytest.mark.parametrize(("per_s", "hosts"), [(1_000.0, 2), (50.0, 1), (1.0, 3), (0.1, 2), (20_000.0, 40)])
-def test_pieces_are_of_some_seconds_and_hosts_end_together(per_s, hosts):
-    """Hosts that do so many points a second each; whoever is free first takes the next piece."""
-    count, sizes, cut = 20_000, Sizes(2 * hosts), []
-    free, left = [0.0] * hosts, count
-    while left:
+@pytest.mark.parametrize(
+    "per_s",
+    [[1e3] * 2, [50.0], [1.0] * 3, [0.1] * 2, [2e4] * 40, [1e3, 200.0], [4e3, 4e3, 400.0]],
+    ids=lambda per_s: f"{len(per_s)} hosts, {per_s[0]:g} to {per_s[-1]:g}",
+)
+def test_pieces_are_of_some_seconds_and_hosts_end_together(per_s):
+    """Hosts that do so many points a second; whoever is free first takes the next piece, and has one more."""
+    count, sizes = 100_000, Sizes(2 * len(per_s))
+    slowest, crossings, at = min(per_s), 0, 0
+    free, busy = [0.0] * len(per_s), [0.0] * len(per_s)
+    waiting: list[int] = []
+    while at < count or waiting:
+        while at < count and len(waiting) < 2 * len(per_s):
+            waiting.append(size := sizes.next(count - at))
+            assert 1 <= size <= count - at
+            at += size
         host = free.index(min(free))
-        size = sizes.next(left)
-        assert 1 <= size <= left
-        cut.append(size)
-        free[host] += size / per_s
-        sizes.learn(size, size / per_s)
-        left -= size
-    assert sum(cut) == count
-    assert max(cut) <= max(FIRST, PIECE_S * per_s)
-    assert max(free) - min(free) <= max(0.15, FIRST / per_s), "one host works on while others wait"
-    assert len(cut) <= count / (PIECE_S * per_s) + 40 * hosts + FIRST
+        size = waiting.pop(0)
+        seconds = size / per_s[host]
+        assert seconds <= 1.05 * max(PIECE_S * max(per_s) / slowest, FIRST / slowest)
+        free[host] += seconds
+        busy[host] += seconds
+        crossings += 1
+        sizes.learn(size, seconds)
+    together = sum(busy) / len(busy)
+    assert max(free) <= 1.03 * together + max(0.2, FIRST / slowest), "one works on while others wait"
+    assert crossings <= count / (PIECE_S * slowest) + 60 * len(per_s) + FIRST
 
 
 def test_a_host_with_another_build_or_none_is_named_with_both():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 
 PIECE_S = 2.0
 """Then its crossing, some milliseconds, is little beside it; and a lost piece is soon made up."""
@@ -15,7 +16,7 @@ GROWTH = 4
 
 @dataclass
 class Sizes:
-    """Sizes of pieces.
+    """Sizes of pieces: for the slowest of late, since nobody knows yet whose the next will be.
 
     Parameters
     ----------
@@ -31,20 +32,23 @@ class Sizes:
     >>> sizes.next(100_000)
     64
     >>> sizes.learn(64, 0.064)
-    >>> sizes.next(400)
+    >>> sizes.next(800)
     100
     """
 
     under_way: int
     _most: int = FIRST
-    _per_s: float = 0.0
+    _per_s: deque[float] = field(default_factory=deque)
 
     def learn(self, items: int, seconds: float) -> None:
         """A piece took so long on its host."""
-        self._per_s = items / max(seconds, 1e-6)
-        self._most = max(1, min(int(PIECE_S * self._per_s), GROWTH * items))
+        self._per_s.append(items / max(seconds, 1e-6))
+        if len(self._per_s) > self.under_way:
+            self._per_s.popleft()
+        self._most = max(1, min(int(PIECE_S * min(self._per_s)), GROWTH * items))
 
     def next(self, left: int) -> int:
         """Of so many items that are left."""
-        share = max(-(-left // self.under_way), int(LEAST_S * self._per_s))
-        return max(1, min(self._most, share, left))
+        share = -(-left // (2 * self.under_way))
+        least = int(LEAST_S * min(self._per_s, default=0.0))
+        return max(1, min(self._most, max(share, least), left))
