@@ -39,6 +39,18 @@ def test_pieces_give_what_the_whole_gives(monkeypatch, elsewhere):
     assert told[-1] == len(POINTS)
 
 
+def test_progress_goes_on_from_piece_to_piece(monkeypatch):
+    def slowly(clone, points, design, progress):
+        progress(len(points) // 2)
+        return run_points(clone, points, design)
+
+    told = []
+    monkeypatch.setattr(batch, "PIECE", 10)
+    monkeypatch.setattr(batch, "run_points", slowly)
+    predictions(load_clone("silo"), POINTS, DESIGN, told.append)
+    assert told == [5, 15, 25, 33, 36]
+
+
 @pytest.mark.parametrize("elsewhere", [None, shuffled])
 @pytest.mark.parametrize(
     ("point", "what"),
