@@ -24,6 +24,8 @@ from hindmost.fleet.dask.ssh import Reached, reach
 
 ANSWER_S = 15.0
 """Patience with an answer that needs no work."""
+START_S = 60.0
+"""With one that begins something."""
 CLOSE_S = 20.0
 Result = TypeVar("Result")
 

@@ -11,8 +11,10 @@ NTP (RFC 5905, section 10) keeps the round trip with the least room for error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+
+from hindmost.fleet.dask.channel import Channel
 
 ROUNDS = 32
 """Round trips a measurement: some tens of milliseconds a host, of which the fastest is close to the least."""
@@ -55,3 +57,8 @@ def drift_ppm(before: Offset, after: Offset) -> float:
     50.0
     """
     return 1e6 * (after.offset_ns - before.offset_ns) / max(1, after.at_ns - before.at_ns)
+
+
+def clocks(channel: Channel, hosts: Sequence[str]) -> dict[str, Offset]:
+    """How far each host's clock is from ours, now."""
+    return {host: offset_of(channel.ask(host, {"clock": {}}).trip for _ in range(ROUNDS)) for host in hosts}

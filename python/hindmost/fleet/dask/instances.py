@@ -1,0 +1,167 @@
+"""The instances of one run, as the controller has them: orders, what is heard, files, the record."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hindmost.errors import HostLost, InstanceError
+from hindmost.fleet.dask.channel import START_S, Channel
+from hindmost.fleet.dask.clock import Offset, clocks, drift_ppm
+from hindmost.fleet.dask.files import packed
+from hindmost.fleet.fleet import Heard, Job
+
+AHEAD_NS = 300_000_000
+"""Orders name a moment this far ahead: a few round trips, one host after the other, and the tenth of a second
+in which an instance hears."""
+EACH_AHEAD_NS = 20_000_000
+"""And so much more for each instance that is told."""
+LISTEN_S = 20.0
+FETCH_S = 120.0
+REACH_S = 5.0
+
+
+class DaskTeam:
+    """The instances of one run, on their hosts.
+
+    Parameters
+    ----------
+    found : mapping
+        What each host said of itself.
+    by_host : dict
+        Of the jobs, by number.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        found: Mapping[str, Mapping[str, Any]],
+        jobs: Sequence[Job],
+        by_host: dict[str, list[int]],
+        folder: Path,
+    ) -> None:
+        self._channel = channel
+        self._found = found
+        self._jobs = jobs
+        self._by_host = by_host
+        self._folder = folder
+        self._heard: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._ended: set[int] = set()
+        self._silence: dict[str, Any] = {}
+        self._places: dict[str, list[dict[str, Any]]] = {}
+        self._before: dict[str, Offset] = {}
+        self._after: dict[str, Offset] = {}
+        self.over = False
+        self.offsets_ns: Sequence[int] = ()
+        self.ahead_ns = AHEAD_NS + EACH_AHEAD_NS * len(jobs)
+
+    def begin(self, folders: dict[str, str | None]) -> None:
+        """Measure the clocks, start all, listen."""
+        files = packed([job.plan for job in self._jobs])
+        self._before = clocks(self._channel, list(self._by_host))
+        self.offsets_ns = [self._before[job.place.host].offset_ns for job in self._jobs]
+        for host, indices in self._by_host.items():
+            asked = [
+                {"index": index, "plan": self._jobs[index].plan, "cpus": self._jobs[index].place.cpus}
+                for index in indices
+            ]
+            start = {"start": {"folder": folders.get(host), "instances": asked, "files": files}}
+            self._places[host] = self._channel.ask(host, start, START_S).said
+        for host in self._by_host:
+            self._listen(host)
+
+    def _listen(self, host: str) -> None:
+        self._channel.later(
+            host, {"listen": {"wait_s": LISTEN_S}}, lambda said: self._heard.put((host, said))
+        )
+
+    def order(self, index: int, command: dict[str, Any]) -> None:
+        """Through its host."""
+        if "measure" in command:
+            self._channel.rest(resting=True)
+        self._channel.ask(self._jobs[index].place.host, {"order": {"index": index, "command": command}})
+
+    def hear(self, timeout_s: float) -> list[Heard]:
+        """From whichever host says something first."""
+        try:
+            host, said = self._heard.get(timeout=timeout_s)
+        except queue.Empty:
+            return []
+        if isinstance(said, Exception):
+            raise said
+        self._silence[host] = said["channel"] or self._silence.get(host)
+        heard = []
+        for index, event in said["events"]:
+            if event["event"] == "failed":
+                event["message"] = f"host {host}: {event['message']}"
+            if event["event"] == "ended":
+                event["who"] = f"host {host}, {event['who']}"
+                self._ended.add(index)
+            heard.append(Heard(index, event))
+        if not self._ended.issuperset(self._by_host[host]):
+            self._listen(host)
+        return heard
+
+    def fetch(self) -> None:
+        """Their files, piece by piece; then the clocks again."""
+        for host in self._by_host:
+            for name, size in self._channel.ask(host, {"fetch": {}}).said:
+                with (self._folder / Path(name).name).open("wb") as file:
+                    while file.tell() < size:
+                        piece = {"fetch": {"name": name, "offset": file.tell()}}
+                        got = self._channel.ask(host, piece, FETCH_S).said
+                        if not got:
+                            raise InstanceError(
+                                f"host {host}: {name} ends after {file.tell()} of {size} bytes"
+                            )
+                        file.write(got)
+        self._after = clocks(self._channel, list(self._by_host))
+
+    def record(self) -> dict[str, Any]:
+        """What ``run.json`` says of the fleet, by host."""
+        return {
+            "fleet": [
+                {
+                    "host": host,
+                    "hostname": self._found[host]["hostname"],
+                    "instances": indices,
+                    "places": self._places[host],
+                    "clock": {
+                        "before": self._before[host].document(),
+                        "after": self._after[host].document(),
+                        "drift_ppm": drift_ppm(self._before[host], self._after[host]),
+                    },
+                    "channel": self._silence.get(host),
+                    "findings": [
+                        one for one in self._found[host]["doctor"]["findings"] if one["mark"] != "fine"
+                    ],
+                }
+                for host, indices in self._by_host.items()
+            ]
+        }
+
+
+def see_that_all_reach(channel: Channel, hosts: Sequence[str], address: str) -> None:
+    """Refuse hosts that cannot connect to the server.
+
+    Raises
+    ------
+    InstanceError
+        Names the first, and those that can.
+    """
+    failed: dict[str, InstanceError] = {}
+    for host in hosts:
+        try:
+            channel.ask(host, {"reach": {"address": address, "timeout_s": REACH_S}})
+        except HostLost:
+            raise
+        except InstanceError as error:
+            failed[host] = error
+    if failed:
+        first = next(iter(failed.values()))
+        others = [host for host in hosts if host not in failed]
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        can = f"; {', '.join(others)} can" if others else ""
+        raise InstanceError(f"{first.message}{more}{can}", hint=first.hint)
