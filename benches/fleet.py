@@ -126,6 +126,7 @@ def speed_up(net: Machines, points: int, requests: int, rounds: int) -> None:
         for name, more in ways.items():
             text, seconds = _ran(*sweep, *more)
             took[name].append(seconds)
+            print(f"             {name}: {seconds:.1f} s", flush=True)
             answers.add(text)
     count = len(json.loads(text)["points"])
     print(
