@@ -13,7 +13,7 @@ from hindmost.plan.first import First
 from hindmost.plan.login import Login
 from hindmost.plan.protocols import ENTRIES, Answer, Ask, Protocol
 from hindmost.plan.tls import Tls
-from hindmost.targets import securing
+from hindmost.targets.probe import securing
 from hindmost.targets.probe.problems import HungUp, NotReady, Silent, WrongProtocol
 from hindmost.targets.probe.reach import accepts, reach
 from hindmost.targets.probe.strangers import match

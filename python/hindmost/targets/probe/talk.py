@@ -14,7 +14,7 @@ from hindmost.errors import TargetError, UsageError
 from hindmost.plan.first import First
 from hindmost.plan.login import Login
 from hindmost.plan.protocols import Entry
-from hindmost.targets import securing
+from hindmost.targets.probe import securing
 from hindmost.targets.probe.problems import HungUp, NotListening, Silent, WrongProtocol
 from hindmost.targets.probe.strangers import match, recognise
 from hindmost.targets.procfs import split_address

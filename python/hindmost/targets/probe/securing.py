@@ -9,7 +9,11 @@ from hindmost import _engine
 from hindmost.errors import TargetError
 from hindmost.plan.protocols import Entry
 from hindmost.plan.tls import HINTS, Tls
+from hindmost.targets.probe.problems import Silent
 from hindmost.targets.procfs import split_address
+
+GRANTED = b"S"
+"""PostgreSQL's answer to its SSLRequest (manual, 54.2.10)."""
 
 
 def verify(address: str, tls: Tls, entry: Entry, timeout_s: float) -> None:
@@ -34,7 +38,7 @@ def secured(connection: socket.socket, address: str, tls: Tls, entry: Entry) -> 
     Raises
     ------
     TargetError
-        If the server does not go along.
+        If the server does not go along: it ends the session, or says nothing for the connection's timeout.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -44,12 +48,37 @@ def secured(connection: socket.socket, address: str, tls: Tls, entry: Entry) -> 
     if entry.alpn:
         context.set_alpn_protocols([entry.alpn])
     try:
-        if entry.tls_request:  # the engine has seen it granted
-            connection.sendall(entry.tls_request.encode("latin-1"))
-            connection.recv(1)
+        if entry.tls_request:
+            _ask(connection, address, entry)
         return context.wrap_socket(connection, server_hostname=tls.sni or split_address(address)[0])
+    except TimeoutError:
+        raise Silent(
+            f"{address} accepted a second connection and said nothing in its TLS handshake within"
+            f" {connection.gettimeout() or 0.0:g} s; the first was secured a moment ago",
+            hint="has it one worker, or a limit of connections? Try two at a time:"
+            f" openssl s_client -connect {address}",
+        ) from None
     except ssl.SSLError as error:
         raise ended(address, error) from None
+    except ConnectionError as error:
+        raise Silent(
+            f"{address} hung up in the TLS handshake of a second connection"
+            f" ({error.strerror or error}); the first was secured a moment ago",
+            hint="has it a limit of connections? see the server's log",
+        ) from None
+
+
+def _ask(connection: socket.socket, address: str, entry: Entry) -> None:
+    """Ask for TLS where a server speaks it only then."""
+    connection.sendall(entry.tls_request.encode("latin-1"))
+    answer = connection.recv(1)
+    if answer != GRANTED:
+        said = f"says {answer!r}" if answer else "hangs up"
+        raise TargetError(
+            f"{address} granted TLS to a first connection, and {said} where a second asks for it"
+            f" ({GRANTED!r} grants it)",
+            hint="are several servers behind this address, or has it a limit of connections? see its log",
+        )
 
 
 def ended(address: str, error: ssl.SSLError) -> TargetError:
