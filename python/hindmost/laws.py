@@ -157,6 +157,27 @@ class Replay:
             hint="end=again, end=stop, or a shorter --duration and --warmup; or a lower --rate stretches it",
         )
 
+    def refuse_other_rates(self, whose: str) -> None:
+        """Refuse measurements at several rates, unless the trace begins again when it is over.
+
+        Parameters
+        ----------
+        whose
+            The rates: `--find-rate`, say.
+
+        Raises
+        ------
+        UsageError
+            Says that runs would measure different lengths, or nothing at all.
+        """
+        if self.end == "again":
+            return
+        raise UsageError(
+            f"{whose} does not go with end={self.end}: a trace is over the sooner, the higher the rate, and"
+            f" {self.file} has {self.count:,} moments; runs would measure different lengths",
+            hint="end=again",
+        )
+
     def measured_s(self, asked_s: float, before_s: float | None, rate_per_s: float) -> float:
         """How long a run measures that ends with the trace, if it must: what was asked for, or less.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.errors import UsageError
+from hindmost.laws import replay_of
 from hindmost.plan import MeasurePlan
 from hindmost.plan.batching import Batching, batching_text, parse_batching
 from hindmost.plan.units import parse_rate
@@ -99,6 +100,8 @@ def opened(
     others = 1 + len(chosen or SIZES)  # that one way is compared with: Nagle's and the intervals
     wanted = least_pairs(others) + SPARE_ROUNDS if rounds is None else _checked(rounds)
     plan = replace(request, rate=f"{rates[0]:.10g}", runs=str(wanted)).plan()
+    if len(rates) > 1 and (replay := replay_of(plan.arrivals)) is not None:
+        replay.refuse_other_rates(f"--rate {request.rate}")
     if by != "mean" and by not in plan.labels:
         raise UsageError(f"--by {by} is not among mean, {', '.join(plan.labels)}", hint="see --quantiles")
     sides: list[tuple[float, Batching]] = []

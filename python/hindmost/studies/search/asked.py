@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hindmost.errors import UsageError
+from hindmost.laws import replay_of
 from hindmost.plan import MeasurePlan, Objective, parse_objective
 from hindmost.run.request import MeasureRequest
 from hindmost.stats.runs.objective import FIRST_LOOK
@@ -64,6 +65,8 @@ def searching(
     objective = parse_objective(objective_text)
     plan = replace(asked, runs=asked.runs or f"{RUNS[0]}..{RUNS[1]}").plan()
     enough_runs(plan)
+    if (replay := replay_of(plan.arrivals)) is not None:
+        replay.refuse_other_rates("--find-rate")
     if plan.rate_per_s is None or not LOWEST <= plan.rate_per_s <= HIGHEST:
         raise UsageError(
             f"--rate {asked.rate} is not between {LOWEST:g} and {HIGHEST / 1e6:g}M,"
