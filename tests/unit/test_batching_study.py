@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from tiny_study import HOST, tiny_plan
@@ -113,6 +114,21 @@ def test_what_cannot_be_meant_is_refused_before_anything_starts(changes, more, s
     with pytest.raises(UsageError, match=re.escape(said)):
         opened(MeasureRequest(target="synth", **changes), out=tmp_path / "study", **more)
     assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize("end", ["stop", "refuse", "again"])
+def test_a_trace_that_does_not_begin_again_goes_with_one_rate(tmp_path, end):
+    times = tmp_path / "times"
+    times.write_text("".join(f"{0.001 * at:.3f}\n" for at in range(10_000)))
+    request = MeasureRequest(
+        target="synth", arrivals=f"trace:{times},end={end}", duration="1s", warmup="1s", rate="1k,2k"
+    )
+    if end == "again":
+        assert opened(request, rounds=7, out=tmp_path / "two")
+        return
+    with pytest.raises(UsageError, match=f"--rate 1k,2k does not go with end={end}.*10,000 moments"):
+        opened(request, rounds=7, out=tmp_path / "two")
+    assert opened(replace(request, rate="1k"), rounds=7, out=tmp_path / "one")
 
 
 def test_intervals_are_tried_in_their_order():

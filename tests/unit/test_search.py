@@ -32,6 +32,7 @@ from hindmost.studies.search import (
     stored,
 )
 from hindmost.studies.search.asked import refuse_contradictions
+from hindmost.studies.search.asked import searching as asked_of_a_search
 from hindmost.studies.search.judge import Outcome
 from hindmost.studies.search.kind import latencies
 from hindmost.studies.search.rates import AT_MOST, CONFIRMATIONS, MOST_SPOILED, next_rate
@@ -395,3 +396,18 @@ def test_the_page_shows_the_objectives_percentile_as_it_was_judged_and_not_anoth
     assert found["held"]["p50"] == {"value": 17.8, "low": 10.8, "high": 161.0}
     assert found["held"]["p90"] == found["late"]["p50"] == mean
     assert set(found) == {"held", "late"}
+
+
+@pytest.mark.parametrize("end", ["stop", "refuse", "again"])
+def test_a_trace_that_does_not_begin_again_does_not_go_with_a_search(tmp_path, end):
+    times = tmp_path / "times"
+    times.write_text("".join(f"{0.001 * at:.3f}\n" for at in range(10_000)))
+    request = MeasureRequest(
+        target="synth", arrivals=f"trace:{times},end={end}", duration="1s", warmup="1s", rate="1k"
+    )
+    if end == "again":
+        assert asked_of_a_search(request, "p99<1ms")[0].rate_per_s == 1_000.0
+        return
+    with pytest.raises(UsageError, match=f"--find-rate does not go with end={end}") as caught:
+        asked_of_a_search(request, "p99<1ms")
+    assert caught.value.hint == "end=again"
