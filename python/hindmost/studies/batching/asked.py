@@ -15,11 +15,17 @@ from hindmost.plan.units import parse_rate
 from hindmost.run.request import MeasureRequest
 from hindmost.stats import least_pairs
 from hindmost.store import Study
-from hindmost.studies.begin import again_with, begin
+from hindmost.studies.begin import begin
+from hindmost.studies.rounds import Rounds, check_figure
 
 SPARE_ROUNDS = 2
 """So many rounds more than can tell the ways apart: some may be disturbed."""
-MOST_ROUNDS = 1_000
+ALLOWED = Rounds(
+    "--rounds",
+    2,
+    "one does not tell how runs scatter",
+    "leave it out, for as many as can tell the ways apart",
+)
 SIZES = (2, 4, 8, 16, 32)
 """Requests that a batch of each usual interval has in the mean: the paper's best have 5 to 20 (Figure 4)."""
 MOST_INTERVALS = 50
@@ -98,12 +104,11 @@ def opened(
     rates = _rates(request.rate)
     chosen = None if intervals is None else parse_intervals(intervals)
     others = 1 + len(chosen or SIZES)  # that one way is compared with: Nagle's and the intervals
-    wanted = least_pairs(others) + SPARE_ROUNDS if rounds is None else _checked(rounds)
+    wanted = least_pairs(others) + SPARE_ROUNDS if rounds is None else ALLOWED.checked(rounds)
     plan = replace(request, rate=f"{rates[0]:.10g}", runs=str(wanted)).plan()
     if len(rates) > 1 and (replay := replay_of(plan.arrivals)) is not None:
         replay.refuse_other_rates(f"--rate {request.rate}")
-    if by != "mean" and by not in plan.labels:
-        raise UsageError(f"--by {by} is not among mean, {', '.join(plan.labels)}", hint="see --quantiles")
+    check_figure(by, plan)
     sides: list[tuple[float, Batching]] = []
     for rate in rates:
         ways: list[Batching] = ["none", "nagle", *(chosen or usual_intervals(rate, plan.connections))]
@@ -116,7 +121,7 @@ def opened(
 
 def reopened(folder: Path, rounds: int | None) -> Study:
     """A study to go on with as it was begun; only the number of rounds may change."""
-    return again_with(folder, "batching", None if rounds is None else _checked(rounds))
+    return ALLOWED.reopened(folder, "batching", rounds)
 
 
 def usual_intervals(rate: float, connections: int) -> list[float]:
@@ -158,12 +163,3 @@ def _protocol(plan: MeasurePlan) -> str:
     from hindmost.targets import parse_target
 
     return parse_target(plan.target).protocol
-
-
-def _checked(rounds: int) -> int:
-    if not 2 <= rounds <= MOST_ROUNDS:
-        raise UsageError(
-            f"--rounds {rounds} is not between 2 and {MOST_ROUNDS}: one does not tell how runs scatter",
-            hint="leave it out, for as many as can tell the ways apart",
-        )
-    return rounds

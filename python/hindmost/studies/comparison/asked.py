@@ -13,10 +13,11 @@ from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
 from hindmost.studies.begin import begin, go_on, ready
 from hindmost.studies.kind import refuse_another
+from hindmost.studies.rounds import Rounds
 
 MARGIN = 0.05
 PAIRS = 10
-MOST_PAIRS = 1_000
+ALLOWED = Rounds("--pairs", 2, "one pair does not tell how runs scatter", f"--pairs {PAIRS}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def opened(
         raise UsageError(
             "a comparison needs two targets at least", hint="hindmost compare --live TARGET TARGET --rate 10k"
         )
-    runs = str(_checked(PAIRS if pairs is None else pairs))
+    runs = str(ALLOWED.checked(PAIRS if pairs is None else pairs))
     plans = [replace(request, target=target, runs=runs).plan() for target in targets]
     asked = Asked(plans, MARGIN if margin is None else margin, fail_if)
     for plan in plans[1:]:
@@ -98,18 +99,9 @@ def reopened(folder: Path, pairs: int | None, fail_if: Sequence[str]) -> Study:
     asked = Asked.of(study)
     plans = list(asked.plans)
     if pairs is not None:
-        both = (_checked(pairs), pairs)
+        both = (ALLOWED.checked(pairs), pairs)
         plans = [plan.model_copy(update={"runs": both}) for plan in plans]
     for plan in plans[1:]:
         ready(plan)
     again = replace(asked, plans=plans, fail_if=tuple(fail_if) or asked.fail_if)
     return go_on(study, plans[0], comparison=again.manifest())
-
-
-def _checked(pairs: int) -> int:
-    if not 2 <= pairs <= MOST_PAIRS:
-        raise UsageError(
-            f"--pairs {pairs} is not between 2 and {MOST_PAIRS}: one pair does not tell how runs scatter",
-            hint=f"--pairs {PAIRS}",
-        )
-    return pairs

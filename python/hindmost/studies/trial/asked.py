@@ -16,12 +16,13 @@ from hindmost.plan import MeasurePlan
 from hindmost.run.request import MeasureRequest
 from hindmost.stats.runs.before_after import LEAST_PAIRS
 from hindmost.store import Study
-from hindmost.studies.begin import again_with, begin
+from hindmost.studies.begin import begin
+from hindmost.studies.rounds import Rounds, check_figure
 from hindmost.targets import Managed, parse_target
 
 ROUNDS = 8
 """Six decide at least; two may be disturbed."""
-MOST_ROUNDS = 1_000
+ALLOWED = Rounds("--rounds", LEAST_PAIRS, "fewer pairs decide nothing", f"--rounds {ROUNDS}")
 MOST_LEVELS = 20
 STEPS = 5
 """Levels of a range, its ends among them."""
@@ -91,9 +92,8 @@ def opened(
     HostUnfit
         If a level cannot be had on this host.
     """
-    plan = replace(request, runs=str(_checked(ROUNDS if rounds is None else rounds))).plan()
-    if by != "mean" and by not in plan.labels:
-        raise UsageError(f"--by {by} is not among mean, {', '.join(plan.labels)}", hint="see --quantiles")
+    plan = replace(request, runs=str(ALLOWED.checked(ROUNDS if rounds is None else rounds))).plan()
+    check_figure(by, plan)
     asked = Asked(plan, parse_knob(knob), parse_levels(levels), by)
     made = asked.knob()
     if plan.server_host is not None:  # that host checks them
@@ -106,7 +106,7 @@ def opened(
 
 def reopened(folder: Path, rounds: int | None) -> Study:
     """A study to go on with as it was begun; only the number of rounds may change."""
-    return again_with(folder, "trial", None if rounds is None else _checked(rounds))
+    return ALLOWED.reopened(folder, "trial", rounds)
 
 
 def parse_knob(text: str) -> dict[str, Any]:
@@ -153,12 +153,3 @@ def _range(low: float, high: float) -> list[str]:
     if not 0 < low < high:
         raise UsageError(f"--levels {low:g}..{high:g} is no range from a number above 0 to a greater one")
     return [f"{low * (high / low) ** (step / (STEPS - 1)):.4g}" for step in range(STEPS)]
-
-
-def _checked(rounds: int) -> int:
-    if not LEAST_PAIRS <= rounds <= MOST_ROUNDS:
-        raise UsageError(
-            f"--rounds {rounds} is not between {LEAST_PAIRS} and {MOST_ROUNDS}: fewer pairs decide nothing",
-            hint=f"--rounds {ROUNDS}",
-        )
-    return rounds

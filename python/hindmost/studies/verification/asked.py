@@ -15,11 +15,13 @@ from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
 from hindmost.studies.begin import again_with, begin, go_on
 from hindmost.studies.kind import refuse_another
+from hindmost.studies.rounds import Rounds
 from hindmost.studies.verification.comparison import Point
 from hindmost.studies.verification.logged import Logged, read_logged
 from hindmost.targets import parse_target
 
 MAY_CHANGE = ("runs", "remake")
+ALLOWED = Rounds("--pairs", 2, "one pair says nothing about how runs scatter", "--pairs 6")
 Occupy = Literal["wall", "cpu"]
 
 
@@ -136,13 +138,8 @@ def asked_for(
     document = clone if isinstance(clone, Clone) else load_clone(clone)
     if threads is not None:
         document = document.with_changes(threads=threads)
-    if not 2 <= pairs <= 1_000:
-        raise UsageError(
-            f"--pairs {pairs} is not between 2 and 1000: one pair says nothing about how runs scatter",
-            hint="--pairs 6",
-        )
     points = points_of(loads, document)
-    request = request_for(original, runs=str(pairs), **options)
+    request = request_for(original, runs=str(ALLOWED.checked(pairs)), **options)
     asked = Asked(document, occupy, points, read_logged(logged) if logged else None)
     return opened(asked, request.plan(), out)
 
