@@ -134,6 +134,17 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         let changes = json!({"load": load, "pacing": pacing, "io": io, "workload": mix});
         allocates_nothing("memcached", &address, &changes);
     }
+    // Connections that carry five requests each, because the plan says so.
+    for (load, io) in [
+        (json!({"loop": "open", "rate_per_s": 3_000.0}), "epoll"),
+        (json!({"loop": "open", "rate_per_s": 500_000.0}), "epoll"),
+        (json!({"loop": "closed"}), "io_uring"),
+    ] {
+        let changes = json!({"load": load, "io": io, "workload": mix, "requests_per_connection": 5});
+        let ran = allocates_nothing("memcached", &address, &changes);
+        let made = ran.result["connects"]["made"].as_u64().unwrap();
+        assert!(made > 10 && ran.result["reconnects"] == 0, "{}", ran.result["connects"]);
+    }
     // Connections that are closed, made anew, and asked again.
     let Some(server) = Managed::nginx(100) else { return };
     for io in ["epoll", "io_uring"] {

@@ -97,8 +97,12 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         if !self.codec.farewell(session, out) {
             return self.disconnect(slot, now, "it has carried its last request".into());
         }
-        *request_bytes += out.len() as u64;
+        let said = out.len() as u64;
+        *request_bytes += said;
         self.part(slot, now)?;
+        if said == 0 {
+            return Ok(());
+        }
         self.flush(slot, now)?;
         self.submit()
     }

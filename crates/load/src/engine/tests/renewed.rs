@@ -78,6 +78,12 @@ fn a_closed_loop_makes_its_connections_anew_too() {
 }
 
 #[test]
+fn each_connection_is_made_for_the_first_request_that_it_carries() {
+    let run = run(&open(1_000), Some(1000), server(3, true));
+    assert_eq!(run.recorder.connects.all, 6, "those of before the load are not warm ones of it");
+}
+
+#[test]
 fn a_request_on_a_connection_that_breaks_is_lost_where_servers_do_not_close_by_themselves() {
     let mut fake = server(3, true);
     fake.breaks =

@@ -98,6 +98,13 @@ fn a_connection_carries_as_many_requests_as_are_asked_for_whether_the_server_clo
         let fair = 100 / carried;
         assert!((fair - 3..=fair + 3).contains(&made), "{workload}: {made}");
         assert_eq!((run.reconnects, run.by_turns), (0, false), "what we ask for is not the server's doing");
+        let asks = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("Connection: close");
+        for slot in 0..3 {
+            let wire: Vec<_> = run.fake.wire.iter().filter(|one| one.slot == slot).collect();
+            let last: Vec<usize> = (1..=wire.len()).filter(|at| asks(&wire[at - 1].bytes)).collect();
+            let each: Vec<usize> = (1..=wire.len()).filter(|at| at % carried as usize == 0).collect();
+            assert_eq!(last, each, "{workload}: the last of each connection says so, and no other");
+        }
     }
 }
 

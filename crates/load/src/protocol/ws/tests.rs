@@ -168,3 +168,65 @@ fn we_take_leave_with_a_normal_closure() {
     assert!(codec.farewell(&mut codec.session(), &mut out));
     assert_eq!(carried(&out), (FIN | opcode::CLOSE, 1000_u16.to_be_bytes().to_vec()));
 }
+
+/// What `codec` makes of frames that come one after the other, with the words of an error.
+fn read(codec: &Ws, session: &mut Session, bytes: &[u8]) -> (Option<Outcome>, String) {
+    let (mut reader, mut words, mut last, mut rest) = (Reader::new::<Ws>(), Vec::new(), None, bytes);
+    while let Some(reply) =
+        reader.next(codec, session, Kind(0), rest, |said| words.extend_from_slice(said)).unwrap()
+    {
+        last = Some(reply.outcome);
+        rest = &rest[reply.taken..];
+    }
+    (last, String::from_utf8(words).unwrap())
+}
+
+fn ask(codec: &Ws, session: &mut Session) {
+    codec.write(session, Request { kind: Kind(0), item: 1, value_bytes: 0 }, 0, &mut Vec::new());
+}
+
+#[test]
+fn a_session_goes_on_behind_a_message_in_fragments_and_forgets_one_that_was_cut_off() {
+    let codec = codec(json!({"kind": "messages", "requests": [{"error": "ERR"}]}));
+    let mut session = codec.session();
+    let two = [frame(opcode::TEXT, b"o"), frame(FIN, b"k"), frame(FIN | opcode::TEXT, b"ERR what it was")];
+    assert_eq!(
+        read(&codec, &mut session, &two.concat()),
+        (Some(Outcome::Error), "ERR what it was".to_owned())
+    );
+    assert_eq!(read(&codec, &mut session, &frame(opcode::TEXT, b"half")).0, None);
+    read(&codec, &mut session, &frame(FIN | opcode::CLOSE, b""));
+    codec.begin(&mut session, &mut Vec::new());
+    assert_eq!(codec.leaves(&session), None, "nobody has said goodbye on this one");
+    assert_eq!(read(&codec, &mut session, &frame(FIN | opcode::TEXT, b"whole")).0, Some(Outcome::Hit));
+}
+
+#[test]
+fn a_farewell_is_the_reply_of_whoever_waits_and_of_nobody_else() {
+    let codec = codec(json!({"kind": "messages"}));
+    let farewell = frame(FIN | opcode::CLOSE, b"\x03\xe8bye");
+    let mut session = codec.session();
+    ask(&codec, &mut session);
+    assert_eq!(read(&codec, &mut session, &frame(FIN | opcode::TEXT, b"answered")).0, Some(Outcome::Hit));
+    assert_eq!(read(&codec, &mut session, &farewell).0, None);
+    codec.begin(&mut session, &mut Vec::new());
+    ask(&codec, &mut session);
+    assert_eq!(read(&codec, &mut session, &farewell).0, Some(Outcome::Error));
+    assert_eq!(read(&codec, &mut session, &farewell).0, None, "it has been answered");
+    let mut out = Vec::with_capacity(100);
+    codec.answer(&mut session, &mut out);
+    assert_eq!(carried(&out), (FIN | opcode::CLOSE, b"\x03\xe8".to_vec()), "by its code alone");
+}
+
+#[test]
+fn the_last_ping_is_answered_once_there_is_room() {
+    let codec = codec(json!({"kind": "messages"}));
+    let mut session = codec.session();
+    read(&codec, &mut session, &[frame(FIN | 9, b"first"), frame(FIN | 9, b"second")].concat());
+    let mut out = Vec::with_capacity(8);
+    codec.answer(&mut session, &mut out);
+    assert_eq!((out.len(), out.capacity()), (0, 8), "what does not fit waits");
+    out.reserve(100);
+    codec.answer(&mut session, &mut out);
+    assert_eq!(carried(&out), (FIN | opcode::PONG, b"second".to_vec()));
+}

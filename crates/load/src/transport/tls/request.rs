@@ -21,9 +21,37 @@ pub fn granted(answer: u8) -> Result<(), TlsProblem> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+
+    use hindmost_clock::Nanos;
     use hindmost_plan::Protocol;
 
     use super::*;
+    use crate::engine::tests::fake::{Answer, Fake};
+    use crate::engine::tests::MS;
+    use crate::transport::tls::{Credentials, Tls};
+    use crate::transport::Transport;
+
+    #[test]
+    fn a_request_that_the_kernel_has_no_room_for_goes_out_once_it_has() {
+        let tls = serde_json::from_value(serde_json::json!({"verify": false})).unwrap();
+        let credentials = Credentials::load(&tls, "127.0.0.1:1", Protocol::Postgresql).unwrap();
+        let mut fake = Fake::new(1, 0);
+        fake.framing = |bytes| (bytes.len() >= 8).then(|| bytes.drain(..8).collect());
+        fake.behaviour = Box::new(|_, _| Answer::after(MS / 10, b"N"));
+        fake.full = 0..MS;
+        let mut transport = Tls::new(fake, &[credentials], 1);
+        let (mut ready, mut last) = (Vec::new(), ErrorKind::WouldBlock);
+        transport.connect(0).unwrap();
+        while last == ErrorKind::WouldBlock {
+            transport.wait(Nanos(MS), true, &mut ready).unwrap();
+            assert!(!ready.is_empty(), "the handshake hangs");
+            last = transport.connected(0).unwrap_err().kind();
+        }
+        let wire = &transport.inner.wire;
+        assert_eq!(wire.len(), 1);
+        assert!(wire[0].at_ns >= MS && wire[0].bytes == bytes(Protocol::Postgresql.entry().tls_request));
+    }
 
     #[test]
     fn postgresqls_request_is_eight_bytes_with_the_code_of_its_manual() {
