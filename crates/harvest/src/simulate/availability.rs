@@ -134,6 +134,26 @@ mod tests {
     }
 
     #[test]
+    fn placement_knows_the_peaks_of_scaled_history_whatever_was_known_before() {
+        let center = Center { servers: 500, tenants: 60, ..Center::default() };
+        let asked = Availability {
+            center,
+            blocks: 3000,
+            days: 2.0,
+            utilisation: Some(0.6),
+            ..Availability::default()
+        };
+        let failed = |peaks: fn(usize) -> f64| {
+            let mut world = World::synthetic(&asked.center);
+            (0..60).for_each(|at| world.tenants[at].peak = peaks(at));
+            availability(world, &asked).unwrap()
+        };
+        let one = failed(|at| at as f64 / 60.0);
+        assert!(one.failed > 0, "{one:?}");
+        assert_eq!(one, failed(|at| 1.0 - at as f64 / 60.0));
+    }
+
+    #[test]
     fn the_grid_fails_less_than_stock_and_nobody_fails_where_nobody_is_busy() {
         let failed = |policy, utilisation, after_months| {
             let center = Center { servers: 1000, tenants: 150, ..Center::default() };

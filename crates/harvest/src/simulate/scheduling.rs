@@ -180,9 +180,7 @@ pub fn scheduling(world: &World, asked: &Scheduling) -> Result<Done, HarvestErro
                 }
             }
             let pack = asked.scheduler == Scheduler::Aware;
-            let hopeless =
-                all_full || (!job.classes.is_empty() && job.classes.iter().all(|&class| full[class]));
-            if !hopeless {
+            if !hopeless(&job.classes, &full, all_full) {
                 start(job, (number, kind), now, &mut tasks, &mut free, &mut placing, (pack, budget as usize));
                 if job.waiting > 0 && job.classes.is_empty() {
                     all_full = true;
@@ -262,6 +260,12 @@ fn choose(
             job.servers.extend(&classes[class]);
         }
     }
+}
+
+/// Whether a job need not look for room in this step: one of no class where nobody had any, others where all of their
+/// classes are full.
+fn hopeless(classes: &[usize], full: &[bool], all_full: bool) -> bool {
+    all_full || (!classes.is_empty() && classes.iter().all(|&class| full[class]))
 }
 
 /// Ends tasks that are over, and kills the youngest until the others fit; core seconds that were in vain.
@@ -369,7 +373,9 @@ fn history(
 
 #[cfg(test)]
 mod tests {
+    use super::super::world::{Inventory, Traces};
     use super::*;
+    use crate::grid::Tenant;
     use crate::pattern::Pattern;
 
     #[test]
@@ -439,6 +445,48 @@ mod tests {
     fn what_was_in_vain_is_a_share_of_all_that_was_computed() {
         let sums = Sums { vain: 30.0, useful: 90.0, ..Sums::default() };
         assert!((sums.shared(Done::default(), 1.0).vain - 0.25).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_job_looks_for_room_while_one_of_its_classes_may_have_some() {
+        for (classes, all_full, is) in [
+            (&[][..], false, false),
+            (&[], true, true),
+            (&[0, 1], false, false),
+            (&[1], false, false),
+            (&[0, 2], false, true),
+            (&[1], true, true),
+        ] {
+            assert_eq!(hopeless(classes, &[true, false, true], all_full), is, "{classes:?} {all_full}");
+        }
+    }
+
+    #[test]
+    fn batch_work_gets_no_core_of_which_a_primary_tenant_uses_a_part() {
+        let servers = 6;
+        let tenants = (0..3).map(|number| Tenant {
+            environment: number,
+            reimages: 1.0,
+            peak: 0.3,
+            space: 2.0,
+            servers: vec![2 * number, 2 * number + 1],
+        });
+        let found =
+            Inventory { tenants: tenants.collect(), rack_of: vec![0; servers], balance: vec![1.0; servers] };
+        let traces = Traces { cpu: &[0.3; 3 * 96], slots: 96, slot_s: 3600.0 };
+        let world = World::recorded(&Center::default(), found, traces).unwrap();
+        // More work than there is room for: 3.6 of 12 cores are the tenant's, four its reserve, thus four are left.
+        let asked = Scheduling {
+            scheduler: Scheduler::Balanced,
+            utilisation: None,
+            days: 1.0,
+            demand: 20.0,
+            ..Scheduling::default()
+        };
+        let done = scheduling(&world, &asked).unwrap();
+        assert!((done.primary - 0.3).abs() < 1e-9, "{done:?}");
+        let most = (3.6 + 4.0) / 12.0;
+        assert!(done.used <= most + 1e-9 && done.used > 0.9 * most, "{done:?}");
     }
 
     fn small(scheduler: Scheduler, utilisation: f64) -> Done {

@@ -301,6 +301,15 @@ mod tests {
     }
 
     #[test]
+    fn peaks_that_are_known_are_those_under_a_scaling() {
+        let mut world = recorded(|_| ()).unwrap();
+        world.know_peaks(&Scaling { factor: 2.0, root: false });
+        let peaks: Vec<f64> = world.tenants.iter().map(|tenant| tenant.peak * 32.0).collect();
+        // The last of history's four slots, twice.
+        assert_eq!(peaks, [6.0, 22.0]);
+    }
+
+    #[test]
     fn an_inventory_that_does_not_fit_is_refused() {
         let check = |change: &dyn Fn(&mut Inventory), code: &str| {
             assert_eq!(recorded(change).err().unwrap().code(), code);
