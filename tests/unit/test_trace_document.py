@@ -92,6 +92,7 @@ def held_up() -> dict:
         )
         charged.append(np.array(sums[1]).tolist())
     culprit = {"name": "mc-lrumaint", "process": 7, "relation": "own", "requests": 400, "blocks": charged}
+    culprit |= {"threads": 1, "foremost": None}
     slow = {"stage": "tcp_to_read", "cause": "run_queue", "mean_us": 400.0}
     return {
         "causes": names,

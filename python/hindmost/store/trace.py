@@ -93,13 +93,26 @@ Cause = Literal[
 Relation = Literal["own", "other", "kernel", "interrupt", "idle", "unknown"]
 
 
+class Foremost(TypedDict):
+    """Of a culprit's threads the one with most of its variance, and how much of it."""
+
+    thread: int
+    share: float
+
+
 class Culprit(TypedDict):
-    """Who held requests up. ``relation``: what it is to the server; threads of one name are one."""
+    """Who held requests up.
+
+    ``relation``: what it is to the server. Threads of one process with the same name are one: ``threads``
+    says how many there were, ``foremost``, of several, which of them had most.
+    """
 
     name: str
     process: int
     relation: Relation
     requests: Count
+    threads: NotRequired[Count]
+    foremost: NotRequired[Foremost | None]
 
 
 class Part(TypedDict):

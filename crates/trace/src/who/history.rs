@@ -154,7 +154,7 @@ impl History {
         let own = text(&m.name);
         let of = match relation {
             Relation::Idle => self.names.number("idle", 0, relation),
-            _ => self.names.number(&own, m.process, relation),
+            _ => self.names.thread(&own, m.process, relation, m.thread),
         };
         keep(&mut self.at(m.cpu).ran, Span { from: m.since, to: m.at, of });
         if m.thread != 0 {

@@ -38,6 +38,14 @@ pub struct WhoBlock {
     parts: Vec<[f64; 3]>,
 }
 
+/// Of a culprit's threads the one with most of the variance.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct Foremost {
+    thread: u32,
+    /// Of what the culprit has.
+    share: f64,
+}
+
 /// A culprit of one cause in one stage, with the sums of x, of its square, and of x times t in each block.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Culprit {
@@ -46,6 +54,9 @@ pub struct Culprit {
     #[serde(flatten)]
     name: Name,
     requests: u64,
+    /// How many threads it has here.
+    threads: usize,
+    foremost: Option<Foremost>,
     blocks: Vec<[f64; 3]>,
 }
 
@@ -122,6 +133,8 @@ pub struct Joiner {
     others: Faceless,
     blocks: Vec<WhoBlock>,
     culprits: HashMap<(u8, Cause, u32), Charged>,
+    /// Of their threads: sums of x, and of x times t.
+    threads: HashMap<(u8, Cause, u32), [f64; 2]>,
     slowest: BinaryHeap<Reverse<Slow>>,
 }
 
@@ -134,6 +147,7 @@ impl Joiner {
             others,
             blocks: Vec::new(),
             culprits: HashMap::new(),
+            threads: HashMap::new(),
             slowest: BinaryHeap::new(),
         };
         new.next_block();
@@ -164,7 +178,13 @@ impl Joiner {
         let mut by_culprit: Vec<((u8, Cause, u32), u64)> = Vec::with_capacity(charges.len());
         for charge in &charges {
             parts[charge.part()] += charge.ns;
-            let key = (charge.stage, charge.cause, charge.who);
+            let (culprit, thread) = self.history.names.culprit(charge.who);
+            if thread != 0 && charge.cause != Cause::Running {
+                let us = charge.ns as f64 / 1e3;
+                let sums = self.threads.entry((charge.stage, charge.cause, charge.who)).or_default();
+                *sums = [sums[0] + us, sums[1] + us * latency];
+            }
+            let key = (charge.stage, charge.cause, culprit);
             match by_culprit.iter_mut().find(|(known, _)| *known == key) {
                 Some((_, ns)) => *ns += charge.ns,
                 None => by_culprit.push((key, charge.ns)),
@@ -212,12 +232,19 @@ impl Joiner {
         let mut told = 0..CULPRITS;
         charged.retain(|((_, _, who), _)| *who == unknown || told.next().is_some());
         let names = &self.history.names;
+        let mut threads: HashMap<(u8, Cause, u32), Vec<(u32, f64)>> = HashMap::new();
+        for ((stage, cause, who), [x, xt]) in self.threads {
+            let (culprit, thread) = names.culprit(who);
+            threads.entry((stage, cause, culprit)).or_default().push((thread, xt - x * mean));
+        }
         let count = self.blocks.len();
         let culprits = charged.into_iter().filter_map(|((stage, cause, who), (requests, mut blocks))| {
             blocks.resize(count, [0.0; 3]);
             let name = names.get(who).cloned().unwrap_or_else(nobody);
+            let own = threads.get(&(stage, cause, who)).map_or(&[][..], Vec::as_slice);
             let (stage, cause) = (STAGES.get(usize::from(stage))?, CAUSES[cause as usize]);
-            Some(Culprit { stage, cause, name, requests, blocks })
+            let foremost = foremost(own);
+            Some(Culprit { stage, cause, name, requests, threads: own.len(), foremost, blocks })
         });
         let culprits = culprits.collect();
         let mut threads: Vec<_> = self
@@ -252,7 +279,8 @@ impl Joiner {
         let mean = |sum: u64| sum as f64 / count / 1e3;
         let mut sums: HashMap<(u8, Cause, u32), u64> = HashMap::new();
         for charge in slow.iter().flat_map(|one| &one.2) {
-            *sums.entry((charge.stage, charge.cause, charge.who)).or_default() += charge.ns;
+            let (culprit, _) = self.history.names.culprit(charge.who);
+            *sums.entry((charge.stage, charge.cause, culprit)).or_default() += charge.ns;
         }
         let mut parts: Vec<SlowPart> = sums
             .into_iter()
@@ -274,6 +302,13 @@ impl Joiner {
             parts,
         })
     }
+}
+
+/// Of several threads with their covariances.
+fn foremost(threads: &[(u32, f64)]) -> Option<Foremost> {
+    let whole: f64 = threads.iter().map(|one| one.1).sum();
+    let (thread, own) = threads.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (threads.len() > 1 && whole > 0.0).then_some(Foremost { thread, share: own / whole })
 }
 
 fn nobody() -> Name {

@@ -31,27 +31,49 @@ pub struct Name {
     pub relation: Relation,
 }
 
-/// Culprits by number.
+/// Culprits by number, and their threads, which have numbers of their own.
 #[derive(Default)]
 pub struct Names {
-    all: Vec<Name>,
-    numbers: HashMap<Name, u32>,
+    all: Vec<One>,
+    numbers: HashMap<(Name, u32), u32>,
+}
+
+/// A thread of a culprit, or with thread 0 the culprit itself.
+struct One {
+    name: Name,
+    thread: u32,
+    culprit: u32,
 }
 
 impl Names {
     pub fn number(&mut self, name: &str, process: u32, relation: Relation) -> u32 {
-        let name = Name { text: name.to_owned(), process, relation };
-        if let Some(number) = self.numbers.get(&name) {
+        self.entry(Name { text: name.to_owned(), process, relation }, 0)
+    }
+
+    /// Of one thread.
+    pub fn thread(&mut self, name: &str, process: u32, relation: Relation, thread: u32) -> u32 {
+        self.entry(Name { text: name.to_owned(), process, relation }, thread)
+    }
+
+    fn entry(&mut self, name: Name, thread: u32) -> u32 {
+        let key = (name, thread);
+        if let Some(number) = self.numbers.get(&key) {
             return *number;
         }
+        let culprit = if thread == 0 { self.all.len() as u32 } else { self.entry(key.0.clone(), 0) };
         let number = self.all.len() as u32;
-        self.all.push(name.clone());
-        self.numbers.insert(name, number);
+        self.all.push(One { name: key.0.clone(), thread, culprit });
+        self.numbers.insert(key, number);
         number
     }
 
     pub fn get(&self, number: u32) -> Option<&Name> {
-        self.all.get(number as usize)
+        self.all.get(number as usize).map(|one| &one.name)
+    }
+
+    /// The culprit of which that is a thread, and which one; 0 where it has none.
+    pub fn culprit(&self, number: u32) -> (u32, u32) {
+        self.all.get(number as usize).map_or((number, 0), |one| (one.culprit, one.thread))
     }
 }
 

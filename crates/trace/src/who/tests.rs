@@ -259,6 +259,27 @@ fn who_wakes_a_thread_is_named_or_said_to_be_unknown() {
 }
 
 #[test]
+fn of_threads_with_one_name_the_one_that_holds_up_most_is_told() {
+    let mut joiner = Joiner::new();
+    for round in 0..100_u64 {
+        let at = round * 10_000;
+        // Two threads of another process, which is called 7.
+        let (thread, waited) = if round % 10 == 0 { (300, 500) } else { (301, 5) };
+        let of_7 = |m: Moment| Moment { process: 7, ..m };
+        joiner.moment(&switch(at, at + 10, (1, "worker"), thread, 1, EPOLL, 0));
+        joiner.moment(&woken(at + 100, 1, NET));
+        joiner.moment(&of_7(switch(at + 10, at + 100 + waited, (thread, "pool"), 1, 0, 0xffff, 0)));
+        let end = at + 100 + waited;
+        joiner.request(&request([at + 99, at + 100, end, end, end + 20, end + 20]));
+    }
+    let who = joiner.finish();
+    let pool = &who.culprits[0];
+    assert_eq!((pool.name.text.as_str(), pool.requests, pool.threads), ("pool", 100, 2));
+    let foremost = pool.foremost.unwrap();
+    assert!(foremost.thread == 300 && foremost.share > 0.9, "{foremost:?}");
+}
+
+#[test]
 fn the_slowest_requests_and_the_culprits_are_those_of_the_variance() {
     let mut joiner = Joiner::new();
     for round in 0..1000_u64 {

@@ -37,6 +37,8 @@ RELATIONS = {
     "unknown": "not seen",
 }
 """What a culprit is to the server."""
+STANDS_OUT = 0.5
+"""Of what threads of one name have: with more, one of them is named."""
 
 
 def culprit(who: Mapping[str, Any]) -> str:
@@ -46,6 +48,13 @@ def culprit(who: Mapping[str, Any]) -> str:
     "mc-lrumaint (the server's own)"
     >>> culprit({"name": "backup", "process": 9, "relation": "other"})
     'backup, process 9 (another process)'
+    >>> most = {"thread": 31, "share": 0.91}
+    >>> culprit({"name": "pool", "process": 7, "relation": "own", "threads": 8, "foremost": most})
+    "pool (the server's own; thread 31 of 8 has 91 % of it)"
     """
     number = f", process {who['process']}" if who["relation"] == "other" else ""
-    return f"{plain(who['name'])}{number} ({RELATIONS[who['relation']]})"
+    most = who.get("foremost")
+    apart = ""
+    if most is not None and most["share"] >= STANDS_OUT:
+        apart = f"; thread {most['thread']} of {who['threads']} has {min(1.0, most['share']):.0%} of it"
+    return f"{plain(who['name'])}{number} ({RELATIONS[who['relation']]}{apart.replace('%', ' %')})"

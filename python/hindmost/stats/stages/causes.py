@@ -18,6 +18,9 @@ from hindmost.stats.estimate import Estimate
 from hindmost.stats.stages.decomposition import CONFIDENCE, DRAWS, LEAST_BLOCKS
 from hindmost.stats.stages.moments import Reals
 
+WHO = ("name", "process", "relation", "requests", "threads", "foremost")
+"""What is told of a culprit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -27,7 +30,7 @@ class Part:
     ----------
     stage, cause : str
     who : mapping or None
-        ``name``, ``process`` and ``relation`` of a culprit; None of all culprits together.
+        A culprit: `WHO`; None of all culprits together.
     mean_us : Estimate
         By request, of all requests.
     share : Estimate or None
@@ -96,7 +99,7 @@ def causes(who: Mapping[str, Any], *, seed: int = 1) -> Causes:
         part(
             one["stage"],
             one["cause"],
-            {name: one[name] for name in ("name", "process", "relation", "requests")},
+            {name: one[name] for name in WHO},
             np.array([one["blocks"][place] for place in places], dtype=float),
         )
         for one in who["culprits"]
