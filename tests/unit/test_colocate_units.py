@@ -1,6 +1,7 @@
 """Units of work of a program under profile, and the CPU time of all that it starts."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -10,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from hindmost.cli import main
 from hindmost.errors import Inconclusive, TargetError
 from hindmost.studies.colocation import profile as profiles
+from hindmost.studies.colocation import runs
+from hindmost.studies.colocation.runs import Runs
 from hindmost.studies.colocation.subject import Subject
 from hindmost.studies.colocation.units import Counter
 
@@ -104,7 +108,9 @@ def test_a_program_that_ends_in_mid_profile_is_told_with_the_window(last: str, t
         pytest.skip("one processor only")
     code = f"import os\nfor n in range(9000):\n print(n, flush=True)\n sum(range(300))\n{last}"
     with pytest.raises(TargetError) as refused:
-        profiles.profile([sys.executable, "-c", code], rulers=["int_add"], window_ms=10, budget_s=20)
+        profiles.profile(
+            [sys.executable, "-c", code], rulers=["int_add"], window_ms=10, budget_s=20, real_time=False
+        )
     found = re.search(
         rf"{told} (before window|in window) \d+( \((with nothing|null|int_add) beside it\))?, \d+\.\d s after",
         refused.value.message,
@@ -123,7 +129,12 @@ def test_a_card_tells_of_a_counter(tmp_path: Path):
     )
     try:
         found = profiles.profile(
-            [sys.executable, "-c", code], units=Counter(path), rulers=["int_add"], window_ms=20, budget_s=2
+            [sys.executable, "-c", code],
+            units=Counter(path),
+            rulers=["int_add"],
+            window_ms=20,
+            budget_s=2,
+            real_time=False,
         )
     except Inconclusive as error:  # beside busy neighbours there is no card, and it says why
         if re.search(r"of \d+ windows \d+ could be used", error.message):
@@ -131,3 +142,62 @@ def test_a_card_tells_of_a_counter(tmp_path: Path):
         raise
     assert found["method"]["unit"] == "counts"
     assert 100 < found["rate_per_s"] < 1e6
+
+
+def test_a_run_is_a_unit_and_costs_the_time_of_its_children(tmp_path: Path):
+    data = tmp_path / "data"
+    data.write_bytes(os.urandom(200_000))
+    with Runs(["sh", "-c", f"gzip -9 < {data} | gzip -9 > /dev/null; sleep 0.03"], CPU) as one:
+        units, cpu = one.count("now")
+        assert (units, one.run_ms >= 30) == (1, True)
+        one.resume()
+        one.last(0)
+        more, more_cpu = one.count("now")
+    assert more == 2
+    assert more_cpu - cpu > 4e6  # the shell alone takes 1 ms
+    with pytest.raises(TargetError, match=r"a run took .* ms: below 1e"):
+        runs_of(["true"], monkey=1e9)
+
+
+def runs_of(command: list[str], monkey: float) -> None:
+    before, runs.LEAST_RUN_MS = runs.LEAST_RUN_MS, monkey
+    try:
+        with Runs(command, CPU):
+            pass
+    finally:
+        runs.LEAST_RUN_MS = before
+
+
+def test_a_run_that_fails_is_told_and_one_that_is_left_is_ended(tmp_path: Path):
+    flag = tmp_path / "flag"
+    fails = f"sleep 0.03; test ! -e {flag} || exit 7; touch {flag}"
+    with Runs(["sh", "-c", fails], CPU) as one:
+        one.resume()
+        one.last(0)
+        with pytest.raises(TargetError, match="it ended with exit code 7 in window 4: a run that fails"):
+            one.count("in window 4")
+    flag.unlink()
+    with Runs(["sh", "-c", f"if [ -e {flag} ]; then sleep 60; fi; touch {flag}; sleep 0.03"], CPU) as one:
+        one.resume()
+        left = one._running.pid
+    with pytest.raises(ProcessLookupError):
+        os.kill(left, 0)
+
+
+def test_a_card_of_runs(tmp_path: Path, capsys):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor only")
+    command = f"{sys.executable} -S -c 'sum(range(500000))'"
+    card = tmp_path / "card.json"
+    asked = ["--work", "cpu", "--rulers", "int_add", "--budget", "1s", "--no-real-time", "--out", str(card)]
+    code = main(["colocate", "profile", command, *asked])
+    told = capsys.readouterr()
+    if code != 0:  # beside busy neighbours there is no card, and it says why
+        assert re.search(r"of \d+ windows \d+ could be used", told.err), told.err
+        return
+    found = json.loads(card.read_text(encoding="utf-8"))
+    assert found["method"]["unit"] == "runs"
+    assert 1 < found["rate_per_s"] < 200
+    assert found["axes"][0]["contentiousness"] is not None
+    assert main(["colocate", "profile", command, *asked[:2], "--counter", "x"]) == 2
+    assert "two units of work" in capsys.readouterr().err

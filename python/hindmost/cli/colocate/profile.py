@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole, words_of
 from hindmost.cli.outcome import put_files, refuse_files
@@ -18,6 +18,10 @@ def profile(
     counter: Annotated[
         Path | None,
         option(TARGET, "FILE", "Units: the number in this file, or its bytes. [default: lines on stdout]"),
+    ] = None,
+    work: Annotated[
+        Literal["cpu"] | None,
+        option(TARGET, "cpu", "The command ends: each run is a unit, and costs its CPU time."),
     ] = None,
     name: Annotated[str | None, option(TARGET, "NAME", "Of the card. [default: the program's]")] = None,
     cpu: Annotated[
@@ -52,11 +56,13 @@ def profile(
     command = words_of(program)
     if not command:
         raise UsageError("no program is named", hint="hindmost colocate profile 'python -u batch.py'")
+    if work and counter:
+        raise UsageError("--work cpu and --counter name two units of work", hint="give one of them")
     refuse_files({"--out": out})
     card = profiled(
         command,
         name=name,
-        units=None if counter is None else Counter(counter),
+        units=work if counter is None else Counter(counter),
         rulers=RULERS if rulers is None else rulers.split(","),
         cpu=cpu,
         window_ms=parse_duration(window, "window", 0.005) * 1000,

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import platform
+import signal
 import struct
 import subprocess
 import threading
@@ -124,3 +125,16 @@ class Launched:
             self.cpu_time.close()
             raise TargetError(f"{command[0]} cannot be started: {refused[0].strerror}")
         self.cpu_time.of(self.process.pid)
+
+
+def ended_by(code: int) -> str:
+    """Say how a process ended, by its return code as Python has it.
+
+    >>> ended_by(3), ended_by(-9)
+    ('it ended with exit code 3', 'it was ended by SIGKILL')
+    """
+    if code >= 0:
+        return f"it ended with exit code {code}"
+    with contextlib.suppress(ValueError):
+        return f"it was ended by {signal.Signals(-code).name}"
+    return f"it was ended by signal {-code}"

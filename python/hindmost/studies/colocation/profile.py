@@ -8,7 +8,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from hindmost import _engine
 from hindmost.errors import Inconclusive, UsageError
@@ -16,6 +16,7 @@ from hindmost.stats.runs.intervals import mean_interval
 from hindmost.store.colocation import PROFILE_SCHEMA
 from hindmost.studies.colocation.processor import pair, processor
 from hindmost.studies.colocation.rulers import asked
+from hindmost.studies.colocation.runs import Runs
 from hindmost.studies.colocation.subject import Subject
 from hindmost.studies.colocation.units import Units
 from hindmost.studies.colocation.windows import LEAST_CPU, Seen, Stand
@@ -51,7 +52,7 @@ def profile(
     command: Sequence[str],
     *,
     name: str | None = None,
-    units: Units | None = None,
+    units: Units | Literal["cpu"] | None = None,
     rulers: Sequence[str] = RULERS,
     cpu: int | None = None,
     window_ms: float = 40.0,
@@ -68,7 +69,7 @@ def profile(
     name : str, optional
         Of the card; the program's.
     units : Units, optional
-        Where units of work are counted; lines on its stdout.
+        Where units of work are counted; lines on its stdout. ``"cpu"``: it ends, and each run is a unit.
     rulers : sequence of str
     cpu : int, optional
         Of the program; rulers run on the nearest other.
@@ -97,7 +98,11 @@ def profile(
         made = {one: _engine.Ruler(one, knees, folder, seed) for one in ("null", *rulers)}
     seen: list[list[Seen]] = []
     started = time.monotonic()
-    with Subject(command, cpus[0], units, real_time=real_time) as subject:
+    with _subject(command, cpus[0], units, real_time) as subject:
+        if isinstance(subject, Runs):
+            window_ms = min(window_ms, subject.run_ms / 4)
+            round_s = (len(rulers) + 2) * subject.run_ms / 1000
+            say(f"a run takes {subject.run_ms:.0f} ms, and a round {round_s:.1f} s at least")
         stand = Stand(subject, cpus, made, real_time=real_time)
         while True:
             say(f"round {len(seen) + 1}: {command[0]} beside each ruler")
@@ -106,7 +111,7 @@ def profile(
             if len(seen) >= LEAST_ROUNDS and (_tight(seen, rulers) or spent * (1 + 1 / len(seen)) > budget_s):
                 break
         method: Method = {
-            "unit": subject.units.name,
+            "unit": subject.name,
             "window_ms": window_ms,
             "windows": sum(map(len, seen)),
             "dropped": sum(not one.kept for windows in seen for one in windows),
@@ -115,7 +120,13 @@ def profile(
             "took_s": time.monotonic() - begun,
         }
         notes = [] if subject.counts_children else [_NO_CHILDREN]
-        return _card(seen, rulers, command, name, method, notes, subject.units.hint)
+        return _card(seen, rulers, command, name, method, notes, subject.hint)
+
+
+def _subject(
+    command: Sequence[str], cpu: int, units: Units | Literal["cpu"] | None, real_time: bool
+) -> Subject | Runs:
+    return Runs(command, cpu) if units == "cpu" else Subject(command, cpu, units, real_time=real_time)
 
 
 def _round(stand: Stand, rulers: Sequence[str], window_ms: float, order: random.Random) -> list[Seen]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from hindmost.errors import TargetError
-from hindmost.studies.colocation.launch import Launched
+from hindmost.studies.colocation.launch import Launched, ended_by
 from hindmost.studies.colocation.units import Lines, Units
 
 _FIRST_UNIT_S = 5.0
@@ -40,6 +40,7 @@ class Subject:
     ) -> None:
         self.command = list(command)
         self.units = Lines() if units is None else units
+        self.hint = self.units.hint
         launched = Launched(self.command, cpu, stdout=self.units.stdout, real_time=real_time)
         self._process, self._cpu_time = launched.process, launched.cpu_time
         self.real_time = launched.real_time
@@ -70,6 +71,11 @@ class Subject:
             self._process.stdout.close()
         self._cpu_time.close()
 
+    @property
+    def name(self) -> str:
+        """Of its unit, in the plural."""
+        return self.units.name
+
     def pause(self) -> None:
         """Stop it where it is."""
         self._signal(signal.SIGSTOP)
@@ -77,6 +83,10 @@ class Subject:
     def resume(self) -> None:
         """Let it go on."""
         self._signal(signal.SIGCONT)
+
+    def last(self, length_s: float) -> None:
+        """Let a window last."""
+        time.sleep(length_s)
 
     def count(self, when: str) -> tuple[float, int]:
         """Units so far, and CPU time in nanoseconds.
@@ -102,16 +112,8 @@ class Subject:
 
     def _ended(self) -> str | None:
         code = self._process.poll()
-        if code is None:
-            return None
-        return f"it ended with exit code {code}" if code >= 0 else f"it was ended by {_signal_name(-code)}"
+        return None if code is None else ended_by(code)
 
     def _signal(self, which: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, which)
-
-
-def _signal_name(number: int) -> str:
-    with contextlib.suppress(ValueError):
-        return signal.Signals(number).name
-    return f"signal {number}"

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from hindmost import _engine
 from hindmost.studies.colocation.rulers import asked
+from hindmost.studies.colocation.runs import Runs
 from hindmost.studies.colocation.subject import Subject
 
 _MS = 1_000_000
@@ -59,7 +60,7 @@ class Stand:
     """Where windows are made: a program on one processor, rulers on another."""
 
     def __init__(
-        self, subject: Subject, cpus: tuple[int, int], rulers: dict[str, Any], *, real_time: bool
+        self, subject: Subject | Runs, cpus: tuple[int, int], rulers: dict[str, Any], *, real_time: bool
     ) -> None:
         self.subject = subject
         self.cpus = cpus
@@ -83,12 +84,21 @@ class Stand:
         start = _engine.monotonic_ns() + _MS
         if with_program:
             self.subject.resume()
+        last = self.subject.last if with_program else time.sleep
         if ruler == "alone":
-            time.sleep(length_ms / 1000)
+            last(length_ms / 1000)
         else:
-            thread = threading.Thread(target=lambda: got.append(self._work(ruler, start, length_ms)))
+            over = threading.Event()
+            if not (with_program and isinstance(self.subject, Runs)):
+                # Nobody could end it: with program and ruler real-time we get no processor before its end.
+                over.set()
+            thread = threading.Thread(target=lambda: got.extend(self._works(ruler, start, length_ms, over)))
             thread.start()
-            thread.join()
+            try:
+                last(length_ms / 1000)
+            finally:
+                over.set()
+                thread.join()
         if with_program:
             self.subject.pause()
         ended, (more, more_used) = time.monotonic_ns(), self.subject.count(when)
@@ -98,12 +108,22 @@ class Stand:
         if busy <= LEAST_CPU * (ended - began):
             lost = "processor"
         of_ruler, real_time = None, False
-        if got and got[0]["cpu_ns"] > LEAST_CPU * length_ms * _MS:
-            of_ruler, real_time = got[0]["done"] / got[0]["cpu_ns"] * 1e9, got[0]["real_time"]
+        ruler_ns = sum(one["cpu_ns"] for one in got)
+        if got and ruler_ns > LEAST_CPU * length_ms * _MS * len(got):
+            of_ruler, real_time = sum(one["done"] for one in got) / ruler_ns * 1e9, got[0]["real_time"]
         if not with_program:
             return Seen(ruler, with_program, None, of_ruler, (before, self._before), real_time)
         rate = None if lost else (more - units) / busy * 1e9
         return Seen(ruler, with_program, rate, of_ruler, (before, self._before), real_time, lost)
+
+    def _works(
+        self, ruler: str, start_ns: int, length_ms: float, over: threading.Event
+    ) -> list[dict[str, Any]]:
+        """One window of a ruler, and more while the program's is not over; the last straddles its end."""
+        got = [self._work(ruler, start_ns, length_ms)]
+        while not over.is_set():
+            got.append(self._work(ruler, _engine.monotonic_ns(), length_ms))
+        return got[:-1] or got
 
     def _work(self, ruler: str, start_ns: int, length_ms: float) -> dict[str, Any]:
         window = {

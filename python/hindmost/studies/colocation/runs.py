@@ -1,0 +1,122 @@
+"""A batch job with a fixed amount of work: each run is one unit, and costs the CPU time that it takes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from typing import Self
+
+from hindmost.errors import TargetError
+from hindmost.studies.colocation.launch import Launched, ended_by
+
+LEAST_RUN_MS = 20.0
+"""A shorter one is more of the kernel's starting of programs than of work."""
+LONGEST_RUN_S = 60.0
+
+
+class Runs:
+    """A command that is run anew in each window; a window is as long as its run.
+
+    Work is told by CPU time of the process and of all children that it waited for (``wait4(2)``), so it must
+    be the same in each run. It is not real-time: nothing limits how long it takes a processor.
+
+    Parameters
+    ----------
+    command : sequence of str
+    cpu : int
+        Where it runs.
+    """
+
+    name = "runs"
+    hint = (
+        "name a command that does the same work each time, and on a processor: --work cpu is not for waiting"
+    )
+    counts_children = True
+
+    def __init__(self, command: Sequence[str], cpu: int) -> None:
+        self.command = list(command)
+        self._cpu = cpu
+        self._running: subprocess.Popen[bytes] | None = None
+        self._runs, self._used_ns = 0, 0
+        self.run_ms = 0.0
+
+    def __enter__(self) -> Self:
+        """Run it once: files are read, and its length is known."""
+        begun = time.monotonic()
+        self.resume()
+        self.last(0.0)
+        self.count("in the run before windows")
+        self.run_ms = (time.monotonic() - begun) * 1000
+        if self.run_ms < LEAST_RUN_MS:
+            raise TargetError(
+                f"{shlex.join(self.command)}: a run took {self.run_ms:.1f} ms: below {LEAST_RUN_MS:g} ms most"
+                " of it is the starting of a program",
+                hint="give it more work: a larger file, or a loop around it",
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End a run that was left, and all that it started."""
+        if self._running is not None:
+            self._end(self._running)
+            self._running.wait()
+            self._running = None
+
+    def pause(self) -> None:
+        """Between runs nothing of it is there."""
+
+    def resume(self) -> None:
+        """Begin a run."""
+        launched = Launched(self.command, self._cpu, stdout=subprocess.DEVNULL, real_time=False)
+        launched.cpu_time.close()
+        self._running = launched.process
+
+    def last(self, _length_s: float) -> None:
+        """Wait until the run is over.
+
+        Raises
+        ------
+        TargetError
+            Where it lasts longer than a window may.
+        """
+        running = self._running
+        assert running is not None
+        end = time.monotonic() + LONGEST_RUN_S
+        while os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            if time.monotonic() > end:
+                raise TargetError(
+                    f"{shlex.join(self.command)}: a run is not over after {LONGEST_RUN_S:g} s",
+                    hint="give it less work, or loop and tell units (lines, --counter)",
+                )
+            time.sleep(0.001)
+        _, status, usage = os.wait4(running.pid, 0)
+        running.returncode = os.waitstatus_to_exitcode(status)
+        self._end(running)
+        self._runs += 1
+        self._used_ns += int((usage.ru_utime + usage.ru_stime) * 1e9)
+
+    def count(self, when: str) -> tuple[float, int]:
+        """Runs so far, and their CPU time in nanoseconds.
+
+        Raises
+        ------
+        TargetError
+            Where the last one failed: it has done other work.
+        """
+        code = 0 if self._running is None else self._running.returncode
+        if code:
+            raise TargetError(
+                f"{shlex.join(self.command)}: {ended_by(code)} {when}: a run that fails does other work",
+                hint="run the command by itself, and look at its exit code and stderr",
+            )
+        return self._runs, self._used_ns
+
+    def _end(self, running: subprocess.Popen[bytes]) -> None:
+        """End what the run has left behind in its session."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
