@@ -184,6 +184,11 @@ def test_a_run_that_fails_is_told_and_one_that_is_left_is_ended(tmp_path: Path):
         os.kill(left, 0)
 
 
+def test_two_units_of_work_are_refused(capsys):
+    assert main(["colocate", "profile", "true", "--work", "cpu", "--counter", "x"]) == 2
+    assert "two units of work" in capsys.readouterr().err
+
+
 def test_a_card_of_runs(tmp_path: Path, capsys):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor only")
@@ -199,5 +204,3 @@ def test_a_card_of_runs(tmp_path: Path, capsys):
     assert found["method"]["unit"] == "runs"
     assert 1 < found["rate_per_s"] < 200
     assert found["axes"][0]["contentiousness"] is not None
-    assert main(["colocate", "profile", command, *asked[:2], "--counter", "x"]) == 2
-    assert "two units of work" in capsys.readouterr().err
