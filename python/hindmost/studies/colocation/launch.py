@@ -99,14 +99,11 @@ class Launched:
         self.real_time = False
         refused: list[OSError] = []
 
-        # Placement, priority and the clock are inherited: a thread of its own has them, and gives them away.
+        # Placement and the clock are inherited: a thread of its own has them, and gives them away.
         def start() -> None:
             self.cpu_time = CpuTime.of_what_starts_here()
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(0, {cpu})
-                if real_time:
-                    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-                    self.real_time = True
             try:
                 self.process = subprocess.Popen(
                     command,
@@ -125,6 +122,11 @@ class Launched:
             self.cpu_time.close()
             raise TargetError(f"{command[0]} cannot be started: {refused[0].strerror}")
         self.cpu_time.of(self.process.pid)
+        if real_time:
+            # Not by that thread: on one processor with a real-time program it would never end.
+            with contextlib.suppress(OSError):
+                os.sched_setscheduler(self.process.pid, os.SCHED_FIFO, os.sched_param(1))
+                self.real_time = True
 
 
 def ended_by(code: int) -> str:
