@@ -281,8 +281,10 @@ def test_advice_follows_the_culprit_of_the_variance_and_says_what_it_would_be_wo
     assert words[:4] == ["hindmost", "trial", "memcached", "--rate"]
     assert float(words[4]) == pytest.approx(rate, rel=0.05)
     assert words[5:] == ["--knob", 'argument = "-o no_lru_maintainer"', "--levels", "off,on"]
-    unknown = {**document, "server": {**document["server"], "name": "ours"}, "service": None}
-    assert "hindmost trial TARGET --rate RATE --knob" in render_trace(unknown, width=100, color=False)
+    other = replace(REQUEST, server=replace(REQUEST.server, name="ours"))
+    unknown = document_of(other, {**traced(), "who": held_up()}, {})["advice"]
+    assert unknown[0]["knob"] == 'schedule = "mc-lrumaint"'
+    assert unknown[0]["trial"].startswith("hindmost trial TARGET --rate RATE --knob 'schedule")
     assert document_of(REQUEST, traced(), {})["advice"][0]["change"].startswith("trace again with --who")
 
 

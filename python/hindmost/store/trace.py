@@ -204,7 +204,11 @@ class Predicted(TypedDict):
 
 
 class Advice(TypedDict):
-    """A change that could help; ``knob`` and ``levels`` are as ``hindmost trial`` takes them."""
+    """A change that could help; ``knob`` and ``levels`` are as ``hindmost trial`` takes them.
+
+    ``trial``: the command that tries it, at the rate that was traced. A server that is none of the presets'
+    is called ``TARGET`` there: a file has to say how to start it.
+    """
 
     stage: StageName
     cause: Cause | None
@@ -214,6 +218,7 @@ class Advice(TypedDict):
     why: str
     knob: str | None
     levels: list[str]
+    trial: NotRequired[str | None]
     predicted: Predicted | None
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hindmost.stats.stages.queueing import break_even_us, sojourn_us
+from hindmost.targets.presets import preset_names
 
 if TYPE_CHECKING:
     from hindmost.store.trace import Advice, Predicted
@@ -234,8 +236,21 @@ def _candidate(
         "why": rule.why,
         "knob": rule.knob,
         "levels": list(rule.levels),
+        "trial": _trial(rule, document, service),
         "predicted": None if part["who"] is None else _predicted(part, document, service),
     }
+
+
+def _trial(rule: _Rule, document: Mapping[str, Any], service: Service | None) -> str | None:
+    if rule.knob is None:
+        return None
+    name = document["server"]["name"]
+    target = name if name in preset_names() else "TARGET"
+    rate = "RATE"
+    if service is not None:
+        rate = f"{float(format(service.workers * service.rate_per_s, '.2g')):.0f}"
+    levels = ",".join(rule.levels)
+    return f"hindmost trial {target} --rate {rate} --knob {shlex.quote(rule.knob)} --levels {levels}"
 
 
 def _predicted(part: Mapping[str, Any], document: Mapping[str, Any], service: Service | None) -> Predicted:

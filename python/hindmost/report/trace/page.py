@@ -9,7 +9,7 @@ from typing import Any
 from hindmost.report.common import numbers
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot
-from hindmost.report.trace.advice import predicted, trial
+from hindmost.report.trace.advice import predicted
 from hindmost.report.trace.names import CAUSES, STAGES, culprit
 from hindmost.report.trace.who import charged_to_nobody, told
 
@@ -51,7 +51,7 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
                 "why": one["why"],
                 "share": numbers.percent(one["share_of_variance"]),
                 "predicted": None if one["predicted"] is None else predicted(one["predicted"]),
-                "trial": trial(one, document),
+                "trial": one.get("trial"),
             }
             for one in document["advice"]
         ],

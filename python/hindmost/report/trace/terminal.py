@@ -48,7 +48,7 @@ def render_trace(document: Mapping[str, Any], *, width: int | None = None, color
     if document["who"] is not None:
         render_who(console, document["who"])
     if document["advice"]:
-        render_advice(console, document)
+        render_advice(console, document["advice"])
     if document["threads"]:
         _threads(console, document["threads"])
     for one in document["unmatched"]:
