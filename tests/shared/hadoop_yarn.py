@@ -62,7 +62,7 @@ class Yarn:
 
     def megabytes(self) -> dict[str, int]:
         """Memory that batch work may have, by host."""
-        return self._batch("availMemoryMB", "usedMemoryMB")
+        return self._batch("availableMemory", "usedMemory")
 
     def _batch(self, free: str, used: str) -> dict[str, int]:
         nodes = found(f"http://127.0.0.1:{self.web}/ws/v1/cluster/nodes")["nodes"]
