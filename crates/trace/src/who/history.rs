@@ -232,7 +232,7 @@ impl Thread {
         match self.state {
             State::Waiting { from } => self.waited(from, m.at, m.cpu),
             State::Unseen { from } => {
-                keep(&mut self.off, Span { from, to: m.at, of: Off::Queue { cpu: m.cpu } })
+                keep(&mut self.off, Span { from, to: m.at, of: Off::Queue { cpu: m.cpu } });
             }
             State::Running | State::Sleeping { .. } => return,
         }
@@ -245,7 +245,7 @@ impl Thread {
             State::Sleeping { from, why } => self.slept(from, m.at, why, 0),
             // It waited for this processor when we began to look: a wake-up would have been told.
             State::Unseen { from } => {
-                keep(&mut self.off, Span { from, to: m.at, of: Off::Queue { cpu: m.cpu } })
+                keep(&mut self.off, Span { from, to: m.at, of: Off::Queue { cpu: m.cpu } });
             }
             State::Running => {}
         }

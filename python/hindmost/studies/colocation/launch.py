@@ -9,6 +9,7 @@ import platform
 import signal
 import struct
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,6 +78,25 @@ class CpuTime:
             self._descriptor = None
 
 
+_WATCH = """
+import os, select, signal, sys
+ours, its = map(int, sys.argv[1:])
+try:
+    ends, poll = [os.pidfd_open(ours), os.pidfd_open(its)], select.poll()
+    for end in ends:
+        poll.register(end, select.POLLIN)
+    left = ends[0] in [end for end, _ in poll.poll()]
+except ProcessLookupError:
+    left = True
+if left:
+    try:
+        os.killpg(its, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+"""
+"""Ends the group of a process when we are gone (``kill -9``), and itself when that process has ended."""
+
+
 class Launched:
     """A program in a session of its own, on one processor from its first instruction, as all that it starts.
 
@@ -122,11 +142,22 @@ class Launched:
             self.cpu_time.close()
             raise TargetError(f"{command[0]} cannot be started: {refused[0].strerror}")
         self.cpu_time.of(self.process.pid)
+        # It works until it is ended, in real time even: nobody else would end it if we cannot.
+        self._watcher = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _WATCH, str(os.getpid()), str(self.process.pid)],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         if real_time:
             # Not by that thread: on one processor with a real-time program it would never end.
             with contextlib.suppress(OSError):
                 os.sched_setscheduler(self.process.pid, os.SCHED_FIFO, os.sched_param(1))
                 self.real_time = True
+
+    def close(self) -> None:
+        """Give back what it took, after the program has ended."""
+        self._watcher.wait()
+        self.cpu_time.close()
 
 
 def ended_by(code: int) -> str:

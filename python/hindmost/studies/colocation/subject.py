@@ -41,9 +41,9 @@ class Subject:
         self.command = list(command)
         self.units = Lines() if units is None else units
         self.hint = self.units.hint
-        launched = Launched(self.command, cpu, stdout=self.units.stdout, real_time=real_time)
-        self._process, self._cpu_time = launched.process, launched.cpu_time
-        self.real_time = launched.real_time
+        self._launched = Launched(self.command, cpu, stdout=self.units.stdout, real_time=real_time)
+        self._process, self._cpu_time = self._launched.process, self._launched.cpu_time
+        self.real_time = self._launched.real_time
         self.counts_children = self._cpu_time.of_children
         self.units.attach(self._process)
         self._begun = time.monotonic()
@@ -69,7 +69,7 @@ class Subject:
         self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        self._cpu_time.close()
+        self._launched.close()
 
     @property
     def name(self) -> str:
