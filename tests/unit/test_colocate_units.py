@@ -5,6 +5,8 @@ import json
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -204,3 +206,39 @@ def test_a_card_of_runs(tmp_path: Path, capsys):
     assert found["method"]["unit"] == "runs"
     assert 1 < found["rate_per_s"] < 200
     assert found["axes"][0]["contentiousness"] is not None
+
+
+KILLED = """
+import os, sys
+from hindmost.studies.colocation.subject import Subject
+with Subject(["sh", "-c", sys.argv[1]], min(os.sched_getaffinity(0)), real_time=True):
+    print("working", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_kill_9_of_the_profiler_ends_the_program_and_what_it_started(tmp_path):
+    told = tmp_path / "child"
+    script = f"sleep 600 & echo $! > {told}; while true; do echo unit; done"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", KILLED, script], **pipes) as profiler:
+        assert profiler.stdout.readline() == b"working\n"
+        child = int(told.read_text())
+        group = os.getpgid(child)
+        assert Path(f"/proc/{group}").exists()
+        profiler.kill()
+    try:
+        deadline = time.monotonic() + 20
+        while any(is_alive(pid) for pid in (child, group)):
+            assert time.monotonic() < deadline, "it works on"
+            time.sleep(0.01)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False

@@ -117,6 +117,7 @@ class Launched:
 
     def __init__(self, command: Sequence[str], cpu: int, *, stdout: int, real_time: bool) -> None:
         self.real_time = False
+        self._watcher: subprocess.Popen[bytes] | None = None
         refused: list[OSError] = []
 
         # Placement and the clock are inherited: a thread of its own has them, and gives them away.
@@ -142,21 +143,24 @@ class Launched:
             self.cpu_time.close()
             raise TargetError(f"{command[0]} cannot be started: {refused[0].strerror}")
         self.cpu_time.of(self.process.pid)
-        # It works until it is ended, in real time even: nobody else would end it if we cannot.
-        self._watcher = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _WATCH, str(os.getpid()), str(self.process.pid)],
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
         if real_time:
             # Not by that thread: on one processor with a real-time program it would never end.
             with contextlib.suppress(OSError):
                 os.sched_setscheduler(self.process.pid, os.SCHED_FIFO, os.sched_param(1))
                 self.real_time = True
 
+    def watch(self) -> None:
+        """Have it ended should we be gone (``kill -9``): for what works until it is ended, in real time."""
+        self._watcher = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _WATCH, str(os.getpid()), str(self.process.pid)],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
     def close(self) -> None:
         """Give back what it took, after the program has ended."""
-        self._watcher.wait()
+        if self._watcher is not None:
+            self._watcher.wait()
         self.cpu_time.close()
 
 

@@ -73,7 +73,7 @@ class Runs:
     def resume(self) -> None:
         """Begin a run."""
         launched = Launched(self.command, self._cpu, stdout=subprocess.DEVNULL, real_time=False)
-        launched.cpu_time.close()
+        launched.close()
         self._running = launched.process
 
     def last(self, _length_s: float) -> None:

@@ -42,6 +42,7 @@ class Subject:
         self.units = Lines() if units is None else units
         self.hint = self.units.hint
         self._launched = Launched(self.command, cpu, stdout=self.units.stdout, real_time=real_time)
+        self._launched.watch()
         self._process, self._cpu_time = self._launched.process, self._launched.cpu_time
         self.real_time = self._launched.real_time
         self.counts_children = self._cpu_time.of_children
