@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from plain_memcached import plain_memcached
 
 from hindmost.interventions.gentler import members
 from hindmost.studies.diagnosis import procedure
@@ -14,7 +15,6 @@ from hindmost.studies.diagnosis.document import document_of
 from hindmost.studies.diagnosis.policy import Policy
 from hindmost.studies.diagnosis.procedure import DiagnosisRequest, diagnose
 from hindmost.studies.diagnosis.windows import Windows
-from hindmost.targets.ports import pick_free_port
 from hindmost.watch import find_application, latency_from
 
 CPU = Path("/sys/fs/cgroup/cpu")
@@ -29,15 +29,8 @@ pytestmark = [
 
 @pytest.fixture
 def server():
-    port = pick_free_port("127.0.0.1")
-    process = subprocess.Popen(["memcached", "-u", "nobody", "-t", "1", "-l", "127.0.0.1", "-p", str(port)])
-    until = time.monotonic() + 20
-    while not Path(f"/proc/{process.pid}/net/tcp").read_text().count(f":{port:04X} 00000000:0000"):
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    yield f"memcached://127.0.0.1:{port}"
-    process.kill()
-    process.wait()
+    with plain_memcached() as (address, _):
+        yield address
 
 
 @pytest.fixture

@@ -7,15 +7,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
+from plain_memcached import plain_memcached
 
 from hindmost.cli import main
 from hindmost.knobs.kinds.cgroup import hierarchy, missing
 from hindmost.studies.colocation.supervision import procedure
-from hindmost.targets.ports import pick_free_port
 
 pytestmark = [
     pytest.mark.memcached,
@@ -44,15 +42,8 @@ def journal(monkeypatch, tmp_path):
 
 @pytest.fixture
 def server():
-    port = pick_free_port("127.0.0.1")
-    process = subprocess.Popen(["memcached", "-u", "nobody", "-t", "1", "-l", "127.0.0.1", "-p", str(port)])
-    until = time.monotonic() + 20
-    while not Path(f"/proc/{process.pid}/net/tcp").read_text().count(f":{port:04X} 00000000:0000"):
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    yield f"memcached://127.0.0.1:{port}", process
-    process.kill()
-    process.wait()
+    with plain_memcached() as started:
+        yield started
 
 
 def groups() -> set[str]:

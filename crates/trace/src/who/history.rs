@@ -132,8 +132,10 @@ impl History {
 
     /// A request was served by this thread: from now on it is known, though it was never seen to come or leave.
     pub fn served(&mut self, thread: u32) {
-        let name = self.names.number("", 0, Relation::Own);
-        self.threads.entry(thread).or_insert_with(|| Thread::new(name, State::Running));
+        let Self { names, threads, .. } = self;
+        threads
+            .entry(thread)
+            .or_insert_with(|| Thread::new(names.number("", 0, Relation::Own), State::Running));
     }
 
     fn at(&mut self, cpu: u16) -> &mut Processor {
