@@ -36,7 +36,7 @@ LOADED = (
     "hindmost.cli.synth.verify",
     "hindmost.fleet",
     "hindmost.models.serving",
-    "hindmost.run.elsewhere",
+    "hindmost.run.request.elsewhere",
     "hindmost.report.attribution",
     "hindmost.report.doctor",
     "hindmost.report.measure",

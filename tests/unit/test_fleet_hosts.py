@@ -6,7 +6,7 @@ import pytest
 
 from hindmost.errors import UsageError
 from hindmost.fleet.dask.hosts import Hosts, parse_fleet
-from hindmost.run.elsewhere import places_of, refuse_unreachable
+from hindmost.run.request.elsewhere import places_of, refuse_unreachable
 from hindmost.targets import parse_target
 
 

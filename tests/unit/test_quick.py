@@ -4,8 +4,8 @@ import pytest
 from evidence import evidence, run
 
 from hindmost.errors import UsageError
-from hindmost.run.quick import FREE, RUNS, SETTINGS
 from hindmost.run.request import MeasureRequest
+from hindmost.run.request.quick import FREE, RUNS, SETTINGS
 from hindmost.run.verdict import causes, headline, judge, overall
 from hindmost.stats import Decision
 

@@ -81,7 +81,7 @@ def _server(asked: MeasureRequest) -> str:
     TargetError
         If a running server is meant, and it is not there or not what it is said to be.
     """
-    from hindmost.run.connecting import tls_of
+    from hindmost.run.request.connecting import tls_of
     from hindmost.targets import first_answering, parse_target
     from hindmost.targets.procfs import join_address
 

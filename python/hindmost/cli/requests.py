@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 from cyclopts import Parameter
 
 from hindmost.cli.options import GROUPS, whole_number
-from hindmost.run.options import Declared, declared
+from hindmost.run.request.options import Declared, declared
 
 Verb = Callable[..., int]
 
@@ -21,7 +21,7 @@ def takes(request: type, before: Mapping[str, str], without: Collection[str] = (
     Parameters
     ----------
     request : type
-        A dataclass whose fields are annotated with `hindmost.run.options.Option`; the first field may be
+        A dataclass whose fields are annotated with `hindmost.run.request.options.Option`; the first may be
         given without its name.
     before : mapping
         Options of the verb's own that the help page shows before a field, by name of that field.

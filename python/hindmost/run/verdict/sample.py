@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from hindmost.plan.units import format_us, label
 from hindmost.run import limits
 from hindmost.run.capacity import fell_short
-from hindmost.run.quick import FULL_S
-from hindmost.run.quick import RUNS as QUICK_RUNS
+from hindmost.run.request.quick import FULL_S
+from hindmost.run.request.quick import RUNS as QUICK_RUNS
 from hindmost.run.set_aside import spent
 from hindmost.run.verdict.reason import Evidence, Level, Reason, listed
 from hindmost.stats import modality, order_effect, over_runs
