@@ -1,0 +1,77 @@
+//! Tasks on servers: who gives way to a primary tenant, and where those go that wait.
+
+use super::super::jobs::{Kind, Running, Task};
+use super::Done;
+use crate::sequence::Sequence;
+
+/// Ends tasks that are over, and kills the youngest until the others fit; core seconds that were in vain.
+pub(super) fn give_way(
+    own: &mut Vec<Task>,
+    room: i64,
+    now: f64,
+    jobs: &mut [Option<Running>],
+    done: &mut Done,
+) -> f64 {
+    let mut vain = 0.0;
+    own.retain(|task| {
+        let over = task.end <= now;
+        if over {
+            done.tasks += 1;
+            jobs[task.job].as_mut().expect("a job with tasks is there").active -= 1;
+        }
+        !over
+    });
+    // The youngest are the last.
+    while own.len() as i64 > room.max(0) {
+        let Some(task) = own.pop() else { break };
+        let job = jobs[task.job].as_mut().expect("a job with tasks is there");
+        job.active -= 1;
+        job.waiting += 1;
+        done.kills += 1;
+        vain += now - task.since;
+    }
+    vain
+}
+
+/// Draws after which servers are looked at in turn.
+const TRIES: usize = 60;
+
+/// Starts waiting tasks wherever there is room: on servers in proportion to their free cores, of which there are
+/// `most`; or packed, so that each server that is met is filled.
+pub(super) fn start(
+    job: &mut Running,
+    (number, kind): (usize, &Kind),
+    now: f64,
+    tasks: &mut [Vec<Task>],
+    free: &mut [i64],
+    random: &mut Sequence,
+    (pack, most): (bool, usize),
+) {
+    let all = if job.servers.is_empty() { free.len() } else { job.servers.len() };
+    let mut place = |job: &mut Running, at: usize, take: &dyn Fn(usize) -> usize| -> usize {
+        let server = job.servers.get(at).map_or(at, |&server| server as usize);
+        let take = take(free[server].max(0) as usize).min(job.waiting);
+        free[server] -= take as i64;
+        job.waiting -= take;
+        job.active += take;
+        let task = || Task { job: number, since: now, end: now + kind.task_s };
+        tasks[server].extend(std::iter::repeat_with(task).take(take));
+        take
+    };
+    let mut failures = 0;
+    while job.waiting > 0 && failures < TRIES {
+        let (at, bar) = (random.below(all), random.below(most));
+        let take = |fits| if pack { fits } else { usize::from(bar < fits) };
+        failures += usize::from(place(job, at, &take) == 0);
+    }
+    let from = if job.waiting > 0 { random.below(all) } else { 0 };
+    while job.waiting > 0 {
+        let before = job.waiting;
+        for at in (from..all).chain(0..from) {
+            place(job, at, &|fits| if pack { fits } else { fits.min(1) });
+        }
+        if job.waiting == before {
+            break;
+        }
+    }
+}
