@@ -39,11 +39,11 @@ class Pieces(WebSocketHandler):
         open(sys.argv[3], "w").write(str(len(self.settings["pongs"])))
 
 class Closing(WebSocketHandler):
-    '''Every tenth message makes it close.'''
+    '''Every thirtieth message makes it close.'''
     got = 0
     async def on_message(self, message):
         self.got += 1
-        if self.got % 10:
+        if self.got % 30:
             await self.write_message(message)
         else:
             self.close(1011, "no more")

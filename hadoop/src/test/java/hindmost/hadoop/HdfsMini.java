@@ -265,6 +265,12 @@ public final class HdfsMini {
     Check.same(tenantsOf(locations(path)), REPLICAS, "tenants of those left");
   }
 
+  /** A replica that is made again is read from a data node, which is denied and counted as any other read. */
+  private void settled() throws Exception {
+    await("no replica is made again", () -> cluster.getNamesystem().getBlockManager().getLowRedundancyBlocksCount() == 0
+        && cluster.getNamesystem().getBlockManager().getPendingReconstructionBlocksCount() == 0);
+  }
+
   private void denial() throws Exception {
     org.apache.hadoop.fs.Path path = file(REPLICAS);
     await("three replicas", () -> locations(path).length == REPLICAS);
@@ -304,16 +310,9 @@ public final class HdfsMini {
     Check.same(hdfs.getMissingBlocksCount() + hdfs.getCorruptBlocksCount(), 0L, "missing and corrupt blocks");
   }
 
-  /** A replica that is made again is read from a data node, which counts as any other read does. */
-  private void settled() throws Exception {
-    await("no replica is made again", () -> cluster.getNamesystem().getBlockManager().getLowRedundancyBlocksCount() == 0
-        && cluster.getNamesystem().getBlockManager().getPendingReconstructionBlocksCount() == 0);
-  }
-
   private void ways() throws Exception {
     org.apache.hadoop.fs.Path path = file(REPLICAS);
     await("three replicas", () -> locations(path).length == REPLICAS);
-    settled();
     DatanodeInfo[] there = locations(path);
     for (DatanodeInfo node : there) {
       busy(node, true);
