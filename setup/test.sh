@@ -29,7 +29,7 @@ rust() {
 }
 
 # No claim needs a processor of its own; what shares a study or a setting of the host is in one group.
-servers() { "${PYTEST[@]}" -n 5 --dist loadgroup tests/servers; }
+servers() { "${PYTEST[@]}" -n 7 --dist loadgroup tests/servers; }
 
 computed() {
   "${LATER[@]}" "${PYTEST[@]}" -n 2 --dist worksteal tests/unit tests/stats tests/golden tests/property \

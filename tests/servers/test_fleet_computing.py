@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from machines import machines
 from measuring import wait_for
@@ -9,6 +11,7 @@ from measuring import wait_for
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 from hindmost.errors import InstanceError
+from hindmost.fleet.dask import compute
 from hindmost.fleet.dask.compute import computing
 from hindmost.models import load_clone
 from hindmost.models.batch import predicted, predictions
@@ -28,11 +31,17 @@ def two(tmp_path_factory):
         yield found
 
 
-def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_no_answer(two):
+def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_no_answer(two, monkeypatch):
     clone, said, killed = load_clone("silo"), [], []
+    ask = compute._Batch._ask
+
+    def stopping(*of):
+        """Machine a, which is asked for pieces as the other is, stands still from the first on."""
+        two.by_name["a"].kill(WORKER, signal.SIGSTOP)
+        ask(*of)
 
     def killing(spread):
-        """Machine a dies when the first piece is there: pieces are under way on both."""
+        """It dies when the first piece of the other is there."""
 
         def until_then(*of):
             for piece in spread(*of):
@@ -43,10 +52,12 @@ def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_
 
         return until_then
 
+    monkeypatch.setattr(compute._Batch, "_ask", stopping)
     with computing(str(two.hosts_file()), said.append) as spread:
         there = predictions(clone, points(400), DESIGN, None, killing(spread))
         assert there == predictions(clone, points(400), DESIGN)
         assert any("host a was lost with" in line and "another host is asked" in line for line in said), said
+        monkeypatch.undo()
         pieces = spread(predicted, (clone, DESIGN), points(4_000))
         _, first = next(pieces)
         two.by_name["b"].kill(WORKER)

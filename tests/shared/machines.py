@@ -66,12 +66,12 @@ class Machine:
                     found[pid] = line
         return found
 
-    def kill(self, part: str) -> None:
-        """End the processes there that have this in their command line, at once."""
+    def kill(self, part: str, how: signal.Signals = signal.SIGKILL) -> None:
+        """Send the processes there that have this in their command line a signal: they end at once, or stop."""
         for pid, line in self.commands().items():
             if part in line:
                 with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+                    os.kill(pid, how)
 
     def slow(self, rate: str, latency: str = "200ms") -> None:
         """A slow link to it (tbf of tc(8)), for what is sent there."""
