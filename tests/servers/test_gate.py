@@ -152,7 +152,7 @@ def test_on_a_noisy_host_what_holds_all_the_same_is_held_and_nothing_is_crossed_
 ) -> None:
     server, client = need_two_processors()
     study = tmp_path / "study"
-    words = (*FEW, "--rate", "300", "--runs", "4", "--server-cpus", server, "--client-cpus", client, "-q")
+    words = (*FEW, "--rate", "1k", "--runs", "4", "--server-cpus", server, "--client-cpus", client, "-q")
     words = (*words, "--pacing", "spin")  # one that sleeps may have itself to blame
     with disturber(client, tmp_path):
         answer = measure(SYNTH % 10, study, *words, "--require", "p50<10m,errors<40%")
