@@ -51,7 +51,10 @@ def test_each_level_has_a_run_in_every_round_and_is_answered_again_from_the_fold
     before, after = (one["values_us"]["mean"] for one in document["levels"])
     ratios = sorted(b / a for a, b in zip(before, after, strict=True))
     found = document["levels"][1]["against"]["mean"]["ratio"]
-    assert ratios[0] * 0.999 <= found["low"] <= found["value"] <= found["high"] <= ratios[-1] * 1.001
+    assert ratios[0] * 0.999 <= found["value"] <= ratios[-1] * 1.001
+    assert found["low"] is not None or rounds < 6  # a few carry no interval
+    if found["low"] is not None:
+        assert ratios[0] * 0.999 <= found["low"] <= found["value"] <= found["high"] <= ratios[-1] * 1.001
     again = answer(Study.open(folder))
     assert {**again, "created": ""} == {**shown.document, "created": ""}
     assert open_study(folder).best in ("", "1")
