@@ -1,6 +1,7 @@
 """Profile cards: programs beside rulers, and what two cards can promise."""
 
 import json
+import math
 import os
 import re
 import sys
@@ -15,6 +16,8 @@ from hindmost.colocation.profiles import of_cards
 from hindmost.errors import HindmostError, Inconclusive, TargetError, UsageError
 from hindmost.report.colocation.profile import prometheus_text, render_answer, render_profile
 from hindmost.studies.colocation import profile as profiles
+from hindmost.studies.colocation.served import Asked
+from hindmost.studies.colocation.shares import growth, shares_lost
 from hindmost.studies.colocation.subject import Subject
 from hindmost.studies.colocation.windows import Seen
 
@@ -122,17 +125,17 @@ def seen(ruler: str, program: float | None, *, alike: bool = True) -> Seen:
 def test_loss_is_told_within_rounds_and_windows_around_a_move_do_not_count():
     rounds = [[seen("null", base), seen("l3", 0.9 * base)] for base in (100.0, 150.0, 80.0, 120.0)]
     rounds.append([seen("null", 100.0), seen("l3", 89.9, alike=False)])
-    found = profiles._shares(rounds, "l3", "program", ("null", True))
+    found = shares_lost(rounds, "l3", "program", ("null", True))
     assert found is not None
     assert found["windows"] == 4
     assert found["value"] == pytest.approx(0.1)
-    assert profiles._shares(rounds[:2], "l3", "program", ("null", True)) is None
+    assert shares_lost(rounds[:2], "l3", "program", ("null", True)) is None
 
 
 def test_a_window_that_lost_its_processor_unseen_does_not_move_the_figure():
     rounds = [[seen("null", 100.0), seen("l3", 90.0 + k)] for k in range(5)]
     rounds.append([seen("null", 100.0), seen("l3", 2.0)])
-    found = profiles._shares(rounds, "l3", "program", ("null", True))
+    found = shares_lost(rounds, "l3", "program", ("null", True))
     assert found is not None
     assert found["value"] == pytest.approx(0.08, abs=0.01)
 
@@ -225,3 +228,29 @@ def test_a_paused_program_is_ended_too():
         one.pause()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def asked(p50_us: float, p99_us: float) -> Asked:
+    return Asked(1000, 0, 0.1, p50_us, p99_us)
+
+
+def under_load(ruler: str, p50_us: float, p99_us: float, *, alike: bool = True) -> Seen:
+    return Seen(
+        ruler, True, 1.0, None, ("near", "near" if alike else "far"), False, None, asked(p50_us, p99_us)
+    )
+
+
+def test_percentiles_grow_within_rounds_and_a_halved_one_is_as_far_as_a_doubled_one():
+    bases = (100.0, 150.0, 80.0, 120.0)
+    rounds = [[under_load("null", base, 9 * base), under_load("l3", 1.1 * base, 18 * base)] for base in bases]
+    rounds.append([under_load("null", 1.0, 1.0), under_load("l3", 9.0, 9.0, alike=False)])
+    rounds.append([under_load("null", 100.0, math.inf), under_load("l3", 110.0, 1800.0)])
+    found = growth(rounds, "l3", "null")
+    assert found["p50"] is not None
+    assert found["p99"] is not None
+    assert found["p50"]["value"] == pytest.approx(0.1)
+    assert (found["p50"]["windows"], found["p99"]["windows"]) == (5, 4), "no figure where too many failed"
+    assert found["p99"]["value"] == pytest.approx(1.0)
+    swings = [[under_load("null", 100.0, 100.0), under_load("l3", 100.0, p99)] for p99 in (50.0, 200.0) * 3]
+    assert growth(swings, "l3", "null")["p99"]["value"] == pytest.approx(0.0)
+    assert growth(rounds[:2], "l3", "null")["p99"] is None

@@ -11,6 +11,7 @@ from pathlib import Path
 from hindmost import _engine
 from hindmost.errors import HostUnfit
 from hindmost.watch import LatencySource
+from hindmost.watch.daemon import told
 
 PRIORITY = 2
 """Of the kernel's real-time round robin: the probe sleeps between requests, so that it keeps nobody waiting.
@@ -18,8 +19,14 @@ Without it, its p95 on a shared processor ranged from 0.6 to 24 ms where nothing
 
 
 @contextmanager
-def probing(latency: LatencySource) -> Iterator[_engine.Prober]:
+def probing(latency: LatencySource, cpu: int | None = None) -> Iterator[_engine.Prober]:
     """Probe the application, at real-time priority where that is permitted.
+
+    Parameters
+    ----------
+    latency : LatencySource
+    cpu : int, optional
+        Where the probe runs; wherever there is room.
 
     Raises
     ------
@@ -32,9 +39,15 @@ def probing(latency: LatencySource) -> Iterator[_engine.Prober]:
     if asked is None:
         raise HostUnfit("this needs a probe: an access log tells latency too late", hint="--probe 200/s")
     before = _threads()
-    probe = _engine.Prober(asked["address"], asked["protocol"], asked["rate"])
+    try:
+        probe = _engine.Prober(asked["address"], asked["protocol"], asked["rate"])
+    except _engine.EngineError as error:
+        raise told(error) from None
     try:
         for tid in _threads() - before:
+            if cpu is not None:
+                with contextlib.suppress(OSError):
+                    os.sched_setaffinity(tid, {cpu})
             with contextlib.suppress(OSError):
                 os.sched_setscheduler(tid, os.SCHED_RR, os.sched_param(PRIORITY))
         yield probe

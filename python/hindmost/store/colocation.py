@@ -1,9 +1,10 @@
 """The documents of ``hindmost colocate``: their types.
 
-History: ``hindmost.rulers/1``, ``hindmost.profile/1``, ``hindmost.advice/1`` (0.1.0), the first.
+History: ``hindmost.rulers/1``, ``hindmost.profile/1``, ``hindmost.advice/1`` (0.1.0), the first. A profile
+of a server that is asked by a probe has ``loaded``, and ``latency`` in each axis; others have neither.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from hindmost.store.types import Count
 
@@ -101,12 +102,40 @@ class Share(TypedDict):
     windows: Count
 
 
+class Growth(TypedDict):
+    """By what share percentiles of a server's latency grow, 0.1 for a tenth longer; null as for an axis."""
+
+    p50: Share | None
+    p99: Share | None
+
+
 class Axis(TypedDict):
-    """A program beside one ruler: what it loses, and what the ruler loses; null where windows were lost."""
+    """A program beside one ruler: what it loses, and what the ruler loses; null where windows were lost.
+
+    ``latency``: of a server under load (`Loaded`).
+    """
 
     ruler: str
     sensitivity: Share | None
     contentiousness: Share | None
+    latency: NotRequired[Growth]
+
+
+class Loaded(TypedDict):
+    """A server under a probe's open loop, beside the inert ruler: medians of windows.
+
+    ``asked_per_s``: due. ``requests``, ``failed``: of all windows. ``busy``: CPU time of the server in share
+    of one processor. ``presence``: of the inert ruler, against nothing on the other processor at all.
+    """
+
+    address: str
+    asked_per_s: float
+    requests: Count
+    failed: Count
+    busy: float
+    p50_us: float
+    p99_us: float
+    presence: Growth
 
 
 class Method(TypedDict):
@@ -126,6 +155,7 @@ class Profile(TypedDict):
 
     ``presence``: what it loses beside the inert ruler, against nothing on the other processor at all.
     ``noise``: half the width of a typical interval, what lies below is not told from zero.
+    ``loaded``: where the program is a server that was asked by a probe.
     """
 
     schema: Literal["hindmost.profile/1"]
@@ -137,6 +167,7 @@ class Profile(TypedDict):
     spread: float
     presence: Share | None
     axes: list[Axis]
+    loaded: NotRequired[Loaded]
     noise: float
     method: Method
     notes: list[str]

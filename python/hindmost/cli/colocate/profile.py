@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole, words_of
+from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, option, switch, whole, words_of
 from hindmost.cli.outcome import put_files, refuse_files
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
@@ -23,6 +23,12 @@ def profile(
         Literal["cpu"] | None,
         option(TARGET, "cpu", "The command ends: each run is a unit, and costs its CPU time."),
     ] = None,
+    probe: Annotated[
+        str | None, option(LOAD, "RATE", "The command serves: ask it so often, its answers are units.")
+    ] = None,
+    probe_address: Annotated[
+        str | None, option(LOAD, "URL", "Where it answers: memcached://127.0.0.1:11299.")
+    ] = None,
     name: Annotated[str | None, option(TARGET, "NAME", "Of the card. [default: the program's]")] = None,
     cpu: Annotated[
         int | None, whole(PROCEDURE, "The program's processor; rulers run on another. [default: the last]")
@@ -30,8 +36,13 @@ def profile(
     rulers: Annotated[
         str | None, option(PROCEDURE, "NAMES", "Beside which rulers. [default: one a resource]")
     ] = None,
-    budget: Annotated[str, option(PROCEDURE, "TIME", "How long at most.")] = "10s",
-    window: Annotated[str, option(PROCEDURE, "TIME", "Of each window.")] = "40ms",
+    budget: Annotated[
+        str | None, option(PROCEDURE, "TIME", "How long at most. [default: 10s; 60s with --probe]")
+    ] = None,
+    window: Annotated[
+        str | None,
+        option(PROCEDURE, "TIME", "Of each window. [default: 40ms; 1,000 requests with --probe]"),
+    ] = None,
     seed: Annotated[int, whole(PROCEDURE, "Of the order of windows.")] = 1,
     no_real_time: Annotated[
         bool, switch(PROCEDURE, "Rulers as ordinary threads, though more were allowed.", "--no-real-time")
@@ -44,7 +55,8 @@ def profile(
     Windows beside rulers, beside an inert one and alone, in random order, round after round until all
     intervals are narrow or the time is over, after four rounds at least. Windows around which the host moved
     the processors are dropped. What the program starts in its turn belongs to it. It needs no privilege;
-    with the right to SCHED_FIFO windows are calmer.
+    with the right to SCHED_FIFO windows are calmer. With --probe it is a server that is started and asked by
+    an open loop: how its p50 and p99 grow beside each ruler is told, too.
     """
     from hindmost.errors import UsageError
     from hindmost.plan import parse_duration
@@ -52,21 +64,34 @@ def profile(
     from hindmost.studies.colocation.profile import RULERS
     from hindmost.studies.colocation.profile import profile as profiled
     from hindmost.studies.colocation.units import Counter
+    from hindmost.watch import Application, latency_from
 
     command = words_of(program)
     if not command:
         raise UsageError("no program is named", hint="hindmost colocate profile 'python -u batch.py'")
     if work and counter:
         raise UsageError("--work cpu and --counter name two units of work", hint="give one of them")
+    if probe and (work or counter):
+        raise UsageError("--probe makes answers the unit of work", hint="without --work and --counter")
+    if (probe is None) != (probe_address is None):
+        raise UsageError(
+            "--probe and --probe-address go together: how often, and where",
+            hint="--probe 2000 --probe-address memcached://127.0.0.1:11299",
+        )
+    source = None
+    if probe is not None:
+        source = latency_from(Application(command[0], None), probe=probe, address=probe_address)
+        if source is None:
+            raise UsageError(f"--probe {probe} asks nothing", hint="--probe 2000")
     refuse_files({"--out": out})
     card = profiled(
         command,
         name=name,
-        units=work if counter is None else Counter(counter),
+        units=source or (work if counter is None else Counter(counter)),
         rulers=RULERS if rulers is None else rulers.split(","),
         cpu=cpu,
-        window_ms=parse_duration(window, "window", 0.005) * 1000,
-        budget_s=parse_duration(budget, "budget", 1.0),
+        window_ms=None if window is None else parse_duration(window, "window", 0.005) * 1000,
+        budget_s=None if budget is None else parse_duration(budget, "budget", 1.0),
         real_time=not no_real_time,
         seed=seed,
         say=say,

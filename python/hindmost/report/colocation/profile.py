@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hindmost.report.common.console import console_of, printed, text_of
 from hindmost.report.common.document import plain
 from hindmost.report.common.numbers import number
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
@@ -34,6 +37,8 @@ def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: 
     for axis in card["axes"]:
         lost, taken = _share(axis["sensitivity"]), _share(axis["contentiousness"])
         console.print(f"{axis['ruler']:<14} {lost:<26} {taken:<26}", soft_wrap=True)
+    if "loaded" in card:
+        _latency(console, card)
     console.print()
     printed(console, f"below {card['noise']:.1%} nothing is told from zero")
     for note in card["notes"]:
@@ -44,6 +49,24 @@ def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: 
         f" {method['took_s']:.1f} s",
     )
     return text_of(console)
+
+
+def _latency(console: Console, card: Mapping[str, Any]) -> None:
+    loaded = card["loaded"]
+    console.print()
+    printed(
+        console,
+        f"asked {number(loaded['asked_per_s'])} times a second: {loaded['busy']:.0%} of its processor, p50"
+        f" {number(loaded['p50_us'])} us, p99 {number(loaded['p99_us'])} us beside the inert ruler;"
+        f" {loaded['failed']} of {loaded['requests']} requests failed",
+    )
+    console.print()
+    console.print(f"{'beside':<14} {'p50 grows by':<26} {'p99 grows by':<26}")
+    for name, grown in [
+        ("(inert)", loaded["presence"]),
+        *((one["ruler"], one["latency"]) for one in card["axes"]),
+    ]:
+        console.print(f"{name:<14} {_share(grown['p50']):<26} {_share(grown['p99']):<26}", soft_wrap=True)
 
 
 def _share(share: Mapping[str, Any] | None) -> str:

@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from hindmost import _engine
 from hindmost.errors import Inconclusive, UsageError
-from hindmost.stats.runs.intervals import mean_interval
 from hindmost.store.colocation import PROFILE_SCHEMA
-from hindmost.studies.colocation.processor import pair, processor
+from hindmost.studies.colocation.processor import allowed, pair, processor
 from hindmost.studies.colocation.rulers import asked
 from hindmost.studies.colocation.runs import Runs
+from hindmost.studies.colocation.served import Served
+from hindmost.studies.colocation.shares import LEAST_ROUNDS, growth, loaded, shares_lost
 from hindmost.studies.colocation.subject import Subject
 from hindmost.studies.colocation.units import Units
 from hindmost.studies.colocation.windows import LEAST_CPU, Seen, Stand
+from hindmost.watch import LatencySource
 
 if TYPE_CHECKING:
-    from hindmost.store.colocation import Axis, Method, Placement, Profile, Share
+    from hindmost.store.colocation import Axis, Method, Placement, Profile
 
 RULERS = (
     "fp_mul",
@@ -37,7 +39,10 @@ RULERS = (
     "page_fault",
 )
 """A ruler a resource, those that nothing shares across cores (``fp_mul``, ``int_add``) as controls."""
-LEAST_ROUNDS = 4
+PROBED_REQUESTS = 1000
+"""Of a probe in a window: ten are beyond its p99."""
+LEAST_PROBED = 100
+LONE_MS = 100.0
 TIGHT = 0.01
 """Half the width of an interval, in share of the rate, that ends a profile early."""
 
@@ -52,11 +57,11 @@ def profile(
     command: Sequence[str],
     *,
     name: str | None = None,
-    units: Units | Literal["cpu"] | None = None,
+    units: Units | LatencySource | Literal["cpu"] | None = None,
     rulers: Sequence[str] = RULERS,
     cpu: int | None = None,
-    window_ms: float = 40.0,
-    budget_s: float = 10.0,
+    window_ms: float | None = None,
+    budget_s: float | None = None,
     real_time: bool = True,
     seed: int = 1,
     say: Callable[[str], None] = lambda _: None,
@@ -69,14 +74,17 @@ def profile(
     name : str, optional
         Of the card; the program's.
     units : Units, optional
-        Where units of work are counted; lines on its stdout. ``"cpu"``: it ends, and each run is a unit.
+        Where units of work are counted; lines on its stdout. ``"cpu"``: it ends, and each run is a unit. A
+        source of latency: it is a server, which this probe asks, and an answered request is a unit.
     rulers : sequence of str
     cpu : int, optional
         Of the program; rulers run on the nearest other.
-    window_ms, budget_s : float
-        Length of a window; when the last round begins at the latest.
+    window_ms, budget_s : float, optional
+        Length of a window, 40 ms or `PROBED_REQUESTS` of a probe; when the last round begins at the latest,
+        10 s or 60 s.
     real_time : bool
-        Whether program and rulers ask to go before all that is not real-time.
+        Whether program and rulers ask to go before all that is not real-time; never beside a server, which
+        shares its processor with the kernel's own work.
     seed : int
         Of the order of windows.
     say : callable
@@ -92,13 +100,16 @@ def profile(
     if unknown := [one for one in rulers if one not in known]:
         raise UsageError(f"no ruler is called {unknown[0]}", hint=f"there are {', '.join(known)}")
     cpus, begun, order = pair(cpu), time.monotonic(), random.Random(seed)
+    rate = units.document["probe"]["rate"] if isinstance(units, LatencySource) else None
+    window_ms, budget_s = _lengths(window_ms, budget_s, rate)
+    real_time = real_time and rate is None
     say(f"rulers on processor {cpus[1]}")
     knees = json.dumps(asked(_engine.cache_knees, cpus[1], seed))
     with tempfile.TemporaryDirectory() as folder:
         made = {one: _engine.Ruler(one, knees, folder, seed) for one in ("null", *rulers)}
     seen: list[list[Seen]] = []
     started = time.monotonic()
-    with _subject(command, cpus[0], units, real_time) as subject:
+    with _subject(command, cpus, units, real_time) as subject:
         if isinstance(subject, Runs):
             window_ms = min(window_ms, subject.run_ms / 4)
             round_s = (len(rulers) + 2) * subject.run_ms / 1000
@@ -108,7 +119,8 @@ def profile(
             say(f"round {len(seen) + 1}: {command[0]} beside each ruler")
             seen.append(_round(stand, rulers, window_ms, order))
             spent = time.monotonic() - started
-            if len(seen) >= LEAST_ROUNDS and (_tight(seen, rulers) or spent * (1 + 1 / len(seen)) > budget_s):
+            tight = rate is None and _tight(seen, rulers)
+            if len(seen) >= LEAST_ROUNDS and (tight or spent * (1 + 1 / len(seen)) > budget_s):
                 break
         method: Method = {
             "unit": subject.name,
@@ -120,13 +132,39 @@ def profile(
             "took_s": time.monotonic() - begun,
         }
         notes = [] if subject.counts_children else [_NO_CHILDREN]
-        return _card(seen, rulers, command, name, method, notes, subject.hint)
+        card = _card(seen, rulers, command, name, method, notes, subject.hint)
+        if isinstance(subject, Served):
+            card["loaded"] = loaded(seen, subject)
+            for axis in card["axes"]:
+                axis["latency"] = growth(seen, axis["ruler"], "null")
+        return card
+
+
+def _lengths(window_ms: float | None, budget_s: float | None, rate: float | None) -> tuple[float, float]:
+    if rate is None:
+        return window_ms or 40.0, budget_s or 10.0
+    window_ms = window_ms or max(40.0, 1000 * PROBED_REQUESTS / rate)
+    if rate * window_ms / 1000 < LEAST_PROBED:
+        raise UsageError(
+            f"a window of {window_ms:g} ms has {rate * window_ms / 1000:.0f} requests of the probe: its p99"
+            f" needs {LEAST_PROBED}",
+            hint=f"--window {1000 * PROBED_REQUESTS / rate:.0f}ms, or a higher rate: --probe",
+        )
+    return window_ms, budget_s or 60.0
 
 
 def _subject(
-    command: Sequence[str], cpu: int, units: Units | Literal["cpu"] | None, real_time: bool
-) -> Subject | Runs:
-    return Runs(command, cpu) if units == "cpu" else Subject(command, cpu, units, real_time=real_time)
+    command: Sequence[str],
+    cpus: tuple[int, int],
+    units: Units | LatencySource | Literal["cpu"] | None,
+    real_time: bool,
+) -> Subject | Runs | Served:
+    if units == "cpu":
+        return Runs(command, cpus[0])
+    if isinstance(units, LatencySource):
+        # A processor of its own where there is one: beside the ruler's it is at least not the server's.
+        return Served(command, cpus[0], units, next((one for one in allowed() if one not in cpus), cpus[1]))
+    return Subject(command, cpus[0], units, real_time=real_time)
 
 
 def _round(stand: Stand, rulers: Sequence[str], window_ms: float, order: random.Random) -> list[Seen]:
@@ -134,32 +172,18 @@ def _round(stand: Stand, rulers: Sequence[str], window_ms: float, order: random.
     states = [("alone", True), ("null", True)]
     states += [(one, with_program) for one in rulers for with_program in (True, False)]
     order.shuffle(states)
-    return [stand.window(one, window_ms, with_program=with_program) for one, with_program in states]
-
-
-def _shares(seen: Sequence[Sequence[Seen]], ruler: str, of: str, base: tuple[str, bool]) -> Share | None:
-    """What is lost against the base, within rounds: drifts of the host that are slower than a round go."""
-    lost = []
-    for windows in seen:
-        by = {(one.ruler, one.with_program): getattr(one, of) for one in windows if one.kept}
-        mine, alone = by.get((ruler, True)), by.get(base)
-        if mine and alone:
-            lost.append(1 - mine / alone)
-    if len(lost) < LEAST_ROUNDS - 1:
-        return None
-    # A window that lost a processor unseen is off by tens of percents: the median does not follow it.
-    middle = statistics.median(lost)
-    deviation = 1.4826 * statistics.median(abs(one - middle) for one in lost)
-    near = [one for one in lost if abs(one - middle) <= max(3 * deviation, 1e-9)]
-    estimate = mean_interval(near)
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "windows": len(near)}
+    # A ruler without the program needs no window for a percentile.
+    return [
+        stand.window(one, window_ms if with_program else min(window_ms, LONE_MS), with_program=with_program)
+        for one, with_program in states
+    ]
 
 
 def _axis(seen: Sequence[Sequence[Seen]], ruler: str) -> Axis:
     return {
         "ruler": ruler,
-        "sensitivity": _shares(seen, ruler, "program", ("null", True)),
-        "contentiousness": _shares(seen, ruler, "of_ruler", (ruler, False)),
+        "sensitivity": shares_lost(seen, ruler, "program", ("null", True)),
+        "contentiousness": shares_lost(seen, ruler, "of_ruler", (ruler, False)),
     }
 
 
@@ -207,7 +231,8 @@ def _card(
     halves = [(s["high"] - s["low"]) / 2 for axis in axes if (s := axis["sensitivity"]) is not None]
     noted = list(notes)
     if not method["real_time"]:
-        noted.append("rulers ran as ordinary threads (no right to SCHED_FIFO): windows are noisier")
+        why = "beside a server" if method["unit"] == Served.name else "no right to SCHED_FIFO"
+        noted.append(f"rulers ran as ordinary threads ({why}): windows are noisier")
     if len(set(placements)) > 1:
         noted.append("the host moved the processors between windows: figures are a mixture of placements")
     return {
@@ -218,7 +243,7 @@ def _card(
         "placement": cast("Placement", placement),
         "rate_per_s": statistics.median(rates),
         "spread": (quarters[2] - quarters[0]) / statistics.median(rates),
-        "presence": _shares(seen, "null", "program", ("alone", True)),
+        "presence": shares_lost(seen, "null", "program", ("alone", True)),
         "axes": axes,
         "noise": statistics.median(halves) if halves else 0.0,
         "method": method,

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from hindmost import _engine
 from hindmost.studies.colocation.rulers import asked
 from hindmost.studies.colocation.runs import Runs
+from hindmost.studies.colocation.served import Asked, Served
 from hindmost.studies.colocation.subject import Subject
 
 _MS = 1_000_000
@@ -40,6 +41,8 @@ class Seen:
     lost : str, optional
         Why there is no figure of the program, though it ran: it told no ``units``, or had too little of its
         ``processor``.
+    asked : Asked, optional
+        What the probe saw of a server in it.
     """
 
     ruler: str
@@ -49,6 +52,7 @@ class Seen:
     placement: tuple[str, str]
     real_time: bool
     lost: Lost | None = None
+    asked: Asked | None = None
 
     @property
     def kept(self) -> bool:
@@ -60,7 +64,12 @@ class Stand:
     """Where windows are made: a program on one processor, rulers on another."""
 
     def __init__(
-        self, subject: Subject | Runs, cpus: tuple[int, int], rulers: dict[str, Any], *, real_time: bool
+        self,
+        subject: Subject | Runs | Served,
+        cpus: tuple[int, int],
+        rulers: dict[str, Any],
+        *,
+        real_time: bool,
     ) -> None:
         self.subject = subject
         self.cpus = cpus
@@ -81,9 +90,9 @@ class Stand:
         when = f"in window {self._made} ({'with nothing' if ruler == 'alone' else ruler} beside it)"
         # Counted while nothing runs: with both processors taken we would not get one.
         began, (units, used) = time.monotonic_ns(), self.subject.count(f"before window {self._made}")
-        start = _engine.monotonic_ns() + _MS
         if with_program:
             self.subject.resume()
+        start = _engine.monotonic_ns() + _MS
         last = self.subject.last if with_program else time.sleep
         if ruler == "alone":
             last(length_ms / 1000)
@@ -105,7 +114,7 @@ class Stand:
         before, self._before = self._before, self.look()
         busy = more_used - used
         lost: Lost | None = "units" if more == units else None
-        if busy <= LEAST_CPU * (ended - began):
+        if not isinstance(self.subject, Served) and busy <= LEAST_CPU * (ended - began):
             lost = "processor"
         of_ruler, real_time = None, False
         ruler_ns = sum(one["cpu_ns"] for one in got)
@@ -114,7 +123,8 @@ class Stand:
         if not with_program:
             return Seen(ruler, with_program, None, of_ruler, (before, self._before), real_time)
         rate = None if lost else (more - units) / busy * 1e9
-        return Seen(ruler, with_program, rate, of_ruler, (before, self._before), real_time, lost)
+        told = self.subject.asked if isinstance(self.subject, Served) and not lost else None
+        return Seen(ruler, with_program, rate, of_ruler, (before, self._before), real_time, lost, told)
 
     def _works(
         self, ruler: str, start_ns: int, length_ms: float, over: threading.Event

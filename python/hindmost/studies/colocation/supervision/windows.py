@@ -22,6 +22,8 @@ class Window:
         Due in it and answered or still awaited; failures told while it lasted.
     percentile_us : float
         Infinite where nothing was answered or a failure belongs to the percentile.
+    sorted_us : list of float
+        Of all its requests, ascending.
     """
 
     begin_ns: int
@@ -29,6 +31,11 @@ class Window:
     requests: int
     failed: int
     percentile_us: float
+    sorted_us: list[float] = field(default_factory=list)
+
+    def at(self, quantile: float) -> float:
+        """Another percentile, microseconds (nearest rank)."""
+        return _percentile(self.sorted_us, quantile)
 
 
 @dataclass(slots=True)
@@ -96,10 +103,14 @@ class Windows:
         own += self._waiting(now, end)
         # A failed request is slower than any limit.
         own += [math.inf] * self._failed
-        percentile = math.inf
-        if own:
-            percentile = sorted(own)[max(1, math.ceil(round(self.quantile * len(own), 6))) - 1]
-        window = Window(begin, end, len(own), self._failed, percentile)
+        own.sort()
+        window = Window(begin, end, len(own), self._failed, _percentile(own, self.quantile), own)
         self.begin_ns, self._failed = end, 0
         self._told = [one for one in self._told if one[0] >= end]
         return window
+
+
+def _percentile(ascending: list[float], quantile: float) -> float:
+    if not ascending:
+        return math.inf
+    return ascending[max(1, math.ceil(round(quantile * len(ascending), 6))) - 1]

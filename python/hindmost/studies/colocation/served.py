@@ -1,0 +1,172 @@
+"""A server under load: started on a processor of its own, asked by a probe's open loop in each window."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Self
+
+from hindmost.errors import TargetError
+from hindmost.interventions.probing import probing
+from hindmost.studies.colocation.launch import Launched, ended_by
+from hindmost.studies.colocation.supervision.windows import Windows
+from hindmost.watch import LatencySource
+
+_FIRST_ANSWER_S = 20.0
+_SETTLE_S = 0.03
+"""Of load before a window: its connection is new, and the server was asleep."""
+PERCENTILES = (0.5, 0.99)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the probe saw in one window.
+
+    Attributes
+    ----------
+    requests, failed : int
+    busy : float
+        CPU time of the server in share of one processor.
+    p50_us, p99_us : float
+        From the moment due.
+    """
+
+    requests: int
+    failed: int
+    busy: float
+    p50_us: float
+    p99_us: float
+
+
+class Served:
+    """A server that is started, and asked at a fixed rate while a window lasts.
+
+    Its unit is an answered request, and costs CPU time of the server. It is not real-time, and not stopped
+    between windows: without requests it sleeps.
+
+    Parameters
+    ----------
+    command : sequence of str
+    cpu : int
+        Where it runs.
+    source : LatencySource
+        A probe.
+    probe_cpu : int
+        Where the probe runs.
+    """
+
+    name = "requests"
+    hint = "a server in the foreground that answers at --probe-address, and bears --probe requests a second"
+
+    def __init__(self, command: Sequence[str], cpu: int, source: LatencySource, probe_cpu: int) -> None:
+        self.command = list(command)
+        self.address, self.rate = str(source.document["probe"]["address"]), source.document["probe"]["rate"]
+        self.asked: Asked | None = None
+        self._source, self._probe_cpu = source, probe_cpu
+        if _listens(self.address):
+            raise TargetError(
+                f"somebody answers at {self.address} before {self.command[0]} is started: the probe would ask"
+                " that one",
+                hint="end it, or give the program another port, in --probe-address too",
+            )
+        self._launched = Launched(self.command, cpu, stdout=subprocess.DEVNULL, real_time=False)
+        self._launched.watch()
+        self.counts_children = self._launched.cpu_time.of_children
+        self._load = ExitStack()
+        self._windows: Windows | None = None
+        self._answered, self._used_ns = 0, 0
+
+    def __enter__(self) -> Self:
+        """Wait until it answers the probe."""
+        end = time.monotonic() + _FIRST_ANSWER_S
+        try:
+            while True:
+                self.count("before it answered the probe")
+                try:
+                    self.resume()
+                    break
+                except TargetError as error:
+                    if time.monotonic() > end:
+                        raise TargetError(
+                            f"{shlex.join(self.command)}: no answer in {_FIRST_ANSWER_S:g} s:"
+                            f" {error.message}",
+                            hint=self.hint,
+                        ) from None
+                    time.sleep(0.02)
+            self.pause()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the probe, then the server and all that it started."""
+        self._load.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._launched.process.pid, signal.SIGKILL)
+        self._launched.process.wait()
+        self._launched.close()
+
+    def resume(self) -> None:
+        """Begin to ask; what is asked from the end of this call on counts."""
+        probe = self._load.enter_context(probing(self._source, self._probe_cpu))
+        time.sleep(_SETTLE_S)
+        self._windows = Windows(probe, PERCENTILES[0], 0.0, self.rate, math.inf)
+        self._windows.begin()
+        self._began_ns = self._launched.cpu_time.ns()
+
+    def last(self, length_s: float) -> None:
+        """Let a window last, and look at its requests."""
+        windows = self._windows
+        assert windows is not None
+        windows.window_s = length_s
+        time.sleep(length_s)
+        used = self._launched.cpu_time.ns() - self._began_ns
+        windows.look()
+        window = windows.close()
+        answered = window.requests - window.failed
+        self._answered += answered
+        self._used_ns += used
+        self.asked = Asked(
+            window.requests,
+            window.failed,
+            used / (length_s * 1e9),
+            *(window.at(one) for one in PERCENTILES),
+        )
+
+    def pause(self) -> None:
+        """Ask no more."""
+        self._load.close()
+
+    def count(self, when: str) -> tuple[float, int]:
+        """Requests answered in windows so far, and the server's CPU time in them, nanoseconds.
+
+        Raises
+        ------
+        TargetError
+            Where the server has ended.
+        """
+        code = self._launched.process.poll()
+        if code is not None:
+            raise TargetError(
+                f"{shlex.join(self.command)}: {ended_by(code)} {when}",
+                hint="a command that serves in the foreground until it is ended (memcached needs -u as root,"
+                " nginx -g 'daemon off;'); run it by itself, and look at its stderr",
+            )
+        return self._answered, self._used_ns
+
+
+def _listens(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), 1.0):
+        return True
+    return False

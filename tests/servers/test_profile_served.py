@@ -1,0 +1,114 @@
+"""``hindmost colocate profile --probe``: a real memcached, started, pinned and asked by an open loop."""
+
+import json
+import os
+import shutil
+import socket
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from plain_memcached import plain_memcached
+
+from hindmost.cli import main
+from hindmost.errors import TargetError
+from hindmost.studies.colocation import served
+from hindmost.studies.colocation.processor import allowed
+from hindmost.studies.colocation.served import Served
+from hindmost.targets.ports import pick_free_port
+from hindmost.watch import Application, latency_from
+
+pytestmark = [
+    pytest.mark.memcached,
+    pytest.mark.skipif(shutil.which("memcached") is None, reason="memcached is not installed"),
+    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only"),
+]
+
+
+@pytest.fixture
+def port():
+    return pick_free_port("127.0.0.1")
+
+
+def memcached(port: int) -> list[str]:
+    return ["memcached", "-u", "nobody", "-t", "1", "-l", "127.0.0.1", "-p", str(port)]
+
+
+def under_load(command: list[str], port: int, rate: str = "1000") -> Served:
+    source = latency_from(Application("", None), probe=rate, address=f"memcached://127.0.0.1:{port}")
+    assert source is not None
+    cpus = allowed()
+    return Served(command, cpus[-1], source, cpus[0])
+
+
+def test_a_server_is_profiled_under_load_and_ends_with_it(port, capsys, tmp_path: Path):
+    out = tmp_path / "card.json"
+    words = ["--probe", "2000", "--probe-address", f"memcached://127.0.0.1:{port}", "--rulers", "dram"]
+    words += ["--window", "60ms", "--budget", "1s", "--out", str(out)]
+    assert main(["colocate", "profile", " ".join(memcached(port)), *words]) == 0
+    told, card = capsys.readouterr().out, json.loads(out.read_text())
+    loaded = card["loaded"]
+    assert card["method"]["unit"] == "requests"
+    assert not card["method"]["real_time"]
+    assert 0 < loaded["p50_us"] <= loaded["p99_us"]
+    assert 0 < loaded["busy"] <= 1
+    rounds = card["method"]["windows"] / 4
+    assert loaded["requests"] == pytest.approx(rounds * 3 * 0.06 * 2000, rel=0.5), "a window's, and no more"
+    grown = card["axes"][0]["latency"]["p99"]
+    assert grown["low"] <= grown["value"] <= grown["high"]
+    assert grown["windows"] <= rounds
+    assert f"p99 {loaded['p99_us']:.0f}"[:5] in told
+    assert "beside a server" in told
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", port), 1.0)
+
+
+def test_only_windows_are_asked_and_the_server_is_on_its_processor(port):
+    with under_load(memcached(port), port) as one:
+        pid = one._launched.process.pid
+        assert os.sched_getaffinity(pid) == {allowed()[-1]}
+        assert one.count("") == (0, 0), "what was asked before the first window is none of it"
+        before = one._launched.cpu_time.ns()
+        time.sleep(0.1)
+        assert one._launched.cpu_time.ns() - before < 5e6, "nobody asks between windows"
+        one.resume()
+        one.last(0.2)
+        one.pause()
+        answered, used = one.count("")
+        assert one.asked is not None
+        assert one.asked.requests == pytest.approx(200, rel=0.5)
+        assert answered == one.asked.requests - one.asked.failed
+        assert 0 < used < 0.2e9
+        assert one.asked.busy == pytest.approx(used / 0.2e9)
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_what_cannot_be_asked_is_told_and_nothing_is_left(port, monkeypatch):
+    with pytest.raises(TargetError, match="exit code 3 before it answered"):
+        under_load([sys.executable, "-c", "raise SystemExit(3)"], port).__enter__()
+    monkeypatch.setattr(served, "_FIRST_ANSWER_S", 0.2)
+    mute = under_load(["sleep", "60"], port)
+    with pytest.raises(TargetError, match=r"no answer in 0\.2 s: .*refused") as refused:
+        mute.__enter__()
+    assert "--probe-address" in str(refused.value.hint)
+    assert mute._launched.process.returncode == -9
+    with plain_memcached() as (address, _), pytest.raises(TargetError, match="before memcached is started"):
+        under_load(memcached(port), int(address.rpartition(":")[2]))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--probe", "1000"], "go together"),
+        (["--probe", "1000", "--probe-address", "memcached://127.0.0.1:1", "--work", "cpu"], "unit of work"),
+        (["--probe", "0", "--probe-address", "memcached://127.0.0.1:1"], "asks nothing"),
+        (
+            ["--probe", "1000", "--probe-address", "memcached://127.0.0.1:1", "--window", "90ms"],
+            "90 requests of the probe: its p99 needs 100",
+        ),
+    ],
+)
+def test_options_that_make_no_load_are_refused(words, told, capsys):
+    assert main(["colocate", "profile", "sleep 60", *words]) == 2
+    assert told in capsys.readouterr().err
