@@ -243,7 +243,7 @@ def under_load(ruler: str, p50_us: float, p99_us: float, *, alike: bool = True) 
 def test_percentiles_grow_within_rounds_and_a_halved_one_is_as_far_as_a_doubled_one():
     bases = (100.0, 150.0, 80.0, 120.0)
     rounds = [[under_load("null", base, 9 * base), under_load("l3", 1.1 * base, 18 * base)] for base in bases]
-    rounds.append([under_load("null", 1.0, 1.0), under_load("l3", 9.0, 9.0, alike=False)])
+    rounds.append([under_load("null", 100.0, 900.0), under_load("l3", 110.0, 1800.0, alike=False)])
     rounds.append([under_load("null", 100.0, math.inf), under_load("l3", 110.0, 1800.0)])
     found = growth(rounds, "l3", "null")
     assert found["p50"] is not None
