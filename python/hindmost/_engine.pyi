@@ -151,6 +151,7 @@ class Trace:
         log: str | Path | None = None,
         handover: bool = True,
         who: bool = False,
+        begun: tuple[str | Path, str] | None = None,
     ) -> None: ...
     def end(self) -> str: ...
 

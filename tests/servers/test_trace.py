@@ -27,6 +27,7 @@ from hindmost import _engine
 from hindmost.cli import main
 from hindmost.targets.ports import pick_free_port
 from hindmost.trace import find_server
+from hindmost.trace.begun import Function, begun_of, notes_of
 from hindmost.trace.server import local_server
 
 FAULT = _engine.trace_fault()
@@ -386,6 +387,79 @@ def test_redis_answers_a_batch_with_one_send_and_all_of_it_is_found(tmp_path, co
         assert counts["seen"] == sent
         assert sent - counts["done"] <= 60, counts  # the last batch is open
         assert seen.columns["batch"].max() == 60
+
+
+def redis_slow(tmp_path, connect, function):
+    """What a trace by this function saw of batches of three, of which the second takes 4 ms."""
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("redis-server is not installed here")
+    port = pick_free_port("127.0.0.1")
+    command = [
+        program,
+        "--port",
+        str(port),
+        "--save",
+        "",
+        "--bind",
+        "127.0.0.1",
+        "--enable-debug-command",
+        "yes",
+    ]
+    slow = b"*3\r\n$5\r\nDEBUG\r\n$5\r\nSLEEP\r\n$5\r\n0.004\r\n"
+    echo = b"*2\r\n$4\r\nECHO\r\n$4\r\nid-0\r\n"
+    with serving(command, port):
+        client, other = connect(port), connect(port)
+        with tracing(port, "redis", tmp_path, begun=(program, function)) as found:
+            for _ in range(30):
+                other.sock.sendall(echo * 2)  # read between two batches of the first
+                client.ask(echo + slow + echo, len(client.got) + 25)
+                other.ask(b"", len(other.got) + 20)
+            client.ask(echo, len(client.got) + 10)
+    (seen,) = found
+    check_account(seen)
+    return seen, seen.of(client)
+
+
+def test_a_function_of_the_server_shows_when_each_request_of_a_batch_begins(tmp_path, connect):
+    seen, rows = redis_slow(tmp_path, connect, "processCommand")
+    counts = seen.traced["counts"]
+    assert counts["not_begun"] == counts["astray"] == 0, counts
+    batches = rows["started_ns"][rows["batch"] == 3].reshape(-1, 3)
+    assert len(batches) >= 29
+    first, second = np.diff(batches, axis=1).T
+    assert (first > 0).all(), "by rule all of them would begin when they are read"
+    assert (second >= 4e6).all(), "the third begins when the slow one is over"
+    assert (rows["started_ns"] >= rows["read_ns"]).all()
+    assert (rows["started_ns"] <= rows["responded_ns"]).all()
+
+
+def test_a_function_that_begins_no_request_shows_itself(tmp_path, connect):
+    seen, _ = redis_slow(tmp_path, connect, "addReply")
+    counts = seen.traced["counts"]
+    (said,) = notes_of(begun_of(Function(Path("/usr/bin/redis-server"), "addReply"), counts))
+    assert "addReply is not where each request begins" in said, counts
+
+
+def test_a_function_that_is_not_there_is_told_with_those_like_it(capsys):
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("redis-server is not installed here")
+    port = pick_free_port("127.0.0.1")
+    with serving([program, "--port", str(port), "--save", "", "--bind", "127.0.0.1"], port):
+        words = ["trace", f"redis://127.0.0.1:{port}", "--duration", "1s", "--probe-e4"]
+        for text, error in (
+            ("process_command", "it has no function process_command among"),
+            ("/nowhere:processCommand", "/nowhere is no file"),
+            ("/etc/hostname:processCommand", "it is no program"),
+            (":", "names no function"),
+        ):
+            assert main([*words, text]) != 0
+            said = capsys.readouterr().err
+            assert error in said, said
+            assert "hint: " in said, said
+        assert main([*words, "processCommand", "--connections", "4"]) == 2
+        assert "--windows 4" in capsys.readouterr().err
 
 
 def test_without_a_protocol_all_that_is_read_until_a_send_is_one_request_and_latencies_are_logged(

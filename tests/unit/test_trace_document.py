@@ -21,6 +21,7 @@ from hindmost.stats.stages import STAGES
 from hindmost.store.schema import schemas
 from hindmost.trace.able import unable
 from hindmost.trace.advice import advice
+from hindmost.trace.begun import Function
 from hindmost.trace.document import document_of
 from hindmost.trace.inbound import inbound
 from hindmost.trace.server import Server, find_server
@@ -31,6 +32,7 @@ COUNTS = dict.fromkeys(
     [
         *("seen", "done", "no_arrival", "ring_full", "ambiguous", "closed", "silent", "before", "unframed"),
         *("unreadable", "parts_late", "stamp_missing", "records_lost", "connections", "batched"),
+        *("not_begun", "astray"),
     ],
     0,
 )
@@ -176,6 +178,27 @@ def test_a_page_names_both_sides_of_each_covariance():
     heads = re.search(r'aria-label="Covariances">.*?</thead>', page, re.DOTALL)
     assert heads is not None
     assert re.findall(r'<th scope="col">(.*?)</th>', heads[0])[1:] == list(STAGE_NAMES.values())[:5]
+
+
+def test_the_function_that_begins_requests_is_told_and_one_that_does_not_is_called_so():
+    asked = replace(REQUEST, begun=Function(Path("/usr/bin/memcached"), "go"))
+    document = document_of(asked, traced(not_begun=80, astray=80), {})
+    assert document["begun"] == {
+        "file": "/usr/bin/memcached",
+        "function": "go",
+        "share": 0.995,
+        "astray": 0.005,
+    }
+    assert not [note for note in document["notes"] if "go is not" in note]
+    said = "A request begins where go is called, as 99.50\u202f% of them showed."
+    assert said in render_trace(document, width=200, color=False)
+    assert said in render_trace_page(document)
+    for counts, why in (
+        ({"not_begun": 800}, "of 5.0% of the requests"),
+        ({"astray": 32_000}, "2.00 times a request"),
+    ):
+        notes = document_of(asked, traced(**counts), {})["notes"]
+        assert any("go is not where each request begins" in note and why in note for note in notes), notes
 
 
 def test_a_part_of_the_requests_gives_the_processor_time_of_one_of_them():

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hindmost_clock::Nanos;
-use hindmost_trace::{Asked, Framing, TraceError, Tracer};
+use hindmost_trace::{Asked, Begun, Framing, TraceError, Tracer};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -18,9 +18,9 @@ pub struct Trace {
 #[pymethods]
 impl Trace {
     /// `framing` is JSON text (`hindmost_trace::Framing`); one request in `every` is kept in the file `records`, its
-    /// latency in the text file `log`.
+    /// latency in the text file `log`. `begun` is a program (or library) and its function that begins a request.
     #[new]
-    #[pyo3(signature = (port, framing, *, block_ns, one_connection_in=1, one_window_in=1, every=0, records=None, log=None, handover=true, who=false))]
+    #[pyo3(signature = (port, framing, *, block_ns, one_connection_in=1, one_window_in=1, every=0, records=None, log=None, handover=true, who=false, begun=None))]
     #[expect(clippy::too_many_arguments, reason = "by name, in Python")]
     fn new(
         py: Python<'_>,
@@ -34,14 +34,27 @@ impl Trace {
         log: Option<PathBuf>,
         handover: bool,
         who: bool,
+        begun: Option<(PathBuf, String)>,
     ) -> PyResult<Self> {
         let framing: Framing =
             serde_json::from_str(framing).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let records = records.map(|path| (every, path));
         let log = log.map(|path| (every, path));
         let block = Nanos(block_ns);
-        let asked =
-            Asked { port, framing, one_connection_in, block, one_window_in, records, log, handover, who };
+        let begun =
+            begun.map(|(file, function)| Begun::find(&file, &function)).transpose().map_err(failed)?;
+        let asked = Asked {
+            port,
+            framing,
+            one_connection_in,
+            block,
+            one_window_in,
+            records,
+            log,
+            handover,
+            who,
+            begun,
+        };
         let tracer = py.detach(|| Tracer::start(&asked)).map_err(failed)?;
         Ok(Self { tracer: Some(tracer) })
     }

@@ -19,7 +19,9 @@ enum count {
 	RECORDS_LOST,   /* full records for which the ring had no room */
 	CONNECTIONS,    /* connections that were followed */
 	BATCHED,        /* batches of several requests */
-	COUNTS = 16,
+	NOT_BEGUN,      /* requests of which the function that begins them told nothing */
+	ASTRAY,         /* its calls that begin none */
+	COUNTS = 17,
 };
 
 /* The vector whose moments are summed: five stages, then the size of the batch. */
@@ -143,8 +145,10 @@ static inline void record_all(const struct connection *c, const struct request *
 	bpf_ringbuf_submit(to, BPF_RB_NO_WAKEUP);
 }
 
+#include "begun.h"
+
 /* A request whose stamps are complete enters the sums, and now and then the records. */
-static __attribute__((noinline)) int finish(struct connection *c, struct request *r, __u32 batch, __u16 port)
+static __attribute__((noinline)) int finish(struct connection *c, struct request *r, __u32 at, __u32 batch, __u16 port)
 {
 	struct control *is = settings();
 	if (!c || !r || !is)
@@ -155,6 +159,8 @@ static __attribute__((noinline)) int finish(struct connection *c, struct request
 		count(NO_ARRIVAL, 1);
 		return 0;
 	}
+	if (shown)
+		take_begun(c, r, at);
 	__u32 kind = (is->bank & 1) * KINDS + (r->kind & (KINDS - 1));
 	struct sums *s = bpf_map_lookup_elem(&sums, &kind);
 	if (!s)

@@ -98,7 +98,7 @@ static long leave_one(__u32 i, struct leaving_now *l)
 	bool lone = !c->parts && c->seen - c->batch == 1 && at == c->batch;
 	if (c->done == at && (lone || before(at, c->batch))) {
 		c->done = at + 1;
-		finish(c, r, lone ? 1 : r->batch, l->peer);
+		finish(c, r, at, lone ? 1 : r->batch, l->peer);
 	}
 	return 0;
 }
@@ -160,7 +160,7 @@ static long settle_one(__u32 i, struct settling *s)
 	/* What has not left yet is done when it does. */
 	if (c->done == at && before(at, c->left)) {
 		c->done = at + 1;
-		finish(c, r, s->batch, s->peer);
+		finish(c, r, at, s->batch, s->peer);
 	}
 	return 0;
 }

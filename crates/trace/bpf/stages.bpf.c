@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * The stages of a request in an unmodified server, by tracepoints alone:
+ * The stages of a request in an unmodified server, by tracepoints alone (and a uprobe for e4 where one is asked for):
  *
  *     e1 network ── e2 readable ── e3 read ── e4 begun ── e5 handed over ── e6 leaves
  *        skb stamp     ready          received   (rule)      sending           leaving
@@ -147,15 +147,23 @@ int BPF_PROG(received, struct sock *sk, int got, int flags)
 		return 0;
 	struct connection *c = followed(sk, is);
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
-	if (!c || !tp)
+	if (!c || !tp) {
+		if (shown)
+			note_read(0, 0, 0);
 		return 0;
+	}
 	if (who)
 		this_process_serves();
+	__u32 first = c->seen;
 	__u32 end = tp->copied_seq, all = tp->rcv_nxt;
 	/* A read that takes the FIN too moves the position by one more. */
 	if ((sk->sk_shutdown & RCV_SHUTDOWN) && end == all)
 		end--;
 	read_bytes(c, is, end - got, got, all == tp->copied_seq, bpf_ntohs(sk->__sk_common.skc_dport));
+	if (shown && protocol == FRAMING_NONE)
+		note_read(c, c->seen - 1, 1);
+	else if (shown)
+		note_read(c, first, c->seen - first);
 	return 0;
 }
 

@@ -37,6 +37,10 @@ pub struct Counts {
     pub connections: u64,
     /// Batches of several requests.
     pub batched: u64,
+    /// Requests of which the function that was named for e4 told nothing: the rule's e4 stands.
+    pub not_begun: u64,
+    /// Calls of that function that begin no request.
+    pub astray: u64,
 }
 
 impl Counts {
@@ -46,10 +50,10 @@ impl Counts {
         self.seen.saturating_sub(over)
     }
 
-    pub(crate) const KEPT: u32 = 15;
+    pub(crate) const KEPT: u32 = 17;
 
     pub(crate) fn of(c: [u64; Self::KEPT as usize]) -> Self {
-        let [seen, done, no_arrival, ring_full, ambiguous, closed, silent, before, unframed, unreadable, parts_late, stamp_missing, records_lost, connections, batched] =
+        let [seen, done, no_arrival, ring_full, ambiguous, closed, silent, before, unframed, unreadable, parts_late, stamp_missing, records_lost, connections, batched, not_begun, astray] =
             c;
         Self {
             seen,
@@ -67,6 +71,8 @@ impl Counts {
             records_lost,
             connections,
             batched,
+            not_begun,
+            astray,
         }
     }
 }

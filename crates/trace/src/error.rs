@@ -28,6 +28,14 @@ pub enum TraceError {
         /// What the kernel says.
         source: ProgramError,
     },
+    /// The function that begins a request is not there.
+    #[error("{file}: {why}")]
+    NoFunction {
+        /// Where it was looked for.
+        file: PathBuf,
+        /// What is the matter.
+        why: String,
+    },
     /// The object does not load.
     #[error("the probes do not load: {0}")]
     Load(#[from] EbpfError),
@@ -59,6 +67,7 @@ impl TraceError {
             Self::NoTracepoint(_) => "trace_tracepoint",
             Self::NotAllowed(_) => "trace_permission",
             Self::Probe { .. } | Self::Load(_) | Self::Memory(_) => "trace_probe",
+            Self::NoFunction { .. } => "trace_function",
             Self::Stamps(_) => "trace_stamps",
             Self::Thread(_) => "trace_thread",
             Self::Records { .. } => "trace_records",

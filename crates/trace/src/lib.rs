@@ -6,6 +6,7 @@
 //!
 //! `bpf/stages.bpf.o` is the build of the sources beside it (`setup/bpf.sh`), and a test proves it.
 
+mod begun;
 mod counts;
 mod error;
 mod framing;
@@ -17,6 +18,7 @@ mod records;
 mod tracer;
 mod who;
 
+pub use begun::Begun;
 pub use counts::Counts;
 pub use error::TraceError;
 pub use framing::{Framing, LengthField};
@@ -29,6 +31,7 @@ pub fn fault() -> Option<TraceError> {
         one_connection_in: 1,
         handover: true,
         who: true,
+        begun: None,
     })
     .err()
 }

@@ -5,10 +5,12 @@ use std::os::fd::OwnedFd;
 
 use aya::maps::{Array, MapData, PerCpuArray, RingBuf};
 use aya::programs::tp_btf::BtfTracePointLinkId;
-use aya::programs::{BtfTracePoint, ProgramError};
+use aya::programs::uprobe::UProbeLinkId;
+use aya::programs::{BtfTracePoint, ProgramError, ProgramInfo, UProbe};
 use aya::{Btf, BtfError, Ebpf, EbpfError, EbpfLoader};
 use hindmost_clock::{Clock, MonotonicClock};
 
+use crate::begun::Begun;
 use crate::counts::Counts;
 use crate::framing::Framing;
 use crate::layout::{RawSums, Record, KINDS};
@@ -40,11 +42,13 @@ const WHO: [(&str, &str); 9] = [
     ("hardirq_ends", "irq_handler_exit"),
     ("faulting", "page_fault_user"),
 ];
+/// Where a server begins a request, by a function of its own.
+const BEGUN: &str = "begun";
 /// Since Linux 6.16; the others since 6.3.
 const HANDOVER: &str = "tcp_sendmsg_locked";
 
 /// What is to be followed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Followed {
     pub port: u16,
     pub framing: Framing,
@@ -53,6 +57,8 @@ pub struct Followed {
     pub handover: bool,
     /// Whether to follow the scheduler as well.
     pub who: bool,
+    /// The function that begins a request.
+    pub begun: Option<Begun>,
 }
 
 /// What the ring holds.
@@ -70,6 +76,7 @@ pub struct Probes {
     handover: bool,
     used: Vec<(&'static str, &'static str)>,
     attached: Vec<(&'static str, BtfTracePointLinkId)>,
+    begun: Option<(Begun, Option<UProbeLinkId>)>,
     bpf: Ebpf,
     /// While it is open, packets are stamped.
     stamping: Option<OwnedFd>,
@@ -116,6 +123,7 @@ impl Probes {
             .set_global("handover", &told, true)
             .set_global("one_connection_in", &one_in, true)
             .set_global("who", &u32::from(followed.who), true)
+            .set_global("shown", &u32::from(followed.begun.is_some()), true)
             .load(OBJECT)
             .map_err(refused)?;
         let mut map = |name: &str| bpf.take_map(name).expect("a map of our own object");
@@ -128,6 +136,7 @@ impl Probes {
             handover,
             used: Vec::new(),
             attached: Vec::new(),
+            begun: followed.begun.map(|begun| (begun, None)),
             bpf,
             stamping: None,
         };
@@ -137,6 +146,13 @@ impl Probes {
         for (name, tracepoint) in known.iter().copied().chain([SENT]) {
             let probe = probes.probe(name);
             probe.load(tracepoint, &btf).map_err(|e| unloaded(name, tracepoint, e))?;
+        }
+        if probes.begun.is_some() {
+            let name = BEGUN;
+            probes.function().load().map_err(|source| match permission(&source) {
+                Some(error) => TraceError::NotAllowed(error),
+                None => TraceError::Probe { name, source },
+            })?;
         }
         probes.used = known;
         if !handover {
@@ -156,6 +172,13 @@ impl Probes {
     /// Attaches what is used, if it is not.
     pub fn attach(&mut self) -> Result<(), TraceError> {
         self.stamp()?;
+        // First: it takes longest, and requests would be followed without it.
+        if let Some((begun, None)) = &self.begun {
+            let begun = begun.clone();
+            let attached = self.function().attach(None, begun.offset, &begun.file, None);
+            let link = attached.map_err(|source| TraceError::Probe { name: BEGUN, source })?;
+            self.begun = Some((begun, Some(link)));
+        }
         // Backwards, so that whatever is seen to begin can be seen to end.
         for (name, _) in self.used.clone().into_iter().rev() {
             if !self.attached.iter().any(|(known, _)| *known == name) {
@@ -169,6 +192,9 @@ impl Probes {
     /// Detaches all, until the next `attach`. Nothing of the kernel's is any slower then.
     pub fn detach(&mut self) -> Result<(), TraceError> {
         self.stamping = None;
+        if let Some(link) = self.begun.as_mut().and_then(|(_, link)| link.take()) {
+            self.function().detach(link).map_err(|source| TraceError::Probe { name: BEGUN, source })?;
+        }
         while let Some((name, link)) = self.attached.pop() {
             self.probe(name).detach(link).map_err(|source| TraceError::Probe { name, source })?;
         }
@@ -204,15 +230,25 @@ impl Probes {
         program.try_into().expect("all of ours are of this type")
     }
 
+    fn function(&mut self) -> &mut UProbe {
+        let program = self.bpf.program_mut(BEGUN).expect("a program of our own object");
+        program.try_into().expect("it is of this type")
+    }
+
     /// What each probe took so far, where the kernel keeps it.
     pub fn ran(&mut self) -> Vec<Ran> {
+        let ran = |name, info: ProgramInfo| Ran {
+            name,
+            runs: info.run_count(),
+            ns: info.run_time().as_nanos() as u64,
+        };
         let used = self.used.clone();
-        used.into_iter()
-            .filter_map(|(name, _)| {
-                let info = self.probe(name).info().ok()?;
-                Some(Ran { name, runs: info.run_count(), ns: info.run_time().as_nanos() as u64 })
-            })
-            .collect()
+        let mut all: Vec<_> =
+            used.into_iter().filter_map(|(name, _)| Some(ran(name, self.probe(name).info().ok()?))).collect();
+        if self.begun.is_some() {
+            all.extend(self.function().info().ok().map(|info| ran(BEGUN, info)));
+        }
+        all
     }
 
     pub fn set(&mut self, to: Settings) -> Result<(), TraceError> {

@@ -12,6 +12,7 @@ use hindmost_sys::this_thread;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::begun::Begun;
 use crate::counts::Counts;
 use crate::framing::Framing;
 use crate::latency_log::LatencyLog;
@@ -56,6 +57,8 @@ pub struct Asked {
     pub handover: bool,
     /// Whether to follow the scheduler, and say who held the server up.
     pub who: bool,
+    /// The function with which the server begins a request (e4); without one, a rule says when.
+    pub begun: Option<Begun>,
 }
 
 /// What one probe took while that was measured, the measuring included.
@@ -127,6 +130,7 @@ impl Tracer {
             one_connection_in: asked.one_connection_in,
             handover: asked.handover,
             who: asked.who,
+            begun: asked.begun.clone(),
         })?;
         let records = match &asked.records {
             Some((_, path)) => Some(Records::create(path, asked.framing)?),

@@ -53,6 +53,15 @@ def trace(
             "--who",
         ),
     ] = False,
+    probe_e4: Annotated[
+        str | None,
+        option(
+            PROCEDURE,
+            "[FILE:]FUNCTION",
+            "A function that the server calls where it begins a request (e4), by a uprobe of some 2 us; FILE:"
+            " by itself the server's program. redis: processCommand, nginx: ngx_http_process_request.",
+        ),
+    ] = None,
     records: Annotated[
         Path | None,
         option(OUTPUT, "FILE", "Keep requests in full here (Parquet): stamps, threads, processors."),
@@ -92,9 +101,11 @@ def trace(
     from hindmost.report.trace.terminal import render_trace
     from hindmost.trace import TraceRequest, find_server
     from hindmost.trace import trace as traced
+    from hindmost.trace.begun import Function
     from hindmost.trace.times import write_times
 
     found = find_server(server, port=port, protocol=protocol)
+    begun = None if probe_e4 is None else Function.parse(probe_e4, found)
     seconds = parse_duration(duration, "duration", 0.5)
     where = f"{found.name}, port {found.port}, as {found.protocol}"
     earlier = None if before is None else _earlier(before)
@@ -105,7 +116,16 @@ def trace(
     with TemporaryDirectory(prefix="hindmost-trace-") as folder:
         kept = Path(folder) / "records.parquet" if records is None and times is not None else records
         request = TraceRequest(
-            found, seconds, connections, windows, kept, latency_log, every, handover=not no_handover, who=who
+            found,
+            seconds,
+            connections,
+            windows,
+            kept,
+            latency_log,
+            every,
+            handover=not no_handover,
+            who=who,
+            begun=begun,
         )
         document = traced(request, lambda: say(f"tracing {where} for {duration}; Ctrl-C ends it earlier"))
         if times is not None and kept is not None:

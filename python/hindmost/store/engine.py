@@ -689,6 +689,8 @@ class TraceCounts(TypedDict):
     records_lost: Count
     connections: Count
     batched: Count
+    not_begun: Count
+    astray: Count
 
 
 class Watched(TypedDict):

@@ -240,6 +240,19 @@ class Records(TypedDict):
     every: Count
 
 
+class Begun(TypedDict):
+    """The function that showed where requests begin (e4).
+
+    ``share``: of the requests that it told of; of the others a rule says when. ``astray``: calls by request
+    that begin none of those that were read.
+    """
+
+    file: str
+    function: str
+    share: float
+    astray: float
+
+
 class Trace(TypedDict):
     """Where in the path of a server's requests time passes and variance arises.
 
@@ -257,6 +270,7 @@ class Trace(TypedDict):
     one_connection_in: Count
     followed_s: float
     handover: bool
+    begun: Begun | None
     all: Parts
     kinds: dict[str, Parts]
     between_kinds: float | None

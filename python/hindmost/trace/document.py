@@ -12,6 +12,7 @@ from hindmost.stats.estimate import Estimate
 from hindmost.stats.stages import Decomposition, Part, Stage, causes, decompose
 from hindmost.store.estimates import number
 from hindmost.trace.advice import Service, advice
+from hindmost.trace.begun import begun_of, notes_of
 from hindmost.trace.effect import effects
 from hindmost.trace.inbound import inbound
 from hindmost.trace.usage import ENDED
@@ -81,6 +82,7 @@ def document_of(
         "one_connection_in": request.one_connection_in,
         "followed_s": traced["followed_ns"] / 1e9,
         "handover": traced["handover"],
+        "begun": None if request.begun is None else begun_of(request.begun, traced["counts"]),
         "all": _parts(whole),
         "kinds": {kind: _parts(parts) for kind, parts in kinds.items() if parts is not None},
         "between_kinds": _between(whole, [parts for parts in kinds.values() if parts is not None]),
@@ -284,6 +286,8 @@ def _notes(request: TraceRequest, traced: Mapping[str, Any], matched: float, clo
             "this kernel does not show when a response is handed over (since Linux 6.16):"
             " response_to_network is part of start_to_response"
         )
+    if request.begun is not None:
+        notes += notes_of(begun_of(request.begun, counts))
     if request.server.protocol == "exchange":
         notes.append(
             "requests are not told apart: all that is read until something is sent counts as one"

@@ -12,6 +12,7 @@ from typing import Any
 from hindmost import _engine
 from hindmost.errors import Inconclusive, Interrupted, UsageError
 from hindmost.trace.able import unable
+from hindmost.trace.begun import Function
 from hindmost.trace.document import document_of
 from hindmost.trace.server import Server
 from hindmost.trace.usage import Usage
@@ -45,6 +46,8 @@ class TraceRequest:
         False: as on kernels before 6.16, which do not show when a response is handed over.
     who : bool
         Follow the scheduler as well, and say who held requests up.
+    begun : Function or None
+        The function with which the server begins a request (e4); without one, a rule says when.
     """
 
     server: Server
@@ -56,6 +59,7 @@ class TraceRequest:
     every: int = 1
     handover: bool = True
     who: bool = False
+    begun: Function | None = None
 
     def check(self) -> None:
         """Raise what is wrong before anything is attached.
@@ -68,6 +72,12 @@ class TraceRequest:
             raise UsageError(f"a trace of {self.duration_s:g} s; it may take 500 ms to a day")
         if min(self.one_connection_in, self.one_window_in, self.every) < 1:
             raise UsageError("one in 0 would be none: --connections, --windows and --every are at least 1")
+        if self.begun is not None and self.one_connection_in > 1:
+            raise UsageError(
+                "--probe-e4 does not go with --connections: calls are told apart by what their thread read"
+                " last, and reads of connections that are not followed are not seen",
+                hint=f"--windows {self.one_connection_in}, which follows all connections for a while",
+            )
         least = LEAST_WINDOWS * LEAST_BLOCK_S * self.one_window_in
         if self.one_window_in > 1 and self.duration_s < least:
             raise UsageError(
@@ -149,6 +159,7 @@ class Running:
                 log=request.log,
                 handover=request.handover,
                 who=request.who,
+                begun=None if request.begun is None else (request.begun.file, request.begun.name),
             )
         except _engine.EngineError as error:
             raise unable(*error.args) from None

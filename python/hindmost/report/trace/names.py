@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hindmost.report.common.document import plain
+from hindmost.report.common.numbers import percent
 
 STAGES = {
     "network_to_tcp": "network to TCP",
@@ -58,3 +59,9 @@ def culprit(who: Mapping[str, Any]) -> str:
     if most is not None and most["share"] >= STANDS_OUT:
         apart = f"; thread {most['thread']} of {who['threads']} has {min(1.0, most['share']):.0%} of it"
     return f"{plain(who['name'])}{number} ({RELATIONS[who['relation']]}{apart.replace('%', ' %')})"
+
+
+def begins(begun: Mapping[str, Any]) -> str:
+    """Which function showed where requests begin."""
+    share = percent(begun["share"])
+    return f"A request begins where {plain(begun['function'])} is called, as {share} of them showed."

@@ -10,7 +10,7 @@ from hindmost.report.common import numbers
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot
 from hindmost.report.trace.advice import predicted
-from hindmost.report.trace.names import CAUSES, STAGES, culprit
+from hindmost.report.trace.names import CAUSES, STAGES, begins, culprit
 from hindmost.report.trace.who import charged_to_nobody, told
 
 COLOURS = 8
@@ -34,6 +34,7 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
         "trace.html",
         doc=document,
         stage_names=STAGES,
+        begins=None if document.get("begun") is None else begins(document["begun"]),
         mark="valid" if document["matched"] >= 0.999 else "inconclusive",
         stages=[_stage(one) for one in [*document["all"]["stages"], document["all"]["latency"]]],
         path=drawing(partial(path, document, "share_of_mean")),

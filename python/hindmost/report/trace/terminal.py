@@ -9,7 +9,7 @@ from hindmost.report.common.console import console_of, printed, text_of
 from hindmost.report.common.document import plain
 from hindmost.report.common.numbers import MISSING, count, number, percent
 from hindmost.report.trace.advice import render_advice
-from hindmost.report.trace.names import STAGES
+from hindmost.report.trace.names import STAGES, begins
 from hindmost.report.trace.who import render_who
 
 _BAR = 20
@@ -41,6 +41,8 @@ def render_trace(document: Mapping[str, Any], *, width: int | None = None, color
         console.print(_row(stage), soft_wrap=True)
     console.print()
     printed(console, _critical(document))
+    if document.get("begun") is not None:  # documents of before have none
+        printed(console, begins(document["begun"]))
     if parts["batch"]["mean"] > 1.005:
         printed(console, _batch(parts))
     if len(document["kinds"]) > 1:

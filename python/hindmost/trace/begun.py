@@ -1,0 +1,84 @@
+"""e4 as the server shows it: a function that it calls where it begins a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hindmost.errors import UsageError
+
+if TYPE_CHECKING:
+    from hindmost.store.trace import Begun
+    from hindmost.trace.server import Server
+
+MOST_AMISS = 0.01
+"""Of the requests: calls too few or too many, from which on the function is said to be no such place."""
+KNOWN = {
+    "redis-server": "processCommand",
+    "valkey-server": "processCommand",
+    "nginx": "ngx_http_process_request",
+    "apache2": "ap_process_async_request",
+    "httpd": "ap_process_async_request",
+}
+"""Functions called once a request, by program, which stripped builds still name (Debian's, seen)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of a program or of a library that it uses."""
+
+    file: Path
+    name: str
+
+    @classmethod
+    def parse(cls, text: str, server: Server) -> Function:
+        """Read ``PATH:FUNCTION``, or ``FUNCTION`` of the server's own program.
+
+        Raises
+        ------
+        UsageError
+            If the path is no file, or it is not known which program the server is.
+        """
+        path, _, name = text.rpartition(":")
+        known = KNOWN.get(server.name, "processCommand")
+        if not name:
+            raise UsageError(f"--probe-e4 {text!r} names no function", hint=f"--probe-e4 {known}")
+        if path:
+            if not Path(path).is_file():
+                raise UsageError(
+                    f"--probe-e4: {path} is no file", hint=f"--probe-e4 $(command -v PROGRAM):{name}"
+                )
+            return cls(Path(path).absolute(), name)
+        if server.pid is None:
+            raise UsageError(
+                f"--probe-e4 {name}: which program {server.name} is may not be seen here",
+                hint=f"--probe-e4 /path/of/the/program:{name}, or root",
+            )
+        return cls(Path(f"/proc/{server.pid}/exe"), name)
+
+
+def begun_of(function: Function, counts: Mapping[str, int]) -> Begun:
+    """What a trace's document says of it."""
+    done = max(1, counts["done"])
+    return {
+        "file": str(function.file.resolve()),
+        "function": function.name,
+        "share": 1 - min(done, counts["not_begun"]) / done,
+        "astray": counts["astray"] / done,
+    }
+
+
+def notes_of(begun: Begun) -> list[str]:
+    """What is to be kept in mind of it."""
+    missed, astray, name = 1 - begun["share"], begun["astray"], begun["function"]
+    if missed <= MOST_AMISS and astray <= MOST_AMISS:
+        return []
+    amiss = [f"of {missed:.1%} of the requests it told nothing"] if missed > MOST_AMISS else []
+    if astray > MOST_AMISS:
+        amiss.append(f"it was called {astray:.2f} times a request beside what was read")
+    return [
+        f"{name} is not where each request begins: {', and '.join(amiss)}. There read_to_start ends by rule,"
+        " and it may be wrong elsewhere: name another function, or leave out --probe-e4"
+    ]
