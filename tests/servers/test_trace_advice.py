@@ -1,0 +1,64 @@
+"""The trial that a trace advises, run as it is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+from measuring import finish, hindmost, need, need_two_processors, start
+from neighbours import disturber
+from plain_memcached import plain_memcached
+
+from hindmost import _engine
+
+FAULT = _engine.trace_fault()
+pytestmark = [
+    pytest.mark.memcached,
+    pytest.mark.nightly,
+    pytest.mark.skipif(FAULT is not None, reason=f"requests cannot be traced here: {FAULT and FAULT[1]}"),
+]
+
+
+def test_the_printed_line_tries_what_the_trace_advises_against_a_program_in_the_way(tmp_path: Path) -> None:
+    need("memcached")
+    server, client = need_two_processors()
+    with plain_memcached() as (address, process), disturber(int(server), tmp_path):
+        for thread in Path(f"/proc/{process.pid}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), {int(server)})
+        load = start(
+            *("measure", address, "--rate", "2k", "--client-cpus", client, "--runs", "1"),
+            *("--duration", "20s", "--warmup", "0.2s", "--quantiles", "50", "--stamps", "off", "--quiet"),
+            *("--out", tmp_path / "load"),
+        )
+        try:
+            traced = hindmost("trace", address, "--duration", "3s", "--who")
+        finally:
+            load.kill()
+            finish(load, tmp_path)
+        (line,) = {
+            row.partition("try it: ")[2] for row in traced.out.splitlines() if "schedule = true" in row
+        }
+        words = shlex.split(line)
+        assert words[:4] == ["hindmost", "trial", "memcached", "--rate"], traced.out
+        study = tmp_path / "study"
+        short = (
+            "--rounds",
+            "6",
+            "--duration",
+            "0.3s",
+            "--warmup",
+            "0.2s",
+            "--quantiles",
+            "50",
+            "--stamps",
+            "off",
+        )
+        where = ("--server-cpus", server, "--client-cpus", client, "--by", "mean")
+        tried = hindmost(*words[1:], *short, *where, "--out", study, "--json", "--quiet", study=study)
+    assert tried.code in (0, 4), tried.err
+    document = json.loads(tried.out)
+    assert [one["level"] for one in document["levels"]] == words[words.index("--levels") + 1].split(",")
+    assert all(len(one["values_us"]["mean"]) >= 6 or document["aside"] for one in document["levels"])
