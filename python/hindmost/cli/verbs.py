@@ -125,6 +125,15 @@ VERBS = (
                 ("colocate may batch.json server.json --within 10% --load 50%",),
             ),
             Verb(
+                "corun",
+                "SERVER JOB... [OPTIONS]",
+                "Run jobs beside a server under load: cards' predictions, and what comes of them.",
+                (
+                    "colocate corun memcached.json xz.json stream.json --within 20%",
+                    "colocate corun web.json xz.json --budget 5m --page corun.html",
+                ),
+            ),
+            Verb(
                 "extender",
                 "CARDS [OPTIONS]",
                 "Answer kube-scheduler which nodes' servers bear a job.",

@@ -1,7 +1,8 @@
 """The documents of ``hindmost colocate``: their types.
 
-History: ``hindmost.rulers/1``, ``hindmost.profile/1``, ``hindmost.advice/1`` (0.1.0), the first. A profile
-of a server that is asked by a probe has ``loaded``, and ``latency`` in each axis; others have neither.
+History: ``hindmost.rulers/1``, ``hindmost.profile/1``, ``hindmost.advice/1``, ``hindmost.corun/1`` (0.1.0),
+the first. A profile of a server that is asked by a probe has ``loaded``, and ``latency`` in each axis; others
+have neither.
 """
 
 from typing import Literal, NotRequired, TypedDict
@@ -11,6 +12,7 @@ from hindmost.store.types import Count
 RULERS_SCHEMA: Literal["hindmost.rulers/1"] = "hindmost.rulers/1"
 PROFILE_SCHEMA: Literal["hindmost.profile/1"] = "hindmost.profile/1"
 
+CORUN_SCHEMA: Literal["hindmost.corun/1"] = "hindmost.corun/1"
 ADVICE_SCHEMA: Literal["hindmost.advice/1"] = "hindmost.advice/1"
 
 Place = Literal["beside", "supervised", "elsewhere"]
@@ -171,6 +173,57 @@ class Profile(TypedDict):
     noise: float
     method: Method
     notes: list[str]
+
+
+class Predicted(TypedDict):
+    """A guess from two cards: loss of rate, growth of percentiles; null where a queue would not end."""
+
+    model: str
+    lost: float
+    p50: float | None
+    p99: float | None
+
+
+class CoRan(TypedDict):
+    """A server beside one job, under load, against the inert ruler in its place.
+
+    ``answer``: of the cards, whether the job may run there. ``promise``: whether p99 grew within the limit,
+    by its interval. ``axes``: of the job's card.
+    """
+
+    job: str
+    command: list[str]
+    answer: Literal["yes", "no", "unknown"]
+    promise: Literal["kept", "broken", "undecided"]
+    lost: Share | None
+    latency: Growth
+    predicted: list[Predicted]
+    axes: list[Axis]
+
+
+class Score(TypedDict):
+    """How far a guess was off: mean absolute error of logarithms of growth."""
+
+    model: str
+    p50: float | None
+    p99: float | None
+
+
+class CoRun(TypedDict):
+    """A server beside jobs: what cards predicted, and what came of it; ``axes`` are of the server's card."""
+
+    schema: Literal["hindmost.corun/1"]
+    server: str
+    processor: Processor
+    within: float
+    loaded: Loaded
+    axes: list[Axis]
+    jobs: list[CoRan]
+    scores: list[Score]
+    window_ms: float
+    windows: Count
+    dropped: Count
+    took_s: float
 
 
 class Advised(TypedDict):

@@ -22,6 +22,7 @@ schema                      where                               written by
 ``hindmost.trace/1``        ``hindmost trace --json``           `hindmost.trace`, ``crates/trace``
 ``hindmost.rulers/1``       ``hindmost colocate rulers --json``  `hindmost.studies.colocation`
 ``hindmost.profile/1``      profile cards                       `hindmost.studies.colocation`
+``hindmost.corun/1``        ``hindmost colocate corun --json``  `hindmost.studies.colocation`
 ``hindmost.classes/1``      ``hindmost harvest classify``       `hindmost.harvest`, ``crates/harvest``
 ``hindmost.doctor/1``       ``hindmost doctor --json``          ``crates/host``
 ``hindmost.knobs/1``        ``hindmost knobs --json``           the engine's knobs, `hindmost.cli.knobs`
@@ -80,6 +81,7 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "trace": (trace.Trace, "Result of hindmost trace"),
     "rulers": (colocation.Rulers, "Result of hindmost colocate rulers"),
     "profile": (colocation.Profile, "A profile card of hindmost colocate profile"),
+    "corun": (colocation.CoRun, "Result of hindmost colocate corun"),
     "harvest-simulation": (harvest.HarvestSimulation, "Result of hindmost harvest simulate"),
     "harvest-card": (harvest.Card, "Result of hindmost harvest report"),
     "classes": (harvest.Classes, "Result of hindmost harvest classify"),

@@ -33,9 +33,9 @@ def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: 
     console.print()
     console.print(f"{'beside':<14} {'it loses':<26} {'the ruler loses':<26}")
     if card["presence"] is not None:
-        console.print(f"{'(inert)':<14} {_share(card['presence']):<26}")
+        console.print(f"{'(inert)':<14} {share_text(card['presence']):<26}")
     for axis in card["axes"]:
-        lost, taken = _share(axis["sensitivity"]), _share(axis["contentiousness"])
+        lost, taken = share_text(axis["sensitivity"]), share_text(axis["contentiousness"])
         console.print(f"{axis['ruler']:<14} {lost:<26} {taken:<26}", soft_wrap=True)
     if "loaded" in card:
         _latency(console, card)
@@ -66,10 +66,13 @@ def _latency(console: Console, card: Mapping[str, Any]) -> None:
         ("(inert)", loaded["presence"]),
         *((one["ruler"], one["latency"]) for one in card["axes"]),
     ]:
-        console.print(f"{name:<14} {_share(grown['p50']):<26} {_share(grown['p99']):<26}", soft_wrap=True)
+        console.print(
+            f"{name:<14} {share_text(grown['p50']):<26} {share_text(grown['p99']):<26}", soft_wrap=True
+        )
 
 
-def _share(share: Mapping[str, Any] | None) -> str:
+def share_text(share: Mapping[str, Any] | None) -> str:
+    """A share with its interval."""
     if share is None:
         return "windows were lost"
     return f"{share['value']:>6.1%} [{share['low']:.1%}, {share['high']:.1%}]"

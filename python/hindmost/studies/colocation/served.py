@@ -69,10 +69,11 @@ class Served:
 
     def __init__(self, command: Sequence[str], cpu: int, source: LatencySource, probe_cpu: int) -> None:
         self.command = list(command)
-        self.address, self.rate = str(source.document["probe"]["address"]), source.document["probe"]["rate"]
+        probe = source.document["probe"]
+        self.address, self.rate = f"{probe['protocol']}://{probe['address']}", float(probe["rate"])
         self.asked: Asked | None = None
         self._source, self._probe_cpu = source, probe_cpu
-        if _listens(self.address):
+        if _listens(str(probe["address"])):
             raise TargetError(
                 f"somebody answers at {self.address} before {self.command[0]} is started: the probe would ask"
                 " that one",

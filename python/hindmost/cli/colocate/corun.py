@@ -1,0 +1,60 @@
+"""``hindmost colocate corun``: a server beside real jobs, predicted and measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, option, whole
+from hindmost.cli.outcome import put_files, refuse_files
+from hindmost.cli.streams import say
+from hindmost.exits import Exit
+
+
+def corun(
+    server: Annotated[Path, option(TARGET, None, "The server's card (JSON), of profile --probe.")],
+    *jobs: Annotated[Path, option(TARGET, None, "Cards of jobs.")],
+    within: Annotated[str, option(TARGET, "SHARE", "How much its p99 may grow.")] = "10%",
+    cpu: Annotated[
+        int | None, whole(PROCEDURE, "The server's processor; jobs run on another. [default: the last]")
+    ] = None,
+    budget: Annotated[str, option(PROCEDURE, "TIME", "How long at most.")] = "60s",
+    seed: Annotated[int, whole(PROCEDURE, "Of the order of windows.")] = 1,
+    page: Annotated[Path | None, option(OUTPUT, "FILE", "Write a page here (HTML).")] = None,
+    out: Annotated[Path | None, option(OUTPUT, "FILE", "Write the document here (JSON).")] = None,
+    json_: Json = False,
+) -> int:
+    """Start a server and jobs by their cards, and measure its tail beside each of them.
+
+    The server is asked as it was for its card; each job runs on another processor for a window, in random
+    order with an inert ruler and with nothing, round after round, four at least. How p50 and p99 grow stands
+    beside what the cards predict, by several models. A job that ends begins again. Exit code 3: beside some
+    job p99 surely grew by more than --within.
+    """
+    from hindmost.colocation.bound import load_card
+    from hindmost.errors import UsageError
+    from hindmost.plan import parse_duration, parse_share
+    from hindmost.report.colocation.corun import render_corun
+    from hindmost.report.colocation.corun_page import render_corun_page
+    from hindmost.studies.colocation.corun import corun as measured
+
+    if not jobs:
+        raise UsageError("no job was named", hint="hindmost colocate corun server.json batch.json")
+    refuse_files({"--out": out, "--page": page})
+    document = measured(
+        load_card(server),
+        [load_card(one) for one in jobs],
+        within=parse_share(within, "within"),
+        cpu=cpu,
+        budget_s=parse_duration(budget, "budget", 1.0),
+        seed=seed,
+        say=say,
+    )
+    print(json.dumps(document) if json_ else render_corun(document), end="\n" if json_ else "")
+    texts = {out: json.dumps(document, indent=1) + "\n"}
+    if page is not None:
+        texts[page] = render_corun_page(document)
+    put_files(texts)
+    broken = any(one["promise"] == "broken" for one in document["jobs"])
+    return Exit.CROSSED if broken else Exit.DONE

@@ -1,0 +1,71 @@
+"""A server beside jobs, predicted and measured, for the terminal."""
+
+from __future__ import annotations
+
+from hindmost.report.colocation.profile import share_text
+from hindmost.report.common.console import console_of, printed, text_of
+from hindmost.report.common.document import plain
+from hindmost.report.common.numbers import number
+from hindmost.store.colocation import CoRun
+
+
+def render_corun(document: CoRun, *, width: int | None = None, color: bool | None = None) -> str:
+    """Write a document ``hindmost.corun/1`` for the terminal.
+
+    Parameters
+    ----------
+    document : CoRun
+    width, color
+        As for `hindmost.report.measure.render_terminal`.
+    """
+    console = console_of(width, color)
+    loaded = document["loaded"]
+    printed(
+        console,
+        f"{plain(document['server'])}, asked {number(loaded['asked_per_s'])} times a second"
+        f" ({loaded['busy']:.0%} of its processor): p50 {number(loaded['p50_us'])} us, p99"
+        f" {number(loaded['p99_us'])} us beside an inert ruler; {loaded['failed']} of"
+        f" {loaded['requests']} requests failed",
+    )
+    for job in document["jobs"]:
+        console.print()
+        printed(
+            console,
+            f"beside {plain(job['job'])}: p99 within {document['within']:.0%}: {job['promise']} (cards said"
+            f" {job['answer']})",
+        )
+        console.print(
+            f"  {'':<12} {'rate lost':<26} {'p50 grows by':<26} {'p99 grows by':<26}", soft_wrap=True
+        )
+        latency = job["latency"]
+        told = [share_text(one) for one in (job["lost"], latency["p50"], latency["p99"])]
+        console.print(f"  {'measured':<12} " + " ".join(f"{one:<26}" for one in told), soft_wrap=True)
+        for guess in job["predicted"]:
+            cells = [f"{percent(guess['lost']):<26}", f"{percent(guess['p50']):<26}", percent(guess["p99"])]
+            console.print(f"  {guess['model']:<12} " + " ".join(cells), soft_wrap=True)
+    console.print()
+    console.print(f"{'off by a factor of':<20} {'p50':<8} {'p99':<8}")
+    for score in document["scores"]:
+        console.print(f"{score['model']:<20} {factor(score['p50']):<8} {factor(score['p99']):<8}")
+    printed(
+        console,
+        f"{document['windows']} windows of {document['window_ms']:g} ms, {document['dropped']} dropped, in"
+        f" {document['took_s']:.1f} s",
+    )
+    return text_of(console)
+
+
+def percent(value: float | None) -> str:
+    """A guess; a queue that does not end has none."""
+    return "without end" if value is None else f"{value:>6.1%}"
+
+
+def factor(error: float | None) -> str:
+    """An error of logarithms, as a factor.
+
+    >>> factor(0.0953)
+    '1.10'
+    """
+    from math import exp
+
+    return "-" if error is None else f"{exp(error):.2f}"

@@ -1,0 +1,81 @@
+"""The page of a server beside jobs: sensitivity and contentiousness as heat maps, predicted and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hindmost.report.colocation.corun import factor, percent
+from hindmost.report.colocation.profile import share_text
+from hindmost.report.common.sheet import render
+from hindmost.store.colocation import CoRun
+
+_FULL = 0.5
+"""From this share on a cell is as dark as it gets."""
+
+
+def render_corun_page(document: CoRun) -> str:
+    """Write the page: one HTML file with everything inside, without scripts."""
+    rulers = [axis["ruler"] for axis in document["axes"]]
+    promises = [one["promise"] for one in document["jobs"]]
+    return render(
+        "corun.html",
+        doc=document,
+        mark="invalid" if "broken" in promises else "inconclusive" if "undecided" in promises else "valid",
+        rulers=rulers,
+        sensitivity=[
+            (what, [_cell(_part(axis, keys)) for axis in document["axes"]])
+            for what, keys in (
+                ("rate lost", ("sensitivity",)),
+                ("p50 grows", ("latency", "p50")),
+                ("p99 grows", ("latency", "p99")),
+            )
+        ],
+        contentiousness=[
+            (one["job"], _cells(rulers, {axis["ruler"]: axis["contentiousness"] for axis in one["axes"]}))
+            for one in document["jobs"]
+        ],
+        products=[(one["job"], _products(document["axes"], one["axes"])) for one in document["jobs"]],
+        share=share_text,
+        percent=percent,
+        factor=factor,
+    )
+
+
+def _part(axis: Mapping[str, Any], keys: Sequence[str]) -> Mapping[str, Any] | None:
+    found: Any = axis
+    for key in keys:
+        found = found[key]
+    return found  # type: ignore[no-any-return]
+
+
+def _cells(rulers: Sequence[str], by: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [_cell(by.get(one)) for one in rulers]
+
+
+def _cell(share: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Text, darkness in percent, and whether an interval that leaves out zero says that there is anything."""
+    if share is None:
+        return {"text": "-", "dark": 0, "shown": False, "title": "windows were lost"}
+    return {
+        "text": f"{share['value']:.0%}",
+        "dark": round(100 * min(1.0, max(0.0, share["value"]) / _FULL)),
+        "shown": share["low"] > 0 or share["high"] < 0,
+        "title": share_text(share).strip(),
+    }
+
+
+def _products(server: Sequence[Mapping[str, Any]], job: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Growth of p99 beside a ruler times what the job takes of it: where it would come from."""
+    taken = {axis["ruler"]: axis["contentiousness"] for axis in job}
+    cells = []
+    for axis in server:
+        grown, con = axis["latency"]["p99"], taken.get(axis["ruler"])
+        if grown is None or con is None:
+            cells.append(_cell(None))
+            continue
+        value = grown["value"] * max(0.0, con["value"])
+        sure = (grown["low"] > 0 or grown["high"] < 0) and con["low"] > 0
+        dark = round(100 * min(1.0, max(0.0, value) / _FULL))
+        cells.append({"text": f"{value:.0%}", "dark": dark, "shown": sure, "title": f"{value:.2%}"})
+    return cells
