@@ -1,10 +1,5 @@
 """A product of two matrices that the second-level cache holds, a line for each."""
 
-import os
-
-for library in ("OMP", "OPENBLAS", "MKL"):
-    os.environ[f"{library}_NUM_THREADS"] = "1"
-
 import numpy as np
 
 left, right = np.random.default_rng(1).random((2, 192, 192))

@@ -14,6 +14,7 @@ card "memcached $user -t 1 -l 127.0.0.1 -p $port" --probe 2000 --probe-address "
 # Some 150 ms of work for a run: numbers in words are neither empty nor random.
 seq 400000 > "$folder/numbers"
 card "xz -1 -T1 -k -c $folder/numbers" --work cpu --name xz --budget 20s --out "$folder/xz.json"
+export OPENBLAS_NUM_THREADS=1
 for job in scan matmul stream; do
   card "$python -u $here/$job.py" --name "$job" --out "$folder/$job.json"
 done
