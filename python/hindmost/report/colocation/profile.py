@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+_MUCH = 0.05
+"""At half load p99 grows by a tenth with it (Eq 3.6): an interval from 0 to so much decides nothing."""
+
+
 def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
     """Write a card ``hindmost.profile/1`` for the terminal.
 
@@ -41,6 +45,15 @@ def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: 
         _latency(console, card)
     console.print()
     printed(console, f"below {card['noise']:.1%} nothing is told from zero")
+    if undecided := [one["ruler"] for one in card["axes"] if _undecided(one["sensitivity"])]:
+        printed(
+            console,
+            f"undecided beside {', '.join(undecided)}: it may lose nothing, or {_MUCH:.0%} and more",
+        )
+        printed(
+            console,
+            "hint: more rounds (--budget 60s), or a calmer host (top -H -o %CPU)",
+        )
     for note in card["notes"]:
         printed(console, f"note: {note}", indent=2)
     printed(
@@ -69,6 +82,10 @@ def _latency(console: Console, card: Mapping[str, Any]) -> None:
         console.print(
             f"{name:<14} {share_text(grown['p50']):<26} {share_text(grown['p99']):<26}", soft_wrap=True
         )
+
+
+def _undecided(share: Mapping[str, Any] | None) -> bool:
+    return share is not None and share["low"] <= 0 and share["high"] >= _MUCH
 
 
 def share_text(share: Mapping[str, Any] | None) -> str:
