@@ -134,8 +134,7 @@ class Served:
         used = self._launched.cpu_time.ns() - self._began_ns
         windows.look()
         window = windows.close()
-        answered = window.requests - window.failed
-        self._answered += answered
+        self._answered += window.requests - window.failed - window.waiting
         self._used_ns += used
         self.asked = Asked(
             window.requests,

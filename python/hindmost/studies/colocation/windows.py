@@ -114,7 +114,9 @@ class Stand:
         before, self._before = self._before, self.look()
         busy = more_used - used
         lost: Lost | None = "units" if more == units else None
-        if not isinstance(self.subject, Served) and busy <= LEAST_CPU * (ended - began):
+        # A server waits for requests; but what answers has used some of a processor.
+        least = 0.0 if isinstance(self.subject, Served) else LEAST_CPU * (ended - began)
+        if busy <= least:
             lost = "processor"
         of_ruler, real_time = None, False
         ruler_ns = sum(one["cpu_ns"] for one in got)

@@ -18,8 +18,8 @@ class Window:
     ----------
     begin_ns, end_ns : int
         Of the monotonic clock.
-    requests, failed : int
-        Due in it and answered or still awaited; failures told while it lasted.
+    requests, failed, waiting : int
+        Due in it and answered or still awaited; failures told while it lasted; still awaited at its end.
     percentile_us : float
         Infinite where nothing was answered or a failure belongs to the percentile.
     sorted_us : list of float
@@ -32,6 +32,7 @@ class Window:
     failed: int
     percentile_us: float
     sorted_us: list[float] = field(default_factory=list)
+    waiting: int = 0
 
     def at(self, quantile: float) -> float:
         """Another percentile, microseconds (nearest rank)."""
@@ -100,11 +101,14 @@ class Windows:
         """End this window and begin the next; what waits counts with the age that it has now."""
         begin, end, now = self.begin_ns, self.end_ns, _engine.monotonic_ns()
         own = [latency for due, latency in self._told if begin <= due < end]
-        own += self._waiting(now, end)
+        waiting = self._waiting(now, end)
+        own += waiting
         # A failed request is slower than any limit.
         own += [math.inf] * self._failed
         own.sort()
-        window = Window(begin, end, len(own), self._failed, _percentile(own, self.quantile), own)
+        window = Window(
+            begin, end, len(own), self._failed, _percentile(own, self.quantile), own, len(waiting)
+        )
         self.begin_ns, self._failed = end, 0
         self._told = [one for one in self._told if one[0] >= end]
         return window
