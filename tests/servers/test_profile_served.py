@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from hindmost.errors import TargetError
 from hindmost.studies.colocation import served
 from hindmost.studies.colocation.processor import allowed
 from hindmost.studies.colocation.served import Served
+from hindmost.studies.colocation.windows import Stand
 from hindmost.targets.ports import pick_free_port
 from hindmost.watch import Application, latency_from
 
@@ -115,3 +117,30 @@ def test_what_cannot_be_asked_is_told_and_nothing_is_left(port, monkeypatch):
 def test_options_that_make_no_load_are_refused(words, told, capsys):
     assert main(["colocate", "profile", "sleep 60", *words]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_a_window_in_which_the_server_stands_still_has_no_rate(port, monkeypatch):
+    with under_load(memcached(port), port) as one:
+        stand = Stand(one, (allowed()[-1], allowed()[0]), {}, real_time=False)
+        assert stand.window("alone", 100.0).program is not None
+        group, resume, pause = one._launched.process.pid, one.resume, one.pause
+
+        def stopped() -> None:
+            resume()
+            os.killpg(group, signal.SIGSTOP)
+
+        def goes_on() -> None:
+            os.killpg(group, signal.SIGCONT)
+            pause()
+
+        monkeypatch.setattr(one, "resume", stopped)
+        monkeypatch.setattr(one, "pause", goes_on)
+        before, _ = one.count("")
+        seen = stand.window("alone", 100.0)
+        answered, _ = one.count("")
+        assert answered - before < 20, "what still waits is not answered"
+        assert one.asked is not None
+        assert one.asked.requests > 50
+        assert one.asked.p50_us > 20_000, "and has waited since it was due"
+        assert seen.lost is not None
+        assert seen.program is seen.asked is None
