@@ -78,17 +78,28 @@ def test_a_job_works_in_windows_only_and_again_where_it_ends(tmp_path: Path):
             told = json.loads(one.run(json.dumps({"start_ns": begun, "duration_ns": ms * 10**6})))
             assert _engine.monotonic_ns() - begun >= ms * 10**6
             one.check()
-            assert told["cpu_ns"] > 0
-            return len(runs.read_text().splitlines())
+            used.append(told["cpu_ns"])
+            return len(runs.read_text().splitlines()) if runs.exists() else 0
 
-        first = window(400)
-        assert first >= 2, "it ends, and begins again"
+        def until(least: int) -> int:
+            end, found = time.monotonic() + 20, 0
+            while found < least and time.monotonic() < end:
+                found = window(200)
+            return found
+
+        used: list[int] = []
+        assert until(2) >= 2, "it ends, and begins again"
         time.sleep(0.1)
-        assert len(runs.read_text().splitlines()) == first, "it stands still between windows"
-        assert window(400) > first
+        still = len(runs.read_text().splitlines())
+        time.sleep(0.3)
+        assert len(runs.read_text().splitlines()) == still, "it stands still between windows"
+        assert until(still + 1) > still
+        assert sum(used) > 0
     assert not Path(f"/proc/{pid}").exists()
     with CoRunner(["sh", "-c", "exit 3"], allowed()[0]) as failing:
-        failing.run(json.dumps({"start_ns": _engine.monotonic_ns(), "duration_ns": 300 * 10**6}))
+        end = time.monotonic() + 20
+        while failing._launched.process.poll() is None and time.monotonic() < end:
+            failing.run(json.dumps({"start_ns": _engine.monotonic_ns(), "duration_ns": 10**8}))
         with pytest.raises(TargetError, match="exit code 3 beside the server"):
             failing.check()
 

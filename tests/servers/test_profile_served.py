@@ -83,7 +83,8 @@ def test_only_windows_are_asked_and_the_server_is_on_its_processor(port):
         answered, used = one.count("")
         assert one.asked is not None
         assert one.asked.requests == pytest.approx(200, rel=0.5)
-        assert answered == one.asked.requests - one.asked.failed
+        # What still waits at the end was asked, and is not answered.
+        assert 50 < answered <= one.asked.requests - one.asked.failed
         assert 0 < used <= one._launched.cpu_time.ns() - before, "nothing from before the window"
         assert one.asked.busy == pytest.approx(used / 0.2e9)
     assert not Path(f"/proc/{pid}").exists()

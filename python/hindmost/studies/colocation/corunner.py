@@ -16,7 +16,7 @@ from hindmost import _engine
 from hindmost.errors import TargetError
 from hindmost.studies.colocation.launch import Launched, ended_by
 
-_AGAIN = 'while "$@"; do :; done'
+_AGAIN = 'while :; do "$@" || exit; done'
 """For the shell: a job that ends well begins again, and one that fails ends all."""
 
 
