@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -28,6 +29,8 @@ from machines import Machines, machines
 
 MEASURE = ("--pacing", "sleep", "--sentinel", "off", "--rate", "4k", "--duration", "2s", "--warmup", "0.5s")
 RUNS = ("--runs", "8..8", "--remake", "0", "--quantiles", "50,95,99")
+ENDS = (signal.SIGTERM, signal.SIGHUP)
+"""``timeout`` sends one, a terminal that is closed the other."""
 CALL = "import sys; from hindmost.cli import main; sys.exit(main())"
 
 
@@ -159,8 +162,17 @@ def _first(net: Machines, many: int, *, pinned: bool = False) -> Path:
     return some.hosts_file(name=f"hosts-{many}.toml", **lines)
 
 
+def _end(number: int, _: object) -> None:
+    """Unwind, so that machines, workers and servers are gone; another one must not cut that short."""
+    for one in ENDS:
+        signal.signal(one, signal.SIG_IGN)
+    raise SystemExit(128 + number)
+
+
 def main() -> None:
     """Print all of it."""
+    for one in ENDS:
+        signal.signal(one, _end)
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
