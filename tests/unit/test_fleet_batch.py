@@ -1,0 +1,141 @@
+"""Pieces of a batch whose hosts are lost, in orders that no real host can be made to keep: asked again, or an error."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
+from distributed import CancelledError
+from distributed.scheduler import KilledWorker
+
+from hindmost.errors import InstanceError
+from hindmost.fleet.dask import compute
+
+ITEMS = list(range(200))
+
+
+class Host:
+    name = "a"
+
+
+class Future:
+    """Ended as soon as anybody asks; how, the client has decided."""
+
+    def __init__(self, outcome):
+        self.outcome = outcome
+
+    def add_done_callback(self, tell):
+        if self.outcome is not None:
+            tell(self)
+
+    def result(self):
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+class Client:
+    """The scheduler's client: pieces end as `fate` says by their first item and how often they were asked."""
+
+    def __init__(self, fate, workers=("a", "b")):
+        self.fate, self.asked, self.workers = fate, [], list(workers)
+
+    def scatter(self, shared, broadcast):
+        assert broadcast
+        return shared
+
+    def submit(self, timed, work, shared, piece, pure):
+        assert not pure, "a piece that was lost would not be computed again"
+        self.asked.append(piece[0])
+        ended = self.fate(piece[0], self.asked.count(piece[0]))
+        return Future(timed(work, shared, piece) if ended == "done" else ended)
+
+    def scheduler_info(self, n_workers):
+        return {"workers": dict.fromkeys(self.workers)}
+
+
+def lost():
+    return KilledWorker("task", Host(), 0)
+
+
+def doubled(shared, piece):
+    return [shared * one for one in piece]
+
+
+def results(client, said=None):
+    batch = compute._Batch(client, doubled, 2, ITEMS, 2, (said if said is not None else []).append)
+    found = {}
+    for first, answers in batch.results():
+        assert first not in found
+        found |= dict(enumerate(answers, first))
+    return [found[at] for at in range(len(found))]
+
+
+@pytest.mark.parametrize("times", [1, compute.LOSSES - 1])
+def test_a_piece_whose_host_was_lost_is_asked_again_and_no_item_is_missing_or_told_twice(times):
+    said = []
+    client = Client(lambda first, nth: lost() if first == 16 and nth <= times else "done")
+    assert results(client, said) == [2 * one for one in ITEMS]
+    assert client.asked.count(16) == times + 1
+    assert said == ["host a was lost with 16 of 200 points; another host is asked for them"] * times
+
+
+def test_losses_of_different_pieces_are_not_thrown_together():
+    client = Client(lambda first, nth: lost() if nth == 1 else "done")
+    assert results(client) == [2 * one for one in ITEMS]
+
+
+def test_a_piece_that_hosts_are_lost_with_time_after_time_ends_the_batch():
+    client = Client(lambda first, nth: lost() if first == 0 else "done")
+    with pytest.raises(
+        InstanceError, match=f"{compute.LOSSES} hosts, the last of them a, .* same 16 of 200 points"
+    ):
+        results(client)
+    assert client.asked.count(0) == compute.LOSSES
+
+
+def test_without_a_host_the_batch_ends_with_how_far_it_came():
+    client = Client(None)
+
+    def dying(first, nth):
+        if first == 16:
+            client.workers.clear()
+            return lost()
+        return "done"
+
+    client.fate = dying
+    with pytest.raises(InstanceError, match=r"host a was lost, the last one; \d+ of 200 points were done"):
+        results(client)
+    assert client.asked.count(16) == 1, "there is nobody to ask again"
+
+
+def test_silence_is_waited_out_while_a_host_is_left_and_is_an_error_when_none_is(monkeypatch):
+    monkeypatch.setattr(compute, "LOOK_S", 0.01)
+    client = Client(lambda first, nth: None)
+    looks = []
+
+    def found(n_workers):
+        looks.append(n_workers)
+        return {"workers": {"a": {}} if len(looks) < 5 else {}}
+
+    client.scheduler_info = found
+    with pytest.raises(InstanceError, match="no host is left to compute on: the last one was lost; 0 of 200"):
+        results(client)
+    assert len(looks) == 5
+
+
+def test_a_scheduler_that_goes_is_told():
+    with pytest.raises(InstanceError, match="the scheduler is gone; 0 of 200 points were done"):
+        results(Client(lambda first, nth: CancelledError("gone")))
+
+
+def test_a_scheduler_that_does_not_answer_counts_as_gone_with_its_hosts(monkeypatch):
+    monkeypatch.setattr(compute, "LOOK_S", 0.01)
+    client = Client(lambda first, nth: None)
+
+    def refuse(n_workers):
+        raise OSError("gone")
+
+    client.scheduler_info = refuse
+    with pytest.raises(InstanceError, match="no host is left"):
+        results(client)
