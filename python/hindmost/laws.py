@@ -142,18 +142,25 @@ class Replay:
     def refuse_shorter_than(self, run_s: float, rate_per_s: float) -> None:
         """Refuse a run that outlasts the trace at a rate, if it must not begin again.
 
+        Parameters
+        ----------
+        run_s
+            Seconds of warm-up, calibration and measurement; what lies between them (`HANDOVER_S`) is added.
+        rate_per_s
+            Requests a second, to which the trace is scaled.
+
         Raises
         ------
         UsageError
             Says how long both are.
         """
-        lasts_s = self.count / rate_per_s
+        lasts_s, run_s = self.count / rate_per_s, run_s + HANDOVER_S
         if self.end != "refuse" or run_s <= lasts_s:
             return
         raise UsageError(
             f"the trace {self.file} has {self.count:,} moments, {lasts_s:.1f} s at {rate_per_s:g} requests a"
-            f" second, and a run takes {run_s:.1f} s with its warm-up and calibration: with end=refuse it"
-            " does not begin again",
+            f" second, and a run takes {run_s:.1f} s with its warm-up, its calibration and what lies between:"
+            " with end=refuse it does not begin again",
             hint="end=again, end=stop, or a shorter --duration and --warmup; or a lower --rate stretches it",
         )
 
