@@ -49,6 +49,10 @@ def test_the_engine_is_asked_for_what_the_option_says_and_refuses_what_has_no_me
         MeasureRequest(target="memcached://127.0.0.1:11211", batching="nagle", closed=True).plan()
     with pytest.raises(UsageError, match="below timeout_s"):
         MeasureRequest(target="memcached://127.0.0.1:11211", batching="3s").plan()
+    cold = MeasureRequest(target="memcached://127.0.0.1:11211", batching="1ms", requests_per_connection=5)
+    with pytest.raises(UsageError, match="one request at a time") as refused:
+        cold.plan()
+    assert str(refused.value.hint).startswith("leave out --batching")
 
 
 def test_requests_by_write_and_by_segment_add_up_over_instances():

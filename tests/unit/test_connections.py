@@ -93,6 +93,10 @@ def test_a_server_that_closes_after_each_reply_is_told_with_the_time_to_connect_
     assert "1000000 were made for 1000000 requests" in one.text
     assert "80 us at p50" in one.text
     assert soundness(closing(), evidence().plan).kind == "sound"
+    assert "--batching" not in one.text
+    runs = [closing(number) for number in range(1, 11)]
+    batched = reasons(runs=runs, plan={"batching": 2e-4})["new_connections"]
+    assert "; `--batching 200us` had no effect: each carries one request at a time" in batched.text
 
 
 def test_errors_tell_their_codes_the_most_frequent_first():

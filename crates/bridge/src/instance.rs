@@ -37,7 +37,7 @@ pub fn clean_up(py: Python<'_>, plan: &str) -> PyResult<u32> {
 pub fn check_plan(plan: &str) -> PyResult<String> {
     let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
     let opened = plan.workload.clone().opened().map_err(|e| load_error(e.into()))?;
-    engine::check_servers(&Plan { workload: opened, ..plan.clone() }).map_err(load_error)?;
+    engine::check_protocol(&Plan { workload: opened, ..plan.clone() }).map_err(load_error)?;
     serde_json::to_string(&plan).map_err(|e| raise("plan", &e.to_string()))
 }
 

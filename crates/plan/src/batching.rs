@@ -54,7 +54,8 @@ impl Batching {
         Ok(())
     }
 
-    const fn name(self) -> &'static str {
+    /// As the refusal of a plan names it.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::None => "`none`",
             Self::Nagle => "`nagle`",

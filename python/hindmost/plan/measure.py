@@ -32,6 +32,8 @@ WITNESSED_MOST = 128
 """Connections that a capture picks out of all: the kernel compares their ports one by one."""
 MEDIAN_LEAST_RUNS = 6
 """Runs whose least and greatest enclose their median at 95 % (`stats.smallest_n_for_median`)."""
+WAYS_OUT = {"plan field `batching` ": "leave out --batching, or what keeps connections to one request"}
+"""What to do about a field that the engine refuses; of others, `hindmost measure --help` tells."""
 FLAT_OUT_PER_S = 250_000.0
 """Requests a second that one worker sends at most, flat out (docs/benchmarks.md)."""
 
@@ -198,7 +200,8 @@ class MeasurePlan(BaseModel):
             text = json.dumps(plan, allow_nan=False)
             return _engine.check_plan(text)
         except _engine.EngineError as error:
-            told, hint = str(error.args[1]), "hindmost measure --help"
+            told = str(error.args[1])
+            hint = next((way for field, way in WAYS_OUT.items() if field in told), "hindmost measure --help")
             if workload is not None and (located := explained(told, text, *workload, "workload")) != told:
                 told, hint = located, "its keys and values: docs/reference/workload.md"
             raise UsageError(told, hint=hint) from None

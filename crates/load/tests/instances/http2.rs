@@ -72,6 +72,7 @@ fn a_server_without_http2_is_told_by_what_it_says() {
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
+const GOAWAY: u8 = 7;
 
 /// Writes a frame.
 fn say(stream: &mut TcpStream, kind: u8, flags: u8, id: u32, payload: &[u8]) -> std::io::Result<()> {
@@ -117,6 +118,56 @@ fn refused(more: u32, changes: &Value) -> Ran {
         }
     });
     run(&plan("http2", &address, changes)).unwrap()
+}
+
+/// Answers each request; returns the frames that it read, to the end of the stream.
+fn answers_all(mut stream: TcpStream) -> std::io::Result<Vec<(u8, Vec<u8>)>> {
+    stream.read_exact(&mut [0; 24])?;
+    say(&mut stream, SETTINGS, 0, 0, b"")?;
+    let (mut head, mut frames) = ([0; 9], Vec::new());
+    while stream.read_exact(&mut head).is_ok() {
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let mut payload = vec![0; length as usize];
+        stream.read_exact(&mut payload)?;
+        if head[3] == HEADERS {
+            let id = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+            say(&mut stream, HEADERS, 5, id, b"\x88")?;
+        }
+        frames.push((head[3], payload));
+    }
+    Ok(frames)
+}
+
+#[test]
+fn a_server_is_told_that_a_connection_goes_before_it_is_closed() {
+    for carried in [Value::Null, json!(4)] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (told, heard) = std::sync::mpsc::channel();
+        // Ends with the test binary; each connection with the client's.
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let told = told.clone();
+                std::thread::spawn(move || told.send(answers_all(stream)));
+            }
+        });
+        let changes = json!({
+            "requests_per_connection": carried, "connections": 3, "load": {"loop": "open", "rate_per_s": 400.0},
+        });
+        let ran = run(&plan("http2", &address, &changes)).unwrap();
+        ran.assert_clean("told");
+        let made = ran.result["connects"]["all"].as_u64().unwrap();
+        let limit = std::time::Duration::from_secs(20);
+        let all: Vec<_> = (0..made).map(|_| heard.recv_timeout(limit).unwrap().unwrap()).collect();
+        // Those that were open before the load, and carried nothing, may go without a word.
+        let carried: Vec<_> = all.iter().filter(|frames| frames.iter().any(|one| one.0 == HEADERS)).collect();
+        assert!(carried.len() >= 3, "{} of {made}", carried.len());
+        for frames in carried {
+            let goaways: Vec<_> = frames.iter().filter(|one| one.0 == GOAWAY).collect();
+            assert!(goaways.len() == 1 && frames.last() == goaways.first().copied(), "{frames:?}");
+            assert_eq!(goaways[0].1, [0; 8], "none of the server's streams, no error");
+        }
+    }
 }
 
 #[test]

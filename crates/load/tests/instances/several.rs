@@ -92,17 +92,62 @@ fn plans_that_several_servers_cannot_follow_are_refused_by_name() {
 #[test]
 fn requests_that_would_go_to_whichever_server_is_free_are_refused() {
     let addresses = ["127.0.0.1:1", "127.0.0.1:2"].map(str::to_owned);
-    let post = json!({"kind": "http", "requests": [{"method": "POST"}]});
-    for (protocol, workload, told) in [
-        ("http", post, "take turns"),
-        ("http", json!({"kind": "http", "version": "1.0"}), "take turns"),
-        ("http2", json!({"kind": "http"}), "have streams"),
-    ] {
-        let mut changes = target(protocol, &addresses, "round-robin");
-        changes["workload"] = workload;
-        let refused = run(&plan(protocol, &addresses[0], &changes)).err().unwrap();
-        assert!(refused.code() == "plan" && refused.to_string().contains(told), "{refused}");
+    let mut changes = target("http2", &addresses, "round-robin");
+    changes["workload"] = json!({"kind": "http"});
+    let refused = run(&plan("http2", &addresses[0], &changes)).err().unwrap();
+    assert!(refused.code() == "plan" && refused.to_string().contains("have streams"), "{refused}");
+}
+
+#[test]
+fn connections_that_are_made_anew_lead_to_the_server_of_each_request() {
+    let Some((_servers, addresses)) = memcacheds() else { return };
+    for (sharding, carried) in [("ketama", 1), ("modulo", 5), ("round-robin", 5)] {
+        let mut changes = target("memcached", &addresses, sharding);
+        changes["connections"] = json!(7);
+        changes["requests_per_connection"] = json!(carried);
+        let ran = run(&plan("memcached", &addresses[0], &changes)).unwrap();
+        ran.assert_clean(sharding);
+        assert_eq!(ran.count("misses"), 0, "{sharding}: keys were asked of a server that has them not");
+        let made = ran.result["connects"]["made"].as_u64().unwrap();
+        let fair = ran.count("done") / carried;
+        assert!(made.abs_diff(fair) <= 14, "{sharding}: {made} for {fair}");
+        let endpoints = ran.result["endpoints"].as_array().unwrap();
+        let done: Vec<u64> = endpoints.iter().map(|one| count(one, "done")).collect();
+        assert!(done.iter().all(|&one| one > 0), "{sharding} {done:?}");
+        assert_eq!(done.iter().sum::<u64>(), ran.count("done"));
     }
+}
+
+#[test]
+fn a_server_that_dies_loses_its_requests_alone_where_connections_are_made_anew_and_is_used_when_it_is_back() {
+    let Some((mut servers, addresses)) = memcacheds() else { return };
+    let dies = servers.remove(1);
+    let address = dies.address.clone();
+    let killer = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        drop(dies);
+        std::thread::sleep(std::time::Duration::from_millis(600));
+        Managed::start_at(address.parse().unwrap(), "memcached", |port, _| Managed::of_memcached(port, &[]))
+    });
+    let mut changes = target("memcached", &addresses, "ketama");
+    changes["requests_per_connection"] = json!(3);
+    changes["phases"] =
+        json!({"warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": 0.1, "measure_s": 2.0});
+    let ran = run(&plan("memcached", &addresses[0], &changes)).unwrap();
+    let _back = killer.join().unwrap();
+    let endpoints = ran.result["endpoints"].as_array().unwrap();
+    let errors: Vec<u64> = endpoints.iter().map(|one| count(one, "errors")).collect();
+    assert!(errors[0] == 0 && errors[1] > 0 && errors[2] == 0, "{errors:?}");
+    assert_eq!(ran.count("errors"), errors[1]);
+    assert_eq!(ran.count("unsent"), 0, "those that wait for it take no place of others'");
+    // What was stored there is gone with it, so its answers are misses once it is back.
+    assert!(
+        ran.count("misses") > 0 && count(&endpoints[1], "done") > ran.count("misses"),
+        "{}",
+        endpoints[1]
+    );
+    let misses: Vec<u64> = endpoints.iter().map(|one| count(one, "misses")).collect();
+    assert_eq!((misses[0], misses[2]), (0, 0), "its keys were asked of no other");
 }
 
 #[test]

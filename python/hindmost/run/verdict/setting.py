@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hindmost.plan.batching import batching_text
 from hindmost.plan.units import format_us
 from hindmost.run import limits
 from hindmost.run.connections import connections
@@ -89,12 +90,18 @@ def _connections(e: Evidence) -> Iterator[Reason]:
     if found and found["by_turns"]:
         known = [run.values[CONNECT][e.plan.labels[0]] for run in e.runs if CONNECT in run.values]
         took = f" ({format_us(mean(known))} at {e.plan.labels[0]})" if known else ""
+        asked = e.plan.batching
+        unbatched = (
+            ""
+            if asked == "none"
+            else f"; `--batching {batching_text(asked)}` had no effect: each carries one request at a time"
+        )
         yield Reason(
             "new_connections",
             "mind",
             f"the server closes its connections after each reply, or nearly so: {found['made']} were made for"
             f" {summed([run.counts for run in e.runs])['due']} requests, and latency holds the time to"
-            f" connect{took}",
+            f" connect{took}{unbatched}",
             "right if its users connect for each request, too; else let it keep connections open (HTTP/1.1,"
             " keep-alive)",
         )

@@ -9,13 +9,14 @@ use std::time::Duration;
 use hindmost_clock::{MonotonicClock, Nanos};
 use hindmost_host::counters::TcpCounters;
 use hindmost_host::Tree;
-use hindmost_plan::{Batching, Io, Load, Plan, PlanError, Workload};
+use hindmost_plan::{Batching, Io, Load, Plan, Workload};
 
 use super::controller::{Command, Controller, Event};
 use super::exit_notifier::{ExitGuard, ExitNotifier};
 use super::needs::Needs;
 use super::open_files;
 use super::phases::{follow, Handle};
+use super::refusals::check_protocol_as;
 use super::thread;
 use crate::arrivals::{Arrivals, FlatOut, Part, Seeds};
 use crate::engine::control::{windows, Control, Progress};
@@ -52,37 +53,12 @@ pub fn run_as<P: Protocol>(
     controller: &mut dyn Controller,
 ) -> Result<InstanceResult, LoadError> {
     let plan = &Plan { workload: plan.workload.clone().opened()?, ..plan.clone() };
-    check_servers_as::<P>(plan)?;
+    check_protocol_as::<P>(plan)?;
     let servers = Servers::of(plan)?;
     let needs = Needs::speaking::<P>(plan);
     open_files::make_room(&needs)?;
     let outputs = Outputs::create(place, plan.instance.index)?;
     run_with::<P>(plan, &servers, needs.memory_bytes, outputs, controller)
-}
-
-/// Whether several servers can be asked as `plan` wants.
-///
-/// # Errors
-/// [`LoadError::Plan`] where its protocol, or its requests, would wait for whichever server has a place.
-pub fn check_servers(plan: &Plan) -> Result<(), LoadError> {
-    hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, check_servers_as(plan))
-}
-
-fn check_servers_as<P: Protocol>(plan: &Plan) -> Result<(), LoadError> {
-    let turns = || plan.carried().is_some() || P::new(plan).takes_turns();
-    if plan.target.servers().len() == 1 || !(P::BOUNDED || P::LOSSY || turns()) {
-        return Ok(());
-    }
-    let must = if P::LOSSY {
-        format!("one server where requests are datagrams ({})", plan.target.protocol.entry().name)
-    } else if P::BOUNDED {
-        format!("one server where requests have streams ({})", plan.target.protocol.entry().name)
-    } else {
-        "one server where requests take turns on connections (POST, `version`, `requests_per_connection`)"
-            .to_owned()
-    };
-    let value = format!("a list of {}", plan.target.servers().len());
-    Err(PlanError::Field { field: "target.endpoints".into(), value, must }.into())
 }
 
 /// Where the plan's connections lead to, and how they are secured, which may be not at all.
@@ -285,6 +261,7 @@ impl Errand for Loading {
             std::thread::sleep(Duration::from_micros(500));
         }
         let span = worker.run()?;
+        worker.say_goodbye();
         Ok(worker.finish(span))
     }
 }

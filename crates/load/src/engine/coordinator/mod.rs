@@ -9,5 +9,6 @@ pub mod instance;
 pub mod needs;
 mod open_files;
 mod phases;
+pub mod refusals;
 mod stored;
 mod thread;

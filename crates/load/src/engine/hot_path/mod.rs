@@ -5,6 +5,7 @@
 
 mod datagrams;
 mod event_loop;
+mod farewell;
 pub mod opening;
 mod pace;
 mod places;

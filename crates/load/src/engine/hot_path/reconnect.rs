@@ -48,7 +48,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         self.connections.refused(slot, error, now);
         self.connections.down.push(slot);
         if self.turns.on {
-            self.lose_turn(slot);
+            self.refuse_turn(slot, kind);
         }
         self.check_ports(kind, now)?;
         self.check_gone(now)
@@ -113,7 +113,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     pub(super) fn disconnect(&mut self, slot: u32, now: Nanos, reason: Failure) -> Result<(), LoadError> {
         self.tally.closings += u64::from(self.turns.carried.is_none());
         let slots = self.connections.all().len();
-        // Requests that take turns would go to whichever of several servers is free.
+        // Of several servers, it need not be all that close.
         let one = self.connections.servers() == 1;
         let begins = P::MAY_CLOSE && one && !self.turns.on && self.tally.closes_each(slots);
         if !self.turns.on && !begins && self.tally.closes_too_often(slots) {

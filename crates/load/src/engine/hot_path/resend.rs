@@ -86,7 +86,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         connection.measured -= u32::from(due_ns >= self.schedule.timeline.measure.0);
         if self.turns.on {
             self.tally.resent += 1;
-            self.turns.wait_again(Pending { resends, ..pending });
+            self.turns.wait_again(self.connections.endpoint(slot), Pending { resends, ..pending });
         } else {
             // Refused are requests whose bytes follow from their number.
             let request = Request { kind, item, value_bytes: 0 };

@@ -300,7 +300,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
 
     /// The due request was for one of several servers, which is down: it is lost, and goes to no other.
     #[cold]
-    fn unserved(&mut self) {
+    pub(super) fn unserved(&mut self) {
         self.tally.lost += 1;
         self.end_due(Status::Lost);
     }

@@ -9,14 +9,18 @@
 //! use. The server keeps it waiting from then on, not the instrument. So latency and service latency hold the time to
 //! connect, as its user's would; that time is kept by itself, too.
 
+use std::io::ErrorKind;
+
 use hindmost_clock::{Clock, Nanos};
 
 use super::resend::MOST_RESENDS;
 use super::worker::Worker;
 use crate::engine::state::backlog::Waiting;
 use crate::engine::state::connection::{Connection, State};
+use crate::engine::state::connections::is_absence;
 use crate::engine::state::request::{Ending, Pending};
 use crate::engine::state::stages::Stage;
+use crate::engine::state::turns::Turns;
 use crate::protocol::Protocol;
 use crate::record::{Place, Row, Status};
 use crate::transport::Stamped;
@@ -45,7 +49,8 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         }
         while let Some(Waiting { request, due_ns, sent_ns, resends, stamped }) = self.backlog.next() {
             let Request { kind, item, .. } = request;
-            self.turns.wait(Pending { due_ns, sent_ns, kind, stamped, resends, item, ..Pending::BLANK });
+            // One that waits for a place does so at the only server.
+            self.turns.wait(0, Pending { due_ns, sent_ns, kind, stamped, resends, item, ..Pending::BLANK });
         }
         self.turns.sort();
     }
@@ -63,16 +68,22 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             self.schedule.draw();
             return Ok(true);
         }
+        let endpoint = self.schedule.endpoint;
+        if self.connections.refuses(endpoint) {
+            self.unserved();
+            self.schedule.draw();
+            return Ok(true);
+        }
         let (Request { kind, item, value_bytes }, due_ns) = (self.schedule.next, self.schedule.next_due.0);
         let mut pending = Pending { due_ns, kind, item, end: u64::from(value_bytes), ..Pending::BLANK };
         self.recorder.found_outstanding(due_ns, self.schedule.outstanding);
         self.schedule.outstanding += 1;
         self.schedule.draw();
-        if let Some(slot) = self.connections.take_any() {
+        if let Some(slot) = self.connections.take_any(endpoint) {
             self.take_turn(slot, pending)?;
         } else {
             self.stamp_alone(&mut pending, now);
-            self.turns.wait(pending);
+            self.turns.wait(endpoint, pending);
         }
         Ok(true)
     }
@@ -80,7 +91,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// `slot` is free: for whoever waits.
     #[cold]
     pub(super) fn give_turn(&mut self, slot: u32) -> Result<(), LoadError> {
-        if let Some(pending) = self.turns.next() {
+        if let Some(pending) = self.turns.next(self.connections.endpoint(slot)) {
             return self.take_turn(slot, pending);
         }
         self.connections.release(slot);
@@ -158,10 +169,28 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         self.submit()
     }
 
-    /// What is pending on `slot` waits for another connection.
+    /// What is pending on `slot` waits for another connection to the same server.
     pub(super) fn lose_turn(&mut self, slot: u32) {
+        let endpoint = self.connections.endpoint(slot);
         while let Some(pending) = self.connections[slot].pending.pop_back() {
-            self.turns.wait_again(pending);
+            self.turns.wait_again(endpoint, pending);
+        }
+    }
+
+    /// `slot` could not be opened. Where one server of several is not there, what it was tried for is lost, and so is all
+    /// that waits when none of its connections is left: it goes to no other. Else it is tried again: the only server
+    /// may come back, until it counts as gone.
+    pub(super) fn refuse_turn(&mut self, slot: u32, error: ErrorKind) {
+        if self.connections.servers() == 1 || !is_absence(error) {
+            return self.lose_turn(slot);
+        }
+        while let Some(pending) = self.connections[slot].pending.pop_front() {
+            self.drop_lost(slot, pending);
+        }
+        let endpoint = self.connections.endpoint(slot);
+        while self.connections.refuses(endpoint) {
+            let Some(pending) = self.turns.next(endpoint) else { break };
+            self.drop_lost(slot, pending);
         }
     }
 
@@ -180,7 +209,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
         let Some(mut pending) = connection.pending.pop_front() else { return };
         pending.resends += 1;
         self.tally.resent += 1;
-        self.turns.wait_again(pending);
+        self.turns.wait_again(self.connections.endpoint(slot), pending);
     }
 
     /// All that are closed, or could not be opened a while ago, are free.
@@ -204,9 +233,13 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
     /// The load is over for those that still wait for a connection, or a place on one.
     pub(super) fn end_turns(&mut self) {
         let from_backlog = |Waiting { request, due_ns, sent_ns, .. }| (due_ns, sent_ns, request.kind);
-        while let Some((due_ns, sent_ns, kind)) =
-            (self.turns.next().map(|one| (one.due_ns, one.sent_ns, one.kind)))
-                .or_else(|| self.backlog.next().map(from_backlog))
+        let servers = self.connections.servers() as u16;
+        let from_turns = |turns: &mut Turns, endpoint| {
+            turns.next(endpoint).map(|one| (endpoint, (one.due_ns, one.sent_ns, one.kind)))
+        };
+        while let Some((endpoint, (due_ns, sent_ns, kind))) = (0..servers)
+            .find_map(|endpoint| from_turns(&mut self.turns, endpoint))
+            .or_else(|| self.backlog.next().map(|one| (0, from_backlog(one))))
         {
             let Ending { done_ns, status, .. } = Ending::unanswered(Status::Timeout);
             self.recorder.ended(Row {
@@ -220,7 +253,7 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 kind,
                 status,
                 connection: u32::MAX,
-                endpoint: 0, // where requests take turns, there is one server
+                endpoint,
                 thread: self.index,
             });
         }

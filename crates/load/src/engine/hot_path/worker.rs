@@ -133,7 +133,8 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
                 .with_servers(plan.target.servers().len()),
             batches: Batches::new(plan.batching.interval(), slots),
             backlog: Backlog::new(bounded, outstanding),
-            turns: Turns::new(waiting, slots as usize, by_turns).closing_after(carried),
+            turns: Turns::new(waiting, plan.target.servers().len(), slots as usize, by_turns)
+                .closing_after(carried),
             stamping: Stamping::new(plan.stamp_every, witnessed, time_of_day),
             recorder,
             tally: Tally::new(parts.window),

@@ -1,6 +1,6 @@
 //! A worker's connections: which can carry a request, which have one to write, which are to be made again.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::ops::{Index, IndexMut};
 
 use hindmost_clock::Nanos;
@@ -30,8 +30,8 @@ pub struct Connections<S = ()> {
     open: usize,
     /// Since when none is.
     none_since: Option<Nanos>,
-    /// The last attempt to connect failed.
-    refused: bool,
+    /// By server: the last attempt to connect failed; of several, because it is not there.
+    refused: Vec<bool>,
     pub last_failure: Failure,
     routing: Random,
 }
@@ -47,7 +47,7 @@ impl<S> Connections<S> {
             retry_at: Nanos::MAX,
             open: 0,
             none_since: None,
-            refused: false,
+            refused: vec![false],
             last_failure: "no connection was made".into(),
             routing,
             all,
@@ -59,6 +59,7 @@ impl<S> Connections<S> {
     pub fn with_servers(mut self, count: usize) -> Self {
         let room = self.usable[0].capacity().div_ceil(count);
         self.usable = (0..count).map(|_| Vec::with_capacity(room)).collect();
+        self.refused = vec![false; count];
         self
     }
 
@@ -76,6 +77,14 @@ impl<S> Connections<S> {
     #[inline]
     pub fn is_down(&self, endpoint: u16) -> bool {
         self.usable.len() > 1 && self.usable[usize::from(endpoint)].is_empty()
+    }
+
+    /// Whether one server of several refuses connections, and none to it is open, being made or to be tried.
+    pub fn refuses(&self, endpoint: u16) -> bool {
+        let its = || (u32::from(endpoint)..self.all.len() as u32).step_by(self.usable.len());
+        self.refused[usize::from(endpoint)]
+            && self.is_down(endpoint)
+            && its().all(|slot| self[slot].state == State::Down)
     }
 
     fn usable_with(&mut self, slot: u32) -> &mut Vec<u32> {
@@ -121,11 +130,10 @@ impl<S> Connections<S> {
         Some(usable[at as usize])
     }
 
-    /// Takes a usable slot, by chance, which is not usable until it is released.
+    /// Takes a usable slot that leads to `endpoint`, by chance, which is not usable until it is released.
     #[inline]
-    pub fn take_any(&mut self) -> Option<u32> {
-        // Where requests take turns, there is one server.
-        let usable = &mut self.usable[0];
+    pub fn take_any(&mut self, endpoint: u16) -> Option<u32> {
+        let usable = &mut self.usable[usize::from(endpoint)];
         if usable.is_empty() {
             return None;
         }
@@ -193,12 +201,14 @@ impl<S> Connections<S> {
         connection.port = port;
         self.open += 1;
         self.none_since = None;
-        self.refused = false;
+        let endpoint = self.endpoint(slot);
+        self.refused[usize::from(endpoint)] = false;
     }
 
     /// An attempt to connect has failed, and is to be made again.
     pub fn refused(&mut self, slot: u32, error: io::Error, now: Nanos) {
-        self.refused = true;
+        let endpoint = self.endpoint(slot);
+        self.refused[usize::from(endpoint)] = self.servers() == 1 || is_absence(error.kind());
         self.last_failure = error.into();
         self[slot].reset(State::Down);
         self.retry_at = self.retry_at.min(now + RETRY);
@@ -229,7 +239,7 @@ impl<S> Connections<S> {
     /// Since when there has been no connection, if that is too long; where requests take `turns` and open what they
     /// need, since when none could be made.
     pub fn gone_since(&mut self, now: Nanos, turns: bool) -> Option<Nanos> {
-        if self.open > 0 || (turns && !self.refused) {
+        if self.open > 0 || (turns && !self.all_refused()) {
             self.none_since = None;
             return None;
         }
@@ -240,8 +250,19 @@ impl<S> Connections<S> {
     /// At the end of the load: since when a server has refused every connection. It has died, even if so late that
     /// [`Connections::gone_since`] has nothing to say.
     pub fn refused_since(&self) -> Option<Nanos> {
-        self.none_since.filter(|_| self.open == 0 && self.refused)
+        self.none_since.filter(|_| self.open == 0 && self.all_refused())
     }
+
+    /// Whether the last attempt to connect failed, at each server.
+    fn all_refused(&self) -> bool {
+        self.refused.iter().all(|&refused| refused)
+    }
+}
+
+/// Whether an attempt that failed so says that there is no server: not that one closed it in between.
+pub fn is_absence(error: ErrorKind) -> bool {
+    use ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable, NotFound, TimedOut};
+    matches!(error, ConnectionRefused | HostUnreachable | NetworkUnreachable | NotFound | TimedOut)
 }
 
 impl<S> Index<u32> for Connections<S> {
@@ -354,6 +375,28 @@ mod tests {
         connections.refused(0, refusal(), Nanos(300) + GONE);
         assert_eq!(connections.gone_since(Nanos(300) + GONE, true), None);
         assert_eq!(connections.gone_since(Nanos(300) + GONE + GONE, true), Some(Nanos(300) + GONE));
+    }
+
+    #[test]
+    fn one_of_several_servers_refuses_while_nothing_to_it_is_open_or_to_be_tried() {
+        let mut connections = connections(4).with_servers(2);
+        (0..4).for_each(|slot| connections.release(slot));
+        let states = |connections: &Connections| [0, 1].map(|endpoint| connections.refuses(endpoint));
+        for slot in [1, 3] {
+            connections.take(slot);
+            connections.closed(slot, Nanos(5), "closed as asked for".into());
+        }
+        assert_eq!(states(&connections), [false, false], "closed is not refused");
+        connections.refused(1, refusal(), Nanos(6));
+        connections.trying(3, Nanos(6));
+        assert_eq!(states(&connections), [false, false], "one is being made");
+        connections.refused(3, ErrorKind::ConnectionReset.into(), Nanos(7));
+        assert_eq!(states(&connections), [false, false], "it is there, and closed it");
+        connections.refused(3, refusal(), Nanos(7));
+        assert_eq!(states(&connections), [false, true]);
+        assert_eq!(connections.gone_since(Nanos(7) + GONE, true), None, "the other has not refused");
+        connections.release(3);
+        assert_eq!(states(&connections), [false, false], "one is to be tried again");
     }
 
     #[test]

@@ -24,19 +24,23 @@ pub struct Turns {
     pub forced: bool,
     /// Each connection is closed after so many requests, since the plan says so.
     pub carried: Option<u64>,
-    /// Requests without a connection, in the order in which they are to have one. Never grows beyond its first
-    /// capacity, which is what the worker may have outstanding.
-    waiting: VecDeque<Pending>,
+    /// Requests without a connection, by their server, in the order in which they are to have one. None grows beyond its
+    /// first capacity, which is what the worker may have outstanding.
+    waiting: Vec<VecDeque<Pending>>,
     /// Connections that the server said it closes, and until when it may.
     parting: VecDeque<(u32, Nanos)>,
 }
 
 impl Turns {
-    /// For at most `outstanding` requests on `slots` connections.
-    pub fn new(outstanding: usize, slots: usize, on: bool) -> Self {
-        let mut waiting = VecDeque::with_capacity(outstanding);
-        waiting.resize(outstanding.min(TOUCHED), Pending::BLANK);
-        waiting.clear();
+    /// For at most `outstanding` requests of `servers` on `slots` connections.
+    pub fn new(outstanding: usize, servers: usize, slots: usize, on: bool) -> Self {
+        let queue = |_| {
+            let mut waiting = VecDeque::with_capacity(outstanding);
+            waiting.resize(outstanding.min(TOUCHED / servers), Pending::BLANK);
+            waiting.clear();
+            waiting
+        };
+        let waiting = (0..servers).map(queue).collect();
         Self { on, forced: false, carried: None, waiting, parting: VecDeque::with_capacity(slots) }
     }
 
@@ -47,28 +51,31 @@ impl Turns {
         self
     }
 
-    /// All connections are in use.
-    pub fn wait(&mut self, pending: Pending) {
-        self.waiting.push_back(pending);
+    /// All connections to `endpoint` are in use.
+    pub fn wait(&mut self, endpoint: u16, pending: Pending) {
+        self.waiting[usize::from(endpoint)].push_back(pending);
     }
 
     /// It had its turn, which came to nothing: it is the next.
-    pub fn wait_again(&mut self, pending: Pending) {
-        self.waiting.push_front(pending);
+    pub fn wait_again(&mut self, endpoint: u16, pending: Pending) {
+        self.waiting[usize::from(endpoint)].push_front(pending);
     }
 
-    /// Whose turn it is.
-    pub fn next(&mut self) -> Option<Pending> {
-        let next = self.waiting.pop_front();
-        if self.waiting.is_empty() {
-            self.waiting.clear(); // back to memory that is in the cache
+    /// Whose turn it is at `endpoint`.
+    pub fn next(&mut self, endpoint: u16) -> Option<Pending> {
+        let waiting = &mut self.waiting[usize::from(endpoint)];
+        let next = waiting.pop_front();
+        if waiting.is_empty() {
+            waiting.clear(); // back to memory that is in the cache
         }
         next
     }
 
     /// In the order of due times.
     pub fn sort(&mut self) {
-        self.waiting.make_contiguous().sort_unstable_by_key(|pending| pending.due_ns);
+        for waiting in &mut self.waiting {
+            waiting.make_contiguous().sort_unstable_by_key(|pending| pending.due_ns);
+        }
     }
 
     /// The server said at `now` that it closes `slot`.
@@ -105,19 +112,21 @@ mod tests {
 
     #[test]
     fn turns_go_by_arrival_and_one_that_came_to_nothing_is_the_next() {
-        let mut turns = Turns::new(4, 2, false);
+        let mut turns = Turns::new(4, 2, 2, false);
         for at in [1, 2, 3] {
-            turns.wait(due(at));
+            turns.wait(1, due(at));
         }
-        let first = turns.next().unwrap();
-        turns.wait_again(first);
-        let order: Vec<u64> = std::iter::from_fn(|| turns.next()).map(|one| one.due_ns).collect();
+        turns.wait(0, due(9));
+        let first = turns.next(1).unwrap();
+        turns.wait_again(1, first);
+        let order: Vec<u64> = std::iter::from_fn(|| turns.next(1)).map(|one| one.due_ns).collect();
         assert_eq!(order, [1, 2, 3]);
+        assert_eq!(turns.next(0).map(|one| one.due_ns), Some(9), "each server has its own");
     }
 
     #[test]
     fn a_server_has_a_millisecond_to_close_what_it_said_it_would() {
-        let mut turns = Turns::new(4, 3, false);
+        let mut turns = Turns::new(4, 1, 3, false);
         assert_eq!((turns.part_by(), turns.overdue(Nanos::MAX)), (Nanos::MAX, None));
         turns.parts(0, Nanos(0));
         turns.parts(2, Nanos(50));

@@ -109,6 +109,12 @@ pub fn greeting(out: &mut Vec<u8>) {
     Frame::write(WINDOW_UPDATE, 0, 0, &(WIDEST - USUAL_WINDOW).to_be_bytes(), out);
 }
 
+/// What a client says before it closes: that the last stream of the server's which it took is 0, none, for the server may
+/// begin none, and that there was no error (0).
+pub fn farewell(out: &mut Vec<u8>) {
+    Frame::write(GOAWAY, 0, 0, &[0; 8], out);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

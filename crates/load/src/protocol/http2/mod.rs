@@ -109,6 +109,12 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         Ok(Opening::Done(after))
     }
 
+    /// GOAWAY, which endpoints should always send before they close (RFC 9113, 6.8).
+    fn farewell(&self, _: &mut Session, out: &mut Vec<u8>) -> bool {
+        frames::farewell(out);
+        true
+    }
+
     fn in_flight(&self, session: &Session) -> usize {
         session.in_flight(self.largest_body)
     }

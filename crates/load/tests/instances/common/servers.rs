@@ -26,10 +26,13 @@ impl Managed {
     }
 
     pub fn memcached_with(more: &[&str]) -> Option<Self> {
-        Self::start("memcached", |port, _| {
-            let usual = ["-p", port, "-U", "0", "-l", "127.0.0.1", "-u", "nobody", "-t", "1", "-m", "256"];
-            usual.iter().chain(more).map(|&one| one.to_owned()).collect()
-        })
+        Self::start("memcached", |port, _| Self::of_memcached(port, more))
+    }
+
+    /// What memcached is started with.
+    pub fn of_memcached(port: &str, more: &[&str]) -> Vec<String> {
+        let usual = ["-p", port, "-U", "0", "-l", "127.0.0.1", "-u", "nobody", "-t", "1", "-m", "256"];
+        usual.iter().chain(more).map(|&one| one.to_owned()).collect()
     }
 
     pub fn redis() -> Option<Self> {
@@ -74,7 +77,16 @@ impl Managed {
     }
 
     pub fn start(program: &str, arguments: impl Fn(&str, &Path) -> Vec<String>) -> Option<Self> {
-        let address: SocketAddr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        Self::start_at(free, program, arguments)
+    }
+
+    /// The same where one was, say.
+    pub fn start_at(
+        address: SocketAddr,
+        program: &str,
+        arguments: impl Fn(&str, &Path) -> Vec<String>,
+    ) -> Option<Self> {
         let folder = Folder::new();
         let spawned = Command::new(program)
             .args(arguments(&address.port().to_string(), folder.path()))

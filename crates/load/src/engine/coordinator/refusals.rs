@@ -1,0 +1,80 @@
+//! What a plan asks that its protocol cannot do, refused before anything is connected.
+
+use hindmost_plan::{Batching, Plan, PlanError};
+
+use crate::protocol::Protocol;
+use crate::LoadError;
+
+/// Whether the protocol of `plan`, whose files are read, can do what it asks.
+///
+/// # Errors
+/// [`LoadError::Plan`] with field and value: several servers where a request would wait for whichever has a place;
+/// batches where connections carry one request at a time, so that none would ever have two.
+pub fn check_protocol(plan: &Plan) -> Result<(), LoadError> {
+    hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, check_protocol_as(plan))
+}
+
+/// The same where `P` is spoken, whatever the plan names.
+pub fn check_protocol_as<P: Protocol>(plan: &Plan) -> Result<(), LoadError> {
+    let servers = plan.target.servers().len();
+    if servers > 1 && (P::BOUNDED || P::LOSSY) {
+        let what = if P::LOSSY { "are datagrams" } else { "have streams" };
+        let must = format!("one server where requests {what} ({})", plan.target.protocol.entry().name);
+        return Err(refuse("target.endpoints", format!("a list of {servers}"), must));
+    }
+    let by_turns = || plan.carried().is_some() || P::new(plan).takes_turns();
+    if plan.batching != Batching::None && (plan.in_flight == Some(1) || by_turns()) {
+        let must = "`none` where a connection carries one request at a time (`in_flight` 1, \
+                    `requests_per_connection`, HTTP/1.0, POST and PATCH, large bodies): no batch would ever have two";
+        return Err(refuse("batching", plan.batching.name().to_owned(), must.to_owned()));
+    }
+    Ok(())
+}
+
+fn refuse(field: &'static str, value: String, must: String) -> LoadError {
+    PlanError::Field { field: field.into(), value, must }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, Value};
+
+    use super::*;
+    use crate::engine::tests::{open, plan};
+
+    fn refused(changes: &Value) -> Option<String> {
+        check_protocol(&plan(2, &open(1_000), changes)).err().map(|wrong| wrong.to_string())
+    }
+
+    #[test]
+    fn batches_are_refused_where_a_connection_carries_one_request_at_a_time() {
+        let target = json!({"protocol": "http", "address": "127.0.0.1:1"});
+        let http = |workload: &Value| json!({"target": target, "workload": workload});
+        let with = |mut changes: Value, more: &Value| {
+            changes.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            changes
+        };
+        let ways = [(json!({"interval": {"seconds": 1e-3}}), "`interval`"), (json!("nagle"), "`nagle`")];
+        let plain = || http(&json!({"kind": "http"}));
+        for (way, name) in ways {
+            let batching = json!({"batching": way});
+            for (changes, why) in [
+                (json!({"requests_per_connection": 5}), "memcached, closed after five"),
+                (json!({"in_flight": 1}), "memcached, one in flight"),
+                (http(&json!({"kind": "http", "version": "1.0"})), "HTTP/1.0"),
+                (http(&json!({"kind": "http", "requests": [{"method": "POST"}]})), "POST"),
+            ] {
+                assert_eq!(refused(&changes), None, "{why}");
+                let told = refused(&with(changes, &batching)).expect(why);
+                assert!(told.contains(&format!("`batching` is {name}, but must be `none`")), "{told}");
+            }
+            for (changes, why) in [
+                (plain(), "GET is pipelined"),
+                (http(&json!({"kind": "http", "requests": [{"method": "PUT", "body": "x"}]})), "so is PUT"),
+                (json!({"in_flight": 2}), "two in flight are a batch"),
+            ] {
+                assert_eq!(refused(&with(changes, &batching)), None, "{why}");
+            }
+        }
+    }
+}
