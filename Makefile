@@ -35,7 +35,7 @@ demo: .stamps/engine ## Measure a real memcached in about a minute and a half; l
 
 test: .stamps/engine .stamps/dev ## All tests that need neither a calm host nor patience
 	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin haproxy nutcracker unbound psql=postgresql openssl tcpdump sshd=openssh-server \
-	  clang-14 llvm-strip-14=llvm-14 /usr/include/bpf/bpf_helpers.h=libbpf-dev
+	  qemu-aarch64=qemu-user clang-14 llvm-strip-14=llvm-14 /usr/include/bpf/bpf_helpers.h=libbpf-dev
 	@setup/test.sh
 
 precision: .stamps/engine .stamps/dev ## Claims that need a calm host: each ends held, broken or undecided

@@ -51,9 +51,13 @@ pub fn make_timers_precise() {
 /// What the kernel says: `EPERM` without `CAP_SYS_NICE` and `RLIMIT_RTPRIO`, or in a control group without a share of
 /// real time.
 pub fn make_real_time() -> io::Result<()> {
-    let lowest = libc::sched_param { sched_priority: 1 };
-    // SAFETY: reads one sched_param, which lives until it returns; 0 is the calling thread.
-    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) };
+    // SAFETY: a sched_param is made of integers (musl's has more of them), for which all zeroes is a value; the call
+    // reads one, which lives until it returns; 0 is the calling thread.
+    let done = unsafe {
+        let mut lowest: libc::sched_param = std::mem::zeroed();
+        lowest.sched_priority = 1;
+        libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest)
+    };
     if done == 0 {
         Ok(())
     } else {
