@@ -25,6 +25,7 @@ from hindmost.trace.begun import Function
 from hindmost.trace.document import document_of
 from hindmost.trace.inbound import inbound
 from hindmost.trace.server import Server, find_server
+from hindmost.trace.taken import Look
 from hindmost.trace.times import served
 from hindmost.trace.tracing import TraceRequest
 
@@ -199,6 +200,31 @@ def test_the_function_that_begins_requests_is_told_and_one_that_does_not_is_call
     ):
         notes = document_of(asked, traced(**counts), {})["notes"]
         assert any("go is not where each request begins" in note and why in note for note in notes), notes
+
+
+def test_what_others_took_of_the_processors_is_told_and_a_host_that_is_not_calm_is_called_so():
+    before, after = Look((0, 1), 100, 1_000), Look((0, 1), 102, 1_800)
+    calm = document_of(REQUEST, traced(), {}, None, (before, after))
+    assert calm["taken"] == {"cpus": "0-1", "hypervisor_share": 0.0025, "other_programs": None, "calm": True}
+    said = "Taken by others: the hypervisor 0.25\u202f% of the time of processors 0-1."
+    assert said in render_trace(calm, width=200, color=False)
+    assert said in (page := render_trace_page(calm))
+    assert "not calm" not in page
+    stolen = document_of(REQUEST, traced(), {}, None, (before, replace(after, stolen=110)))
+    assert any("the hypervisor took 1.2% of the time of processors 0-1" in note for note in stolen["notes"])
+    assert "on a host that was not calm" in render_trace_page(stolen)
+    moved = document_of(REQUEST, traced(), {}, None, (before, replace(after, cpus=(0,))))
+    assert moved["taken"]["hypervisor_share"] is None
+    who = held_up()
+    who["culprits"][0] |= {"name": "backup", "relation": "other", "process": 1}
+    beside = document_of(REQUEST, {**traced(), "who": who}, {}, None, (before, after))
+    others = beside["taken"]["other_programs"]
+    assert others["share_of_variance"] == beside["who"]["culprits"][0]["share_of_variance"]["value"] > 0.5
+    assert not beside["taken"]["calm"]
+    assert any("other programs make" in note for note in beside["notes"])
+    who["culprits"][0]["process"] = os.getpid()
+    own = document_of(REQUEST, {**traced(), "who": who}, {}, None, (before, after))
+    assert own["taken"]["calm"], "the trace itself is told elsewhere"
 
 
 def test_a_part_of_the_requests_gives_the_processor_time_of_one_of_them():

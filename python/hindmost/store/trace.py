@@ -240,6 +240,26 @@ class Records(TypedDict):
     every: Count
 
 
+class OtherPrograms(TypedDict):
+    """How long a request waited for other programs on average, and their share of the variance of latency."""
+
+    mean_us: float
+    share_of_variance: float
+
+
+class Taken(TypedDict):
+    """What others took of the processors on which the server may run.
+
+    ``hypervisor_share``: of their time, by the kernel's count of stolen ticks; None where that is not known.
+    ``other_programs``: with ``--who``. ``calm``: neither took enough to make a tail of its own.
+    """
+
+    cpus: str
+    hypervisor_share: float | None
+    other_programs: OtherPrograms | None
+    calm: bool
+
+
 class Begun(TypedDict):
     """The function that showed where requests begin (e4).
 
@@ -282,6 +302,7 @@ class Trace(TypedDict):
     threads: list[Group]
     records: Records | None
     who: Who | None
+    taken: Taken | None
     service: Service | None
     advice: list[Advice]
     cost: TraceCost

@@ -15,6 +15,8 @@ from hindmost.trace.advice import Service, advice
 from hindmost.trace.begun import begun_of, notes_of
 from hindmost.trace.effect import effects
 from hindmost.trace.inbound import inbound
+from hindmost.trace.taken import Look, taken_of
+from hindmost.trace.taken import notes_of as stolen_notes
 from hindmost.trace.usage import ENDED
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def document_of(
     traced: Mapping[str, Any],
     names: Mapping[int, str],
     used_ns: Mapping[int, int] | None = None,
+    looks: tuple[Look, Look] | None = None,
 ) -> dict[str, Any]:
     """Build the document of a finished trace.
 
@@ -63,6 +66,8 @@ def document_of(
         Threads' names by their numbers.
     used_ns : dict, optional
         Processor time of each thread during the trace, `ENDED` for those that ended in it.
+    looks : tuple of Look, optional
+        At what others took of the processors, before and after.
     """
     blocks, counts = traced["blocks"], traced["counts"]
     whole = decompose(blocks)
@@ -95,7 +100,8 @@ def document_of(
         "records": None
         if request.records is None
         else {"path": str(request.records), "requests": traced["records"], "every": request.every},
-        "who": _who(traced["who"], names),
+        "who": (who := _who(traced["who"], names)),
+        "taken": (taken := None if looks is None else taken_of(*looks, who)),
         "service": service
         and {
             "workers": service.workers,
@@ -108,6 +114,7 @@ def document_of(
         "notes": _notes(request, traced, counts["done"] / settled, whole.closure),
     }
     document["notes"] += effects(document, service) + _ended(used_ns or {})
+    document["notes"] += [] if taken is None else stolen_notes(taken)
     document["advice"] = advice(document, service, inbound(server.port, server.pid))
     return document
 

@@ -15,6 +15,7 @@ from hindmost.trace.able import unable
 from hindmost.trace.begun import Function
 from hindmost.trace.document import document_of
 from hindmost.trace.server import Server
+from hindmost.trace.taken import Look
 from hindmost.trace.usage import Usage
 
 MOST_BLOCKS = 500
@@ -136,6 +137,7 @@ class Running:
         self._trace: _engine.Trace | None = None
         self._threads: dict[int, str] = {}
         self._used = Usage.of(None)
+        self._look: Look | None = None
 
     def start(self) -> None:
         """Attach the probes.
@@ -164,6 +166,7 @@ class Running:
         except _engine.EngineError as error:
             raise unable(*error.args) from None
         self._threads, self._used = server.threads(), Usage.of(server.pid)
+        self._look = Look.at(server.pid)
 
     def drop(self) -> None:
         """Let go of the kernel, if it was not yet."""
@@ -183,6 +186,7 @@ class Running:
         running, self._trace = self._trace, None
         server = self.request.server
         used = Usage.of(server.pid).since(self._used)
+        looks = None if self._look is None else (self._look, Look.at(server.pid))
         traced = json.loads(running.end())
         counts = traced["counts"]
         if not counts["done"]:
@@ -192,7 +196,7 @@ class Running:
                 f" {counts['unframed']} times the bytes were no {server.protocol} request",
                 hint=_hint(counts),
             )
-        return document_of(self.request, traced, {**self._threads, **server.threads()}, used)
+        return document_of(self.request, traced, {**self._threads, **server.threads()}, used, looks)
 
 
 def _hint(counts: Mapping[str, int]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hindmost.report.common.document import plain
-from hindmost.report.common.numbers import percent
+from hindmost.report.common.numbers import number, percent
 
 STAGES = {
     "network_to_tcp": "network to TCP",
@@ -59,6 +59,20 @@ def culprit(who: Mapping[str, Any]) -> str:
     if most is not None and most["share"] >= STANDS_OUT:
         apart = f"; thread {most['thread']} of {who['threads']} has {min(1.0, most['share']):.0%} of it"
     return f"{plain(who['name'])}{number} ({RELATIONS[who['relation']]}{apart.replace('%', ' %')})"
+
+
+def taken(found: Mapping[str, Any]) -> str:
+    """What others took of the server's processors."""
+    stolen, others = found["hypervisor_share"], found["other_programs"]
+    parts = (
+        []
+        if stolen is None
+        else [f"the hypervisor {percent(stolen)} of the time of processors {found['cpus']}"]
+    )
+    if others is not None:
+        share = percent(others["share_of_variance"])
+        parts.append(f"other programs {number(others['mean_us'])} µs of a request ({share} of the variance)")
+    return f"Taken by others: {', '.join(parts)}." if parts else ""
 
 
 def begins(begun: Mapping[str, Any]) -> str:

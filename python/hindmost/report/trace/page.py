@@ -10,7 +10,7 @@ from hindmost.report.common import numbers
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot
 from hindmost.report.trace.advice import predicted
-from hindmost.report.trace.names import CAUSES, STAGES, begins, culprit
+from hindmost.report.trace.names import CAUSES, STAGES, begins, culprit, taken
 from hindmost.report.trace.who import charged_to_nobody, told
 
 COLOURS = 8
@@ -28,14 +28,18 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
     before : dict, optional
         An earlier trace, to be shown beside this one.
     """
-    who = document["who"]
+    who, others = document["who"], document.get("taken")  # documents of before have no such
     slowest = None if who is None else who["slowest"]
     return render(
         "trace.html",
         doc=document,
         stage_names=STAGES,
         begins=None if document.get("begun") is None else begins(document["begun"]),
-        mark="valid" if document["matched"] >= 0.999 else "inconclusive",
+        taken="" if others is None else taken(others),
+        calm=others is None or others["calm"],
+        mark="valid"
+        if document["matched"] >= 0.999 and (others is None or others["calm"])
+        else "inconclusive",
         stages=[_stage(one) for one in [*document["all"]["stages"], document["all"]["latency"]]],
         path=drawing(partial(path, document, "share_of_mean")),
         variance=drawing(partial(path, document, "share_of_variance")),

@@ -9,7 +9,7 @@ from hindmost.report.common.console import console_of, printed, text_of
 from hindmost.report.common.document import plain
 from hindmost.report.common.numbers import MISSING, count, number, percent
 from hindmost.report.trace.advice import render_advice
-from hindmost.report.trace.names import STAGES, begins
+from hindmost.report.trace.names import STAGES, begins, taken
 from hindmost.report.trace.who import render_who
 
 _BAR = 20
@@ -49,6 +49,8 @@ def render_trace(document: Mapping[str, Any], *, width: int | None = None, color
         _kinds(console, document)
     if document["who"] is not None:
         render_who(console, document["who"])
+    if document.get("taken") is not None:
+        printed(console, taken(document["taken"]))
     if document["advice"]:
         render_advice(console, document["advice"])
     if document["threads"]:
