@@ -11,9 +11,10 @@ user=; [ "$(id -u)" != 0 ] || user='-u nobody'
 card "memcached $user -t 1 -l 127.0.0.1 -p $port" --probe 2000 --probe-address "memcached://127.0.0.1:$port" \
   --budget "${seconds}s" --out "$folder/memcached.json"
 
-# Some 150 ms of work for a run: numbers in words are neither empty nor random.
+# Numbers in words are neither empty nor random; what xz has written tells how far it is.
 seq 400000 > "$folder/numbers"
-card "xz -1 -T1 -k -c $folder/numbers" --work cpu --name xz --budget 20s --out "$folder/xz.json"
+card "sh -c 'while :; do xz -1 -T1 -k -c $folder/numbers; done > $folder/packed'" --counter "$folder/packed" \
+  --window 200ms --budget 20s --name xz --out "$folder/xz.json"
 export OPENBLAS_NUM_THREADS=1
 for job in scan matmul stream; do
   card "$python -u $here/$job.py" --name "$job" --out "$folder/$job.json"
