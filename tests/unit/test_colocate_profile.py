@@ -282,3 +282,10 @@ def test_an_interval_from_nothing_to_much_is_told_as_undecided():
     assert "undecided beside l3: it may lose nothing, or 5% and more" in text
     assert "hint: more rounds (--budget 60s)" in text
     assert "undecided" not in render_profile(SERVER, width=200, color=False)
+
+
+def test_a_card_without_any_figure_does_not_say_how_fine_its_figures_are():
+    axes = [{**axis, "sensitivity": None} for axis in SERVER["axes"]]
+    text = render_profile({**SERVER, "axes": axes, "noise": 0.0}, width=200, color=False)
+    assert "what it loses is not known" in text
+    assert "nothing is told from zero" not in text

@@ -44,7 +44,11 @@ def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: 
     if "loaded" in card:
         _latency(console, card)
     console.print()
-    printed(console, f"below {card['noise']:.1%} nothing is told from zero")
+    if all(one["sensitivity"] is None for one in card["axes"]):
+        printed(console, "beside no ruler enough windows were left: what it loses is not known")
+        printed(console, "hint: more rounds (--budget 60s), or a calmer host (top -H -o %CPU)")
+    else:
+        printed(console, f"below {card['noise']:.1%} nothing is told from zero")
     if undecided := [one["ruler"] for one in card["axes"] if _undecided(one["sensitivity"])]:
         printed(
             console,
