@@ -85,7 +85,7 @@ impl Code {
 
 /// What streams load from and store to: a page of its own, so that two streams share no line.
 #[repr(align(4096))]
-pub struct Page([u8; 4096]);
+pub struct Page(pub(crate) [u8; 4096]);
 
 impl Page {
     /// All zero.

@@ -105,11 +105,23 @@ mod tests {
         }
     }
 
+    /// Adds 1 to the first word of the data.
+    #[cfg(target_arch = "x86_64")]
+    const COUNT: [u8; 3] = [0x48, 0xff, 0x07]; // inc qword [rdi]
+    #[cfg(target_arch = "aarch64")]
+    const COUNT: [u8; 12] = [
+        0x0e, 0x00, 0x40, 0xf9, // ldr x14, [x0]
+        0xce, 0x05, 0x00, 0x91, // add x14, x14, #1
+        0x0e, 0x00, 0x00, 0xf9, // str x14, [x0]
+    ];
+
     #[test]
-    fn a_round_is_counted_down_to_none() {
-        let mut chain = Stream::chain().unwrap();
-        for rounds in [0, 1, 2, 1000] {
-            chain.run(rounds);
+    fn every_unit_of_every_round_is_executed() {
+        for (rounds, expected) in [(0, 7), (1, 7), (2, 14), (1000, 7000)] {
+            let mut counting = Stream::made(&[], &vec![COUNT.to_vec(); 7]).unwrap();
+            counting.run(rounds);
+            let seen = u64::from_le_bytes(counting.data.0[..8].try_into().unwrap());
+            assert_eq!(seen, expected, "{rounds} rounds");
         }
     }
 }
