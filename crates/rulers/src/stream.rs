@@ -109,10 +109,11 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     const COUNT: [u8; 3] = [0x48, 0xff, 0x07]; // inc qword [rdi]
     #[cfg(target_arch = "aarch64")]
-    const COUNT: [u8; 12] = [
+    const COUNT: [u8; 16] = [
         0x0e, 0x00, 0x40, 0xf9, // ldr x14, [x0]
         0xce, 0x05, 0x00, 0x91, // add x14, x14, #1
         0x0e, 0x00, 0x00, 0xf9, // str x14, [x0]
+        0xee, 0x03, 0x1f, 0xaa, // mov x14, xzr: a load that a jump skipped is missed
     ];
 
     #[test]
