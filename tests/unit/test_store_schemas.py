@@ -2,17 +2,19 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
 
-from hindmost import _engine
+from hindmost import _engine, store
 from hindmost.cli import main
 from hindmost.models.fit import Log, account, fit_clone
 from hindmost.store.schema import schemas
 
+GOLDEN = Path(__file__).parents[1] / "golden/data"
 FOLDER = Path(__file__).parents[2] / "schemas"
 RESULTS = Path(__file__).parents[2] / "examples" / "attribution" / "results"
 
@@ -94,3 +96,16 @@ def test_a_schema_refuses_what_is_wrong(made_study, wrong):
 @pytest.mark.parametrize("file", sorted(RESULTS.glob("*.json")), ids=lambda file: file.stem)
 def test_the_studies_that_we_ship_follow_their_schema(file):
     check("attribution", file.read_text())
+
+
+def test_every_document_that_the_store_has_a_type_of_has_its_schema():
+    rooms = Path(store.__file__).parent
+    texts = "".join(path.read_text(encoding="utf-8") for path in rooms.rglob("*.py"))
+    named = set(re.findall(r'^    schema: Literal\["hindmost\.([\w-]+)/1"\]', texts, re.MULTILINE))
+    assert len(named) > 20
+    assert named <= set(schemas())
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("diagnosis*.json")), ids=lambda file: file.stem)
+def test_a_diagnosis_of_a_server_follows_its_schema(file):
+    check("diagnosis", file.read_text(encoding="utf-8"))

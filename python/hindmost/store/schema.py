@@ -23,6 +23,9 @@ schema                      where                               written by
 ``hindmost.rulers/1``       ``hindmost colocate rulers --json``  `hindmost.studies.colocation`
 ``hindmost.profile/1``      profile cards                       `hindmost.studies.colocation`
 ``hindmost.corun/1``        ``hindmost colocate corun --json``  `hindmost.studies.colocation`
+``hindmost.advice/1``        ``hindmost colocate advise --json``  `hindmost.studies.colocation`
+``hindmost.supervision/1``  ``... supervise --json``            `hindmost.studies.colocation`
+``hindmost.diagnosis/1``    ``hindmost diagnose --json``        `hindmost.studies.diagnosis`
 ``hindmost.classes/1``      ``hindmost harvest classify``       `hindmost.harvest`, ``crates/harvest``
 ``hindmost.doctor/1``       ``hindmost doctor --json``          ``crates/host``
 ``hindmost.knobs/1``        ``hindmost knobs --json``           the engine's knobs, `hindmost.cli.knobs`
@@ -46,6 +49,7 @@ from hindmost.store import (
     batching,
     colocation,
     comparison,
+    diagnosis,
     fit,
     harvest,
     knobs,
@@ -55,6 +59,7 @@ from hindmost.store import (
     predictions,
     search,
     serving,
+    supervision,
     trace,
     trial,
 )
@@ -82,6 +87,9 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "rulers": (colocation.Rulers, "Result of hindmost colocate rulers"),
     "profile": (colocation.Profile, "A profile card of hindmost colocate profile"),
     "corun": (colocation.CoRun, "Result of hindmost colocate corun"),
+    "advice": (colocation.Advice, "Result of hindmost colocate advise"),
+    "supervision": (supervision.Supervision, "Result of hindmost colocate supervise"),
+    "diagnosis": (diagnosis.Diagnosis, "Result of hindmost diagnose"),
     "harvest-simulation": (harvest.HarvestSimulation, "Result of hindmost harvest simulate"),
     "harvest-card": (harvest.Card, "Result of hindmost harvest report"),
     "classes": (harvest.Classes, "Result of hindmost harvest classify"),
