@@ -199,6 +199,8 @@ def main(asked: argparse.Namespace, command: list[str]) -> int:
                 injector.inject(what)
                 ours.sendall(b"done\n")
             return child.wait()
+        except KeyboardInterrupt:  # the command got it, too, and says what came of it
+            return child.wait()
         finally:
             injector.end()
             print(f"was {what}", flush=True)
