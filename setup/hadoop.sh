@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The plug-ins for Hadoop: setup/hadoop.sh build | tez | golden | parts | read TENANTS | hdfs [DATA_NODES] [BLOCKS] | yarn | test | search PORT DOCUMENTS [LOAD_FILE]
+# The plug-ins for Hadoop: setup/hadoop.sh build | tez | golden | parts | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | yarn | test | search PORT DOCUMENTS [LOAD_FILE]
 #
 # Maven fetches Hadoop once (150 MB). Each step has a hard limit: a JVM that Hadoop's threads keep alive is killed.
 set -uo pipefail
@@ -82,10 +82,10 @@ case ${1-} in
   tez) build tez ;;
   golden) main 30 GoldenMain ;;
   parts) main 30 PartsMain ;;
-  read) main 30 ReadMain "${2-}" ;;
+  read) shift; main 30 ReadMain "$@" ;;
   hdfs) shift; main 180 HdfsMini "$work" "$@" ;;
   yarn) main 150 YarnMini ;;
   search) shift; search "$@" ;;
   test) main 30 GoldenMain && main 30 PartsMain && main 180 HdfsMini "$work" 9 60 ;;
-  *) die "usage: setup/hadoop.sh build | tez | golden | parts | read TENANTS | hdfs [DATA_NODES] [BLOCKS] | yarn | test | search PORT DOCUMENTS [LOAD_FILE]" ;;
+  *) die "usage: setup/hadoop.sh build | tez | golden | parts | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | yarn | test | search PORT DOCUMENTS [LOAD_FILE]" ;;
 esac

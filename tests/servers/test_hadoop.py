@@ -9,7 +9,15 @@ import pytest
 from hadoop_daemons import ROOT, said
 
 from hindmost.harvest import Traces, classify
-from hindmost.harvest.hadoop import tenants_text
+from hindmost.harvest.hadoop import (
+    SCHEDULER,
+    SITE,
+    TENANTS,
+    YARN_SITE,
+    tenants_text,
+    write_config,
+    yarn_texts,
+)
 from hindmost.harvest.reading import Tenant
 
 pytestmark = [pytest.mark.xdist_group("hadoop"), pytest.mark.timeout(600)]
@@ -30,21 +38,30 @@ def test_hdfs_keeps_replicas_apart_and_denies_what_a_primary_tenant_needs():
 
 
 @pytest.fixture
-def tenants_file(tmp_path):
+def classes():
     servers = [f"dn{number}.test" for number in range(18)]
     cpu = np.stack([np.full(720, 0.1 * (1 + at % 6)) for at in range(9)])
     tenants = [Tenant(f"t{at}", f"e{at}", servers[2 * at : 2 * at + 2], 0.1 * at, 2.0) for at in range(9)]
-    path = tmp_path / "tenants.tsv"
-    path.write_text(tenants_text(classify(Traces(tenants, cpu, 3600.0))))
-    return path
+    return classify(Traces(tenants, cpu, 3600.0))
 
 
-def test_what_python_writes_java_reads(tenants_file):
-    assert "9 tenants, 18 hosts" in said("read", str(tenants_file))
+def test_what_python_writes_java_reads(classes, tmp_path):
+    yarn = yarn_texts("/run/primary/%h.load", 0.25, 5000)
+    folder = tmp_path / "conf"
+    write_config(
+        classes, folder, name_nodes=["nn1", "nn2"], installed=folder, load_file="/run/load", yarn=yarn
+    )
+    out = said("read", *(str(folder / name) for name in (TENANTS, SITE, YARN_SITE, SCHEDULER)))
+    assert "9 tenants, 18 hosts" in out
+    assert f"{SITE}: 8 keys" in out
+    assert f"{YARN_SITE}: 3 keys, reserve 0.25, grace 5000" in out
+    assert f"{SCHEDULER}: 5 keys, reserve null, grace null, order hindmost.hadoop.HarvestNodeOrder" in out
 
 
 @pytest.mark.nightly
-def test_nobody_runs_half_a_build_nor_an_old_one(tenants_file, tmp_path):
+def test_nobody_runs_half_a_build_nor_an_old_one(classes, tmp_path):
+    tenants_file = tmp_path / "tenants.tsv"
+    tenants_file.write_text(tenants_text(classes))
     clone = tmp_path / "clone"
     shutil.copytree(ROOT.parent / "setup", clone / "setup")
     shutil.copytree(ROOT, clone / "hadoop", ignore=shutil.ignore_patterns("target*"))

@@ -1,31 +1,16 @@
 """HDFS-H and YARN-H on daemons of their own: killed, started again, registered again."""
 
-import json
-import re
 import time
 import urllib.error
-import zlib
 from http.client import IncompleteRead
 
 import pytest
-from hadoop_daemons import (
-    HDFS,
-    PLUGINS,
-    ROOT,
-    Daemons,
-    asked,
-    bean,
-    daemons,
-    found,
-    free_ports,
-    replaced,
-    said,
-)
+from hadoop_daemons import PLUGINS, ROOT, asked, bean, daemons, found, free_ports, replaced, said
+from hadoop_hdfs import Hdfs
 from hadoop_yarn import Yarn
 from measuring import hindmost, need_two_processors
 
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("hadoop"), pytest.mark.timeout(600)]
-POLICY = "org.apache.hadoop.hdfs.server.blockmanagement.HarvestPlacementPolicy"
 
 
 @pytest.fixture
@@ -33,90 +18,6 @@ def cluster(tmp_path):
     said("build")
     with daemons(tmp_path) as running:
         yield running
-
-
-class Hdfs:
-    """A name node, and data nodes that are a tenant each."""
-
-    def __init__(self, cluster: Daemons, nodes: int) -> None:
-        self.cluster, self.nodes = cluster, nodes
-        self.rpc, self.web, self.board = free_ports(3)
-        rows = ["# hindmost.harvest.tenants/1"]
-        rows += [f"tenant\tt{at}\te{at}\t{at * 5 % nodes}.0\t0.{at}\t2.0\t0" for at in range(nodes)]
-        rows += [f"host\tdn{at}.test\tt{at}" for at in range(nodes)]
-        text = "\n".join(rows) + "\n"
-        (cluster.folder / "tenants.tsv").write_text(f"{text}end\t{zlib.crc32(text.encode()):08x}\n")
-        self.settings: dict[str, object] = {
-            "hadoop.tmp.dir": cluster.folder,
-            "fs.defaultFS": f"hdfs://127.0.0.1:{self.rpc}",
-            "dfs.namenode.http-address": f"127.0.0.1:{self.web}",
-            "dfs.namenode.name.dir": cluster.folder / "name",
-            "dfs.block.replicator.classname": POLICY,
-            "dfs.net.topology.impl": f"{PLUGINS}.BusyTopology",
-            "dfs.datanode.fsdataset.factory": f"{PLUGINS}.BusyDatasetFactory",
-            "dfs.namenode.plugins": f"{PLUGINS}.NameNodePlugin",
-            "hindmost.harvest.tenants.file": cluster.folder / "tenants.tsv",
-            "hindmost.harvest.utilisation.file": cluster.folder / "%h.load",
-            "hindmost.harvest.busy.period.ms": 200,
-            "hindmost.harvest.board.port": self.board,
-            "hindmost.harvest.board.addresses": f"127.0.0.1:{self.board}",
-            "dfs.heartbeat.interval": 1,
-            "dfs.namenode.heartbeat.recheck-interval": 1000,
-            "dfs.namenode.redundancy.considerLoad": "false",
-            "dfs.namenode.safemode.extension": 0,
-            "dfs.client.retry.window.base": 200,
-            "dfs.permissions.enabled": "false",
-        }
-        cluster.start("format", HDFS + "namenode.NameNode", self.settings, "-format", "-nonInteractive")
-        cluster.end("format")
-        self.start_name_node()
-        for at in range(nodes):
-            self.start_data_node(at)
-
-    def start_name_node(self) -> None:
-        self.cluster.start("nn", HDFS + "namenode.NameNode", self.settings)
-
-    def start_data_node(self, at: int) -> None:
-        own = {f"dfs.datanode.{kind}address": "127.0.0.1:0" for kind in ("", "http.", "ipc.")}
-        own |= {
-            "dfs.datanode.hostname": f"dn{at}.test",
-            "dfs.datanode.data.dir": f"{self.cluster.folder}/data{at}",
-        }
-        self.cluster.start(f"dn{at}", HDFS + "datanode.DataNode", {**self.settings, **own})
-
-    def state(self, attribute: str) -> int:
-        return bean(self.web, "Hadoop:service=NameNode,name=FSNamesystemState")[attribute]
-
-    def metric(self, attribute: str):
-        return bean(self.web, "hindmost:type=Harvest")[attribute]
-
-    def await_live(self) -> None:
-        """All nodes live and heard of, and the name node out of its safe mode."""
-        self.cluster.await_("all nodes are live", lambda: self.state("NumLiveDataNodes") == self.nodes)
-        self.cluster.await_("who is busy is heard", lambda: self.metric("HeardHosts") == self.nodes)
-        name_node = "Hadoop:service=NameNode,name=NameNodeInfo"
-        self.cluster.await_("no safe mode", lambda: bean(self.web, name_node)["Safemode"] == "")
-
-    def address(self, path: str, operation: str) -> str:
-        return f"http://127.0.0.1:{self.web}/webhdfs/v1{path}?op={operation}&noredirect=true"
-
-    def loopback(self, method: str, path: str, operation: str) -> str:
-        """Where the name node sends a client, by the loopback instead of the data node's name."""
-        to = json.loads(asked(self.address(path, operation), method))["Location"]
-        return re.sub(r"//dn\d+\.test:", "//127.0.0.1:", to)
-
-    def write(self, path: str) -> set[str]:
-        """Writes a file of three replicas; the hosts that have them."""
-        asked(self.loopback("PUT", path, "CREATE&replication=3&overwrite=true"), "PUT", b"x" * 1000)
-        self.cluster.await_("three replicas", lambda: len(self.hosts(path)) == 3)
-        return self.hosts(path)
-
-    def hosts(self, path: str) -> set[str]:
-        blocks = found(self.address(path, "GETFILEBLOCKLOCATIONS"))["BlockLocations"]["BlockLocation"]
-        return set(blocks[0]["hosts"])
-
-    def read(self, path: str) -> bytes:
-        return asked(self.loopback("GET", path, "OPEN"))
 
 
 def test_hdfs_survives_what_operators_do_to_its_daemons(cluster):
@@ -128,7 +29,7 @@ def test_hdfs_survives_what_operators_do_to_its_daemons(cluster):
     assert hdfs.metric("Fallbacks") == 0
 
     # The name node is killed: the next keeps files, policy and who is busy.
-    cluster.kill("nn")
+    cluster.kill("nn0")
     hdfs.start_name_node()
     hdfs.await_live()
     assert hdfs.read("/one") == b"x" * 1000

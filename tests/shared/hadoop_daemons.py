@@ -53,6 +53,8 @@ class Daemons:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.added: dict[str, Path] = {}
+        """Files that an operator adds to one of Hadoop's: capacity, core, hdfs, yarn. Theirs is the last word."""
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(
@@ -67,7 +69,9 @@ class Daemons:
         )
         for site in ("core", "hdfs", "yarn", "capacity"):
             file = "capacity-scheduler.xml" if site == "capacity" else f"{site}-site.xml"
-            (conf / file).write_text(f"<configuration>\n{text}</configuration>\n")
+            added = f'<xi:include href="{self.added[site]}"/>\n' if site in self.added else ""
+            include = 'xmlns:xi="http://www.w3.org/2001/XInclude"'
+            (conf / file).write_text(f"<configuration {include}>\n{text}{added}</configuration>\n")
         (conf / "log4j.properties").write_text(LOG)
         own = ["classes", "test-classes"] if tests else ["hindmost-hadoop-0.1.0.jar"]
         path = ":".join(
@@ -111,14 +115,17 @@ class Daemons:
         """Waits for what a cluster does in its own time; an address that does not answer yet is no failure."""
         end = time.monotonic() + limit_s
         while True:
+            seen: object
             try:
-                if holds():
+                if seen := holds():
                     return
-            except (OSError, KeyError, IndexError):
-                pass
+            except OSError as error:
+                seen = error
             for name, daemon in self.running.items():
                 assert daemon.poll() is None, f"{name} ended: {self.log(name)}"
-            assert time.monotonic() < end, f"{claim}: not within {limit_s} s; {sorted(self.running)}"
+            assert time.monotonic() < end, (
+                f"{claim}: not within {limit_s} s; last: {seen!r}; {sorted(self.running)}"
+            )
             time.sleep(0.2)
 
 
@@ -144,9 +151,16 @@ def found(url: str) -> dict:
     return json.loads(asked(url))
 
 
+class NotYet(OSError):
+    """A daemon answers, but what was asked for is not there yet."""
+
+
 def bean(port: int, name: str) -> dict:
     """The attributes of a JMX bean of a daemon."""
-    return found(f"http://127.0.0.1:{port}/jmx?qry={name}")["beans"][0]
+    beans = found(f"http://127.0.0.1:{port}/jmx?qry={name}")["beans"]
+    if not beans:
+        raise NotYet(f"{name} is no bean of port {port} yet")
+    return beans[0]
 
 
 def free_ports(n: int) -> list[int]:

@@ -21,11 +21,14 @@ class Yarn:
             "yarn.scheduler.capacity.root.queues": "default",
             "yarn.scheduler.capacity.root.default.capacity": 100,
             "yarn.scheduler.capacity.maximum-am-resource-percent": 1.0,
-            "yarn.scheduler.capacity.resource-calculator": "org.apache.hadoop.yarn.util.resource."
-            "DominantResourceCalculator",
-            "hindmost.harvest.utilisation.file": cluster.folder / "%h.load",
             "hindmost.harvest.keeper.period.ms": 300,
         }
+        if not cluster.added:
+            self.settings |= {
+                "yarn.scheduler.capacity.resource-calculator": "org.apache.hadoop.yarn.util.resource."
+                "DominantResourceCalculator",
+                "hindmost.harvest.utilisation.file": cluster.folder / "%h.load",
+            }
         kinds = ("", "scheduler.", "resource-tracker.", "admin.")
         self.settings |= {
             f"yarn.resourcemanager.{kind}address": f"127.0.0.1:{port}"

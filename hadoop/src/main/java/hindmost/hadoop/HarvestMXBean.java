@@ -35,6 +35,9 @@ public interface HarvestMXBean {
   /** Accesses that waited for the primary tenant. */
   long getThrottled();
 
+  /** Orders of nodes that a resource manager made for containers; 0 while containers come: another policy is in force. */
+  long getNodeOrders();
+
   /** What a busy data node of this JVM does: deny, throttle or observe. */
   String getData();
 

@@ -21,6 +21,7 @@ public final class HarvestNodeOrder<N extends SchedulerNode> implements MultiNod
   private final Map<String, Set<N>> nodes = new ConcurrentHashMap<>();
 
   @Override public Iterator<N> getPreferredNodeIterator(Collection<N> given, String partition) {
+    Metrics.get().nodeOrders.increment();
     List<Drawn<N>> order = new ArrayList<>();
     for (N node : getNodesPerPartition(partition)) {
       order.add(new Drawn<>(node));

@@ -21,6 +21,7 @@ public final class Metrics implements HarvestMXBean {
   public final LongAdder deniedReads = new LongAdder();
   public final LongAdder deniedWrites = new LongAdder();
   public final LongAdder throttled = new LongAdder();
+  final LongAdder nodeOrders = new LongAdder();
   private final AtomicLong choices = new AtomicLong();
   /** What the last choices took: the first of a daemon are slow, and a mean would never forget them. */
   private final AtomicLongArray choiceNanos = new AtomicLongArray(1024);
@@ -103,6 +104,10 @@ public final class Metrics implements HarvestMXBean {
 
   @Override public long getThrottled() {
     return throttled.sum();
+  }
+
+  @Override public long getNodeOrders() {
+    return nodeOrders.sum();
   }
 
   @Override public String getData() {

@@ -1,0 +1,61 @@
+"""A cluster of YARN whose operator added nothing but the files that ``hindmost harvest hadoop-config`` wrote."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hadoop_daemons import bean, daemons, said
+from hadoop_yarn import Yarn
+
+from hindmost.cli.app import run
+
+pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("hadoop"), pytest.mark.timeout(600)]
+GRACE_S = 4
+
+
+def written(folder: Path) -> Path:
+    """From a folder of traces to files of Hadoop, by the commands of the guide."""
+    traces, conf = folder / "traces", folder / "written"
+    traces.mkdir()
+    rows = [f"{at * 3600},127.0.0.{host},0.{1 + at % 24 // 6}" for host in (2, 3) for at in range(720)]
+    (traces / "cpu.csv").write_text("\n".join(["time,server,cpu", *rows]) + "\n")
+    classes = folder / "classes.json"
+    assert run(["harvest", "classify", str(traces), "--out", str(classes)]) == 0
+    where = ["--yarn-load-file", f"{folder}/%h.load", "--installed", str(conf), "--out", str(conf)]
+    how = ["--name-nodes", "127.0.0.1", "--reserve", "0.25", "--grace", f"{GRACE_S}s"]
+    assert run(["harvest", "hadoop-config", str(classes), *how, *where]) == 0
+    return conf
+
+
+def test_yarn_runs_by_the_files_that_are_written_for_it(tmp_path):
+    said("build")
+    conf = written(tmp_path)
+    with daemons(tmp_path) as cluster:
+        cluster.added = {
+            "yarn": conf / "yarn-site-hindmost.xml",
+            "capacity": conf / "capacity-scheduler-hindmost.xml",
+        }
+        yarn = Yarn(cluster, 2)
+        yarn.load(0, 0.25)
+        yarn.await_cores(
+            6, 0
+        )  # of twelve: a quarter is kept, a tenant has three; the other's load is not known
+        yarn.load(1, 0.0)
+        yarn.await_cores(6, 9)
+
+        cluster.start("batch", "hindmost.hadoop.BatchMain", yarn.settings, "15", "exec sleep 300", tests=True)
+
+        def told() -> tuple[int, int]:
+            """Containers that run, and those that were killed."""
+            lines = re.findall(r"^(\d+) (\d+)$", cluster.log("batch"), re.MULTILINE)
+            return (int(lines[-1][0]), int(lines[-1][1])) if lines else (0, 0)
+
+        # By memory alone there would be room for more than a core each.
+        cluster.await_("all cores are in use", lambda: told() == (15, 0))
+        assert bean(yarn.web, "hindmost:type=Harvest")["NodeOrders"] >= 15
+
+        begun = time.monotonic()
+        yarn.load(0, 0.5)
+        cluster.await_("what the tenant needs is given back", lambda: told() == (12, 3))
+        assert time.monotonic() - begun >= GRACE_S
