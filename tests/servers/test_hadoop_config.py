@@ -36,7 +36,7 @@ def test_yarn_runs_by_the_files_that_are_written_for_it(tmp_path):
             "yarn": conf / "yarn-site-hindmost.xml",
             "capacity": conf / "capacity-scheduler-hindmost.xml",
         }
-        yarn = Yarn(cluster, 2)
+        yarn = Yarn(cluster, 2, {"yarn.scheduler.minimum-allocation-mb": 128})
         yarn.load(0, 0.25)
         yarn.await_cores(
             6, 0

@@ -40,7 +40,7 @@ def test_the_next_name_node_knows_tenants_and_who_is_busy(tmp_path):
         # The one that was killed stands by, hears the same, and takes over again.
         hdfs.start_name_node(0)
         replaced(cluster.folder / f"{busy}.load", "0.1\n")
-        hdfs.stands_by(0)
+        cluster.await_("it stands by", lambda: hdfs.stands_by(0))
         cluster.kill("nn1")
         hdfs.activate(0)
         hdfs.await_live()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import zlib
 
 from hadoop_daemons import HDFS, PLUGINS, Daemons, asked, bean, found, free_ports
@@ -54,6 +55,8 @@ class Hdfs:
             self._once(f"bootstrap{at}", at, "-bootstrapStandby", "-nonInteractive")
             self.start_name_node(at)
         if name_nodes > 1:
+            for at in range(name_nodes):
+                self.cluster.await_(f"nn{at} is a standby", lambda at=at: self.stands_by(at))
             self.activate(0)
         for at in range(nodes):
             self.start_data_node(at)
@@ -104,15 +107,10 @@ class Hdfs:
         self.cluster.end(f"active{at}")
         self.active = at
 
-    def stands_by(self, at: int) -> None:
-        """Waits until a name node is there as one that hears of all data nodes and serves nobody."""
-
-        def heard() -> bool:
-            state = bean(self.webs[at], "Hadoop:service=NameNode,name=FSNamesystem")["tag.HAState"]
-            harvest = bean(self.webs[at], "hindmost:type=Harvest")
-            return state == "standby" and harvest["HeardHosts"] == self.nodes
-
-        self.cluster.await_(f"nn{at} stands by", heard)
+    def stands_by(self, at: int) -> bool:
+        """Whether a name node is there as one that serves nobody, and answers who would have it serve."""
+        socket.create_connection(("127.0.0.1", self.rpcs[at]), timeout=5).close()
+        return bean(self.webs[at], "Hadoop:service=NameNode,name=FSNamesystem")["tag.HAState"] == "standby"
 
     @property
     def web(self) -> int:

@@ -379,7 +379,9 @@ public final class HdfsMini {
     cluster.getNameNode().reconfigureProperty(key, HarvestPlacementPolicy.class.getName());
     file(REPLICAS);
     Check.same(Metrics.get().getChoices(), choices + 1, "choices of H");
+    double ours = warm();
     System.out.printf("    a call took %.1f us by stock, %.1f us by H, of it %.1f us the choice (medians, warm)%n", stock,
-        warm(), Metrics.get().getMedianChoiceMicros());
+        ours, Metrics.get().getMedianChoiceMicros());
+    Check.that(ours < 2 * stock, "a call by H takes at most twice what stock's takes: " + ours + " and " + stock + " us");
   }
 }
