@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The plug-ins for Hadoop: setup/hadoop.sh build | tez | golden | parts | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | yarn | test | search PORT DOCUMENTS [LOAD_FILE]
 #
-# Maven fetches Hadoop once (150 MB). Each step has a hard limit: a JVM that Hadoop's threads keep alive is killed.
+# Maven fetches Hadoop once (150 MB). Each step has hard limits: a JVM that Hadoop's threads keep alive is killed.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT/hadoop" || exit 1
@@ -55,13 +55,24 @@ build() {
   ) 9>"$1/target.lock"
 }
 
-# main LIMIT CLASS ARGUMENTS...: one main class, its warnings only where it failed.
+# main LIMIT CLASS ARGUMENTS...: one main class, its warnings only where it failed. The limit is processor time, which a
+# busy host does not use up; one that waits and does nothing has ten times as long, 560 s at most.
 main() {
-  local limit=$1 class=$2
+  local limit=$1 class=$2 status patience
+  patience=$(($1 < 56 ? 10 * $1 : 560))
   shift 2
-  timeout -k 5 "$limit" "${JVM[@]}" -cp "$target/classes:$target/test-classes:$work/conf:$(cat "$target/classpath")" \
-    "hindmost.hadoop.$class" "$@" 2>"$work/said" && return
+  (
+    ulimit -c 0 -S -t "$limit"
+    exec timeout -k 5 "$patience" "${JVM[@]}" \
+      -cp "$target/classes:$target/test-classes:$work/conf:$(cat "$target/classpath")" "hindmost.hadoop.$class" "$@"
+  ) 2>"$work/said"
+  status=$?
+  [ $status = 0 ] && return
   tail -n 30 "$work/said"
+  case $status in
+    124 | 137) say "hadoop: $class was ended: not done in $patience s" ;;
+    152) say "hadoop: $class was ended: $limit s of processor time are used up" ;;
+  esac
   return 1
 }
 
