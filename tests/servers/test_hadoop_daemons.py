@@ -103,7 +103,7 @@ def test_a_dag_of_tez_runs_on_the_class_that_has_room(cluster):
     cluster.run(
         "dag", ["java", "-cp", path, "hindmost.tez.TezMain", str(cluster.folder), "127.0.0.3", "127.0.0.2"]
     )
-    cluster.end("dag", 150)
+    cluster.end("dag", 400)  # five JVMs start one after the other
     print(cluster.log("dag"))
     assert "5 of 5 tasks on the class with room" in cluster.log("dag")
 

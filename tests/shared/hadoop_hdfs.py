@@ -96,12 +96,13 @@ class Hdfs:
         self.cluster.start(f"nn{at}", NAME_NODE, self._of_name_node(at))
 
     def activate(self, at: int) -> None:
-        """Has another name node take over, as an operator does."""
+        """Has a name node take over, as an operator does who knows that no other one serves."""
         self.cluster.start(
             f"active{at}",
             "org.apache.hadoop.hdfs.tools.DFSHAAdmin",
             self.settings,
             "-transitionToActive",
+            "--forceactive",
             f"nn{at}",
         )
         self.cluster.end(f"active{at}")
