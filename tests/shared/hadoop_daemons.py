@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -143,8 +144,12 @@ def asked(url: str, method: str = "GET", body: bytes | None = None) -> bytes:
     """What an address answers."""
     request = urllib.request.Request(url, data=body, method=method)
     request.add_header("Content-Type", "application/octet-stream")
-    with urllib.request.urlopen(request, timeout=20) as answer:
-        return answer.read()
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.read()
+    except urllib.error.HTTPError as error:
+        error.add_note(error.read()[:1000].decode(errors="replace"))
+        raise
 
 
 def found(url: str) -> dict:
