@@ -27,7 +27,7 @@ from hindmost import _engine
 from hindmost.cli import main
 from hindmost.targets.ports import pick_free_port
 from hindmost.trace import find_server
-from hindmost.trace.begun import Function, begun_of, notes_of
+from hindmost.trace.begun import Function, amiss, begun_of
 from hindmost.trace.server import local_server
 
 FAULT = _engine.trace_fault()
@@ -434,14 +434,14 @@ def test_a_function_of_the_server_shows_when_each_request_of_a_batch_begins(tmp_
     assert (rows["started_ns"] <= rows["responded_ns"]).all()
 
 
-@pytest.mark.parametrize(("function", "amiss"), [("addReply", "not_begun"), ("createStringObject", "astray")])
-def test_a_function_that_begins_no_request_shows_itself(tmp_path, connect, function, amiss):
+@pytest.mark.parametrize(("function", "count"), [("addReply", "not_begun"), ("createStringObject", "astray")])
+def test_a_function_that_begins_no_request_shows_itself(tmp_path, connect, function, count):
     """These answer with bulks, which that does not make; and each of a request's words is an object."""
     seen, _ = redis_slow(tmp_path, connect, function)
     counts = seen.traced["counts"]
-    (said,) = notes_of(begun_of(Function(Path("/usr/bin/redis-server"), function), counts))
+    (said,) = amiss(begun_of(Function(Path("/usr/bin/redis-server"), function), counts))
     assert f"{function} is not where each request begins" in said
-    assert counts[amiss] > counts["done"] / 2, (counts["not_begun"], counts["astray"], counts["done"])
+    assert counts[count] > counts["done"] / 2, (counts["not_begun"], counts["astray"], counts["done"])
 
 
 def test_a_function_that_is_not_there_is_told_with_those_like_it(capsys):

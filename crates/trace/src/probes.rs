@@ -148,11 +148,7 @@ impl Probes {
             probe.load(tracepoint, &btf).map_err(|e| unloaded(name, tracepoint, e))?;
         }
         if probes.begun.is_some() {
-            let name = BEGUN;
-            probes.function().load().map_err(|source| match permission(&source) {
-                Some(error) => TraceError::NotAllowed(error),
-                None => TraceError::Probe { name, source },
-            })?;
+            probes.function().load().map_err(|error| denied(BEGUN, error))?;
         }
         probes.used = known;
         if !handover {
@@ -304,6 +300,10 @@ fn unloaded(name: &'static str, tracepoint: &'static str, error: ProgramError) -
     if let ProgramError::Btf(BtfError::UnknownBtfTypeName { .. }) = error {
         return TraceError::NoTracepoint(tracepoint);
     }
+    denied(name, error)
+}
+
+fn denied(name: &'static str, error: ProgramError) -> TraceError {
     match permission(&error) {
         Some(error) => TraceError::NotAllowed(error),
         None => TraceError::Probe { name, source: error },

@@ -23,7 +23,7 @@ schema                      where                               written by
 ``hindmost.rulers/1``       ``hindmost colocate rulers --json``  `hindmost.studies.colocation`
 ``hindmost.profile/1``      profile cards                       `hindmost.studies.colocation`
 ``hindmost.corun/1``        ``hindmost colocate corun --json``  `hindmost.studies.colocation`
-``hindmost.advice/1``        ``hindmost colocate advise --json``  `hindmost.studies.colocation`
+``hindmost.advice/1``       ``hindmost colocate advise --json``  `hindmost.studies.colocation`
 ``hindmost.supervision/1``  ``... supervise --json``            `hindmost.studies.colocation`
 ``hindmost.diagnosis/1``    ``hindmost diagnose --json``        `hindmost.studies.diagnosis`
 ``hindmost.classes/1``      ``hindmost harvest classify``       `hindmost.harvest`, ``crates/harvest``

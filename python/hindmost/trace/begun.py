@@ -70,15 +70,15 @@ def begun_of(function: Function, counts: Mapping[str, int]) -> Begun:
     }
 
 
-def notes_of(begun: Begun) -> list[str]:
-    """What is to be kept in mind of it."""
+def amiss(begun: Begun) -> list[str]:
+    """That it is no such place, where it is none."""
     missed, astray, name = 1 - begun["share"], begun["astray"], begun["function"]
     if missed <= MOST_AMISS and astray <= MOST_AMISS:
         return []
-    amiss = [f"of {missed:.1%} of the requests it told nothing"] if missed > MOST_AMISS else []
+    why = [f"of {missed:.1%} of the requests it told nothing"] if missed > MOST_AMISS else []
     if astray > MOST_AMISS:
-        amiss.append(f"it was called {astray:.2f} times a request beside what was read")
+        why.append(f"it was called {astray:.2f} times a request beside what was read")
     return [
-        f"{name} is not where each request begins: {', and '.join(amiss)}. There read_to_start ends by rule,"
+        f"{name} is not where each request begins: {', and '.join(why)}. There read_to_start ends by rule,"
         " and it may be wrong elsewhere: name another function, or leave out --probe-e4"
     ]

@@ -12,11 +12,10 @@ from hindmost.stats.estimate import Estimate
 from hindmost.stats.stages import Decomposition, Part, Stage, causes, decompose
 from hindmost.store.estimates import number
 from hindmost.trace.advice import Service, advice
-from hindmost.trace.begun import begun_of, notes_of
+from hindmost.trace.begun import amiss, begun_of
 from hindmost.trace.effect import effects
 from hindmost.trace.inbound import inbound
-from hindmost.trace.taken import Look, taken_of
-from hindmost.trace.taken import notes_of as stolen_notes
+from hindmost.trace.taken import Look, not_calm, taken_of
 from hindmost.trace.usage import ENDED
 
 if TYPE_CHECKING:
@@ -79,6 +78,9 @@ def document_of(
     settled = counts["done"] + lost
     server = request.server
     service = _service(traced, used_ns or {}, whole, request.one_connection_in)
+    begun = None if request.begun is None else begun_of(request.begun, counts)
+    who = _who(traced["who"], names)
+    taken = None if looks is None else taken_of(*looks, who)
     document: dict[str, Any] = {
         "schema": "hindmost.trace/1",
         "server": {"name": server.name, "pid": server.pid, "port": server.port, "protocol": server.protocol},
@@ -87,7 +89,7 @@ def document_of(
         "one_connection_in": request.one_connection_in,
         "followed_s": traced["followed_ns"] / 1e9,
         "handover": traced["handover"],
-        "begun": None if request.begun is None else begun_of(request.begun, traced["counts"]),
+        "begun": begun,
         "all": _parts(whole),
         "kinds": {kind: _parts(parts) for kind, parts in kinds.items() if parts is not None},
         "between_kinds": _between(whole, [parts for parts in kinds.values() if parts is not None]),
@@ -100,8 +102,8 @@ def document_of(
         "records": None
         if request.records is None
         else {"path": str(request.records), "requests": traced["records"], "every": request.every},
-        "who": (who := _who(traced["who"], names)),
-        "taken": (taken := None if looks is None else taken_of(*looks, who)),
+        "who": who,
+        "taken": taken,
         "service": service
         and {
             "workers": service.workers,
@@ -111,10 +113,11 @@ def document_of(
             "c2": service.variance_us2 / service.mean_us**2,
         },
         "cost": traced["cost"],
-        "notes": _notes(request, traced, counts["done"] / settled, whole.closure),
+        "notes": _notes(request, traced, begun, counts["done"] / settled, whole.closure),
     }
     document["notes"] += effects(document, service) + _ended(used_ns or {})
-    document["notes"] += [] if taken is None else stolen_notes(taken)
+    if taken is not None:
+        document["notes"] += not_calm(taken)
     document["advice"] = advice(document, service, inbound(server.port, server.pid))
     return document
 
@@ -276,7 +279,13 @@ def _threads(request: TraceRequest, recorded: int, names: Mapping[int, str]) -> 
     return [group for _, group in groups[:MOST_GROUPS]]
 
 
-def _notes(request: TraceRequest, traced: Mapping[str, Any], matched: float, closure: float) -> list[str]:
+def _notes(
+    request: TraceRequest,
+    traced: Mapping[str, Any],
+    begun: documents.Begun | None,
+    matched: float,
+    closure: float,
+) -> list[str]:
     counts, notes = traced["counts"], []
     if request.server.ended():
         notes.append(
@@ -293,8 +302,8 @@ def _notes(request: TraceRequest, traced: Mapping[str, Any], matched: float, clo
             "this kernel does not show when a response is handed over (since Linux 6.16):"
             " response_to_network is part of start_to_response"
         )
-    if request.begun is not None:
-        notes += notes_of(begun_of(request.begun, counts))
+    if begun is not None:
+        notes += amiss(begun)
     if request.server.protocol == "exchange":
         notes.append(
             "requests are not told apart: all that is read until something is sent counts as one"

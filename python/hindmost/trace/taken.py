@@ -90,7 +90,7 @@ def reasons_of(stolen: float | None, others: OtherPrograms | None, cpus: str) ->
     return why
 
 
-def notes_of(taken: Taken) -> list[str]:
+def not_calm(taken: Taken) -> list[str]:
     """That the figures are of a host that is not calm."""
     why = reasons_of(taken["hypervisor_share"], taken["other_programs"], taken["cpus"])
     if not why:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hindmost.report.colocation.profile import share_text
 from hindmost.report.common.console import console_of, printed, text_of
 from hindmost.report.common.document import plain
@@ -66,6 +68,4 @@ def factor(error: float | None) -> str:
     >>> factor(0.0953)
     '1.10'
     """
-    from math import exp
-
-    return "-" if error is None else f"{exp(error):.2f}"
+    return "-" if error is None else f"{math.exp(error):.2f}"

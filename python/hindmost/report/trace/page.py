@@ -29,6 +29,7 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
         An earlier trace, to be shown beside this one.
     """
     who, others = document["who"], document.get("taken")  # documents of before have no such
+    calm = others is None or others["calm"]
     slowest = None if who is None else who["slowest"]
     return render(
         "trace.html",
@@ -36,10 +37,8 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
         stage_names=STAGES,
         begins=None if document.get("begun") is None else begins(document["begun"]),
         taken="" if others is None else taken(others),
-        calm=others is None or others["calm"],
-        mark="valid"
-        if document["matched"] >= 0.999 and (others is None or others["calm"])
-        else "inconclusive",
+        calm=calm,
+        mark="valid" if document["matched"] >= 0.999 and calm else "inconclusive",
         stages=[_stage(one) for one in [*document["all"]["stages"], document["all"]["latency"]]],
         path=drawing(partial(path, document, "share_of_mean")),
         variance=drawing(partial(path, document, "share_of_variance")),

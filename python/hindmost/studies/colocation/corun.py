@@ -19,7 +19,7 @@ from hindmost.colocation.prediction import predicted
 from hindmost.errors import Inconclusive, UsageError
 from hindmost.store.colocation import CORUN_SCHEMA
 from hindmost.studies.colocation.corunner import CoRunner
-from hindmost.studies.colocation.processor import allowed, pair, processor
+from hindmost.studies.colocation.processor import pair, processor, spare
 from hindmost.studies.colocation.rulers import asked
 from hindmost.studies.colocation.served import Served
 from hindmost.studies.colocation.shares import LEAST_ROUNDS, growth, loaded, shares_lost
@@ -91,7 +91,6 @@ def corun(
     assert source is not None
     window_ms, seen = server["method"]["window_ms"], list[list[Seen]]()
     knees = json.dumps(asked(_engine.cache_knees, cpus[1], seed))
-    probe_cpu = next((one for one in allowed() if one not in cpus), cpus[1])
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         beside: dict[str, Any] = {"null": _engine.Ruler("null", knees, folder, seed)}
@@ -99,7 +98,7 @@ def corun(
             name: stack.enter_context(CoRunner(one["command"], cpus[1]))
             for name, one in zip(names, jobs, strict=True)
         }
-        subject = stack.enter_context(Served(server["command"], cpus[0], source, probe_cpu))
+        subject = stack.enter_context(Served(server["command"], cpus[0], source, spare(cpus)))
         stand = Stand(subject, cpus, {**beside, **runners}, real_time=False)
         started = time.monotonic()
         while True:

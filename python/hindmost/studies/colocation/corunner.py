@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import shlex
 import signal
 import subprocess
@@ -35,25 +33,23 @@ class CoRunner:
             ["/bin/sh", "-c", _AGAIN, "sh", *command], cpu, stdout=subprocess.DEVNULL, real_time=False
         )
         self._launched.watch()
-        self._signal(signal.SIGSTOP)
+        self._launched.send(signal.SIGSTOP)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         """End it, with all that it started."""
-        self._signal(signal.SIGKILL)
-        self._launched.process.wait()
-        self._launched.close()
+        self._launched.end()
 
     def run(self, window: str) -> str:
         """Work for a window as a ruler does; its work is a window, and costs its CPU time."""
         asked = json.loads(window)
         time.sleep(max(0.0, (asked["start_ns"] - _engine.monotonic_ns()) / 1e9))
         before = self._launched.cpu_time.ns()
-        self._signal(signal.SIGCONT)
+        self._launched.send(signal.SIGCONT)
         time.sleep(asked["duration_ns"] / 1e9)
-        self._signal(signal.SIGSTOP)
+        self._launched.send(signal.SIGSTOP)
         return json.dumps({"cpu_ns": self._launched.cpu_time.ns() - before, "done": 1.0, "real_time": False})
 
     def check(self) -> None:
@@ -70,7 +66,3 @@ class CoRunner:
                 f"{shlex.join(self.command)}: {ended_by(code)} beside the server",
                 hint="run the command by itself, and look at its exit code and stderr",
             )
-
-    def _signal(self, which: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._launched.process.pid, which)

@@ -157,6 +157,17 @@ class Launched:
             start_new_session=True,
         )
 
+    def send(self, which: signal.Signals) -> None:
+        """Send it, and all that it started, a signal; one that ends reaches those that are stopped, too."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, which)
+
+    def end(self) -> None:
+        """End the program and all that it started, and give back what it took."""
+        self.send(signal.SIGKILL)
+        self.process.wait()
+        self.close()
+
     def close(self) -> None:
         """Give back what it took, after the program has ended."""
         if self._watcher is not None:

@@ -74,3 +74,8 @@ def pair(cpu: int | None) -> tuple[int, int]:
         )
     mine = chosen(cpu)
     return mine, min((one for one in cpus if one != mine), key=lambda one: abs(one - mine))
+
+
+def spare(cpus: tuple[int, int]) -> int:
+    """One for a probe: neither of a pair where there is another, else the second, which runs no program."""
+    return next((one for one in allowed() if one not in cpus), cpus[1])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from hindmost import _engine
 from hindmost.errors import Inconclusive, UsageError
 from hindmost.store.colocation import PROFILE_SCHEMA
-from hindmost.studies.colocation.processor import allowed, pair, processor
+from hindmost.studies.colocation.processor import pair, processor, spare
 from hindmost.studies.colocation.rulers import asked
 from hindmost.studies.colocation.runs import Runs
 from hindmost.studies.colocation.served import Served
@@ -162,8 +162,7 @@ def _subject(
     if units == "cpu":
         return Runs(command, cpus[0])
     if isinstance(units, LatencySource):
-        # A processor of its own where there is one: beside the ruler's it is at least not the server's.
-        return Served(command, cpus[0], units, next((one for one in allowed() if one not in cpus), cpus[1]))
+        return Served(command, cpus[0], units, spare(cpus))
     return Subject(command, cpus[0], units, real_time=real_time)
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import shlex
-import signal
 import socket
 import subprocess
 import time
@@ -112,10 +110,7 @@ class Served:
     def __exit__(self, *_: object) -> None:
         """End the probe, then the server and all that it started."""
         self._load.close()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._launched.process.pid, signal.SIGKILL)
-        self._launched.process.wait()
-        self._launched.close()
+        self._launched.end()
 
     def resume(self) -> None:
         """Begin to ask; what is asked from the end of this call on counts."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shlex
 import signal
 import time
@@ -65,12 +63,10 @@ class Subject:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the program and all that it started; a signal that ends reaches those that are stopped, too."""
-        self._signal(signal.SIGKILL)
-        self._process.wait()
+        """End the program and all that it started."""
+        self._launched.end()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        self._launched.close()
 
     @property
     def name(self) -> str:
@@ -79,11 +75,11 @@ class Subject:
 
     def pause(self) -> None:
         """Stop it where it is."""
-        self._signal(signal.SIGSTOP)
+        self._launched.send(signal.SIGSTOP)
 
     def resume(self) -> None:
         """Let it go on."""
-        self._signal(signal.SIGCONT)
+        self._launched.send(signal.SIGCONT)
 
     def last(self, length_s: float) -> None:
         """Let a window last."""
@@ -114,7 +110,3 @@ class Subject:
     def _ended(self) -> str | None:
         code = self._process.poll()
         return None if code is None else ended_by(code)
-
-    def _signal(self, which: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, which)
