@@ -249,25 +249,66 @@ SQL = """
 """
 
 
-@pytest.mark.postgresql
-def test_postgresql_is_asked_for_tls_and_what_it_answers_is_told(place: Path, household: Household) -> None:
+CERTIFIED = {
+    'auth = "trust"': 'auth = "scram-sha-256"',
+    "-c ssl_key_file": "-c ssl_ca_file={here}/ca.pem -c ssl_key_file",
+    "cp {here}/server.key": "sed -i '1i hostssl all client all scram-sha-256 clientcert=verify-full' data/pg_hba.conf\n"
+    "cp {here}/server.key",
+    "create table": "create role client login password 'hindmost' in role pg_read_all_data;\ncreate table",
+}
+"""PostgreSQL lets user `client` in by a password and a certificate with that name, all others by a password."""
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A PostgreSQL with TLS alone: the folder of its certificates, and its address."""
     need("postgresql")
-    issue(place, ca="other")
-    (place / "sql.json").write_text(SQL)
-    file = secured.secured(secured.POSTGRESQL, place, {'auth = "trust"': 'auth = "scram-sha-256"'})
+    folder = secured.place(tmp_path_factory.mktemp("postgresql"))
+    issue(folder, "client-of-another", ca="other")
+    (folder / "sql.json").write_text(SQL)
+    file = secured.secured(secured.POSTGRESQL, folder, CERTIFIED)
     who = Login(user="hindmost", password="hindmost", database="postgres")
     with running(load_target_file(file).model_copy(update={"login": who})) as server:
-        behind = f"://hindmost:hindmost@{server.address}/postgres"
-        url, trust = f"postgresqls{behind}", ("--ca", place / "ca.pem")
-        answer = measure(url, place / "study", *FEW, *trust, "--workload", place / "sql.json")
-        whole(answer)
-        assert set(answer.result["by_kind"]) == {"simple", "prepared"}
-        found = answer.result["connections"]
-        assert found["full_handshakes"] + found["resumed_handshakes"] == found["all"] > 0
-        other = measure(url, place / "other", *FEW, "--ca", place / "other.pem")
-        other.assert_one_clear_error(1, server.address, "was not issued by a CA in", "other.pem")
-        plain = measure(f"postgresql{behind}", place / "plain", *FEW)
-        plain.assert_one_clear_error(1, "no encryption")
+        yield folder, server.address
+
+
+@pytest.mark.postgresql
+def test_postgresql_is_asked_for_tls_and_what_it_answers_is_told(
+    certified: tuple[Path, str], tmp_path: Path, household: Household
+) -> None:
+    folder, address = certified
+    behind = f"://hindmost:hindmost@{address}/postgres"
+    url, trust = f"postgresqls{behind}", ("--ca", folder / "ca.pem")
+    answer = measure(url, tmp_path / "study", *FEW, *trust, "--workload", folder / "sql.json")
+    whole(answer)
+    assert set(answer.result["by_kind"]) == {"simple", "prepared"}
+    found = answer.result["connections"]
+    assert found["full_handshakes"] + found["resumed_handshakes"] == found["all"] > 0
+    other = measure(url, tmp_path / "other", *FEW, "--ca", folder / "other.pem")
+    other.assert_one_clear_error(1, address, "was not issued by a CA in", "other.pem")
+    plain = measure(f"postgresql{behind}", tmp_path / "plain", *FEW)
+    plain.assert_one_clear_error(1, "no encryption")
+
+
+@pytest.mark.postgresql
+def test_postgresql_lets_a_user_in_by_certificate_and_says_what_is_wrong_with_another(
+    certified: tuple[Path, str], tmp_path: Path, household: Household
+) -> None:
+    folder, address = certified
+    url = f"postgresqls://client:hindmost@{address}/postgres"
+    trust = ("--ca", folder / "ca.pem")
+
+    def asked(name: str) -> Answer:
+        own = ("--cert", folder / f"{name}.pem", "--key", folder / f"{name}.key") if name else ()
+        return measure(url, tmp_path / f"as-{name}", *FEW, *trust, *own, "--runs", "1")
+
+    whole(asked("client"))
+    asked("").assert_one_clear_error(
+        1, address, "28000", "valid client certificate", "--cert FILE --key FILE"
+    )
+    # Its name is not the user's, which PostgreSQL calls a wrong password.
+    asked("server").assert_one_clear_error(1, address, "28P01", "clientcert=verify-full", "server.pem")
+    asked("client-of-another").assert_one_clear_error(1, address, "unknown ca", "--cert FILE")
 
 
 @pytest.mark.parametrize("name", ["memcached", "redis"])

@@ -128,8 +128,11 @@ def _identify(
         talk = Talk(connection, address, entry, timeout_s, deadline)
         if login is not None or entry.framing == "opening":
             talk.begin(entry, login, path, first)
-        for ask in entry.greeting:
-            version = _answer(talk, ask, path, accept, first) or version
+        try:
+            for ask in entry.greeting:
+                version = _answer(talk, ask, path, accept, first) or version
+        except TargetError as refusal:
+            raise securing.explained(refusal, tls) from None
     return version
 
 

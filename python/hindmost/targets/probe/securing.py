@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 
@@ -79,6 +80,27 @@ def _ask(connection: socket.socket, address: str, entry: Entry) -> None:
             f" ({GRANTED!r} grants it)",
             hint="are several servers behind this address, or has it a limit of connections? see its log",
         )
+
+
+def explained(refusal: TargetError, tls: Tls | None) -> TargetError:
+    """Why a login was refused over TLS, with what a client certificate may have to do with it.
+
+    PostgreSQL says that none came (28000), and where its name is another user's, that the password was wrong
+    (28P01), whatever the password (manual, 21.12 and appendix A).
+    """
+    code = re.search(r"\bFATAL (28000|28P01): ", refusal.message)
+    if tls is None or code is None:
+        return refusal
+    if tls.cert is not None:
+        refusal.hint = (
+            f"{refusal.hint}; where pg_hba.conf says cert or clientcert=verify-full, the name (CN) in the"
+            f" client's certificate has to be the user: openssl x509 -noout -subject -in {tls.cert}"
+        )
+    elif code[1] == "28000":
+        refusal.hint = (
+            f"--cert FILE --key FILE where pg_hba.conf asks for a client certificate; {refusal.hint}"
+        )
+    return refusal
 
 
 def ended(address: str, error: ssl.SSLError) -> TargetError:
