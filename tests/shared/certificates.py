@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-_NAMES = "subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1"
+_NAMES = "DNS:localhost,IP:127.0.0.1,IP:::1"
 
 
 def _openssl(*arguments: str | Path) -> None:
@@ -17,8 +18,10 @@ def _openssl(*arguments: str | Path) -> None:
     subprocess.run(["openssl", *arguments], check=True, capture_output=True)
 
 
-def issue(folder: Path, *names: str, ca: str = "ca") -> Path:
+def issue(folder: Path, *names: str, ca: str = "ca", held: Mapping[str, str] = {}) -> Path:
     """Make ``CA.pem``, and of each name ``NAME.pem`` with ``NAME.key``, good for two days; returns `folder`.
+
+    Each holds all names of loopback, or those that `held` has for it, as openssl writes them.
 
     All may be read by everybody: servers that give up root's rights before they read them are among those that
     get them.
@@ -29,7 +32,8 @@ def issue(folder: Path, *names: str, ca: str = "ca") -> Path:
     _openssl("req", "-x509", *new, "-keyout", authority[1], "-out", authority[0], "-subj", common)
     for name in names:
         certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
-        signed = ("-CA", authority[0], "-CAkey", authority[1], "-addext", _NAMES)
+        signed = ("-CA", authority[0], "-CAkey", authority[1])
+        signed += ("-addext", f"subjectAltName={held.get(name, _NAMES)}")
         usual = ("-addext", "basicConstraints=critical,CA:FALSE")
         _openssl(
             *("req", "-x509", *new, *signed, *usual),

@@ -90,6 +90,10 @@ def _server(asked: MeasureRequest) -> str:
     if target.managed:
         return join_address(target.spec.host, target.spec.port)
     address, _ = first_answering(
-        target.addresses, target.protocol, path=target.path, tls=tls, login=target.login
+        target.addresses,
+        target.protocol,
+        path=target.path,
+        tls=tls and tls.for_host(target.host),  # the first of several
+        login=target.login,
     )
     return address

@@ -239,7 +239,7 @@ def greet(
         timeout_s,
         path=path,
         accept=accept,
-        tls=tls,
+        tls=tls and tls.for_host(target.host),  # its addresses do not tell how it is called
         first=first,
         login=login,
     )
