@@ -178,10 +178,10 @@ def test_a_full_disk_of_a_host_is_named_with_its_place(two, url, tmp_path):
 
 
 @contextmanager
-def scheduler(*names: str):
-    """A scheduler of somebody else's on this machine, with workers of these names."""
+def scheduler(*names: str, **settings: str):
+    """A scheduler of somebody else's on this machine, with workers of these names; settings as Dask's variables."""
     dask = [str(Path(shutil.which("python") or "python")), "-m"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **settings}
     ends = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env}
     place = Path("/tmp") / f"hindmost-scheduler-{os.getpid()}"
     place.unlink(missing_ok=True)
@@ -223,7 +223,7 @@ def test_workers_of_a_scheduler_measure_and_are_silent_and_one_that_vanishes_is_
     with scheduler("north", "south") as (address, workers):
         wait_for(lambda: workers_of(address) == 2, "both workers")
         out = tmp_path / "study"
-        answer = measure(url, out, "--fleet", address, *LOAD)
+        answer = measure(url, out, "--fleet", address, *LOAD, "--runs", "1")
         assert answer.code in (0, 4, 6), answer.err
         for run in Study.open(out).runs():
             assert {one["host"] for one in run.record["fleet"]} == {"north", "south"}
@@ -232,7 +232,28 @@ def test_workers_of_a_scheduler_measure_and_are_silent_and_one_that_vanishes_is_
         words = ("--json", "--out", out, "--fleet", address, *LOAD, "--duration", "20s", "--runs", "1")
         process = start("measure", url, *words, "--warmup", "0.3s")
         wait_for(lambda: list(out.glob("runs/.part-*")), "the run")
-        time.sleep(3.0)
+        time.sleep(2.0)
         workers[0].kill()
         answer = finish(process, out)
         answer.assert_one_clear_error(1, "host north was lost", "dask worker")
+
+
+def test_a_worker_that_was_lost_is_not_waited_for_again():
+    from hindmost.errors import HostLost
+    from hindmost.fleet.dask.given import GivenChannel
+    from hindmost.fleet.dask.hosts import parse_fleet
+
+    # It tries to reach a worker that is gone for half a minute, if nobody says otherwise.
+    with scheduler("north", DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT="0.5s") as (address, (worker,)):
+        wait_for(lambda: workers_of(address) == 1, "the worker")
+        channel = GivenChannel(parse_fleet(address))
+        try:
+            assert channel.ask("north", {"hello": {}}).said["version"]
+            worker.kill()
+            wait_for(lambda: workers_of(address) == 0, "its end is seen")
+            with pytest.raises(HostLost, match="its connection ended"):
+                channel.ask("north", {"hello": {}})
+            with pytest.raises(HostLost, match="it was lost before"):
+                channel.ask("north", {"hello": {}})
+        finally:
+            channel.close()

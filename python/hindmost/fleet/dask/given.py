@@ -30,6 +30,7 @@ class GivenChannel(_Threaded):
         self._where = hosts.scheduler
         self._client: Any = None
         self._addresses: dict[str, str] = {}
+        self._lost: set[str] = set()
         try:
             self._do(self._open(), 3 * CONNECT_S)
         except BaseException:
@@ -70,6 +71,8 @@ class GivenChannel(_Threaded):
     async def _tell(self, host: str, text: str, signature: str) -> dict[str, Any]:
         from hindmost.fleet.dask.host import obey_within
 
+        if host in self._lost:  # the scheduler would try to connect for as long as it is set to
+            raise OSError("it was lost before")
         address = self._addresses[host]
         try:
             answers = await self._client.run(
@@ -83,6 +86,8 @@ class GivenChannel(_Threaded):
                 f"host {host} has no Hindmost of this version: {answer}",
                 hint="pip install 'hindmost[fleet]' there",
             )
+        if isinstance(answer, OSError):
+            self._lost.add(host)
         if isinstance(answer, BaseException):
             raise answer
         found: dict[str, Any] = answer
