@@ -24,7 +24,7 @@ $(shell rm -rf .venv .stamps)
 endif
 endif
 
-.PHONY: help demo test precision nightly fuzz originals wheel bench docs lint format setup clean
+.PHONY: help demo test tested precision nightly fuzz originals wheel bench docs lint format setup clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,10 +33,13 @@ demo: .stamps/engine ## Measure a real memcached in about a minute and a half; l
 	@setup/system.sh want memcached
 	@setup/demo.sh
 
-test: .stamps/engine .stamps/dev ## All tests that need neither a calm host nor patience
+test: .stamps/engine .stamps/dev tested ## All tests that need neither a calm host nor patience
+	@setup/test.sh
+
+# Servers are installed while the engine is compiled.
+tested: .stamps/system
 	@setup/system.sh want memcached redis-server nginx apache2=apache2-bin haproxy nutcracker unbound psql=postgresql openssl tcpdump sshd=openssh-server \
 	  qemu-aarch64=qemu-user clang-14 llvm-strip-14=llvm-14 /usr/include/bpf/bpf_helpers.h=libbpf-dev
-	@setup/test.sh
 
 precision: .stamps/engine .stamps/dev ## Claims that need a calm host: each ends held, broken or undecided
 	@setup/system.sh want memcached nginx tcpdump

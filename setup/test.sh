@@ -22,7 +22,8 @@ LATER=(nice -n 3) # half of a busy neighbour's share, so that nobody waits for e
 rust() {
   local status=0
   "${LATER[@]}" setup/run cargo test --release --workspace --locked --quiet --no-run || return
-  setup/run cargo test --release --workspace --locked --quiet --no-fail-fast || status=1
+  # Those that load servers wait for most of their time.
+  RUST_TEST_THREADS=8 setup/run cargo test --release --workspace --locked --quiet --no-fail-fast || status=1
   # Ignored elsewhere for want of Python's hdrhistogram; here it is in .venv.
   setup/run cargo test --release -p hindmost-histogram --test foreign --locked --quiet -- --ignored || status=1
   aarch64 || status=1

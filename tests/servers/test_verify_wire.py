@@ -91,13 +91,17 @@ def test_what_was_asked_again_is_not_looked_for_and_all_else_is_found(
     words = ("--rate", "10k", "--duration", "1s", "--clients", 1, "--io", io, "--runs", 1, "--verify-wire")
     for attempt in range(5):
         answer = measure(closing, tmp_path / f"study-{attempt}", *words)
-        if answer.study.instance()["resent"]:
+        counts, resent = answer.result["counts"], answer.study.instance()["resent"]
+        # A client that was kept from running for long asks all that waits again, of which nothing is looked for.
+        if 0 < resent < counts["done"] / 2:
             break
     assert_counts_close(answer.result)
-    counts, proof = answer.result["counts"], answer.result["capture"]
+    proof = answer.result["capture"]
     assert (counts["errors"], counts["timeouts"]) == (0, 0), counts
-    resent = answer.study.instance()["resent"]
     assert resent > 0
+    if resent >= counts["done"] / 2:
+        assert os.getloadavg()[0] > os.cpu_count(), f"kept from running on a calm host: {resent} of {counts}"
+        return
     assert counts["done"] - resent <= proof["answered"] == proof["requests"] < counts["done"]
     seen = pl.read_parquet(answer.study.runs()[0] / "witness-0.parquet")
     capture = seen["capture_in_ns"] - seen["capture_out_ns"]

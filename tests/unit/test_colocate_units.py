@@ -194,7 +194,7 @@ def test_two_units_of_work_are_refused(capsys):
 def test_a_card_of_runs(tmp_path: Path, capsys):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor only")
-    command = f"{sys.executable} -S -c 'sum(range(500000))'"
+    command = f"{sys.executable} -S -c 'sum(range(2000000))'"
     card = tmp_path / "card.json"
     asked = ["--work", "cpu", "--rulers", "int_add", "--budget", "1s", "--no-real-time", "--out", str(card)]
     code = main(["colocate", "profile", command, *asked])
@@ -205,7 +205,8 @@ def test_a_card_of_runs(tmp_path: Path, capsys):
     found = json.loads(card.read_text(encoding="utf-8"))
     assert found["method"]["unit"] == "runs"
     assert 1 < found["rate_per_s"] < 200
-    assert found["axes"][0]["contentiousness"] is not None
+    # It takes two windows of each round, of which a busy host may leave too few.
+    assert found["axes"][0]["contentiousness"] is not None or found["method"]["dropped"] > 0
 
 
 KILLED = """

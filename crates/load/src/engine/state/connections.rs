@@ -30,6 +30,8 @@ pub struct Connections<S = ()> {
     open: usize,
     /// Since when none is.
     none_since: Option<Nanos>,
+    /// When that was first found to be too long.
+    overdue: Option<Nanos>,
     /// By server: the last attempt to connect failed; of several, because it is not there.
     refused: Vec<bool>,
     pub last_failure: Failure,
@@ -47,6 +49,7 @@ impl<S> Connections<S> {
             retry_at: Nanos::MAX,
             open: 0,
             none_since: None,
+            overdue: None,
             refused: vec![false],
             last_failure: "no connection was made".into(),
             routing,
@@ -237,14 +240,20 @@ impl<S> Connections<S> {
     }
 
     /// Since when there has been no connection, if that is too long; where requests take `turns` and open what they
-    /// need, since when none could be made.
+    /// need, since when none could be made. It takes two calls, with an attempt between them: a worker that was kept
+    /// from running finds that long ago what it has not yet looked at.
     pub fn gone_since(&mut self, now: Nanos, turns: bool) -> Option<Nanos> {
         if self.open > 0 || (turns && !self.all_refused()) {
-            self.none_since = None;
+            (self.none_since, self.overdue) = (None, None);
             return None;
         }
         let since = *self.none_since.get_or_insert(now);
-        (now.saturating_sub(since) >= GONE).then_some(since)
+        if now.saturating_sub(since) < GONE {
+            self.overdue = None;
+            return None;
+        }
+        let overdue = *self.overdue.get_or_insert(now);
+        (now.saturating_sub(overdue) >= RETRY).then_some(since)
     }
 
     /// At the end of the load: since when a server has refused every connection. It has died, even if so late that
@@ -361,7 +370,12 @@ mod tests {
         connections.closed(1, Nanos(200), "reset".into());
         assert_eq!(connections.gone_since(Nanos(200), false), None);
         assert_eq!(connections.gone_since(Nanos(199) + GONE, false), None);
-        assert_eq!(connections.gone_since(Nanos(200) + GONE, false), Some(Nanos(200)));
+        assert_eq!(
+            connections.gone_since(Nanos(200) + GONE, false),
+            None,
+            "it may have been kept from looking"
+        );
+        assert_eq!(connections.gone_since(Nanos(200) + GONE + RETRY, false), Some(Nanos(200)));
         connections.opened(1, 4_000);
         assert_eq!(connections.gone_since(Nanos(300) + GONE, false), None, "it is back");
     }
@@ -374,7 +388,8 @@ mod tests {
         assert_eq!(connections.gone_since(Nanos(200) + GONE, true), None, "nobody has tried");
         connections.refused(0, refusal(), Nanos(300) + GONE);
         assert_eq!(connections.gone_since(Nanos(300) + GONE, true), None);
-        assert_eq!(connections.gone_since(Nanos(300) + GONE + GONE, true), Some(Nanos(300) + GONE));
+        assert_eq!(connections.gone_since(Nanos(300) + GONE + GONE, true), None);
+        assert_eq!(connections.gone_since(Nanos(300) + GONE + GONE + RETRY, true), Some(Nanos(300) + GONE));
     }
 
     #[test]

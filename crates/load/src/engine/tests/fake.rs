@@ -342,9 +342,9 @@ impl Transport for Fake {
         ready.clear();
         let from = self.now();
         self.clock.advance(self.tick);
+        self.collect(ready);
         let held_up = self.stall.take_if(|(from, _)| *from <= self.clock.now().0);
         self.clock.advance(Nanos(held_up.map_or(0, |(_, span)| span)));
-        self.collect(ready);
         if ready.is_empty() && timeout > Nanos::ZERO {
             let woken = self.next_event().clamp(self.now(), self.now() + timeout.0);
             self.clock.set(Nanos(woken));

@@ -4,7 +4,7 @@ use hindmost_histogram::Histogram;
 use serde_json::{json, Value};
 
 use super::any_server::next_get;
-use super::fake::{Answer, Fake, HIT};
+use super::fake::{Answer, Fake, HANDSHAKE_NS, HIT};
 use super::{drive, driven, every_ms, open, plan, END, MEASURE, MS};
 use crate::record::{Row, Status};
 use crate::transport::{Source, Stamper};
@@ -188,13 +188,26 @@ fn server_gone_is_noticed() {
 
 #[test]
 fn an_attempt_to_connect_that_hangs_is_no_reason_to_wait() {
-    let mut fake = Fake::new(1, 100_000);
-    fake.breaks = vec![(30 * MS, 0)];
-    fake.hangs = 30 * MS..u64::MAX;
-    // Time goes by without any event.
-    fake.stall = Some((60 * MS, 300 * MS));
-    let run = drive(&plan(1, &every_ms(), &json!({"timeout_s": 3.0})), fake);
+    // What waits to be asked again keeps the load from ending.
+    let mut fake = announcing(1, 2 * MS, |n| n == 230);
+    fake.hangs = 110 * MS..u64::MAX;
+    let mut plan = http(2_000, 1);
+    plan.timeout_s = 3.0;
+    let run = drive(&plan, fake);
     assert!(matches!(run.outcome, Err(LoadError::ServerGone { .. })), "{:?}", run.outcome);
+    assert!(run.ended.0 < 500 * MS, "{}", run.ended.0);
+}
+
+#[test]
+fn a_worker_that_is_kept_from_looking_does_not_take_the_server_for_gone() {
+    let broken = 60 * MS;
+    for stalled in (broken..broken + 2 * HANDSHAKE_NS).step_by(1_000) {
+        let mut fake = Fake::new(1, 100_000);
+        fake.breaks = vec![(broken, 0)];
+        fake.stall = Some((stalled, 300 * MS));
+        let run = driven(&plan(1, &every_ms(), &json!({"timeout_s": 3.0})), fake);
+        assert!(run.counts.lost <= 1 && run.counts.closes(), "{stalled}: {:?}", run.counts);
+    }
 }
 
 #[test]
