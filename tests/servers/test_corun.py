@@ -71,7 +71,7 @@ def test_a_server_is_measured_beside_a_job_that_goes_on_and_one_that_ends(writte
 def test_a_job_works_in_windows_only_and_again_where_it_ends(tmp_path: Path):
     runs = tmp_path / "runs"
     with CoRunner(["sh", "-c", f"echo run >> {runs}; exec sleep 0.02"], allowed()[0]) as one:
-        pid = one._launched.process.pid
+        pid = one._launched.pid
 
         def window(ms: int) -> int:
             begun = _engine.monotonic_ns() + 10**6
@@ -98,7 +98,7 @@ def test_a_job_works_in_windows_only_and_again_where_it_ends(tmp_path: Path):
     assert not Path(f"/proc/{pid}").exists()
     with CoRunner(["sh", "-c", "exit 3"], allowed()[0]) as failing:
         end = time.monotonic() + 20
-        while failing._launched.process.poll() is None and time.monotonic() < end:
+        while failing._launched.ended() is None and time.monotonic() < end:
             failing.run(json.dumps({"start_ns": _engine.monotonic_ns(), "duration_ns": 10**8}))
         with pytest.raises(TargetError, match="exit code 3 beside the server"):
             failing.check()

@@ -71,7 +71,7 @@ def test_a_server_is_profiled_under_load_and_ends_with_it(port, capsys, tmp_path
 
 def test_only_windows_are_asked_and_the_server_is_on_its_processor(port):
     with under_load(memcached(port), port) as one:
-        pid = one._launched.process.pid
+        pid = one._launched.pid
         assert os.sched_getaffinity(pid) == {allowed()[-1]}
         assert one.count("") == (0, 0), "what was asked before the first window is none of it"
         assert not probes(), "nobody asks between windows"
@@ -98,7 +98,7 @@ def test_what_cannot_be_asked_is_told_and_nothing_is_left(port, monkeypatch):
     with pytest.raises(TargetError, match=r"no answer in 0\.2 s: .*refused") as refused:
         mute.__enter__()
     assert "--probe-address" in str(refused.value.hint)
-    assert mute._launched.process.returncode == -9
+    assert mute._launched.ended() == "it was ended by SIGKILL"
     with plain_memcached() as (address, _), pytest.raises(TargetError, match="before memcached is started"):
         under_load(memcached(port), int(address.rpartition(":")[2]))
 
@@ -124,7 +124,7 @@ def test_a_window_in_which_the_server_stands_still_has_no_rate(port, monkeypatch
     with under_load(memcached(port), port) as one:
         stand = Stand(one, (allowed()[-1], allowed()[0]), {}, real_time=False)
         assert stand.window("alone", 100.0).program is not None
-        group, resume, pause = one._launched.process.pid, one.resume, one.pause
+        group, resume, pause = one._launched.pid, one.resume, one.pause
 
         def stopped() -> None:
             resume()

@@ -228,7 +228,7 @@ def test_a_program_that_ends_during_its_profile_is_told():
 def test_a_paused_program_is_ended_too():
     one = Subject([sys.executable, "-c", WORKS], 0)
     with one:
-        pid = one._process.pid
+        pid = one._launched.pid
         one.pause()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from measuring import wait_for
 
 from hindmost.cli import main
 from hindmost.errors import Inconclusive, TargetError
@@ -63,7 +65,7 @@ def test_xz_in_children_is_counted_by_the_bytes_of_its_output(tmp_path: Path):
         one.pause()
         time.sleep(0.1)  # a signal takes its time on a busy host
         more, more_cpu = one.count("now")
-        stat = Path(f"/proc/{one._process.pid}/schedstat").read_text(encoding="ascii")
+        stat = Path(f"/proc/{one._launched.pid}/schedstat").read_text(encoding="ascii")
         time.sleep(0.2)
         assert one.count("now") == (more, more_cpu), "something of it went on"
     assert more > units + 2000
@@ -212,34 +214,49 @@ def test_a_card_of_runs(tmp_path: Path, capsys):
 KILLED = """
 import os, sys
 from hindmost.studies.colocation.subject import Subject
-with Subject(["sh", "-c", sys.argv[1]], min(os.sched_getaffinity(0)), real_time=True):
-    print("working", flush=True)
+subject = ["sh", "-c", os.environ["SCRIPT"]]
+print("begins", flush=True)
+with Subject(subject, min(os.sched_getaffinity(0)), real_time=True):
+    print("works", flush=True)
     sys.stdin.readline()
 """
+DAEMON = "sleep {0} & setsid sh -c 'sleep {0} & exec sleep {0}' & while true; do echo unit; done"
 
 
-def test_kill_9_of_the_profiler_ends_the_program_and_what_it_started(tmp_path):
-    told = tmp_path / "child"
-    script = f"sleep 600 & echo $! > {told}; while true; do echo unit; done"
+@pytest.mark.parametrize("moment_s", [0.0, 0.03, 0.06, 0.1, "it works"])
+def test_whenever_the_profiler_is_killed_nothing_of_the_program_is_left_nor_of_its_daemons(moment_s):
+    marker = f"600.{secrets.randbelow(10**9):09d}"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", KILLED, script], **pipes) as profiler:
-        assert profiler.stdout.readline() == b"working\n"
-        child = int(told.read_text())
-        group = os.getpgid(child)
-        assert Path(f"/proc/{group}").exists()
-        profiler.kill()
+    env = {**os.environ, "SCRIPT": DAEMON.format(marker)}
     try:
-        deadline = time.monotonic() + 20
-        while any(is_alive(pid) for pid in (child, group)):
-            assert time.monotonic() < deadline, "it works on"
-            time.sleep(0.01)
+        with subprocess.Popen([sys.executable, "-c", KILLED], env=env, **pipes) as profiler:
+            assert profiler.stdout.readline() == b"begins\n"
+            if moment_s == "it works":
+                assert profiler.stdout.readline() == b"works\n"
+                wait_for(lambda: len(named(marker)) == 4, "the shell, its sleep, a daemon, and its sleep")
+            else:
+                time.sleep(moment_s)
+            profiler.kill()
+        # What is not there yet would be there by then.
+        time.sleep(0.3)
+        wait_for(lambda: not named(marker), "all of it has ended")
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(group, signal.SIGKILL)
+        for pid in named(marker):
+            os.kill(pid, signal.SIGKILL)
 
 
-def is_alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+def test_a_daemon_ends_with_the_profile(tmp_path):
+    marker = f"600.{secrets.randbelow(10**9):09d}"
+    with Subject(["sh", "-c", DAEMON.format(marker)], CPU):
+        wait_for(lambda: len(named(marker)) == 4, "the shell, its sleep, a daemon, and its sleep")
+    assert not named(marker)
+
+
+def named(marker: str) -> list[int]:
+    """Processes with that on their command lines."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if marker.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return found

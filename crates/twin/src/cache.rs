@@ -13,16 +13,20 @@ impl Level {
     }
 
     /// Whether the line is here; it is, from now on, in the place of the one used longest ago.
-    fn touch(&mut self, line: u64, now: u64) -> bool {
-        let set = (hindmost_random::mix(line) as usize % self.sets) * self.ways;
+    fn touch(&mut self, line: u64, mixed: usize, now: u64) -> bool {
+        let set = (mixed % self.sets) * self.ways;
         let lines = &mut self.lines[set..set + self.ways];
-        if let Some(found) = lines.iter_mut().find(|one| one.0 == line) {
-            found.1 = now;
-            return true;
+        let mut oldest = 0;
+        for at in 0..lines.len() {
+            if lines[at].0 == line {
+                lines[at].1 = now;
+                return true;
+            }
+            if lines[at].1 < lines[oldest].1 {
+                oldest = at;
+            }
         }
-        if let Some(oldest) = lines.iter_mut().min_by_key(|one| one.1) {
-            *oldest = (line, now);
-        }
+        lines[oldest] = (line, now);
         false
     }
 }
@@ -48,7 +52,9 @@ impl Memory {
 
     /// When the data of a line that is asked for now is there.
     pub fn load(&mut self, line: u64, now: u64) -> u64 {
-        let hit = self.levels.iter_mut().map(|level| level.touch(line, now)).collect::<Vec<_>>();
+        let mixed = hindmost_random::mix(line) as usize;
+        // All of them take it, whichever has it.
+        let hit = self.levels.each_mut().map(|level| level.touch(line, mixed, now));
         if let Some(level) = hit.iter().position(|&here| here) {
             return now + LATENCY[level];
         }

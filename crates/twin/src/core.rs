@@ -1,151 +1,194 @@
 //! The core: dispatch in turns, a window that two threads halve, issue of the oldest that are ready, retirement in order.
-
-use hindmost_random::{mix, unit};
+//!
+//! Sets of entries of the window are bits of a word, by instruction number modulo its size. An entry sleeps until the
+//! one that it waits for has its result, which is known when that one is issued and kept in a wheel of ticks:
+//!
+//! ```text
+//!   dispatched --> asleep --(the wheel, at the tick of the result)--> awake --> issued --> retired
+//! ```
 
 use crate::cache::Memory;
-use crate::program::{Program, BRANCH, KINDS, LOAD, NOTHING, PORTS, STORE};
+use crate::program::{KINDS, LOAD, NOTHING, PORTS, STORE};
+use crate::stream::{Instruction, Reader, Stream};
 
 const WIDTH: usize = 6;
-const WINDOW: usize = 64;
+pub const WINDOW: usize = 64;
 /// Ticks that a missed branch costs after it is known.
 const FLUSH: u64 = 12;
 const UNKNOWN: u64 = u64::MAX;
-
-/// An instruction in the window.
-#[derive(Clone, Copy)]
-struct Entry {
-    kind: usize,
-    /// The number of the instruction that it waits for.
-    waits_for: u64,
-    /// When its result is there; unknown before it is issued.
-    ready_at: u64,
-    line: u64,
-    missed: bool,
-}
+/// Ticks ahead that the wheel has places for; what is later comes back to it.
+const WHEEL: usize = 512;
 
 /// One hardware thread.
-struct Thread<'a> {
-    program: &'a Program,
-    cumulative: [f64; KINDS],
-    state: u64,
-    /// Entries by number modulo the window; `first..next` are in it.
-    entries: Vec<Entry>,
+struct Thread<'s, 'a> {
+    stream: &'s Stream<'a>,
+    reader: Reader<'s, 'a>,
+    instructions: [Instruction; WINDOW],
+    /// When results are there; unknown before they are issued.
+    ready_at: [u64; WINDOW],
+    /// Who waits for each.
+    waiters: [u64; WINDOW],
+    /// Entries of each kind that are in the window and not issued.
+    of_kind: [u64; KINDS],
+    /// Not issued, and waiting for nothing any more.
+    awake: u64,
+    /// Issued entries by the tick of their result.
+    wheel: [u64; WHEEL],
+    /// Numbers of instructions: `first..next` are in the window.
     first: u64,
     next: u64,
     stalled_until: u64,
-    /// Where streams are in each region.
-    places: Vec<u64>,
-    /// Keeps lines of two threads apart.
-    base: u64,
 }
 
-impl<'a> Thread<'a> {
-    fn new(program: &'a Program, number: u64, seed: u64) -> Self {
-        let mut sum = 0.0;
-        let cumulative = program.mix.map(|share| {
-            sum += share;
-            sum
-        });
-        let none = Entry { kind: NOTHING, waits_for: UNKNOWN, ready_at: 0, line: 0, missed: false };
+impl<'s, 'a> Thread<'s, 'a> {
+    fn new(stream: &'s Stream<'a>) -> Self {
+        let mut reader = stream.begin();
+        let none = reader.take(0);
         Self {
-            program,
-            cumulative,
-            state: mix(seed ^ number),
-            entries: vec![none; WINDOW],
+            stream,
+            reader: stream.begin(),
+            instructions: [none; WINDOW],
+            ready_at: [0; WINDOW],
+            waiters: [0; WINDOW],
+            of_kind: [0; KINDS],
+            awake: 0,
+            wheel: [0; WHEEL],
             first: 0,
             next: 0,
             stalled_until: 0,
-            places: vec![0; program.regions.len()],
-            base: number << 40,
         }
     }
 
-    fn draw(&mut self) -> f64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        unit(mix(self.state))
-    }
-
-    fn line(&mut self) -> u64 {
-        let at = self.draw();
-        let mut sum = 0.0;
-        let last = self.program.regions.len() - 1;
-        let region = self
-            .program
-            .regions
-            .iter()
-            .position(|(_, share)| {
-                sum += share;
-                at < sum
-            })
-            .unwrap_or(last);
-        let lines = self.program.regions[region].0 as u64;
-        let place = if self.program.streams {
-            self.places[region] += 1;
-            self.places[region] % lines
-        } else {
-            (self.draw() * lines as f64) as u64
-        };
-        self.base + ((region as u64) << 32) + place
-    }
-
+    #[inline]
     fn dispatch(&mut self, now: u64) {
-        let at = self.draw();
-        let kind = self.cumulative.iter().position(|&sum| at < sum).unwrap_or(NOTHING);
-        let back = 1 + (-self.program.distance * (1.0 - self.draw()).ln()) as u64;
-        let line = if kind == LOAD || kind == STORE { self.line() } else { 0 };
-        let missed = kind == BRANCH && self.draw() < self.program.misses;
-        let waits_for = if self.next >= back { self.next - back } else { UNKNOWN };
+        let one = self.reader.take(self.next);
         let at = (self.next % WINDOW as u64) as usize;
-        self.entries[at] = Entry { kind, waits_for, ready_at: UNKNOWN, line, missed };
+        let bit = 1 << at;
+        self.instructions[at] = one;
+        self.ready_at[at] = UNKNOWN;
+        self.waiters[at] = 0;
+        self.of_kind[usize::from(one.kind)] |= bit;
+        let back = u64::from(one.back);
+        let for_whom = self.next.wrapping_sub(back);
+        let place = (for_whom % WINDOW as u64) as usize;
+        if back == 0 || self.next < back || for_whom < self.first || self.ready_at[place] <= now {
+            self.awake |= bit;
+        } else {
+            self.waiters[place] |= bit;
+        }
         self.next += 1;
-        if missed {
+        if one.missed {
             // Nothing follows before it is known where to.
             self.stalled_until = UNKNOWN;
-        } else if self.program.pause > 0 {
-            self.stalled_until = now + self.program.pause;
+        } else if self.stream.program.pause > 0 {
+            self.stalled_until = now + self.stream.program.pause;
         }
     }
 
-    fn waits(&self, entry: &Entry, now: u64) -> bool {
-        let for_whom = entry.waits_for;
-        for_whom != UNKNOWN
-            && for_whom >= self.first
-            && self.entries[(for_whom % WINDOW as u64) as usize].ready_at > now
+    /// Wakes those that waited for results that are there now.
+    #[inline]
+    fn wake(&mut self, now: u64) {
+        let mut over = std::mem::take(&mut self.wheel[(now % WHEEL as u64) as usize]);
+        while over != 0 {
+            let at = over.trailing_zeros() as usize;
+            over &= over - 1;
+            if self.ready_at[at] > now {
+                self.keep(at, now);
+            } else {
+                self.awake |= std::mem::take(&mut self.waiters[at]);
+            }
+        }
     }
 
+    #[inline]
+    fn keep(&mut self, at: usize, now: u64) {
+        let tick = self.ready_at[at].min(now + WHEEL as u64 - 1);
+        self.wheel[(tick % WHEEL as u64) as usize] |= 1 << at;
+    }
+
+    #[inline]
     fn retire(&mut self, now: u64) {
         for _ in 0..WIDTH {
-            if self.first == self.next || self.entries[(self.first % WINDOW as u64) as usize].ready_at > now {
+            if self.first == self.next || self.ready_at[(self.first % WINDOW as u64) as usize] > now {
                 return;
             }
             self.first += 1;
         }
     }
+
+    /// Issues those that are awake, the oldest first, as far as ports are free and the caches take them.
+    #[inline]
+    fn issue(&mut self, memory: &mut Memory, free: &mut u16, accesses: &mut usize, now: u64) {
+        let oldest = (self.first % WINDOW as u64) as u32;
+        let mut left = self.awake;
+        while left != 0 {
+            let turned = left.rotate_right(oldest);
+            let at = ((turned.trailing_zeros() + oldest) % WINDOW as u32) as usize;
+            let bit = 1_u64 << at;
+            let one = self.instructions[at];
+            let kind = usize::from(one.kind);
+            let (ports, ticks) = PORTS[kind];
+            let ready_at = match kind {
+                NOTHING => now + ticks,
+                LOAD | STORE => {
+                    if *accesses == 0 {
+                        left &= !(self.of_kind[LOAD] | self.of_kind[STORE]);
+                        continue;
+                    }
+                    *accesses -= 1;
+                    let there = memory.load(self.stream.line(one), now);
+                    if kind == LOAD {
+                        there
+                    } else {
+                        now + ticks
+                    }
+                }
+                _ => {
+                    let open = *free & ports;
+                    if open == 0 {
+                        left &= !self.of_kind[kind];
+                        continue;
+                    }
+                    // Of the ports that are open, the last: a shuffle leaves the first to multiplications.
+                    *free &= !(1 << (open.ilog2()));
+                    now + ticks
+                }
+            };
+            left &= !bit;
+            self.awake &= !bit;
+            self.of_kind[kind] &= !bit;
+            self.ready_at[at] = ready_at;
+            self.keep(at, now);
+            if one.missed {
+                self.stalled_until = ready_at + FLUSH;
+            }
+        }
+    }
 }
 
 /// Instructions a tick of each of one or two programs, counted from `warm` on.
-pub fn run(programs: &[&Program], seed: u64, warm: u64, ticks: u64) -> Vec<f64> {
+pub fn run(streams: &[&Stream<'_>], warm: u64, ticks: u64) -> Vec<f64> {
     let mut memory = Memory::new();
-    let mut threads: Vec<Thread<'_>> =
-        (1..).zip(programs).map(|(number, one)| Thread::new(one, number, seed)).collect();
-    let room = (WINDOW / threads.len()) as u64;
-    let mut before = vec![0; threads.len()];
+    let mut threads: Vec<Thread<'_, '_>> = streams.iter().map(|one| Thread::new(one)).collect();
+    let count = threads.len();
+    let room = (WINDOW / count) as u64;
+    let mut before = vec![0; count];
     for now in 0..warm + ticks {
         if now == warm {
             before = threads.iter().map(|thread| thread.first).collect();
         }
         // Who goes first alternates: neither is starved of ports, nor of dispatch.
-        let turn = (now % threads.len() as u64) as usize;
+        let turn = (now % count as u64) as usize;
         let mut free_ports: u16 = 0b111_1111_1111;
         let mut accesses = 3;
-        for k in 0..threads.len() {
-            let at = (turn + k) % threads.len();
-            threads[at].retire(now);
-            issue(&mut threads[at], &mut memory, &mut free_ports, &mut accesses, now);
+        for k in 0..count {
+            let thread = &mut threads[(turn + k) % count];
+            thread.wake(now);
+            thread.retire(now);
+            thread.issue(&mut memory, &mut free_ports, &mut accesses, now);
         }
         let mut slots = WIDTH;
-        for k in 0..threads.len() {
-            let count = threads.len();
+        for k in 0..count {
             let thread = &mut threads[(turn + k) % count];
             while slots > 0 && thread.next - thread.first < room && thread.stalled_until <= now {
                 thread.dispatch(now);
@@ -156,48 +199,17 @@ pub fn run(programs: &[&Program], seed: u64, warm: u64, ticks: u64) -> Vec<f64> 
     threads.iter().zip(before).map(|(thread, began)| (thread.first - began) as f64 / ticks as f64).collect()
 }
 
-fn issue(thread: &mut Thread<'_>, memory: &mut Memory, free: &mut u16, accesses: &mut usize, now: u64) {
-    for number in thread.first..thread.next {
-        let at = (number % WINDOW as u64) as usize;
-        let entry = thread.entries[at];
-        if entry.ready_at != UNKNOWN || thread.waits(&entry, now) {
-            continue;
-        }
-        let (ports, ticks) = PORTS[entry.kind];
-        let ready_at = match entry.kind {
-            NOTHING => now + ticks,
-            LOAD | STORE => {
-                if *accesses == 0 {
-                    continue;
-                }
-                *accesses -= 1;
-                let there = memory.load(entry.line, now);
-                if entry.kind == LOAD {
-                    there
-                } else {
-                    now + ticks
-                }
-            }
-            _ => {
-                let open = *free & ports;
-                if open == 0 {
-                    continue;
-                }
-                // Of the ports that are open, the last: a shuffle leaves the first to multiplications.
-                *free &= !(1 << (open.ilog2()));
-                now + ticks
-            }
-        };
-        thread.entries[at].ready_at = ready_at;
-        if entry.missed {
-            thread.stalled_until = ready_at + FLUSH;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::Program;
+
+    /// Instructions a tick of programs that begin together.
+    fn run(programs: &[&Program], seed: u64, warm: u64, ticks: u64) -> Vec<f64> {
+        let streams: Vec<Stream<'_>> =
+            (1..).zip(programs).map(|(number, one)| Stream::new(one, number, seed, 100)).collect();
+        super::run(&streams.iter().collect::<Vec<_>>(), warm, ticks)
+    }
 
     fn ruler(name: &str) -> Program {
         Program::rulers().into_iter().find(|one| one.name == name).unwrap()

@@ -15,5 +15,6 @@ mod cache;
 mod core;
 mod matrix;
 mod program;
+mod stream;
 
 pub use matrix::{measure, Asked, Matrix};

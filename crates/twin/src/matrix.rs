@@ -3,8 +3,9 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::core::run;
+use crate::core::{run, WINDOW};
 use crate::program::Program;
+use crate::stream::Stream;
 
 /// What is asked for.
 #[derive(Clone, Debug, Deserialize)]
@@ -40,29 +41,52 @@ pub struct Matrix {
     pub beside: Vec<Vec<f64>>,
 }
 
+/// A program as either thread of a core, and what it comes to alone.
+struct Alone<'a> {
+    rate: f64,
+    first: Stream<'a>,
+    second: Stream<'a>,
+}
+
+impl<'a> Alone<'a> {
+    fn all(of: &'a [Program], asked: &Asked) -> Vec<Self> {
+        of.par_iter().map(|one| Self::new(one, asked)).collect()
+    }
+
+    fn new(program: &'a Program, asked: &Asked) -> Self {
+        let mut stream = Stream::new(program, 1, asked.seed, 0);
+        let rate = run(&[&stream], asked.warm, asked.ticks)[0];
+        let count = (rate * (asked.warm + asked.ticks) as f64) as usize + WINDOW;
+        stream = Stream::new(program, 1, asked.seed, count);
+        Self { rate, first: stream, second: Stream::new(program, 2, asked.seed, count) }
+    }
+}
+
 /// Runs everything, on all processors; the same figures on any number of them.
 pub fn measure(asked: &Asked) -> Matrix {
     let programs: Vec<Program> =
         (0..asked.programs).map(|number| Program::random(asked.seed, number)).collect();
     let rulers = Program::rulers();
-    let go = |of: &[&Program]| run(of, asked.seed, asked.warm, asked.ticks);
-    let alone = |of: &[Program]| of.par_iter().map(|one| go(&[one])[0]).collect();
-    let both = |a: &[Program], b: &[Program]| -> Vec<Vec<(f64, f64)>> {
+    let go = |of: &[&Stream<'_>]| run(of, asked.warm, asked.ticks);
+    // What a program comes to alone it hardly exceeds in company.
+    let (programs_alone, rulers_alone) = (Alone::all(&programs, asked), Alone::all(&rulers, asked));
+    let both = |a: &[Alone<'_>], b: &[Alone<'_>]| -> Vec<Vec<(f64, f64)>> {
         a.par_iter()
             .map(|one| {
                 b.iter()
                     .map(|other| {
-                        let rates = go(&[one, other]);
+                        let rates = go(&[&one.first, &other.second]);
                         (rates[0], rates[1])
                     })
                     .collect()
             })
             .collect()
     };
-    let with_rulers = both(&programs, &rulers);
+    let with_rulers = both(&programs_alone, &rulers_alone);
     let pairs: Vec<(usize, usize)> =
         (0..programs.len()).flat_map(|a| (a..programs.len()).map(move |b| (a, b))).collect();
-    let rates: Vec<Vec<f64>> = pairs.par_iter().map(|&(a, b)| go(&[&programs[a], &programs[b]])).collect();
+    let rates: Vec<Vec<f64>> =
+        pairs.par_iter().map(|&(a, b)| go(&[&programs_alone[a].first, &programs_alone[b].second])).collect();
     let mut beside = vec![vec![0.0; programs.len()]; programs.len()];
     for (&(a, b), rates) in pairs.iter().zip(&rates) {
         beside[a][b] = rates[0];
@@ -71,11 +95,11 @@ pub fn measure(asked: &Asked) -> Matrix {
     Matrix {
         programs: programs.iter().map(|one| one.name.clone()).collect(),
         rulers: rulers.iter().map(|one| one.name.clone()).collect(),
-        solo: alone(&programs),
-        ruler_solo: alone(&rulers),
+        solo: programs_alone.iter().map(|one| one.rate).collect(),
+        ruler_solo: rulers_alone.iter().map(|one| one.rate).collect(),
         beside_ruler: with_rulers.iter().map(|row| row.iter().map(|cell| cell.0).collect()).collect(),
         ruler_beside: with_rulers.iter().map(|row| row.iter().map(|cell| cell.1).collect()).collect(),
-        ruler_beside_null: both(&rulers, &rulers[..1]).iter().map(|row| row[0].0).collect(),
+        ruler_beside_null: both(&rulers_alone, &rulers_alone[..1]).iter().map(|row| row[0].0).collect(),
         beside,
     }
 }
@@ -83,6 +107,36 @@ pub fn measure(asked: &Asked) -> Matrix {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of the bits of all figures (FNV-1a).
+    fn digest(of: &Matrix) -> u64 {
+        let rows = |rows: &[Vec<f64>]| rows.concat();
+        let all = [
+            of.solo.clone(),
+            of.ruler_solo.clone(),
+            rows(&of.beside_ruler),
+            rows(&of.ruler_beside),
+            of.ruler_beside_null.clone(),
+            rows(&of.beside),
+        ];
+        let bytes = all.concat().into_iter().flat_map(f64::to_le_bytes);
+        bytes.fold(0xcbf2_9ce4_8422_2325, |sum: u64, byte| {
+            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+
+    /// As the plain loop over all entries of the window in each tick gave them.
+    #[test]
+    fn every_figure_is_what_it_was_to_the_bit() {
+        for (programs, seed, warm, ticks, was) in [
+            (4, 1, 2000, 4000, 0x3752_00c2_4a37_ccb6),
+            (8, 2, 500, 3000, 0x1829_19a8_ebe8_d0fa),
+            (12, 7, 0, 5000, 0xd0c0_0be3_3e97_07b4),
+        ] {
+            let seen = digest(&measure(&Asked { programs, seed, warm, ticks }));
+            assert_eq!(seen, was, "{programs} programs, seed {seed}: {seen:x}");
+        }
+    }
 
     #[test]
     fn nobody_gains_much_from_company_and_a_ruler_of_memory_costs_most_more_than_the_inert_one() {

@@ -166,13 +166,16 @@ class Guard:
             if os.getppid() != guard:
                 os._exit(1)
 
-        log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        if request["log"] is None:
+            log = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        else:
+            log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
             server = subprocess.Popen(
                 argv,
                 executable=program,
                 stdin=subprocess.DEVNULL,
-                stdout=log,
+                stdout=log if request["stdout"] is None else request["stdout"],
                 stderr=log,
                 cwd=request["cwd"],
                 env=request["env"],
@@ -205,6 +208,8 @@ class Guard:
 
     def log_tail(self) -> str:
         """The last few kilobytes that the server wrote."""
+        if self.request["log"] is None:
+            return ""
         try:
             with open(self.request["log"], "rb") as log:  # noqa: PTH123
                 log.seek(max(0, log.seek(0, os.SEEK_END) - LOG_TAIL_BYTES))
@@ -257,13 +262,15 @@ class Guard:
                 os.kill(pid, signal.SIGCONT)  # one that was frozen (SIGSTOP) must wake up to hear it
 
 
-def run(folder: dict[str, Any], control: Control) -> None:
+def run(folder: dict[str, Any] | None, control: Control) -> None:
     """Make the folder, wait for the request, guard one server from its start to its end."""
-    os.mkdir(folder["path"], 0o700)  # noqa: PTH102
+    if folder is not None:
+        os.mkdir(folder["path"], 0o700)  # noqa: PTH102
     try:
-        if folder["uid"] is not None:
-            os.chown(folder["path"], folder["uid"], folder["gid"])
-        report("folder")
+        if folder is not None:
+            if folder["uid"] is not None:
+                os.chown(folder["path"], folder["uid"], folder["gid"])
+            report("folder")
         line = control.next_line()
         if line is None or line in STOP_WORDS:
             return
@@ -278,9 +285,10 @@ def run(folder: dict[str, Any], control: Control) -> None:
             guard.stop(patiently=False)
             raise
     finally:
-        import shutil
+        if folder is not None:
+            import shutil
 
-        shutil.rmtree(folder["path"], ignore_errors=True)
+            shutil.rmtree(folder["path"], ignore_errors=True)
 
 
 def main(controller: int) -> int:

@@ -119,7 +119,9 @@ class ManagedServer:
     @property
     def folder(self) -> Path:
         """``{dir}`` of this start; removed with it."""
-        return Path(self._started().folder.path)
+        folder = self._started().folder
+        assert folder is not None
+        return Path(folder.path)
 
     def pids(self) -> list[int]:
         """All processes of the server: also workers, and those that turned themselves into daemons."""

@@ -48,7 +48,8 @@ class Request:
     argv, program
         The command and the executable file that it names.
     log
-        File that takes the server's output (appended).
+        File that takes the server's output (appended); None: nobody reads it, but perhaps what goes to
+        `stdout`, a descriptor that the guard was given.
     stop_argv
         Command that stops the server; empty: send `stop_signal`.
     """
@@ -58,13 +59,14 @@ class Request:
     env: Mapping[str, str]
     cwd: str
     cpus: Sequence[int]
-    log: str
+    log: str | None
     stop_signal: int
     stop_argv: Sequence[str]
     stop_timeout_s: float
     uid: int | None = None
     gid: int | None = None
     groups: Sequence[int] | None = None
+    stdout: int | None = None
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,10 @@ class Warden:
 
     Parameters
     ----------
-    folder : Folder
+    folder : Folder, optional
         Made before this returns.
+    pass_fds : sequence of int
+        Descriptors that the guard is given.
 
     Raises
     ------
@@ -119,7 +123,7 @@ class Warden:
         If the guard does not start, or cannot make the folder.
     """
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder | None, *, pass_fds: Sequence[int] = ()) -> None:
         self.folder = folder
         self.pid: int | None = None
         self.status: int | None = None
@@ -143,14 +147,16 @@ class Warden:
             stderr=subprocess.DEVNULL,
             cwd="/",
             start_new_session=True,
+            pass_fds=pass_fds,
         )
         assert self._guard.stdout is not None
         self._reports = self._guard.stdout.fileno()
         self._poll = select.poll()
         self._poll.register(self._reports, select.POLLIN)
         try:
-            self._send(json.dumps(asdict(folder)))
-            self._wait_for(lambda: self._folder_made, f"cannot make the folder {folder.path}")
+            self._send(json.dumps(None if folder is None else asdict(folder)))
+            if folder is not None:
+                self._wait_for(lambda: self._folder_made, f"cannot make the folder {folder.path}")
         except BaseException:
             self.stop(patiently=False)
             raise
@@ -252,7 +258,7 @@ class Warden:
             with contextlib.suppress(OSError):
                 os.killpg(self.pid, signal.SIGKILL)
             self.main_running = False
-        if self._folder_made and Path(self.folder.path).exists():
+        if self.folder is not None and self._folder_made and Path(self.folder.path).exists():
             import shutil
 
             shutil.rmtree(self.folder.path, ignore_errors=True)

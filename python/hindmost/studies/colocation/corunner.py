@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 import signal
-import subprocess
 import time
 from collections.abc import Sequence
 from typing import Self
 
 from hindmost import _engine
 from hindmost.errors import TargetError
-from hindmost.studies.colocation.launch import Launched, ended_by
+from hindmost.studies.colocation.launch import Launched
 
 _AGAIN = 'while :; do "$@" || exit; done'
 """For the shell: a job that ends well begins again, and one that fails ends all."""
@@ -29,10 +28,7 @@ class CoRunner:
 
     def __init__(self, command: Sequence[str], cpu: int) -> None:
         self.command = list(command)
-        self._launched = Launched(
-            ["/bin/sh", "-c", _AGAIN, "sh", *command], cpu, stdout=subprocess.DEVNULL, real_time=False
-        )
-        self._launched.watch()
+        self._launched = Launched(["/bin/sh", "-c", _AGAIN, "sh", *command], cpu)
         self._launched.send(signal.SIGSTOP)
 
     def __enter__(self) -> Self:
@@ -60,9 +56,8 @@ class CoRunner:
         TargetError
             Where it has failed.
         """
-        code = self._launched.process.poll()
-        if code is not None:
+        if (why := self._launched.ended()) is not None:
             raise TargetError(
-                f"{shlex.join(self.command)}: {ended_by(code)} beside the server",
+                f"{shlex.join(self.command)}: {why} beside the server",
                 hint="run the command by itself, and look at its exit code and stderr",
             )

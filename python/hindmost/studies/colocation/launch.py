@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import platform
+import shutil
 import signal
 import struct
 import subprocess
-import sys
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
 from hindmost.errors import TargetError
+from hindmost.targets.warden import Request, Warden
 
 _PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
 _PERF_TYPE_SOFTWARE, _TASK_CLOCK = 1, 1
@@ -78,36 +80,25 @@ class CpuTime:
             self._descriptor = None
 
 
-_WATCH = """
-import os, select, signal, sys
-ours, its = map(int, sys.argv[1:])
-try:
-    ends, poll = [os.pidfd_open(ours), os.pidfd_open(its)], select.poll()
-    for end in ends:
-        poll.register(end, select.POLLIN)
-    left = ends[0] in [end for end, _ in poll.poll()]
-except ProcessLookupError:
-    left = True
-if left:
-    try:
-        os.killpg(its, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-"""
-"""Ends the group of a process when we are gone (``kill -9``), and itself when that process has ended."""
-
-
 class Launched:
-    """A program in a session of its own, on one processor from its first instruction, as all that it starts.
+    """A program that works until it is ended, on one processor, as all that it starts.
+
+    Between us and it stands the guard that servers have (`hindmost.targets.guard`), from before its first
+    instruction: whatever happens to us (``kill -9``), it and all that descends from it end, daemons too.
 
     Parameters
     ----------
     command : sequence of str
     cpu : int
-    stdout : int
-        As of ``subprocess.Popen``.
+    read : bool
+        Whether `stdout` is read; else nobody does.
     real_time : bool
         Whether it goes before all that is not real-time, where that is allowed.
+
+    Attributes
+    ----------
+    stdout : int or None
+        Descriptor of the end of a pipe.
 
     Raises
     ------
@@ -115,64 +106,104 @@ class Launched:
         Where it cannot be started.
     """
 
-    def __init__(self, command: Sequence[str], cpu: int, *, stdout: int, real_time: bool) -> None:
+    def __init__(
+        self, command: Sequence[str], cpu: int, *, read: bool = False, real_time: bool = False
+    ) -> None:
         self.real_time = False
-        self._watcher: subprocess.Popen[bytes] | None = None
-        refused: list[OSError] = []
-
-        # Placement and the clock are inherited: a thread of its own has them, and gives them away.
-        def start() -> None:
-            self.cpu_time = CpuTime.of_what_starts_here()
-            with contextlib.suppress(OSError):
-                os.sched_setaffinity(0, {cpu})
-            try:
-                self.process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=stdout,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,
+        program = shutil.which(command[0])
+        if program is None:
+            raise TargetError(f"{command[0]} cannot be started: {os.strerror(errno.ENOENT)}")
+        self.stdout: int | None = None
+        its: int | None = None
+        if read:
+            self.stdout, its = os.pipe()
+        try:
+            self.cpu_time, self._warden = _with_clock(
+                lambda: Warden(None, pass_fds=[] if its is None else [its])
+            )
+        finally:
+            if its is not None:
+                os.close(its)
+        try:
+            self._warden.launch(
+                Request(
+                    argv=list(command),
+                    program=program,
+                    env=dict(os.environ),
+                    cwd=str(Path.cwd()),
+                    cpus=[cpu],
+                    log=None,
+                    stdout=its,
+                    stop_signal=signal.SIGKILL,
+                    stop_argv=[],
+                    stop_timeout_s=0.0,
                 )
-            except OSError as error:
-                refused.append(error)
-
-        thread = threading.Thread(target=start)
-        thread.start()
-        thread.join()
-        if refused:
-            self.cpu_time.close()
-            raise TargetError(f"{command[0]} cannot be started: {refused[0].strerror}")
-        self.cpu_time.of(self.process.pid)
+            )
+        except BaseException:
+            self.end()
+            raise
+        assert self._warden.pid is not None
+        self.pid = self._warden.pid
+        self.cpu_time.of(self.pid)
         if real_time:
-            # Not by that thread: on one processor with a real-time program it would never end.
             with contextlib.suppress(OSError):
-                os.sched_setscheduler(self.process.pid, os.SCHED_FIFO, os.sched_param(1))
+                os.sched_setscheduler(self.pid, os.SCHED_FIFO, os.sched_param(1))
                 self.real_time = True
 
-    def watch(self) -> None:
-        """Have it ended should we be gone (``kill -9``): for what works until it is ended, in real time."""
-        self._watcher = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _WATCH, str(os.getpid()), str(self.process.pid)],
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+    def ended(self) -> str | None:
+        """How it has ended, if it has."""
+        self._warden.pump(0)
+        status = self._warden.status
+        return None if status is None else ended_by(status)
 
     def send(self, which: signal.Signals) -> None:
-        """Send it, and all that it started, a signal; one that ends reaches those that are stopped, too."""
+        """Send it, and all that it started in its group, a signal."""
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, which)
+            os.killpg(self.pid, which)
 
     def end(self) -> None:
         """End the program and all that it started, and give back what it took."""
-        self.send(signal.SIGKILL)
-        self.process.wait()
-        self.close()
-
-    def close(self) -> None:
-        """Give back what it took, after the program has ended."""
-        if self._watcher is not None:
-            self._watcher.wait()
+        self._warden.stop(patiently=False)
+        if self.stdout is not None:
+            os.close(self.stdout)
+            self.stdout = None
         self.cpu_time.close()
+
+
+def run_once(command: Sequence[str], cpu: int) -> subprocess.Popen[bytes]:
+    """Start a program that ends by itself, in a session of its own, on one processor, as all that it starts.
+
+    Raises
+    ------
+    TargetError
+        Where it cannot be started.
+    """
+
+    # The place is inherited: a thread of its own has it, and gives it away.
+    def start() -> subprocess.Popen[bytes]:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, {cpu})
+        nowhere = subprocess.DEVNULL
+        return subprocess.Popen(
+            command, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True
+        )
+
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            return thread.submit(start).result()
+        except OSError as error:
+            raise TargetError(f"{command[0]} cannot be started: {error.strerror}") from None
+
+
+def _with_clock(start: Callable[[], Warden]) -> tuple[CpuTime, Warden]:
+    """Start something, and have the CPU time of all that comes from it: it inherits a thread's clock."""
+    with ThreadPoolExecutor(1) as thread:
+        clock = thread.submit(CpuTime.of_what_starts_here).result()
+        try:
+            return clock, thread.submit(start).result()
+        except BaseException:
+            clock.close()
+            raise
 
 
 def ended_by(code: int) -> str:

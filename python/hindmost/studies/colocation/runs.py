@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from hindmost.errors import TargetError
-from hindmost.studies.colocation.launch import Launched, ended_by
+from hindmost.studies.colocation.launch import ended_by, run_once
 
 LEAST_RUN_MS = 20.0
 """A shorter one is more of the kernel's starting of programs than of work."""
@@ -72,9 +72,7 @@ class Runs:
 
     def resume(self) -> None:
         """Begin a run."""
-        launched = Launched(self.command, self._cpu, stdout=subprocess.DEVNULL, real_time=False)
-        launched.close()
-        self._running = launched.process
+        self._running = run_once(self.command, self._cpu)
 
     def last(self, _length_s: float) -> None:
         """Wait until the run is over.

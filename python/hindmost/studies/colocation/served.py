@@ -6,7 +6,6 @@ import contextlib
 import math
 import shlex
 import socket
-import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -15,7 +14,7 @@ from typing import Self
 
 from hindmost.errors import TargetError
 from hindmost.interventions.probing import probing
-from hindmost.studies.colocation.launch import Launched, ended_by
+from hindmost.studies.colocation.launch import Launched
 from hindmost.studies.colocation.supervision.windows import Windows
 from hindmost.watch import LatencySource
 
@@ -77,8 +76,7 @@ class Served:
                 " that one",
                 hint="end it, or give the program another port, in --probe-address too",
             )
-        self._launched = Launched(self.command, cpu, stdout=subprocess.DEVNULL, real_time=False)
-        self._launched.watch()
+        self._launched = Launched(self.command, cpu)
         self.counts_children = self._launched.cpu_time.of_children
         self._load = ExitStack()
         self._windows: Windows | None = None
@@ -150,10 +148,9 @@ class Served:
         TargetError
             Where the server has ended.
         """
-        code = self._launched.process.poll()
-        if code is not None:
+        if (why := self._launched.ended()) is not None:
             raise TargetError(
-                f"{shlex.join(self.command)}: {ended_by(code)} {when}",
+                f"{shlex.join(self.command)}: {why} {when}",
                 hint="a command that serves in the foreground until it is ended (memcached needs -u as root,"
                 " nginx -g 'daemon off;'); run it by itself, and look at its stderr",
             )

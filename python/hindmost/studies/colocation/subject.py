@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from hindmost.errors import TargetError
-from hindmost.studies.colocation.launch import Launched, ended_by
+from hindmost.studies.colocation.launch import Launched
 from hindmost.studies.colocation.units import Lines, Units
 
 _FIRST_UNIT_S = 5.0
@@ -39,19 +39,18 @@ class Subject:
         self.command = list(command)
         self.units = Lines() if units is None else units
         self.hint = self.units.hint
-        self._launched = Launched(self.command, cpu, stdout=self.units.stdout, real_time=real_time)
-        self._launched.watch()
-        self._process, self._cpu_time = self._launched.process, self._launched.cpu_time
+        self._launched = Launched(self.command, cpu, read=self.units.on_stdout, real_time=real_time)
+        self._cpu_time = self._launched.cpu_time
         self.real_time = self._launched.real_time
         self.counts_children = self._cpu_time.of_children
-        self.units.attach(self._process)
+        self.units.attach(self._launched.stdout)
         self._begun = time.monotonic()
 
     def __enter__(self) -> Self:
         """Wait for the first units."""
         end = time.monotonic() + _FIRST_UNIT_S
         while (units := self.units.total()) < _LEAST_UNITS:
-            ended = self._ended()
+            ended = self._launched.ended()
             if ended is not None or time.monotonic() > end:
                 why = ended or f"it told {units:g} {self.units.name} in {_FIRST_UNIT_S:g} s"
                 self.__exit__()
@@ -65,8 +64,6 @@ class Subject:
     def __exit__(self, *_: object) -> None:
         """End the program and all that it started."""
         self._launched.end()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
 
     @property
     def name(self) -> str:
@@ -98,7 +95,7 @@ class Subject:
         TargetError
             Where the program has ended.
         """
-        if (why := self._ended()) is not None:
+        if (why := self._launched.ended()) is not None:
             lasted = time.monotonic() - self._begun
             raise TargetError(
                 f"{shlex.join(self.command)}: {why} {when}, {lasted:.1f} s after it began: a profile compares"
@@ -106,7 +103,3 @@ class Subject:
                 hint="repeat its work in a loop, or --work cpu where a run is the unit",
             )
         return self.units.total(), self._cpu_time.ns()
-
-    def _ended(self) -> str | None:
-        code = self._process.poll()
-        return None if code is None else ended_by(code)

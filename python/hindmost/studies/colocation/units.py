@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import os
 import re
-import subprocess
 from pathlib import Path
 from typing import Protocol
 
@@ -25,18 +24,18 @@ class Units(Protocol):
     ----------
     name : str
         Of the unit, in the plural.
-    stdout : int
-        What the program gets for it.
+    on_stdout : bool
+        Whether they are on the program's stdout.
     hint : str
         What to do where there are none.
     """
 
     name: str
-    stdout: int
+    on_stdout: bool
     hint: str
 
-    def attach(self, process: subprocess.Popen[bytes]) -> None:
-        """Begin to count those of a process that has just been started."""
+    def attach(self, stdout: int | None) -> None:
+        """Begin to count those of a program that has just been started, whose stdout is read there."""
 
     def total(self) -> float:
         """Units since then."""
@@ -46,16 +45,16 @@ class Lines:
     """Lines on stdout."""
 
     name = "lines"
-    stdout = subprocess.PIPE
+    on_stdout = True
     hint = "print a line for each unit, flushed, and until the program is ended: python -u, stdbuf -oL"
 
     def __init__(self) -> None:
         self._lines = 0
         self._out = -1
 
-    def attach(self, process: subprocess.Popen[bytes]) -> None:  # noqa: D102
-        assert process.stdout is not None
-        self._out = process.stdout.fileno()
+    def attach(self, stdout: int | None) -> None:  # noqa: D102
+        assert stdout is not None
+        self._out = stdout
         os.set_blocking(self._out, False)
         with contextlib.suppress(OSError):
             fcntl.fcntl(self._out, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
@@ -81,7 +80,7 @@ class Counter:
         Where it cannot be read.
     """
 
-    stdout = subprocess.DEVNULL
+    on_stdout = False
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -92,7 +91,7 @@ class Counter:
         )
         self._last = self._begin = self._now()
 
-    def attach(self, process: subprocess.Popen[bytes]) -> None:  # noqa: D102
+    def attach(self, stdout: int | None) -> None:  # noqa: D102
         self._begin = self._last
 
     def total(self) -> float:  # noqa: D102
