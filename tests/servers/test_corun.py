@@ -66,6 +66,10 @@ def test_a_server_is_measured_beside_a_job_that_goes_on_and_one_that_ends(writte
         assert f"beside {one['job']}: p99 within 900%: {one['promise']}" in told
         assert one["job"] in page
     assert "<script" not in page
+    place = found["placement"]
+    assert place in ("siblings", "near", "far", "unknown")
+    assert f"jobs ran {place}" in told
+    assert f"jobs ran {place}" in page
 
 
 def test_a_job_works_in_windows_only_and_again_where_it_ends(tmp_path: Path):

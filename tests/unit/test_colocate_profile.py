@@ -20,7 +20,7 @@ from hindmost.studies.colocation import profile as profiles
 from hindmost.studies.colocation.served import Asked
 from hindmost.studies.colocation.shares import growth, shares_lost
 from hindmost.studies.colocation.subject import Subject
-from hindmost.studies.colocation.windows import Seen
+from hindmost.studies.colocation.windows import Seen, placement_of
 
 WORKS = "import zlib, sys\nwhile True:\n zlib.compress(b'x' * 9999)\n sys.stdout.write('.\\n')\n sys.stdout.flush()"
 
@@ -289,3 +289,15 @@ def test_a_card_without_any_figure_does_not_say_how_fine_its_figures_are():
     text = render_profile({**SERVER, "axes": axes, "noise": 0.0}, width=200, color=False)
     assert "what it loses is not known" in text
     assert "nothing is told from zero" not in text
+
+
+def test_placement_is_that_of_most_windows_that_no_move_touched_and_a_mixture_is_noted():
+    def seen(*pairs):
+        return [Seen("null", True, 1.0, 1.0, pair, False) for pair in pairs]
+
+    near, far, moved = ("near", "near"), ("far", "far"), ("near", "far")
+    assert placement_of(seen(near, near, moved)) == ("near", [])
+    place, notes = placement_of(seen(near, far, far))
+    assert place == "far"
+    assert "mixture of placements" in notes[0]
+    assert placement_of(seen(moved)) == ("unknown", [])

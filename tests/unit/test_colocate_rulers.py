@@ -2,6 +2,11 @@
 
 import itertools
 import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
 from typing import Any
 from xml.etree import ElementTree
 
@@ -178,3 +183,27 @@ def test_rulers_know_their_names_and_do_their_work_in_a_window(tmp_path):
     assert window["ended_ns"] - window["began_ns"] >= 2_000_000
     with pytest.raises(_engine.EngineError, match="coffee"):
         _engine.Ruler("coffee", knees, str(tmp_path), 1)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="SSE4.1 is of x86-64")
+@pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed (qemu-user)")
+def test_a_ruler_that_the_processor_cannot_run_is_refused_before_it_is_tried():
+    script = """
+import json, sys, tempfile
+sys.path[:0] = sys.argv[2:]
+from hindmost.errors import HostUnfit
+from hindmost.studies.colocation.rulers import made
+with tempfile.TemporaryDirectory() as folder:
+    made(["null", "vec_add"], sys.argv[1], folder, 1)["vec_add"]
+    try:
+        made(["null", "vec_add", "vec_mul"], sys.argv[1], folder, 1)
+    except HostUnfit as refused:
+        print(json.dumps([refused.message, refused.hint]))
+"""
+    knees = _engine.cache_knees(max(os.sched_getaffinity(0)), 1)
+    # An x86-64 of the first kind, by an emulator: without SSE4.1, and without what numpy is compiled for.
+    words = ["qemu-x86_64", "-cpu", "qemu64", os.path.realpath(sys.executable), "-S", "-c", script, knees]
+    done = subprocess.run([*words, *sys.path], capture_output=True, text=True, timeout=100, check=True)
+    message, hint = json.loads(done.stdout)
+    assert message == "ruler vec_mul needs SSE4.1, which this processor does not have"
+    assert hint == "leave it out: --rulers vec_add"

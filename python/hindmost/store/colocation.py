@@ -215,6 +215,7 @@ class CoRun(TypedDict):
     schema: Literal["hindmost.corun/1"]
     server: str
     processor: Processor
+    placement: Placement
     within: float
     loaded: Loaded
     axes: list[Axis]
@@ -224,6 +225,7 @@ class CoRun(TypedDict):
     windows: Count
     dropped: Count
     took_s: float
+    notes: list[str]
 
 
 class Advised(TypedDict):

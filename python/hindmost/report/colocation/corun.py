@@ -52,8 +52,10 @@ def render_corun(document: CoRun, *, width: int | None = None, color: bool | Non
     printed(
         console,
         f"{document['windows']} windows of {document['window_ms']:g} ms, {document['dropped']} dropped, in"
-        f" {document['took_s']:.1f} s",
+        f" {document['took_s']:.1f} s; jobs ran {document['placement']}",
     )
+    for note in document["notes"]:
+        printed(console, f"note: {note}")
     return text_of(console)
 
 

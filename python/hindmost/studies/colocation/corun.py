@@ -20,10 +20,10 @@ from hindmost.errors import Inconclusive, UsageError
 from hindmost.store.colocation import CORUN_SCHEMA
 from hindmost.studies.colocation.corunner import CoRunner
 from hindmost.studies.colocation.processor import pair, processor, spare
-from hindmost.studies.colocation.rulers import asked
+from hindmost.studies.colocation.rulers import asked, made
 from hindmost.studies.colocation.served import Served
 from hindmost.studies.colocation.shares import LEAST_ROUNDS, growth, loaded, shares_lost
-from hindmost.studies.colocation.windows import Seen, Stand
+from hindmost.studies.colocation.windows import Seen, Stand, placement_of
 from hindmost.watch import Application, latency_from
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def corun(
     knees = json.dumps(asked(_engine.cache_knees, cpus[1], seed))
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        beside: dict[str, Any] = {"null": _engine.Ruler("null", knees, folder, seed)}
+        beside = made(["null"], knees, folder, seed)
         runners = {
             name: stack.enter_context(CoRunner(one["command"], cpus[1]))
             for name, one in zip(names, jobs, strict=True)
@@ -115,6 +115,7 @@ def corun(
             if len(seen) >= LEAST_ROUNDS and spent * (1 + 1 / len(seen)) > budget_s:
                 break
         found = loaded(seen, subject)
+    placement, notes = placement_of([one for windows in seen for one in windows])
     ran = [
         _ran(seen, server, job, str(answer["answer"]), within)
         for job, answer in zip(jobs, answers, strict=True)
@@ -123,6 +124,7 @@ def corun(
         "schema": CORUN_SCHEMA,
         "server": server["name"],
         "processor": here,
+        "placement": placement,
         "within": within,
         "loaded": found,
         "axes": list(server["axes"]),
@@ -132,6 +134,7 @@ def corun(
         "windows": sum(map(len, seen)),
         "dropped": sum(not one.kept for windows in seen for one in windows),
         "took_s": time.monotonic() - begun,
+        "notes": notes,
     }
 
 

@@ -8,23 +8,23 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from hindmost import _engine
 from hindmost.errors import Inconclusive, UsageError
 from hindmost.store.colocation import PROFILE_SCHEMA
 from hindmost.studies.colocation.processor import pair, processor, spare
-from hindmost.studies.colocation.rulers import asked
+from hindmost.studies.colocation.rulers import asked, made
 from hindmost.studies.colocation.runs import Runs
 from hindmost.studies.colocation.served import Served
 from hindmost.studies.colocation.shares import LEAST_ROUNDS, growth, loaded, shares_lost
 from hindmost.studies.colocation.subject import Subject
 from hindmost.studies.colocation.units import Units
-from hindmost.studies.colocation.windows import LEAST_CPU, Seen, Stand
+from hindmost.studies.colocation.windows import LEAST_CPU, Seen, Stand, placement_of
 from hindmost.watch import LatencySource
 
 if TYPE_CHECKING:
-    from hindmost.store.colocation import Axis, Method, Placement, Profile
+    from hindmost.store.colocation import Axis, Method, Profile
 
 RULERS = (
     "fp_mul",
@@ -106,7 +106,7 @@ def profile(
     say(f"rulers on processor {cpus[1]}")
     knees = json.dumps(asked(_engine.cache_knees, cpus[1], seed))
     with tempfile.TemporaryDirectory() as folder:
-        made = {one: _engine.Ruler(one, knees, folder, seed) for one in ("null", *rulers)}
+        beside = made(("null", *rulers), knees, folder, seed)
     seen: list[list[Seen]] = []
     started = time.monotonic()
     with _subject(command, cpus, units, real_time) as subject:
@@ -114,7 +114,7 @@ def profile(
             window_ms = min(window_ms, subject.run_ms / 4)
             round_s = (len(rulers) + 2) * subject.run_ms / 1000
             say(f"a run takes {subject.run_ms:.0f} ms, and a round {round_s:.1f} s at least")
-        stand = Stand(subject, cpus, made, real_time=real_time)
+        stand = Stand(subject, cpus, beside, real_time=real_time)
         while True:
             say(f"round {len(seen) + 1}: {command[0]} beside each ruler")
             seen.append(_round(stand, rulers, window_ms, order))
@@ -224,22 +224,20 @@ def _card(
     if len(rates) < LEAST_ROUNDS - 1:
         raise _too_few(windows, len(rates), hint)
     quarters = statistics.quantiles(rates, n=4) if len(rates) > 1 else [rates[0]] * 3
-    placements = [one.placement[0] for one in kept]
-    placement = max(set(placements), key=placements.count)
+    placement, mixed = placement_of(windows)
     axes = [_axis(seen, one) for one in rulers]
     halves = [(s["high"] - s["low"]) / 2 for axis in axes if (s := axis["sensitivity"]) is not None]
     noted = list(notes)
     if not method["real_time"]:
         why = "beside a server" if method["unit"] == Served.name else "no right to SCHED_FIFO"
         noted.append(f"rulers ran as ordinary threads ({why}): windows are noisier")
-    if len(set(placements)) > 1:
-        noted.append("the host moved the processors between windows: figures are a mixture of placements")
+    noted += mixed
     return {
         "schema": PROFILE_SCHEMA,
         "name": name or command[0].rsplit("/", 1)[-1],
         "command": list(command),
         "processor": processor(),
-        "placement": cast("Placement", placement),
+        "placement": placement,
         "rate_per_s": statistics.median(rates),
         "spread": (quarters[2] - quarters[0]) / statistics.median(rates),
         "presence": shares_lost(seen, "null", "program", ("alone", True)),

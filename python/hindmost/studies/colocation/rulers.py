@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hindmost import _engine
@@ -130,6 +130,26 @@ def asked(what: Callable[..., str], *arguments: object, **named: object) -> Any:
         if code == "ruler_busy":
             raise HostUnfit(message, hint="stop other programs (top -H -o %CPU), and ask again") from None
         raise HostUnfit(message) from None
+
+
+def made(names: Iterable[str], knees: str, folder: str, seed: int) -> dict[str, Any]:
+    """Make rulers by name, at the cache sizes of `cache_knees`.
+
+    Raises
+    ------
+    HostUnfit
+        The processor lacks an instruction of one, or the kernel refuses what it needs.
+    """
+    names, rulers = list(names), {}
+    for name in names:
+        try:
+            rulers[name] = _engine.Ruler(name, knees, folder, seed)
+        except _engine.EngineError as error:
+            code, message = error.args
+            others = ",".join(one for one in names if one not in (name, "null"))
+            hint = f"leave it out: --rulers {others}" if code == "ruler_unsupported" and others else None
+            raise HostUnfit(message, hint=hint) from None
+    return rulers
 
 
 def neighbour(mine: int, other: int, *, ports: bool = True) -> Neighbour:

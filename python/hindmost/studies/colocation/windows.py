@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from hindmost import _engine
 from hindmost.studies.colocation.rulers import asked
 from hindmost.studies.colocation.runs import Runs
 from hindmost.studies.colocation.served import Asked, Served
 from hindmost.studies.colocation.subject import Subject
+
+if TYPE_CHECKING:
+    from hindmost.store.colocation import Placement
 
 _MS = 1_000_000
 PERIOD_NS = 10_000
@@ -58,6 +62,15 @@ class Seen:
     def kept(self) -> bool:
         """Whether the processors stood alike before and after: the host may move them at any time."""
         return self.placement[0] == self.placement[1]
+
+
+def placement_of(windows: Sequence[Seen]) -> tuple[Placement, list[str]]:
+    """How the processors stood in most windows that no move touched, and a note where it varied."""
+    seen = [one.placement[0] for one in windows if one.kept]
+    if not seen:
+        return "unknown", []
+    mixed = "the host moved the processors between windows: figures are a mixture of placements"
+    return cast("Placement", max(set(seen), key=seen.count)), [mixed] if len(set(seen)) > 1 else []
 
 
 class Stand:
