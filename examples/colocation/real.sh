@@ -1,15 +1,34 @@
 #!/bin/sh
-# real.sh FOLDER [SECONDS]: memcached beside xz, a scan of SQLite, a product of matrices and a memory streamer:
-# cards, what they predict, what comes of it, and a page, all in FOLDER. Nothing else should be running.
+# real.sh FOLDER [SECONDS [memcached|nginx]]: the server beside xz, a scan of SQLite, a product of matrices and a memory
+# streamer: cards, what they predict, what comes of it, and a page, all in FOLDER. Nothing else should be running.
 set -eu
-folder=${1:?real.sh FOLDER [SECONDS]} seconds=${2:-60} here=$(dirname "$0")
-mkdir -p "$folder"
+folder=${1:?real.sh FOLDER [SECONDS [memcached|nginx]]} seconds=${2:-60} server=${3:-memcached} here=$(dirname "$0")
+mkdir -p "$folder/www"
+folder=$(cd "$folder" && pwd)
 python=${PYTHON:-python3} port=${PORT:-21299}
 card() { hindmost colocate profile "$@" > "$folder/card.txt" || { cat "$folder/card.txt"; exit 1; }; }
 
-user=; [ "$(id -u)" != 0 ] || user='-u nobody'
-card "memcached $user -t 1 -l 127.0.0.1 -p $port" --probe 2000 --probe-address "memcached://127.0.0.1:$port" \
-  --budget "${seconds}s" --out "$folder/memcached.json"
+case $server in
+memcached)
+  user=; [ "$(id -u)" != 0 ] || user='-u nobody'
+  command="memcached $user -t 1 -l 127.0.0.1 -p $port" address=memcached://127.0.0.1:$port
+  ;;
+nginx)
+  head -c 1000 /dev/zero | tr '\0' x > "$folder/www/index.html"
+  user=; [ "$(id -u)" != 0 ] || user="user $(id -un);" # it reads FOLDER, whoever may
+  cat > "$folder/nginx.conf" <<END
+daemon off; worker_processes 1; pid $folder/nginx.pid; error_log stderr; $user
+events { worker_connections 512; }
+http {
+  access_log off; keepalive_requests 1000000000;
+  server { listen 127.0.0.1:$port; root $folder/www; }
+}
+END
+  command="nginx -e stderr -p $folder -c $folder/nginx.conf" address=http://127.0.0.1:$port
+  ;;
+*) echo "real.sh: a server is memcached or nginx, not $server" >&2; exit 2 ;;
+esac
+card "$command" --name "$server" --probe 2000 --probe-address "$address" --budget "${seconds}s" --out "$folder/$server.json"
 
 # Numbers in words are neither empty nor random; what xz has written tells how far it is.
 seq 400000 > "$folder/numbers"
@@ -20,5 +39,5 @@ for job in scan matmul stream; do
   card "$python -u $here/$job.py" --name "$job" --out "$folder/$job.json"
 done
 
-hindmost colocate corun "$folder/memcached.json" "$folder/xz.json" "$folder/scan.json" "$folder/matmul.json" \
+hindmost colocate corun "$folder/$server.json" "$folder/xz.json" "$folder/scan.json" "$folder/matmul.json" \
   "$folder/stream.json" --within 20% --budget "${seconds}s" --out "$folder/corun.json" --page "$folder/corun.html"
