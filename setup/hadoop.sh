@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The plug-ins for Hadoop: setup/hadoop.sh build | tez | golden | parts | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | yarn | test | search PORT DOCUMENTS [LOAD_FILE]
+# The plug-ins for Hadoop: setup/hadoop.sh build | lint | tez | golden | parts | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | yarn | test | search PORT DOCUMENTS [LOAD_FILE]
 #
 # Maven fetches Hadoop once (150 MB). Each step has hard limits: a JVM that Hadoop's threads keep alive is killed.
 set -uo pipefail
@@ -55,6 +55,17 @@ build() {
   ) 9>"$1/target.lock"
 }
 
+# lint FOLDER: its compiler has nothing to say.
+lint() {
+  local status=0
+  timeout -k 5 300 mvn -B -f "$1/pom.xml" -Plint -Dbuilt="$target.lint" test-compile >"$work/mvn" 2>&1 || status=1
+  rm -rf "${1:?}/$target.lint"
+  [ "$status" = 1 ] || return 0
+  say "hadoop: $1 is not clean"
+  grep -E "^\[(WARNING|ERROR)\].*\.java" "$work/mvn" | head -n 40
+  return 1
+}
+
 # main LIMIT CLASS ARGUMENTS...: one main class, its warnings only where it failed. The limit is processor time, which a
 # busy host does not use up; one that waits and does nothing has ten times as long, 560 s at most.
 main() {
@@ -87,9 +98,10 @@ search() {
 mkdir -p "$work/conf" # before the JVM looks at its class path
 why=$(missing)
 [ -z "$why" ] || { say "hadoop: skipped: $why"; exit 77; }
-[ "${1-}" = search ] || build . || exit 1
+[ "${1-}" = search ] || [ "${1-}" = lint ] || build . || exit 1
 case ${1-} in
   build) ;;
+  lint) status=0; for module in . search tez; do lint "$module" || status=1; done; exit "$status" ;;
   tez) build tez ;;
   golden) main 30 GoldenMain ;;
   parts) main 30 PartsMain ;;
@@ -98,5 +110,5 @@ case ${1-} in
   yarn) main 150 YarnMini ;;
   search) shift; search "$@" ;;
   test) main 30 GoldenMain && main 30 PartsMain && main 180 HdfsMini "$work" 9 60 ;;
-  *) die "usage: setup/hadoop.sh build | tez | golden | parts | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | yarn | test | search PORT DOCUMENTS [LOAD_FILE]" ;;
+  *) die "usage: setup/hadoop.sh build | lint | tez | golden | parts | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | yarn | test | search PORT DOCUMENTS [LOAD_FILE]" ;;
 esac

@@ -38,8 +38,10 @@ RELATIONS = {
     "unknown": "not seen",
 }
 """What a culprit is to the server."""
-STANDS_OUT = 0.5
-"""Of what threads of one name have: with more, one of them is named."""
+LEAST_OF_IT = 0.5
+TIMES_ANOTHER = 2.0
+"""A thread is named apart from others of its name that has half of what they have, and twice what each of the
+others has: of two the greater always has half."""
 
 
 def culprit(who: Mapping[str, Any]) -> str:
@@ -49,6 +51,9 @@ def culprit(who: Mapping[str, Any]) -> str:
     "mc-lrumaint (the server's own)"
     >>> culprit({"name": "backup", "process": 9, "relation": "other"})
     'backup, process 9 (another process)'
+    >>> pair = {"name": "pool", "process": 7, "relation": "own", "threads": 2}
+    >>> culprit({**pair, "foremost": {"thread": 31, "share": 0.6}})
+    "pool (the server's own)"
     >>> most = {"thread": 31, "share": 0.91}
     >>> culprit({"name": "pool", "process": 7, "relation": "own", "threads": 8, "foremost": most})
     "pool (the server's own; thread 31 of 8 has 91 % of it)"
@@ -56,9 +61,20 @@ def culprit(who: Mapping[str, Any]) -> str:
     number = f", process {who['process']}" if who["relation"] == "other" else ""
     most = who.get("foremost")
     apart = ""
-    if most is not None and most["share"] >= STANDS_OUT:
+    if most is not None and most["share"] >= max(
+        LEAST_OF_IT, TIMES_ANOTHER / (TIMES_ANOTHER + who["threads"] - 1)
+    ):
         apart = f"; thread {most['thread']} of {who['threads']} has {min(1.0, most['share']):.0%} of it"
     return f"{plain(who['name'])}{number} ({RELATIONS[who['relation']]}{apart.replace('%', ' %')})"
+
+
+def twice_another(threads: int) -> float:
+    """Of which share the others have half as much each.
+
+    >>> twice_another(3)
+    0.5
+    """
+    return TIMES_ANOTHER / (TIMES_ANOTHER + threads - 1)
 
 
 def taken(found: Mapping[str, Any]) -> str:
