@@ -207,8 +207,11 @@ def test_a_card_of_runs(tmp_path: Path, capsys):
     found = json.loads(card.read_text(encoding="utf-8"))
     assert found["method"]["unit"] == "runs"
     assert 1 < found["rate_per_s"] < 200
-    # It takes two windows of each round, of which a busy host may leave too few.
-    assert found["axes"][0]["contentiousness"] is not None or found["method"]["dropped"] > 0
+    # A ruler that had less than a third of its processor in too many windows has no rate: only beside others.
+    assert (
+        found["axes"][0]["contentiousness"] is not None
+        or os.getloadavg()[0] > len(os.sched_getaffinity(0)) / 2
+    )
 
 
 KILLED = """
