@@ -175,7 +175,11 @@ def test_the_same_seed_sends_the_same_requests(tmp_path: Path) -> None:
         inside = pl.col("due_ns").is_between(low, high)
         return a.filter(inside), b.filter(inside)
 
-    one, two = overlap(stream("one", "7"), stream("two", "7"))
+    # On a busy host a measurement may begin so much later that nothing of it lies in the other.
+    for attempt in range(4):
+        one, two = overlap(stream(f"one-{attempt}", "7"), stream(f"two-{attempt}", "7"))
+        if len(one) > 500:
+            break
     assert len(one) > 500
     assert len(one) == len(two)
     assert (one["due_ns"] - two["due_ns"]).abs().max() <= 2, "to the nanosecond, but for rounding"
