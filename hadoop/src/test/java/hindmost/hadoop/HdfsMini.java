@@ -87,6 +87,8 @@ public final class HdfsMini {
     conf.set("dfs.net.topology.impl", BusyTopology.class.getName());
     conf.set("dfs.datanode.fsdataset.factory", BusyDatasetFactory.class.getName());
     conf.set("dfs.namenode.plugins", NameNodePlugin.class.getName());
+    // A copy that a busy node denies is asked for again after this many seconds; stock waits for 300.
+    conf.setInt("dfs.namenode.reconstruction.pending.timeout-sec", 10);
     conf.set(Keys.TENANTS_FILE, tenants.toString());
     conf.setInt(Keys.TENANTS_PERIOD, 200);
     conf.set(Keys.UTILISATION_FILE, folder.resolve("%h.load").toString());
@@ -156,7 +158,7 @@ public final class HdfsMini {
   }
 
   private void await(String claim, Check.Awaited condition) throws Exception {
-    Check.await(claim, 40, condition);
+    Check.await(claim, 80, condition);
   }
 
   private void diverse() throws Exception {
