@@ -62,7 +62,7 @@ lint() {
   rm -rf "${1:?}/$target.lint"
   [ "$status" = 1 ] || return 0
   say "hadoop: $1 is not clean"
-  grep -E "^\[(WARNING|ERROR)\].*\.java" "$work/mvn" | head -n 40
+  grep -E -m 40 "^\[(WARNING|ERROR)\].*\.java" "$work/mvn" || tail -n 20 "$work/mvn" # or Maven itself failed
   return 1
 }
 

@@ -255,6 +255,17 @@ def test_a_daemon_ends_with_the_profile(tmp_path):
     assert not named(marker)
 
 
+def test_a_program_whose_guard_is_killed_has_ended_and_that_is_told():
+    with Subject(["sh", "-c", "while true; do echo unit; done"], CPU) as one:
+        assert one._launched.ended() is None
+        os.kill(one._launched._warden.guard_pid, signal.SIGKILL)
+        wait_for(lambda: one._launched.ended() is not None, "it is noticed")
+        with pytest.raises(TargetError, match="its guard was ended"):
+            one.count("in window 2")
+        left = one._launched.pid
+    wait_for(lambda: not Path(f"/proc/{left}").exists(), "it has ended with its guard")
+
+
 def named(marker: str) -> list[int]:
     """Processes with that on their command lines."""
     found = []

@@ -42,12 +42,10 @@ struct Thread<'s, 'a> {
 
 impl<'s, 'a> Thread<'s, 'a> {
     fn new(stream: &'s Stream<'a>) -> Self {
-        let mut reader = stream.begin();
-        let none = reader.take(0);
         Self {
             stream,
             reader: stream.begin(),
-            instructions: [none; WINDOW],
+            instructions: [Instruction::default(); WINDOW],
             ready_at: [0; WINDOW],
             waiters: [0; WINDOW],
             of_kind: [0; KINDS],

@@ -6,7 +6,7 @@ use hindmost_random::{mix, unit};
 use crate::program::{Program, BRANCH, KINDS, LOAD, NOTHING, STORE};
 
 /// An instruction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Instruction {
     pub kind: u8,
     /// How many instructions back the one is that it waits for; 0: none that can be in a window.

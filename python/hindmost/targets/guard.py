@@ -2,8 +2,8 @@
 
 Hindmost may die at any moment (``kill -9``, out of memory). The guard then stops the server and all its
 descendants. It is started by `hindmost.targets.warden` as a plain file, imports the standard library only,
-and speaks JSON lines: on standard input a folder to make and a request (``Folder``, ``Request`` there), then
-``stop`` or ``kill``; on standard output events.
+and speaks JSON lines: on standard input a folder to make, or null, and a request (``Folder``, ``Request``
+there), then ``stop`` or ``kill``; on standard output events.
 
 ::
 

@@ -121,6 +121,10 @@ class Launched:
             self.cpu_time, self._warden = _with_clock(
                 lambda: Warden(None, pass_fds=[] if its is None else [its])
             )
+        except BaseException:
+            if self.stdout is not None:
+                os.close(self.stdout)
+            raise
         finally:
             if its is not None:
                 os.close(its)
@@ -152,9 +156,10 @@ class Launched:
 
     def ended(self) -> str | None:
         """How it has ended, if it has."""
-        self._warden.pump(0)
-        status = self._warden.status
-        return None if status is None else ended_by(status)
+        alive, status = self._warden.alive(), self._warden.status
+        if status is not None:
+            return ended_by(status)
+        return None if alive else "its guard was ended, and it with that"
 
     def send(self, which: signal.Signals) -> None:
         """Send it, and all that it started in its group, a signal."""
