@@ -70,6 +70,8 @@ impl<P: Protocol, T: Stamped, C: Clock> Worker<P, T, C> {
             if P::LOSSY {
                 self.expire(now)?;
             }
+        }
+        if self.connections.open() == 0 {
             // Here as well, because an attempt to connect that hangs is no event.
             self.check_gone(now)?;
         }

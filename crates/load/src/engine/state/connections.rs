@@ -15,6 +15,17 @@ const RETRY: Nanos = Nanos::from_millis(20);
 /// No connection for so long during the load: the server is gone.
 pub const GONE: Nanos = Nanos::from_millis(250);
 
+/// The time without any connection.
+#[derive(Clone, Copy)]
+struct Absence {
+    since: Nanos,
+    /// When it was last looked at.
+    looked: Nanos,
+    /// How much of it the worker was there to see: of what lies between two looks, no more than [`RETRY`]. One that was
+    /// kept from running finds that long ago what it has not yet looked at.
+    seen: Nanos,
+}
+
 pub struct Connections<S = ()> {
     all: Vec<Connection<S>>,
     /// Slots that can carry requests, by server: slot n leads to server n modulo their number. In the closed loop, one
@@ -28,10 +39,8 @@ pub struct Connections<S = ()> {
     pub retry_at: Nanos,
     /// How many connections are open.
     open: usize,
-    /// Since when none is.
-    none_since: Option<Nanos>,
-    /// When that was first found to be too long.
-    overdue: Option<Nanos>,
+    /// While none is.
+    absence: Option<Absence>,
     /// By server: the last attempt to connect failed; of several, because it is not there.
     refused: Vec<bool>,
     pub last_failure: Failure,
@@ -48,8 +57,7 @@ impl<S> Connections<S> {
             down: slots(),
             retry_at: Nanos::MAX,
             open: 0,
-            none_since: None,
-            overdue: None,
+            absence: None,
             refused: vec![false],
             last_failure: "no connection was made".into(),
             routing,
@@ -203,7 +211,7 @@ impl<S> Connections<S> {
         connection.state = State::Open;
         connection.port = port;
         self.open += 1;
-        self.none_since = None;
+        self.absence = None;
         let endpoint = self.endpoint(slot);
         self.refused[usize::from(endpoint)] = false;
     }
@@ -239,27 +247,23 @@ impl<S> Connections<S> {
         self.retry_at = now;
     }
 
-    /// Since when there has been no connection, if that is too long; where requests take `turns` and open what they
-    /// need, since when none could be made. It takes two calls, with an attempt between them: a worker that was kept
-    /// from running finds that long ago what it has not yet looked at.
+    /// Since when there has been no connection, if the worker has seen that for too long; where requests take `turns` and
+    /// open what they need, since when none could be made. To be asked in every round.
     pub fn gone_since(&mut self, now: Nanos, turns: bool) -> Option<Nanos> {
         if self.open > 0 || (turns && !self.all_refused()) {
-            (self.none_since, self.overdue) = (None, None);
+            self.absence = None;
             return None;
         }
-        let since = *self.none_since.get_or_insert(now);
-        if now.saturating_sub(since) < GONE {
-            self.overdue = None;
-            return None;
-        }
-        let overdue = *self.overdue.get_or_insert(now);
-        (now.saturating_sub(overdue) >= RETRY).then_some(since)
+        let absence = self.absence.get_or_insert(Absence { since: now, looked: now, seen: Nanos::ZERO });
+        absence.seen += now.saturating_sub(absence.looked).min(RETRY);
+        absence.looked = now;
+        (absence.seen >= GONE).then_some(absence.since)
     }
 
     /// At the end of the load: since when a server has refused every connection. It has died, even if so late that
     /// [`Connections::gone_since`] has nothing to say.
     pub fn refused_since(&self) -> Option<Nanos> {
-        self.none_since.filter(|_| self.open == 0 && self.all_refused())
+        self.absence.filter(|_| self.open == 0 && self.all_refused()).map(|absence| absence.since)
     }
 
     /// Whether the last attempt to connect failed, at each server.
@@ -312,6 +316,16 @@ mod tests {
 
     fn refusal() -> io::Error {
         io::ErrorKind::ConnectionRefused.into()
+    }
+
+    /// What the looks of a worker say that is not kept from running, the last of them `until` then.
+    fn look_until(connections: &mut Connections, now: &mut Nanos, until: Nanos, turns: bool) -> Option<Nanos> {
+        let mut said = connections.gone_since(*now, turns);
+        while *now < until && said.is_none() {
+            *now = (*now + RETRY).min(until);
+            said = connections.gone_since(*now, turns);
+        }
+        said
     }
 
     #[test]
@@ -368,28 +382,32 @@ mod tests {
         connections.closed(0, Nanos(100), "reset".into());
         assert_eq!(connections.gone_since(Nanos(100), false), None, "one is left");
         connections.closed(1, Nanos(200), "reset".into());
-        assert_eq!(connections.gone_since(Nanos(200), false), None);
-        assert_eq!(connections.gone_since(Nanos(199) + GONE, false), None);
-        assert_eq!(
-            connections.gone_since(Nanos(200) + GONE, false),
-            None,
-            "it may have been kept from looking"
-        );
-        assert_eq!(connections.gone_since(Nanos(200) + GONE + RETRY, false), Some(Nanos(200)));
+        let mut now = Nanos(200);
+        assert_eq!(look_until(&mut connections, &mut now, Nanos(199) + GONE, false), None);
+        assert_eq!(look_until(&mut connections, &mut now, Nanos(200) + GONE, false), Some(Nanos(200)));
         connections.opened(1, 4_000);
-        assert_eq!(connections.gone_since(Nanos(300) + GONE, false), None, "it is back");
+        assert_eq!(connections.gone_since(now + GONE, false), None, "it is back");
+    }
+
+    #[test]
+    fn a_worker_that_was_kept_from_running_has_not_seen_that_the_server_is_gone() {
+        let mut connections = connections(1);
+        connections.closed(0, Nanos(200), "reset".into());
+        for stall in 0..10 {
+            assert_eq!(connections.gone_since(Nanos(200) + Nanos(GONE.0 * stall), false), None);
+        }
     }
 
     #[test]
     fn where_requests_take_turns_a_server_is_gone_when_none_can_be_opened() {
         let mut connections = connections(1);
         connections.rests(0);
-        assert_eq!(connections.gone_since(Nanos(200), true), None);
-        assert_eq!(connections.gone_since(Nanos(200) + GONE, true), None, "nobody has tried");
-        connections.refused(0, refusal(), Nanos(300) + GONE);
-        assert_eq!(connections.gone_since(Nanos(300) + GONE, true), None);
-        assert_eq!(connections.gone_since(Nanos(300) + GONE + GONE, true), None);
-        assert_eq!(connections.gone_since(Nanos(300) + GONE + GONE + RETRY, true), Some(Nanos(300) + GONE));
+        let mut now = Nanos(200);
+        let tried = Nanos(300) + GONE;
+        assert_eq!(look_until(&mut connections, &mut now, tried, true), None, "nobody has tried");
+        connections.refused(0, refusal(), tried);
+        assert_eq!(look_until(&mut connections, &mut now, Nanos(299) + GONE + GONE, true), None);
+        assert_eq!(look_until(&mut connections, &mut now, tried + GONE, true), Some(tried));
     }
 
     #[test]
