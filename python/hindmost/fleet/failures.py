@@ -20,8 +20,8 @@ HINTS = {
     "garbage": "is this port the protocol that TARGET names? "
     + " or ".join(", ".join(f"{name}://" for name in PROTOCOLS).rsplit(", ", 1)),
     "closing": "does the server take connections at all? see its log (nginx: worker_connections)",
-    "preload": "does the server have room for all keys (else fewer keys or smaller values in --workload),"
-    " and is it the protocol that TARGET names?",
+    "preload": "does the server have room for all keys (else fewer keys or smaller values in --workload)"
+    " and connections (memcached -c; else fewer --connections), and is it the protocol that TARGET names?",
     "source": "--source with addresses of the server's family; ip -brief address lists this host's",
     "no_uring": "--io epoll; who forbids it: sysctl kernel.io_uring_disabled, a container's seccomp profile",
     "pin": "hindmost doctor lists the CPUs that this process may use; see --client-cpus",

@@ -80,9 +80,10 @@ impl Protocol for Memcached {
     }
 }
 
-/// Whether a line says that something went wrong: the text protocol's words, and those of the meta commands.
+/// Whether a line says that something went wrong: the text protocol's words, those of the meta commands, and what a
+/// server says that has no connection left (`ERROR Too many open connections`).
 pub fn is_error(line: &[u8]) -> bool {
-    line == b"ERROR" || line.starts_with(b"CLIENT_ERROR") || line.starts_with(b"SERVER_ERROR")
+    line == b"ERROR" || line.starts_with(b"ERROR ") || line.starts_with(b"CLIENT_ERROR") || line.starts_with(b"SERVER_ERROR")
 }
 
 #[cfg(test)]
@@ -121,6 +122,7 @@ mod tests {
             (Kind::REMOVED, b"NOT_FOUND\r\n", Outcome::Miss),
             (Kind::SET, b"SERVER_ERROR out of memory storing object\r\n", Outcome::Error),
             (Kind::GET, b"ERROR\r\n", Outcome::Error),
+            (Kind::GET, b"ERROR Too many open connections\r\n", Outcome::Error),
         ] {
             check_reply(&codec, kind, reply, outcome);
         }
